@@ -1,0 +1,82 @@
+"""Chat messages in the OpenAI shape: the one structure that stays a plain dict.
+
+Compressors under test receive and return exactly these dicts, so wrapping them would only add a
+conversion at each border.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+__all__ = ["Message", "ToolCall", "call_arguments", "call_name", "content_text", "full_text", "render", "tool_calls"]
+
+Message = dict[str, Any]
+ToolCall = dict[str, Any]
+
+
+def content_text(message: Message) -> str:
+    """Return the readable text of a message's content, whatever shape the content has."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(part if isinstance(part, str) else str(part.get("text", "")) for part in content)
+    return ""
+
+
+def tool_calls(message: Message) -> Sequence[ToolCall]:
+    """Return the tool calls of a message, or nothing."""
+    return message.get("tool_calls") or ()
+
+
+def call_name(call: ToolCall) -> str:
+    """Return the name of the tool that is called."""
+    return str((call.get("function") or {}).get("name", ""))
+
+
+def call_arguments(call: ToolCall) -> str:
+    """Return the raw (JSON) argument string of a tool call."""
+    arguments = (call.get("function") or {}).get("arguments", "")
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if isinstance(inner, dict | list):
+                yield f"{key}:"
+                yield from _leaves(inner)
+            else:
+                yield f"{key}: {inner if isinstance(inner, str) else json.dumps(inner)}"
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner)
+    else:
+        yield value if isinstance(value, str) else json.dumps(value)
+
+
+def decoded(text: str) -> str:
+    """Return text with an outer JSON document unfolded to plain lines, so that escapes hide nothing."""
+    stripped = text.strip()
+    if stripped[:1] not in ("{", "["):
+        return text
+    try:
+        value = json.loads(stripped)
+    except (ValueError, RecursionError):
+        return text
+    return "\n".join(_leaves(value))
+
+
+def full_text(message: Message) -> str:
+    """Return everything a reader of the message sees: content and tool calls, JSON unfolded."""
+    parts = [decoded(content_text(message))]
+    for call in tool_calls(message):
+        parts.append(f"{call_name(call)}\n{decoded(call_arguments(call))}")
+    return "\n".join(part for part in parts if part)
+
+
+def render(messages: Iterable[Message]) -> str:
+    """Return the whole list as one text, in order."""
+    return "\n\n".join(f"[{message.get('role', '?')}]\n{full_text(message)}" for message in messages)
