@@ -1,0 +1,86 @@
+"""What must be equal for two results to be comparable, and which field is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from eval_core.files import digest
+
+__all__ = ["Difference", "Fingerprint", "differences", "nearest"]
+
+ABSENT = "absent"
+Key = TypeVar("Key")
+
+
+class Difference(NamedTuple):
+    """One field that is not the same on both sides."""
+
+    field: str
+    base: str
+    candidate: str
+
+
+class Fingerprint(BaseModel):
+    """Everything that shapes the numbers except the compressor under test, which is what is compared."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schema_version: int
+    fixtures: dict[str, str]
+    """Fixture name -> digest of its content."""
+    probes: dict[str, str]
+    """Fixture name -> digest of its probe bank."""
+    rubric: str
+    answer_template: str
+    compressor_model: dict[str, str]
+    answer_model: dict[str, str]
+    judge_model: dict[str, str]
+    """Each: the model's name and its sampling parameters."""
+    focus_topic: str | None = None
+    tokenizer: str
+
+    @property
+    def digest(self) -> str:
+        """Return the sha256 over all fields."""
+        return digest(self.model_dump(mode="json"))
+
+
+def _short(value: object) -> str:
+    """Cut a digest to what people can compare by eye."""
+    text = ABSENT if value is None else str(value)
+    is_digest = len(text) >= 40 and all(char in "0123456789abcdef" for char in text)
+    return text[:12] if is_digest else text
+
+
+def _flat(print_: Fingerprint) -> dict[str, str]:
+    """Return one entry per comparable field, files and model parameters each under their own name."""
+    flat: dict[str, str] = {}
+    for name, value in print_.model_dump(mode="json").items():
+        if not isinstance(value, dict):
+            flat[name] = ABSENT if value is None else str(value)
+            continue
+        for key, item in sorted(value.items()):
+            suffix = {"fixtures": f"fixtures/{key}.json", "probes": f"probes/{key}.probes.json"}
+            flat[suffix.get(name, f"{name}.{key}")] = str(item)
+    return flat
+
+
+def differences(base: Fingerprint, candidate: Fingerprint) -> list[Difference]:
+    """Return the fields that differ, by file and by model parameter, including those that one side lacks."""
+    ours, theirs = _flat(candidate), _flat(base)
+    return [
+        Difference(field, _short(theirs.get(field)), _short(ours.get(field)))
+        for field in dict.fromkeys([*theirs, *ours])
+        if theirs.get(field) != ours.get(field)
+    ]
+
+
+def nearest(
+    candidate: Fingerprint, baselines: Iterable[tuple[Key, Fingerprint]]
+) -> tuple[Key, list[Difference]] | None:
+    """Return the baseline with the fewest differing fields and those fields; the first of equals."""
+    ranked = [(key, differences(base, candidate)) for key, base in baselines]
+    return min(ranked, key=lambda item: len(item[1])) if ranked else None

@@ -1,0 +1,122 @@
+"""The reference compressor: anchored iterative summarisation of everything but the head and the tail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from .rule_based import RuleBasedSummariser
+from .summariser import Request, Section, Summariser
+from .transcript import message_text
+from .window import Level, Thresholds, effective_window
+
+__all__ = ["SUMMARY_MARK", "ContextCompressor", "head_length", "tail_start"]
+
+SUMMARY_MARK = "[Summary of the earlier session]"
+_CHARS_PER_TOKEN = 4
+
+
+def _estimate(messages: Sequence[dict[str, Any]]) -> int:
+    return sum(_size(message) for message in messages) // _CHARS_PER_TOKEN
+
+
+def _size(message: dict[str, Any]) -> int:
+    calls = message.get("tool_calls") or ()
+    return len(message_text(message)) + sum(len(str(call.get("function", ""))) for call in calls)
+
+
+def head_length(messages: Sequence[dict[str, Any]]) -> int:
+    """Return how many leading messages are system prompts, which are never compressed."""
+    count = 0
+    while count < len(messages) and messages[count].get("role") in ("system", "developer"):
+        count += 1
+    return count
+
+
+def tail_start(messages: Sequence[dict[str, Any]], preserve: int) -> int:
+    """Return where the verbatim tail begins, so that no tool answer is cut from its call."""
+    start = max(len(messages) - preserve, 0)
+    while 0 < start < len(messages) and messages[start].get("role") == "tool":
+        start -= 1
+    return start
+
+
+class ContextCompressor:
+    """Folds the middle of a conversation into one summary that later compressions extend."""
+
+    _template_sections: ClassVar[tuple[Section, ...]] = (
+        Section("session_intent", "Session Intent", "what the user wants, every request and constraint in their words"),
+        Section("files_modified", "Files Modified", "each path that was created or changed, and how"),
+        Section("decisions_made", "Decisions Made", "each decision with its reason, and what it replaced"),
+        Section("current_state", "Current State", "where the work stands: results, ids, versions, counts"),
+        Section("blockers", "Blockers", "errors and failures with their exact text, and what is refused or open"),
+        Section("next_steps", "Next Steps", "what comes next, in order"),
+    )
+    _summary_share: ClassVar[float] = 0.28
+    """The room of a summary, as a share of what it replaces."""
+
+    def __init__(
+        self,
+        model: str = "",
+        *,
+        summariser: Summariser | None = None,
+        context_length: int | None = None,
+        thresholds: Thresholds | None = None,
+        count_tokens: Callable[[Sequence[dict[str, Any]]], int] = _estimate,
+    ) -> None:
+        """Prepare a compressor for one session; `context_length` overrides the effective window."""
+        self.model = model
+        self.thresholds = thresholds or Thresholds()
+        self.window = context_length or effective_window()
+        self._summarise = summariser or RuleBasedSummariser()
+        self._count = count_tokens
+        self._summary: str | None = None
+
+    def level(self, messages: Sequence[dict[str, Any]], current_tokens: int | None = None) -> Level:
+        """Return how full the window is."""
+        return self.thresholds.level(self._count(messages) if current_tokens is None else current_tokens, self.window)
+
+    def should_compress(self, messages: Sequence[dict[str, Any]], current_tokens: int | None = None) -> bool:
+        """Say whether the window is full enough, and the session long enough, to compress."""
+        if len(messages) < self.thresholds.min_messages:
+            return False
+        return self.level(messages, current_tokens) in (Level.COMPRESS, Level.CRITICAL)
+
+    def compress(
+        self,
+        messages: Sequence[dict[str, Any]],
+        current_tokens: int | None = None,
+        focus_topic: str | None = None,
+    ) -> list[dict[str, Any]]:
+        """Return head, summary and tail; the input is left as it is."""
+        head = head_length(messages)
+        tail = max(tail_start(messages, self.thresholds.preserve_recent), head)
+        middle = list(messages[head:tail])
+        if len(middle) < 2:
+            return list(messages)
+        if middle and message_text(middle[0]).startswith(SUMMARY_MARK):
+            # A fresh process finds the summary in the messages; a living instance has it already.
+            self._summary = self._summary or message_text(middle[0]).removeprefix(SUMMARY_MARK).strip()
+            middle = middle[1:]
+        total = self._count(messages) if current_tokens is None else current_tokens
+        self._summary = self._summarise(
+            Request(
+                messages=middle,
+                previous=self._previous(),
+                sections=self._template_sections,
+                max_chars=self._room(middle, total),
+                focus_topic=focus_topic,
+            )
+        )
+        summary = {"role": "user", "content": f"{SUMMARY_MARK}\n\n{self._summary}"}
+        return [*messages[:head], summary, *messages[tail:]]
+
+    def _previous(self) -> str | None:
+        return self._summary
+
+    def _room(self, middle: Sequence[dict[str, Any]], total: int) -> int:
+        """Return the characters a summary may take: its share, or less where the window's target demands it."""
+        size = sum(_size(message) for message in middle)
+        kept_tokens = max(total - size // _CHARS_PER_TOKEN, 0)
+        under_target = max(int(self.thresholds.target * self.window) - kept_tokens, 500) * _CHARS_PER_TOKEN
+        return min(int(size * self._summary_share), under_target)

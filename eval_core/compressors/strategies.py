@@ -1,0 +1,115 @@
+"""The strategies by name: the reference, two alternatives and a known-bad control."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from .context_compressor import SUMMARY_MARK, ContextCompressor, head_length, tail_start
+from .summariser import Request, Summariser
+from .transcript import events
+
+__all__ = ["STRATEGIES", "Compressor", "create"]
+
+
+class Compressor(Protocol):
+    """Anything that shortens a message list."""
+
+    def compress(
+        self,
+        messages: Sequence[dict[str, Any]],
+        current_tokens: int | None = None,
+        focus_topic: str | None = None,
+    ) -> list[dict[str, Any]]:
+        """Return the shortened list."""
+
+
+class Regenerative(ContextCompressor):
+    """Writes the whole summary anew each time, from the old summary's text and the new messages."""
+
+    def compress(
+        self,
+        messages: Sequence[dict[str, Any]],
+        current_tokens: int | None = None,
+        focus_topic: str | None = None,
+    ) -> list[dict[str, Any]]:
+        """Compress as if the earlier summary were one more message."""
+        self._summary = None
+        plain = [
+            {"role": "assistant", "content": str(message["content"]).removeprefix(SUMMARY_MARK)}
+            if str(message.get("content") or "").startswith(SUMMARY_MARK)
+            else message
+            for message in messages
+        ]
+        return super().compress(plain, current_tokens, focus_topic)
+
+
+class SlidingWindow:
+    """Keeps the newest messages verbatim and forgets the rest."""
+
+    share = 0.30
+
+    def compress(
+        self,
+        messages: Sequence[dict[str, Any]],
+        current_tokens: int | None = None,
+        focus_topic: str | None = None,
+    ) -> list[dict[str, Any]]:
+        """Return the head and as much of the tail as its share allows."""
+        head = head_length(messages)
+        sizes = [len(str(message)) for message in messages]
+        room = self.share * sum(sizes)
+        start = len(messages)
+        while start > head and room > 0:
+            start -= 1
+            room -= sizes[start]
+        return [*messages[:head], *messages[max(tail_start(messages, len(messages) - start), head) :]]
+
+
+class Opaque:
+    """One dense paragraph without structure, far too short: what a good eval must call bad."""
+
+    share = 0.02
+
+    def __init__(self, summariser: Summariser | None = None) -> None:
+        """Squeeze by cutting, or let a model write the paragraph."""
+        self._summarise = summariser or _squeeze
+
+    def compress(
+        self,
+        messages: Sequence[dict[str, Any]],
+        current_tokens: int | None = None,
+        focus_topic: str | None = None,
+    ) -> list[dict[str, Any]]:
+        """Return the head, the paragraph and the last exchange."""
+        head = head_length(messages)
+        tail = max(tail_start(messages, 1), head)
+        middle = messages[head:tail]
+        room = int(self.share * sum(len(str(message)) for message in middle))
+        text = self._summarise(Request(middle, None, (), max(room, 200), focus_topic))
+        return [*messages[:head], {"role": "user", "content": f"{SUMMARY_MARK}\n\n{text}"}, *messages[tail:]]
+
+
+def _squeeze(request: Request) -> str:
+    """Write the beginning of everybody's prose into one paragraph."""
+    words: list[str] = []
+    room = request.max_chars
+    for event in events(request.messages):
+        text = " ".join(event.text.split())[:80]
+        if text and room > 0:
+            words.append(text[:room])
+            room -= len(text) + 1
+    return " ".join(words)
+
+
+STRATEGIES: dict[str, Callable[[Summariser | None], Compressor]] = {
+    "anchored": lambda summariser: ContextCompressor(summariser=summariser),
+    "regenerative": lambda summariser: Regenerative(summariser=summariser),
+    "sliding-window": lambda summariser: SlidingWindow(),
+    "opaque": lambda summariser: Opaque(summariser),
+}
+
+
+def create(name: str, summariser: Summariser | None = None) -> Compressor:
+    """Return a new compressor of the named strategy; KeyError for an unknown name."""
+    return STRATEGIES[name](summariser)

@@ -1,0 +1,66 @@
+"""A measurement: everything two runs are compared by, whether stored as a result or as a baseline."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from eval_core.compare.fingerprint import Fingerprint
+from eval_core.run.record import Record, RunRecord, UseRecord
+
+__all__ = ["SCHEMA_VERSION", "Controls", "Measurement", "ProbeControl", "Provenance"]
+
+SCHEMA_VERSION = 1
+
+
+class Provenance(Record):
+    """Where a measurement came from: what is being compared, not what makes it comparable."""
+
+    target: str
+    source_sha: str | None = None
+    dirty: bool = False
+    date: str = ""
+    version: str = ""
+    seed: int = 0
+    sandbox: str = "none needed"
+    dropped_init: list[str] = []
+
+
+class ProbeControl(Record):
+    """How a probe fares on the full transcript and on nothing: a probe must separate the two."""
+
+    ceiling: float | None
+    floor: float | None
+    ceiling_facts: float
+    floor_facts: float
+    quarantined: str | None = None
+
+
+class Controls(Record):
+    """The controls of one fixture."""
+
+    probes: dict[str, ProbeControl]
+
+
+class Measurement(BaseModel):
+    """All fixture-runs of one target under one fingerprint."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schema_version: int = SCHEMA_VERSION
+    label: str
+    offline: bool
+    fingerprint: Fingerprint
+    provenance: Provenance
+    models: dict[str, str]
+    """Role to model, for people; the fingerprint holds the details."""
+    planned_runs: Annotated[int, Field(ge=1)]
+    planned_compress_runs: Annotated[int, Field(ge=1)]
+    fixtures: dict[str, list[RunRecord]]
+    probe_types: dict[str, dict[str, str]] = {}
+    controls: dict[str, Controls] = {}
+    use: dict[str, UseRecord] = {}
+    stopped: str | None = None
+    """Why the run ended before its plan, if it did."""
+    extra: dict[str, Any] = {}

@@ -1,0 +1,129 @@
+"""The reference compressors as subjects: our own code, run in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from eval_core.compressors.strategies import STRATEGIES, create
+from eval_core.compressors.summariser import ModelSummariser, Summariser
+from eval_core.errors import UserError
+from eval_core.fixture.schema import Fixture
+from eval_core.messages import Message
+from eval_core.model.outcome import Completion, Failed, ModelCall
+from eval_core.subject.outcome import Compression, ModelUse, Outcome, Step
+from eval_core.tokens import count_messages
+
+__all__ = ["KEPT_LIMIT", "BuiltinSubject", "Complete"]
+
+KEPT_LIMIT = 0.90
+"""A state that keeps more than this share of the tokens was not compressed."""
+
+Complete = Callable[[ModelCall], Any]
+
+
+class _ModelFailed(Exception):
+    def __init__(self, failure: Failed) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+@dataclass
+class _Bridge:
+    """Lets the synchronous compressor, in its thread, call the asynchronous client."""
+
+    complete: Complete
+    model: str
+    run: int
+    fixture: str
+    loop: asyncio.AbstractEventLoop
+    max_tokens: int
+    use: ModelUse
+
+    def __call__(self, messages: list[Message]) -> str:
+        call = ModelCall(
+            role="compressor",
+            model=self.model,
+            messages=tuple(messages),
+            max_tokens=self.max_tokens,
+            run=self.run,
+            prefix=f"compress/{self.fixture}",
+        )
+        result: Completion | Failed = asyncio.run_coroutine_threadsafe(self.complete(call), self.loop).result()
+        if isinstance(result, Failed):
+            raise _ModelFailed(result)
+        usage, use = result.usage, self.use
+        cost = None if usage.cost_usd is None or use.cost_usd is None else use.cost_usd + usage.cost_usd
+        self.use = ModelUse(
+            use.calls + 1, use.input_tokens + usage.input_tokens, use.output_tokens + usage.output_tokens, cost
+        )
+        return result.text
+
+
+@dataclass(frozen=True)
+class BuiltinSubject:
+    """One of the shipped strategies, with rules or with a model."""
+
+    strategy: str = "anchored"
+    complete: Complete | None = None
+    model: str | None = None
+    max_tokens: int = 8_000
+
+    def __post_init__(self) -> None:
+        if self.strategy not in STRATEGIES:
+            near = difflib.get_close_matches(self.strategy, STRATEGIES, n=1)
+            hint = f"; did you mean builtin:{near[0]}?" if near else ""
+            raise UserError(f"builtin:{self.strategy}: no such compressor{hint} Known: {', '.join(STRATEGIES)}")
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return f"builtin:{self.strategy}"
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether every run comes out the same, so that one is enough."""
+        return self.complete is None
+
+    async def compress(self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None) -> Compression:
+        """Compress a fixture once, segment after segment, with one instance."""
+        bridge = None
+        summariser: Summariser | None = None
+        if self.complete is not None and self.model is not None:
+            loop = asyncio.get_running_loop()
+            bridge = _Bridge(self.complete, self.model, run, fixture.name, loop, self.max_tokens, ModelUse())
+            summariser = ModelSummariser(bridge)
+        try:
+            steps = await asyncio.to_thread(self._steps, fixture, summariser, focus_topic)
+        except _ModelFailed as exc:
+            outcome = Outcome.BAD_COMPLETION if exc.failure.kind in ("empty", "truncated") else Outcome.INFRA
+            return Compression(outcome, f"{exc.failure.kind}: {exc.failure.message}", use=_used(bridge))
+        kept = steps[-1].tokens_after / max(steps[-1].tokens_before, 1)
+        if kept > KEPT_LIMIT:
+            return Compression(
+                Outcome.NOT_COMPRESSED, f"{kept:.0%} of the tokens are still there", steps, _used(bridge)
+            )
+        return Compression(Outcome.OK, steps=steps, use=_used(bridge))
+
+    def _steps(self, fixture: Fixture, summariser: Summariser | None, focus_topic: str | None) -> tuple[Step, ...]:
+        compressor = create(self.strategy, summariser)
+        state: list[Message] = []
+        steps = []
+        start = 0
+        for cut in fixture.cuts:
+            state = [*state, *fixture.messages[start:cut]]
+            before = count_messages(state)
+            began = time.perf_counter()
+            state = compressor.compress(state, before, focus_topic)
+            seconds = time.perf_counter() - began
+            steps.append(Step(state, before, count_messages(state), seconds))
+            start = cut
+        return tuple(steps)
+
+
+def _used(bridge: _Bridge | None) -> ModelUse:
+    return bridge.use if bridge else ModelUse()

@@ -1,0 +1,204 @@
+"""Import, build and call the compressor, with errors that say what to change."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import importlib
+import inspect
+import pkgutil
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Driver", "SetupError", "build", "describe_error"]
+
+
+class SetupError(Exception):
+    """The compressor cannot be imported, built or called as the spec says."""
+
+
+def describe_error(exc: BaseException) -> dict[str, str]:
+    """Return the type, text and innermost place of an exception, whatever its own methods do."""
+    try:
+        text = str(exc)[:2000]
+    except BaseException:
+        text = "(its message cannot be shown)"
+    place, trace = "", exc.__traceback__
+    while trace is not None:
+        place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return {"type": type(exc).__name__[:200], "text": text, "place": place[:500]}
+
+
+def _near(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(repr(item) for item in close)}?" if close else ""
+
+
+def _module(name: str, search: list[str]) -> types.ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as exc:
+        missing = exc.name or ""
+        if missing and (name == missing or name.startswith(missing + ".")):
+            parent, _, last = missing.rpartition(".")
+            folders = list(getattr(sys.modules.get(parent), "__path__", [])) if parent else search
+            siblings = [item.name for item in pkgutil.iter_modules(folders)]
+            raise SetupError(
+                f"module {missing!r} was not found{_near(last, siblings)} Looked in {', '.join(folders) or 'nothing'}"
+            ) from None
+        raise SetupError(
+            f"{name} imports {missing or '?'!r}, which {sys.executable} does not have; "
+            f"install it into the environment that target.python names ({exc})"
+        ) from None
+    except BaseException as exc:
+        error = describe_error(exc)
+        raise SetupError(f"importing {name} raised {error['type']}: {error['text']} (at {error['place']})") from None
+
+
+def _resolve(path: str, search: list[str]) -> Any:
+    module_name, _, attributes = path.partition(":")
+    found: Any = _module(module_name, search)
+    for name in attributes.split("."):
+        try:
+            found = getattr(found, name)
+        except AttributeError:
+            public = [item for item in dir(found) if not item.startswith("_")]
+            raise SetupError(
+                f"{module_name} has no {attributes!r}{_near(name, public)} "
+                f"(file {getattr(sys.modules[module_name], '__file__', '?')})"
+            ) from None
+    if not callable(found):
+        raise SetupError(f"{path} is a {type(found).__name__}; a class or a function was expected")
+    return found
+
+
+def _accepted(
+    what: str, function: Callable[..., Any], keywords: dict[str, Any], optional: list[str], dropped: list[str]
+) -> dict[str, Any]:
+    """Return the keywords that fit the signature; an optional one that does not is dropped, another is an error."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return keywords
+    parameters = signature.parameters.values()
+    if any(item.kind is inspect.Parameter.VAR_KEYWORD for item in parameters):
+        return keywords
+    known = [
+        item.name
+        for item in parameters
+        if item.kind in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    ]
+    kept = {}
+    for name, value in keywords.items():
+        if name in known:
+            kept[name] = value
+        elif name in optional:
+            dropped.append(name)
+        else:
+            raise SetupError(f"{what} takes no keyword {name!r}{_near(name, known)} Its signature is {signature}")
+    return kept
+
+
+class Driver:
+    """One instance of the compressor, called step after step."""
+
+    def __init__(self, name: str, call: Callable[[Any], Any], instance: Any, adapter: dict[str, Any]) -> None:
+        self.name = name
+        self._call, self._instance, self._adapter = call, instance, adapter
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.dropped: list[str] = []
+
+    def compress(self, messages: list[Any]) -> Any:
+        """Call the compressor; an awaitable is awaited, always on the same loop."""
+        result = self._call(messages)
+        if not inspect.isawaitable(result):
+            return result
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self._loop)
+
+        async def finish() -> Any:
+            return await result
+
+        return self._loop.run_until_complete(finish())
+
+    def status(self) -> Any:
+        """Ask the adapter whether the compressor fell back."""
+        return self._adapter["status"](self._instance) if "status" in self._adapter else None
+
+    def state(self) -> Any:
+        """Ask the adapter for what a later instance needs to go on from here."""
+        return self._adapter["get_state"](self._instance) if self.resumable else None
+
+    @property
+    def resumable(self) -> bool:
+        """Whether the adapter can save and restore the instance."""
+        return "get_state" in self._adapter and "set_state" in self._adapter
+
+    def restore(self, state: Any) -> None:
+        """Hand the saved state to the new instance."""
+        self._adapter["set_state"](self._instance, state)
+
+
+def _adapter(source: str | None, name: str) -> dict[str, Any]:
+    if source is None:
+        return {}
+    module = types.ModuleType("_compression_eval_adapter")
+    module.__file__ = name
+    sys.modules[module.__name__] = module
+    try:
+        exec(compile(source, name, "exec"), module.__dict__)  # noqa: S102 - the base branch's own file
+    except BaseException as exc:
+        error = describe_error(exc)
+        raise SetupError(f"the adapter {name} raised {error['type']}: {error['text']} (at {error['place']})") from None
+    return {
+        key: value
+        for key, value in vars(module).items()
+        if key in ("create", "compress", "status", "get_state", "set_state") and callable(value)
+    }
+
+
+def build(job: dict[str, Any], search: list[str]) -> Driver:
+    """Import and construct what the job names."""
+    adapter = _adapter(job["adapter"], job["adapter_name"])
+    path, call, optional = job["compressor"], job["call"], job["optional"]
+    found = _resolve(path, search)
+    dropped: list[str] = []
+    try:
+        if "create" in adapter:
+            instance = adapter["create"]({**job["spec"], "target": found})
+        elif inspect.isclass(found):
+            instance = found(**_accepted(path, found, job["init"], optional, dropped))
+        elif job["init"]:
+            raise SetupError(f"{path} is a function and takes no init ({', '.join(job['init'])}); use call instead")
+        else:
+            instance = found
+    except SetupError:
+        raise
+    except BaseException as exc:
+        error = describe_error(exc)
+        raise SetupError(f"building {path} raised {error['type']}: {error['text']} (at {error['place']})") from None
+    if "compress" in adapter:
+        function = adapter["compress"]
+        driver = Driver(f"{job['adapter_name']}:compress", lambda m: function(instance, m, call), instance, adapter)
+    else:
+        driver = _direct(found, instance, job, dropped, adapter)
+    driver.dropped = dropped
+    return driver
+
+
+def _direct(found: Any, instance: Any, job: dict[str, Any], dropped: list[str], adapter: dict[str, Any]) -> Driver:
+    """Return a driver that calls the class's method, or the function, with the spec's keywords."""
+    path, method, name = job["compressor"], instance, job["compressor"]
+    if instance is not found or inspect.isclass(found):
+        name = f"{path}.{job['method']}"
+        for part in job["method"].split("."):
+            if not hasattr(method, part):
+                public = [item for item in dir(method) if not item.startswith("_")]
+                raise SetupError(f"{path} has no method {job['method']!r}{_near(part, public)}")
+            method = getattr(method, part)
+    keywords = _accepted(name, method, job["call"], job["optional"], dropped)
+    return Driver(name, lambda messages: method(messages, **keywords), instance, adapter)
