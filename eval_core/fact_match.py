@@ -35,29 +35,28 @@ _PRERELEASE = r"(?![-+.]?(?:rc|alpha|beta|dev|pre|post|a|b)[-.]?\d)"
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """A literal that must be there, and the expression that decides around each of its places."""
+    """A literal that must be there, what decides at each of its places, and what must lead up to it."""
 
     needle: str
-    regex: re.Pattern[str]
-    reach: int
+    body: re.Pattern[str]
+    offset: int = 0
+    lead: re.Pattern[str] | None = None
 
     def spans(self, text: str) -> Iterator[Span]:
-        start = text.find(self.needle)
-        passed = -1
-        while start >= 0:
-            end = start + len(self.needle)
-            for match in self.regex.finditer(text, max(0, start - self.reach), min(len(text), end + self.reach)):
-                # The window may show a later occurrence or a cut edge: take only what covers this one.
-                if match.start() <= start and match.end() >= end:
-                    if match.start() > passed:
-                        passed = match.start()
-                        yield match.span()
-                    break
-            start = text.find(self.needle, start + 1)
+        at = text.find(self.needle)
+        while at >= 0:
+            start = at - self.offset
+            match = self.body.match(text, start) if start >= 0 else None
+            if match is not None:
+                if self.lead is None:
+                    yield match.span()
+                elif lead := self.lead.search(text[max(0, start - _REACH) : start]):
+                    yield start - len(lead.group()), match.end()
+            at = text.find(self.needle, at + 1)
 
 
-def _pattern(needle: str, regex: str, value: str) -> _Pattern:
-    return _Pattern(needle, re.compile(regex), len(value) + _REACH)
+def _pattern(needle: str, body: str, offset: int = 0, lead: str | None = None) -> _Pattern:
+    return _Pattern(needle, re.compile(body), offset, re.compile(f"(?:{lead})$") if lead else None)
 
 
 def _edges(value: str, body: str) -> str:
@@ -76,7 +75,9 @@ def _edges(value: str, body: str) -> str:
 
 def _text(value: str) -> _Pattern:
     words = re.split(r"(?<=\w)[ -](?=\w)", value)
-    return _pattern(max(words, key=len), _edges(value, "[ -]".join(map(re.escape, words))), value)
+    longest = max(words, key=len)
+    offset = sum(len(word) + 1 for word in words[: words.index(longest)])
+    return _pattern(longest, _edges(value, "[ -]".join(map(re.escape, words))), offset)
 
 
 def _number(value: str) -> _Pattern:
@@ -84,21 +85,19 @@ def _number(value: str) -> _Pattern:
     if form is None:
         return _text(value)
     sign, money, whole, fraction, unit = form.groups()
-    groups = [whole[: len(whole) % 3 or 3]]
-    groups += [whole[at : at + 3] for at in range(len(groups[0]), len(whole), 3)]
-    body = ",?".join(groups) + re.escape(fraction)
-    before = rf"(?<!{WORD})" if not fraction else r"(?<![\d_])"
+    # A fraction may follow a name (python3.11, v1.5); a whole number there belongs to the name.
+    before = r"(?<![\d_])" if fraction else rf"(?<!{WORD})"
     before += r"(?<!\d\.)(?<![\s(=:]-)(?<!^-)(?<!(?<!\.)\.)"
     if sign == "-":
-        before, body = r"(?<![\w-])", "-" + body
-    if money:
-        body = re.escape(money) + r"\s?" + body
+        before = r"(?<![\w-])"
+    elif money:
         before = ""
+    literal = f"{sign.strip('+')}{money}{whole}{fraction}"
     if unit:
         after = r"\s?(?:%|percent(?!\w))" if unit in ("%", "percent") else rf"[\s-]?{re.escape(unit)}(?!{WORD})"
     else:
         after = rf"{_UNITS}?(?!{WORD})(?!\.\d)"
-    return _pattern(groups[-1] + fraction, before + body + after, value)
+    return _pattern(literal, before + re.escape(literal) + after)
 
 
 def _error(value: str) -> _Pattern:
@@ -108,18 +107,18 @@ def _error(value: str) -> _Pattern:
     code = form.group(1)
     exact = rf"(?<!{WORD})(?<!\d\.){code}(?!{WORD})(?!\.\d)"
     # One or two digits mean nothing alone: "2" is an exit status only beside a word that says so.
-    return _pattern(code, exact if len(code) > 2 else _CODE_CUE + exact, value)
+    return _pattern(code, exact, lead=None if len(code) > 2 else _CODE_CUE)
 
 
 def _version(value: str) -> _Pattern:
     bare = value.removeprefix("v")
     if not bare[:1].isdigit():
         return _text(value)
-    before = r"(?<![\d_])(?<!\d\.)(?<!\d,)"
-    if "." not in bare:
-        before = rf"(?<!{WORD})(?:v|version:? v?)"
+    dotted = "." in bare
+    before = r"(?<![\d_])(?<!\d\.)(?<!\d,)" if dotted else ""
     after = rf"(?!{WORD})(?!\.[0-9x*])" + ("" if re.search(r"[a-z]", bare) else _PRERELEASE)
-    return _pattern(bare, before + re.escape(bare) + after, value)
+    lead = None if dotted else rf"(?<!{WORD})(?:v|version:? v?)"
+    return _pattern(bare, before + re.escape(bare) + after, lead=lead)
 
 
 def _pr(value: str) -> _Pattern:
@@ -127,7 +126,7 @@ def _pr(value: str) -> _Pattern:
     if form is None:
         return _text(value)
     number = form.group(1)
-    return _pattern(number, rf"{_PR_LEAD}{number}(?!{WORD})(?!\.\d|,\d{{3}}(?!\d))", value)
+    return _pattern(number, rf"{number}(?!{WORD})(?!\.\d|,\d{{3}}(?!\d))", lead=_PR_LEAD)
 
 
 _PATH_END = rf"(?!{WORD})(?![.-]{WORD})"
@@ -135,30 +134,27 @@ _PATH_END = rf"(?!{WORD})(?![.-]{WORD})"
 
 def _path(value: str) -> _Pattern:
     directory = value.endswith("/")
-    rooted = value.startswith("/")
     bare = re.sub(r"^(?:~/|(?:\./)+)", "", value).rstrip("/") or value
-    if rooted:
+    before, lead = "", None
+    if bare.startswith("/"):
         # A route stands after a host, a port or a variable; "backup/etc/hosts" is another file than "/etc/hosts".
-        before = (
-            r"(?:(?<![\w.~/-])|(?<=:\d\d)|(?<=:\d\d\d)|(?<=:\d{4})|(?<=:\d{5})|(?<=localhost)|(?<=://)[\w.:-]{1,80})"
-        )
+        lead = r"(?<![\w.~/-])|(?:localhost|://[\w.-]{1,60})(?::\d{1,5})?|:\d{2,5}"
     elif _WORD_CHAR.match(bare[0]) or bare[0] in ".@-":
         before = rf"(?<!{WORD})(?<!{WORD}[.@+-])"
-    else:
-        before = ""
-    return _pattern(bare, before + re.escape(bare) + _PATH_END + ("" if directory else rf"(?!/{WORD})"), value)
+    after = _PATH_END + ("" if directory else rf"(?!/{WORD})")
+    return _pattern(bare, before + re.escape(bare) + after, lead=lead)
 
 
 def _host(value: str) -> _Pattern:
-    return _pattern(value, rf"(?<![a-z0-9_.-]){re.escape(value)}(?![a-z0-9_])(?![.-][a-z0-9])", value)
+    return _pattern(value, rf"(?<![a-z0-9_.-]){re.escape(value)}(?![a-z0-9_])(?![.-][a-z0-9])")
 
 
 def _url(value: str) -> _Pattern:
     scheme, separator, rest = value.rpartition("://")
     rest = rest.rstrip("/") or rest
-    before = rf"(?:(?<!{WORD}){re.escape(scheme + separator)}|(?<![a-z0-9_.@/-]))" if separator else r"(?<![a-z0-9_.-])"
+    lead = rf"(?<!{WORD}){re.escape(scheme)}://|(?<![a-z0-9_.@/-])" if separator else r"(?<![a-z0-9_.-])"
     # A longer address below this one still names it.
-    return _pattern(rest, before + re.escape(rest) + _PATH_END, value)
+    return _pattern(rest, re.escape(rest) + _PATH_END, lead=lead)
 
 
 def _identifier(value: str) -> _Pattern:
@@ -172,14 +168,14 @@ def _identifier(value: str) -> _Pattern:
         after += rf"(?!-{WORD})"
     if "." in bare:
         after += r"(?!\.[a-z0-9_]++(?!\())"
-    return _pattern(bare, before + re.escape(bare) + after, value)
+    return _pattern(bare, before + re.escape(bare) + after)
 
 
 def _cron(value: str) -> _Pattern:
     if value.startswith("@"):
         return _text(value)
     before = r"(?<![\w*/,])(?<!\d )"
-    return _pattern(value, before + re.escape(value) + r"(?![\w*/,-])(?! [\d*][\d*/,-]*(?:\s|$))", value)
+    return _pattern(value, before + re.escape(value) + r"(?![\w*/,-])(?! [\d*][\d*/,-]*(?:\s|$))")
 
 
 _BUILDERS = {
@@ -216,7 +212,7 @@ def spans(value: str, kind: FactKind, haystack: Haystack) -> Iterator[Span]:
     """Yield the places in the normalised text at which the value stands."""
     if kind == "hash" and len(normalise(value)) >= HASH_PREFIX:
         for word in _hash_words(value, haystack):
-            yield from _pattern(word, rf"(?<![0-9a-f]){word}(?![0-9a-f])", word).spans(haystack.text)
+            yield from _pattern(word, rf"(?<![0-9a-f]){word}(?![0-9a-f])").spans(haystack.text)
         return
     pattern = _compiled(value, kind)
     if pattern is not None:

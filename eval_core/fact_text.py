@@ -72,11 +72,13 @@ def _marks(text: str) -> str:
 
 def normalise(text: str) -> str:
     """Return the comparable form: NFKC, plain quotes and dashes, no invisible marks or markdown, lower case."""
-    if not text.isascii():
+    plain = text.isascii()
+    if not plain:
         text = _NARROW_GROUP.sub("", text.translate(_INVISIBLE))
-        text = unicodedata.normalize("NFKC", text).lower().translate(_LOOKALIKES)
-        text = unicodedata.normalize("NFKC", text)
-    return _SPACE.sub(" ", _marks(text.lower())).strip()
+        text = unicodedata.normalize("NFKC", text).translate(_LOOKALIKES)
+    text = _SPACE.sub(" ", _marks(text.lower())).strip()
+    # Taking marks away may bring a letter and its accent together.
+    return text if plain else unicodedata.normalize("NFKC", text)
 
 
 @dataclass(frozen=True)

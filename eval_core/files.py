@@ -85,9 +85,20 @@ def digest(value: Any) -> str:
     return hashlib.sha256(canonical(value)).hexdigest()
 
 
+def _layout(value: Any, indent: str) -> str:
+    if isinstance(value, dict) and value:
+        inner = indent + "  "
+        items = (f"{inner}{json.dumps(key, ensure_ascii=False)}: {_layout(item, inner)}" for key, item in value.items())
+        return "{\n" + ",\n".join(items) + f"\n{indent}}}"
+    if isinstance(value, list) and any(isinstance(item, dict | list) and item for item in value):
+        inner = indent + "  "
+        return "[\n" + ",\n".join(inner + _layout(item, inner) for item in value) + f"\n{indent}]"
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
 def pretty(value: Any) -> str:
-    """Return JSON as people review it in a diff: indented, in the given key order, ending in a newline."""
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    """Return JSON as people review it in a diff: indented, in the given key order, plain lists on one line."""
+    return _layout(value, "") + "\n"
 
 
 def write_atomic(path: Path, text: str) -> None:

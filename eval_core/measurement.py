@@ -55,7 +55,7 @@ class Measurement(BaseModel):
     provenance: Provenance
     models: dict[str, str]
     """Role to model, for people; the fingerprint holds the details."""
-    planned_runs: Annotated[int, Field(ge=1)]
+    planned_runs: Annotated[int, Field(ge=0)]
     planned_compress_runs: Annotated[int, Field(ge=1)]
     fixtures: dict[str, list[RunRecord]]
     probe_types: dict[str, dict[str, str]] = {}

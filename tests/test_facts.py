@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_core.facts import Haystack, holds, infer_kind, normalise, states_superseded, value_in
@@ -175,7 +173,7 @@ CASES: list[tuple[str, FactKind | None, str, bool]] = [
     ("python 3.1", "text", "python 3.11", False),
     ("python 3.1", "text", "python 3.1.4", False),
     ("port 8080", None, "on port 80801", False),
-    ("says \"no\"", None, "it says “no” twice", True),
+    ('says "no"', None, "it says “no” twice", True),
 ]
 
 
@@ -360,15 +358,6 @@ def test_a_digit_appended_makes_another_number(number: int, digit: int) -> None:
 @given(st.from_regex(r"[a-z][a-z_]{2,10}", fullmatch=True), st.from_regex(r"[a-z0-9_]{1,5}", fullmatch=True))
 def test_a_longer_identifier_is_another_one(name: str, more: str) -> None:
     assert not value_in(name, "identifier", Haystack.of(f"call {name}{more} now"))
-
-
-@given(st.text(max_size=200))
-@settings(max_examples=50)
-def test_whatever_is_found_in_the_text_is_there_character_for_character(text: str) -> None:
-    haystack = Haystack.of(text)
-    for word in re.findall(r"[a-z]{3,}", haystack.text)[:5]:
-        if value_in(word, "text", haystack):
-            assert word in haystack.text
 
 
 def test_many_near_misses_in_a_long_text_are_looked_through_quickly() -> None:

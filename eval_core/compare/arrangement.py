@@ -11,7 +11,7 @@ import numpy as np
 
 from eval_core.compare.arm import Array
 
-__all__ = ["Design", "LIMIT"]
+__all__ = ["LIMIT", "Design"]
 
 LIMIT = 10_000
 """Enumerate up to this many arrangements; draw this many where there are more."""

@@ -64,7 +64,7 @@ def fill(values: Array, high: float) -> Array:
     """Fill missing cells with what the cell's column and run would predict.
 
     Column means and run effects are taken over both arms together, so a filled run is the same run under every
-    relabelling and the test stays exact. A fill pulls the two arms together, never apart.
+    relabelling and the test stays exact.
     """
     column = _mean(values, 0)
     effect = np.nan_to_num(_mean(values - column, 1))
@@ -79,11 +79,12 @@ def _shared(base: tuple[str, ...], candidate: tuple[str, ...]) -> tuple[list[str
 
 def _both(candidate: Array, base: Array) -> NDArray[np.bool_]:
     """Tell which columns hold at least one value in each arm."""
-    seen: list[NDArray[np.bool_]] = []
-    for side in (candidate, base):
-        observed = np.isfinite(side)
-        seen.append(observed.reshape(*observed.shape[:2], -1).all(axis=2).any(axis=0))
-    return np.asarray(seen[0] & seen[1], dtype=np.bool_)
+    return _seen(candidate) & _seen(base)
+
+
+def _seen(values: Array) -> NDArray[np.bool_]:
+    cells = np.isfinite(values).reshape(*values.shape[:2], -1).all(axis=2)
+    return np.asarray(cells.any(axis=0), dtype=np.bool_)
 
 
 def _one_sided(fixture: str, kind: UnitKind, base: dict[str, bool], candidate: dict[str, bool]) -> list[Unit]:
@@ -92,9 +93,7 @@ def _one_sided(fixture: str, kind: UnitKind, base: dict[str, bool], candidate: d
 
 
 def _present(names: tuple[str, ...], values: Array) -> dict[str, bool]:
-    observed = np.isfinite(values)
-    seen = observed.reshape(*observed.shape[:2], -1).any(axis=(0, 2))
-    return dict(zip(names, (bool(flag) for flag in seen), strict=True))
+    return dict(zip(names, (bool(flag) for flag in _seen(values)), strict=True))
 
 
 def _score_block(name: str, base: FixtureArm, candidate: FixtureArm) -> Block | None:
@@ -115,9 +114,7 @@ def _score_block(name: str, base: FixtureArm, candidate: FixtureArm) -> Block | 
         tuple(Unit(name, "probe", probe) for probe, keep in zip(probes, both, strict=True) if keep),
         cells.mean(axis=2),
         tuple(
-            _one_sided(
-                name, "probe", _present(base.probes, base.scores), _present(candidate.probes, candidate.scores)
-            )
+            _one_sided(name, "probe", _present(base.probes, base.scores), _present(candidate.probes, candidate.scores))
         ),
     )
 
@@ -126,7 +123,7 @@ def _census_mean(values: Array, weights: Array) -> Array:
     weights = np.where(np.isnan(values), 0.0, np.nan_to_num(weights))
     total = weights.sum(axis=1)
     kept = (np.nan_to_num(values) * weights).sum(axis=1)
-    return np.divide(kept, total, out=np.full(len(values), np.nan), where=total > 0)
+    return np.where(total > 0, kept / np.maximum(total, 1e-300), np.nan)
 
 
 def _fact_block(name: str, base: FixtureArm, candidate: FixtureArm) -> Block | None:

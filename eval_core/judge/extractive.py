@@ -12,6 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from eval_core.judge.grade import Answer, Unscored
+from eval_core.judge.question_shapes import QUESTION_SHAPES
 from eval_core.messages import Message, full_text
 from eval_core.probe.schema import Probe
 
@@ -27,28 +28,13 @@ _WORD = re.compile(r"[a-z]+|\d+|[^\W\d_a-z]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NUMBERED = re.compile(r"^\s*\d+\s*[|:]\s?")
 _STOP = frozenset(
-    "a an and are as at be been but by did do does for from had has have how i if in into is it its of on or our so "
-    "that the their then there these they this to under up was we were what when where which while who whom why will "
-    "with would you your he she them us my me should could can any each one ones exactly current currently session".split()
-)
-# What a question asks for, and what the line that answers it looks like.
-_SHAPES = tuple(
-    (re.compile(asked, re.IGNORECASE), re.compile(given, re.IGNORECASE))
-    for asked, given in (
-        (r"\bfiles?\b|\bmodule|\bpaths?\b|\bscript", r"[\w-]+\.(?:py|md|ya?ml|json|toml|sql|sh|txt|cfg|ini)\b"),
-        (r"\berror|\bfail|\bexception|\bwrong|\bbroke|\bcode\b", r"error|exception|fail|traceback|denied|^E\s|\b\d{3,6}\b"),
-        (r"\bpull request|\bPRs?\b|\bissues?\b|\bticket", r"#\d+|pull/\d+|issues?/\d+"),
-        (r"\bcommit|\bhash|\brevert", r"\b[0-9a-f]{7,40}\b"),
-        (r"\btests?\b|\bsuite", r"\d+ (?:passed|failed)|test_\w+"),
-        (r"\bschedul|\bcron|\bwhen\b|\btimes?\b|\bday|\bweekday", r"(?:[\d*/,-]+ ){4}[\d*/,a-z-]+|\d\d?:\d\d"),
-        (r"\bdecid|\bdecision|\bchose|\bwhy\b|\breason|\binstead|\bapproach", r"decid|because|instead|chose|reason|rather|so that|keep"),
-        (r"\bnext\b|\bremain|\bopen\b|\bleft\b|\bpending|\bcontinue|\btodo", r"next|remain|pending|todo|still|left|follow|in_progress|not yet"),
-        (r"\bmust not|\bnever|\boff.limits|\bnot allowed|\bconstraint|\brule|\bforbid|\bden", r"never|don'?t|do not|must not|off.limits|denied|only"),
-        (r"\bbranch", r"branch|checkout|HEAD|\b\w+/[\w.-]+"),
-        (r"\bversion|\bport\b|\bsize|\blimit|\bhow many|\bvalue|\bnumber|\bcount", r"\d"),
-        (r"\bfunction|\bmethod|\bclass\b|\bhelper|\bcolumn|\btable|\bkey\b|\bsetting|\bname", r"\b\w+_\w+\b|\bdef |\bclass |\w+\(\)"),
+    _WORD.findall(
+        "a an and are as at be been but by did do does for from had has have how i if in into is it its of on "
+        "or our so that the their then there these they this to under up was we were what when where which "
+        "while who whom why will with would you your he she them us my me should could can any each one ones "
+        "exactly current currently session "
     )
-)  # fmt: skip
+)
 
 
 def _stem(word: str) -> str:
@@ -115,7 +101,7 @@ class _Index:
             for near, share in _NEAR:
                 if 0 <= at + near < len(self.lines) and self.lines[at + near][0] == number:
                     base[at + near] = max(base[at + near], weight * share)
-        shapes = [given for asked, given in _SHAPES if asked.search(question)]
+        shapes = [given for asked, given in QUESTION_SHAPES if asked.search(question)]
         typical = max(overlap.values(), default=0.0)
         for at in base:
             number, text = self.lines[at]
@@ -133,7 +119,9 @@ class _Index:
 
         heap = [(-weight(at), -at) for at in base]
         heapq.heapify(heap)
-        room, chosen, seen = _MAX_CHARS, [], set()
+        room = _MAX_CHARS
+        chosen: list[int] = []
+        seen: set[frozenset[str]] = set()
         while heap and len(chosen) < _MAX_LINES:
             old, negative = heapq.heappop(heap)
             at = -negative
@@ -156,7 +144,8 @@ class _Index:
 class ExtractiveAnswerer:
     """Answers by quotation, deterministically."""
 
-    identity = {"model": "offline:extractive", "version": "1"}  # noqa: RUF012 - a constant, read through the protocol
+    identity = {"model": "offline:extractive", "version": "1"}
+    deterministic = True
 
     def __init__(self) -> None:
         """Start with no state indexed."""

@@ -49,7 +49,8 @@ def _parts_touched(question: str, answer: Haystack) -> float:
 class FactJudge:
     """Grades by facts alone: the same answer always gets the same grade."""
 
-    identity = {"model": "offline:facts", "version": "1"}  # noqa: RUF012 - a constant, read through the protocol
+    identity = {"model": "offline:facts", "version": "1"}
+    deterministic = True
 
     async def grade(self, probe: Probe, answer: str, *, fixture: str, run: int) -> Grade | Unscored:
         """Grade one answer by the documented mapping."""

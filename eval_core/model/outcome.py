@@ -44,6 +44,24 @@ class Usage:
     output_tokens: int = 0
     cost_usd: float | None = 0.0
     """None where the price is unknown."""
+    written_tokens: int = 0
+    """The part of the input tokens that the provider wrote to its prompt cache, where it charges for that."""
+
+    def plus(self, other: Usage) -> Usage:
+        """Add; an unknown price makes the sum unknown."""
+        unknown = self.cost_usd is None or other.cost_usd is None
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cost_usd=None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
+            written_tokens=self.written_tokens + other.written_tokens,
+        )
+
+    @property
+    def tokens(self) -> int:
+        """Input and output together."""
+        return self.input_tokens + self.output_tokens
 
 
 @dataclass(frozen=True)
@@ -52,6 +70,7 @@ class Completion:
 
     text: str
     usage: Usage
+    """Of this answer and of the unusable ones that were paid before it."""
     model: str
     """The model that answered, as the provider names it."""
     seconds: float

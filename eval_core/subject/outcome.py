@@ -72,6 +72,8 @@ class Compression:
     use: ModelUse = field(default_factory=ModelUse)
     notes: tuple[str, ...] = ()
     """What the reader should know though it is no failure (dropped optional keywords, captured output)."""
+    output: str = ""
+    """The beginning of what the compressor printed, where it runs in a process of its own: untrusted text."""
 
     @property
     def state(self) -> list[Message]:

@@ -148,9 +148,9 @@ def substitute(value: Any, variables: Mapping[str, Any]) -> Any:
         if (whole := _REFERENCE.fullmatch(value)) and whole[1] in variables:
             return variables[whole[1]]
         return _REFERENCE.sub(
-            lambda match: ("" if (known := variables[match[1]]) is None else str(known))
-            if match[1] in variables
-            else match[0],
+            lambda match: (
+                ("" if (known := variables[match[1]]) is None else str(known)) if match[1] in variables else match[0]
+            ),
             value,
         )
     if isinstance(value, Mapping):

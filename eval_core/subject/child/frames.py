@@ -6,7 +6,10 @@ import importlib.util
 import json
 import struct
 import sys
-from os import _exit, close, devnull, dup, dup2, open, read, write  # noqa: A004 - bound before the target can patch os
+
+# Bound by name before the target exists, so that one that patches os patches only its own.
+from os import _exit, close, devnull, dup, dup2, read, write
+from os import open as open_descriptor
 from typing import Any
 
 __all__ = ["Channel", "FrameTooLarge"]
@@ -43,7 +46,7 @@ class Channel:
     def __init__(self) -> None:
         """Take standard input and output away before the target exists; its prints go where stderr goes."""
         self._in, self._out = dup(0), dup(1)
-        null = open(devnull, O_RDWR)
+        null = open_descriptor(devnull, O_RDWR)
         dup2(null, 0)
         dup2(2, 1)
         close(null)

@@ -8,6 +8,7 @@ import platform
 import resource
 import sys
 from os import _exit
+from pathlib import Path
 from typing import Any
 
 from .bridge import open_bridge
@@ -49,12 +50,10 @@ def _prepare(job: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         os.environ.update(OPENAI_BASE_URL=url, OPENAI_API_BASE=url, OPENAI_API_KEY=job["token"])
     job = _filled(job, url)
     os.environ.update(job["env"])
-    home = os.environ["HOME"]
     for name, text in job["files"].items():
-        path = os.path.join(home, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as stream:
-            stream.write(text)
+        path = Path(os.environ["HOME"]) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
     os.chdir(job["directory"])
     search = list(job["pythonpath"])
     sys.path[:] = search + [entry for entry in sys.path if entry]

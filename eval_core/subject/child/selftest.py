@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from pathlib import Path
 from typing import Any
 
 __all__ = ["look_around"]
@@ -14,8 +15,7 @@ STATUS = {"CapInh": "0", "CapPrm": "0", "CapEff": "0", "CapBnd": "0", "NoNewPriv
 
 def _readable(path: str) -> bytes:
     try:
-        with open(path, "rb") as stream:
-            return stream.read(1 << 20)
+        return Path(path).read_bytes()
     except OSError:
         return b""
 
@@ -31,16 +31,15 @@ def _connects(family: int, kind: int, address: Any) -> bool:
 
 
 def _environment(secret: bytes) -> list[str]:
-    hits = [f"variable {name} holds the canary" for name, text in os.environb.items() if secret in text]
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit():
+    hits = [f"variable {name!r} holds the canary" for name, text in os.environb.items() if secret in text]
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit():
             continue
-        if int(entry) != os.getpid():
-            hits.append(f"process {entry} of another program is visible")
-        if secret in _readable(f"/proc/{entry}/environ"):
-            hits.append(f"/proc/{entry}/environ holds the canary")
-        if secret in _readable(f"/proc/{entry}/cmdline"):
-            hits.append(f"/proc/{entry}/cmdline holds the canary")
+        if int(process.name) != os.getpid():
+            hits.append(f"process {process.name} of another program is visible")
+        for file in ("environ", "cmdline"):
+            if secret in _readable(f"{process}/{file}"):
+                hits.append(f"{process}/{file} holds the canary")
     return hits
 
 
@@ -65,7 +64,8 @@ def _privileges() -> list[str]:
     if 0 in (os.getuid(), os.geteuid(), os.getgid(), os.getegid()) or 0 in os.getgroups():
         hits.append("the process runs as root")
     seen = dict(
-        line.split(":\t", 1) for line in _readable("/proc/self/status").decode("ascii", "replace").splitlines()
+        line.split(":\t", 1)
+        for line in _readable("/proc/self/status").decode("ascii", "replace").splitlines()
         if ":\t" in line
     )
     for name, wanted in STATUS.items():
@@ -77,27 +77,26 @@ def _privileges() -> list[str]:
 def _writes(folders: list[str]) -> list[str]:
     hits = []
     for folder in folders:
-        path = os.path.join(folder, ".selftest")
+        path = Path(folder) / ".selftest"
         try:
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
         except OSError:
             continue
-        os.unlink(path)
+        path.unlink()
         hits.append(f"{folder} can be written to")
     return hits
 
 
 def _descriptors(known: tuple[int, ...]) -> list[str]:
     hits = []
-    for entry in os.listdir("/proc/self/fd"):
-        number = int(entry)
-        if number in known:
+    for entry in list(Path("/proc/self/fd").iterdir()):
+        if int(entry.name) in known:
             continue
         try:
-            place = os.readlink(f"/proc/self/fd/{number}")
+            place = entry.readlink()
         except OSError:
             continue  # the listing's own descriptor, already closed
-        hits.append(f"descriptor {number} is open on {place}")
+        hits.append(f"descriptor {entry.name} is open on {place}")
     return hits
 
 

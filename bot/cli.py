@@ -1,0 +1,74 @@
+"""The command `compression-eval`: commands are imported when they are called, so that help is instant."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from eval_core.errors import IncompleteError, UserError
+
+__all__ = ["main", "root"]
+
+_COMMANDS = {
+    "run": ("eval_core.cli.run:run", "Compress, probe and grade; compare with the baseline."),
+    "compare": ("eval_core.cli.compare:compare", "Compare two results or baselines."),
+    "report": ("eval_core.cli.report:report", "Render a result again, without any model call."),
+    "noise": ("eval_core.cli.noise:noise", "Measure a baseline against itself."),
+    "baseline": ("eval_core.cli.baseline:baseline", "Update, show or check stored baselines."),
+    "fixture": ("eval_core.cli.fixture:fixture", "Import, scrub, audit or show recorded sessions."),
+    "probe": ("eval_core.cli.probe:probe", "Check, propose or list probes."),
+    "judge": ("eval_core.cli.judge:judge", "Calibrate the judge, or grade stored answers again."),
+    "bot": ("bot.commands:bot", "The steps of the pull-request workflow."),
+    "init": ("bot.init:init", "Adopt the bot in a repository."),
+    "doctor": ("eval_core.cli.doctor:doctor", "Say what is configured, what is missing, how to get it."),
+    "demo": ("bot.demo:demo", "The whole journey on loopback: no account, no key."),
+}
+
+
+class _LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _, name = _COMMANDS[cmd_name][0].partition(":")
+        command = getattr(import_module(module), name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="compression-eval")
+def root() -> None:
+    """Know whether a change to a context compressor made it better or worse.
+
+    \b
+    Try it without an account or a key:
+      compression-eval demo
+      compression-eval run
+      compression-eval run --target builtin:opaque
+    """
+
+
+def main() -> None:
+    """Run a command; a user's mistake is one message and exit code 2, never a traceback."""
+    try:
+        root(standalone_mode=False)
+    except click.exceptions.Exit as exc:
+        sys.exit(exc.exit_code)
+    except click.Abort:
+        click.echo("Stopped.", err=True)
+        sys.exit(130)
+    except click.ClickException as exc:
+        exc.show()
+        sys.exit(exc.exit_code)
+    except (UserError, IncompleteError) as exc:
+        click.echo(f"Error: {exc}", err=True)
+        sys.exit(exc.exit_code)

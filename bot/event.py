@@ -1,0 +1,228 @@
+"""What happened on GitHub, read into one request: a label was added, or somebody pressed "Run workflow"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from eval_core.errors import UserError
+
+__all__ = ["Ignored", "Mode", "Request", "Run", "Trigger", "read_event"]
+
+Mode = Literal["evaluate", "baseline"]
+Trigger = Literal["label", "dispatch"]
+
+MAX_RUNS = 50
+DEFAULT_SERVER = "https://github.com"
+
+_PR = re.compile(r"[0-9]{1,7}")
+_SHA = re.compile(r"[0-9a-f]{40}")
+_REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}/[A-Za-z0-9._-]{1,100}")
+# Managed accounts carry an underscore and a suffix; apps end in "[bot]".
+_LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}(\[bot\])?")
+_COUNT = re.compile(r"[0-9]{1,3}")
+_ID = re.compile(r"[0-9]{1,19}")
+_SERVER = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?")
+
+
+@dataclass(frozen=True, order=True)
+class Run:
+    """The workflow run that acts; of two runs the greater one is the newer."""
+
+    id: int
+    attempt: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A wish to evaluate one commit, pinned when it was made."""
+
+    repo: str
+    pr: int | None
+    """None only for a baseline of the branch itself."""
+    sha: str
+    sender: str
+    trigger: Trigger
+    mode: Mode
+    runs: int | None
+    """Graded runs asked for; None leaves it to the configuration."""
+    force: bool
+    label: str | None
+    run: Run
+    run_url: str
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """An event that is none of our business, and why."""
+
+    why: str
+
+
+def read_event(name: str, payload: Any, env: Mapping[str, str], *, label: str) -> Request | Ignored:
+    """Turn a webhook payload into a request; anything malformed is an error, anything else is ignored."""
+    if name == "pull_request_target":
+        return _labeled(_table(payload, "event"), env, label)
+    if name == "workflow_dispatch":
+        return _dispatched(_table(payload, "event"), env)
+    return Ignored(f"the event {_shown(name)} does not start an evaluation")
+
+
+def _labeled(payload: Mapping[str, Any], env: Mapping[str, str], wanted: str) -> Request | Ignored:
+    action = _text(payload, "action", "event")
+    if action != "labeled":
+        # "synchronize" above all: a push after the label must never start a run with our key.
+        return Ignored(f"the action {_shown(action)} of a pull request does not start an evaluation")
+    name = _text(_table(payload.get("label"), "event.label"), "name", "event.label")
+    if name != wanted:
+        return Ignored(f"the label {_shown(name)} is not {_shown(wanted)}")
+    pull = _table(payload.get("pull_request"), "event.pull_request")
+    number = _number(pull.get("number"), "event.pull_request.number")
+    outer = payload.get("number")
+    if outer is not None and _number(outer, "event.number") != number:
+        raise UserError(f"event.number: {outer} is not the pull request's number {number}; the event is inconsistent")
+    head = _table(pull.get("head"), "event.pull_request.head")
+    run, run_url, repo = _surroundings(payload, env)
+    return Request(
+        repo=repo,
+        pr=number,
+        sha=_sha(head.get("sha"), "event.pull_request.head.sha"),
+        sender=_sender(payload),
+        trigger="label",
+        mode="evaluate",
+        runs=None,
+        force=False,
+        label=name,
+        run=run,
+        run_url=run_url,
+    )
+
+
+def _dispatched(payload: Mapping[str, Any], env: Mapping[str, str]) -> Request:
+    given = payload.get("inputs")
+    inputs = {} if given is None else _table(given, "event.inputs")
+    unknown = sorted(str(key) for key in set(inputs) - {"pr", "sha", "mode", "runs", "force"})
+    if unknown:
+        raise UserError(f"inputs: unknown input {_shown(unknown[0])}; known are pr, sha, mode, runs and force")
+    mode = _mode(_input(inputs, "mode"))
+    pr, sha = _input(inputs, "pr"), _input(inputs, "sha")
+    if mode == "evaluate" and not pr:
+        raise UserError("inputs.pr: empty; give the number of the pull request to evaluate, for example 123")
+    if pr and not sha:
+        raise UserError("inputs.sha: empty; give the full 40-digit SHA of the pull request's last commit")
+    if sha and not pr:
+        raise UserError("inputs.pr: empty although a SHA is given; give the pull request that the commit belongs to")
+    run, run_url, repo = _surroundings(payload, env)
+    return Request(
+        repo=repo,
+        pr=_number(pr, "inputs.pr") if pr else None,
+        # Without a pull request the commit is the one that the workflow was started on.
+        sha=_sha(sha, "inputs.sha") if sha else _sha(env.get("GITHUB_SHA"), "GITHUB_SHA"),
+        sender=_sender(payload),
+        trigger="dispatch",
+        mode=mode,
+        runs=_runs(_input(inputs, "runs")),
+        force=_flag(_input(inputs, "force")),
+        label=None,
+        run=run,
+        run_url=run_url,
+    )
+
+
+def _surroundings(payload: Mapping[str, Any], env: Mapping[str, str]) -> tuple[Run, str, str]:
+    repo = _text(_table(payload.get("repository"), "event.repository"), "full_name", "event.repository")
+    if not _REPO.fullmatch(repo) or repo.endswith(("/.", "/..")):
+        raise UserError(f"event.repository.full_name: {_shown(repo)} is not owner/name")
+    running = env.get("GITHUB_REPOSITORY")
+    if running and running != repo:
+        raise UserError(f"event.repository.full_name: {repo} is not the repository of this run, {_shown(running)}")
+    values: dict[str, int] = {}
+    for key in ("GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT"):
+        value = env.get(key, "")
+        if not _ID.fullmatch(value):
+            raise UserError(f"{key}: {_shown(value)} is not a number; run this inside a GitHub workflow or set it")
+        values[key] = int(value)
+    server = env.get("GITHUB_SERVER_URL") or DEFAULT_SERVER
+    if not _SERVER.fullmatch(server):
+        raise UserError(f"GITHUB_SERVER_URL: {_shown(server)} is not the address of a server")
+    run = Run(values["GITHUB_RUN_ID"], values["GITHUB_RUN_ATTEMPT"])
+    return run, f"{server}/{repo}/actions/runs/{run.id}/attempts/{run.attempt}", repo
+
+
+def _shown(value: object) -> str:
+    """Quote a stranger's value for a message: escaped and short, so that it cannot pose as ours."""
+    text = ascii(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _table(value: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise UserError(f"{where}: {'missing' if value is None else 'not an object'} in the payload")
+    return value
+
+
+def _text(table: Mapping[str, Any], key: str, where: str) -> str:
+    value = table.get(key)
+    if not isinstance(value, str) or not value:
+        raise UserError(f"{where}.{key}: {'missing' if value is None else _shown(value) + ' is not a text'}")
+    return value
+
+
+def _input(inputs: Mapping[str, Any], key: str) -> str:
+    """Return an input as text; GitHub sends texts, but booleans too where the input's type says so."""
+    value = inputs.get(key)
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if not isinstance(value, str):
+        raise UserError(f"inputs.{key}: {_shown(value)} is not a text")
+    return value
+
+
+def _number(value: Any, where: str) -> int:
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(text, str) or not _PR.fullmatch(text) or int(text) == 0:
+        raise UserError(f"{where}: {_shown(value)} is not the number of a pull request; give digits only, like 123")
+    return int(text)
+
+
+def _sha(value: Any, where: str) -> str:
+    if not isinstance(value, str) or not _SHA.fullmatch(value):
+        raise UserError(f"{where}: {_shown(value)} is not a full commit SHA; give all 40 digits (0-9, a-f)")
+    return value
+
+
+def _sender(payload: Mapping[str, Any]) -> str:
+    login = _text(_table(payload.get("sender"), "event.sender"), "login", "event.sender")
+    if not _LOGIN.fullmatch(login):
+        raise UserError(f"event.sender.login: {_shown(login)} is not the name of an account")
+    return login
+
+
+def _mode(value: str) -> Mode:
+    if value in ("", "evaluate"):
+        return "evaluate"
+    if value == "baseline":
+        return "baseline"
+    raise UserError(f"inputs.mode: {_shown(value)} is not one of evaluate, baseline")
+
+
+def _runs(value: str) -> int | None:
+    if not value:
+        return None
+    if not _COUNT.fullmatch(value) or not 1 <= int(value) <= MAX_RUNS:
+        raise UserError(f"inputs.runs: {_shown(value)} is not a number from 1 to {MAX_RUNS}")
+    return int(value)
+
+
+def _flag(value: str) -> bool:
+    if value in ("", "false"):
+        return False
+    if value == "true":
+        return True
+    raise UserError(f"inputs.force: {_shown(value)} is not true or false")

@@ -1,0 +1,176 @@
+"""Baselines: measurements stored for comparison, reviewed as a diff.
+
+On disk, texts (answers, summaries, reasons) stand once in a table and are referred to by digest, and the labels of
+facts stand once for each probe, so that ten equal runs cost ten short rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from eval_core.compare.fingerprint import Difference, Fingerprint, nearest
+from eval_core.errors import UserError
+from eval_core.files import digest, parse, pretty, read_json, write_atomic
+from eval_core.judge.grade import DIMENSIONS, Grade
+from eval_core.measurement import SCHEMA_VERSION, Measurement
+
+__all__ = ["append_history", "dump_baseline", "find_baseline", "list_baselines", "load_baseline", "read_history"]
+
+HISTORY = "history.jsonl"
+_TEXTS = ("answer", "reason")
+
+
+def _reference(text: str, texts: dict[str, str]) -> str:
+    key = hashlib.sha256(text.encode()).hexdigest()[:12]
+    texts[key] = text
+    return key
+
+
+def _flags(facts: list[dict[str, Any]], name: str) -> str:
+    return "".join("-" if fact[name] is None else str(int(fact[name])) for fact in facts)
+
+
+def _pack_probe(record: dict[str, Any], texts: dict[str, str]) -> dict[str, Any]:
+    packed: dict[str, Any] = {name: _flags(record["facts"], name) for name in ("kept", "at_risk", "used")}
+    if record["answer"]:
+        packed["answer"] = _reference(record["answer"]["text"], texts)
+    if record["result"] and record["result"]["kind"] == "grade":
+        packed["scores"] = [record["result"]["scores"][name] for name in DIMENSIONS]
+        packed["reason"] = _reference(record["result"]["reason"], texts)
+    elif record["result"]:
+        packed["unscored"] = record["result"]["reason"]
+    return packed
+
+
+def _unpack_probe(packed: dict[str, Any], facts: list[list[Any]], texts: dict[str, str]) -> dict[str, Any]:
+    def flag(name: str, at: int) -> bool | None:
+        return {"1": True, "0": False, "-": None}[packed[name][at]]
+
+    record: dict[str, Any] = {
+        "facts": [
+            {"label": label, "evidence": evidence, **{name: flag(name, at) for name in ("kept", "at_risk", "used")}}
+            for at, (label, evidence) in enumerate(facts)
+        ]
+    }
+    if "answer" in packed:
+        record["answer"] = {"text": texts[packed["answer"]]}
+    if "scores" in packed:
+        scores = dict(zip(DIMENSIONS, packed["scores"], strict=True))
+        record["result"] = {"kind": "grade", "scores": scores, "reason": texts.get(packed.get("reason", ""), "")}
+    elif "unscored" in packed:
+        record["result"] = {"kind": "unscored", "reason": packed["unscored"]}
+    return record
+
+
+def dump_baseline(measurement: Measurement, noise: dict[str, float]) -> str:
+    """Return the file text of a baseline: stable key order, nothing that changes without a reason."""
+    body = measurement.model_dump(mode="json")
+    texts: dict[str, str] = {}
+    facts: dict[str, dict[str, list[list[Any]]]] = {}
+    for fixture, runs in body["fixtures"].items():
+        facts[fixture] = {}
+        for run in runs:
+            del run["messages"]
+            run["summary"] = _reference(run["summary"], texts)
+            for probe, record in run["probes"].items():
+                facts[fixture].setdefault(probe, [[fact["label"], fact["evidence"]] for fact in record["facts"]])
+                run["probes"][probe] = _pack_probe(record, texts)
+    body.update(noise=noise, facts=facts, texts=dict(sorted(texts.items())))
+    body["fixtures"] = body.pop("fixtures")  # the long part last
+    return pretty({"schema_version": body.pop("schema_version"), "digest": digest(body), **body})
+
+
+def load_baseline(path: Path) -> tuple[Measurement, dict[str, float]]:
+    """Read a baseline and its noise floor; a file that was edited by hand is named, not believed."""
+    body = read_json(path)
+    if not isinstance(body, dict) or "fixtures" not in body or "texts" not in body:
+        raise UserError(f"{path}: not a baseline file; `compression-eval baseline update` writes one")
+    version = body.pop("schema_version", None)
+    if version != SCHEMA_VERSION:
+        raise UserError(
+            f"{path}: schema_version: {version!r}, this program reads {SCHEMA_VERSION}; "
+            "measure it again with `compression-eval baseline update`"
+        )
+    stated = body.pop("digest", None)
+    if stated != digest(body):
+        raise UserError(
+            f"{path}: its content does not match its digest: it was edited by hand; restore it from git, "
+            "or measure it again with `compression-eval baseline update`"
+        )
+    noise, facts, texts = body.pop("noise"), body.pop("facts"), body.pop("texts")
+    try:
+        for fixture, runs in body["fixtures"].items():
+            for run in runs:
+                run["summary"] = texts[run["summary"]]
+                for probe, packed in run["probes"].items():
+                    run["probes"][probe] = _unpack_probe(packed, facts[fixture][probe], texts)
+    except (KeyError, IndexError, TypeError, ValueError) as exc:
+        raise UserError(f"{path}: broken baseline: {type(exc).__name__} {exc}; restore it from git") from None
+    return parse(Measurement, {"schema_version": version, **body}, str(path)), noise
+
+
+def list_baselines(folder: Path) -> list[Path]:
+    """Return the baseline files of a folder."""
+    return sorted(folder.glob("*.json")) if folder.is_dir() else []
+
+
+def find_baseline(folder: Path, fingerprint: Fingerprint) -> tuple[Path, list[Difference]] | None:
+    """Return the stored baseline that is nearest to a fingerprint, and what differs (nothing: comparable)."""
+    known = []
+    for path in list_baselines(folder):
+        base = load_baseline(path)[0].fingerprint
+        names = set(fingerprint.fixtures)
+        if names < set(base.fixtures):
+            base = base.model_copy(
+                update={
+                    "fixtures": {name: base.fixtures[name] for name in names},
+                    "probes": {name: base.probes[name] for name in names},
+                }
+            )
+        known.append((path, base))
+    return nearest(fingerprint, known)
+
+
+def append_history(folder: Path, name: str, measurement: Measurement) -> None:
+    """Add one line about an updated baseline, for the trend."""
+    line = {
+        "date": measurement.provenance.date,
+        "baseline": name,
+        "target": measurement.provenance.target,
+        "source_sha": measurement.provenance.source_sha,
+        "fingerprint": measurement.fingerprint.digest[:12],
+        "overall": _mean(grade.overall for grade in _grades(measurement)),
+        **{dim: _mean(grade.scores[dim] for grade in _grades(measurement)) for dim in DIMENSIONS},
+        "facts_kept": _mean(
+            record.retention for runs in measurement.fixtures.values() for run in runs for record in run.probes.values()
+        ),
+    }
+    path = folder / HISTORY
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    write_atomic(path, before + json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def read_history(folder: Path, name: str | None = None) -> list[dict[str, Any]]:
+    """Return the history lines, oldest first, of one baseline or of all."""
+    path = folder / HISTORY
+    if not path.exists():
+        return []
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [line for line in lines if name is None or line.get("baseline") == name]
+
+
+def _grades(measurement: Measurement) -> Iterator[Grade]:
+    for runs in measurement.fixtures.values():
+        for run in runs:
+            for record in run.probes.values():
+                if isinstance(record.result, Grade):
+                    yield record.result
+
+
+def _mean(values: Iterator[float]) -> float | None:
+    numbers = list(values)
+    return round(sum(numbers) / len(numbers), 4) if numbers else None

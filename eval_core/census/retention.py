@@ -1,0 +1,109 @@
+"""How many of a session's facts survive a compression, counting only those that it put at risk."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eval_core.census.facts import CensusFact
+from eval_core.census.verbatim import Kept
+from eval_core.facts import Haystack, infer_kind, value_in
+from eval_core.messages import Message
+
+__all__ = ["CensusRetention", "KindCount", "census_retention", "fact_stands"]
+
+_TELLING = re.compile(r"'([^'\n]{2,60})'|\"([^\"\n]{2,60})\"|([\w./-]*[_/.\d][\w./-]*\w)")
+_OUTCOMES = {
+    "passed": "(?:pass(?:ed|es|ing)?|ok|green|succeed(?:ed)?)",
+    "failed": "(?:fail(?:ed|s|ing|ures?)?|red)",
+    "error": "(?:errors?|errored)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KindCount:
+    """Facts of one kind that were at risk, and those that were kept."""
+
+    kept: int
+    at_risk: int
+
+
+@dataclass(frozen=True)
+class CensusRetention:
+    """The outcome of the census for one compression."""
+
+    kinds: dict[str, KindCount]
+    retained: tuple[CensusFact, ...]
+    lost: tuple[CensusFact, ...]
+
+    @property
+    def kept(self) -> int:
+        """Facts at risk that the compressed state still states."""
+        return len(self.retained)
+
+    @property
+    def at_risk(self) -> int:
+        """Facts that stood only in what was compressed away."""
+        return len(self.retained) + len(self.lost)
+
+    @property
+    def share(self) -> float | None:
+        """The kept share, or None where nothing was at risk."""
+        return self.kept / self.at_risk if self.at_risk else None
+
+
+def _error_stands(value: str, haystack: Haystack) -> bool:
+    name, colon, detail = value.partition(": ")
+    if not colon or " " in name:
+        return value_in(value, infer_kind(value), haystack)
+    if not value_in(name, "text", haystack):
+        return False
+    # Nobody repeats a whole error line; its name and one telling word of it are what matters.
+    telling = [match.group(1) or match.group(2) or match.group(3) for match in _TELLING.finditer(detail)]
+    return not telling or any(value_in(word, infer_kind(word), haystack) for word in telling)
+
+
+def _count_stands(value: str, haystack: Haystack) -> bool:
+    number, outcome = value.split(" ", 1)
+    if number not in haystack.text:
+        return False
+    word = _OUTCOMES.get(outcome, re.escape(outcome))
+    exact = rf"(?<![\w.]){number}(?![\w]|\.\d)"
+    after = rf"{exact}(?:/\d{{1,6}})?(?: \w{{1,20}}){{0,3}} {word}"
+    before = rf"\b{word}:? ?\(?{exact}"
+    return re.search(f"{after}|{before}", haystack.text) is not None
+
+
+def fact_stands(fact: CensusFact, haystack: Haystack) -> bool:
+    """Tell whether a text states a fact of the census."""
+    if fact.kind == "error":
+        return _error_stands(fact.value, haystack)
+    if fact.kind == "test_count":
+        return _count_stands(fact.value, haystack)
+    if fact.kind == "decision":
+        return all(value_in(word, infer_kind(word), haystack) for word in fact.value.split())
+    if fact.kind == "branch":
+        return value_in(fact.value, "path" if "/" in fact.value else "identifier", haystack)
+    return value_in(fact.value, fact.kind, haystack)
+
+
+def census_retention(
+    facts: Sequence[CensusFact], original: Sequence[Message], compressed: Sequence[Message]
+) -> CensusRetention:
+    """Count, by kind, the facts that the compression put at risk and those that it kept."""
+    kept = Kept(original, compressed)
+    retained: list[CensusFact] = []
+    lost: list[CensusFact] = []
+    for fact in facts:
+        if kept.indexes.intersection(fact.messages) or fact_stands(fact, kept.haystack):
+            continue
+        (retained if fact_stands(fact, kept.own) else lost).append(fact)
+    kinds = {
+        kind: KindCount(
+            kept=sum(fact.kind == kind for fact in retained),
+            at_risk=sum(fact.kind == kind for fact in (*retained, *lost)),
+        )
+        for kind in sorted({fact.kind for fact in (*retained, *lost)})
+    }
+    return CensusRetention(kinds, tuple(retained), tuple(lost))

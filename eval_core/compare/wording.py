@@ -1,0 +1,102 @@
+"""Numbers as people read them; every view formats with these and nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+__all__ = [
+    "MINUS",
+    "change",
+    "counted",
+    "interval",
+    "listed",
+    "p_value",
+    "percent",
+    "percent_change",
+    "points",
+    "pp",
+    "score",
+    "signed",
+]
+
+MINUS = "\N{MINUS SIGN}"
+ARROW = "\N{RIGHTWARDS ARROW}"
+UNKNOWN = "unknown"
+
+
+def _known(value: float | None) -> bool:
+    return value is not None and math.isfinite(value)
+
+
+def _number(value: float, digits: int, *, sign: bool) -> str:
+    text = f"{abs(value):.{digits}f}"
+    if float(text) == 0:
+        return text  # a zero has no sign
+    return (MINUS if value < 0 else "+" if sign else "") + text
+
+
+def signed(value: float | None) -> str:
+    """Return a change in points: +0.30, −0.94; a change too small for two digits shows a third."""
+    if value is None or not _known(value):
+        return UNKNOWN
+    return _number(value, 3 if 0.0005 <= abs(value) < 0.005 else 2, sign=True)
+
+
+def score(value: float | None) -> str:
+    """Return a mean or median score: 4.12."""
+    return _number(value, 2, sign=False) if value is not None and _known(value) else UNKNOWN
+
+
+def points(value: float | None) -> str:
+    """Return a size in points, without a sign: 0.27."""
+    return score(None if value is None else abs(value))
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Return an interval in points: [−1.20, −0.70]."""
+    if low is None or high is None or not (_known(low) and _known(high)):
+        return "[unknown]"
+    return f"[{signed(low)}, {signed(high)}]"
+
+
+def percent(share: float | None, digits: int = 0) -> str:
+    """Return a share: 85 %."""
+    return f"{_number(share * 100, digits, sign=False)} %" if share is not None and _known(share) else UNKNOWN
+
+
+def percent_change(before: float, after: float) -> str:
+    """Return two shares: 85 % → 62 %; with a decimal where whole numbers would hide the change."""
+    digits = 1 if percent(before) == percent(after) and abs(before - after) >= 0.0005 else 0
+    return f"{percent(before, digits)} {ARROW} {percent(after, digits)}"
+
+
+def change(before: float, after: float) -> str:
+    """Return two scores: 4.80 → 0.00."""
+    return f"{score(before)} {ARROW} {score(after)}"
+
+
+def pp(share: float | None, *, sign: bool = False) -> str:
+    """Return a difference of shares in percentage points: 5 pp, 0.8 pp; with a sign where it is a change."""
+    if share is None or not _known(share):
+        return UNKNOWN
+    digits = 0 if abs(share) >= 0.0095 or share == 0 else 1
+    return f"{_number(share * 100 if sign else abs(share * 100), digits, sign=sign)} pp"
+
+
+def p_value(p: float | None) -> str:
+    """Return a p-value: 0.032, <0.001."""
+    if p is None:
+        return UNKNOWN
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a count with its noun: 1 run, 2 runs."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(items: Sequence[str], most: int = 3) -> str:
+    """Return a list for one line; what does not fit is counted."""
+    shown = ", ".join(items[:most])
+    return shown if len(items) <= most else f"{shown} and {len(items) - most} more"

@@ -1,0 +1,156 @@
+"""Which model plays which role, and how it is reached: decided once, from flags, environment and file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from eval_core.config import ModelConfig, Price
+from eval_core.errors import UserError
+from eval_core.model.outcome import Role
+from eval_core.model.secret import Secret
+
+__all__ = ["Endpoint", "ModelFlags", "Models", "require_keys", "resolve"]
+
+_ENV = "COMPRESSION_EVAL_"
+ROLES: tuple[Role, ...] = ("compressor", "answer", "judge")
+# Providers in litellm's naming that are reached through `api_base` with the OpenAI protocol.
+_OPENAI_LIKE = frozenset(
+    {"openai", "custom_openai", "hosted_vllm", "lm_studio", "llamafile", "litellm_proxy", "openai_like", "vllm"}
+)
+_NO_KEY = "no-key-needed"  # the OpenAI protocol wants some value where a local server wants none
+
+
+@dataclass(frozen=True)
+class ModelFlags:
+    """What the command line said about models."""
+
+    model: str | None = None
+    compressor: str | None = None
+    answer: str | None = None
+    judge: str | None = None
+    api_base: str | None = None
+    prices: Mapping[str, Price] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where and how one model is reached."""
+
+    model: str
+    """The name that litellm routes by."""
+    provider: str
+    """Calls to the same provider share its rate limits."""
+    api_base: str | None = None
+    key: Secret | None = None
+
+
+@dataclass(frozen=True)
+class Models:
+    """The models of a run; there is at least one."""
+
+    compressor: str
+    answer: str
+    judge: str
+    api_base: str | None = None
+    key: Secret | None = None
+    temperature: float | None = None
+    answer_max_tokens: int = 700
+    judge_max_tokens: int = 900
+    compressor_max_tokens: int = 8_000
+    prices: Mapping[str, Price] = field(default_factory=dict)
+
+    @property
+    def distinct(self) -> tuple[str, ...]:
+        """Every model once, in the order of the roles."""
+        return tuple(dict.fromkeys((self.compressor, self.answer, self.judge)))
+
+    def endpoint(self, model: str) -> Endpoint:
+        """Tell how a model is reached.
+
+        The base URL is for models that speak the OpenAI protocol (and for names without a provider); when it is
+        set, the key goes there and to nobody else.
+        """
+        provider, slash, _ = model.partition("/")
+        if self.api_base is None:
+            return Endpoint(model, provider if slash else _bare_provider(model), None, self.key)
+        if slash and provider not in _OPENAI_LIKE and _is_provider(provider):
+            return Endpoint(model, provider)
+        routed = model if slash and provider in _OPENAI_LIKE else f"openai/{model}"
+        return Endpoint(routed, self.api_base, self.api_base, self.key or Secret(_NO_KEY))
+
+
+def _bare_provider(model: str) -> str:
+    from eval_core.model.prices import known_model
+
+    return str((known_model(model) or {}).get("litellm_provider", "unnamed"))
+
+
+def _is_provider(name: str) -> bool:
+    from eval_core.model.wire import load_litellm
+
+    return name in load_litellm().provider_list
+
+
+def _checked_base(url: str, where: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UserError(f"{where}: {url!r} is not an http(s) URL; give the base URL up to and including /v1")
+    if parts.username or parts.password:
+        raise UserError(f"{where}: credentials in the URL end up in logs; use {_ENV}API_KEY instead")
+    return url.rstrip("/")
+
+
+def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) -> Models | None:
+    """Choose the models: flags before environment before file; None when nobody named one (offline)."""
+
+    def env(name: str) -> str | None:
+        return environ.get(_ENV + name, "").strip() or None
+
+    def chosen(role: Role) -> str | None:
+        return (
+            (getattr(flags, role) or flags.model)
+            or (env(f"{role.upper()}_MODEL") or env("MODEL"))
+            or getattr(config, role)
+        )
+
+    compressor, answer, judge = (chosen(role) for role in ROLES)
+    some = compressor or answer or judge
+    if some is None:
+        return None
+    answer = answer or compressor or some
+    base = flags.api_base or env("API_BASE") or config.api_base
+    where = "--api-base" if flags.api_base else f"{_ENV}API_BASE" if env("API_BASE") else "models.api_base"
+    key = env("API_KEY")
+    return Models(
+        compressor=compressor or answer,
+        answer=answer,
+        judge=judge or answer,
+        api_base=_checked_base(base, where) if base else None,
+        key=Secret(key) if key else None,
+        temperature=config.temperature,
+        answer_max_tokens=config.answer_max_tokens,
+        judge_max_tokens=config.judge_max_tokens,
+        compressor_max_tokens=config.compressor_max_tokens,
+        prices={**config.prices, **flags.prices},
+    )
+
+
+def require_keys(models: Models) -> None:
+    """Refuse early, in one message, when a provider's key is not there."""
+    from eval_core.model.wire import load_litellm
+
+    missing: dict[str, list[str]] = {}
+    for model in models.distinct:
+        endpoint = models.endpoint(model)
+        if endpoint.key is None:
+            found = load_litellm().validate_environment(model=endpoint.model)
+            if not found.get("keys_in_environment") and found.get("missing_keys"):
+                missing[model] = sorted(found["missing_keys"])
+    if missing:
+        wanted = "; ".join(f"{model} needs {' and '.join(names)}" for model, names in missing.items())
+        raise UserError(
+            f"no key for the model provider: {wanted}. Set it in the environment (or {_ENV}API_KEY), "
+            "or name no model to run offline"
+        )

@@ -1,0 +1,124 @@
+"""One attempt at one call, through litellm."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from eval_core.messages import Message
+from eval_core.model.faults import Fault, fault_of, unusable
+from eval_core.model.outcome import ModelCall, Usage
+from eval_core.model.prefix import mark_prefix
+from eval_core.model.settings import Endpoint
+from eval_core.tokens import count_messages, count_text
+
+__all__ = ["Attempt", "close_connections", "load_litellm", "send"]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What one request came to: a text, or a fault; and what it used."""
+
+    text: str
+    served_by: str
+    usage: Usage | None
+    """None when the provider sent no reply."""
+    seconds: float
+    fault: Fault | None = None
+    headers: Mapping[str, object] = field(default_factory=dict)
+
+
+@cache
+def load_litellm() -> Any:
+    """Import litellm, which takes seconds, with everything that talks to others or prints turned off."""
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # or it looks for a newer list on the network
+    os.environ["LITELLM_MODE"] = "PRODUCTION"  # or it reads the .env file of whatever folder we stand in
+    import litellm
+
+    litellm.suppress_debug_info = True
+    litellm.telemetry = False
+    litellm.turn_off_message_logging = True
+    for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
+        logging.getLogger(name).disabled = True  # its debug log holds requests with their headers
+    return litellm
+
+
+async def close_connections() -> None:
+    """Close the connections that litellm keeps open."""
+    await load_litellm().close_litellm_async_clients()
+
+
+def _arguments(call: ModelCall, endpoint: Endpoint, seconds: float) -> dict[str, Any]:
+    messages: list[Message] = list(call.messages)
+    if call.prefix is not None:
+        messages = mark_prefix(messages, endpoint.model)
+    arguments: dict[str, Any] = {
+        **call.params,
+        "model": endpoint.model,
+        "messages": messages,
+        "max_tokens": call.max_tokens,
+        "timeout": seconds,
+        "max_retries": 0,
+        "drop_params": True,  # some models take no temperature; that is theirs to decide
+        "stream": False,
+    }
+    if call.temperature is not None:
+        arguments["temperature"] = call.temperature
+    if call.response_schema is not None:
+        arguments["response_format"] = {
+            "type": "json_schema",
+            "json_schema": {"name": "reply", "schema": call.response_schema, "strict": True},
+        }
+    if endpoint.api_base is not None:
+        arguments["api_base"] = endpoint.api_base
+    if endpoint.key is not None:
+        arguments["api_key"] = endpoint.key.reveal()
+    return arguments
+
+
+def _usage(response: Any, call: ModelCall, text: str) -> Usage:
+    """Read the usage; count ourselves where the provider sent none, since unknown is not zero."""
+    usage = getattr(response, "usage", None)
+    spent_in, spent_out = getattr(usage, "prompt_tokens", 0) or 0, getattr(usage, "completion_tokens", 0) or 0
+    if not spent_in:
+        return Usage(count_messages(call.messages), 0, spent_out or count_text(text), None)
+    details = getattr(usage, "prompt_tokens_details", None)
+    cached = getattr(details, "cached_tokens", 0) or 0
+    written = getattr(usage, "cache_creation_input_tokens", 0) or getattr(details, "cache_creation_tokens", 0) or 0
+    cached = min(cached, spent_in)
+    return Usage(spent_in, cached, spent_out, None, min(written, spent_in - cached))
+
+
+async def send(call: ModelCall, endpoint: Endpoint, seconds: float, secrets: Iterable[str] = ()) -> Attempt:
+    """Send the call once and wait at most so long for the last byte of the reply."""
+    litellm = load_litellm()
+    began = time.monotonic()
+    try:
+        async with asyncio.timeout(seconds):
+            response = await litellm.acompletion(**_arguments(call, endpoint, seconds))
+    except TimeoutError:
+        fault = Fault("timeout", f"no complete reply within {seconds:g} s", "unsure")
+        return Attempt("", "", None, time.monotonic() - began, fault)
+    except Exception as exc:
+        # Whatever the library throws concerns this one call; the run goes on.
+        return Attempt("", "", None, time.monotonic() - began, fault_of(exc, secrets))
+    took = time.monotonic() - began
+    choices = getattr(response, "choices", None) or []
+    choice = choices[0] if choices else None
+    content = getattr(getattr(choice, "message", None), "content", None)
+    text = content if isinstance(content, str) else ""
+    hidden = getattr(response, "_hidden_params", None) or {}
+    return Attempt(
+        text,
+        str(getattr(response, "model", "") or ""),
+        _usage(response, call, text),
+        took,
+        unusable(choice, call.max_tokens),
+        dict(hidden.get("additional_headers") or {}),
+    )

@@ -1,0 +1,83 @@
+"""Means over runs, probe by probe, for one side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import fmean
+
+from eval_core.compare.sides import quarantined
+from eval_core.judge.grade import DIMENSIONS, Grade
+from eval_core.measurement import Measurement
+from eval_core.run.record import ProbeRecord, RunRecord
+
+__all__ = ["OVERALL", "SideMean", "mean", "probe_means", "probe_records", "retention", "side_means"]
+
+OVERALL = "overall"
+
+
+def mean(values: Iterable[float]) -> float | None:
+    """Return the mean; nothing has none."""
+    numbers = list(values)
+    return fmean(numbers) if numbers else None
+
+
+def probe_records(measurement: Measurement | None, fixture: str, probe: str) -> list[tuple[RunRecord, ProbeRecord]]:
+    """Return what all runs say of one probe, in the order of runs."""
+    if measurement is None:
+        return []
+    runs = sorted(measurement.fixtures.get(fixture, []), key=lambda run: run.run)
+    return [(run, run.probes[probe]) for run in runs if probe in run.probes]
+
+
+def probe_means(records: Iterable[tuple[RunRecord, ProbeRecord]]) -> dict[str, float]:
+    """Return the mean score of each dimension and overall; empty where nothing was graded."""
+    grades = [record.result for _, record in records if isinstance(record.result, Grade)]
+    if not grades:
+        return {}
+    means = {name: fmean(grade.scores[name] for grade in grades) for name in DIMENSIONS}
+    return {**means, OVERALL: fmean(grade.overall for grade in grades)}
+
+
+def retention(records: Iterable[tuple[RunRecord, ProbeRecord]]) -> float | None:
+    """Return the share of expected facts that is still there, over all runs."""
+    return mean(record.retention for _, record in records if record.facts)
+
+
+@dataclass(frozen=True)
+class SideMean:
+    """One side's mean, and the lowest and highest single run."""
+
+    value: float
+    low: float
+    high: float
+
+
+def _run_scores(run: RunRecord, banned: set[tuple[str, str]]) -> dict[str, float]:
+    kept = [(run, record) for probe, record in run.probes.items() if (run.fixture, probe) not in banned]
+    return probe_means(kept)
+
+
+def _run_facts(run: RunRecord) -> dict[str, float]:
+    shares = {"authored facts": mean(record.retention for record in run.probes.values() if record.facts)}
+    total = sum(run.census.total.values())
+    shares["census"] = 1 - sum(run.census.lost.values()) / total if total else None
+    return {name: share for name, share in shares.items() if share is not None}
+
+
+def side_means(measurement: Measurement) -> dict[str, SideMean]:
+    """Return mean and spread of every row of the table: fixtures weigh the same, a run goes over all of them."""
+    banned = quarantined(measurement)
+    by_name: dict[str, dict[str, dict[int, float]]] = {}
+    for fixture, runs in measurement.fixtures.items():
+        for run in runs:
+            if run.ok:
+                for name, value in {**_run_scores(run, banned), **_run_facts(run)}.items():
+                    by_name.setdefault(name, {}).setdefault(fixture, {})[run.run] = value
+    found = {}
+    for name, fixtures in by_name.items():
+        numbers = sorted({number for runs in fixtures.values() for number in runs})
+        spread = [fmean(runs[number] for runs in fixtures.values() if number in runs) for number in numbers]
+        whole = fmean(fmean(runs.values()) for runs in fixtures.values())
+        found[name] = SideMean(whole, min(*spread, whole), max(*spread, whole))
+    return found

@@ -1,0 +1,46 @@
+"""The markdown report, as written to `report.md`."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from eval_core.compare.wording import percent
+from eval_core.report.metrics import PASS_SCORE
+from eval_core.report.places import places
+from eval_core.report.view import COLUMNS, View
+
+__all__ = ["plain", "render_markdown"]
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|#@~!])")
+_INVISIBLE = re.compile("[\u0000-\u0008\u000b-\u001f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+
+
+def plain(text: str) -> str:
+    """Return text from a session or a model as text: on one line, with nothing that markdown would act on."""
+    flat = _INVISIBLE.sub("", " ".join(text.split()))
+    return _SPECIAL.sub(r"\\\1", flat[:400])
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("eval_core.report", "templates"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        autoescape=False,  # noqa: S701 - markdown; what is not ours goes through `md`
+    )
+    environment.filters.update(md=plain, places=places, share=percent)
+    return environment
+
+
+def render_markdown(view: View) -> str:
+    """Render the full report."""
+    text = (
+        _environment()
+        .get_template("report.md.j2")
+        .render(view=view, models=view.data.candidate.models, columns=list(COLUMNS.values()), pass_score=PASS_SCORE)
+    )
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"

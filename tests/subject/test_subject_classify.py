@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+
+from eval_core.model.outcome import Completion, Failed, Usage
+from eval_core.subject.calls import CallLog, last_word, use_of
+from eval_core.subject.classify import Evidence, classify
+from eval_core.subject.outcome import Outcome
+
+OK = Completion("text", Usage(5, 0, 2, 0.1), "m", 0.0)
+EMPTY = Completion("  \n", Usage(), "m", 0.0)
+SERVER = Failed("server", True, "500")
+BUDGET = Failed("budget", False, "spent")
+
+
+def log_of(*results):
+    """Return the records of calls made one after another; None leaves one unfinished."""
+    log = CallLog()
+    for result in results:
+        record = log.start()
+        if isinstance(result, str):
+            log.refuse(record, result)
+        elif result is not None:
+            log.finish(record, result)
+    return log.records
+
+
+GOOD = {"needs_model": True, "calls": log_of(OK), "tokens_before": 100, "tokens_after": 20}
+
+
+@pytest.mark.parametrize(
+    ("change", "outcome", "retry"),
+    [
+        ({}, Outcome.OK, False),
+        ({"setup_error": "no module", "calls": log_of(SERVER), "error": "x"}, Outcome.SETUP_ERROR, False),
+        ({"calls": log_of(OK, SERVER), "error": "raised"}, Outcome.INFRA, True),
+        ({"calls": log_of(OK, BUDGET)}, Outcome.INFRA, False),
+        ({"calls": log_of(SERVER, OK)}, Outcome.OK, False),
+        ({"calls": log_of(None), "error": "took too long"}, Outcome.INFRA, True),
+        ({"calls": log_of(EMPTY), "error": "raised"}, Outcome.BAD_COMPLETION, True),
+        ({"calls": log_of(Failed("truncated", True, ""))}, Outcome.BAD_COMPLETION, True),
+        ({"calls": log_of(Failed("refusal", False, ""))}, Outcome.BAD_COMPLETION, True),
+        ({"calls": log_of(EMPTY, OK)}, Outcome.OK, False),
+        ({"error": "raised KeyError"}, Outcome.TARGET_ERROR, False),
+        ({"calls": log_of("tools: not served")}, Outcome.TARGET_ERROR, False),
+        ({"calls": log_of("tools: not served", OK)}, Outcome.OK, False),
+        ({"calls": log_of(Failed("context_length", False, ""))}, Outcome.TARGET_ERROR, False),
+        ({"calls": (), "degraded": True}, Outcome.NOT_EXERCISED, False),
+        ({"calls": (), "needs_model": False}, Outcome.OK, False),
+        ({"degraded": True, "tokens_after": 100}, Outcome.DEGRADED, False),
+        ({"tokens_after": 91}, Outcome.NOT_COMPRESSED, False),
+        ({"tokens_after": 90}, Outcome.OK, False),
+    ],
+)
+def test_the_first_reason_in_order_names_the_outcome(change, outcome, retry):
+    verdict = classify(Evidence(**{**GOOD, **change}))
+    assert (verdict.outcome, verdict.retry) == (outcome, retry)
+    assert bool(verdict.detail) == (outcome is not Outcome.OK)
+
+
+def test_a_failed_part_is_not_hidden_by_neighbours_that_ended_well():
+    log = CallLog()
+    first, second, third = log.start(), log.start(), log.start()
+    log.finish(first, OK)
+    log.finish(second, SERVER)
+    log.finish(third, OK)
+    assert [call.status for call in last_word(log.records)] == ["ok", "failed", "ok"]
+    assert classify(Evidence(**{**GOOD, "calls": log.records})).outcome is Outcome.INFRA
+
+
+def test_an_unknown_price_makes_the_sum_unknown_not_zero():
+    unpriced = Completion("x", Usage(1, 0, 1, None), "m", 0.0)
+    assert use_of(log_of(OK, OK)).cost_usd == pytest.approx(0.2)
+    assert use_of(log_of(OK, unpriced)).cost_usd is None
+    assert use_of(log_of(OK, "refused")).calls == 1

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+
+import aiohttp
+import pytest
+
+from eval_core.model.outcome import Completion, Failed, Usage
+from eval_core.subject.gateway import Gateway, GatewayLimits
+
+HELLO = [{"role": "user", "content": "hello"}]
+
+
+def talk(body, *, answer="fine", token=None, limits=None, path="/v1/chat/completions", times=1, method="POST"):
+    """Send one body some times; return the last status and text, the gateway and the calls that went through."""
+    calls = []
+
+    async def complete(call):
+        calls.append(call)
+        if isinstance(answer, Exception):
+            raise answer
+        if isinstance(answer, Failed):
+            return answer
+        return Completion(answer, Usage(7, 0, 3, 0.5), "provider/real", 0.1)
+
+    async def main(folder):
+        gateway = Gateway(model="served", complete=complete, run=4, limits=limits)
+        headers = {"Authorization": f"Bearer {gateway.token if token is None else token}"}
+        async with gateway.serve(folder) as socket:
+            connector = aiohttp.UnixConnector(str(socket))
+            async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
+                for _ in range(times):
+                    data = body if isinstance(body, bytes) else json.dumps(body)
+                    async with session.request(method, f"http://gateway{path}", data=data) as response:
+                        text, status, sent = await response.text(), response.status, response.headers
+        return status, text, sent, gateway, calls
+
+    import tempfile
+    from pathlib import Path
+
+    with tempfile.TemporaryDirectory() as folder:
+        return asyncio.run(main(Path(folder)))
+
+
+def test_the_run_s_model_answers_whatever_model_was_asked_for():
+    status, text, _, gateway, calls = talk({"model": "gpt-dearest", "messages": HELLO, "temperature": 0.2})
+    answer = json.loads(text)
+    assert status == 200
+    assert answer["choices"][0]["message"]["content"] == "fine"
+    assert answer["choices"][0]["finish_reason"] == "stop"
+    assert answer["usage"] == {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+    assert (calls[0].model, calls[0].run, calls[0].role, calls[0].temperature) == ("served", 4, "compressor", 0.2)
+    assert gateway.log.records[0].requested_model == "gpt-dearest"
+
+
+def test_a_stream_carries_the_same_answer_in_events():
+    body = {"messages": HELLO, "stream": True, "stream_options": {"include_usage": True}}
+    status, text, headers, _, _ = talk(body)
+    events = re.findall(r"^data: (.*)$", text, re.MULTILINE)
+    chunks = [json.loads(event) for event in events[:-1]]
+    assert (status, events[-1]) == (200, "[DONE]")
+    assert headers["Content-Type"].startswith("text/event-stream")
+    assert "".join(chunk["choices"][0]["delta"].get("content") or "" for chunk in chunks[:-1]) == "fine"
+    assert chunks[-2]["choices"][0]["finish_reason"] == "stop"
+    assert chunks[-1]["usage"]["total_tokens"] == 10
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        (b"{", 400, "not JSON"),
+        (b"[" * 50_000, 400, "not JSON"),
+        ([], 400, "must be an object"),
+        ({}, 400, "messages"),
+        ({"messages": HELLO, "tools": [{"type": "function"}]}, 403, "tools: not served"),
+        ({"messages": HELLO, "modalities": ["audio"]}, 403, "modalities"),
+        ({"messages": HELLO, "web_search_options": {}}, 403, "web_search_options"),
+        ({"messages": HELLO, "extra_headers": {"x": "y"}}, 400, "extra_headers: this field is not served"),
+        ({"messages": HELLO, "api_base": "http://127.0.0.1"}, 400, "api_base: this field is not served"),
+        ({"messages": HELLO, "n": 5}, 400, "n: only 1"),
+        ({"messages": HELLO, "temperature": "hot"}, 400, "temperature: must be a number"),
+        ({"messages": HELLO, "max_tokens": -1}, 400, "max_tokens"),
+        ({"messages": HELLO, "response_format": {"type": "x"}}, 400, "response_format"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 403, "'image_url' are not served"),
+        ({"messages": [{"role": "user", "content": [{"type": "file", "text": "x"}]}]}, 403, "'file' are not served"),
+        ({"messages": [{"role": "oracle", "content": "x"}]}, 400, "'oracle' is not one of"),
+        ({"messages": [{"role": "user", "content": 3}]}, 400, "must be text"),
+        ({"messages": ["hello"]}, 400, "must be an object"),
+    ],
+)
+def test_what_is_not_plain_text_chat_never_reaches_the_model(body, status, said):
+    got, text, headers, gateway, calls = talk(body)
+    assert got == status
+    assert said in json.loads(text)["error"]["message"]
+    assert headers["x-should-retry"] == "false"
+    assert calls == []
+    assert [record.status for record in gateway.log.records] == ["refused"]
+
+
+def test_unused_fields_and_foreign_message_keys_are_left_behind():
+    message = {"role": "user", "content": [{"type": "text", "text": "a", "cache_control": {}}], "x_secret": "b"}
+    body = {"messages": [message], "tools": None, "tool_choice": "none", "user": "me", "top_p": 0.5, "stop": "END"}
+    status, _, _, gateway, calls = talk(body)
+    assert status == 200
+    assert calls[0].messages == ({"role": "user", "content": "a"},)
+    assert calls[0].params == {"top_p": 0.5, "stop": "END"}
+    assert set(gateway.log.records[0].dropped) == {"tool_choice", "user"}
+
+
+def test_a_json_schema_travels_as_the_call_s_own_field():
+    schema = {"type": "object", "properties": {}}
+    body = {
+        "messages": HELLO,
+        "response_format": {"type": "json_schema", "json_schema": {"name": "s", "schema": schema}},
+    }
+    assert talk(body)[4][0].response_schema == schema
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [("rate_limit", 429), ("server", 502), ("timeout", 504), ("auth", 402), ("budget", 402), ("context_length", 400)],
+)
+def test_a_failure_is_told_in_our_words_and_never_in_the_provider_s(kind, status):
+    failed = Failed(kind, True, "org-1234 at upstream.example has no credit")
+    got, text, headers, gateway, _ = talk({"messages": HELLO}, answer=failed)
+    assert got == status
+    assert "upstream.example" not in text + str(headers)
+    assert gateway.log.records[0].kind == kind
+
+
+def test_an_exception_of_the_client_is_a_failed_call_and_its_text_stays_here():
+    got, text, _, gateway, _ = talk({"messages": HELLO}, answer=RuntimeError("private detail"))
+    assert got == 502
+    assert "private" not in text
+    assert gateway.log.records[0].status == "failed"
+
+
+@pytest.mark.parametrize(("kind", "finish"), [("empty", "stop"), ("refusal", "stop"), ("truncated", "length")])
+def test_an_unusable_completion_looks_to_the_compressor_as_the_provider_would_send_it(kind, finish):
+    status, text, *_ = talk({"messages": HELLO}, answer=Failed(kind, True, ""))
+    choice = json.loads(text)["choices"][0]
+    assert (status, choice["message"]["content"], choice["finish_reason"]) == (200, "", finish)
+
+
+def test_another_run_s_token_opens_nothing():
+    status, _, _, gateway, calls = talk({"messages": HELLO}, token="run-of-somebody-else")
+    assert (status, calls, gateway.log.records) == (401, [], [])
+    assert talk({}, token="", path="/v1/models", method="GET")[0] == 401
+
+
+def test_requests_beyond_the_cap_are_turned_away_and_not_paid():
+    status, _, _, gateway, calls = talk({"messages": HELLO}, limits=GatewayLimits(requests=2), times=4)
+    assert (status, len(calls)) == (429, 2)
+    assert [record.status for record in gateway.log.records] == ["ok", "ok", "refused", "refused"]
+
+
+def test_tokens_beyond_the_cap_are_turned_away():
+    status, _, _, _, calls = talk({"messages": HELLO}, limits=GatewayLimits(total_tokens=10), times=2)
+    assert (status, len(calls)) == (429, 1)
+
+
+def test_a_wish_for_more_output_than_allowed_is_lowered():
+    body = {"messages": HELLO, "max_tokens": 900_000, "max_completion_tokens": 800_000}
+    assert talk(body, limits=GatewayLimits(output_tokens=50))[4][0].max_tokens == 50
+
+
+def test_a_body_beyond_the_cap_is_refused():
+    body = {"messages": [{"role": "user", "content": "x" * 5000}]}
+    assert talk(body, limits=GatewayLimits(request_bytes=1000))[0] == 413
+
+
+def test_the_model_list_names_the_one_that_is_served():
+    assert json.loads(talk({}, path="/v1/models", method="GET")[1])["data"][0]["id"] == "served"
+    assert json.loads(talk({}, path="/v1/models/any/thing", method="GET")[1])["id"] == "served"
+
+
+@pytest.mark.parametrize("path", ["/v1/files", "/v1/embeddings", "/", "/v1/chat/completions/../files"])
+def test_no_other_path_is_served(path):
+    assert talk({}, path=path)[0] == 404
