@@ -93,7 +93,7 @@ def _extract(tar: tarfile.TarFile, sha: str, into: Path, limits: TreeLimits, wha
         try:
             arrives = (into / link.name).resolve()
         except (OSError, RuntimeError):
-            raise UserError(f"{what}: the link {link.name!r} leads in a circle; refused") from None
+            continue  # A circle leads nowhere at all.
         if not arrives.is_relative_to(root):
             raise UserError(f"{what}: the link {link.name!r} leads out of the tree; refused")
 

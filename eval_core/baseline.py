@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,20 @@ from eval_core.errors import UserError
 from eval_core.files import digest, parse, pretty, read_json, write_atomic
 from eval_core.judge.grade import DIMENSIONS, Grade
 from eval_core.measurement import SCHEMA_VERSION, Measurement
+from eval_core.run.suite import Case
 
-__all__ = ["append_history", "dump_baseline", "find_baseline", "list_baselines", "load_baseline", "read_history"]
+__all__ = [
+    "append_history",
+    "dump_baseline",
+    "find_baseline",
+    "list_baselines",
+    "load_baseline",
+    "read_history",
+    "stale_fields",
+    "store_baseline",
+]
 
 HISTORY = "history.jsonl"
-_TEXTS = ("answer", "reason")
 
 
 def _reference(text: str, texts: dict[str, str]) -> str:
@@ -66,6 +75,22 @@ def _unpack_probe(packed: dict[str, Any], facts: list[list[Any]], texts: dict[st
     return record
 
 
+def _fold(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Write a run that equals an earlier one as a reference to it: deterministic compressors repeat themselves."""
+    seen: dict[str, int] = {}
+    folded = []
+    for run in runs:
+        number = run["run"]
+        first = seen.setdefault(digest({name: value for name, value in run.items() if name != "run"}), number)
+        folded.append(run if first == number else {"run": number, "same_as": first})
+    return folded
+
+
+def _unfold(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    whole = {run["run"]: run for run in runs if "same_as" not in run}
+    return [{**whole[run["same_as"]], "run": run["run"]} if "same_as" in run else run for run in runs]
+
+
 def dump_baseline(measurement: Measurement, noise: dict[str, float]) -> str:
     """Return the file text of a baseline: stable key order, nothing that changes without a reason."""
     body = measurement.model_dump(mode="json")
@@ -79,6 +104,7 @@ def dump_baseline(measurement: Measurement, noise: dict[str, float]) -> str:
             for probe, record in run["probes"].items():
                 facts[fixture].setdefault(probe, [[fact["label"], fact["evidence"]] for fact in record["facts"]])
                 run["probes"][probe] = _pack_probe(record, texts)
+        body["fixtures"][fixture] = _fold(runs)
     body.update(noise=noise, facts=facts, texts=dict(sorted(texts.items())))
     body["fixtures"] = body.pop("fixtures")  # the long part last
     return pretty({"schema_version": body.pop("schema_version"), "digest": digest(body), **body})
@@ -105,12 +131,66 @@ def load_baseline(path: Path) -> tuple[Measurement, dict[str, float]]:
     try:
         for fixture, runs in body["fixtures"].items():
             for run in runs:
+                if "same_as" in run:
+                    continue
                 run["summary"] = texts[run["summary"]]
-                for probe, packed in run["probes"].items():
-                    run["probes"][probe] = _unpack_probe(packed, facts[fixture][probe], texts)
+                probes = run["probes"].items()
+                run["probes"] = {name: _unpack_probe(packed, facts[fixture][name], texts) for name, packed in probes}
+            body["fixtures"][fixture] = _unfold(runs)
     except (KeyError, IndexError, TypeError, ValueError) as exc:
         raise UserError(f"{path}: broken baseline: {type(exc).__name__} {exc}; restore it from git") from None
     return parse(Measurement, {"schema_version": version, **body}, str(path)), noise
+
+
+def _essence(measurement: Measurement) -> Any:
+    """Return what a measurement says, without when and how fast it was taken."""
+    parts = {"fingerprint", "fixtures", "planned_runs", "planned_compress_runs"}
+    body = measurement.model_dump(mode="json", include=parts)
+    for runs in body["fixtures"].values():
+        for run in runs:
+            for name in ("messages", "seconds", "use", "notes"):
+                run.pop(name)
+            for record in run["probes"].values():
+                record["answer"] = record["answer"] and record["answer"]["text"]
+                record["result"] = record["result"] and (record["result"].get("scores") or record["result"]["reason"])
+    return body
+
+
+def store_baseline(
+    measurement: Measurement, folder: Path, name: str | None, *, force: bool = False
+) -> tuple[Path, dict[str, float]] | None:
+    """Store a complete measurement as a baseline with its noise floor; None where it would say nothing new."""
+    from eval_core.compare.noise import noise_floor
+    from eval_core.compare.sides import make_arm
+
+    ungraded = [name for name, runs in measurement.fixtures.items() if not any(run.graded and run.ok for run in runs)]
+    if measurement.stopped or ungraded:
+        why = measurement.stopped or f"no graded run of {', '.join(ungraded)}"
+        raise UserError(
+            f"this measurement is incomplete ({why}); a baseline needs a complete one: resume the run first"
+        )
+    path = folder / f"{name or ('offline' if measurement.offline else 'models')}.json"
+    if path.exists() and not force:
+        try:
+            old = load_baseline(path)[0]
+        except UserError:
+            old = None  # unreadable or of an older schema: this is the update that replaces it
+        if old is not None and _essence(old) == _essence(measurement):
+            return None
+    noise = {item.name: round(item.sd, 6) for item in noise_floor(make_arm(measurement))}
+    write_atomic(path, dump_baseline(measurement, noise))
+    append_history(folder, path.stem, measurement)
+    return path, noise
+
+
+def stale_fields(path: Path, cases: Sequence[Case]) -> list[str]:
+    """Name the fixtures and probe banks that are not those a baseline was measured with."""
+    stored = load_baseline(path)[0].fingerprint
+    now = {f"fixtures/{case.fixture.name}.json": case.fixture.digest for case in cases}
+    now |= {f"probes/{case.fixture.name}.probes.json": case.bank.digest for case in cases}
+    then = {f"fixtures/{name}.json": value for name, value in stored.fixtures.items()}
+    then |= {f"probes/{name}.probes.json": value for name, value in stored.probes.items()}
+    return [name for name in dict.fromkeys([*now, *then]) if now.get(name) != then.get(name)]
 
 
 def list_baselines(folder: Path) -> list[Path]:

@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from eval_core.census.extract import CensusKind, Source, extract, json_keys
 from eval_core.facts import normalise
@@ -84,6 +85,17 @@ def _fold_paths(sightings: dict[tuple[CensusKind, str], _Sighting]) -> None:
         del sightings[("path", key)]
 
 
+def _fold_hashes(sightings: dict[tuple[CensusKind, str], _Sighting]) -> None:
+    """Merge the abbreviated and the full form of one hash."""
+    hashes = sorted(key for kind, key in sightings if kind == "hash")
+    for shorter, longer in pairwise(hashes):
+        if longer.startswith(shorter):
+            target, other = sightings.pop(("hash", shorter)), sightings[("hash", longer)]
+            other.messages = sorted({*target.messages, *other.messages})
+            other.sources |= target.sources
+            other.value = target.value
+
+
 def _salience(kind: CensusKind, sighting: _Sighting) -> float:
     score = math.log2(1 + len(sighting.messages))
     score += 2.0 * ("arguments" in sighting.sources) + 2.5 * ("user" in sighting.sources)
@@ -92,6 +104,8 @@ def _salience(kind: CensusKind, sighting: _Sighting) -> float:
         score += 1.0  # referred to again after its own call and answer
     if kind in ("decision", "cron", "branch", "pr"):
         score += 1.0
+    if kind == "identifier" and sighting.value.startswith("test_"):
+        score -= 1.5  # a test's name is seldom what the work is about
     return round(score, 4)
 
 
@@ -104,7 +118,7 @@ def _sightings(messages: Sequence[Message]) -> dict[tuple[CensusKind, str], _Sig
             if source in ("arguments", "output"):
                 form |= {key.lower() for key in json_keys(text)}
             for kind, value in extract(text, source):
-                key = normalise(value)
+                key = normalise(value).rpartition("://")[2] if kind == "url" else normalise(value)
                 sighting = found.setdefault((kind, key), _Sighting(value))
                 if not sighting.messages or sighting.messages[-1] != index:
                     sighting.messages.append(index)
@@ -115,12 +129,11 @@ def _sightings(messages: Sequence[Message]) -> dict[tuple[CensusKind, str], _Sig
         single = len(found[kind, key].messages) == 1
         # A field's name, a name read once in some output, or an overtaken test count: not what the session is about.
         if (
-            (kind == "identifier" and (key in form or (single and found[kind, key].sources <= {"output", "system"})))
-            or (kind == "test_count" and single and key not in counts.values())
-            or (kind == "test_count" and key.startswith("0 "))
-        ):
+            kind == "identifier" and (key in form or (single and found[kind, key].sources <= {"output", "system"}))
+        ) or (kind == "test_count" and single and key not in counts.values()):
             del found[kind, key]
     _fold_paths(found)
+    _fold_hashes(found)
     return found
 
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eval_core.census.facts import CensusFact
+from eval_core.census.phrases import telling_words
 from eval_core.census.verbatim import Kept
 from eval_core.facts import Haystack, infer_kind, value_in
 from eval_core.messages import Message
 
 __all__ = ["CensusRetention", "KindCount", "census_retention", "fact_stands"]
 
-_TELLING = re.compile(r"'([^'\n]{2,60})'|\"([^\"\n]{2,60})\"|([\w./-]*[_/.\d][\w./-]*\w)")
 _OUTCOMES = {
     "passed": "(?:pass(?:ed|es|ing)?|ok|green|succeed(?:ed)?)",
     "failed": "(?:fail(?:ed|s|ing|ures?)?|red)",
@@ -53,15 +53,20 @@ class CensusRetention:
         return self.kept / self.at_risk if self.at_risk else None
 
 
+def _stands(word: str, haystack: Haystack) -> bool:
+    return value_in(word, infer_kind(word), haystack)
+
+
 def _error_stands(value: str, haystack: Haystack) -> bool:
+    if _stands(value, haystack):
+        return True
+    # Nobody repeats a whole error line; its name and a telling word or two of it are what matters.
     name, colon, detail = value.partition(": ")
-    if not colon or " " in name:
-        return value_in(value, infer_kind(value), haystack)
-    if not value_in(name, "text", haystack):
-        return False
-    # Nobody repeats a whole error line; its name and one telling word of it are what matters.
-    telling = [match.group(1) or match.group(2) or match.group(3) for match in _TELLING.finditer(detail)]
-    return not telling or any(value_in(word, infer_kind(word), haystack) for word in telling)
+    if colon and " " not in name:
+        telling = telling_words(detail)
+        return value_in(name, "text", haystack) and (not telling or any(_stands(word, haystack) for word in telling))
+    telling = telling_words(value) if " " in value else []
+    return bool(telling) and sum(_stands(word, haystack) for word in telling) >= min(2, len(telling))
 
 
 def _count_stands(value: str, haystack: Haystack) -> bool:
@@ -82,7 +87,7 @@ def fact_stands(fact: CensusFact, haystack: Haystack) -> bool:
     if fact.kind == "test_count":
         return _count_stands(fact.value, haystack)
     if fact.kind == "decision":
-        return all(value_in(word, infer_kind(word), haystack) for word in fact.value.split())
+        return all(_stands(word, haystack) for word in fact.value.split(" | "))
     if fact.kind == "branch":
         return value_in(fact.value, "path" if "/" in fact.value else "identifier", haystack)
     return value_in(fact.value, fact.kind, haystack)
@@ -99,7 +104,7 @@ def census_retention(
         if kept.indexes.intersection(fact.messages) or fact_stands(fact, kept.haystack):
             continue
         (retained if fact_stands(fact, kept.own) else lost).append(fact)
-    kinds = {
+    kinds: dict[str, KindCount] = {
         kind: KindCount(
             kept=sum(fact.kind == kind for fact in retained),
             at_risk=sum(fact.kind == kind for fact in (*retained, *lost)),

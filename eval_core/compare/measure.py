@@ -83,8 +83,9 @@ def _both(candidate: Array, base: Array) -> NDArray[np.bool_]:
 
 
 def _seen(values: Array) -> NDArray[np.bool_]:
-    cells = np.isfinite(values).reshape(*values.shape[:2], -1).all(axis=2)
-    return np.asarray(cells.any(axis=0), dtype=np.bool_)
+    cells = np.isfinite(values)
+    whole = cells.all(axis=2) if cells.ndim == 3 else cells
+    return np.asarray(whole.any(axis=0), dtype=np.bool_)
 
 
 def _one_sided(fixture: str, kind: UnitKind, base: dict[str, bool], candidate: dict[str, bool]) -> list[Unit]:

@@ -163,13 +163,19 @@ def _unreachable(evidence: Sequence[Evidence]) -> tuple[str | None, int | None]:
     short = [item for item in evidence if not item.result.can_reach]
     if not short:
         return None, None
-    result = short[0].result
-    designs = (
-        (extra, Design(tuple((n + extra, m) for n, m in result.runs.values()))) for extra in range(1, MOST_EXTRA)
-    )
-    enough = next((extra for extra, design in designs if design.attainable_p <= result.alpha), None)
-    words = f"with so few runs no {short[0].family} could be significant (smallest p {p_value(result.attainable_p)})"
-    return words, enough
+    first = short[0]
+    words = f"with so few runs no {first.family} could be significant (smallest p {p_value(first.result.attainable_p)})"
+    enough = [_runs_to_reach(item) for item in short]
+    return words, None if None in enough else max(runs for runs in enough if runs is not None)
+
+
+def _runs_to_reach(evidence: Evidence) -> int | None:
+    """Return how many more candidate runs would let the test become significant at all."""
+    runs = evidence.result.runs.values()
+    for extra in range(1, MOST_EXTRA + 1):
+        if Design(tuple((n + extra, m) for n, m in runs)).attainable_p <= evidence.result.alpha:
+            return extra
+    return None
 
 
 def _notes(case: _Case, evidence: Sequence[Evidence], structure: Sequence[StructureChange]) -> None:

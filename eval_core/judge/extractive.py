@@ -19,9 +19,10 @@ from eval_core.probe.schema import Probe
 __all__ = ["NOT_IN_CONTEXT", "ExtractiveAnswerer"]
 
 NOT_IN_CONTEXT = "Not in context."
-_MAX_CHARS = 4_500
-_MAX_LINES = 60
+_MAX_CHARS = 5_000
+_MAX_LINES = 70
 _SHAPE_SHARE = 0.25
+_USER_SHARE = 0.3
 _NEAR = ((-2, 0.3), (-1, 0.45), (1, 0.55), (2, 0.4), (3, 0.3), (4, 0.2))
 _LINE = 320
 _WORD = re.compile(r"[a-z]+|\d+|[^\W\d_a-z]+")
@@ -107,6 +108,8 @@ class _Index:
             number, text = self.lines[at]
             fits = sum(1 for shape in shapes if shape.search(text))
             base[at] += 0.3 * by_message[number] + _SHAPE_SHARE * typical * min(fits, 2)
+            if self.state[number].get("role") == "user":
+                base[at] += _USER_SHARE * typical  # a user's words are few and weigh more
         return base
 
     def _pick(self, base: dict[int, float], own: dict[int, set[str]], rarity: dict[str, float]) -> list[int]:

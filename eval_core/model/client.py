@@ -13,9 +13,10 @@ from types import TracebackType
 from typing import Self
 
 from eval_core.model.budget import Budget, Reservation
+from eval_core.model.faults import Fault
 from eval_core.model.journal import Journal, call_key
 from eval_core.model.limiter import Limiter
-from eval_core.model.outcome import Completion, Failed, FailureKind, ModelCall, Usage
+from eval_core.model.outcome import Acceptance, Completion, Failed, FailureKind, ModelCall, Usage
 from eval_core.model.prefix import PrefixGate
 from eval_core.model.prices import tariff
 from eval_core.model.rate_headers import rate_window
@@ -91,7 +92,7 @@ class ModelClient:
         if self._loaded is not None:
             await close_connections()
 
-    async def complete(self, call: ModelCall) -> Completion | Failed:
+    async def complete(self, call: ModelCall, acceptance: Acceptance | None = None) -> Completion | Failed:
         """Answer from the journal, join an equal call under way, or make the call."""
         key = call_key(call)
         if self._journal is not None and (found := self._journal.lookup(key)) is not None:
@@ -100,24 +101,26 @@ class ModelClient:
         task = self._running.get(key)
         joined = task is not None
         if task is None:
-            task = self._running[key] = asyncio.create_task(self._first(call, key))
+            task = self._running[key] = asyncio.create_task(self._first(call, key, acceptance))
             task.add_done_callback(lambda _: self._running.pop(key, None))
         # Shielded: a caller who goes away must not throw away what is being paid for.
         outcome = await asyncio.shield(task)
         return replace(outcome, cached=True) if joined and isinstance(outcome, Completion) else outcome
 
-    async def _first(self, call: ModelCall, key: str) -> Completion | Failed:
+    async def _first(self, call: ModelCall, key: str, acceptance: Acceptance | None) -> Completion | Failed:
         async with self._gate.enter(call.prefix) as leads:
-            return await self._attempts(call, key, _PRIORITY[call.role] - (_LEADER if leads else 0))
+            return await self._attempts(call, key, acceptance, _PRIORITY[call.role] - (_LEADER if leads else 0))
 
-    async def _attempts(self, call: ModelCall, key: str, priority: int) -> Completion | Failed:
+    async def _attempts(
+        self, call: ModelCall, key: str, acceptance: Acceptance | None, priority: int
+    ) -> Completion | Failed:
         await self._load()
         used = self._journal.wasted(key) if self._journal is not None else Usage()
         failures: Counter[FailureKind] = Counter()
         endpoint = self.models.endpoint(call.model)
         began: float | None = None
         while True:
-            attempt = await self._attempt(call, key, endpoint, priority)
+            attempt = await self._attempt(call, key, endpoint, acceptance, priority)
             if isinstance(attempt, Failed):
                 return replace(attempt, usage=used)
             began = self._clock() - attempt.seconds if began is None else began
@@ -148,9 +151,13 @@ class ModelClient:
                 if fault.kind in _FATAL and "HTTP 403" not in fault.message:
                     self.fatal.setdefault(call.model, failed)
                 return failed
+            if acceptance is not None and fault.kind in ("malformed", "truncated"):
+                call = replace(call, messages=acceptance.amend(fault.message))
             await self._sleep(wait)
 
-    async def _attempt(self, call: ModelCall, key: str, endpoint: Endpoint, priority: int) -> Attempt | Failed:
+    async def _attempt(
+        self, call: ModelCall, key: str, endpoint: Endpoint, acceptance: Acceptance | None, priority: int
+    ) -> Attempt | Failed:
         """Make one request, with its slot held and its worst case reserved; write down what it came to."""
         limiter = self._limiter(endpoint.provider)
         price = self._tariffs.get(call.model)
@@ -175,6 +182,10 @@ class ModelClient:
             if attempt.usage is not None:
                 cost = None if price is None else price.cost(attempt.usage)
                 attempt = replace(attempt, usage=replace(attempt.usage, cost_usd=cost))
+            if acceptance is not None and attempt.fault is None:
+                problem = acceptance.problem(attempt.text)
+                if problem is not None:
+                    attempt = replace(attempt, fault=Fault("malformed", problem, "yes"))
             self._account(attempt, held)
             self._adapt(limiter, attempt, granted_at)
         await self._write_down(call, key, attempt)

@@ -27,7 +27,7 @@ _TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 _NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
-_LIBRARY_NOISE = re.compile(r"^(?:litellm\.)?(?:\w+(?:Error|Exception|Timeout)\b(?:: | - )?)+")
+_LIBRARY_NOISE = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception|Timeout)\b(?:: | - )?)+")
 _LONGEST = 300
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from eval_core.messages import Message
 
-__all__ = ["Completion", "Failed", "FailureKind", "ModelCall", "Role", "Usage"]
+__all__ = ["Acceptance", "Completion", "Failed", "FailureKind", "ModelCall", "Role", "Usage"]
 
 Role = Literal["compressor", "answer", "judge"]
 FailureKind = Literal[
@@ -32,6 +33,16 @@ class ModelCall:
     params: dict[str, Any] = field(default_factory=dict)
     prefix: str | None = None
     """Calls with an equal prefix name share the beginning of their prompt: the first goes ahead, the others follow."""
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """What makes a reply usable, and how to ask again for one; all attempts count as the one call."""
+
+    problem: Callable[[str], str | None]
+    """What is wrong with a reply's text, or None."""
+    amend: Callable[[str], tuple[Message, ...]]
+    """The messages of the next attempt, given what was wrong."""
 
 
 @dataclass(frozen=True)

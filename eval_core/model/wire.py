@@ -40,7 +40,9 @@ def load_litellm() -> Any:
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # or it looks for a newer list on the network
     os.environ["LITELLM_MODE"] = "PRODUCTION"  # or it reads the .env file of whatever folder we stand in
     import litellm
+    import openai.resources  # noqa: F401 - its first use takes a second, which the event loop should not stand still
 
+    count_text("")  # loads the token table, for the same reason
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     litellm.turn_off_message_logging = True

@@ -8,9 +8,10 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from eval_core.compare.wording import percent
+from eval_core.report.losses import LostFact
 from eval_core.report.metrics import PASS_SCORE
 from eval_core.report.places import places
-from eval_core.report.view import COLUMNS, View
+from eval_core.report.view import COLUMNS, FixtureRow, View
 
 __all__ = ["plain", "render_markdown"]
 
@@ -24,15 +25,27 @@ def plain(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", flat[:400])
 
 
+def _cells(row: FixtureRow) -> str:
+    deltas = [f" ({delta})" for delta in row.deltas] or [""] * len(row.cells)
+    return " | ".join(cell + delta for cell, delta in zip(row.cells, deltas, strict=True))
+
+
+def _before(fact: LostFact) -> str:
+    return "" if fact.base_kept is None else f" (baseline {percent(fact.base_kept)})"
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("eval_core.report", "templates"),
         undefined=StrictUndefined,
         trim_blocks=True,
+        lstrip_blocks=True,
         autoescape=False,  # noqa: S701 - markdown; what is not ours goes through `md`
     )
-    environment.filters.update(md=plain, places=places, share=percent)
+    environment.filters.update(
+        md=plain, places=places, share=percent, cells=_cells, before=_before, whole=lambda number: f"{number:,.0f}"
+    )
     return environment
 
 

@@ -14,7 +14,7 @@ from eval_core.compare.wording import percent
 from eval_core.report.places import places
 from eval_core.report.view import COLUMNS, View
 
-__all__ = ["console", "print_report"]
+__all__ = ["console", "plain_table", "print_report"]
 
 _STYLES = {
     Kind.REGRESSED: "bold red",
@@ -31,7 +31,8 @@ def console(stream: TextIO | None = None) -> Console:
     return Console(file=target, width=None if target.isatty() else _PIPED_WIDTH, highlight=False)
 
 
-def _table(title: str, *columns: str) -> Table:
+def plain_table(title: str, *columns: str) -> Table:
+    """Return an aligned table without lines; the first column is text, the others are numbers."""
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for number, column in enumerate(columns):
         table.add_column(column, justify="left" if number == 0 else "right", overflow="fold")
@@ -46,11 +47,13 @@ def print_report(view: View, out: Console) -> None:
     if view.offline_note:
         out.print(Text(f"({view.offline_note})", style="dim"))
     if view.table:
-        compared = _table("\nCompared with the baseline", "", "base", "this run", "delta", "95 % interval", "verdict")
+        compared = plain_table(
+            "\nCompared with the baseline", "", "base", "this run", "delta", "95 % interval", "verdict"
+        )
         for row in view.table:
             compared.add_row(row.name, row.base, row.candidate, row.delta, row.interval, row.verdict)
         out.print(compared)
-    medians = _table("\nMedians by fixture", "fixture", *COLUMNS.values())
+    medians = plain_table("\nMedians by fixture", "fixture", *COLUMNS.values())
     for fixture in view.fixtures:
         cells = [
             f"{cell} ({delta})" if delta else cell
@@ -62,7 +65,7 @@ def print_report(view: View, out: Console) -> None:
         if fixture.note:
             out.print(Text(f"  {fixture.fixture}: {fixture.note}"))
     _print_lists(view, out)
-    targets = _table("\nTargets", "", "measured", "target", "")
+    targets = plain_table("\nTargets", "", "measured", "target", "")
     for metric in view.metrics:
         targets.add_row(metric.name, metric.value, metric.target, metric.status)
     out.print(targets)

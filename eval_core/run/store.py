@@ -17,7 +17,7 @@ from eval_core.files import parse, pretty, read_json, write_atomic
 from eval_core.measurement import Measurement
 from eval_core.run.record import RunRecord
 
-__all__ = ["ResultsFolder", "open_results", "read_measurement"]
+__all__ = ["ResultsFolder", "open_results", "read_measurement", "read_runs"]
 
 _LABEL = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")
 SUMMARY = "summary.json"
@@ -106,3 +106,12 @@ def read_measurement(path: Path) -> Measurement:
     if not summary.exists():
         raise UserError(f"{path}: no {SUMMARY} here; give a results folder such as results/latest, or a baseline file")
     return parse(Measurement, read_json(summary), str(summary))
+
+
+def read_runs(path: Path) -> Measurement:
+    """Read a results folder with the compressed messages of its runs, where they are still there."""
+    measurement, folder = read_measurement(path), ResultsFolder(path)
+    fixtures = {
+        name: [folder.read_run(name, run.run) or run for run in runs] for name, runs in measurement.fixtures.items()
+    }
+    return measurement.model_copy(update={"fixtures": fixtures})

@@ -40,8 +40,11 @@ def fixture(
 
 def constant(runs: int, score: float, fact: float = 1.0, fixtures: int = 3) -> Arm:
     """Build an arm whose runs are all alike, as a deterministic compressor's are."""
-    one = fixture(np.full((runs, 2, 6), score), np.full((runs, 2), fact), np.full((runs, 2), fact))
-    return Arm("constant", {f"f{i}": one for i in range(fixtures)})
+
+    def one() -> FixtureArm:
+        return fixture(np.full((runs, 2, 6), score), np.full((runs, 2), fact), np.full((runs, 2), fact))
+
+    return Arm("constant", {f"f{i}": one() for i in range(fixtures)})
 
 
 def noisy(

@@ -44,7 +44,9 @@ def test_a_judge_a_quarter_point_stricter_is_noticed() -> None:
     drift = check(pairs(-0.25, 0.3))
     assert drift is not None
     assert drift.fired
-    assert drift.largest == ("overall", pytest.approx(-0.25, abs=0.1))
+    name, shift = drift.largest
+    assert name == "overall"
+    assert shift == pytest.approx(-0.25, abs=0.1)
 
 
 def test_a_judge_that_repeats_itself_has_not_drifted() -> None:

@@ -17,9 +17,9 @@ RULE = Options(arrangements=300)
 
 
 def test_random_halves_of_one_baseline_alarm_about_as_often_as_promised() -> None:
-    found = false_alarms(noisy(1, 10, sd=0.5), splits=150, options=RULE)
+    found = false_alarms(noisy(1, 10, sd=0.5), splits=100, options=RULE)
     assert found.candidate_runs == 5
-    assert found.rate <= 0.11  # 0.05 and three standard errors
+    assert found.rate <= 0.12  # 0.05 and three standard errors
     low, high = found.interval
     assert low <= found.rate <= high
     assert found.crit > 1.5
@@ -76,4 +76,4 @@ def test_grading_once_tells_nothing_of_the_judge() -> None:
 
 def test_smaller_changes_need_more_runs_and_some_cannot_be_had() -> None:
     table = runs_needed(0.25, fixtures=3, baseline_runs=10, crit=2.4, changes=(0.1, 0.25, 0.3, 0.5, 1.0))
-    assert [row.runs for row in table] == [None, 6, 3, 1, 1]
+    assert [row.runs for row in table] == [None, 6, 4, 1, 1]

@@ -105,7 +105,7 @@ def test_every_number_equals_the_one_computed_by_brute_force(
 
 
 def test_a_worked_example() -> None:
-    """The one in docs/method-statistics.md: one candidate run far below three baseline runs, in each of two fixtures."""
+    """The one in docs/method-statistics.md: one low candidate run against three of the baseline, in two fixtures."""
 
     def runs(*means: float) -> Array:
         return np.repeat(np.array(means)[:, None, None], 6, axis=2)
@@ -119,6 +119,11 @@ def test_a_worked_example() -> None:
     assert overall.se == pytest.approx(math.sqrt(0.01 * (1 + 1 / 3) / 2))  # both fixtures: variance 0.01, four df
     assert result.p == result.attainable_p == 1 / 16
     assert not result.can_reach  # 1/16 > 0.03: with so few runs even this is no proof
+    candidate = {"a": fixture(runs(3.2, 3.3), probes=("p",)), "b": fixture(runs(2.5, 2.6), probes=("p",))}
+    result = compare_scores(Arm("b", base), Arm("c", candidate))
+    overall = result.hypotheses[-1]
+    assert (result.arrangements, result.p) == (100, 0.01)
+    assert [overall.delta, overall.ci_low, overall.ci_high] == pytest.approx([-0.70, -0.86, -0.54], abs=0.005)
 
 
 def test_arrangement_zero_is_the_observed_one_and_none_stands_twice() -> None:
@@ -221,11 +226,11 @@ holes = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 2)), max_size=2)
 
 
 @given(cells, holes)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_over_all_relabellings_of_any_runs_small_p_values_are_no_commoner_than_they_say(
     values: Array, missing: list[tuple[int, int]]
 ) -> None:
-    """Take each labelling in turn as the observed one: the share with p <= a is at most a, for every a, with gaps too."""
+    """Take each labelling in turn as the observed one: the share with p <= a is at most a, for every a."""
     for run, probe in missing:
         values[run, probe] = np.nan
     found = []
@@ -271,7 +276,9 @@ def test_facts_test_authored_and_census_retention_with_weights() -> None:
     result = permute(blocks, FACT_HYPOTHESES, alpha=0.02)
     assert result is not None
     authored, overall = result.hypotheses
-    assert (authored.name, authored.base, authored.candidate) == ("authored facts", 1.0, pytest.approx(0.5))
+    assert authored.name == "authored facts"
+    assert authored.base == 1.0
+    assert authored.candidate == pytest.approx(0.5)
     assert overall.base == pytest.approx(0.875)
     assert overall.candidate == pytest.approx(0.75)
     assert [u.unit.label for u in result.units] == ["f / p0", "f / path", "f / number"]

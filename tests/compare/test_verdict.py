@@ -73,7 +73,8 @@ def test_a_deterministic_regression_is_seen() -> None:
     verdict = decide(constant(3, 4.0), constant(3, 3.5))
     assert verdict.kind is Kind.REGRESSED
     assert verdict.headline.startswith("Regressed: overall −0.50 [")
-    assert len(verdict.culprits) == 7 + 6
+    # Six dimensions and overall; no single probe, because all moved alike and none stands out.
+    assert [item.kind for item in verdict.culprits] == ["dimension"] * 7
 
 
 def test_scores_up_and_facts_down_is_mixed_and_both_are_told() -> None:
@@ -381,7 +382,7 @@ def test_a_result_compared_with_itself_never_changes(seed: int, runs: int, sd: f
 
 
 @given(seed=st.integers(0, 1000), holes=st.integers(0, 6))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_missing_cells_barely_move_the_means(seed: int, holes: int) -> None:
     """Missing is never zero: a few lost cells move a mean by noise, not by points."""
     base, whole, gappy = noisy(seed, 10), noisy(seed + 1, 10), noisy(seed + 1, 10)

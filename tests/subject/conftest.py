@@ -25,13 +25,20 @@ HERE = Path(__file__).parent
 class Model:
     """Answer from a list, then go on with a plain summary; remember every call."""
 
-    def __init__(self, *answers: str | Failed) -> None:
+    def __init__(self, *answers: str | Failed, together: int = 1) -> None:
         self.answers = list(answers)
+        self.together = together
+        """No call is answered before this many have come."""
+        self.enough: asyncio.Event | None = None
         self.calls: list[ModelCall] = []
 
     async def complete(self, call: ModelCall) -> Completion | Failed:
         self.calls.append(call)
         answer = self.answers.pop(0) if self.answers else "the summary"
+        self.enough = self.enough or asyncio.Event()
+        if len(self.calls) >= self.together:
+            self.enough.set()
+        await self.enough.wait()
         if isinstance(answer, Failed):
             return answer
         return Completion(answer, Usage(100, 0, 10, 0.001), "provider/served-1", 0.01)

@@ -57,14 +57,17 @@ def test_an_empty_answer_is_seen_though_the_compressor_sets_no_flag(hermes, spec
     assert hermes(spec, model(*[Failed(kind, True, "")] * 9)).outcome is Outcome.BAD_COMPLETION
 
 
-def test_the_cool_down_of_a_run_without_force_shows_as_not_exercised(hermes, spec, model, chained):
-    # The first step's failure is mended inside the step's own retry budget only if the child is fresh.
-    unforced = spec.model_copy(update={"call": {"force": False}})
-    shy = with_init(unforced, protect_first_n=1)
-    tries = model(Failed("context_length", False, ""))
-    done = hermes(shy, tries, fixture=chained)
-    assert (done.outcome, len(tries.calls)) == (Outcome.TARGET_ERROR, 1)
-    assert done.detail.startswith("step 1 of 3: ")
+def test_a_prompt_too_long_for_the_model_is_the_compressor_s_own_and_names_the_step(hermes, spec, model, chained):
+    tries = model("fine", Failed("context_length", False, ""))
+    done = hermes(with_init(spec, protect_first_n=1), tries, fixture=chained)
+    assert (done.outcome, len(tries.calls)) == (Outcome.TARGET_ERROR, 2)
+    assert done.detail.startswith("step 2 of 3: its last model request was longer")
+
+
+def test_each_retry_gets_a_fresh_instance_so_a_cool_down_cannot_skip_the_model(hermes, spec, model):
+    tries = model(Failed("server", True, ""))
+    done = hermes(spec.model_copy(update={"call": {"force": False}}), tries)
+    assert (done.outcome, len(tries.calls)) == (Outcome.OK, 2)
 
 
 def test_an_unknown_keyword_is_told_with_the_signature(hermes, spec, model):

@@ -131,7 +131,7 @@ def test_a_failure_that_the_compressor_itself_got_over_is_no_failure(run, model)
 
 
 def test_one_failed_part_of_many_is_an_outage_though_the_others_ended_well(run, model):
-    done = run({"compressor": "shapes:Wide", "llm": "required"}, model("a", SERVER, "c"), retries=0)
+    done = run({"compressor": "shapes:Wide", "llm": "required"}, model("a", SERVER, "c", together=3), retries=0)
     assert done.outcome is Outcome.INFRA
 
 
@@ -194,7 +194,7 @@ def test_an_interpreter_that_cannot_start_the_launcher_is_named_with_what_it_sai
     broken.parent.mkdir()
     broken.write_text("#!/bin/sh\necho no such luck >&2\nexit 4\n")
     broken.chmod(0o755)
-    with pytest.raises(UserError, match="could not be started in the sandbox.*no such luck"):
+    with pytest.raises(UserError, match=r"could not be started in the sandbox.*no such luck"):
         run({"compressor": "shapes:Plain", "python": str(broken)})
 
 
@@ -207,8 +207,15 @@ def test_without_a_sandbox_the_same_contract_holds_and_a_warning_says_what_is_mi
 
 
 def test_an_older_python_can_run_the_launcher(run, model):
-    found = [path for minor in (9, 10) for root in (Path(sys.base_prefix).parent, Path("/usr"))
-             for path in root.glob(f"**/bin/python3.{minor}") if os.access(path, os.X_OK)]  # fmt: skip
+    found = [
+        path
+        for minor in (9, 10)
+        for path in (
+            *Path(sys.base_prefix).parent.glob(f"3.{minor}*/bin/python3.{minor}"),
+            Path(f"/usr/bin/python3.{minor}"),
+        )
+        if os.access(path, os.X_OK)
+    ]
     if not found:
         pytest.skip("no Python 3.9 or 3.10 on this machine")
     done = run({"compressor": "shapes:Async", "llm": "required", "python": str(found[0])}, model())

@@ -69,7 +69,7 @@ def test_a_file_may_hold_the_keys_or_a_target_with_watch_beside_it(tmp_path):
 def test_a_broken_file_is_named_with_the_line(tmp_path, text, said):
     file = tmp_path / "target.yml"
     file.write_text(text)
-    with pytest.raises(UserError, match="target.yml") as error:
+    with pytest.raises(UserError, match=r"target\.yml") as error:
         read_target(file)
     assert said in str(error.value)
 

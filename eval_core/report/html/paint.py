@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal
 
 from markupsafe import Markup, escape
@@ -85,7 +86,7 @@ def paint(text: str, spans: Sequence[Span]) -> Markup:
     pieces: list[Markup] = []
     active: list[Span] = []
     at = 0
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         while at < len(starting) and starting[at].start <= start:
             active.append(starting[at])
             at += 1

@@ -76,8 +76,9 @@ def side_means(measurement: Measurement) -> dict[str, SideMean]:
                     by_name.setdefault(name, {}).setdefault(fixture, {})[run.run] = value
     found = {}
     for name, fixtures in by_name.items():
-        numbers = sorted({number for runs in fixtures.values() for number in runs})
-        spread = [fmean(runs[number] for runs in fixtures.values() if number in runs) for number in numbers]
+        # A run that lacks a fixture is no lower or higher run, only a shorter one.
+        numbers = set.intersection(*(set(runs) for runs in fixtures.values()))
+        spread = [fmean(runs[number] for runs in fixtures.values()) for number in numbers]
         whole = fmean(fmean(runs.values()) for runs in fixtures.values())
-        found[name] = SideMean(whole, min(*spread, whole), max(*spread, whole))
+        found[name] = SideMean(whole, min([*spread, whole]), max([*spread, whole]))
     return found

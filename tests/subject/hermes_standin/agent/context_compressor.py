@@ -56,7 +56,8 @@ class ContextCompressor:
         if self.provider != "custom":
             return None
         text = "\n".join(f"{turn['role']}: {turn.get('content') or ''}" for turn in turns)
-        prompt = f"Today is {datetime.date.today()}. Summarise, with focus on {focus_topic}:\n{text}"
+        today = datetime.datetime.now(datetime.UTC).date()
+        prompt = f"Today is {today}. Summarise, with focus on {focus_topic}:\n{text}"
         body = {"model": self.model, "messages": [{"role": "user", "content": prompt}], "max_tokens": 4000}
         request = urllib.request.Request(
             self.base_url + "/chat/completions",

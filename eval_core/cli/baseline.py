@@ -1,0 +1,131 @@
+"""`compression-eval baseline`: update, show, check."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .run import execute, make_job, model_options, run_options
+
+__all__ = ["baseline"]
+
+
+@click.group()
+def baseline() -> None:
+    """Update, show or check stored baselines.
+
+    \b
+    Examples:
+      compression-eval baseline update
+      compression-eval baseline show baselines/offline.json
+      compression-eval baseline check
+    """
+
+
+@baseline.command()
+@click.argument("name", required=False)
+@click.option("--from", "source", type=click.Path(path_type=Path), help="Store this results folder instead of running.")
+@click.option("--runs", type=click.IntRange(1, 50), help="Graded runs of each fixture.  [default: 10]")
+@click.option("--force", is_flag=True, help="Write even where nothing but the date would change.")
+@run_options
+@model_options
+def update(
+    name: str | None,
+    source: Path | None,
+    runs: int | None,
+    force: bool,
+    label: str | None,
+    results: Path | None,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Measure the compressor and store it as the baseline NAME (default: offline, or models).
+
+    \b
+    Examples:
+      compression-eval baseline update
+      compression-eval baseline update --model anthropic/claude-sonnet-4-5 --budget-usd 10
+      compression-eval baseline update offline --from results/latest
+    """
+    from eval_core.baseline import store_baseline
+    from eval_core.compare.comparison import load_side
+
+    job = make_job({**options, "compare_to": "none"})
+    wanted = runs or job.settings.baseline_runs
+    if source is None:
+        job = job.with_runs(wanted)
+        measurement = execute(job, label, results, quiet=quiet).candidate
+    else:
+        measurement = load_side(source)
+    stored = store_baseline(measurement, Path(job.settings.baselines), name, force=force)
+    if stored is None:
+        click.echo("The stored baseline already says the same; nothing written (--force renews its date).")
+        return
+    path, noise = stored
+    click.echo(f"{path}: {measurement.planned_runs} graded runs of {len(measurement.fixtures)} fixtures stored.")
+    for dimension, value in noise.items():
+        click.echo(f"  noise of {dimension.replace('_', ' ')}: {value:.3f} (standard deviation of a run's mean)")
+    if measurement.planned_runs < wanted:
+        click.echo(f"  Note: {wanted} graded runs are recommended; with fewer, only larger changes can be seen.")
+
+
+@baseline.command()
+@click.argument("path", type=click.Path(path_type=Path))
+def show(path: Path) -> None:
+    """Print a stored baseline for people.
+
+    \b
+    Example:
+      compression-eval baseline show baselines/offline.json
+    """
+    from rich.text import Text
+
+    from eval_core.baseline import load_baseline, read_history
+    from eval_core.report.data import ReportData
+    from eval_core.report.terminal import console, print_report
+    from eval_core.report.view import make_view
+
+    measurement, noise = load_baseline(path)
+    out = console()
+    print_report(make_view(ReportData(measurement, note="this is a baseline, shown by itself")), out)
+    out.print(Text("\nRun-to-run noise (standard deviation of a run's mean)", style="bold"))
+    for dimension, value in noise.items():
+        out.print(Text(f"  {dimension.replace('_', ' ')}: {value:.3f}"))
+    out.print(Text("\nHistory", style="bold"))
+    for line in read_history(path.parent, path.stem):
+        sha = (line.get("source_sha") or "unknown")[:12]
+        out.print(Text(f"  {line['date']}  overall {line['overall']}  facts kept {line['facts_kept']}  {sha}"))
+
+
+@baseline.command()
+@click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
+def check(config: Path | None) -> None:
+    """Say for every stored baseline whether it still fits the fixtures and probes of this tree. Exit 2 if not.
+
+    \b
+    Example:
+      compression-eval baseline check
+    """
+    from eval_core.baseline import list_baselines, stale_fields
+    from eval_core.config import load_config
+    from eval_core.errors import UserError
+    from eval_core.run.suite import load_suite
+
+    settings = load_config(config)
+    cases = load_suite(Path(settings.fixtures), Path(settings.probes))
+    paths = list_baselines(Path(settings.baselines))
+    if not paths:
+        raise UserError(f"{settings.baselines}: no baseline here; `compression-eval baseline update` makes one")
+    stale = False
+    for path in paths:
+        if fields := stale_fields(path, cases):
+            stale = True
+            click.echo(
+                f"{path}: out of date: {', '.join(fields)} changed; `compression-eval baseline update {path.stem}`"
+            )
+        else:
+            click.echo(f"{path}: matches")
+    sys.exit(2 if stale else 0)

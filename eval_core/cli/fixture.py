@@ -1,0 +1,263 @@
+"""`compression-eval fixture`: record, clean, check and look at sessions."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from eval_core.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from eval_core.fixture.audit import Finding
+    from eval_core.fixture.schema import Fixture
+    from eval_core.fixture.scrub import Identities
+
+__all__ = ["fixture"]
+
+_FORMATS = ("auto", "openai", "hermes", "claude-code", "codex")
+_PATH = click.Path(path_type=Path)
+
+
+def _scrub_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that import and scrub share."""
+    options = (
+        click.option("--identities", type=_PATH, help="Names to take out, one person a line; !word leaves a word alone."),
+        click.option("--yes", is_flag=True, help="Take out every likely name without asking; doubtful ones stay."),
+        click.option("--first-user", metavar="TEXT", help="Put this in place of the first user turn."),
+        click.option("--keep-system", is_flag=True, help="Keep the recorded system prompt."),
+        click.option("--max-output", type=click.IntRange(200), default=4_000, show_default=True,
+                     help="Shorten tool outputs beyond this many characters a text."),
+        click.option("--allow", type=_PATH, help="Allow list of the audit; default: allow.json beside the fixture."),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.group()
+def fixture() -> None:
+    """Record, clean, check and look at the sessions that are compressed."""
+
+
+@fixture.command("import")
+@click.argument("source", type=_PATH)
+@click.option("--format", "wanted", type=click.Choice(_FORMATS), default="auto", show_default=True)
+@click.option("--name", help="Name of the fixture; default: session- and the start of its hash.")
+@click.option("--output", type=_PATH, default=Path("fixtures"), show_default=True, help="Folder it is written to.")
+@click.option("--force", is_flag=True, help="Replace a fixture of the same name.")
+@click.option("--truncate-to", type=click.IntRange(4), metavar="N", help="Keep the first N messages.")
+@click.option("--session", "session_id", metavar="ID", help="Which session of a state.db; default: the latest.")
+@_scrub_options
+def import_command(
+    source: Path,
+    wanted: str,
+    name: str | None,
+    output: Path,
+    force: bool,
+    truncate_to: int | None,
+    session_id: str | None,
+    **scrub: Any,
+) -> None:
+    """Turn a session log into a fixture: read, scrubbed, audited, and only then written.
+
+    \b
+    Examples:
+      compression-eval fixture import session.jsonl --name fix-login-timeout
+      compression-eval fixture import state.db --format hermes --session 20260101_120000 --yes
+    """
+    from eval_core.files import write_atomic
+    from eval_core.fixture.importers import import_session
+    from eval_core.fixture.schema import NAME_PATTERN, dump_fixture
+
+    if name is not None and not re.fullmatch(NAME_PATTERN, name):
+        raise UserError(f"--name {name!r}: use up to 80 lower-case letters, digits, dots, dashes and underscores")
+    recorded = import_session(source, wanted, name=name, truncate_to=truncate_to, session_id=session_id)
+    target = output / f"{recorded.name}.json"
+    if target.is_symlink() or (target.exists() and not force):
+        raise UserError(f"{target}: exists already; choose another --name or give --force")
+    scrubbed, _, identities = _scrub(recorded, None, **scrub)
+    _gate(scrubbed, identities, scrub["allow"] or output / "allow.json", "nothing was written")
+    write_atomic(target, dump_fixture(scrubbed))
+    click.echo(f"{target}: {len(scrubbed.messages)} messages. {scrubbed.notes}")
+
+
+@fixture.command("scrub")
+@click.argument("path", type=_PATH)
+@click.option("--probes", type=_PATH, help="Probe bank to rewrite with the same placeholders.")
+@click.option("--output", type=_PATH, help="Write the fixture here instead of in place.")
+@click.option("--dry-run", is_flag=True, help="Only say what would change.")
+@_scrub_options
+def scrub_command(path: Path, probes: Path | None, output: Path | None, dry_run: bool, **scrub: Any) -> None:
+    """Take secrets and personal data out of a fixture, and out of its probes with the same words.
+
+    \b
+    Example:
+      compression-eval fixture scrub fixtures/my-session.json --probes probes/my-session.probes.json
+    """
+    from eval_core.files import write_atomic
+    from eval_core.fixture.schema import dump_fixture, load_fixture
+    from eval_core.probe.schema import dump_bank, load_bank
+
+    recorded = load_fixture(path)
+    target = output or path
+    if target.stem != recorded.name:
+        raise UserError(f"--output {target}: the file must be named {recorded.name}.json, as the fixture is")
+    scrubbed, bank, identities = _scrub(recorded, load_bank(probes) if probes else None, **scrub)
+    if dry_run:
+        return
+    _gate(scrubbed, identities, scrub["allow"] or target.parent / "allow.json", "nothing was written")
+    write_atomic(target, dump_fixture(scrubbed))
+    click.echo(f"{target}: written")
+    if probes is not None:
+        write_atomic(probes, dump_bank(bank))
+        click.echo(f"{probes}: written")
+
+
+@fixture.command("audit")
+@click.argument("paths", nargs=-1, type=_PATH)
+@click.option("--identities", type=_PATH, help="Names that must not appear, not even inside words.")
+@click.option("--allow", type=_PATH, help="Allow list; default: allow.json beside the first fixture.")
+def audit_command(paths: tuple[Path, ...], identities: Path | None, allow: Path | None) -> None:
+    """Check fixtures before they are shared; exit 1 if anything is found that is not allow-listed.
+
+    \b
+    Examples:
+      compression-eval fixture audit
+      compression-eval fixture audit fixtures/my-session.json --identities people.txt
+    """
+    from eval_core.fixture.allow import ALLOW_FILE, load_allow
+    from eval_core.fixture.audit import audit_files, fixture_paths
+    from eval_core.fixture.scrub import load_identities
+
+    files = fixture_paths(paths or (Path("fixtures"),))
+    if not files:
+        raise UserError(f"{', '.join(map(str, paths)) or 'fixtures'}: no fixture there to audit")
+    known = load_identities(identities) if identities else None
+    findings = audit_files(files, known, load_allow(allow or files[0].parent / ALLOW_FILE))
+    _report(findings)
+    open_findings = [finding for finding in findings if finding.allowed is None]
+    size = sum(file.stat().st_size for file in files)
+    click.echo(f"{len(files)} fixture(s), {size:,} bytes, {len(open_findings)} finding(s)")
+    if open_findings:
+        raise SystemExit(1)
+
+
+@fixture.command("show")
+@click.argument("name")
+@click.option("--fixtures", type=_PATH, default=Path("fixtures"), show_default=True)
+@click.option("--probes", type=_PATH, help="Probe bank whose evidence is mapped; default: the one in probes/.")
+@click.option("--census", is_flag=True, help="List the facts that stand in the session.")
+def show_command(name: str, fixtures: Path, probes: Path | None, census: bool) -> None:
+    """Show who says how much in a session, with which tools, and where the evidence stands.
+
+    \b
+    Examples:
+      compression-eval fixture show my-session
+      compression-eval fixture show my-session --census
+    """
+    from eval_core.fixture.schema import load_fixture
+    from eval_core.fixture.show import describe
+    from eval_core.probe.schema import load_bank
+
+    given = Path(name)
+    path = given if given.suffix == ".json" else fixtures / f"{name}.json"
+    if not path.exists():
+        known = ", ".join(sorted(file.stem for file in fixtures.glob("*.json") if file.name != "allow.json"))
+        raise UserError(f"{path}: no such fixture; there are: {known or 'none'}")
+    session = load_fixture(path)
+    if census:
+        _census(session)
+        return
+    bank = probes or Path("probes") / f"{session.name}.probes.json"
+    if probes is not None and not probes.exists():
+        raise UserError(f"{probes}: no such file")
+    for line in describe(session, load_bank(bank) if bank.exists() else None):
+        click.echo(line)
+
+
+def _census(session: Fixture) -> None:
+    from eval_core.census.facts import census
+
+    facts = census(session.messages)
+    click.echo(f"{session.name}: {len(facts)} facts")
+    for fact in facts:
+        places = ", ".join(map(str, fact.messages))
+        click.echo(f"  {fact.kind:<11} {fact.salience:>6.2f}  {fact.value}  in message {places}")
+
+
+def _scrub(recorded: Fixture, bank: Any, **options: Any) -> tuple[Fixture, Any, Identities]:
+    from eval_core.fixture.scrub import Identities, ScrubOptions, load_identities, scrub_fixture
+
+    identities = load_identities(options["identities"]) if options["identities"] else Identities()
+    _confirm(recorded, identities, options["yes"])
+    chosen = ScrubOptions(identities, options["first_user"], options["keep_system"], options["max_output"])
+    result = scrub_fixture(recorded, chosen, bank)
+    for line in result.report.lines():
+        click.echo(line, err=True)
+    return result.fixture, result.bank, identities
+
+
+def _confirm(recorded: Fixture, identities: Identities, yes: bool) -> None:
+    """Show the names that were found and add those to the list that are to go."""
+    from eval_core.fixture.scrub import harvest, session_texts
+    from eval_core.fixture.scrub.nested import leaves
+
+    found, _ = harvest(piece for text in session_texts(recorded) for piece, _ in leaves(text))
+    listed = {alias.lower() for alias in identities.aliases} | identities.spared
+    candidates = [candidate for candidate in found if candidate.alias.lower() not in listed]
+    if not candidates:
+        return
+    click.echo("Names found in the session:", err=True)
+    for number, candidate in enumerate(candidates, 1):
+        doubt = "  doubtful" if candidate.doubtful else ""
+        click.echo(
+            f"  {number:>3}. {candidate.alias}  ({', '.join(candidate.sources)}; {candidate.marked} there, "
+            f"{candidate.loose} elsewhere){doubt}",
+            err=True,
+        )
+    if yes:
+        taken = [candidate for candidate in candidates if not candidate.doubtful]
+    else:
+        left = _numbers(len(candidates), [n for n, c in enumerate(candidates, 1) if c.doubtful])
+        taken = [candidate for number, candidate in enumerate(candidates, 1) if number not in left]
+    identities.groups.extend((candidate.alias,) for candidate in taken)
+
+
+def _numbers(count: int, doubtful: list[int]) -> set[int]:
+    default = ",".join(map(str, doubtful)) or "none"
+    answer = click.prompt("Numbers to leave in the text, with commas", default=default, err=True)
+    if answer.strip() in ("none", ""):
+        return set()
+    try:
+        numbers = {int(part) for part in answer.split(",") if part.strip()}
+    except ValueError:
+        raise UserError(f"{answer!r}: give numbers from 1 to {count} with commas, or none") from None
+    if not numbers <= set(range(1, count + 1)):
+        raise UserError(f"{answer!r}: give numbers from 1 to {count} with commas, or none")
+    return numbers
+
+
+def _gate(session: Fixture, identities: Identities, allow: Path, refusal: str) -> None:
+    from eval_core.fixture.allow import load_allow
+    from eval_core.fixture.audit import audit_fixture, judge
+
+    findings = judge(audit_fixture(session, identities), load_allow(allow))
+    _report(findings)
+    open_findings = [finding for finding in findings if finding.allowed is None]
+    if open_findings:
+        click.echo(
+            f"{len(open_findings)} finding(s) after scrubbing: {refusal}. Name the people with --identities, shorten with "
+            f"--truncate-to or --max-output, or allow a harmless text by its hash in {allow}",
+            err=True,
+        )
+        raise SystemExit(1)
+
+
+def _report(findings: list[Finding]) -> None:
+    for finding in findings:
+        click.echo(str(finding), err=True)

@@ -1,0 +1,58 @@
+"""`compression-eval noise`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+__all__ = ["noise"]
+
+
+@click.command()
+@click.argument("baseline", type=click.Path(path_type=Path))
+@click.option("--splits", type=click.IntRange(10, 5000), default=200, show_default=True, help="Random splits.")
+@click.option("--seed", type=int, default=0, show_default=True)
+def noise(baseline: Path, splits: int, seed: int) -> None:
+    """Split a baseline against itself: how often is a change seen where there is none, and how large is the noise?
+
+    \b
+    Example:
+      compression-eval noise baselines/offline.json
+    """
+    from rich.text import Text
+
+    from eval_core.compare.comparison import load_side
+    from eval_core.compare.noise import false_alarms, noise_floor, runs_needed
+    from eval_core.compare.sides import make_arm, quarantined
+    from eval_core.compare.wording import percent
+    from eval_core.report.terminal import console, plain_table
+
+    measurement = load_side(baseline)
+    arm = make_arm(measurement, quarantined(measurement))
+    alarms = false_alarms(arm, splits=splits, seed=seed)
+    low, high = alarms.interval
+    out = console()
+    out.print(
+        Text(
+            f"False alarms: {alarms.alarms} of {alarms.splits} random splits ({percent(alarms.rate, 1)}, "
+            f"95 % interval {percent(low, 1)} to {percent(high, 1)}); the rule promises 5 %.",
+            style="bold",
+        )
+    )
+    floors = noise_floor(arm)
+    table = plain_table("\nRun-to-run noise", "", "standard deviation", "fixtures")
+    for floor in floors:
+        table.add_row(floor.name.replace("_", " "), f"{floor.sd:.3f}", str(floor.fixtures))
+    out.print(table)
+    overall = next((floor for floor in floors if floor.name == "overall"), None)
+    if overall is None or overall.sd < 1e-9:
+        out.print(Text("\nAll runs are equal: any change of the scores is a real one."))
+        return
+    needed = plain_table(
+        "\nRuns needed to see a change of the overall score", "change", "candidate runs of each fixture"
+    )
+    rows = runs_needed(overall.sd, fixtures=overall.fixtures, baseline_runs=measurement.planned_runs, crit=alarms.crit)
+    for row in rows:
+        needed.add_row(f"{row.change:g}", "more than 50" if row.runs is None else str(row.runs))
+    out.print(needed)

@@ -1,0 +1,287 @@
+# Attackers use bare system calls.
+# ruff: noqa: PTH123, PTH211
+"""Subjects that break things, or try to lie about them; one child each."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+
+LAST = [{"role": "user", "content": "short"}]
+
+
+def say(value):
+    return [{"role": "user", "content": json.dumps(value)}]
+
+
+def ask(token=None, **body):
+    request = urllib.request.Request(
+        os.environ["OPENAI_BASE_URL"] + "/chat/completions",
+        data=json.dumps({"messages": [{"role": "user", "content": "x"}], **body}).encode(),
+        headers={"Authorization": "Bearer " + (token or os.environ["OPENAI_API_KEY"])},
+    )
+    try:
+        with urllib.request.urlopen(request) as response:
+            return response.status
+    except urllib.error.HTTPError as exc:
+        return exc.code
+
+
+def fork_bomb(messages):
+    children = []
+    try:
+        while len(children) < 5000:
+            child = os.fork()
+            if child == 0:
+                signal.pause()
+            children.append(child)
+    except OSError as exc:
+        return say({"children": len(children), "error": exc.errno})
+    return say({"children": len(children), "error": None})
+
+
+def memory_bomb(messages):
+    try:
+        held = bytearray(64 * 2**30)
+    except MemoryError:
+        return say("MemoryError")
+    return say(len(held))
+
+
+def memory_bomb_of_many(messages):
+    for _ in range(20):
+        if os.fork() == 0:
+            held = []
+            while True:
+                held.append(os.urandom(2**20) * 8)
+    signal.pause()
+
+
+def disk_bomb(messages):
+    written = {}
+    for folder in ("/tmp", os.environ["HOME"], "/dev/shm"):
+        total = 0
+        try:
+            for index in range(64):
+                with open(f"{folder}/filler-{index}", "wb") as stream:
+                    while True:
+                        total += stream.write(bytes(2**20))
+                        stream.flush()
+                        if stream.tell() >= 32 * 2**20:
+                            break
+        except OSError as exc:
+            written[folder] = [total, exc.errno]
+    return say(written)
+
+
+def one_large_file(messages):
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    with open("/tmp/large", "wb") as stream:
+        try:
+            stream.truncate(2**40)
+        except OSError as exc:
+            return say(exc.errno)
+    return say("made")
+
+
+def output_bomb(messages):
+    while True:
+        os.write(2, b"x" * 65536)
+
+
+def workflow_commands(messages):
+    print("::set-env name=PATH::/evil\n::add-mask::a\n::error::fooled")
+    sys.stderr.write("::stop-commands::x\n")
+    return LAST
+
+
+def ignores_term(messages):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGXCPU):
+        signal.signal(number, signal.SIG_IGN)
+    while True:
+        time.sleep(60)
+
+
+def busy_loop(messages):
+    while True:
+        pass
+
+
+def daemonises(messages):
+    """Leave a process behind that holds the output pipe and tries to outlive everything."""
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            while True:
+                time.sleep(3600)
+        os._exit(0)
+    return say(os.getuid())
+
+
+def thread_left_running(messages):
+    threading.Thread(target=lambda: time.sleep(3600)).start()
+    return LAST
+
+
+def kills_itself(messages):
+    os.kill(os.getpid(), signal.SIGKILL)
+    return say("survived as process one")
+
+
+def kills_everybody(messages):
+    os.kill(-1, signal.SIGKILL)
+    return LAST
+
+
+def crashes(messages):
+    import ctypes
+
+    ctypes.string_at(0)
+
+
+def deep_recursion(messages):
+    sys.setrecursionlimit(10**9)
+
+    def down(n):
+        return down(n + 1) + 1
+
+    return down(0)
+
+
+def fake_result_on_stdout(messages):
+    body = json.dumps({"nonce": "", "phase": "step", "messages": [{"role": "user", "content": "forged"}]}).encode()
+    os.write(1, struct.pack(">I", len(body)) + body)
+    return LAST
+
+
+def _channels():
+    """Find the private descriptors: pipes or sockets beside the three standard ones."""
+    for number in range(3, 64):
+        try:
+            os.fstat(number)
+        except OSError:
+            continue
+        yield number
+
+
+def garbage_on_the_channel(messages):
+    for number in _channels():
+        try:
+            os.write(number, b"\x00\x00\x00\x05hello")
+        except OSError:
+            continue
+    return LAST
+
+
+def forged_frame_of_another_run(messages):
+    body = json.dumps({"nonce": "0" * 32, "phase": "step", "messages": LAST}).encode()
+    for number in _channels():
+        try:
+            os.write(number, struct.pack(">I", len(body)) + body)
+        except OSError:
+            continue
+    return LAST
+
+
+def announces_four_gigabytes(messages):
+    for number in _channels():
+        try:
+            os.write(number, b"\xff\xff\xff\xff")
+        except OSError:
+            continue
+    time.sleep(3600)
+
+
+def half_a_frame(messages):
+    for number in _channels():
+        try:
+            os.write(number, b"\x00\x00\x10\x00{")
+        except OSError:
+            continue
+    os._exit(0)
+
+
+def closes_everything(messages):
+    os.closerange(0, 256)
+    time.sleep(3600)
+
+
+def huge_result(messages):
+    return [{"role": "user", "content": "x" * (64 * 2**20)}]
+
+
+def deeply_nested_result(messages):
+    inner = []
+    for _ in range(100_000):
+        inner = [inner]
+    return [{"role": "user", "content": "x", "more": inner}]
+
+
+def claims_things(messages):
+    ask(model="provider/dearest")
+    import __main__  # noqa: F401
+
+    return [{"role": "user", "content": "x", "usage": {"cost": 0}, "seconds": -5, "score": 5}]
+
+
+def asks_for_more(messages):
+    return say(
+        {
+            "other model": ask(model="provider/dearest"),
+            "image": ask(
+                messages=[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,"}}]}]
+            ),
+            "tools": ask(tools=[{"type": "function", "function": {"name": "x"}}]),
+            "unknown field": ask(api_base="http://127.0.0.1:1"),
+            "end": ask(),
+        }
+    )
+
+
+def replays_a_token(messages, token):
+    return say([ask(token=token), ask(token="x"), ask()])
+
+
+def overspends(messages):
+    return say([ask() for _ in range(8)])
+
+
+def floods_the_gateway(messages):
+    """Hold many half-open requests, then ask properly."""
+    port = int(os.environ["OPENAI_BASE_URL"].split(":")[2].split("/")[0])
+    held = []
+    for _ in range(40):
+        connection = socket.create_connection(("127.0.0.1", port))
+        connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: 99999\r\n")
+        held.append(connection)
+    return say([len(held), ask()])
+
+
+def smuggles_in_a_header(messages):
+    port = int(os.environ["OPENAI_BASE_URL"].split(":")[2].split("/")[0])
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(b"GET http://127.0.0.1:1/v1/models HTTP/1.1\r\nHost: other\r\n\r\n")
+        return say([connection.recv(200).decode("latin-1").split("\r\n")[0], ask()])
+
+
+def links_and_fifos_at_home(messages):
+    home = os.environ["HOME"]
+    for name in ("result.json", "status", "messages.json"):
+        os.mkfifo(f"{home}/{name}.fifo")
+        os.symlink("/dev/zero", f"{home}/{name}")
+    return LAST
+
+
+def limits(messages):
+    kinds = ("CORE", "NOFILE", "FSIZE", "AS", "NPROC", "CPU")
+    return say({kind: resource.getrlimit(getattr(resource, f"RLIMIT_{kind}")) for kind in kinds})

@@ -1,0 +1,221 @@
+"""Subjects that break things or lie: the run ends soon, with the right outcome, and nothing stays behind."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+from pathlib import Path
+
+import pytest
+
+from eval_core.model.outcome import Completion, Usage
+from eval_core.subject.gateway import Gateway, GatewayLimits
+from eval_core.subject.outcome import Outcome
+
+SHORT = [{"role": "user", "content": "short"}]
+
+
+def said(done):
+    assert done.outcome is Outcome.OK, done
+    return json.loads(done.state[0]["content"])
+
+
+def processes_of(uid: int) -> list[str]:
+    found = []
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            lines = dict(line.split(":\t", 1) for line in status.read_text().splitlines() if ":\t" in line)
+        except OSError:
+            continue
+        if lines["Uid"].split()[0] == str(uid) and not lines["State"].startswith("Z"):
+            found.append(f"{status.parent.name} {lines['Name']}")
+    return found
+
+
+def test_a_fork_bomb_stops_at_the_limit_and_its_children_end_with_it(attack):
+    report = said(attack("bombs:fork_bomb"))
+    assert report["error"] == errno.EAGAIN
+    assert report["children"] < 128
+
+
+def test_a_memory_bomb_meets_a_limit(attack):
+    assert said(attack("bombs:memory_bomb")) == "MemoryError"
+
+
+def test_memory_taken_by_many_processes_is_counted_together(attack):
+    done = attack("bombs:memory_bomb_of_many", memory_mb=512)
+    assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "the compressor used more than 512 MiB of memory")
+
+
+def test_a_disk_bomb_fills_only_its_own_scratch(attack):
+    report = said(attack("bombs:disk_bomb"))
+    assert set(report) == {"/tmp", "/home/subject", "/dev/shm"}
+    for total, number in report.values():
+        assert number == errno.ENOSPC
+        assert total <= 64 * 2**20
+
+
+def test_a_file_beyond_the_limit_cannot_even_be_announced(attack):
+    assert said(attack("bombs:one_large_file")) == errno.EFBIG
+
+
+def test_an_output_bomb_is_ended_and_only_its_beginning_kept(attack, capfd):
+    done = attack("bombs:output_bomb")
+    assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "the compressor printed more than 16 MiB")
+    assert len(done.output) <= 64 * 1024
+    assert capfd.readouterr() == ("", "")
+
+
+def test_workflow_commands_never_reach_the_log(attack, capfd):
+    done = attack("bombs:workflow_commands")
+    assert (done.outcome, done.state) == (Outcome.OK, SHORT)
+    assert "::set-env" in done.output
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("name", ["ignores_term", "busy_loop"])
+def test_what_will_not_end_is_ended(attack, name):
+    done = attack(f"bombs:{name}", timeout_s=0.7)
+    assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "compressing took longer than 0.7 s")
+
+
+def test_a_daemon_does_not_outlive_the_run(attack, sandbox):
+    uid = said(attack("bombs:daemonises"))
+    if sandbox.level not in ("bwrap-root", "bwrap-sudo"):
+        pytest.skip("children of this sandbox share a uid with others and cannot be told apart")
+    assert processes_of(uid) == []
+
+
+def test_a_thread_that_is_left_running_holds_nothing_up(attack):
+    assert attack("bombs:thread_left_running").state == SHORT
+
+
+def test_a_compressor_that_kills_itself_is_told_as_such_or_finds_that_it_cannot(attack):
+    done = attack("bombs:kills_itself")
+    assert done.outcome in (Outcome.OK, Outcome.TARGET_ERROR)
+    if done.outcome is Outcome.OK:
+        assert said(done) == "survived as process one"
+    else:
+        assert "SIGKILL" in done.detail
+
+
+def test_a_signal_to_everybody_reaches_nobody_outside(attack, stage):
+    attack("bombs:kills_everybody")
+    assert Path(f"/proc/{stage['victim']}").exists()
+
+
+def test_a_crash_is_the_compressor_s_result(attack):
+    done = attack("bombs:crashes")
+    assert done.outcome is Outcome.TARGET_ERROR
+    assert "SIGSEGV" in done.detail
+
+
+def test_bottomless_recursion_is_the_compressor_s_result(attack):
+    done = attack("bombs:deep_recursion", memory_mb=256, timeout_s=4)
+    assert done.outcome is Outcome.TARGET_ERROR
+
+
+def test_a_result_printed_to_stdout_is_output_and_no_result(attack):
+    done = attack("bombs:fake_result_on_stdout")
+    assert (done.outcome, done.state) == (Outcome.OK, SHORT)
+    assert "forged" in done.output
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("garbage_on_the_channel", "wrote over the result channel: not JSON"),
+        ("forged_frame_of_another_run", "not a frame of this run"),
+        ("announces_four_gigabytes", "announced a result of 4,294,967,295 bytes"),
+        ("half_a_frame", "the compressor's process ended by itself with status 0"),
+        ("huge_result", "more than the 16,777,216 that are accepted"),
+        ("deeply_nested_result", "JSON cannot express"),
+    ],
+)
+def test_a_channel_that_is_misused_gives_a_named_error(attack, name, text):
+    done = attack(f"bombs:{name}")
+    assert done.outcome is Outcome.TARGET_ERROR
+    assert text in done.detail
+
+
+def test_a_channel_that_is_closed_from_inside_ends_with_the_time_at_the_latest(attack):
+    done = attack("bombs:closes_everything", timeout_s=1)
+    assert done.outcome is Outcome.TARGET_ERROR
+    assert "took longer than 1 s" in done.detail or "closed the result channel" in done.detail
+
+
+def test_links_and_fifos_are_never_opened_from_outside(attack):
+    assert attack("bombs:links_and_fifos_at_home").state == SHORT
+
+
+def test_the_limits_are_set_and_hard(attack):
+    report = said(attack("bombs:limits"))
+    assert report["CORE"] == [0, 0]
+    assert report["NPROC"] == [128, 128]
+    assert report["AS"] == [2**31, 2**31]
+    assert all(soft == hard >= 0 for soft, hard in report.values())
+
+
+@pytest.mark.parametrize(
+    ("mode", "outcome", "text"),
+    [
+        ("exit", Outcome.SETUP_ERROR, "importing at_import raised SystemExit"),
+        ("hard", Outcome.SETUP_ERROR, "ended by itself with status 0"),
+        ("hang", Outcome.SETUP_ERROR, "took longer than 2 s"),
+        ("stdout", Outcome.OK, ""),
+        ("trap", Outcome.OK, ""),
+    ],
+)
+def test_damage_at_import_is_contained(attack, mode, outcome, text):
+    done = attack("at_import:compress", files={"mode": mode}, timeout_s=2)
+    assert done.outcome is outcome, done
+    assert text in done.detail
+
+
+def test_the_gateway_decides_what_is_asked_and_what_it_cost(attack):
+    done = attack("bombs:asks_for_more", llm="required")
+    report = said(done)
+    assert report == {"other model": 200, "image": 403, "tools": 403, "unknown field": 400, "end": 200}
+    assert done.use.calls == 2
+    assert done.use.cost_usd == pytest.approx(0.002)
+    assert done.use.requested_models == ("provider/dearest",)
+
+
+def test_claims_of_use_time_and_score_are_not_believed(attack):
+    done = attack("bombs:claims_things", llm="required")
+    assert done.outcome is Outcome.OK
+    assert (done.use.input_tokens, done.use.cost_usd) == (100, 0.001)
+    assert done.seconds > 0
+
+
+def test_overspending_ends_at_the_cap(attack):
+    done = attack("bombs:overspends", llm="required", limits=GatewayLimits(requests=3))
+    assert done.outcome is Outcome.TARGET_ERROR
+    assert done.use.calls == 3
+
+
+def test_another_run_s_token_is_worth_nothing(attack):
+    async def never(call):
+        return Completion("x", Usage(), "m", 0.0)
+
+    other = Gateway(model="m", complete=never, run=0)
+    assert said(attack("bombs:replays_a_token", llm="required", call={"token": other.token})) == [401, 401, 200]
+
+
+def test_half_open_requests_do_not_stop_an_honest_one(attack):
+    assert said(attack("bombs:floods_the_gateway", llm="required")) == [40, 200]
+
+
+def test_the_gateway_is_no_proxy(attack):
+    line, status = said(attack("bombs:smuggles_in_a_header", llm="required"))
+    assert "401" in line
+    assert status == 200
+
+
+def test_attacks_side_by_side_do_not_share_a_limit(attack):
+    async def both():
+        return await asyncio.gather(*(asyncio.to_thread(attack, "bombs:fork_bomb") for _ in range(3)))
+
+    counts = [said(done)["children"] for done in asyncio.run(both())]
+    assert min(counts) > 60

@@ -1,0 +1,170 @@
+"""Which sandbox is taken, what its command line holds, and that a sandbox with a hole is not used."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import struct
+import sys
+from pathlib import Path
+
+import pytest
+
+from eval_core.errors import UserError
+from eval_core.subject import sandbox as sandbox_module
+from eval_core.subject.sandbox import SandboxChoice, detect, run_folder
+from eval_core.subject.seccomp import AARCH64, DENIED, X86_64, abi_of, program
+from eval_core.subject.spec import target_from
+from eval_core.subject.subject import ProcessSubject, SandboxBreach
+from eval_core.subject.view import View, interpreter, view_of
+
+
+def test_a_machine_without_any_sandbox_refuses_and_says_how_to_get_one(monkeypatch):
+    monkeypatch.setattr(sandbox_module.shutil, "which", lambda name: None)
+    with pytest.raises(UserError) as error:
+        detect.__wrapped__("auto")
+    assert "bubblewrap is not installed" in str(error.value)
+    assert "apt-get install bubblewrap" in str(error.value)
+    assert "--sandbox none" in str(error.value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Leaky(SandboxChoice):
+    """The real sandbox with words of its command line taken out."""
+
+    missing: tuple[tuple[str, ...], ...] = ()
+
+    def wrap(self, view, folder, inner, seconds, memory):
+        words = super().wrap(view, folder, inner, seconds, memory)
+        for part in self.missing:
+            if part == ("setpriv",):
+                del words[words.index("setpriv") : words.index(inner[0], words.index("setpriv"))]
+                continue
+            at = next(at for at in range(len(words)) if tuple(words[at : at + len(part)]) == part)
+            del words[at : at + len(part)]
+        return words
+
+
+@pytest.mark.parametrize(
+    ("missing", "found"),
+    [
+        ([("--unshare-net",)], "the host's loopback answers"),
+        ([("--unshare-net",)], "an abstract unix socket of the host answers"),
+        ([("--unshare-pid",), ("--as-pid-1",)], "of another program is visible"),
+        ([("--as-pid-1",)], "process 1 of another program is visible"),
+        ([("--seccomp", "9")], "Seccomp is 0"),
+        ([("--seccomp", "9")], "descriptor 9 is open"),
+        ([("-i",), ("--clearenv",)], "COMPRESSION_EVAL_CANARY' holds the canary"),
+        ([("setpriv",)], "the process runs as root"),
+        ([("setpriv",), ("--remount-ro", "/")], "/ can be written to"),
+        ([("--bounding-set=-all",)], "CapBnd is"),
+    ],
+)
+def test_the_self_test_finds_each_hole_and_the_subject_is_not_started(sandbox, session, tree, missing, found):
+    if sandbox.level != "bwrap-root":
+        pytest.skip("the holes are cut into the privileged command line")
+    spec = target_from({"compressor": "bombs:limits", "llm": "none"}, "x")
+
+    async def complete(call):
+        raise AssertionError("no model is asked")
+
+    subject = ProcessSubject(spec, tree, tree, Leaky(sandbox.level, missing=tuple(missing)), "m", complete, len)
+    with pytest.raises(SandboxBreach, match="was not started") as error:
+        asyncio.run(subject.compress(session, run=0, seed=0))
+    assert found in str(error.value)
+
+
+def test_the_environment_of_the_chain_is_empty(sandbox):
+    with run_folder() as folder:
+        words = sandbox.command(View("/usr/bin/python3", ()), folder, 10, 256)
+    assert words[words.index("/usr/bin/env") + 1] == "-i" or sandbox.level == "docker"
+
+
+def test_docker_gets_no_network_no_capability_and_no_writable_root(tmp_path):
+    view = View("/usr/bin/python3", (("/usr/lib", "/subject"),), (("/subject/.git", True), ("/subject/.env", False)))
+    words = " ".join(SandboxChoice("docker").command(view, tmp_path, 10, 512))
+    for part in (
+        "--network none", "--read-only", "--cap-drop ALL", "--security-opt no-new-privileges", "--user 65534:65534",
+        "--pids-limit 128", "--memory 512m", "--pull never", "src=/usr/lib,dst=/subject,readonly",
+        "/subject/.git:ro", "src=/dev/null,dst=/subject/.env,readonly",
+    ):  # fmt: skip
+        assert part in words
+
+
+def test_only_the_parts_of_a_prefix_that_an_interpreter_needs_are_seen(python, tree, tmp_path):
+    view = view_of(python, tree, tmp_path, ("probes", "../elsewhere", "nothing-here"))
+    sources = [source for source, _ in view.binds]
+    assert str(python.parent.parent) not in sources
+    assert str(python.parent) in sources
+    assert not any("pip.conf" in source for source in sources)
+    assert ("/subject/probes", True) in view.masks
+    assert ("/subject/.git", True) in view.masks
+    assert ("/subject/.env", False) in view.masks
+    assert len(view.masks) == 3
+
+
+def test_a_hidden_name_that_is_a_link_hides_what_it_leads_to(python, tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "probes").symlink_to("real")
+    assert ("/subject/real", True) in view_of(python, tmp_path, None, ("probes",)).masks
+
+
+def test_the_evaluator_s_own_interpreter_is_the_default(tmp_path):
+    assert interpreter(None, tmp_path) == Path(sys.executable)
+
+
+def run_filter(code: bytes, number: int, arch: int, *arguments: int) -> int:
+    """Interpret the program as the kernel would."""
+    data = struct.pack("<IIQ6Q", number, arch, 0, *[*arguments, 0, 0, 0, 0, 0, 0][:6])
+    lines = [struct.unpack_from("<HBBI", code, offset) for offset in range(0, len(code), 8)]
+    at, value = 0, 0
+    while True:
+        operation, if_true, if_false, constant = lines[at]
+        at += 1
+        if operation == 0x20:
+            (value,) = struct.unpack_from("<I", data, constant)
+        elif operation == 0x06:
+            return constant
+        else:
+            holds = {0x15: value == constant, 0x35: value >= constant, 0x45: bool(value & constant)}[operation]
+            at += if_true if holds else if_false
+
+
+ALLOW, KILL, EPERM, ENOSYS, EAFNOSUPPORT = 0x7FFF0000, 0x80000000, 0x50001, 0x50026, 0x50061
+
+
+@pytest.mark.parametrize("abi", [X86_64, AARCH64], ids=lambda abi: abi.name)
+def test_the_filter_denies_what_it_lists_and_lets_the_rest_pass(abi):
+    code, arch = program(abi), abi.audit_arch
+    for numbers in DENIED.values():
+        if numbers[abi.column] is not None:
+            assert run_filter(code, numbers[abi.column], arch) == EPERM
+    assert run_filter(code, 0, arch) == ALLOW
+    for family in range(64):
+        wanted = ALLOW if family in (1, 2, 10) else EAFNOSUPPORT
+        assert run_filter(code, abi.socket, arch, family) == wanted
+        assert run_filter(code, abi.socketpair, arch, family) == wanted
+    assert run_filter(code, abi.clone, arch, 0x1200011) == ALLOW  # fork, as libc does it
+    assert run_filter(code, abi.clone, arch, 0x3D0F00) == ALLOW  # a thread
+    for flag in (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000):
+        assert run_filter(code, abi.clone, arch, flag | 17) == EPERM
+    assert run_filter(code, abi.clone3, arch) == ENOSYS
+    assert run_filter(code, abi.ioctl, arch, 0, 0x5412) == EPERM
+    assert run_filter(code, abi.ioctl, arch, 0, 0x5413) == ALLOW
+    for foreign in (0x40000003, 0x40000028, X86_64.audit_arch ^ AARCH64.audit_arch):
+        assert run_filter(code, 0, foreign) == KILL
+
+
+def test_the_x32_numbering_is_foreign_on_x86():
+    assert run_filter(program(X86_64), 0x40000000 + 39, X86_64.audit_arch) == KILL
+
+
+def test_an_unknown_machine_is_refused():
+    with pytest.raises(UserError, match="riscv64"):
+        abi_of("riscv64")
+
+
+def test_runs_side_by_side_have_uids_of_their_own():
+    uids = {sandbox_module._fresh_uid() for _ in range(500)}
+    assert len(uids) == 500
+    assert all(2**31 > uid > 1_000_000_000 for uid in uids)
