@@ -50,9 +50,7 @@ def _looks(github: GitHub, sha: str, check: str) -> int:
     return sum(run.conclusion not in _NOT_A_LOOK for run in runs)
 
 
-def _runs_today(
-    github: GitHub, request: Request, config: BotConfig, workflow: str, job: str, now: datetime
-) -> int:
+def _runs_today(github: GitHub, request: Request, config: BotConfig, workflow: str, job: str, now: datetime) -> int:
     """Count what was paid for; runs that the gate refused do not use up the quota of others."""
     count = 0
     for run in github.workflow_runs.of(workflow, since=now - timedelta(hours=24)):

@@ -199,9 +199,7 @@ def _paths(files: Sequence[ChangedFile]) -> list[str]:
     return [path for file in files for path in (file.path, file.previous) if path]
 
 
-def _nothing_to_measure(
-    files: Sequence[ChangedFile], ignored: Sequence[IgnoredFile], config: Config
-) -> Refused | None:
+def _nothing_to_measure(files: Sequence[ChangedFile], ignored: Sequence[IgnoredFile], config: Config) -> Refused | None:
     taken_from_base = {file.path for file in ignored}
     counted = [path for path in _paths(files) if path not in taken_from_base]
     if files and not counted:

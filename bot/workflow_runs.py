@@ -28,9 +28,7 @@ class WorkflowRuns:
         self._transport = transport
         self._base = f"/repos/{quote(repo)}/actions"
 
-    def of(
-        self, workflow: str, *, since: datetime | None = None, head_sha: str | None = None
-    ) -> Iterator[WorkflowRun]:
+    def of(self, workflow: str, *, since: datetime | None = None, head_sha: str | None = None) -> Iterator[WorkflowRun]:
         """Yield the trusted runs of a workflow file (its name, without the folder), newest first."""
         query: dict[str, Any] = {}
         if since is not None:

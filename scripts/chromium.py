@@ -41,7 +41,9 @@ Result = TypeVar("Result")
 
 def find_chromium() -> str | None:
     """Return the path of an installed Chromium or Chrome."""
-    return next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+    return next(
+        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+    )
 
 
 class Chromium:
@@ -61,7 +63,9 @@ class Chromium:
         """Return the browser itself."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Stop the browser."""
         self.close()
 

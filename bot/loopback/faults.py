@@ -25,6 +25,8 @@ class Fault:
     takes_effect: bool = False
     """Do what was asked, and only then fail: the answer is lost, not the request."""
     message: str = ""
+    body: Any = None
+    """An answer of one's own instead of an error message."""
     headers: Mapping[str, str] = field(default_factory=dict)
     hook: Callable[[], Any] | None = None
     """Called before the request is handled, which then goes on as usual."""

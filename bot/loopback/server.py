@@ -190,11 +190,6 @@ class LoopbackGitHub(Seed):
 
     def _dress(self, request: web.Request, response: web.StreamResponse) -> None:
         rate = self.state.rate
-        response.headers["X-RateLimit-Limit"] = str(rate.limit)
-        response.headers["X-RateLimit-Remaining"] = str(max(rate.limit - rate.used, 0))
-        response.headers["X-RateLimit-Used"] = str(rate.used)
-        response.headers["X-RateLimit-Reset"] = str(rate.reset)
-        response.headers["X-RateLimit-Resource"] = "core"
         if request.method == "GET" and response.status == 200 and isinstance(response, web.Response):
             body = response.body if isinstance(response.body, bytes) else b""
             tag = f'"{hashlib.sha256(body).hexdigest()}"'
@@ -204,6 +199,11 @@ class LoopbackGitHub(Seed):
                 rate.used -= 1
                 response.set_status(304)
                 response.body = None
+        response.headers["X-RateLimit-Limit"] = str(rate.limit)
+        response.headers["X-RateLimit-Remaining"] = str(max(rate.limit - rate.used, 0))
+        response.headers["X-RateLimit-Used"] = str(rate.used)
+        response.headers["X-RateLimit-Reset"] = str(rate.reset)
+        response.headers["X-RateLimit-Resource"] = "core"
 
     async def _disturb(self, request: web.Request, fault: Fault) -> web.StreamResponse:
         if fault.kind == "timeout" and self._stopping is not None:
@@ -216,7 +216,8 @@ class LoopbackGitHub(Seed):
             # A proxy in front of GitHub speaks HTML.
             page = "<html><body><h1>Unicorn!</h1></body></html>"
             return web.Response(status=fault.status, text=page, content_type="text/html", headers=dict(fault.headers))
-        return answer({"message": fault.message or "Fault"}, fault.status, fault.headers)
+        body = {"message": fault.message or "Fault"} if fault.body is None else fault.body
+        return answer(body, fault.status, fault.headers)
 
     async def _storage(self, request: web.Request) -> web.StreamResponse:
         with self._mutex:

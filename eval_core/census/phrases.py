@@ -13,7 +13,7 @@ _NAMED_ERROR = re.compile(
     re.M,
 )
 _TOOL_ERROR = re.compile(rf"^(?:error(?:\[([A-Z]+\d+)\])?|fatal|panic|npm ERR!)[:!]? ([^\n]{{6,{_LINE}}})", re.M)
-_REASONS = "Unauthorized|Forbidden|Not Found|Conflict|Too Many|Internal Server|Bad Request|Bad Gateway|Service Unavail|Unprocess"
+_REASONS = "Unauthorized|Forbidden|Not Found|Conflict|Too Many|Internal Server|Bad Request|Bad Gateway"
 _STATUS = re.compile(
     rf"\b(?:HTTP(?:/\d(?:\.\d)?)?|status(?:[_ ]code)?)[ :=]{{1,3}}([45]\d\d)\b|\b([45]\d\d) (?:{_REASONS})", re.I
 )
@@ -48,7 +48,8 @@ _CHOICE = re.compile(
 )
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
 _SUBJECT = re.compile(
-    rf"`([^`\n]{{2,60}})`|\"([^\"\n]{{2,40}})\"|(#[\w-]+\w)|(\d{{1,2}} {_MONTH})|(\.?[^\W\d_][\w./-]*\w)|(\d[\w.,:%-]*\w)"
+    rf"`([^`\n]{{2,60}})`|\"([^\"\n]{{2,40}})\"|(#[\w-]+\w)|(\d{{1,2}} {_MONTH})"
+    r"|(\.?[^\W\d_][\w./-]*\w)|(\d[\w.,:%-]*\w)"
 )
 _PLAIN_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
 _DULL_WORDS = re.compile(r"(?:PRs?|CI|OK|README|TODO|API|I)")

@@ -96,15 +96,14 @@ def align(original: Sequence[Message], compressed: Sequence[Message]) -> Alignme
     """Pair the messages of a compressed list with the originals they are."""
     kept = _kept([message_key(message) for message in original], [message_key(message) for message in compressed])
     used = set(kept.values())
-    free = [index for index in range(len(original) - 1, -1, -1) if index not in used]
-    # Only the first and last lines can carry; looking them up keeps this linear.
+    # A carried text begins or ends on a line of its own; looking its edges up keeps this linear.
     by_edge: dict[str, list[int]] = {}
-    for index in free:
-        lines = content_text(original[index]).strip().splitlines()
-        if lines:
-            by_edge.setdefault(lines[-1], []).append(index)
-            if lines[0] != lines[-1]:
-                by_edge.setdefault(lines[0], []).append(index)
+    for index in range(len(original) - 1, -1, -1):
+        lines = content_text(original[index]).strip().splitlines() if index not in used else []
+        for line in {lines[0], lines[-1]} if lines else ():
+            known = by_edge.setdefault(line, [])
+            if len(known) < _COPIES:
+                known.append(index)
     carried: dict[int, int] = {}
     for at, message in enumerate(compressed):
         if at in kept:

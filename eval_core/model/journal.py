@@ -14,6 +14,7 @@ import asyncio
 import fcntl
 import json
 import os
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -97,8 +98,9 @@ class Journal:
         """Tell whether a call is finished."""
         return bytes.fromhex(key) in self._index
 
-    def __len__(self) -> int:
-        """Count the finished calls."""
+    @property
+    def finished(self) -> int:
+        """The number of finished calls."""
         return len(self._index)
 
     @property
@@ -163,7 +165,8 @@ class Journal:
             if sync:
                 os.fsync(self._file)
         except OSError as exc:
-            os.ftruncate(self._file, self._end)
+            with suppress(OSError):
+                os.ftruncate(self._file, self._end)  # no half line before the next one
             raise UserError(f"{self.path}: cannot be written: {exc.strerror}; what was paid so far is kept") from None
         self._end += len(data)
 

@@ -13,7 +13,7 @@ from eval_core.report.metrics import PASS_SCORE
 from eval_core.report.places import places
 from eval_core.report.view import COLUMNS, FixtureRow, View
 
-__all__ = ["plain", "render_markdown"]
+__all__ = ["fixture_cells", "plain", "render_markdown"]
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#@~!])")
 _INVISIBLE = re.compile("[\u0000-\u0008\u000b-\u001f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
@@ -25,7 +25,8 @@ def plain(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", flat[:400])
 
 
-def _cells(row: FixtureRow) -> str:
+def fixture_cells(row: FixtureRow) -> str:
+    """Return the cells of a row of medians, each with its change."""
     deltas = [f" ({delta})" for delta in row.deltas] or [""] * len(row.cells)
     return " | ".join(cell + delta for cell, delta in zip(row.cells, deltas, strict=True))
 
@@ -44,7 +45,7 @@ def _environment() -> Environment:
         autoescape=False,  # noqa: S701 - markdown; what is not ours goes through `md`
     )
     environment.filters.update(
-        md=plain, places=places, share=percent, cells=_cells, before=_before, whole=lambda number: f"{number:,.0f}"
+        md=plain, places=places, share=percent, cells=fixture_cells, before=_before, whole=lambda number: f"{number:,.0f}"
     )
     return environment
 

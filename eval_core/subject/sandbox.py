@@ -125,10 +125,13 @@ def _bwrap_common(view: View, folder: Path) -> list[str]:
     words += ["--perms", "1777", "--size", str(SCRATCH // 4), "--tmpfs", "/dev/shm"]  # noqa: S108
     for scratch in ("/tmp", view.home):  # noqa: S108
         words += ["--perms", "1777", "--size", str(SCRATCH), "--tmpfs", scratch]
-    for parent in dict.fromkeys(up for _, inside in view.binds for up in reversed(Path(inside).parents[:-1])):
-        words += ["--dir", str(parent)]  # bubblewrap makes the parents of a mount point for root alone
+    folders = [view.tree, *(str(up) for _, inside in view.binds for up in reversed(Path(inside).parents[:-1]))]
+    for name in dict.fromkeys(folders):
+        words += ["--dir", name]  # bubblewrap makes the parents of a mount point for root alone
     for outside, inside in view.binds:
         words += ["--ro-bind", outside, inside]
+    for leads_to, inside in view.links:
+        words += ["--symlink", leads_to, inside]
     for path, is_folder in view.masks:
         words += ["--perms", "0000", "--size", "4096", "--tmpfs", path] if is_folder else [
             "--ro-bind", "/dev/null", path]  # fmt: skip

@@ -30,6 +30,8 @@ class View:
     """Read-only: (path on the host, path inside)."""
     masks: tuple[tuple[str, bool], ...] = ()
     """Paths inside that are covered with nothing: (path, whether it is a folder)."""
+    links: tuple[tuple[str, str], ...] = ()
+    """Symbolic links to be made: (what they lead to, path inside)."""
     tree: str = TREE
     launcher: str = LAUNCHER
     gateway: str = GATEWAY
@@ -66,9 +68,33 @@ def _covered(path: Path) -> bool:
     return path == Path("/") or Path("/usr") in (path, *path.parents)
 
 
+def _tree_mounts(tree: Path) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Return the mounts and links that show the tree to a uid of nobody's.
+
+    A folder that only its owner may enter, as temporary folders are, is shown entry by entry. A link
+    among them is made anew inside, never followed here: where it leads is the pull request's choice.
+    """
+    if tree.stat().st_mode & 0o005 == 0o005:
+        return [(str(tree), TREE)], []
+    binds, links = [], []
+    for entry in sorted(tree.iterdir()):
+        if entry.is_symlink():
+            links.append((str(entry.readlink()), f"{TREE}/{entry.name}"))
+        elif entry.is_dir() or entry.is_file():
+            binds.append((str(entry), f"{TREE}/{entry.name}"))
+    return binds, links
+
+
 def open_view(python: Path, tree: Path, folder: Path) -> View:
     """Describe a run without a sandbox: everything is where it is."""
-    return View(str(python), (), (), str(tree), str(CHILD), str(folder / "gw"), str(folder / "home"))
+    return View(
+        python=str(python),
+        binds=(),
+        tree=str(tree),
+        launcher=str(CHILD),
+        gateway=str(folder / "gw"),
+        home=str(folder / "home"),
+    )
 
 
 def view_of(python: Path, tree: Path, gateway: Path | None, hidden: tuple[str, ...] = ()) -> View:
@@ -80,7 +106,8 @@ def view_of(python: Path, tree: Path, gateway: Path | None, hidden: tuple[str, .
         binds += [(str(prefix / part), str(prefix / part)) for part in PREFIX_PARTS if (prefix / part).is_dir()]
         if (prefix / "pyvenv.cfg").is_file():
             binds.append((str(prefix / "pyvenv.cfg"), str(prefix / "pyvenv.cfg")))
-    binds += [(str(tree), TREE), (str(CHILD), LAUNCHER)]
+    tree_binds, links = _tree_mounts(tree)
+    binds += [*tree_binds, (str(CHILD), LAUNCHER)]
     if gateway is not None:
         binds.append((str(gateway), GATEWAY))
     masks: list[tuple[str, bool]] = []
@@ -89,4 +116,4 @@ def view_of(python: Path, tree: Path, gateway: Path | None, hidden: tuple[str, .
         path = (tree / name).resolve()
         if tree in path.parents and path.exists():
             masks.append((f"{TREE}/{path.relative_to(tree)}", path.is_dir()))
-    return View(python=str(python), binds=tuple(binds), masks=tuple(masks))
+    return View(python=str(python), binds=tuple(binds), masks=tuple(masks), links=tuple(links))

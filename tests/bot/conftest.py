@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import pytest
+from bot_world import FILES, REPO, WORKFLOW, Waits
 
 from bot.github import GitHub
 from bot.loopback import LoopbackGitHub
 from bot.patience import Patience
-
-REPO = "acme/agent"
-FILES = {"README.md": b"An agent.\n", "src/compressor.py": b"def compress(messages):\n    return messages\n"}
-
-
-@dataclass
-class Waits:
-    """Remembers how long the client would have waited."""
-
-    seconds: list[float] = field(default_factory=list)
-
-    def __call__(self, seconds: float) -> None:
-        self.seconds.append(seconds)
 
 
 @pytest.fixture
@@ -30,7 +17,7 @@ def gh() -> Iterator[LoopbackGitHub]:
     with LoopbackGitHub(REPO, files=FILES) as server:
         server.user("maintainer", "write")
         server.open_pull({**FILES, "src/compressor.py": b"def compress(messages):\n    return messages[-1:]\n"})
-        server.workflow("compression-eval.yml")
+        server.workflow(WORKFLOW)
         yield server
 
 

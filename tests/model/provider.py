@@ -16,7 +16,8 @@ from eval_core.model.loopback import Asked, LoopbackProvider
 from eval_core.model.outcome import ModelCall
 from eval_core.model.retry import RetryPolicy
 from eval_core.model.settings import Models
-from tests.model.faketime import FakeTime
+
+from .faketime import FakeTime
 
 MODEL = "loop"
 

@@ -13,7 +13,8 @@ from eval_core.model.journal import Spent
 from eval_core.model.loopback import LoopbackProvider
 from eval_core.model.outcome import Completion, Failed, Usage
 from eval_core.model.prices import parse_prices, tariff
-from tests.model.provider import MODEL, bench, call
+
+from .provider import MODEL, bench, call
 
 PRICE = tariff(MODEL, {MODEL: Price(input=1, output=2)})
 assert PRICE is not None
@@ -99,7 +100,9 @@ def test_a_token_cap_holds_without_any_price() -> None:
 
 
 def test_an_unknown_price_is_refused_with_the_ways_out() -> None:
-    with pytest.raises(UserError, match=r"nobody/knows: price unknown.*--price nobody/knows=IN,OUT.*--max-tokens-total"):
+    with pytest.raises(
+        UserError, match=r"nobody/knows: price unknown.*--price nobody/knows=IN,OUT.*--max-tokens-total"
+    ):
         Budget(5.0).require_prices(["nobody/knows"], {"nobody/knows": None})
     Budget(5.0, 1_000_000).require_prices(["nobody/knows"], {"nobody/knows": None})
 
@@ -136,7 +139,9 @@ def test_listed_models_have_prices_and_cached_tokens_are_cheaper() -> None:
     assert tariff("groq/gpt-4o-mini") is None  # the same name at another provider is another price
     claude = tariff("anthropic/claude-sonnet-4-5")
     assert claude is not None
-    assert claude.cost(Usage(1000, 0, 0, None, 1000)) > claude.cost(Usage(1000, 0, 0)) > claude.cost(Usage(1000, 1000, 0))
+    assert (
+        claude.cost(Usage(1000, 0, 0, None, 1000)) > claude.cost(Usage(1000, 0, 0)) > claude.cost(Usage(1000, 1000, 0))
+    )
 
 
 def test_the_users_price_goes_before_the_list() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import resource
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 from eval_core.errors import UserError
 from eval_core.model.journal import Journal, call_key
 from eval_core.model.outcome import Completion, Failed, Usage
-from tests.model.provider import call
+
+from .provider import call
 
 USAGE = Usage(100, 20, 10, 0.5)
 
@@ -39,7 +41,7 @@ def test_a_finished_call_is_found_again_by_another_process(tmp_path: Path) -> No
     with Journal(path) as journal:
         assert journal.lookup(key("one")) == Completion("answer to one", USAGE, "served", 1.25, cached=True)
         assert journal.lookup(key("three")) is None
-        assert (len(journal), journal.spent.usd, journal.spent.tokens) == (2, 1.0, 220)
+        assert (journal.finished, journal.spent.usd, journal.spent.tokens) == (2, 1.0, 220)
         assert journal.spent.unsure_usd == 0
 
 
@@ -107,7 +109,7 @@ def test_unusable_replies_are_counted_but_not_replayed(tmp_path: Path) -> None:
 
     asyncio.run(scene())
     with Journal(tmp_path / "journal.jsonl") as journal:
-        assert len(journal) == 0
+        assert journal.finished == 0
         assert journal.wasted(key("one")) == USAGE
         assert (journal.spent.usd, journal.spent.unsure_usd) == (0.5, 1.0)
     assert "it is empty" in (tmp_path / "journal.jsonl").read_text()
@@ -162,17 +164,22 @@ def test_a_cancelled_writer_still_leaves_a_whole_line(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_one_message_and_no_torn_line(tmp_path: Path) -> None:
-    async def scene() -> None:
-        with Journal(tmp_path / "journal.jsonl") as journal:
-            await journal.done(key("x"), call("x"), "text", "m", USAGE, 0.1)
-            full = journal._file
-            import os
+    path = tmp_path / "journal.jsonl"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
 
-            journal._file = os.open("/dev/full", os.O_RDWR)
-            with pytest.raises(UserError, match=r"cannot be written.*kept"):
-                await journal.done(key("y"), call("y"), "text", "m", USAGE, 0.1)
-            os.close(journal._file)
-            journal._file = full
+    async def scene() -> None:
+        with Journal(path) as journal:
+            await journal.done(key("x"), call("x"), "text", "m", USAGE, 0.1)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 40, before[1]))
+            try:
+                with pytest.raises(UserError, match=r"cannot be written.*kept"):
+                    await journal.done(key("y"), call("y"), "text", "m", USAGE, 0.1)
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, before)
             assert key("y") not in journal
+            await journal.done(key("z"), call("z"), "text", "m", USAGE, 0.1)
 
     asyncio.run(scene())
+    with Journal(path) as journal:
+        assert (key("x") in journal, key("y") in journal, key("z") in journal) == (True, False, True)
+        assert journal.broken_lines == 0

@@ -4,7 +4,8 @@ import asyncio
 
 from eval_core.model.limiter import Limiter
 from eval_core.model.rate_headers import RateWindow
-from tests.model.faketime import FakeTime
+
+from .faketime import FakeTime
 
 
 def limiter(ceiling: int) -> tuple[Limiter, FakeTime]:

@@ -35,7 +35,10 @@ def test_the_wish_to_wait_is_read_in_every_spelling(headers: dict[str, object], 
         ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "250ms"}, RateWindow(None, 0, 0.25)),
         ({"x-ratelimit-remaining-requests": "3", "x-ratelimit-reset-requests": "1s"}, RateWindow(3, None, None)),
         (
-            {"anthropic-ratelimit-requests-remaining": "0", "anthropic-ratelimit-requests-reset": "2026-03-01T12:01:00Z"},
+            {
+                "anthropic-ratelimit-requests-remaining": "0",
+                "anthropic-ratelimit-requests-reset": "2026-03-01T12:01:00Z",
+            },
             RateWindow(0, None, 60.0),
         ),
         ({"x-ratelimit-remaining-requests": "many"}, RateWindow()),

@@ -109,6 +109,32 @@ def test_a_hidden_name_that_is_a_link_hides_what_it_leads_to(python, tmp_path):
     assert ("/subject/real", True) in view_of(python, tmp_path, None, ("probes",)).masks
 
 
+def test_a_tree_that_only_its_owner_may_enter_is_shown_without_following_its_links(
+    sandbox, session, python, stage, tmp_path
+):
+    shut = tmp_path / "shut"
+    shut.mkdir(mode=0o700)
+    (shut / "reader.py").write_text(
+        "def compress(messages):\n"
+        "    try:\n"
+        "        said = open('/subject/way-out').read()\n"
+        "    except OSError as exc:\n"
+        "        said = type(exc).__name__\n"
+        "    return [{'role': 'user', 'content': said}]\n"
+    )
+    (shut / "way-out").symlink_to(stage["file"])
+    view = view_of(python, shut, None)
+    assert not any(stage["file"] in source or "way-out" in source for source, _ in view.binds)
+    spec = target_from({"compressor": "reader:compress", "llm": "none", "python": str(python)}, "x")
+
+    async def complete(call):
+        raise AssertionError("no model is asked")
+
+    subject = ProcessSubject(spec, shut, shut, sandbox, "m", complete, lambda messages: len(str(messages)))
+    done = asyncio.run(subject.compress(session, run=0, seed=0))
+    assert done.state == [{"role": "user", "content": "FileNotFoundError"}]
+
+
 def test_the_evaluator_s_own_interpreter_is_the_default(tmp_path):
     assert interpreter(None, tmp_path) == Path(sys.executable)
 

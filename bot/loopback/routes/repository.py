@@ -6,7 +6,7 @@ from aiohttp import web
 
 from bot.loopback.exchange import Exchange, Handler, Json, Problem, answer
 from bot.loopback.shapes import repository, user
-from bot.loopback.state import Rate
+from bot.loopback.state import ROLES, Rate
 
 __all__ = ["ROUTES", "SITE"]
 
@@ -24,7 +24,14 @@ async def permission(ex: Exchange) -> web.Response:
         raise Problem(404, f"{ex.part('login')} is not a user")
     role = ex.state.role(account.login)
     folded = {"triage": "read", "maintain": "write"}.get(role, role)
-    return answer({"permission": folded, "role_name": role, "user": user(account, ex.url)})
+    rank = ROLES.index(role)
+    steps = {"pull": "read", "triage": "triage", "push": "write", "maintain": "maintain", "admin": "admin"}
+    shown = {
+        **user(account, ex.url),
+        "permissions": {name: rank >= ROLES.index(least) for name, least in steps.items()},
+        "role_name": role,
+    }
+    return answer({"permission": folded, "role_name": role, "user": shown})
 
 
 async def whoami(ex: Exchange) -> web.Response:

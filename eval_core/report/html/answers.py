@@ -62,7 +62,7 @@ def _groups(texts: dict[str, list[int]], marks: dict[str, list[Span]], needles: 
 def answer_groups(
     base: Records, candidate: Records, needles: Sequence[Needle]
 ) -> tuple[list[AnswerGroup], list[AnswerGroup]]:
-    """Return both columns; each candidate answer is compared with the base's most frequent one."""
+    """Return both columns; candidate answers are compared with the base's most frequent one, if they share enough."""
     theirs, ours = _texts(base), _texts(candidate)
     gone: dict[str, list[Span]] = {}
     new: dict[str, list[Span]] = {}
@@ -72,10 +72,10 @@ def answer_groups(
         for text in ours:
             if text in theirs:
                 continue
-            left, right = word_spans(usual, text)
-            new[text] = right
-            if text == shown and usual not in ours:
-                gone[usual] = left
+            marks = word_spans(usual, text)
+            new[text] = marks[1] if marks else []
+            if text == shown and usual not in ours and marks:
+                gone[usual] = marks[0]
     return _groups(theirs, gone, needles), _groups(ours, new, needles)
 
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import zip_longest
 from typing import Literal
 
 from markupsafe import Markup
@@ -17,7 +16,9 @@ __all__ = ["DiffRow", "diff_rows", "word_spans"]
 
 _TOKEN = re.compile(r"\S+\s*|\s+")
 _MOST_PAIRS = 400_000  # beyond this, comparing word by word takes longer than anybody looks
-_ALIKE = 0.35
+_ISLAND = 3
+_UNLIKE = 0.6
+"""Where more than this share of both texts differs, marking all of it would say nothing."""
 
 
 @dataclass(frozen=True)
@@ -44,21 +45,38 @@ def _marks(base: str, candidate: str, starts: tuple[int, int]) -> tuple[list[Spa
     """Mark the words that differ in two stretches that begin at the given places."""
     ours, theirs = _TOKEN.findall(candidate), _TOKEN.findall(base)
     here, there = _offsets(ours, starts[1]), _offsets(theirs, starts[0])
-    gone, new = [], []
+    gone: list[Span] = []
+    new: list[Span] = []
     if len(ours) * len(theirs) > _MOST_PAIRS:
         return [Span(there[0], there[-1], "gone")], [Span(here[0], here[-1], "new")]
-    for code, a, b, c, d in _matcher(theirs, ours).get_opcodes():
-        if code == "equal":
+    codes = _matcher(theirs, ours).get_opcodes()
+    for at, (code, a, b, c, d) in enumerate(codes):
+        # One or two words between two changes are no agreement; marks in tatters cannot be read.
+        inside = 0 < at < len(codes) - 1 and b - a < _ISLAND
+        if code == "equal" and not inside:
             continue
         if b > a:
             gone.append(Span(there[a], there[b], "gone"))
         if d > c:
             new.append(Span(here[c], here[d], "new"))
-    return gone, new
+    return _joined(gone), _joined(new)
 
 
-def word_spans(base: str, candidate: str) -> tuple[list[Span], list[Span]]:
-    """Return the marks for words that only the base has and for those that only the candidate has."""
+def _joined(spans: Sequence[Span]) -> list[Span]:
+    joined: list[Span] = []
+    for span in spans:
+        if joined and joined[-1].end == span.start:
+            span = Span(joined.pop().start, span.end, span.kind)
+        joined.append(span)
+    return joined
+
+
+def _mostly(spans: Sequence[Span], text: str) -> bool:
+    return sum(span.end - span.start for span in spans) > _UNLIKE * len(text)
+
+
+def word_spans(base: str, candidate: str) -> tuple[list[Span], list[Span]] | None:
+    """Return the marks for words that only the base has and that only the candidate has; None where all differs."""
     theirs, ours = base.splitlines(keepends=True), candidate.splitlines(keepends=True)
     there, here = _offsets(theirs, 0), _offsets(ours, 0)
     gone: list[Span] = []
@@ -68,19 +86,27 @@ def word_spans(base: str, candidate: str) -> tuple[list[Span], list[Span]]:
             left, right = _marks(base[there[a] : there[b]], candidate[here[c] : here[d]], (there[a], here[c]))
             gone += left
             new += right
+    if _mostly(gone, base) and _mostly(new, candidate):
+        return None
     return gone, new
 
 
-def _pair(base: str, candidate: str, needles: Sequence[Needle]) -> DiffRow:
-    gone: list[Span] = []
-    new: list[Span] = []
-    if SequenceMatcher(None, base, candidate).quick_ratio() >= _ALIKE:
-        gone, new = _marks(base, candidate, (0, 0))
-    return DiffRow(
-        "changed",
-        paint(base, [*gone, *fact_spans(base, needles)]),
-        paint(candidate, [*new, *fact_spans(candidate, needles)]),
-    )
+def _block(base: Sequence[str], candidate: Sequence[str], needles: Sequence[Needle]) -> list[DiffRow]:
+    """Show a changed block: line beside line where they pair up, else as two whole columns."""
+    pairs = list(zip(base, candidate, strict=False)) if len(base) == len(candidate) else []
+    if not pairs or any(SequenceMatcher(None, *pair).quick_ratio() < _UNLIKE for pair in pairs):
+        pairs = [("\n".join(base), "\n".join(candidate))]
+    rows = []
+    for left, right in pairs:
+        gone, new = word_spans(left, right) or ([], [])
+        rows.append(
+            DiffRow(
+                "changed" if left and right else "gone" if left else "new",
+                paint(left, [*gone, *fact_spans(left, needles)]),
+                paint(right, [*new, *fact_spans(right, needles)]),
+            )
+        )
+    return rows
 
 
 def diff_rows(base: str, candidate: str, needles: Sequence[Needle]) -> list[DiffRow]:
@@ -95,11 +121,5 @@ def diff_rows(base: str, candidate: str, needles: Sequence[Needle]) -> list[Diff
         if code == "equal":
             rows += [DiffRow("same", painted(line), Markup("")) for line in theirs[a:b]]
             continue
-        for left, right in zip_longest(theirs[a:b], ours[c:d]):
-            if left is None:
-                rows.append(DiffRow("new", Markup(""), painted(right)))
-            elif right is None:
-                rows.append(DiffRow("gone", painted(left), Markup("")))
-            else:
-                rows.append(_pair(left, right, needles))
+        rows += _block(theirs[a:b], ours[c:d], needles)
     return rows

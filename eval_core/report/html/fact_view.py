@@ -112,7 +112,5 @@ def needles(views: Sequence[FactView], probe: Probe | None) -> list[Needle]:
     for view in views:
         title = f"expected fact: {visible(view.label)}"
         fact = authored.get(view.label)
-        found.append(
-            Needle.of_fact(view.key, title, fact) if fact else Needle.of_values(view.key, title, [view.label])
-        )
+        found.append(Needle.of_fact(view.key, title, fact) if fact else Needle.of_values(view.key, title, [view.label]))
     return found

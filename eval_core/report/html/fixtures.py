@@ -10,6 +10,7 @@ from eval_core.census.structure import STRUCTURE_CHECKS
 from eval_core.compare.wording import counted, percent, score
 from eval_core.measurement import Measurement
 from eval_core.report.data import ReportData
+from eval_core.report.html.census import CensusRow, census_rows
 from eval_core.report.html.diff import DiffRow, diff_rows
 from eval_core.report.html.paint import Needle, fact_spans, paint
 from eval_core.report.html.probes import ProbeView, probe_view
@@ -18,7 +19,7 @@ from eval_core.report.html.transcript import Block, MessageView, message_views, 
 from eval_core.report.metrics import tokens_per_task
 from eval_core.run.record import RunRecord
 
-__all__ = ["CensusRow", "FixtureView", "RunRow", "StructureRow", "SummaryView", "fixture_view"]
+__all__ = ["FixtureView", "RunRow", "StructureRow", "SummaryView", "fixture_view"]
 
 _LONGEST = 60_000
 _MOST_LINES = 2_000
@@ -39,17 +40,6 @@ class RunRow:
     kept: str
     refetch: str
     seconds: str
-
-
-@dataclass(frozen=True)
-class CensusRow:
-    """One kind of census fact: mean numbers per run."""
-
-    kind: str
-    total: str
-    base: str
-    candidate: str
-    delta: float | None
 
 
 @dataclass(frozen=True)
@@ -129,25 +119,6 @@ def _run_rows(side: str, runs: Sequence[RunRecord]) -> list[RunRow]:
             )
         )
     return rows
-
-
-def _census(base: Sequence[RunRecord], candidate: Sequence[RunRecord]) -> list[CensusRow]:
-    def lost(runs: Sequence[RunRecord], kind: str) -> float | None:
-        numbers = [run.census.lost.get(kind, 0) for run in runs if kind in run.census.total]
-        return fmean(numbers) if numbers else None
-
-    kinds = sorted({kind for run in (*base, *candidate) for kind in run.census.total})
-    rows = []
-    for kind in kinds:
-        total = max(run.census.total.get(kind, 0) for run in (*base, *candidate))
-        theirs, ours = lost(base, kind), lost(candidate, kind)
-        delta = None if theirs is None or ours is None else ours - theirs
-        rows.append(CensusRow(kind, str(total), _count(theirs), _count(ours), delta))
-    return sorted(rows, key=lambda row: (-(row.delta or 0.0), row.kind))
-
-
-def _count(value: float | None) -> str:
-    return "–" if value is None else f"{value:.0f}" if value == round(value) else f"{value:.1f}"
 
 
 def _structure(base: Sequence[RunRecord], candidate: Sequence[RunRecord]) -> list[StructureRow]:
@@ -242,7 +213,7 @@ def fixture_view(data: ReportData, name: str, index: int, *, compared: bool) -> 
         summary=_summary(base, ours, needles),
         messages=tuple(messages),
         strips=tuple((side, blocks) for side, blocks in strips if blocks),
-        census=tuple(_census([run for run in base if run.ok], [run for run in ours if run.ok])),
+        census=tuple(census_rows({name: base}, {name: ours})),
         worst=next((tuple(run.census.worst) for run in ours if run.census.worst), ()),
         structure=tuple(_structure(base, ours)),
         net=f"{saving.net:,.0f}" if saving else "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,11 +14,13 @@ from markupsafe import Markup
 from eval_core.compare import wording
 from eval_core.compare.finding import Culprit, Kind
 from eval_core.report.data import ReportData
+from eval_core.report.html.census import census_rows
 from eval_core.report.html.fixtures import fixture_view
 from eval_core.report.html.heat import COLUMNS
 from eval_core.report.html.plots import plot_tables, trends
 from eval_core.report.html.probes import TAGS
 from eval_core.report.html.provenance import provenance, use_rows
+from eval_core.report.html.tally import OVERALL
 from eval_core.report.html.text import slug, visible
 from eval_core.report.html.transcript import TRACE, message_anchor
 from eval_core.report.metrics import target_metrics
@@ -88,6 +91,16 @@ def _culprit_words(item: Culprit) -> tuple[str, str, str]:
     return names[item.kind], move, wording.pp(item.delta, sign=True)
 
 
+def _ordered(culprits: Sequence[Culprit]) -> list[Culprit]:
+    """Put what says most first: overall, the facts, structure, dimensions, then single units by their size."""
+    ranks = {"retention": 1, "structure": 2, "dimension": 3, "probe": 4, "fact": 5, "census": 6}
+
+    def rank(item: Culprit) -> tuple[int, float]:
+        return 0 if item.name == OVERALL and item.fixture is None else ranks[item.kind], -abs(item.delta or 0.0)
+
+    return sorted(culprits, key=rank)
+
+
 def render_html(data: ReportData) -> str:
     """Return the report as one self-contained HTML file."""
     verdict, view = data.verdict, make_view(data)
@@ -100,27 +113,33 @@ def render_html(data: ReportData) -> str:
     used = {tag for probe in probes for tag in probe.tags}
     style, theme, script = _asset("page.css"), _asset("theme.js"), _asset("page.js")
     headline = view.headline.removeprefix(f"{verdict.kind.words}: ") if verdict else view.headline
-    return _environment().get_template("page.html.j2").render(
-        policy=_policy(style, (theme, script)),
-        # Our own files, and the only text that is not escaped: the hashes in the policy are theirs.
-        style=Markup(style),  # noqa: S704
-        theme=Markup(theme),  # noqa: S704
-        script=Markup(script),  # noqa: S704
-        data=data,
-        view=view,
-        verdict=verdict,
-        sign=_SIGNS[verdict.kind] if verdict else "•",
-        headline=headline,
-        compared=compared,
-        tables=plot_tables(data.candidate, base, verdict),
-        fixtures=fixtures,
-        probe_count=len(probes),
-        types=sorted({probe.type for probe in probes}),
-        tags={tag: words for tag, words in TAGS.items() if tag in used},
-        metrics=target_metrics(data.candidate),
-        base_metrics=target_metrics(base) if base else [],
-        uses=use_rows(data.candidate, base),
-        trends=trends(data.history, data.candidate),
-        fields=provenance(data.candidate, data.base, data.base_path),
-        trace=wording.percent(TRACE),
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            policy=_policy(style, (theme, script)),
+            # Our own files, and the only text that is not escaped: the hashes in the policy are theirs.
+            style=Markup(style),  # noqa: S704
+            theme=Markup(theme),  # noqa: S704
+            script=Markup(script),  # noqa: S704
+            data=data,
+            view=view,
+            verdict=verdict,
+            sign=_SIGNS[verdict.kind] if verdict else "•",
+            headline=headline,
+            compared=compared,
+            tables=plot_tables(data.candidate, base, verdict),
+            fixtures=fixtures,
+            probe_count=len(probes),
+            types=sorted({probe.type for probe in probes}),
+            tags={tag: words for tag, words in TAGS.items() if tag in used},
+            metrics=target_metrics(data.candidate),
+            base_metrics=target_metrics(base) if base else [],
+            census=census_rows(base.fixtures if base else {}, data.candidate.fixtures),
+            culprits=_ordered(verdict.culprits) if verdict else [],
+            uses=use_rows(data.candidate, base),
+            trends=trends(data.history, data.candidate),
+            fields=provenance(data.candidate, data.base, data.base_path),
+            trace=wording.percent(TRACE),
+        )
     )

@@ -168,9 +168,7 @@ def _table(
     scale = Axis(
         0.0,
         top,
-        tuple(
-            Tick(100.0 * step / steps, percent(step / steps) if shares else str(step)) for step in range(steps + 1)
-        ),
+        tuple(Tick(100.0 * step / steps, percent(step / steps) if shares else str(step)) for step in range(steps + 1)),
     )
     test = next((test for test in verdict.tests if test.family == family), None) if verdict else None
     change = _change_axis(list(rows.values()), test.margin if test else None, top, shares) if rows else None

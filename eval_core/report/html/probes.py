@@ -91,9 +91,7 @@ def _difference(base: float | None, candidate: float | None) -> float | None:
 
 
 def _names(culprits: tuple[Culprit, ...], fixture: str, probe: str) -> bool:
-    return any(
-        item.fixture == fixture and item.name == probe and item.kind in ("probe", "fact") for item in culprits
-    )
+    return any(item.fixture == fixture and item.name == probe and item.kind in ("probe", "fact") for item in culprits)
 
 
 def _evidence_words(data: ReportData, fixture: str, probe: str) -> tuple[str, ...]:

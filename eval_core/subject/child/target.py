@@ -53,6 +53,11 @@ def _module(name: str, search: list[str]) -> types.ModuleType:
             f"{name} imports {missing or '?'!r}, which {sys.executable} does not have; "
             f"install it into the environment that target.python names ({exc})"
         ) from None
+    except PermissionError as exc:
+        raise SetupError(
+            f"importing {name}: {exc}; the sandbox has a user of its own, so the tree must be readable for everybody "
+            "(chmod -R a+rX)"
+        ) from None
     except BaseException as exc:
         error = describe_error(exc)
         raise SetupError(f"importing {name} raised {error['type']}: {error['text']} (at {error['place']})") from None

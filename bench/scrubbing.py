@@ -1,0 +1,150 @@
+"""Measure what the scrubber finds and what it leaves: `python -m bench.scrubbing`."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from eval_core.fixture.schema import Fixture, dump_fixture
+from eval_core.fixture.scrub import Identities, ScrubOptions, scrub_fixture
+from eval_core.fixture.scrub.nested import is_json, leaves, opens_like_json
+from eval_core.fixture.scrub.pipeline import message_texts
+from tests.fixture.corpus import Kind, Plant, sessions
+from tests.fixture.corpus_held_out import HELD_OUT
+from tests.fixture.corpus_negatives import NEGATIVES
+from tests.fixture.corpus_people import PEOPLE
+from tests.fixture.corpus_secrets import SECRETS
+
+_PIECE = 8  # this many characters of a secret in a row are a part of it
+_FACT = re.compile(
+    r"(?<![\w./])(?:src|tests|relay|docs)/[\w/.:-]*\w|\b[0-9a-f]{7,40}\b|\bv\d+\.\d+\.\d+\b|#\d{2,5}\b|\b[a-z]+(?:_[a-z0-9]+)+\b"
+)
+
+
+@dataclass
+class Tally:
+    """Counts for one kind."""
+
+    kind: Kind
+    planted: int = 0
+    gone: int = 0
+    partial: int = 0
+
+
+@dataclass
+class Measured:
+    """Counts for a whole corpus."""
+
+    kinds: dict[str, Tally] = field(default_factory=dict)
+    facts: int = 0
+    facts_kept: int = 0
+    broken_json: int = 0
+    unstable: int = 0
+
+    def share(self, group: str, held_out: bool | None = None) -> float:
+        """Return the share of planted things of a group that went."""
+        rows = [t for t in self.kinds.values() if t.kind.group == group and held_out in (None, t.kind.held_out)]
+        planted = sum(row.planted for row in rows)
+        return sum(row.gone for row in rows) / planted if planted else 1.0
+
+
+def _readable(fixture: Fixture, index: int) -> str:
+    pieces = (piece for text in message_texts(fixture.messages[index]) for piece, _ in leaves(text))
+    return "\n".join(pieces)
+
+
+def _partial(value: str, text: str) -> bool:
+    return len(value) >= 12 and any(value[at : at + _PIECE] in text for at in range(len(value) - _PIECE + 1))
+
+
+def _judge(measured: Measured, plant: Plant, text: str) -> None:
+    tally = measured.kinds.setdefault(plant.kind.name, Tally(plant.kind))
+    tally.planted += 1
+    left = [value for value in plant.planted.values if value in text]
+    tally.gone += not left
+    if plant.kind.group == "secret" and not left:
+        tally.partial += any(_partial(value, text) for value in plant.planted.values)
+
+
+def measure(kinds: Sequence[Kind], seed: int = 1, rounds: int = 8) -> Measured:
+    """Scrub sessions with these kinds planted and count."""
+    measured = Measured()
+    for fixture, plants in sessions(kinds, seed, rounds):
+        groups = [plant.planted.aliases for plant in plants if plant.planted.aliases]
+        options = ScrubOptions(Identities(groups=groups), keep_system=True, max_output=None)
+        scrubbed = scrub_fixture(fixture, options).fixture
+        again = scrub_fixture(scrubbed, options).fixture
+        measured.unstable += again.messages != scrubbed.messages
+        for plant in plants:
+            _judge(measured, plant, _readable(scrubbed, plant.message))
+        values = [value for plant in plants if plant.kind.group != "negative" for value in plant.planted.values]
+        for index, message in enumerate(fixture.messages):
+            after = _readable(scrubbed, index)
+            for fact in set(_FACT.findall(_readable(fixture, index))):
+                if not any(fact in value or value in fact for value in values):
+                    measured.facts += 1
+                    measured.facts_kept += fact in after
+            for before, now in zip(message_texts(message), message_texts(scrubbed.messages[index]), strict=True):
+                measured.broken_json += opens_like_json(before) and is_json(before) and not is_json(now)
+    return measured
+
+
+def _speed(kinds: Sequence[Kind]) -> tuple[int, float]:
+    fixture = next(iter(sessions(kinds, 7, rounds=14, size=10_000)))[0]
+    messages, size = [], 0
+    for message in fixture.messages[:-1]:
+        messages.append(message)
+        size += sum(map(len, message_texts(message)))
+        if size > 135_000 and message["role"] == "tool":
+            break
+    fixture = fixture.model_copy(update={"messages": messages})
+    started = time.process_time()
+    scrub_fixture(fixture, ScrubOptions(keep_system=True, max_output=None))
+    return len(dump_fixture(fixture).encode()), time.process_time() - started
+
+
+def table(measured: Measured) -> list[str]:
+    """Return the rows by kind as a Markdown table."""
+    lines = ["| kind | group | held out | planted | gone | partly left |", "|---|---|---|---:|---:|---:|"]
+    by_group: defaultdict[str, list[Tally]] = defaultdict(list)
+    for tally in measured.kinds.values():
+        by_group[tally.kind.group].append(tally)
+    for group in ("secret", "personal", "negative"):
+        for row in sorted(by_group[group], key=lambda item: (item.kind.held_out, item.kind.name)):
+            held = "yes" if row.kind.held_out else ""
+            share = f"{100 * row.gone / row.planted:.0f} %"
+            lines.append(f"| {row.kind.name} | {group} | {held} | {row.planted} | {share} | {row.partial or ''} |")
+    return lines
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--missed", action="store_true", help="print what was missed or wrongly taken")
+    arguments = parser.parse_args()
+    kinds = (*SECRETS, *PEOPLE, *HELD_OUT, *NEGATIVES)
+    measured = measure(kinds, arguments.seed, arguments.rounds)
+    print("| measure | looked at | held out |", "|---|---:|---:|", sep="\n")
+    for group, what in (("secret", "secrets gone"), ("personal", "personal data gone"), ("negative", "look-alikes touched")):
+        shares = [f"{100 * measured.share(group, held):.1f} %" for held in (False, True)]
+        print(f"| {what} | {shares[0]} | {shares[1]} |")
+    partial = sum(row.partial for row in measured.kinds.values())
+    size, seconds = _speed(kinds)
+    print(f"\npartial masks: {partial}; facts that survive: {measured.facts_kept} of {measured.facts} "
+          f"({100 * measured.facts_kept / max(1, measured.facts):.2f} %); JSON broken: {measured.broken_json}; "
+          f"sessions that a second scrub changes: {measured.unstable}; {size:,} bytes in {seconds:.2f} s CPU\n")  # fmt: skip
+    print("\n".join(table(measured)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""After the merge: propose the new baseline by a pull request of our own; the default branch is never pushed to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.github import GitHub
+from bot.neutral import inline
+from bot.ticket import Ticket
+from eval_core.baseline import load_baseline, store_baseline
+from eval_core.compare.comparison import compare_measurements
+from eval_core.compare.wording import score
+from eval_core.config import Config
+from eval_core.errors import UserError
+from eval_core.measurement import Measurement
+from eval_core.report.data import ReportData
+from eval_core.report.view import make_view
+from eval_core.run.store import read_measurement
+
+__all__ = ["Proposed", "propose"]
+
+BRANCH = "compression-eval/baseline"
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """The pull request that holds the new baseline, or why there is none."""
+
+    url: str | None
+    message: str
+
+
+def propose(
+    github: GitHub, ticket: Ticket, config: Config, *, root: Path, folder: Path, name: str | None = None
+) -> Proposed:
+    """Write baseline and history on a branch of ours and open, or bring up to date, one pull request."""
+    measurement = read_measurement(folder)
+    provenance = measurement.provenance.model_copy(update={"source_sha": ticket.base_sha, "dirty": False})
+    measurement = measurement.model_copy(update={"provenance": provenance, "label": ticket.label})
+    baselines = root / config.baselines
+    chosen = name or ("offline" if measurement.offline else "models")
+    before = _standing(baselines / f"{chosen}.json")
+    stored = store_baseline(measurement, baselines, chosen)
+    if stored is None:
+        return Proposed(None, f"{config.baselines}/{chosen}.json already says the same; nothing to propose.")
+    path, noise = stored
+    body = _body(ticket, measurement, before, noise, f"{config.baselines}/{chosen}.json")
+    base = github.default_branch()
+    contents = github.contents
+    contents.point_branch(BRANCH, ticket.base_sha)
+    files = {
+        f"{config.baselines}/{path.name}": path,
+        f"{config.baselines}/history.jsonl": path.parent / "history.jsonl",
+    }
+    for target, source in files.items():
+        contents.put_file(target, source.read_bytes(), branch=BRANCH, message=f"Update {target}")
+    pull = contents.open_pull(head=BRANCH, base=base, title=f"Update the compression baseline {chosen}", body=body)
+    verb = "opened" if pull.created else "brought up to date"
+    return Proposed(pull.html_url, f"Pull request #{pull.number} {verb}: {pull.html_url}")
+
+
+def _standing(path: Path) -> Measurement | None:
+    try:
+        return load_baseline(path)[0] if path.exists() else None
+    except UserError:
+        return None  # of an older schema or broken: replaced by what is proposed
+
+
+def _compared(before: Measurement | None, after: Measurement) -> str:
+    if before is None:
+        return "There was no such baseline before."
+    verdict, _ = compare_measurements(before, after)
+    return f"Against the one it replaces: {inline(verdict.headline, 500)}"
+
+
+def _body(
+    ticket: Ticket, measurement: Measurement, before: Measurement | None, noise: dict[str, float], path: str
+) -> str:
+    """Say what is proposed, against what, and what it cost."""
+    view = make_view(ReportData(measurement))
+    rows = [f"| {name.replace('_', ' ')} | {score(value)} |" for name, value in noise.items()]
+    lines = [
+        f"The baseline `{path}`, measured at `{ticket.base_sha[:12]}`: {measurement.planned_runs} graded runs of each "
+        f"of {len(measurement.fixtures)} fixtures.",
+        _compared(before, measurement),
+        "\n".join(["| Run-to-run noise | Standard deviation |", "|---|---:|", *rows]),
+        f"Cost: {view.cost}. Fingerprint: `{measurement.fingerprint.digest[:12]}`.",
+    ]
+    if note := measurement.extra.get("promoted"):
+        lines.append(inline(str(note), 300))
+    lines.append(f"[Log of the run]({ticket.run_url}). Merge it to make it the measure of the next pull requests.")
+    return "\n\n".join(lines)

@@ -1,0 +1,200 @@
+"""`compression-eval bot`: the steps of the workflow, each a single call."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from eval_core.errors import UserError
+
+if TYPE_CHECKING:
+    from bot.ticket import Ticket
+
+__all__ = ["bot"]
+
+_WORK = click.option(
+    "--work",
+    type=click.Path(path_type=Path),
+    default=Path(".compression-eval"),
+    show_default=True,
+    help="Folder for the fetched tree and the results.",
+)
+
+
+@click.group()
+def bot() -> None:
+    """The steps of the pull-request workflow; they read GitHub's environment variables.
+
+    \b
+    gate      decides, consumes the label, posts "evaluating"     GITHUB_TOKEN
+    fetch     the pull request's tree by SHA, as data             GITHUB_TOKEN, TICKET
+    setup     the configured setup commands, without any secret   TICKET
+    evaluate  measures, sandboxed                                 model key, TICKET
+    publish   comment and check run                               GITHUB_TOKEN, TICKET
+    baseline  proposes the measured baseline by pull request      GITHUB_TOKEN, TICKET
+    """
+
+
+def _environment(name: str) -> str:
+    value = os.environ.get(name, "")
+    if not value:
+        raise UserError(f"{name}: not set; these commands are run by the workflow that `compression-eval init` writes")
+    return value
+
+
+def _ticket() -> Ticket:
+    from bot.ticket import read_ticket
+
+    return read_ticket(_environment("TICKET"))
+
+
+def _output(**values: str) -> None:
+    """Hand values on to later steps and jobs."""
+    if path := os.environ.get("GITHUB_OUTPUT"):
+        with Path(path).open("a", encoding="utf-8") as stream:
+            for name, value in values.items():
+                stream.write(f"{name}={value}\n")
+
+
+def _summary(text: str) -> None:
+    """Show a text on the run's page."""
+    if path := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(path).open("a", encoding="utf-8") as stream:
+            stream.write(text + "\n")
+
+
+@bot.command()
+def gate() -> None:
+    """Decide whether this event may spend money; consume the label and tell the pull request.
+
+    \b
+    Example (in a workflow):
+      compression-eval bot gate
+    """
+    from bot.admission import Admission, admit
+    from bot.estimate import describe
+    from bot.github import GitHub
+    from eval_core.config import load_config
+
+    config = load_config(None)
+    payload = json.loads(Path(_environment("GITHUB_EVENT_PATH")).read_text(encoding="utf-8"))
+    plan = describe(config)
+    decision = admit(
+        GitHub.from_environment(os.environ),
+        _environment("GITHUB_EVENT_NAME"),
+        payload,
+        os.environ,
+        config,
+        models=plan.models,
+        estimate=plan.cost,
+        minutes=plan.minutes,
+    )
+    if isinstance(decision, Admission):
+        ticket = decision.ticket
+        _output(
+            allowed="true",
+            mode=ticket.mode,
+            base_sha=ticket.base_sha,
+            artifact=ticket.artifact,
+            ticket=ticket.model_dump_json(),
+        )
+        click.echo(f"Allowed: {ticket.mode} {ticket.sha} with everything else from {ticket.base_sha}.")
+        return
+    _output(allowed="false")
+    _summary(f"Not evaluated: {decision.why}")
+    click.echo(f"Not evaluated: {decision.why}")
+
+
+@bot.command()
+@_WORK
+def fetch(work: Path) -> None:
+    """Fetch the tree of the evaluated commit, and what an earlier run of it has measured."""
+    from bot.evaluation import fetch as bring
+    from bot.github import GitHub
+
+    ticket = _ticket()
+    bring(GitHub.from_environment(os.environ), ticket, work)
+    click.echo(f"Fetched {ticket.sha}.")
+
+
+@bot.command()
+def setup() -> None:
+    """Run the setup commands of the base branch's configuration."""
+    from bot.evaluation import set_up
+    from eval_core.config import load_config
+
+    set_up(load_config(None), Path())
+
+
+@bot.command()
+@_WORK
+def evaluate(work: Path) -> None:
+    """Measure the evaluated commit; the result goes into the work folder, also when it is incomplete."""
+    from bot.evaluation import evaluate as measure
+    from eval_core.config import load_config
+    from eval_core.report.markdown import render_markdown
+    from eval_core.report.view import make_view
+    from eval_core.run.record import RunRecord
+
+    ticket, total, done = _ticket(), 0, 0
+
+    def started(cells: int) -> None:
+        nonlocal total
+        total = cells
+        click.echo(f"{cells} fixture-runs to measure.")
+
+    def finished(record: RunRecord) -> None:
+        nonlocal done
+        done += 1
+        click.echo(f"{done} of {total}: {record.fixture}, run {record.run}: {record.outcome}")
+
+    _output(results=str(work / "results" / ticket.label))
+    data, folder = measure(ticket, load_config(None), root=Path(), work=work, on_start=started, on_record=finished)
+    _summary(render_markdown(make_view(data)))
+    click.echo(f"Results in {folder.path}.")
+    if data.candidate.stopped:
+        click.echo(f"Incomplete: {data.candidate.stopped}.", err=True)
+
+
+@bot.command()
+@_WORK
+def publish(work: Path) -> None:
+    """Check what the evaluate job left and post it to the comment and the check run.
+
+    EVALUATE_RESULT holds that job's result: success, failure, cancelled or skipped.
+    """
+    from bot.github import GitHub
+    from bot.publication import publish as post
+    from eval_core.config import load_config
+
+    ticket = _ticket()
+    result = os.environ.get("EVALUATE_RESULT", "success")
+    posted = post(
+        GitHub.from_environment(os.environ), ticket, load_config(None), root=Path(), folder=work, result=result
+    )
+    _summary(posted.report)
+    click.echo(posted.title)
+    if posted.superseded:
+        click.echo("A newer run has written the comment; it was left as it is.")
+
+
+@bot.command()
+@_WORK
+@click.option("--name", help="Name of the baseline.  [default: offline, or models]")
+def baseline(work: Path, name: str | None) -> None:
+    """Propose the measured baseline by pull request."""
+    from bot.baseline_pr import propose
+    from bot.github import GitHub
+    from eval_core.config import load_config
+
+    proposed = propose(
+        GitHub.from_environment(os.environ), _ticket(), load_config(None), root=Path(), folder=work, name=name
+    )
+    _summary(proposed.message)
+    click.echo(proposed.message)
+    sys.exit(0)

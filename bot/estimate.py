@@ -1,0 +1,28 @@
+"""What an evaluation will cost and take, in words, for the comment that announces it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eval_core.config import Config
+from eval_core.job import Job
+
+__all__ = ["Plan", "describe"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Models, cost and duration, for people."""
+
+    models: str
+    cost: str
+    minutes: str
+
+
+def describe(config: Config) -> Plan:
+    """Describe the run that the configuration asks for."""
+    models = Job(config).models
+    if models is None:
+        return Plan("none (offline: rules, quotations, facts)", "$0.00", "a minute or two")
+    names = ", ".join(dict.fromkeys((models.compressor, models.answer, models.judge)))
+    return Plan(names, f"at most ${config.budget_usd:.2f} (the budget)", "a few minutes to a quarter of an hour")

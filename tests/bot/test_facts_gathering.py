@@ -1,0 +1,110 @@
+"""The facts for the gate, asked of a GitHub that has a past."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from bot_world import FILES, REPO, WORKFLOW
+
+from bot.check import CHECK_NAME, Check
+from bot.event import Request, Run
+from bot.facts import gather
+from bot.gate import Allowed, Facts, Refused, decide
+from bot.github import GitHub
+from bot.loopback import LoopbackGitHub
+from eval_core.config import BotConfig, Config
+
+CONFIG = Config(watch=["src/**"], bot=BotConfig(looks_per_sha=2, runs_per_day=3))
+RAN = {"gate": "success", "evaluate": "success"}
+
+
+@pytest.fixture
+def request_(gh: LoopbackGitHub) -> Request:
+    gh.label(1, "eval-compression")
+    return Request(
+        repo=REPO,
+        pr=1,
+        sha=gh.state.pulls[1].head_sha,
+        sender="maintainer",
+        trigger="label",
+        mode="evaluate",
+        runs=None,
+        force=False,
+        label="eval-compression",
+        run=Run(gh.run(WORKFLOW, "e" * 40, status="in_progress", conclusion=None, jobs={"gate": None}).id, 1),
+        run_url="",
+    )
+
+
+def facts(client: GitHub, request: Request) -> Facts:
+    return gather(client, request, CONFIG.bot, workflow=WORKFLOW, check=CHECK_NAME)
+
+
+def test_a_first_request_passes(gh: LoopbackGitHub, client: GitHub, request_: Request) -> None:
+    newer = gh.push("main", {**FILES, "NEWS": b"1"})
+    found = facts(client, request_)
+    assert (found.permission, found.looks, found.runs_today) == ("write", 0, 0)
+    verdict = decide(request_, found, CONFIG)
+    assert isinstance(verdict, Allowed)
+    assert verdict.base_sha == newer
+    assert verdict.ignored_files == ()
+
+
+def test_looks_are_counted_per_commit(gh: LoopbackGitHub, client: GitHub, request_: Request) -> None:
+    for run, outcome in ((1, "inconclusive"), (2, "cancelled"), (3, "refused"), (4, "regressed")):
+        Check(client, request_.sha, Run(run, 1), "").finish(outcome, "t", "s", policy="neutral")
+    found = facts(client, request_)
+    assert found.looks == 2
+    verdict = decide(request_, found, CONFIG)
+    assert isinstance(verdict, Refused)
+    assert verdict.code == "looks"
+    assert facts(client, replace(request_, sha=gh.push_to_pull(1, FILES))).looks == 0
+
+
+def test_only_what_was_paid_for_counts_towards_the_day(gh: LoopbackGitHub, client: GitHub, request_: Request) -> None:
+    gh.run(WORKFLOW, "d" * 40, jobs=RAN)
+    gh.run(WORKFLOW, "d" * 40, jobs={"gate": "success", "evaluate": "skipped"})
+    gh.run(WORKFLOW, "d" * 40, conclusion="skipped", jobs={"gate": "skipped"})
+    gh.run(WORKFLOW, "d" * 40, event="pull_request", jobs=RAN)
+    gh.run(WORKFLOW, "d" * 40, jobs=RAN, created=datetime.now(UTC) - timedelta(hours=25))
+    assert facts(client, request_).runs_today == 1
+    gh.run(WORKFLOW, "d" * 40, status="in_progress", conclusion=None, jobs={"gate": "success", "evaluate": None})
+    gh.run(WORKFLOW, "d" * 40, conclusion="failure", jobs={"gate": "success", "evaluate": "failure"})
+    verdict = decide(request_, facts(client, request_), CONFIG)
+    assert isinstance(verdict, Refused)
+    assert verdict.code == "daily-quota"
+
+
+def test_a_commit_that_github_does_not_know_is_refused_not_a_crash(client: GitHub, request_: Request) -> None:
+    unknown = replace(request_, trigger="dispatch", label=None, sha="0" * 40)
+    verdict = decide(unknown, facts(client, unknown), CONFIG)
+    assert isinstance(verdict, Refused)
+    assert verdict.code == "head-moved"
+
+
+def test_a_baseline_of_the_branch_asks_about_no_pull_request(gh: LoopbackGitHub, client: GitHub) -> None:
+    sha = gh.state.refs["heads/main"]
+    request = Request(
+        repo=REPO,
+        pr=None,
+        sha=sha,
+        sender="acme",
+        trigger="dispatch",
+        mode="baseline",
+        runs=None,
+        force=False,
+        label=None,
+        run=Run(1, 1),
+        run_url="",
+    )
+    verdict = decide(request, facts(client, request), CONFIG)
+    assert isinstance(verdict, Allowed)
+    assert (verdict.pr, verdict.sha, verdict.base_sha) == (None, sha, sha)
+
+
+def test_the_gate_reads_with_nothing_but_read_permissions(gh: LoopbackGitHub, request_: Request) -> None:
+    granted = {"metadata": "read", "contents": "read", "pull_requests": "read", "checks": "read", "actions": "read"}
+    reader = GitHub(REPO, gh.job_token(granted), api_url=gh.url)
+    assert isinstance(decide(request_, facts(reader, request_), CONFIG), Allowed)

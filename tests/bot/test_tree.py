@@ -1,0 +1,160 @@
+"""A pull request's files arrive whole, and nothing in them reaches out."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bot.github import GitHub
+from bot.loopback import LoopbackGitHub
+from bot.tree import TreeLimits, fetch_tree, unpack
+from eval_core.errors import UserError
+
+SHA = "a" * 40
+Entry = tuple[str, bytes | str | None]
+
+
+def tarball(place: Path, *entries: tarfile.TarInfo | Entry, comment: str | None = SHA) -> Path:
+    """Write an archive: bytes make a file, a text a link to it, None a folder."""
+    headers = {"comment": comment} if comment else {}
+    with tarfile.open(place, "w:gz", format=tarfile.PAX_FORMAT, pax_headers=headers) as tar:
+        for entry in entries:
+            if isinstance(entry, tarfile.TarInfo):
+                tar.addfile(entry)
+                continue
+            name, content = entry
+            info = tarfile.TarInfo(name)
+            if isinstance(content, bytes):
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+            else:
+                info.type = tarfile.DIRTYPE if content is None else tarfile.SYMTYPE
+                info.linkname = content or ""
+                tar.addfile(info)
+    return place
+
+
+def special(name: str, kind: bytes, linkname: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, linkname
+    return info
+
+
+def test_a_commit_is_fetched_by_its_sha_without_the_top_folder(
+    gh: LoopbackGitHub, client: GitHub, tmp_path: Path
+) -> None:
+    old = client.pull(1).head_sha
+    gh.push_to_pull(1, {"src/compressor.py": b"moved on\n"})
+    folder = fetch_tree(client, old, tmp_path / "pr")
+    found = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert found == gh.state.history.commits[old].tree
+
+
+def test_links_inside_the_tree_are_kept(tmp_path: Path) -> None:
+    archive = tarball(tmp_path / "a", ("top", None), ("top/a/b.txt", b"hello"), ("top/c/link", "../a/b.txt"))
+    folder = unpack(archive, SHA, tmp_path / "out")
+    assert (folder / "c/link").is_symlink()
+    assert (folder / "c/link").read_bytes() == b"hello"
+
+
+def test_a_link_in_a_circle_harms_nobody(tmp_path: Path) -> None:
+    archive = tarball(tmp_path / "a", ("top/x", b"1"), ("top/loop", "loop"))
+    assert (unpack(archive, SHA, tmp_path / "out") / "x").read_bytes() == b"1"
+
+
+ESCAPES: dict[str, list[tarfile.TarInfo | Entry]] = {
+    "absolute link": [("top/x", "/etc/passwd")],
+    "link upwards": [("top/x", "../../outside")],
+    "link to the parent": [("top/x", "..")],
+    "link through a link": [("top/sub/up", ".."), ("top/x", "sub/up/../..")],
+    "link through a link, unseen by its words": [("top/sub/up", ".."), ("top/sub/f", b""), ("top/x", "sub/up/..")],
+    "file behind a link": [("top/d", "sub"), ("top/sub/f", b""), ("top/d/../../x", b"")],
+    "path upwards": [("top/../../x", b"1")],
+    "absolute path": [("/etc/x", b"1")],
+    "dot in the path": [("top/./x", b"1")],
+    "empty part": [("top//x", b"1")],
+    "hard link": [("top/a", b"1"), special("top/b", tarfile.LNKTYPE, "top/a")],
+    "pipe": [special("top/x", tarfile.FIFOTYPE)],
+    "device": [special("top/x", tarfile.CHRTYPE)],
+    "the same name twice": [("top/x", b"1"), ("top/x", b"2")],
+    "a link and then a file": [("top/x", "y"), ("top/x", b"2")],
+    "nothing": [("top", None)],
+    "a very long path": [("top/" + "/".join(["d" * 200] * 6), b"1")],
+}
+
+
+@pytest.mark.parametrize("case", ESCAPES)
+def test_an_archive_that_reaches_out_is_refused(tmp_path: Path, case: str) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("untouched")
+    archive = tarball(tmp_path / "a.tar.gz", *ESCAPES[case])
+    with pytest.raises(UserError, match="files of commit aaaaaaa"):
+        unpack(archive, SHA, tmp_path / "in" / "out")
+    assert outside.read_text() == "untouched"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.tar.gz", "in", "outside"]
+    assert [path.name for path in (tmp_path / "in").iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [TreeLimits(file=99), TreeLimits(unpacked=150), TreeLimits(entries=1), TreeLimits(unpacked=199, entries=2)],
+)
+def test_a_tree_that_is_too_large_is_refused(tmp_path: Path, limits: TreeLimits) -> None:
+    archive = tarball(tmp_path / "a", ("top/x", b"1" * 100), ("top/y", b"2" * 100))
+    with pytest.raises(UserError, match="refused"):
+        unpack(archive, SHA, tmp_path / "out", limits)
+
+
+def test_a_small_archive_cannot_unpack_without_end(tmp_path: Path) -> None:
+    # A name of 32 MB weighs nothing when packed, and is read before any size is looked at.
+    header = tarfile.TarInfo("top/x")
+    header.type, header.size = tarfile.GNUTYPE_LONGNAME, 32 << 20
+    bomb = tmp_path / "a"
+    with gzip.open(bomb, "wb") as stream:
+        stream.write(header.tobuf(tarfile.GNU_FORMAT))
+        for _ in range(32):
+            stream.write(b"a" * (1 << 20))
+    with pytest.raises(UserError, match="unpacks to more than allowed"):
+        unpack(bomb, SHA, tmp_path / "out", TreeLimits(unpacked=1 << 20, entries=10))
+
+
+def truncated(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def corrupted(content: bytes) -> bytes:
+    return content[:20] + bytes(byte ^ 0x55 for byte in content[20:60]) + content[60:]
+
+
+@pytest.mark.parametrize("damage", [truncated, corrupted, lambda content: b"", lambda content: b"<html>no</html>"])
+def test_a_damaged_archive_is_said_to_be_broken(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    archive = tarball(tmp_path / "a", ("top/x", bytes(range(256)) * 50))
+    archive.write_bytes(damage(archive.read_bytes()))
+    with pytest.raises(UserError, match="files of commit"):
+        unpack(archive, SHA, tmp_path / "out")
+
+
+def test_an_archive_of_another_commit_is_refused(tmp_path: Path) -> None:
+    archive = tarball(tmp_path / "a", ("top/x", b"1"), comment="b" * 40)
+    with pytest.raises(UserError, match="another commit"):
+        unpack(archive, SHA, tmp_path / "out")
+
+
+def test_a_folder_in_use_is_not_written_to(tmp_path: Path) -> None:
+    archive = tarball(tmp_path / "a", ("top/x", b"1"))
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").write_text("x")
+    with pytest.raises(UserError, match="not empty"):
+        unpack(archive, SHA, tmp_path / "out")
+
+
+def test_set_user_id_bits_do_not_survive(tmp_path: Path) -> None:
+    info = tarfile.TarInfo("top/x")
+    info.mode = 0o6777
+    folder = unpack(tarball(tmp_path / "a", info), SHA, tmp_path / "out")
+    assert (folder / "x").stat().st_mode & 0o7022 == 0

@@ -1,0 +1,25 @@
+"""Makes calls until it is killed; started by test_kill through a fork server."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from eval_core.model.budget import Budget
+from eval_core.model.client import ModelClient
+from eval_core.model.journal import Journal
+from eval_core.model.retry import RetryPolicy
+
+from .provider import call, models_at
+
+
+def work(folder: str, base_url: str, calls: int) -> None:
+    async def scene() -> None:
+        with Journal(Path(folder) / "journal.jsonl") as journal:
+            budget = Budget(5.0, carried=journal.spent)
+            async with ModelClient(
+                models_at(base_url), journal=journal, budget=budget, concurrency=4, retry=RetryPolicy(base_seconds=0.01)
+            ) as client:
+                await asyncio.gather(*(client.complete(call(f"call {n}", run=n)) for n in range(calls)))
+
+    asyncio.run(scene())
