@@ -19,13 +19,15 @@ from eval_core.fixture.scrub.nested import is_json, leaves, opens_like_json
 from eval_core.fixture.scrub.pipeline import message_texts
 from tests.fixture.corpus import Kind, Plant, sessions
 from tests.fixture.corpus_held_out import HELD_OUT
+from tests.fixture.corpus_later import LATER
 from tests.fixture.corpus_negatives import NEGATIVES
 from tests.fixture.corpus_people import PEOPLE
 from tests.fixture.corpus_secrets import SECRETS
 
 _PIECE = 8  # this many characters of a secret in a row are a part of it
 _FACT = re.compile(
-    r"(?<![\w./])(?:src|tests|relay|docs)/[\w/.:-]*\w|\b[0-9a-f]{7,40}\b|\bv\d+\.\d+\.\d+\b|#\d{2,5}\b|\b[a-z]+(?:_[a-z0-9]+)+\b"
+    r"(?<![\w./])(?:src|tests|relay|docs)/[\w/.:-]*\w|\b[0-9a-f]{7,40}\b|\bv\d+\.\d+\.\d+\b|#\d{2,5}\b"
+    r"|\b[a-z]+(?:_[a-z0-9]+)+\b"
 )
 
 
@@ -132,10 +134,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--missed", action="store_true", help="print what was missed or wrongly taken")
     arguments = parser.parse_args()
-    kinds = (*SECRETS, *PEOPLE, *HELD_OUT, *NEGATIVES)
+    kinds = (*SECRETS, *PEOPLE, *LATER, *NEGATIVES, *HELD_OUT)
     measured = measure(kinds, arguments.seed, arguments.rounds)
     print("| measure | looked at | held out |", "|---|---:|---:|", sep="\n")
-    for group, what in (("secret", "secrets gone"), ("personal", "personal data gone"), ("negative", "look-alikes touched")):
+    for group, what in (
+        ("secret", "secrets gone"),
+        ("personal", "personal data gone"),
+        ("negative", "look-alikes touched"),
+    ):
         shares = [f"{100 * measured.share(group, held):.1f} %" for held in (False, True)]
         print(f"| {what} | {shares[0]} | {shares[1]} |")
     partial = sum(row.partial for row in measured.kinds.values())

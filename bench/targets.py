@@ -90,9 +90,12 @@ def main() -> None:
     sandbox = detect()
     roles = Counter(message["role"] for message in fixture.messages)
     print(
-        f"Fixture {fixture.name}: {dict(roles)}, about {count(fixture.messages):,} tokens. Sandbox: {sandbox.level}.\n"
+        f"Fixture {fixture.name}: {dict(roles)}, about {count(fixture.messages):,} tokens, {len(fixture.cuts)} steps."
     )
-    print("| target | outcome | calls | messages | tokens | compress, s | whole run, s | model down |")
+    print(f"Sandbox: {sandbox.level}.\n")
+    print(
+        "| target | outcome | calls | messages left | tokens before -> after | compress, s | whole run, s | model down |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     for name in options.only.split(","):
         try:
@@ -105,14 +108,9 @@ def main() -> None:
         spec = spec.model_copy(update={"python": str(python)})
         done, whole = drive(spec, sandbox, fixture, answering)
         broken = drive(spec, sandbox, fixture, down)[0].outcome.value if spec.llm == "required" else "-"
-        step = done.steps[-1] if done.steps else None
-        sizes = (
-            f"{len(fixture.messages)} -> {len(step.messages)} | {step.tokens_before:,} -> {step.tokens_after:,}"
-            if step
-            else " | "
-        )
+        sizes = "; ".join(f"{step.tokens_before:,} -> {step.tokens_after:,}" for step in done.steps)
         print(
-            f"| {version} | {done.outcome.value} | {done.use.calls} | {sizes} "
+            f"| {version} | {done.outcome.value} | {done.use.calls} | {len(done.state)} | {sizes} "
             f"| {done.seconds:.2f} | {whole:.1f} | {broken} |",
             flush=True,
         )

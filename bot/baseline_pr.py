@@ -80,9 +80,9 @@ def _body(
     """Say what is proposed, against what, and what it cost."""
     view = make_view(ReportData(measurement))
     rows = [f"| {name.replace('_', ' ')} | {score(value)} |" for name, value in noise.items()]
+    size = f"{measurement.planned_runs} graded runs of each of {len(measurement.fixtures)} fixtures"
     lines = [
-        f"The baseline `{path}`, measured at `{ticket.base_sha[:12]}`: {measurement.planned_runs} graded runs of each "
-        f"of {len(measurement.fixtures)} fixtures.",
+        f"The baseline `{path}`, measured at `{ticket.base_sha[:12]}`: {size}.",
         _compared(before, measurement),
         "\n".join(["| Run-to-run noise | Standard deviation |", "|---|---:|", *rows]),
         f"Cost: {view.cost}. Fingerprint: `{measurement.fingerprint.digest[:12]}`.",

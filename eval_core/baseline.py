@@ -244,10 +244,12 @@ def read_history(folder: Path, name: str | None = None) -> list[dict[str, Any]]:
 
 
 def _grades(measurement: Measurement) -> Iterator[Grade]:
-    for runs in measurement.fixtures.values():
+    for fixture, runs in measurement.fixtures.items():
+        controls = measurement.controls.get(fixture)
+        banned = {name for name, control in controls.probes.items() if control.quarantined} if controls else set()
         for run in runs:
-            for record in run.probes.values():
-                if isinstance(record.result, Grade):
+            for probe, record in run.probes.items():
+                if isinstance(record.result, Grade) and probe not in banned:
                     yield record.result
 
 

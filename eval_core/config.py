@@ -91,7 +91,7 @@ def load_config(path: Path | None, root: Path | None = None) -> Config:
         return Config()
     try:
         value = yaml.safe_load(read_text(where))
-    except yaml.YAMLError as exc:
+    except (yaml.YAMLError, ValueError, RecursionError) as exc:
         mark = getattr(exc, "problem_mark", None)
         place = f"line {mark.line + 1}: " if mark else ""
         raise UserError(f"{where}: {place}broken YAML: {getattr(exc, 'problem', exc)}") from None

@@ -39,7 +39,7 @@ _EXTENSION = re.compile(
 _FILE = re.compile(r"[\w@.+-]*\.([a-z0-9]{1,8})", re.I)
 _BARE_FILE = re.compile(r"makefile|dockerfile|jenkinsfile|procfile|vagrantfile|gemfile|justfile|codeowners")
 _DOTFILE = re.compile(r"\.[a-z][\w.-]+", re.I)
-_ERROR_CODE = re.compile(r"E[A-Z]{3,}|[A-Z]{1,6}-?\d{3,6}|SIG[A-Z]{2,6}|[A-Z]+_ERR(?:OR)?_[A-Z_]+|ERR_[A-Z_]+")
+_ERROR_CODE = re.compile(r"E[A-Z]{3,}|[A-Z]{1,4}\d{3,6}|ORA-\d+|SIG[A-Z]{2,6}|[A-Z]+_ERR(?:OR)?_[A-Z_]+|ERR_[A-Z_]+")
 _ERROR_PHRASE = re.compile(
     r"(?:http|status|error|errno|exit|rc|exited|returned)(?:\s+(?:status|code|error|with|code))*[\s:=#]*\d{1,6}", re.I
 )

@@ -17,6 +17,9 @@ Span = tuple[int, int]
 
 WORD = r"[a-z0-9_\u00df-\u024f]"
 _WORD_CHAR = re.compile(WORD)
+_TIME_FIRST = re.compile(r"\d\d:\d\d(?!\d)")
+_TIME_LAST = re.compile(r"(?<!\d)\d\d:\d\d$")
+_DATE_LAST = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d$")
 _REACH = 64  # how far around the needle a pattern may look
 _UNITS = r"(?:ms|us|ns|s|secs?|mins?|m|h|hrs?|d|x|px|kb|mb|gb|tb|kib|mib|gib|th|st|nd|rd)"
 _LIST = r"(?:#?\d{1,7}(?:, and |, | and | & |/)){0,8}"
@@ -66,10 +69,16 @@ def _edges(value: str, body: str) -> str:
         before = rf"(?<!{WORD})"
         if value[0].isdigit():
             before += r"(?<!\d\.)"
+        if _TIME_FIRST.match(value):
+            before = rf"(?:{before}|(?<=\dt))"  # within 2026-03-12T04:30
     if _WORD_CHAR.match(value[-1]):
         after = rf"(?!{WORD})"
         if value[-1].isdigit():
             after += r"(?!\.\d)"
+        if _DATE_LAST.search(value):
+            after = rf"(?:(?=t\d\d)|{after})"
+        elif _TIME_LAST.search(value):
+            after = rf"z?{after}"
     return before + body + after
 
 

@@ -15,6 +15,7 @@ from eval_core.cast import Cast, make_cast
 from eval_core.compare.comparison import compare_measurements, load_side
 from eval_core.compare.finding import Kind
 from eval_core.config import Config
+from eval_core.errors import UserError
 from eval_core.measurement import Controls, Measurement
 from eval_core.model.settings import ModelFlags, Models, resolve
 from eval_core.report.data import ReportData
@@ -86,6 +87,8 @@ class Job:
 
     def execute(self, folder: ResultsFolder, cases: list[Case], on_record: Callable[[RunRecord], None]) -> ReportData:
         """Measure and compare; what is finished is in the folder at once."""
+        if self.compare_to not in ("auto", "none"):
+            load_side(self.root / self.compare_to)  # a mistake here must not come out after the money is spent
         measurement = asyncio.run(self._measure(folder, cases, on_record))
         return self.compared(measurement, cases)
 
@@ -127,7 +130,12 @@ class Job:
     def _known_controls(self, cases: list[Case], cast: Cast) -> dict[str, Controls]:
         """Take the controls of a baseline with the equal fingerprint: the same calls are not paid twice."""
         fingerprint = make_fingerprint(cases, cast.roles, self.focus_topic or self.settings.focus_topic)
-        found = find_baseline(self.root / self.settings.baselines, fingerprint)
+        try:
+            found = find_baseline(self.root / self.settings.baselines, fingerprint)
+        except UserError:
+            if self.compare_to == "auto":
+                raise
+            found = None  # an unreadable baseline must not stand in the way of the update that replaces it
         return load_side(found[0]).controls if found and not found[1] else {}
 
     def _settled(self, measurement: Measurement) -> bool:

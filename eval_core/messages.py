@@ -22,7 +22,7 @@ def content_text(message: Message) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "\n".join(part if isinstance(part, str) else str(part.get("text", "")) for part in content)
+        return "\n".join(part if isinstance(part, str) else str(part.get("text") or "") for part in content)
     return ""
 
 

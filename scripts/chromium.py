@@ -34,7 +34,7 @@ FLAGS = (
     "--remote-debugging-address=127.0.0.1",
     "--remote-debugging-port=0",
 )
-PATIENCE = 60.0
+PATIENCE = 120.0
 """Seconds after which an answer that does not come is a failure."""
 Result = TypeVar("Result")
 

@@ -173,6 +173,10 @@ CASES: list[tuple[str, FactKind | None, str, bool]] = [
     ("python 3.1", "text", "python 3.11", False),
     ("python 3.1", "text", "python 3.1.4", False),
     ("port 8080", None, "on port 80801", False),
+    ("2026-03-12", None, 'at = "2026-03-12T04:30:00Z"', True),
+    ("2026-03-12", None, "2026-03-123", False),
+    ("04:30", None, "2026-03-12T04:30Z", True),
+    ("04:30", None, "at 14:30", False),
     ('says "no"', None, "it says “no” twice", True),
 ]
 

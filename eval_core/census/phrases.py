@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-__all__ = ["branches", "counts", "decisions", "errors", "telling_words"]
+__all__ = ["branches", "counts", "decisions", "errors", "subject_words", "telling_words"]
 
 _LINE = 160
+# An output's first line follows the name of its JSON field; pytest sets an E before the line.
 _NAMED_ERROR = re.compile(
-    rf"^(?:E[ \t]{{1,6}})?(?:[A-Za-z_]\w{{0,60}}\.){{0,5}}([A-Z]\w{{0,60}}(?:Error|Exception)): ([^\n]{{3,{_LINE}}})",
+    r"^(?:E[ \t]{1,6}|[a-z_]{2,20}: )?(?:[A-Za-z_]\w{0,60}\.){0,5}"
+    rf"([A-Z]\w{{0,60}}(?:Error|Exception)): ([^\n]{{3,{_LINE}}})",
     re.M,
 )
 _TOOL_ERROR = re.compile(rf"^(?:error(?:\[([A-Z]+\d+)\])?|fatal|panic|npm ERR!)[:!]? ([^\n]{{6,{_LINE}}})", re.M)
@@ -106,8 +108,8 @@ def _is_plain(word: str) -> bool:
     return not (word.isupper() and len(word) > 2) and not ("-" in word and len(word) >= 12)
 
 
-def _subject(sentence: str) -> str | None:
-    """Return the words of a decision that name something; prose around them may change freely."""
+def subject_words(sentence: str) -> list[str]:
+    """Return the words of a sentence that name something; prose around them may change freely."""
     marked: dict[str, None] = {}
     capital: dict[str, None] = {}
     for match in _SUBJECT.finditer(sentence):
@@ -121,15 +123,14 @@ def _subject(sentence: str) -> str | None:
             marked[word] = None
     # Capitals alone are weak (a German noun has one): they count in pairs, where nothing better stands.
     words = list(marked) or (list(capital) if len(capital) > 1 else [])
-    chosen = " | ".join(words[:_MAX_SUBJECT])
-    return chosen if len(chosen) > 2 else None
+    return words[:_MAX_SUBJECT]
 
 
 def decisions(text: str, *, from_user: bool) -> Iterator[str]:
     """Yield what was decided or demanded, by the names it is about, joined with " | "."""
     cue = _DIRECTIVE if from_user else _CHOICE
     for sentence in _SENTENCE.split(text):
-        if len(sentence) <= 400 and cue.search(sentence):
-            subject = _subject(sentence)
-            if subject:
+        if len(sentence) <= 400 and not sentence.rstrip().endswith("?") and cue.search(sentence):
+            subject = " | ".join(subject_words(sentence))
+            if len(subject) > 2:
                 yield subject

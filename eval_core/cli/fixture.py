@@ -26,7 +26,8 @@ _PATH = click.Path(path_type=Path)
 def _scrub_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that import and scrub share."""
     options = (
-        click.option("--identities", type=_PATH, help="Names to take out, one person a line; !word leaves a word alone."),
+        click.option("--identities", type=_PATH, help="Names to take out, one person a line; !word leaves a word "
+                                                      "alone."),
         click.option("--yes", is_flag=True, help="Take out every likely name without asking; doubtful ones stay."),
         click.option("--first-user", metavar="TEXT", help="Put this in place of the first user turn."),
         click.option("--keep-system", is_flag=True, help="Keep the recorded system prompt."),
@@ -251,7 +252,8 @@ def _gate(session: Fixture, identities: Identities, allow: Path, refusal: str) -
     open_findings = [finding for finding in findings if finding.allowed is None]
     if open_findings:
         click.echo(
-            f"{len(open_findings)} finding(s) after scrubbing: {refusal}. Name the people with --identities, shorten with "
+            f"{len(open_findings)} finding(s) after scrubbing: {refusal}. Name the people with --identities, "
+            f"shorten with "
             f"--truncate-to or --max-output, or allow a harmless text by its hash in {allow}",
             err=True,
         )

@@ -79,7 +79,9 @@ def make_job(options: dict[str, Any]) -> Job:
     )
     names = options.pop("names")
     settings = load_config(options.pop("config"))
-    return Job(settings=settings, flags=flags, names=tuple(names.split(",")) if names else None, **options)
+    return Job(
+        settings=settings, flags=flags, names=tuple(map(str.strip, names.split(","))) if names else None, **options
+    )
 
 
 def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -> ReportData:

@@ -12,7 +12,7 @@ from eval_core.judge.grade import DIMENSIONS, Grade
 from eval_core.measurement import Measurement
 from eval_core.run.record import RunRecord
 
-__all__ = ["comparable_part", "make_arm", "quarantined"]
+__all__ = ["Quarantine", "comparable_part", "make_arm", "quarantined"]
 
 Quarantine = Collection[tuple[str, str]]
 

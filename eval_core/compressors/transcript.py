@@ -36,7 +36,7 @@ def message_text(message: dict[str, Any]) -> str:
     """Return the text of a message's content, whether a string, parts or nothing."""
     content = message.get("content")
     if isinstance(content, list):
-        return "\n".join(part if isinstance(part, str) else str(part.get("text", "")) for part in content)
+        return "\n".join(part if isinstance(part, str) else str(part.get("text") or "") for part in content)
     return content if isinstance(content, str) else ""
 
 

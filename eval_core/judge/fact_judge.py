@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 
-from eval_core.facts import Haystack, holds, infer_kind, states_superseded
+from eval_core.facts import Haystack, holds, infer_kind, normalise, states_superseded
 from eval_core.judge.extractive import NOT_IN_CONTEXT
 from eval_core.judge.grade import Grade, Unscored
 from eval_core.probe.schema import Fact, Probe
@@ -40,9 +40,12 @@ def _share(found: int, total: int, otherwise: float) -> float:
     return found / total if total else otherwise
 
 
-def _parts_touched(question: str, answer: Haystack) -> float:
+def _parts_touched(question: str, answer: Haystack, superseded: list[Fact]) -> float:
+    text = answer.text
+    for fact in superseded:
+        text = text.replace(normalise(fact.values[0]), " ")  # a value that is wrong answers no part of a question
     parts = [words for part in _PARTS.split(question) if (words := _CONTENT_WORD.findall(part.lower()))]
-    touched = sum(1 for words in parts if any(word[:6] in answer.text for word in words))
+    touched = sum(1 for words in parts if any(word[:6] in text for word in words))
     return _share(touched, len(parts), 1.0)
 
 
@@ -67,7 +70,7 @@ class FactJudge:
             "accuracy": 5 * r * (1 - s / 2),
             "context_awareness": 5 * r * (1 - s),
             "artifact_trail": 5 * a,
-            "completeness": 5 * r * (0.8 + 0.2 * _parts_touched(probe.question, text)),
+            "completeness": 5 * r * (0.8 + 0.2 * _parts_touched(probe.question, text, superseded)),
             "continuity": 5 * r * r,
             "instruction_following": 5 * form * (0.4 + 0.6 * r),
         }

@@ -34,8 +34,8 @@ class Tariff:
     long_factor: float = 1.0
     """By how much a prompt over 200,000 tokens is dearer."""
 
-    def cost(self, usage: Usage) -> float:
-        """Return what the usage costs, each part of the input at its own price."""
+    def cost(self, usage: Usage, calls: int = 1) -> float:
+        """Return what the usage of so many like calls costs, each part of the input at its own price."""
         plain = max(0, usage.input_tokens - usage.cached_tokens - usage.written_tokens)
         dollars = (
             plain * self.input
@@ -43,7 +43,7 @@ class Tariff:
             + usage.written_tokens * self.cache_write
             + usage.output_tokens * self.output
         )
-        return dollars * (self.long_factor if usage.input_tokens > _LONG else 1.0)
+        return dollars * (self.long_factor if usage.input_tokens > _LONG * calls else 1.0)
 
     def worst(self, input_tokens: int, output_tokens: int) -> float:
         """Return the most that so many tokens can cost."""

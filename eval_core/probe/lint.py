@@ -95,9 +95,6 @@ def _worth(probe: Probe, fact: Fact, session: _Session) -> Iterator[Finding]:
         message = f"regex {fact.regex!r} repeats a repetition and can take forever; write it without nested + or *"
         yield Finding("error", probe.id, "slow-regex", message)
         return
-    if holds(fact, Haystack.of(probe.question)):
-        message = f"fact {fact.label!r} is given away by the question; ask without naming it"
-        yield Finding("error", probe.id, "given-away", message)
     reason = common_reason(fact)
     share = len(session.places.of(fact))
     if reason is None and session.length >= 10 and share > session.length / 2:
@@ -106,11 +103,13 @@ def _worth(probe: Probe, fact: Fact, session: _Session) -> Iterator[Finding]:
         message = f"fact {fact.label!r} matches almost anything ({reason}); use a longer, rarer value"
         yield Finding("error", probe.id, "too-common", message)
         return
+    if holds(fact, Haystack.of(probe.question)):
+        message = f"fact {fact.label!r} is given away by the question; ask without naming it"
+        yield Finding("error", probe.id, "given-away", message)
     elsewhere = sorted(name for name, haystack in session.others.items() if holds(fact, haystack))
     if elsewhere:
-        message = (
-            f"fact {fact.label!r} also stands in fixture {', '.join(elsewhere)}; choose one that only this session has"
-        )
+        where = ", ".join(elsewhere)
+        message = f"fact {fact.label!r} also stands in fixture {where}; choose one that only this session has"
         yield Finding("error", probe.id, "in-other-fixture", message)
 
 
@@ -122,8 +121,8 @@ def _region(probe: Probe, session: _Session) -> Iterator[Finding]:
     at_edge = all(session.edges.issuperset(indexes) for indexes in stands)
     if at_edge and probe.kept_verbatim is None:
         message = (
-            f"its facts stand only in the first {EDGE_HEAD} or last {EDGE_TAIL} messages, which compressors keep as they "
-            "are; ask about the middle, or say in kept_verbatim why this is wanted"
+            f"its facts stand only in the first {EDGE_HEAD} or last {EDGE_TAIL} messages, which compressors keep "
+            "as they are; ask about the middle, or say in kept_verbatim why this is wanted"
         )
         yield Finding("error", probe.id, "edge-only", message)
     if not at_edge and probe.kept_verbatim is not None:

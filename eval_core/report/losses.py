@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean, median
 
+from eval_core.compare.sides import quarantined
 from eval_core.judge.grade import Grade, Unscored
 from eval_core.measurement import Measurement
 from eval_core.report.metrics import PASS_SCORE
@@ -89,14 +90,15 @@ def _why(runs: list[RunRecord], probe: str) -> str:
 
 
 def misses(measurement: Measurement) -> list[Miss]:
-    """Return the probes whose median overall score is below the pass mark, worst first."""
+    """Return the probes whose median overall score is below the pass mark, worst first; quarantined ones aside."""
+    banned = quarantined(measurement)
     rows = []
     for fixture, runs in measurement.fixtures.items():
         graded = [run for run in runs if run.graded and run.ok]
         for probe in measurement.probe_types.get(fixture, {}):
             results = [run.probes[probe].result for run in graded if probe in run.probes]
             scores = [result.overall for result in results if isinstance(result, Grade)]
-            if scores and (value := median(scores)) < PASS_SCORE:
+            if (fixture, probe) not in banned and scores and (value := median(scores)) < PASS_SCORE:
                 rows.append(Miss(fixture, probe, value, _why(graded, probe)))
     return sorted(rows, key=lambda row: (row.overall, row.fixture, row.probe))
 

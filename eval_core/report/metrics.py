@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
+from eval_core.compare.sides import quarantined
 from eval_core.compare.wording import percent, score
 from eval_core.judge.grade import Grade
 from eval_core.measurement import Measurement
@@ -56,8 +57,8 @@ def _mean(values: Iterable[float]) -> float | None:
 
 def target_metrics(measurement: Measurement) -> list[Metric]:
     """Measure pass rate, compression ratio, task completion and latency."""
-    runs = list(_ok_runs(measurement))
-    grades = list(_grades(runs))
+    runs, banned = list(_ok_runs(measurement)), quarantined(measurement)
+    grades = [item for item in _grades(runs) if item[:2] not in banned]
     passed = _mean(float(grade.overall >= PASS_SCORE) for _, _, grade in grades)
     ratio = _mean(1 - run.tokens_after / run.tokens_before for run in runs if run.tokens_before)
     seconds = _mean(run.seconds for run in runs)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from eval_core.compare.finding import Kind, Row, RowVerdict
+from eval_core.compare.sides import Quarantine, quarantined
 from eval_core.compare.wording import interval, pp, score, signed
 from eval_core.compare.wording import percent as percent_words
 from eval_core.judge.grade import DIMENSIONS, Grade
@@ -119,12 +120,12 @@ def _row(row: Row) -> TableRow:
     )
 
 
-def medians(measurement: Measurement, fixture: str) -> dict[str, float]:
+def medians(measurement: Measurement, fixture: str, banned: Quarantine = ()) -> dict[str, float]:
     """Return the median over probes of the median over runs, for each dimension and overall."""
     by_probe: dict[str, list[Grade]] = {}
     for run in measurement.fixtures.get(fixture, []):
         for probe, record in run.probes.items():
-            if isinstance(record.result, Grade):
+            if isinstance(record.result, Grade) and (fixture, probe) not in banned:
                 by_probe.setdefault(probe, []).append(record.result)
     if not by_probe:
         return {}
@@ -137,10 +138,11 @@ def medians(measurement: Measurement, fixture: str) -> dict[str, float]:
 
 def _fixture_rows(data: ReportData) -> tuple[FixtureRow, ...]:
     rows = []
-    comparable = data.base is not None and data.kind_is_comparable
+    base = data.base if data.kind_is_comparable else None
+    banned = quarantined(data.candidate, *([base] if base else []))
     for fixture, runs in data.candidate.fixtures.items():
-        ours = medians(data.candidate, fixture)
-        theirs = medians(data.base, fixture) if comparable and data.base else {}
+        ours = medians(data.candidate, fixture, banned)
+        theirs = medians(base, fixture, banned) if base else {}
         failed = [run for run in runs if not run.ok]
         note = f"{len(failed)} of {len(runs)} runs: {failed[0].outcome}" if failed else ""
         rows.append(

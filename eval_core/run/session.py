@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eval_core.measurement import Controls, Measurement, Provenance
+from eval_core.run.claim import Claim, claim_folder
 from eval_core.run.controls import measure_controls
 from eval_core.run.execute import Executor
 from eval_core.run.plan import Cell, make_plan
@@ -43,6 +44,10 @@ class Session:
 
     async def measure(self, settled: Callable[[Measurement], bool] | None = None) -> Measurement:
         """Execute the plan. With `settled`, all compressions come first and grading is skipped if facts decide."""
+        sha, _ = source_commit(self.tree)
+        fingerprint = make_fingerprint(self.cases, self.roles, self.focus_topic)
+        claim = Claim(target=self.roles.subject.name, source_sha=sha, seed=self.seed, fingerprint=fingerprint)
+        claim_folder(self.folder, claim, resume=self.resume)
         executor = Executor(
             self.roles.subject,
             self.roles.answerer,

@@ -77,7 +77,7 @@ class ResultsFolder:
 @contextmanager
 def open_results(root: Path, label: str, *, resume: bool) -> Iterator[ResultsFolder]:
     """Open the folder of a label for writing and keep other processes out of it."""
-    if not _LABEL.match(label) or label == "latest":
+    if not _LABEL.fullmatch(label) or label == "latest":
         raise UserError(
             f"--label {label!r}: use letters, digits, '.', '_' and '-' (at most 80, not 'latest'); "
             "a label is one folder inside the results folder"

@@ -151,9 +151,10 @@ def _with_filter(folder: Path, words: list[str]) -> list[str]:
 
 
 def _set_user(uid: int) -> list[str]:
+    # A change of uid clears the signal that --die-with-parent relies on, so it is set again after it.
     return [
         "setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups", "--no-new-privs",
-        "--inh-caps=-all", "--bounding-set=-all",
+        "--inh-caps=-all", "--bounding-set=-all", "--pdeathsig", "KILL",
     ]  # fmt: skip
 
 

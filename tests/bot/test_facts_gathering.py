@@ -18,6 +18,8 @@ from eval_core.config import BotConfig, Config
 
 CONFIG = Config(watch=["src/**"], bot=BotConfig(looks_per_sha=2, runs_per_day=3))
 RAN = {"gate": "success", "evaluate": "success"}
+# Our own costly job is listed already while the gate decides.
+WAITING = {"gate": None, "evaluate": None}
 
 
 @pytest.fixture
@@ -33,7 +35,7 @@ def request_(gh: LoopbackGitHub) -> Request:
         runs=None,
         force=False,
         label="eval-compression",
-        run=Run(gh.run(WORKFLOW, "e" * 40, status="in_progress", conclusion=None, jobs={"gate": None}).id, 1),
+        run=Run(gh.run(WORKFLOW, "e" * 40, status="in_progress", conclusion=None, jobs=WAITING).id, 1),
         run_url="",
     )
 

@@ -127,7 +127,7 @@ def test_the_second_process_on_one_journal_is_refused(tmp_path: Path) -> None:
         assert holder.stdout is not None
         assert holder.stdin is not None
         assert holder.stdout.readline() == "open\n"
-        with pytest.raises(UserError, match="my-label.*another run"):
+        with pytest.raises(UserError, match=r"my-label.*another run"):
             Journal(path)
         holder.stdin.close()
     Journal(path).close()

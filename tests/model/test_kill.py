@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import multiprocessing
+import os
 import random
+import sys
 from collections import Counter
 from pathlib import Path
+
+import pytest
 
 from eval_core.model.journal import Journal, call_key
 from eval_core.model.loopback import Asked, LoopbackProvider
@@ -26,10 +30,13 @@ def finished(path: Path) -> set[str]:
     return {line["key"] for line in map(json.loads, lines) if line["at"] == "done"}
 
 
-def test_killed_twenty_times_no_finished_call_is_paid_again_and_none_is_lost(tmp_path: Path) -> None:
+def test_killed_twenty_times_no_finished_call_is_paid_again_and_none_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Forked from a process that holds the imports: what is killed is a real process, twenty times, within seconds.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["litellm", "openai.resources", worker.__name__])
+    context.set_forkserver_preload([worker.__name__])
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))  # where the server finds it
     path = tmp_path / "journal.jsonl"
     keys = {f"call {n}": call_key(call(f"call {n}", run=n)) for n in range(CALLS)}
     dice = random.Random(7)

@@ -9,8 +9,11 @@ from eval_core.model.budget import Budget
 from eval_core.model.client import ModelClient
 from eval_core.model.journal import Journal
 from eval_core.model.retry import RetryPolicy
+from eval_core.model.wire import load_litellm
 
 from .provider import call, models_at
+
+load_litellm()  # on import: the fork server pays for it once, its children start at once
 
 
 def work(folder: str, base_url: str, calls: int) -> None:

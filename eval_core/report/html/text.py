@@ -11,7 +11,7 @@ from functools import lru_cache
 __all__ = ["clip", "runs_words", "slug", "visible"]
 
 _PLAIN = str.maketrans("", "", "\n\t\u200d")
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_HIDDEN = frozenset({"Cc", "Cf", "Cn", "Cs", "Zl", "Zp"})
 _UNSAFE_ID = re.compile(r"[^A-Za-z0-9._-]+")
 
 

@@ -119,6 +119,7 @@ def _serve(channel: Channel, driver: Driver, state: list[Any]) -> None:
 def main() -> None:
     """Run the whole life of the child; it ends without running anybody's exit handlers."""
     channel = Channel()
+    channel.end_with_parent()
     hello = channel.receive()
     channel.nonce, channel.limit = hello["nonce"], hello["max_frame"]
     sys.path[:] = [entry for entry in sys.path if entry]

@@ -282,6 +282,14 @@ def links_and_fifos_at_home(messages):
     return LAST
 
 
+def death_signal(messages):
+    import ctypes
+
+    number = ctypes.c_int()
+    ctypes.CDLL(None).prctl(2, ctypes.byref(number), 0, 0, 0)  # PR_GET_PDEATHSIG
+    return say(number.value)
+
+
 def limits(messages):
     kinds = ("CORE", "NOFILE", "FSIZE", "AS", "NPROC", "CPU")
     return say({kind: resource.getrlimit(getattr(resource, f"RLIMIT_{kind}")) for kind in kinds})

@@ -1,0 +1,5 @@
+"""`python -m bot` is `compression-eval`."""
+
+from bot.cli import main
+
+main()

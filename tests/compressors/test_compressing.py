@@ -1,0 +1,202 @@
+"""What every strategy keeps, and what the reference compressor promises about summaries."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import small
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eval_core.compressors.context_compressor import SUMMARY_MARK, ContextCompressor, head_length
+from eval_core.compressors.rule_based import RuleBasedSummariser
+from eval_core.compressors.strategies import STRATEGIES, create
+from eval_core.compressors.summariser import ModelSummariser, Request
+from eval_core.compressors.summary import EMPTY, SECTIONS, AnchoredSummary
+from eval_core.compressors.transcript import message_text
+from eval_core.fixture.schema import message_problem
+from eval_core.measurement import Measurement
+from eval_core.messages import Message, render
+
+WORDS = st.sampled_from(["ran the tests", "edited src/app.py", "Error 500 in worker", "next: deploy", "", "ok " * 60])
+
+
+@st.composite
+def sessions(draw: Any) -> list[Message]:
+    """Build a session that a provider would accept: prompts, prose, and calls with all their answers."""
+    messages: list[Message] = [{"role": draw(st.sampled_from(["system", "developer"])), "content": "Rules."}] * draw(
+        st.integers(0, 2)
+    )
+    for turn in range(draw(st.integers(0, 14))):
+        kind = draw(st.sampled_from(["user", "assistant", "parts", "calls"]))
+        if kind == "calls":
+            names = [f"t{turn}-{number}" for number in range(draw(st.integers(1, 4)))]
+            messages.append(small.calls(*((name, "terminal", {"command": draw(WORDS)}) for name in names)))
+            messages.extend(small.result(name, draw(WORDS)) for name in draw(st.permutations(names)))
+        elif kind == "parts":
+            messages.append({"role": "user", "content": [{"type": "text", "text": draw(WORDS)}, "and more"]})
+        else:
+            messages.append({"role": kind, "content": draw(WORDS)})
+    return messages
+
+
+@settings(max_examples=60)
+@given(messages=sessions(), data=st.data())
+def test_no_strategy_breaks_a_session_or_its_input(messages: list[Message], data: st.DataObject) -> None:
+    assert message_problem(messages) is None
+    name = data.draw(st.sampled_from(sorted(STRATEGIES)))
+    before = copy.deepcopy(messages)
+    compressor = create(name)
+    state = compressor.compress(messages)
+    assert messages == before
+    assert message_problem(state) is None
+    assert state[: head_length(messages)] == messages[: head_length(messages)]
+    assert not messages[-1:] or state[-1] == messages[-1]
+    again = compressor.compress([*state, small.user("go on"), small.say("yes")])
+    assert message_problem(again) is None
+
+
+@settings(max_examples=60)
+@given(messages=sessions())
+def test_the_reference_keeps_the_newest_five_messages_verbatim(messages: list[Message]) -> None:
+    state = ContextCompressor().compress(messages)
+    tail = messages[max(head_length(messages), len(messages) - 5) :]
+    assert state[len(state) - len(tail) :] == tail
+
+
+@settings(max_examples=40)
+@given(messages=sessions())
+def test_compressing_is_deterministic(messages: list[Message]) -> None:
+    for name in STRATEGIES:
+        assert create(name).compress(messages) == create(name).compress(messages)
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+def test_every_strategy_makes_the_small_sessions_shorter(strategy: str) -> None:
+    for case in small.cases():
+        state = create(strategy).compress(case.fixture.messages)
+        assert len(render(state)) < 0.75 * len(render(case.fixture.messages))
+
+
+def test_a_session_with_nothing_in_the_middle_is_returned_as_it_is() -> None:
+    messages = [small.SYSTEM, small.user("a"), small.say("b"), small.user("c")]
+    assert ContextCompressor().compress(messages) == messages
+
+
+def _summary(state: list[Message]) -> str:
+    (text,) = [message_text(message) for message in state if message_text(message).startswith(SUMMARY_MARK)]
+    return text
+
+
+def test_a_section_without_content_is_written_out_as_empty() -> None:
+    messages = [small.SYSTEM, small.user("Say something."), *[small.say("hm")] * 8]
+    text = _summary(ContextCompressor().compress(messages))
+    for title in SECTIONS.values():
+        assert f"## {title}" in text
+    assert f"## Files Modified\n{EMPTY}" in text
+
+
+def test_a_second_compression_extends_the_first_summary() -> None:
+    fixture = small.chained_fixture()
+    cut = fixture.segments[0]
+    compressor = ContextCompressor()
+    first = compressor.compress(fixture.messages[:cut])
+    assert "Compression count: 1" in _summary(first)
+    text = _summary(compressor.compress([*first, *fixture.messages[cut:]]))
+    assert "Compression count: 2" in text
+    for fact in ("MIG-77", "migrations/0004_orders.sql", "batches of 5000", "ChecksumMismatch"):
+        assert fact in text
+
+
+def test_a_fresh_process_extends_the_summary_that_it_finds_in_the_messages() -> None:
+    fixture = small.chained_fixture()
+    cut = fixture.segments[0]
+    compressor = ContextCompressor()
+    first = compressor.compress(fixture.messages[:cut])
+    later = [*first, *fixture.messages[cut:]]
+    assert ContextCompressor().compress(later) == compressor.compress(later)
+
+
+def test_regenerating_starts_the_count_anew() -> None:
+    fixture = small.chained_fixture()
+    compressor = create("regenerative")
+    first = compressor.compress(fixture.messages[: fixture.segments[0]])
+    text = _summary(compressor.compress([*first, *fixture.messages[fixture.segments[0] :]]))
+    assert "Compression count: 1" in text
+
+
+@pytest.mark.parametrize(
+    ("section", "fact"),
+    [
+        ("session_intent", "v2.4.1"),
+        ("files_modified", "POOL_SIZE = 32"),
+        ("decisions_made", "pooled connection"),
+        ("blockers", "41 passed"),
+    ],
+)
+def test_a_section_that_is_taken_out_of_the_template_takes_its_facts_along(section: str, fact: str) -> None:
+    class Without(ContextCompressor):
+        _template_sections = tuple(item for item in ContextCompressor._template_sections if item.field != section)
+
+    messages = [*small.debug_fixture().messages, *[small.say("fine")] * 6]
+    assert fact in _summary(ContextCompressor().compress(messages))
+    text = _summary(Without().compress(messages))
+    assert fact not in text
+    assert f"## {SECTIONS[section]}" not in text
+
+
+def test_what_concerns_the_focus_topic_is_kept_before_other_things() -> None:
+    noise = [small.say(f"I decided to keep shard_{n} because of limit_{n} and node_{n}/disk_{n}.") for n in range(60)]
+    wanted = small.say("We stay on the llama endpoint, nothing else was ever tried out there.")
+    messages = [small.SYSTEM, small.user("Go."), noise[0], wanted, *noise[1:], *[small.say("fine")] * 6]
+    plain, focused = (
+        RuleBasedSummariser()(Request(messages[1:-5], None, ContextCompressor._template_sections, 600, topic))
+        for topic in (None, "llama endpoint")
+    )
+    assert "llama" not in plain
+    assert "llama" in AnchoredSummary.from_markdown(focused).current_state[0] + str(focused)
+    state = ContextCompressor().compress(messages, focus_topic="llama endpoint")
+    assert "llama" in render(state)
+
+
+def test_a_model_is_asked_with_the_template_the_previous_summary_and_the_focus() -> None:
+    asked: list[list[Message]] = []
+
+    def complete(messages: list[Message]) -> str:
+        asked.append(messages)
+        return f"## Session Intent\n- written by a model, number {len(asked)}"
+
+    fixture = small.chained_fixture()
+    compressor = ContextCompressor(summariser=ModelSummariser(complete))
+    first = compressor.compress(fixture.messages[: fixture.segments[0]])
+    second = compressor.compress([*first, *fixture.messages[fixture.segments[0] :]], focus_topic="checksums")
+    assert "number 2" in _summary(second)
+    for title in SECTIONS.values():
+        assert f"## {title}" in str(asked[0][0]["content"])
+    assert "number 1" in str(asked[1][1]["content"])
+    assert "checksums" in str(asked[1][1]["content"])
+    assert "number 1" not in str(asked[0])
+
+
+Runs = Callable[[str], Measurement]
+
+
+def _removed(measurement: Measurement) -> dict[str, float]:
+    return {
+        name: 1 - run.tokens_after / run.tokens_before for name, (run, *_) in sorted(measurement.fixtures.items())
+    }
+
+
+def test_the_opaque_control_squeezes_the_shipped_sessions_by_95_to_99_percent(shipped_runs: Runs) -> None:
+    assert all(0.95 <= share <= 0.99 for share in _removed(shipped_runs("opaque")).values()), _removed(
+        shipped_runs("opaque")
+    )
+
+
+def test_the_reference_removes_60_to_80_percent_of_the_shipped_sessions(shipped_runs: Runs) -> None:
+    assert all(0.60 <= share <= 0.80 for share in _removed(shipped_runs("anchored")).values()), _removed(
+        shipped_runs("anchored")
+    )

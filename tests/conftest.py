@@ -1,0 +1,79 @@
+"""What tests share: a project of small sessions, the command line in this process, and the shipped suite."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import small
+from hypothesis import settings
+
+from bot.cli import main
+from eval_core.measurement import Measurement
+from eval_core.run.suite import Case, load_suite
+
+settings.register_profile("shared", deadline=None)  # machines are shared: time is no property
+settings.load_profile("shared")
+
+
+@pytest.fixture(autouse=True)
+def offline_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep models that the developer configured, and an agent's own runner, out of the tests."""
+    for name in [*os.environ]:
+        if name.startswith(("COMPRESSION_EVAL_", "HERMES_")):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a folder that holds the three small cases."""
+    monkeypatch.chdir(small.write_suite(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> small.Cli:
+    """Run the command in this process; an exception that gets out of it fails the test."""
+
+    def run(*arguments: str) -> small.Ran:
+        monkeypatch.setattr(sys, "argv", ["compression-eval", *arguments])
+        capsys.readouterr()
+        try:
+            main()
+            code = 0
+        except SystemExit as exc:
+            code = exc.code if isinstance(exc.code, int) else int(exc.code is not None)
+        out, err = capsys.readouterr()
+        return small.Ran(code, out, err)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def shipped() -> list[Case]:
+    """The fixtures and probe banks of this repository."""
+    return load_suite(small.REPOSITORY / "fixtures", small.REPOSITORY / "probes")
+
+
+@pytest.fixture(scope="session")
+def shipped_runs(
+    shipped: list[Case], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Measurement]:
+    """Measure each strategy on the shipped fixtures, once for all tests."""
+    done: dict[str, Measurement] = {}
+
+    def of(strategy: str) -> Measurement:
+        if strategy not in done:
+            done[strategy] = small.measure(shipped, tmp_path_factory.mktemp(strategy), strategy)
+        return done[strategy]
+
+    return of
+
+
+@pytest.fixture(scope="session")
+def small_measurement(tmp_path_factory: pytest.TempPathFactory) -> Measurement:
+    """Three graded and five compress-only runs of the small cases with the reference compressor."""
+    return small.measure(small.cases(), tmp_path_factory.mktemp("small"), "anchored", runs=3, compress_runs=5)
