@@ -93,9 +93,7 @@ def main() -> None:
         f"Fixture {fixture.name}: {dict(roles)}, about {count(fixture.messages):,} tokens, {len(fixture.cuts)} steps."
     )
     print(f"Sandbox: {sandbox.level}.\n")
-    print(
-        "| target | outcome | calls | messages left | tokens before -> after | compress, s | whole run, s | model down |"
-    )
+    print("| target | outcome | calls | messages left | tokens, each step | compress, s | whole run, s | model down |")
     print("|---|---|---|---|---|---|---|---|")
     for name in options.only.split(","):
         try:

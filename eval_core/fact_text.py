@@ -25,7 +25,7 @@ _LOOKALIKES = str.maketrans(
 )
 _NARROW_GROUP = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 _BACKSLASH = re.compile(r"\\\\+|\\([_*`#\"'\[\]~|<>$&nrt])|\\")
-_BOLD = re.compile(r"(?<![\w*])(?:\*\*)+(?=\S)|(?<=\S)(?:\*\*)+(?![\w*])")
+_STARS = re.compile(r"\*{2,}")
 _COMMA_GROUPS = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\w,])")
 _OTHER_GROUPS = re.compile(r"(?<![\w.'])\d{1,3}(?:[_']\d{3})+(?![\w'])")
 _SPACE = re.compile(r"\s+")
@@ -54,6 +54,20 @@ def _ungroup(match: re.Match[str]) -> str:
     return "".join(groups)
 
 
+def _unbold(match: re.Match[str]) -> str:
+    """Take pairs of stars away where they open or close; "2**10" stays, and so does a cron field's own star."""
+    text, run = match.string, match.group()
+    before, after = text[max(0, match.start() - 1) : match.start()], text[match.end() : match.end() + 1]
+    odd = len(run) % 2 == 1
+    opens = not _is_word(before) and (odd or bool(after.strip()))
+    closes = not _is_word(after) and (odd or bool(before.strip()))
+    return run[: len(run) % 2] if opens or closes else run
+
+
+def _is_word(char: str) -> bool:
+    return char.isalnum() or char == "_"
+
+
 def _marks(text: str) -> str:
     """Take away the marks that only dress a text: escapes, backticks, bold, grouping of digits."""
     if "\\" in text:
@@ -62,7 +76,7 @@ def _marks(text: str) -> str:
     if "`" in text:
         text = text.replace("`", "")
     if "**" in text:
-        text = _BOLD.sub("", text)
+        text = _STARS.sub(_unbold, text)
     if "," in text:
         text = _COMMA_GROUPS.sub(_ungroup, text)
     if "_" in text or "'" in text:

@@ -11,7 +11,7 @@ from eval_core.probe.schema import FactKind
 __all__ = ["stated_as_current"]
 
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|[。！？；]|\n+")
-_WORDS = r"(?:[^\s]+ ){0,%d}(?:\S{0,3})$"
+_NEAR = 300  # characters around a value within which its sentence can say that it is past
 
 
 def _before(cue: str, words: int, breaks: str) -> re.Pattern[str]:
@@ -36,7 +36,7 @@ _LEGITIMATE_BEFORE = (
     ),
     _before(
         r"old|former|formerly|previous|previously|earlier|original|originally|initial|initially|outdated|stale"
-        r"|obsolete|superseded|deprecated|legacy|at first|first|used to|had been|before|in the past",
+        r"|obsolete|superseded|deprecated|legacy|at first|used to|had been|before|in the past",
         5,
         f"{_TURN}|->|=>|final|finally",
     ),
@@ -47,6 +47,7 @@ _LEGITIMATE_BEFORE = (
         f"{_TURN}|{_TARGET}",
     ),
     _before(r"(?:cho|pick|prefer|select|favou?r|won|wins|use)\w*\b.{0,60}? over", 4, f"{_TURN}|{_TARGET}"),
+    _before(r"first", 1, _TURN),
     re.compile(r"~~[^~]{0,40}$"),
     re.compile(r"(?:不再|不是|而非|并非|取代|替换|弃用|放弃|原来|之前|以前|原先|最初|代替|不要|没有|不用)[^,.]{0,8}$"),
     _before(
@@ -56,11 +57,11 @@ _LEGITIMATE_BEFORE = (
         _TURN,
     ),
 )
-_COPULA = r"(?:(?:is|was|are|were|has been|have been|had been|got|gets|being|be|will be) )"
+_COPULA = r"(?:(?:is|was|are|were|(?:has|have|had)(?: since| now| already)? been|got|gets|being|be|will be) )"
 _GONE = (
     r"(?:replaced|superseded|dropped|removed|abandoned|rejected|retired|deprecated|discarded|ditched|ruled out|reversed"
     r"|overruled|overridden|obsolete|outdated|stale|the old|the previous|the former|the original|the initial|the first"
-    r"|the earlier|gone|revoked|declined)"
+    r"|the earlier|gone|revoked|declined|reverted|undone|rolled back|withdrawn)"
 )
 _LEGITIMATE_AFTER = (
     re.compile(
@@ -84,11 +85,12 @@ _LEGITIMATE_AFTER = (
     re.compile(r"^.{0,6}(?:改为|改成|换成|迁移到|切换到|已弃用|被替换|被取代|已被)"),
 )
 _WAS = re.compile(
-    r"(?<![a-z])(?:was|were|had|started (?:with|at|on|as|out)|began (?:with|at|as))(?![a-z]) (?:\S+ ){0,3}[^\s\w]{0,2}$"
+    r"(?<![a-z])(?:was|were|had|considered|tried|planned|proposed|started (?:with|at|on|as|out)|began (?:with|at|as))"
+    r"(?![a-z]) (?:\S+ ){0,3}[^\s\w]{0,2}$"
 )
 _SINCE = re.compile(
-    r"(?<![a-z])(?:now|currently|today|since|later|then|changed|raised|lowered|reduced|increased|switched|moved|replaced"
-    r"|migrated|updated)(?![a-z])"
+    r"(?<![a-z])(?:now|currently|today|since|later|then|but|instead|went with|changed|raised|lowered|reduced|increased"
+    r"|switched|moved|replaced|migrated|updated)(?![a-z])"
 )
 
 
@@ -108,6 +110,8 @@ def stated_as_current(value: str, kind: FactKind, haystack: Haystack) -> bool:
         following = sentences[index + 1].text if index + 1 < len(sentences) else ""
         for start, end in spans(value, kind, sentence):
             seen = True
-            stated = stated or not _told_as_past(sentence.text[:start], sentence.text[end:], following)
+            stated = stated or not _told_as_past(
+                sentence.text[max(0, start - _NEAR) : start], sentence.text[end : end + _NEAR], following[:_NEAR]
+            )
     # A value that stands only across a sentence break is stated, but has no sentence to judge it by.
     return stated or not seen

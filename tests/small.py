@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from eval_core.fixture.schema import Fixture, dump_fixture
 from eval_core.judge.extractive import ExtractiveAnswerer
 from eval_core.judge.fact_judge import FactJudge
-from eval_core.measurement import Measurement
+from eval_core.measurement import Controls, Measurement
 from eval_core.messages import Message
 from eval_core.probe.schema import Probe, ProbeBank, dump_bank
 from eval_core.run.roles import Roles
@@ -64,9 +64,7 @@ def debug_fixture() -> Fixture:
         description="A refused login is traced to a cache and mended.",
         messages=[
             SYSTEM,
-            user(
-                "The login endpoint /api/auth/login answers 401 since release v2.4.1. Find out why. Never touch billing/."
-            ),
+            user("The login endpoint /api/auth/login answers 401 since release v2.4.1. Find out why. Leave billing/."),
             calls(("c1", "terminal", {"command": "tail -n 60 auth.log"})),
             result("c1", bulk("access log") + "\nERROR 401 TokenStale: session_store.py line 88 read an expired token"),
             calls(
@@ -314,8 +312,17 @@ class Cli(Protocol):
     def __call__(self, *arguments: str) -> Ran: ...
 
 
-def measure(cases: list[Case], folder: Path, strategy: str, runs: int = 1, compress_runs: int = 1) -> Measurement:
+def measure(
+    cases: list[Case],
+    folder: Path,
+    strategy: str,
+    runs: int = 1,
+    compress_runs: int = 1,
+    controls: dict[str, Controls] | None = None,
+) -> Measurement:
     """Measure a reference compressor offline."""
     roles = Roles(BuiltinSubject(strategy), ExtractiveAnswerer(), FactJudge(), offline=True)
-    session = Session(cases, roles, ResultsFolder(folder), strategy, runs, compress_runs, tree=folder)
+    session = Session(
+        cases, roles, ResultsFolder(folder), strategy, runs, compress_runs, tree=folder, known_controls=controls or {}
+    )
     return asyncio.run(session.measure())

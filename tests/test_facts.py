@@ -157,6 +157,9 @@ CASES: list[tuple[str, FactKind | None, str, bool]] = [
     # text, unicode, markdown, CJK
     ("Postgres", None, "we chose **Postgres**.", True),
     ("Postgres", None, "PostgresQL", False),
+    ("210", None, "2**10 bytes", False),
+    ("chose Postgres", None, "we chose **Postgres** today", True),
+    ("src/**/*.py", None, "lint src/**/*.py now", True),
     ("at-least-once", "text", "at least once delivery", True),
     ("read only", None, "the read-only replica", True),
     ("deploy to staging", None, "deploy\n   to staging", True),
@@ -285,6 +288,19 @@ SUPERSEDED: list[tuple[str, str, bool]] = [
     ("SQLite", "Not only Postgres: SQLite is in use too.", True),
     ("SQLite", "Moved from SQLite to Postgres.\nThe database is SQLite.", True),
     ("SQLite", "Nothing about it.", False),
+    ("SQLite", "SQLite has since been replaced.", False),
+    ("SQLite", "We considered SQLite but went with Postgres.", False),
+    ("SQLite", "We stayed on SQLite.", True),
+    ("SQLite", "Switched to SQLite from Postgres.", True),
+    ("SQLite", "The initial plan was SQLite. Now it is Postgres.", False),
+    ("SQLite", "Nicht mehr SQLite, sondern Postgres.", False),
+    ("triggers", "Dual write by triggers was reverted.", False),
+    ("AGENTS.md", "`.lantern.md` comes first, ahead of AGENTS.md.", True),
+    ("8471", "Port 8493, replacing the old 8471.", False),
+    ("8471", "Port 8471 is taken by the sidecar.", True),
+    ("12 June", "The author can object until 12 June.", True),
+    ("12 June", "Moved from 12 June to 19 June.", False),
+    ("48", "The limit was lowered to 12 (it had been 48).", False),
     ("SQLite", "数据库从MySQL开始,我们不再使用SQLite", False),
     ("SQLite", "数据库是SQLite", True),
     ("500", "The limit was 500, now 200.", False),
@@ -370,3 +386,7 @@ def test_many_near_misses_in_a_long_text_are_looked_through_quickly() -> None:
     assert not value_in("401", "number", haystack)
     assert not value_in("exit code 2", "error", haystack)
     assert not value_in("#401", "pr", haystack)
+    assert value_in("b", "text", Haystack.of("a" + "*" * 200_001 + " b"))
+    current = Fact.model_validate({"not": "SQLite"})
+    assert states_superseded(current, Haystack.of("We use SQLite and " * 2_000))
+    assert not states_superseded(current, Haystack.of("not SQLite " * 5_000))

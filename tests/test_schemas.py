@@ -261,3 +261,15 @@ def test_the_published_schemas_are_up_to_date() -> None:
     script = small.REPOSITORY / "scripts" / "export-schemas"
     done = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_published_schemas_accept_the_shipped_files_and_plain_facts() -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    folder = small.REPOSITORY / "docs" / "schema"
+    for name, pattern in (("fixture", "fixtures/*.json"), ("probes", "probes/*.probes.json")):
+        schema = json.loads((folder / f"{name}.schema.json").read_text(encoding="utf-8"))
+        validator = jsonschema.Draft202012Validator(schema)
+        for path in sorted(small.REPOSITORY.glob(pattern)):
+            validator.validate(json.loads(path.read_text(encoding="utf-8")))
+        validator.validate(json.loads(PLAIN_FIXTURE if name == "fixture" else PLAIN_BANK))
+        assert not validator.is_valid({"name": "x", "fixture": "x", "messages": "none", "probes": "none"})

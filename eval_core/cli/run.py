@@ -88,7 +88,7 @@ def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -
     """Run a job with progress on stderr and its reports in the results folder."""
     from eval_core.report.files import write_reports
     from eval_core.run.provenance import now
-    from eval_core.run.store import open_results
+    from eval_core.run.store import free_label, open_results
     from eval_core.subject.sandbox import NONE_WARNING
 
     from .progress import show_progress
@@ -98,8 +98,9 @@ def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -
         click.echo(OFFLINE, err=True)
     if job.sandbox == "none":
         click.echo(f"Warning: {NONE_WARNING}", err=True)
-    name = label or now().strftime("%Y-%m-%d_%H-%M-%S")
-    with open_results(results or Path(job.settings.results), name, resume=job.resume) as folder:
+    root = results or Path(job.settings.results)
+    name = label or free_label(root, now().strftime("%Y-%m-%d_%H-%M-%S"))
+    with open_results(root, name, resume=job.resume) as folder:
         with show_progress(job.size(cases), quiet=quiet) as on_record:
             data = job.execute(folder, cases, on_record)
         write_reports(data, folder)

@@ -107,8 +107,11 @@ def _todo_lines(call: Call, order: int) -> Iterator[_Line]:
 
 
 def _call_lines(call: Call, order: int) -> Iterator[_Line]:
-    yield from _file_lines(call, order)
+    written = list(_file_lines(call, order))
+    yield from written
     yield from _todo_lines(call, order)
+    if written and not call.failed:
+        return  # the list of modified files says it; saying it twice would only take room
     subject, keys = _subject(call), _key_lines(call.output)
     section = "blockers" if call.failed else "current_state"
     base = 14.0 if call.failed else 4.0 if _READS.search(call.tool) else 9.0

@@ -85,6 +85,8 @@ class Opaque:
         head = head_length(messages)
         tail = max(tail_start(messages, 1), head)
         middle = messages[head:tail]
+        if not middle:
+            return list(messages)
         room = int(self.share * sum(len(str(message)) for message in middle))
         text = self._summarise(Request(middle, None, (), max(room, 200), focus_topic))
         return [*messages[:head], {"role": "user", "content": f"{SUMMARY_MARK}\n\n{text}"}, *messages[tail:]]

@@ -41,10 +41,11 @@ def _share(found: int, total: int, otherwise: float) -> float:
 
 
 def _parts_touched(question: str, answer: Haystack, superseded: list[Fact]) -> float:
-    text = answer.text
-    for fact in superseded:
-        text = text.replace(normalise(fact.values[0]), " ")  # a value that is wrong answers no part of a question
-    parts = [words for part in _PARTS.split(question) if (words := _CONTENT_WORD.findall(part.lower()))]
+    text, asked = answer.text, normalise(question)
+    for value in (normalise(fact.values[0]) for fact in superseded):
+        # A value that is wrong answers no part of a question, not even of one that names it.
+        text, asked = text.replace(value, " "), asked.replace(value, " ")
+    parts = [words for part in _PARTS.split(asked) if (words := _CONTENT_WORD.findall(part))]
     touched = sum(1 for words in parts if any(word[:6] in text for word in words))
     return _share(touched, len(parts), 1.0)
 

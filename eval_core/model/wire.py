@@ -45,7 +45,6 @@ def load_litellm() -> Any:
     count_text("")  # loads the token table, for the same reason
     litellm.suppress_debug_info = True
     litellm.telemetry = False
-    litellm.turn_off_message_logging = True
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).disabled = True  # its debug log holds requests with their headers
     return litellm

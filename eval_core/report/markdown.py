@@ -45,7 +45,12 @@ def _environment() -> Environment:
         autoescape=False,  # noqa: S701 - markdown; what is not ours goes through `md`
     )
     environment.filters.update(
-        md=plain, places=places, share=percent, cells=fixture_cells, before=_before, whole=lambda number: f"{number:,.0f}"
+        md=plain,
+        places=places,
+        share=percent,
+        cells=fixture_cells,
+        before=_before,
+        whole=lambda number: f"{number:,.0f}",
     )
     return environment
 

@@ -17,7 +17,7 @@ from eval_core.files import parse, pretty, read_json, write_atomic
 from eval_core.measurement import Measurement
 from eval_core.run.record import RunRecord
 
-__all__ = ["ResultsFolder", "open_results", "read_measurement", "read_runs"]
+__all__ = ["ResultsFolder", "free_label", "open_results", "read_measurement", "read_runs"]
 
 _LABEL = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")
 SUMMARY = "summary.json"
@@ -72,6 +72,15 @@ class ResultsFolder:
         except OSError as exc:
             temporary.unlink(missing_ok=True)
             raise UserError(f"{link}: cannot point to the newest result: {exc.strerror}") from None
+
+
+def free_label(root: Path, wanted: str) -> str:
+    """Return the wanted label, or it with a number where it is taken: two runs may begin in one second."""
+    label, number = wanted, 1
+    while (root / label).exists():
+        number += 1
+        label = f"{wanted}-{number}"
+    return label
 
 
 @contextmanager

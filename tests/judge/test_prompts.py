@@ -49,20 +49,18 @@ def test_tool_calls_and_results_become_text_in_their_place() -> None:
     assert turns[2]["content"].endswith("[system]\nSummary so far.")
 
 
+def _message(role: str, content: object, calls: list[str]) -> Message:
+    message: Message = {"role": role, "content": content}
+    if role == "assistant":
+        message["tool_calls"] = [{**CALL, "function": {"name": "f", "arguments": arguments}} for arguments in calls]
+    return message
+
+
+PARTS = st.lists(st.builds(lambda text: {"type": "text", "text": text}, st.text(max_size=9)))
 MESSAGE = st.builds(
-    lambda role, content, calls: {
-        "role": role,
-        "content": content,
-        **(
-            {"tool_calls": [{**CALL, "function": {"name": "f", "arguments": a}} for a in calls]}
-            if role == "assistant"
-            else {}
-        ),
-    },
+    _message,
     st.sampled_from(["system", "developer", "user", "assistant", "tool"]),
-    st.one_of(
-        st.none(), st.text(max_size=20), st.lists(st.builds(lambda t: {"type": "text", "text": t}, st.text(max_size=9)))
-    ),
+    st.one_of(st.none(), st.text(max_size=20), PARTS),
     st.lists(st.text(max_size=9), max_size=2),
 )
 

@@ -98,7 +98,8 @@ def _block(base: Sequence[str], candidate: Sequence[str], needles: Sequence[Need
         pairs = [("\n".join(base), "\n".join(candidate))]
     rows = []
     for left, right in pairs:
-        gone, new = word_spans(left, right) or ([], [])
+        # A block that stands on one side only needs no marks on every word.
+        gone, new = (word_spans(left, right) if left and right else None) or ([], [])
         rows.append(
             DiffRow(
                 "changed" if left and right else "gone" if left else "new",
