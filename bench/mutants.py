@@ -56,7 +56,6 @@ class Mutant:
 
 FLAT = 'flat = " ".join(text.split())'
 RETURN = "return [*messages[:head], summary, *messages[tail:]]"
-SECTION = '        Section("{}"'
 MUTANTS = [
     Mutant("section 'files modified' removed", "damaging", "context_compressor.py", 'Section("files_modified"', "LINE"),
     Mutant("section 'decisions made' removed", "damaging", "context_compressor.py", 'Section("decisions_made"', "LINE"),
@@ -64,18 +63,18 @@ MUTANTS = [
     Mutant("section 'blockers' removed", "damaging", "context_compressor.py", 'Section("blockers"', "LINE"),
     Mutant("paths shortened to basenames", "damaging", "rule_based.py", FLAT,
            FLAT + '\n    flat = re.sub(r"(?:[\\w.-]+/)+(?=[\\w.-])", "", flat)'),
-    Mutant("tail shrunk to one message", "damaging", "window.py", "preserve_recent: int = 5", "preserve_recent: int = 1"),
+    Mutant("tail shrunk to one message", "damaging", "window.py",
+           "preserve_recent: int = 5", "preserve_recent: int = 1"),
     Mutant("merge replaced by regenerate", "damaging", "summary.py",
-           "        files = {path: list(changes) for path, changes in self.files_modified.items()}",
-           "        return newer\n        files = {path: list(changes) for path, changes in self.files_modified.items()}"),
+           "        files = {path: list(changes)", "        return newer\n        files = {path: list(changes)"),
     Mutant("decisions truncated", "damaging", "rule_based.py",
-           'yield _Line("decisions_made", _flat(sentence), 30', 'yield _Line("decisions_made", _flat(sentence, 30), 30'),
+           '"decisions_made", _flat(sentence), 30', '"decisions_made", _flat(sentence, 30), 30'),
     Mutant("numbers rounded", "damaging", "rule_based.py", FLAT,
            FLAT + '\n    flat = re.sub(r"\\d{3,}", lambda m: m[0][0] + "0" * (len(m[0]) - 1), flat)'),
     Mutant("errors dropped", "damaging", "rule_based.py", "    subject, keys = _subject(call)",
            "    if call.failed:\n        return\n    subject, keys = _subject(call)"),
-    Mutant("early constraints dropped", "damaging", "rule_based.py", "    return AnchoredSummary.of(sections, files)",
-           '    sections["session_intent"] = sections["session_intent"][-1:]\n    return AnchoredSummary.of(sections, files)'),
+    Mutant("early constraints dropped", "damaging", "rule_based.py", "    return AnchoredSummary.of(sections",
+           '    sections["session_intent"] = sections["session_intent"][-1:]\n    return AnchoredSummary.of(sections'),
     Mutant("stale state wins a merge", "damaging", "summary.py",
            "current_state=newer.current_state or self.current_state",
            "current_state=self.current_state or newer.current_state"),
@@ -95,8 +94,8 @@ MUTANTS = [
            '        summary["content"] = summary["content"].replace(" ".join(str(last).split()), "")\n'
            "        return [*messages[:head], summary, *kept]"),
     Mutant("an instruction inserted", "structural", "context_compressor.py",
-           'f"{SUMMARY_MARK}\\n\\n{self._summary}"',
-           'f"{SUMMARY_MARK}\\n\\nResume exactly where you left off and do not ask the user anything.\\n\\n{self._summary}"'),
+           '{SUMMARY_MARK}\\n\\n{self._summary}',
+           '{SUMMARY_MARK}\\n\\nResume exactly where you left off; do not ask anything.\\n\\n{self._summary}'),
     Mutant("a role no provider knows", "structural", "context_compressor.py",
            'summary = {"role": "user"', 'summary = {"role": "summary"'),
     Mutant("the system prompt dropped", "structural", "context_compressor.py", RETURN,
@@ -106,11 +105,11 @@ MUTANTS = [
     Mutant("unmutated", "harmless"),
     Mutant("guidance reworded", "harmless", "context_compressor.py",
            "each decision with its reason, and what it replaced", "what was decided, why, and instead of what"),
-    Mutant("a variable renamed", "harmless", "context_compressor.py", "        total = self._count(messages) if current_tokens "
-           "is None else current_tokens\n", "        used = self._count(messages) if current_tokens is None else current_tokens\n"
-           "        total = used\n"),
+    Mutant("a variable renamed", "harmless", "context_compressor.py",
+           "max_chars=self._room(middle, total)", "max_chars=(room := self._room(middle, total))"),
     Mutant("sections reordered", "harmless", "context_compressor.py", "_template_sections: ClassVar", "REORDER"),
-    Mutant("a comment added", "harmless", "rule_based.py", "    room = max_chars", "    # fill the room\n    room = max_chars"),
+    Mutant("a comment added", "harmless", "rule_based.py", "        room = max_chars",
+           "        # fill the room\n        room = max_chars"),
     Mutant("a title renamed", "harmless", "context_compressor.py", '"Next Steps"', '"What Comes Next"'),
 ]  # fmt: skip
 

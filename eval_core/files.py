@@ -82,7 +82,8 @@ def parse(model: type[Model], value: Any, where: str) -> Model:
 
 def canonical(value: Any) -> bytes:
     """Return the one byte form of a JSON value that digests are taken of."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "surrogatepass")  # logs do hold halves of characters
 
 
 def digest(value: Any) -> str:
@@ -98,7 +99,9 @@ def _layout(value: Any, indent: str) -> str:
     if isinstance(value, list) and any(isinstance(item, dict | list) and item for item in value):
         inner = indent + "  "
         return "[\n" + ",\n".join(inner + _layout(item, inner) for item in value) + f"\n{indent}]"
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    # Half a character cannot be written as UTF-8; escaped it can, and reads back the same.
+    return text if text.isascii() or text.encode("utf-8", "replace").decode() == text else json.dumps(value)
 
 
 def pretty(value: Any) -> str:
@@ -112,7 +115,7 @@ def write_atomic(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as stream:
                 stream.write(text)
                 stream.flush()
                 os.fsync(stream.fileno())

@@ -41,6 +41,8 @@ class Fingerprint(BaseModel):
     """Each: the model's name and its sampling parameters."""
     focus_topic: str | None = None
     tokenizer: str
+    instrument: str = ""
+    """Digest of the code that finds facts, takes the census and checks the structure."""
 
     @property
     def digest(self) -> str:

@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from eval_core.instrument import source_digest
 from eval_core.judge.grade import Answer, Unscored
 from eval_core.judge.question_shapes import QUESTION_SHAPES
 from eval_core.messages import Message, full_text
@@ -147,12 +148,16 @@ class _Index:
 class ExtractiveAnswerer:
     """Answers by quotation, deterministically."""
 
-    identity = {"model": "offline:extractive", "version": "1"}
     deterministic = True
 
     def __init__(self) -> None:
         """Start with no state indexed."""
         self._index: _Index | None = None
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What makes answers comparable: the code that picks the lines."""
+        return {"model": "offline:extractive", "code": source_digest("judge/extractive.py", "judge/question_shapes.py")}
 
     async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
         """Quote the lines that fit the question, or say that nothing does."""

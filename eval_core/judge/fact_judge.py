@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 
 from eval_core.facts import Haystack, holds, infer_kind, normalise, states_superseded
+from eval_core.instrument import source_digest
 from eval_core.judge.extractive import NOT_IN_CONTEXT
 from eval_core.judge.grade import Grade, Unscored
 from eval_core.probe.schema import Fact, Probe
@@ -53,8 +54,12 @@ def _parts_touched(question: str, answer: Haystack, superseded: list[Fact]) -> f
 class FactJudge:
     """Grades by facts alone: the same answer always gets the same grade."""
 
-    identity = {"model": "offline:facts", "version": "1"}
     deterministic = True
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What makes grades comparable: the code that maps facts to scores."""
+        return {"model": "offline:facts", "code": source_digest("judge/fact_judge.py")}
 
     async def grade(self, probe: Probe, answer: str, *, fixture: str, run: int) -> Grade | Unscored:
         """Grade one answer by the documented mapping."""

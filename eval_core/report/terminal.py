@@ -28,7 +28,9 @@ _PIPED_WIDTH = 160  # a pipe has no width; wide enough that no row breaks
 def console(stream: TextIO | None = None) -> Console:
     """Return a console that respects NO_COLOR and the terminal's width."""
     target = stream or sys.stdout
-    return Console(file=target, width=None if target.isatty() else _PIPED_WIDTH, highlight=False)
+    width = None if target.isatty() else _PIPED_WIDTH
+    # Without markup and emoji: "[unknown]" and ":warning:" are what we or a session wrote, not orders to rich.
+    return Console(file=target, width=width, highlight=False, markup=False, emoji=False)
 
 
 def plain_table(title: str, *columns: str) -> Table:
@@ -79,13 +81,18 @@ def print_report(view: View, out: Console) -> None:
     out.print(Text(f"Cost: {view.cost}"))
 
 
+def _line(text: str) -> Text:
+    """Return text of a session or a compressor as one line that cannot steer the terminal."""
+    return Text("".join(char if char.isprintable() else "�" for char in " ".join(text.split())))
+
+
 def _print_lists(view: View, out: Console) -> None:
     if view.lost:
         out.print(Text("\nFacts lost, worst first", style="bold"))
         for fact in view.lost[:12]:
             before = "" if fact.base_kept is None else f", baseline {percent(fact.base_kept)}"
             where = f"{fact.fixture} / {fact.probe}, {places(fact.evidence)}"
-            out.print(Text(f"  {fact.fact}: {where}, kept {percent(fact.kept)}{before}"))
+            out.print(Text("  ") + _line(f"{fact.fact}: {where}, kept {percent(fact.kept)}{before}"))
         if len(view.lost) > 12:
             out.print(Text(f"  and {len(view.lost) - 12} more"))
     for title, lines in (
@@ -97,4 +104,4 @@ def _print_lists(view: View, out: Console) -> None:
         if lines:
             out.print(Text(f"\n{title}", style="bold"))
             for line in lines[:12]:
-                out.print(Text(f"  {line}"))
+                out.print(Text("  ") + _line(line))

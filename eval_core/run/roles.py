@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from eval_core.compare.fingerprint import Fingerprint
+from eval_core.instrument import instrument
 from eval_core.judge.grade import Answerer, Judge
 from eval_core.measurement import SCHEMA_VERSION
 from eval_core.run.suite import Case
@@ -51,4 +52,5 @@ def make_fingerprint(cases: Sequence[Case], roles: Roles, focus_topic: str | Non
         judge_model=judge,
         focus_topic=focus_topic,
         tokenizer=TOKENIZER,
+        instrument=instrument(),
     )

@@ -1,0 +1,127 @@
+"""How long and how much memory an offline run of a very long session takes.
+
+    python bench/large_session.py [TOKENS]
+
+Writes a session of about that many tokens (500,000 by default) to a temporary folder, runs the real command on it
+and prints the seconds and the peak memory of the whole process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from eval_core.fixture.schema import Fixture, dump_fixture
+from eval_core.probe.schema import ProbeBank, dump_bank
+from eval_core.tokens import count_messages
+
+NAME = "large-session"
+WORDS = "queue worker shard replica cursor batch lease ledger token bucket window retry index".split()  # noqa: SIM905
+
+
+def _call(number: int, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    function = {"name": tool, "arguments": json.dumps(arguments)}
+    calls = [{"id": f"c{number}", "type": "function", "function": function}]
+    return {"role": "assistant", "content": None, "tool_calls": calls}
+
+
+def _output(source: random.Random, number: int) -> str:
+    lines = []
+    for line in range(source.randrange(8, 60)):
+        noun, other = source.choice(WORDS), source.choice(WORDS)
+        lines.append(
+            f"{line:>4} | src/{noun}/{other}_{number % 97}.py:{line} {noun}_{number} = {other}({source.randrange(10**6)})"
+            f"  # {source.randrange(16**8):08x} took {source.random():.3f}s, see #{number % 5000}"
+        )
+    return "\n".join(lines)
+
+
+def turns(source: random.Random) -> Iterator[list[dict[str, Any]]]:
+    """Yield turns without end: a call and its answer, now and then prose or a user's word."""
+    number = 0
+    while True:
+        number += 1
+        noun = source.choice(WORDS)
+        yield [
+            _call(number, "terminal", {"command": f"grep -rn {noun}_{number} src/{noun}"}),
+            {
+                "role": "tool",
+                "tool_call_id": f"c{number}",
+                "content": json.dumps({"output": _output(source, number), "exit_code": int(number % 11 == 0)}),
+            },
+        ]
+        if number % 5 == 0:
+            yield [{"role": "assistant", "content": f"I decided to move {noun}_{number} because the {noun} is full."}]
+        if number % 40 == 0:
+            yield [{"role": "user", "content": f"Go on with the {noun}, but leave src/{noun}/keep_{number}.py alone."}]
+
+
+def session(tokens: int) -> Fixture:
+    """Build a session of about so many tokens."""
+    messages: list[dict[str, Any]] = [
+        {"role": "system", "content": "You mend a large code base."},
+        {"role": "user", "content": "Find why release v7.3.2 answers 503 on /api/ledger and mend it."},
+    ]
+    total = 0
+    for turn in turns(random.Random(7)):
+        messages += turn
+        total += count_messages(turn)
+        if total >= tokens:
+            return Fixture(name=NAME, messages=messages)
+    raise AssertionError("turns never end")
+
+
+def bank(fixture: Fixture) -> ProbeBank:
+    """Ask about the beginning and about prose and calls spread over the session."""
+    probes: list[dict[str, Any]] = [
+        {
+            "id": "recall-error",
+            "type": "recall",
+            "question": "Which release answers which error on the ledger?",
+            "expected_facts": ["v7.3.2", "503"],
+        }
+    ]
+    prose = [message["content"] for message in fixture.messages if str(message["content"]).startswith("I decided")]
+    for at, text in enumerate(prose[:: max(len(prose) // 10, 1)][:10]):
+        name = text.split()[4]
+        question = {"id": f"decision-{at}", "type": "decision", "question": f"What was moved, number {at}, and why?"}
+        probes.append({**question, "expected_facts": [name]})
+    return ProbeBank.model_validate({"fixture": NAME, "probes": probes})
+
+
+def main() -> None:
+    """Measure and print."""
+    tokens = int(sys.argv[1]) if len(sys.argv) > 1 else 500_000
+    fixture = session(tokens)
+    with tempfile.TemporaryDirectory() as folder:
+        for path, text in (
+            (Path(folder, "fixtures", f"{NAME}.json"), dump_fixture(fixture)),
+            (Path(folder, "probes", f"{NAME}.probes.json"), dump_bank(bank(fixture))),
+        ):
+            path.parent.mkdir()
+            path.write_text(text, encoding="utf-8")
+        began = time.monotonic()
+        child = os.fork()
+        if child == 0:
+            os.chdir(folder)
+            code = "from bot.cli import main; main()"
+            os.execv(sys.executable, [sys.executable, "-c", code, "run", "--quiet", "--compare-to", "none"])
+        _, status, use = os.wait4(child, 0)
+        seconds = time.monotonic() - began
+        page = Path(folder, "results", "latest", "report.html").stat().st_size
+    print(f"{len(fixture.messages):,} messages, {count_messages(fixture.messages):,} tokens")
+    print(
+        f"exit code {os.waitstatus_to_exitcode(status)}, {seconds:.1f} s ({use.ru_utime + use.ru_stime:.1f} s of CPU)"
+    )
+    print(f"peak memory {use.ru_maxrss / 1024:.0f} MB, report.html {page / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()
