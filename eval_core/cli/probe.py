@@ -42,11 +42,26 @@ def _bank_names(folder: Path, wanted: tuple[str, ...]) -> list[str]:
 
 
 def _fixtures(folder: Path) -> dict[str, Fixture]:
-    from eval_core.fixture.schema import load_fixture
+    from eval_core.fixture.schema import fixture_files, load_fixture
 
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder; give --fixtures-dir")
-    return {path.stem: load_fixture(path) for path in sorted(folder.glob("*.json")) if path.name != "allow.json"}
+    return {path.stem: load_fixture(path) for path in fixture_files(folder)}
+
+
+def _left_verbatim(target: str, fixture: Fixture) -> frozenset[int]:
+    """Compress once, offline, and tell which messages the target leaves as they are."""
+    import asyncio
+
+    from eval_core.census.verbatim import verbatim_indexes
+    from eval_core.run.target import find_target
+
+    found = find_target(target, target, Path(), Path())
+    subject, _ = found.subject(complete=None, model=None, max_tokens=8_000, sandbox="auto", hidden=())
+    compression = asyncio.run(subject.compress(fixture, run=0, seed=0))
+    if not compression.steps:
+        raise UserError(f"--target {target}: {fixture.name}: {compression.outcome}: {compression.detail}")
+    return verbatim_indexes(fixture.messages, compression.state)
 
 
 def _filled(bank: ProbeBank, fixture: Fixture, path: Path) -> ProbeBank:
@@ -66,13 +81,15 @@ def _filled(bank: ProbeBank, fixture: Fixture, path: Path) -> ProbeBank:
 @_fixtures_dir
 @_probes_dir
 @click.option("--fill", is_flag=True, help="Write the evidence of facts that lack it into the banks.")
-def lint_command(names: tuple[str, ...], fixtures_dir: Path, probes_dir: Path, fill: bool) -> None:
+@click.option("--target", help="Warn of evidence that this compressor leaves verbatim: builtin:NAME or a target file.")
+def lint_command(names: tuple[str, ...], fixtures_dir: Path, probes_dir: Path, fill: bool, target: str | None) -> None:
     """Check that every probe measures something; exit 2 if one does not.
 
     \b
     Examples:
       compression-eval probe lint
       compression-eval probe lint my-session --fill
+      compression-eval probe lint --target builtin:anchored
     """
     from eval_core.probe.lint import lint
     from eval_core.probe.schema import load_bank
@@ -90,7 +107,8 @@ def lint_command(names: tuple[str, ...], fixtures_dir: Path, probes_dir: Path, f
             continue
         if fill:
             bank = _filled(bank, fixtures[name], path)
-        for finding in lint(bank, fixtures[name], others=fixtures):
+        verbatim = _left_verbatim(target, fixtures[name]) if target else None
+        for finding in lint(bank, fixtures[name], others=fixtures, verbatim=verbatim):
             place = f"{path}: {finding.probe}" if finding.probe else str(path)
             note = "warning: " if finding.level == "warning" else ""
             click.echo(f"{place}: {note}{finding.message} [{finding.rule}]")

@@ -9,7 +9,7 @@ from typing import Literal
 from eval_core.facts import Haystack, holds
 from eval_core.fixture.schema import Fixture
 from eval_core.messages import full_text
-from eval_core.probe.common import common_reason, slow_regex
+from eval_core.probe.commonplace import common_reason, slow_regex
 from eval_core.probe.evidence import Places, fill_evidence
 from eval_core.probe.hint import did_you_mean
 from eval_core.probe.schema import PROBE_TYPES, Fact, Probe, ProbeBank

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from eval_core.errors import UserError
 from eval_core.facts import Haystack, holds, normalise
 from eval_core.fixture.schema import Fixture
-from eval_core.probe.common import common_reason
+from eval_core.probe.commonplace import common_reason
 from eval_core.probe.drafts import Draft, drafts
 from eval_core.probe.evidence import Places, fill_evidence
 from eval_core.probe.lint import EDGE_HEAD, EDGE_TAIL

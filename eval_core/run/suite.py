@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eval_core.errors import UserError
-from eval_core.fixture.schema import Fixture, load_fixture
+from eval_core.fixture.schema import Fixture, fixture_files, load_fixture
 from eval_core.probe.schema import ProbeBank, load_bank
 
 __all__ = ["Case", "bank_path", "load_suite"]
@@ -32,7 +32,7 @@ def _chosen(fixtures: Path, names: Sequence[str] | None) -> list[str]:
         raise UserError(
             f"{fixtures}: no such folder; it holds the recorded sessions; `fixtures:` in .compression-eval.yml names it"
         )
-    known = sorted(path.stem for path in fixtures.glob("*.json"))
+    known = [path.stem for path in fixture_files(fixtures)]
     if not known:
         raise UserError(f"{fixtures}: no fixture here; `compression-eval fixture import` makes one from a session log")
     if names is None:
