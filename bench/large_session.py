@@ -38,7 +38,8 @@ def _output(source: random.Random, number: int) -> str:
         noun, other = source.choice(WORDS), source.choice(WORDS)
         lines.append(
             f"{line:>4} | src/{noun}/{other}_{number % 97}.py:{line} {noun}_{number} = {other}"
-            f"({source.randrange(10**6)})  # {source.randrange(16**8):08x} took {source.random():.3f}s, see #{number % 5000}"
+            f"({source.randrange(10**6)})  # {source.randrange(16**8):08x} took {source.random():.3f}s, "
+            f"see #{number % 5000}"
         )
     return "\n".join(lines)
 

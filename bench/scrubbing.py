@@ -130,7 +130,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--missed", action="store_true", help="print what was missed or wrongly taken")
     arguments = parser.parse_args()
     kinds = (*SECRETS, *PEOPLE, *LATER, *NEGATIVES, *HELD_OUT)
     measured = measure(kinds, arguments.seed, arguments.rounds)

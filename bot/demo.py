@@ -11,7 +11,7 @@ import click
 __all__ = ["demo", "demo_pull", "demo_tree"]
 
 REPO = "demo/agent"
-_SECTION = '        Section("files_modified"'
+_SECTION = '        Section("blockers"'
 
 
 def demo_tree() -> dict[str, bytes]:
@@ -31,7 +31,7 @@ def demo_tree() -> dict[str, bytes]:
 
 
 def demo_pull(tree: dict[str, bytes]) -> dict[str, bytes]:
-    """Return the tree of a pull request that drops "Files Modified" from the summary's template."""
+    """Return the tree of a pull request that drops "Blockers" from the summary's template."""
     path = "agent/context_compressor.py"
     lines = tree[path].decode().splitlines(keepends=True)
     kept = [line for line in lines if not line.startswith(_SECTION)]
@@ -68,7 +68,7 @@ def demo(output: Path) -> None:
         write_tree(tree, checkout)
         github.user("maintainer", "write")
         github.workflow("compression-eval.yml")
-        pull = github.open_pull(demo_pull(tree), title="Shorten the summary: drop the list of files")
+        pull = github.open_pull(demo_pull(tree), title="Shorten the summary: drop the list of blockers")
         github.label(pull.number, "eval-compression")
         click.echo(
             f"Pull request #{pull.number} drops one line of the summary's template; the label is added.", err=True

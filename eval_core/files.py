@@ -44,9 +44,6 @@ def read_json(path: Path) -> Any:
         canonical(value)  # what cannot be written again would fail much later, in a digest or a report
     except json.JSONDecodeError as exc:
         raise UserError(f"{path}: line {exc.lineno}, column {exc.colno}: broken JSON: {exc.msg}") from None
-    except UnicodeEncodeError as exc:
-        half = ascii(exc.object[exc.start])
-        raise UserError(f"{path}: broken JSON: {half} is half of a character; remove or replace it") from None
     except (ValueError, RecursionError) as exc:
         raise UserError(f"{path}: broken JSON: {exc}") from None
     return value

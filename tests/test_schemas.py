@@ -13,6 +13,7 @@ import small
 
 from eval_core.errors import UserError
 from eval_core.fixture.schema import Fixture, dump_fixture, load_fixture, message_problem
+from eval_core.messages import Message
 from eval_core.probe.schema import dump_bank, load_bank
 from eval_core.run.suite import Case, load_suite
 
@@ -180,7 +181,7 @@ def test_a_session_that_a_provider_would_refuse_is_refused_with_its_place(
 
 
 def test_lists_of_parts_and_null_of_a_calling_assistant_are_accepted(tmp_path: Path) -> None:
-    messages = [
+    messages: list[Message] = [
         {
             "role": "user",
             "content": [{"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": "x"}}],

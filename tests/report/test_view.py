@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import page_world
 import pytest
 import report_world
 
 from eval_core.compare.finding import Kind
-from eval_core.judge.grade import Grade
+from eval_core.judge.grade import DIMENSIONS, Grade
 from eval_core.measurement import Controls, Measurement, ProbeControl
 from eval_core.report.data import ReportData
 from eval_core.report.metrics import target_metrics, tokens_per_task
@@ -20,7 +19,7 @@ def test_a_table_of_medians_holds_medians_over_probes_of_medians_over_runs() -> 
     found = medians(data.candidate, "deploy")
     # recall-port: 1.5, 1.6, 1.7; decision-staging: 4.0 each time.
     assert found["overall"] == pytest.approx((1.6 + 4.0) / 2)
-    assert set(found) == {*page_world.DIMENSIONS, "overall"}
+    assert set(found) == {*DIMENSIONS, "overall"}
 
 
 def test_changes_stand_beside_the_medians_where_both_sides_may_be_compared() -> None:
@@ -55,7 +54,8 @@ def test_facts_found_again_are_listed_when_the_sides_are_turned() -> None:
 def test_misses_say_what_was_lost_and_what_was_not_used() -> None:
     view = make_view(report_world.regressed())
     (first, _) = view.misses
-    assert (first.fixture, first.probe, first.overall) == ("deploy", "recall-port", pytest.approx(1.6))
+    assert (first.fixture, first.probe) == ("deploy", "recall-port")
+    assert first.overall == pytest.approx(1.6)
     assert first.reason == "lost in compression: 8443 (message 1)"
 
 

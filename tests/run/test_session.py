@@ -53,10 +53,12 @@ class Counted:
 class Silent:
     """An answerer that is out of order for one probe."""
 
-    identity = {"model": "offline:extractive", "version": "1"}
-
     def __init__(self, probe: str) -> None:
         self._probe, self._inner = probe, ExtractiveAnswerer()
+
+    @property
+    def identity(self) -> dict[str, str]:
+        return self._inner.identity
 
     async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
         if probe.id == self._probe:
