@@ -83,9 +83,8 @@ def _probe(fixture: int, number: int) -> Probe:
 
 
 def _state(fixture: int, run: int, summary: str, lines: int) -> list[Message]:
-    facts = "\n".join(
-        f"- setting number {n} is in config/section_{n}.toml: value_{n} (session {run})" for n in range(lines)
-    )
+    line = "- setting number {0} is in config/section_{0}.toml: value_{0} (session {1})"
+    facts = "\n".join(line.format(number, run) for number in range(lines))
     return [
         {"role": "system", "content": f"You are a coding agent in project {fixture}, session {run}."},
         {"role": "user", "content": f"Summary of the session so far:\n{facts}\n{summary[:400]}"},

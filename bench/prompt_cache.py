@@ -25,18 +25,21 @@ class CountingClient(ModelClient):
     """A client that adds up what its calls share with the first of their prefix."""
 
     cacheable = 0
+    seen: set[str]
 
     async def complete(self, call: ModelCall, acceptance: Acceptance | None = None) -> Completion | Failed:
         """Count, then complete."""
-        shared = count_messages(call.messages[:-1]) if call.prefix else 0
-        if shared >= LEAST and not self._gate.leads(call.prefix):
-            self.cacheable += shared
+        shared = count_messages(call.messages[:-1])
+        if call.prefix is not None:
+            self.cacheable += shared if call.prefix in self.seen and shared >= LEAST else 0
+            self.seen.add(call.prefix)
         return await super().complete(call, acceptance)
 
 
 async def measure(size: Size, lines: int, latency: float) -> tuple[dict[str, int], int]:
     with provider("--latency", str(latency), "--prompt-cache") as url:
         async with client_at(url, kind=CountingClient) as client:
+            client.seen = set()
             await evaluate(client, size, lines)
             with urlopen(f"{url}/stats") as reply:
                 return json.load(reply), client.cacheable

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.api_error import Forbidden
 from bot.github import GitHub
 from bot.neutral import inline
+from bot.result import read_measured
 from bot.ticket import Ticket
 from eval_core.baseline import load_baseline, store_baseline
 from eval_core.compare.comparison import compare_measurements
@@ -16,11 +19,11 @@ from eval_core.errors import UserError
 from eval_core.measurement import Measurement
 from eval_core.report.data import ReportData
 from eval_core.report.view import make_view
-from eval_core.run.store import read_measurement
 
 __all__ = ["Proposed", "propose"]
 
 BRANCH = "compression-eval/baseline"
+STAGE = "compression-eval/baseline-next"
 
 
 @dataclass(frozen=True)
@@ -35,9 +38,7 @@ def propose(
     github: GitHub, ticket: Ticket, config: Config, *, root: Path, folder: Path, name: str | None = None
 ) -> Proposed:
     """Write baseline and history on a branch of ours and open, or bring up to date, one pull request."""
-    measurement = read_measurement(folder)
-    provenance = measurement.provenance.model_copy(update={"source_sha": ticket.base_sha, "dirty": False})
-    measurement = measurement.model_copy(update={"provenance": provenance, "label": ticket.label})
+    measurement, _, _ = read_measured(ticket, config, root, folder)
     baselines = root / config.baselines
     chosen = name or ("offline" if measurement.offline else "models")
     before = _standing(baselines / f"{chosen}.json")
@@ -47,17 +48,36 @@ def propose(
     path, noise = stored
     body = _body(ticket, measurement, before, noise, f"{config.baselines}/{chosen}.json")
     base = github.default_branch()
-    contents = github.contents
-    contents.point_branch(BRANCH, ticket.base_sha)
     files = {
         f"{config.baselines}/{path.name}": path,
         f"{config.baselines}/history.jsonl": path.parent / "history.jsonl",
     }
-    for target, source in files.items():
-        contents.put_file(target, source.read_bytes(), branch=BRANCH, message=f"Update {target}")
-    pull = contents.open_pull(head=BRANCH, base=base, title=f"Update the compression baseline {chosen}", body=body)
+    _write_branch(github, ticket.base_sha, files)
+    try:
+        title = f"Update the compression baseline {chosen}"
+        pull = github.contents.open_pull(head=BRANCH, base=base, title=title, body=body)
+    except Forbidden as exc:
+        raise UserError(
+            f"the branch {BRANCH} holds the new baseline, but GitHub does not let this workflow open a pull request "
+            f"({exc.reason}): allow it under Settings, Actions, General, and start again, or open it by hand"
+        ) from None
     verb = "opened" if pull.created else "brought up to date"
     return Proposed(pull.html_url, f"Pull request #{pull.number} {verb}: {pull.html_url}")
+
+
+def _write_branch(github: GitHub, base_sha: str, files: Mapping[str, Path]) -> None:
+    """Let our branch hold the files on top of the base, in one move.
+
+    Pointing it to the bare base first would leave an open pull request without commits, and GitHub closes those.
+    """
+    contents = github.contents
+    contents.point_branch(STAGE, base_sha)
+    for target, source in files.items():
+        contents.put_file(target, source.read_bytes(), branch=STAGE, message=f"Update {target}")
+    done = contents.branch(STAGE)
+    assert done is not None
+    contents.point_branch(BRANCH, done)
+    contents.delete_branch(STAGE)
 
 
 def _standing(path: Path) -> Measurement | None:

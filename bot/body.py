@@ -90,16 +90,21 @@ def final(
     *,
     label: str,
     warnings: Sequence[str],
+    judged: Sequence[str],
     runs: Sequence[str],
     budget: int,
 ) -> str:
-    """Write the result; sections are left out, least important first, until it fits the budget in bytes."""
+    """Write the result; sections are left out, least important first, until it fits the budget in bytes.
+
+    `judged` names what was taken from the base branch, so that whoever reproduces the result does the same.
+    """
     context = _template().new_context(
         {
             "view": view,
             "ticket": ticket,
             "label": label,
             "warnings": warnings,
+            "judged": judged,
             "ignored": ticket.ignored_files,
             "ignored_count": len(ticket.ignored_files) + ticket.ignored_more,
             "columns": list(COLUMNS.values()),

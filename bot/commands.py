@@ -4,29 +4,43 @@ from __future__ import annotations
 
 import json
 import os
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from eval_core.errors import UserError
+from eval_core.errors import IncompleteError, UserError
 
 if TYPE_CHECKING:
     from bot.ticket import Ticket
 
 __all__ = ["bot"]
 
+_DEFAULT_WORK = ".compression-eval"
 _WORK = click.option(
     "--work",
     type=click.Path(path_type=Path),
-    default=Path(".compression-eval"),
+    default=Path(_DEFAULT_WORK),
     show_default=True,
     help="Folder for the fetched tree and the results.",
 )
 
 
-@click.group()
+class _Steps(click.Group):
+    """Shows what went wrong on the run's page as well."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a step."""
+        try:
+            return super().invoke(ctx)
+        except (UserError, IncompleteError) as exc:
+            _summary(f"**{ctx.invoked_subcommand}:** {exc}")
+            raise
+
+
+@click.group(cls=_Steps)
 def bot() -> None:
     """The steps of the pull-request workflow; they read GitHub's environment variables.
 
@@ -68,6 +82,19 @@ def _summary(text: str) -> None:
             stream.write(text + "\n")
 
 
+@contextmanager
+def _measuring(work: Path) -> Iterator[Ticket]:
+    """Give the ticket to a step of the evaluate job; why it fails is left for the comment."""
+    from bot.failure import keep_error
+
+    ticket = _ticket()
+    try:
+        yield ticket
+    except (UserError, IncompleteError) as exc:
+        keep_error(work / "results" / ticket.label, str(exc))
+        raise
+
+
 @bot.command()
 def gate() -> None:
     """Decide whether this event may spend money; consume the label and tell the pull request.
@@ -79,9 +106,15 @@ def gate() -> None:
     from bot.admission import Admission, admit
     from bot.estimate import describe
     from bot.github import GitHub
-    from eval_core.config import load_config
+    from bot.target import check_target
+    from eval_core.config import Config, load_config
 
-    config = load_config(None)
+    config, unfit = Config(), None
+    try:
+        config = load_config(None)
+        check_target(config, Path())
+    except UserError as exc:
+        unfit = str(exc)
     payload = json.loads(Path(_environment("GITHUB_EVENT_PATH")).read_text(encoding="utf-8"))
     plan = describe(config)
     decision = admit(
@@ -93,6 +126,7 @@ def gate() -> None:
         models=plan.models,
         estimate=plan.cost,
         minutes=plan.minutes,
+        unfit=unfit,
     )
     if isinstance(decision, Admission):
         ticket = decision.ticket
@@ -101,6 +135,7 @@ def gate() -> None:
             mode=ticket.mode,
             base_sha=ticket.base_sha,
             artifact=ticket.artifact,
+            results=f"{_DEFAULT_WORK}/results/{ticket.label}",
             ticket=ticket.model_dump_json(),
         )
         click.echo(f"Allowed: {ticket.mode} {ticket.sha} with everything else from {ticket.base_sha}.")
@@ -114,21 +149,26 @@ def gate() -> None:
 @_WORK
 def fetch(work: Path) -> None:
     """Fetch the tree of the evaluated commit, and what an earlier run of it has measured."""
-    from bot.evaluation import fetch as bring
+    from bot.fetching import fetch as bring
     from bot.github import GitHub
 
-    ticket = _ticket()
-    bring(GitHub.from_environment(os.environ), ticket, work)
+    with _measuring(work) as ticket:
+        bring(GitHub.from_environment(os.environ), ticket, work)
     click.echo(f"Fetched {ticket.sha}.")
 
 
 @bot.command()
-def setup() -> None:
+@_WORK
+def setup(work: Path) -> None:
     """Run the setup commands of the base branch's configuration."""
-    from bot.evaluation import set_up
     from eval_core.config import load_config
 
-    set_up(load_config(None), Path())
+    with _measuring(work):
+        config = load_config(None)
+        if config.setup:
+            from bot.evaluation import set_up
+
+            set_up(config, Path())
 
 
 @bot.command()
@@ -141,7 +181,7 @@ def evaluate(work: Path) -> None:
     from eval_core.report.view import make_view
     from eval_core.run.record import RunRecord
 
-    ticket, total, done = _ticket(), 0, 0
+    total, done = 0, 0
 
     def started(cells: int) -> None:
         nonlocal total
@@ -153,8 +193,8 @@ def evaluate(work: Path) -> None:
         done += 1
         click.echo(f"{done} of {total}: {record.fixture}, run {record.run}: {record.outcome}")
 
-    _output(results=str(work / "results" / ticket.label))
-    data, folder = measure(ticket, load_config(None), root=Path(), work=work, on_start=started, on_record=finished)
+    with _measuring(work) as ticket:
+        data, folder = measure(ticket, load_config(None), root=Path(), work=work, on_start=started, on_record=finished)
     _summary(render_markdown(make_view(data)))
     click.echo(f"Results in {folder.path}.")
     if data.candidate.stopped:
@@ -181,6 +221,8 @@ def publish(work: Path) -> None:
     click.echo(posted.title)
     if posted.superseded:
         click.echo("A newer run has written the comment; it was left as it is.")
+    if posted.troubles:
+        raise IncompleteError(f"not everything could be posted: {'; '.join(posted.troubles)}")
 
 
 @bot.command()
@@ -197,4 +239,3 @@ def baseline(work: Path, name: str | None) -> None:
     )
     _summary(proposed.message)
     click.echo(proposed.message)
-    sys.exit(0)

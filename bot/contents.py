@@ -45,6 +45,14 @@ class Contents:
                 raise
             self._move(name, sha)
 
+    def delete_branch(self, name: str) -> None:
+        """Delete a branch of ours; one that is gone already is as good."""
+        try:
+            self._transport.send("DELETE", f"{self._base}/git/refs/heads/{quote(name)}", f"branch {name}")
+        except (NotFound, Conflict):
+            # GitHub answers 422 "Reference does not exist".
+            return
+
     def file(self, path: str, ref: str) -> StoredFile | None:
         """Return a file as it is on a branch or commit, None if it is not there."""
         where = f"{self._base}/contents/{quote(path)}"

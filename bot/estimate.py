@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from eval_core.config import Config
-from eval_core.job import Job
+from eval_core.model.settings import ModelFlags, resolve
 
 __all__ = ["Plan", "describe"]
 
@@ -21,7 +22,7 @@ class Plan:
 
 def describe(config: Config) -> Plan:
     """Describe the run that the configuration asks for."""
-    models = Job(config).models
+    models = resolve(ModelFlags(), os.environ, config.models)
     if models is None:
         return Plan("none (offline: rules, quotations, facts)", "$0.00", "a minute or two")
     names = ", ".join(dict.fromkeys((models.compressor, models.answer, models.judge)))

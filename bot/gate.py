@@ -25,6 +25,8 @@ Why = Literal[
     "base-only",
     "looks",
     "daily-quota",
+    "unfit",
+    "not-default",
 ]
 
 _MAY_SPEND = frozenset({"write", "maintain", "admin"})

@@ -7,7 +7,7 @@ import re
 import subprocess
 from dataclasses import dataclass
 from importlib.resources import files
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import click
@@ -49,32 +49,37 @@ class Plan:
 
 def adoption(root: Path, action: str, compressor: str | None) -> Plan:
     """Work out everything that adopting the bot writes."""
-    from bot.detect import find_compressor
+    from bot.detect import find_compressor, named_compressor
 
-    found = find_compressor(root)
-    if compressor:
-        watch = compressor.partition(":")[0].replace(".", "/") + ".py"
-        target: dict[str, Any] = {"pythonpath": ["."], "compressor": compressor, "llm": "required"}
-        if found and found.target["compressor"] == compressor:
-            target, watch = found.target, found.path
-    elif found:
-        target, watch = found.target, found.path
-    else:
+    found = named_compressor(root, compressor) if compressor else find_compressor(root)
+    if found is None and compressor:
+        raise UserError(f"--compressor {compressor}: no such class in {root}; give package.module:Class")
+    if found is None:
         raise UserError(
             f"{root}: no context_compressor.py with a class that has a compress method; "
             "name yours with --compressor package.module:Class"
         )
+    target = found.target
     workflow = files("bot").joinpath("templates/compression-eval.yml").read_text(encoding="utf-8")
     return Plan(
         {
             str(WORKFLOW): workflow.replace(_INSTALL, f"- uses: {action}"),
-            ".compression-eval.yml": _config(target, watch),
-            "fixtures/.gitkeep": "",
-            "probes/.gitkeep": "",
-            "baselines/.gitkeep": "",
+            ".compression-eval.yml": _config(target, _watched(found.path)),
+            # git keeps no empty folder
+            **{f"{name}/.gitkeep": "" for name in ("fixtures", "probes", "baselines") if not _filled(root / name)},
         },
         str(target["compressor"]),
     )
+
+
+def _watched(path: str) -> str:
+    """Watch the compressor with the modules around it, which it may well be made of."""
+    folder = PurePosixPath(path).parent
+    return path if folder == PurePosixPath() else f"{folder}/**"
+
+
+def _filled(folder: Path) -> bool:
+    return folder.is_dir() and any(path.name != ".gitkeep" for path in folder.iterdir())
 
 
 def _config(target: dict[str, Any], watch: str) -> str:
@@ -116,8 +121,6 @@ def init(folder: Path, action: str | None, compressor: str | None, yes: bool) ->
         standing = path.read_text(encoding="utf-8") if path.exists() else None
         if standing == text:
             click.echo(f"  same     {name}")
-            continue
-        if standing is not None and text == "":
             continue
         if standing is not None:
             diff = difflib.unified_diff(

@@ -77,7 +77,7 @@ class Journey:
         outputs = self.gate(event, name)
         if outputs.get("allowed") == "true":
             self.step("fetch", _EVALUATE, outputs, "--work", str(self.work))
-            self.step("setup", {}, outputs)
+            self.step("setup", {}, outputs, "--work", str(self.work))
             done = self.step("evaluate", {}, outputs, "--work", str(self.work), check=False)
             result = "success" if done.returncode == 0 else "failure"
             folder = self._results(outputs)

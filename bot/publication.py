@@ -1,49 +1,30 @@
-"""The publish job: no key and no foreign code; it checks what the evaluate job left and tells the pull request."""
+"""The publish job: check what the evaluate job left, decide anew, write the comment and the check run."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.body import ended, final, last_runs, run_line
 from bot.check import Check
 from bot.comment import Sticky, Superseded, body_budget
+from bot.failure import read_error
 from bot.github import GitHub
+from bot.neutral import inline
+from bot.result import read_result
 from bot.ticket import Ticket
-from eval_core.config import Config
-from eval_core.errors import UserError
-from eval_core.job import Job
+from eval_core.config import CONFIG_FILE, Config
+from eval_core.errors import IncompleteError, UserError
 from eval_core.report.data import ReportData
 from eval_core.report.markdown import render_markdown
 from eval_core.report.view import make_view
 from eval_core.run.provenance import now
-from eval_core.run.store import read_measurement
 
-__all__ = ["Published", "publish", "read_result"]
+__all__ = ["Published", "publish"]
 
-_LARGEST = 64 << 20
-
-
-def read_result(ticket: Ticket, config: Config, root: Path, folder: Path) -> ReportData:
-    """Read the measurement as hostile input and decide anew, with the baseline of this checkout.
-
-    Nothing but the numbers of `summary.json` is believed: verdict, texts and deltas are made here.
-    """
-    summary = folder / "summary.json"
-    if summary.is_symlink() or not summary.is_file():
-        raise UserError("the evaluation left no summary.json")
-    if summary.stat().st_size > _LARGEST:
-        raise UserError(f"summary.json: {summary.stat().st_size:,} bytes, more than {_LARGEST:,}; refused")
-    measurement = read_measurement(folder)
-    job = Job(settings=config, root=root, names=tuple(measurement.fixtures), looks=ticket.looks)
-    cases = job.load_cases()
-    expected = {case.fixture.name: case.fixture.digest for case in cases}
-    if measurement.fingerprint.fixtures != expected:
-        raise UserError("summary.json: measured with other fixtures than those of the base branch; refused")
-    # The fetched tree is no git checkout and cannot know its commit; the ticket does.
-    provenance = measurement.provenance.model_copy(update={"source_sha": ticket.sha, "dirty": False})
-    measurement = measurement.model_copy(update={"provenance": provenance})
-    return job.compared(measurement, cases)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -55,41 +36,91 @@ class Published:
     """The whole report, for the step summary."""
     superseded: bool
     """A newer run had spoken; its comment was left standing."""
+    troubles: tuple[str, ...] = ()
+    """What could not be posted, and why."""
+
+
+@dataclass(frozen=True)
+class _Saying:
+    """What there is to say, before it is known where it can be said."""
+
+    outcome: str
+    title: str
+    report: str
+    comment: Callable[[Sequence[str]], str]
+    """The comment's text, given the list of the last runs."""
 
 
 def publish(github: GitHub, ticket: Ticket, config: Config, *, root: Path, folder: Path, result: str) -> Published:
-    """Post the result, or that there is none, to the comment and the check run."""
+    """Post the result, or that there is none, to the comment and the check run; one failing leaves the other."""
     assert ticket.pr is not None
-    sticky = Sticky(github, ticket.pr)
-    standing = sticky.find()
-    earlier = standing.body if standing else ""
-    moment = now().strftime("%Y-%m-%d %H:%M")
-    check = Check(github, ticket.sha, ticket.run, ticket.run_url)
+    saying = _saying(github, ticket, config, root, folder, result)
+    line = run_line(ticket, saying.outcome.replace("_", " "), now().strftime("%Y-%m-%d %H:%M"))
+    troubles: list[str] = []
+    superseded = False
     try:
-        data = read_result(ticket, config, root, folder) if result != "cancelled" else None
-        reason = ""
+        sticky = Sticky(github, ticket.pr)
+        standing = sticky.find()
+        text = saying.comment(last_runs(standing.body if standing else "", line))
+        superseded = isinstance(sticky.put(text, ticket.run), Superseded)
+    except (UserError, IncompleteError) as exc:
+        troubles.append(str(exc))
+    try:
+        check = Check(github, ticket.sha, ticket.run, ticket.run_url)
+        check.finish(saying.outcome, saying.title, saying.report, policy=config.bot.conclusion)
+    except (UserError, IncompleteError) as exc:
+        troubles.append(str(exc))
+    return Published(saying.title, saying.report, superseded, tuple(troubles))
+
+
+def _saying(github: GitHub, ticket: Ticket, config: Config, root: Path, folder: Path, result: str) -> _Saying:
+    if result == "cancelled":
+        return _without_result(ticket, "cancelled", "")
+    try:
+        return _with_result(github, ticket, config, root, read_result(ticket, config, root, folder))
     except UserError as exc:
-        data, reason = None, str(exc)
-    if data is None:
-        state = "cancelled" if result == "cancelled" else "failed"
-        runs = last_runs(earlier, run_line(ticket, state, moment))
-        posted = sticky.put(ended(ticket, state, reason, runs), ticket.run)
-        title = "The evaluation was cancelled" if state == "cancelled" else "The evaluation failed"
-        check.finish(state, title, reason or title, policy=config.bot.conclusion)
-        return Published(title, reason, isinstance(posted, Superseded))
-    head = github.pull(ticket.pr).head_sha
-    warnings = list(ticket.warnings)
-    if head != ticket.sha:
-        moved = f"The head has moved to {head[:7]}; this is about {ticket.sha[:7]}."
-        warnings = [moved, *(warning for warning in warnings if "has moved on" not in warning)]
+        return _without_result(ticket, "failed", read_error(folder) or str(exc))
+    except Exception as exc:
+        # Numbers that no measurement has may break any sum on the way; the pull request is told all the same.
+        _log.exception("The result cannot be read")
+        return _without_result(ticket, "failed", f"the result makes no sense ({type(exc).__name__}); refused")
+
+
+def _without_result(ticket: Ticket, state: str, reason: str) -> _Saying:
+    title = "The evaluation was cancelled" if state == "cancelled" else "The evaluation failed"
+    report = f"{title}. {inline(reason, 600)}" if reason else title
+    return _Saying(state, title, report, lambda runs: ended(ticket, state, reason, runs))
+
+
+def _with_result(github: GitHub, ticket: Ticket, config: Config, root: Path, data: ReportData) -> _Saying:
     view = make_view(_in_repository(data, root))
+    warnings = _warnings(github, ticket)
+    if data.candidate.stopped:
+        warnings.append(f"The run ended before its plan: {inline(data.candidate.stopped)}")
+    judged = [CONFIG_FILE, config.fixtures, config.probes, config.baselines]
+    if isinstance(config.target, str):
+        judged.append(config.target)
+
+    def comment(runs: Sequence[str]) -> str:
+        budget = body_budget(ticket.run)
+        return final(view, ticket, label=config.bot.label, warnings=warnings, judged=judged, runs=runs, budget=budget)
+
+    comment(())  # what cannot be rendered is a failed result, not a failed job
     outcome = view.kind.value if view.kind else "inconclusive"
-    runs = last_runs(earlier, run_line(ticket, outcome.replace("_", " "), moment))
-    body = final(view, ticket, label=config.bot.label, warnings=warnings, runs=runs, budget=body_budget(ticket.run))
-    posted = sticky.put(body, ticket.run)
-    report = render_markdown(view)
-    check.finish(outcome, view.headline, report, policy=config.bot.conclusion)
-    return Published(view.headline, report, isinstance(posted, Superseded))
+    return _Saying(outcome, view.headline, render_markdown(view), comment)
+
+
+def _warnings(github: GitHub, ticket: Ticket) -> list[str]:
+    """Return the gate's warnings, with what has become of the head since."""
+    assert ticket.pr is not None
+    try:
+        head = github.pull(ticket.pr).head_sha
+    except (UserError, IncompleteError):
+        return [*ticket.warnings, f"Whether {ticket.sha[:7]} is still the head could not be checked."]
+    if head == ticket.sha:
+        return list(ticket.warnings)
+    moved = f"The head has moved to {head[:7]}; this is about {ticket.sha[:7]}."
+    return [moved, *(warning for warning in ticket.warnings if "has moved on" not in warning)]
 
 
 def _in_repository(data: ReportData, root: Path) -> ReportData:

@@ -10,9 +10,14 @@ from bot.event import Mode, Request, Run
 from bot.gate import Allowed
 from eval_core.errors import UserError
 
-__all__ = ["Ticket", "read_ticket"]
+__all__ = ["Ticket", "evaluation_artifact", "read_ticket"]
 
 _MOST_FILES = 40  # outputs of a job are limited; the comment shows no more anyway
+
+
+def evaluation_artifact(sha: str) -> str:
+    """Return the name of the artifact of an evaluated commit, by which a re-run finds it again."""
+    return f"compression-eval-{sha}"
 
 
 class Ticket(BaseModel):
@@ -49,7 +54,8 @@ class Ticket(BaseModel):
             run_id=request.run.id,
             run_attempt=request.run.attempt,
             run_url=request.run_url,
-            ignored_files=[path[:200] for path in files[:_MOST_FILES]],
+            # A path may hold half a character, which no JSON can carry.
+            ignored_files=[path[:200].encode("utf-8", "replace").decode() for path in files[:_MOST_FILES]],
             ignored_more=max(len(files) - _MOST_FILES, 0),
             warnings=list(allowed.warnings),
         )
@@ -66,8 +72,9 @@ class Ticket(BaseModel):
 
     @property
     def artifact(self) -> str:
-        """The name of the artifact: one for each evaluated commit, so that a re-run finds it again."""
-        return f"compression-eval-{self.base_sha if self.mode == 'baseline' else self.sha}"
+        """The name of the artifact that this run leaves."""
+        baseline = self.mode == "baseline"
+        return f"compression-eval-baseline-{self.base_sha}" if baseline else evaluation_artifact(self.sha)
 
 
 def read_ticket(text: str) -> Ticket:

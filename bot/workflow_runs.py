@@ -13,7 +13,10 @@ from bot.resources import Artifact, WorkflowRun
 from bot.transport import Transport
 from eval_core.errors import UserError
 
-__all__ = ["TRUSTED_EVENTS", "WorkflowRuns"]
+__all__ = ["TRUSTED_EVENTS", "WORKFLOW", "WorkflowRuns"]
+
+WORKFLOW = "compression-eval.yml"
+"""The file name of the workflow that evaluates."""
 
 TRUSTED_EVENTS = frozenset({"pull_request_target", "workflow_dispatch"})
 """Events whose workflow file comes from this repository; a fork can run its own file of the same name on others."""
@@ -56,19 +59,19 @@ class WorkflowRuns:
             for item in jobs
         )
 
-    def artifacts(self, run_id: int) -> list[Artifact]:
-        """Return the artifacts of one run."""
-        items = self._transport.pages(
-            f"{self._base}/runs/{run_id}/artifacts", f"artifacts of run {run_id}", key="artifacts"
-        )
-        return [_artifact(item) for item in items]
-
     def find_artifact(self, workflow: str, name: str, *, head_sha: str | None = None) -> Artifact | None:
         """Return the newest artifact of that name that a trusted run of the workflow left and that can be had."""
-        for run in self.of(workflow, head_sha=head_sha):
-            for artifact in self.artifacts(run.id):
-                if artifact.name == name and not artifact.expired:
-                    return artifact
+        items = self._transport.pages(f"{self._base}/artifacts", f"artifacts {name}", {"name": name}, key="artifacts")
+        usable = (artifact for artifact in map(_artifact, items) if not artifact.expired and artifact.run_id)
+        # By its name and not run by run: a repository may have thousands of runs.
+        for artifact in sorted(usable, key=lambda artifact: -artifact.id):
+            try:
+                run = _run(self._transport.get(f"{self._base}/runs/{artifact.run_id}", f"run {artifact.run_id}"))
+            except NotFound:
+                continue
+            ours = run.path.partition("@")[0] == f".github/workflows/{workflow}" and run.event in TRUSTED_EVENTS
+            if ours and head_sha in (None, run.head_sha):
+                return artifact
         return None
 
     def download(self, artifact: Artifact, into: Path, limit: int = ARTIFACT_LIMIT) -> int:

@@ -34,7 +34,7 @@ HISTORY = "history.jsonl"
 
 
 def _reference(text: str, texts: dict[str, str]) -> str:
-    key = hashlib.sha256(text.encode()).hexdigest()[:12]
+    key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     texts[key] = text
     return key
 

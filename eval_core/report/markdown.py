@@ -16,7 +16,7 @@ from eval_core.report.view import COLUMNS, FixtureRow, View
 __all__ = ["fixture_cells", "plain", "render_markdown"]
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#@~!])")
-_INVISIBLE = re.compile("[\u0000-\u0008\u000b-\u001f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_INVISIBLE = re.compile("[\u0000-\u0008\u000b-\u001f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
 
 
 def plain(text: str) -> str:

@@ -61,7 +61,7 @@ def test_no_strategy_breaks_a_session_or_its_input(messages: list[Message], data
     assert message_problem(again) is None
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(messages=sessions())
 def test_the_reference_keeps_the_newest_five_messages_verbatim(messages: list[Message]) -> None:
     state = ContextCompressor().compress(messages)
@@ -69,7 +69,7 @@ def test_the_reference_keeps_the_newest_five_messages_verbatim(messages: list[Me
     assert state[len(state) - len(tail) :] == tail
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(messages=sessions())
 def test_compressing_is_deterministic(messages: list[Message]) -> None:
     for name in STRATEGIES:

@@ -44,3 +44,7 @@ def test_plain_text_is_one_line_without_active_characters(text: str) -> None:
         bare = bare.replace("\\" + char, "")
         assert char not in bare or char == "\\"
     assert len(shown) <= 800
+
+
+def test_half_a_character_can_be_printed() -> None:
+    plain("cut \ud83d here").encode("utf-8")

@@ -52,9 +52,7 @@ async def show(ex: Exchange) -> web.Response:
     if not inside:
         raise Problem(404, "Not Found")
     hidden = {"content", "encoding"}
-    return answer(
-        [{k: v for k, v in _shape(ex, p, tree[p], ref).items() if k not in hidden} for p in inside]
-    )
+    return answer([{k: v for k, v in _shape(ex, p, tree[p], ref).items() if k not in hidden} for p in inside])
 
 
 async def put(ex: Exchange) -> web.Response:

@@ -11,6 +11,7 @@ from aiohttp import web
 from bot.loopback.exchange import Exchange, Handler, Json, Problem, answer
 from bot.loopback.history import blob_sha
 from bot.loopback.shapes import commit, node_id
+from bot.loopback.state import now
 
 __all__ = ["ROUTES"]
 
@@ -65,7 +66,18 @@ async def update_ref(ex: Exchange) -> web.Response:
     for pull in ex.state.pulls.values():
         if pull.state == "open" and pull.head_repo == ex.state.repo and f"heads/{pull.head_ref}" == name:
             pull.head_sha = sha
+            if sha in ex.state.history.ancestors(ex.state.refs[f"heads/{pull.base_ref}"]):
+                # A pull request that has lost all its commits is closed.
+                pull.state, pull.closed = "closed", now()
     return answer(_ref(ex, name))
+
+
+async def delete_ref(ex: Exchange) -> web.Response:
+    """Delete a reference."""
+    ex.needs("contents")
+    if ex.state.refs.pop(ex.part("ref"), None) is None:
+        raise Problem(422, "Reference does not exist")
+    return web.Response(status=204)
 
 
 async def blob(ex: Exchange) -> web.Response:
@@ -147,6 +159,7 @@ ROUTES: list[tuple[str, str, Handler]] = [
     ("GET", "/git/ref/{ref:.+}", ref),
     ("POST", "/git/refs", create_ref),
     ("PATCH", "/git/refs/{ref:.+}", update_ref),
+    ("DELETE", "/git/refs/{ref:.+}", delete_ref),
     ("GET", "/git/blobs/{sha:[0-9a-f]{40}}", blob),
     ("GET", "/compare/{basehead:.+}", compare),
     ("GET", "/tarball/{ref:.+}", tarball),

@@ -1,0 +1,94 @@
+"""A repository that has adopted the bot: a compressor of its own, two small sessions, a baseline, the workflow."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import small
+
+from bot.demo import demo_pull
+from bot.init import adoption
+from bot.journey import package_source, write_tree
+from bot.loopback import LoopbackGitHub
+from bot.loopback.state import Pull
+from eval_core.baseline import store_baseline
+from eval_core.measurement import Measurement
+from eval_core.run.suite import Case
+
+REPO = "acme/agent"
+LABEL = "eval-compression"
+ACTION = f"acme/compression-eval@{'5' * 40}"
+RUNS = 3
+COMPRESSOR = "agent/context_compressor.py"
+PLAN = f"runs: {RUNS}\ncompress_runs: {RUNS}\nbaseline_runs: {RUNS + 1}\n"
+
+Tree = dict[str, bytes]
+
+
+def cases() -> list[Case]:
+    return small.cases()[1:]
+
+
+@cache
+def measured(strategy: str, runs: int = RUNS) -> Measurement:
+    """Measure a reference compressor on the two sessions, once for all tests."""
+    with tempfile.TemporaryDirectory() as folder:
+        return small.measure(cases(), Path(folder), strategy, runs=runs, compress_runs=runs)
+
+
+@cache
+def _files(*, baseline: bool) -> Mapping[str, bytes]:
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        write_tree(package_source(small.REPOSITORY / "eval_core" / "compressors", "agent"), root)
+        small.write_suite(root, cases())
+        if baseline:
+            assert store_baseline(measured("anchored"), root / "baselines", "offline")
+        for path, text in adoption(root, ACTION, None).files.items():
+            small.write(root / path, text + (PLAN if path == ".compression-eval.yml" else ""))
+        paths = sorted(path for path in root.rglob("*") if path.is_file())
+        return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
+
+
+def base_tree(*, baseline: bool = True) -> Tree:
+    return dict(_files(baseline=baseline))
+
+
+def worse_tree(tree: Tree) -> Tree:
+    """Return what a pull request makes of it: the summary loses its list of files."""
+    return demo_pull(tree)
+
+
+def on_disk(tree: Tree, folder: Path) -> Path:
+    write_tree(tree, folder)
+    return folder
+
+
+def configured(tree: Tree, text: str) -> Tree:
+    """Add lines to the configuration."""
+    name = ".compression-eval.yml"
+    return {**tree, name: tree[name] + text.encode()}
+
+
+def dispatch_event(sender: str = "maintainer", **inputs: Any) -> dict[str, Any]:
+    return {
+        "inputs": inputs,
+        "ref": "refs/heads/main",
+        "repository": {"full_name": REPO},
+        "sender": {"login": sender},
+        "workflow": ".github/workflows/compression-eval.yml",
+    }
+
+
+def world(tree: Tree, change: Tree | None = None) -> tuple[LoopbackGitHub, Pull]:
+    """Return a GitHub, not yet started, with a labelled pull request."""
+    github = LoopbackGitHub(REPO, files=tree)
+    github.user("maintainer", "write")
+    github.workflow("compression-eval.yml")
+    pull = github.open_pull(worse_tree(tree) if change is None else change)
+    github.label(pull.number, LABEL)
+    return github, pull

