@@ -47,7 +47,8 @@ def evaluate(
     job = Job(
         settings=config,
         root=root,
-        tree=root if baseline else work / SUBJECT,
+        # The sandbox is started from elsewhere: a relative path would lead nowhere.
+        tree=(root if baseline else work / SUBJECT).resolve(),
         runs=ticket.runs or (config.baseline_runs if baseline else config.runs),
         resume=True,
         looks=ticket.looks,

@@ -99,6 +99,7 @@ def open_view(python: Path, tree: Path, folder: Path) -> View:
 
 def view_of(python: Path, tree: Path, gateway: Path | None, hidden: tuple[str, ...] = ()) -> View:
     """Plan the mounts for one interpreter and one tree; hidden names are relative to the tree."""
+    tree = tree.resolve()  # of a relative one nothing could be shown, nor hidden
     binds: list[tuple[str, str]] = []
     for prefix in _prefixes(python):
         if _covered(prefix):

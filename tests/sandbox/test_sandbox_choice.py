@@ -103,6 +103,14 @@ def test_only_the_parts_of_a_prefix_that_an_interpreter_needs_are_seen(python, t
     assert len(view.masks) == 3
 
 
+def test_a_tree_given_by_a_relative_path_is_shown_and_its_hidden_names_are_covered(python, tmp_path, monkeypatch):
+    (tmp_path / "probes").mkdir()
+    monkeypatch.chdir(tmp_path)
+    view = view_of(python, Path(), None, ("probes",))
+    assert any(source.startswith(str(tmp_path.resolve())) for source, _ in view.binds)
+    assert ("/subject/probes", True) in view.masks
+
+
 def test_a_hidden_name_that_is_a_link_hides_what_it_leads_to(python, tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "probes").symlink_to("real")
