@@ -13,7 +13,7 @@ from bot.ticket import Ticket
 from eval_core.compare.wording import percent
 from eval_core.report.markdown import fixture_cells
 from eval_core.report.places import places
-from eval_core.report.view import COLUMNS, View
+from eval_core.report.view import COLUMNS, STEP_NOTE, View
 
 __all__ = ["ended", "final", "last_runs", "queued", "refused", "run_line"]
 
@@ -108,6 +108,7 @@ def final(
             "ignored": ticket.ignored_files,
             "ignored_count": len(ticket.ignored_files) + ticket.ignored_more,
             "columns": list(COLUMNS.values()),
+            "step_note": STEP_NOTE,
             "base_path": view.data.base_path or "auto",
             "runs": runs,
         }

@@ -10,7 +10,6 @@ from typing import Any
 
 import small
 
-from bot.demo import demo_pull
 from bot.init import adoption
 from bot.journey import package_source, write_tree
 from bot.loopback import LoopbackGitHub
@@ -47,7 +46,7 @@ def _files(*, baseline: bool) -> Mapping[str, bytes]:
         write_tree(package_source(small.REPOSITORY / "eval_core" / "compressors", "agent"), root)
         small.write_suite(root, cases())
         if baseline:
-            assert store_baseline(measured("anchored"), root / "baselines", "offline")
+            assert store_baseline(measured("anchored", 10), root / "baselines", "offline")
         for path, text in adoption(root, ACTION, None).files.items():
             small.write(root / path, text + (PLAN if path == ".compression-eval.yml" else ""))
         paths = sorted(path for path in root.rglob("*") if path.is_file())
@@ -59,8 +58,10 @@ def base_tree(*, baseline: bool = True) -> Tree:
 
 
 def worse_tree(tree: Tree) -> Tree:
-    """Return what a pull request makes of it: the summary loses its list of files."""
-    return demo_pull(tree)
+    """Return what a pull request makes of it: the summary gets almost no room."""
+    code = tree[COMPRESSOR]
+    assert code.count(b"= 0.28") == 1
+    return {**tree, COMPRESSOR: code.replace(b"= 0.28", b"= 0.02")}
 
 
 def on_disk(tree: Tree, folder: Path) -> Path:

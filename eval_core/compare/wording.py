@@ -80,7 +80,7 @@ def pp(share: float | None, *, sign: bool = False) -> str:
     """Return a difference of shares in percentage points: 5 pp, 0.8 pp; with a sign where it is a change."""
     if share is None or not _known(share):
         return UNKNOWN
-    digits = 0 if abs(share) >= 0.0095 or share == 0 else 1
+    digits = 0 if abs(share) >= 0.0095 or abs(share) < 0.0005 else 1
     return f"{_number(share * 100 if sign else abs(share * 100), digits, sign=sign)} pp"
 
 

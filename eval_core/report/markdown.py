@@ -11,7 +11,7 @@ from eval_core.compare.wording import percent
 from eval_core.report.losses import LostFact
 from eval_core.report.metrics import PASS_SCORE
 from eval_core.report.places import places
-from eval_core.report.view import COLUMNS, FixtureRow, View
+from eval_core.report.view import COLUMNS, STEP_NOTE, FixtureRow, View
 
 __all__ = ["fixture_cells", "plain", "render_markdown"]
 
@@ -60,6 +60,12 @@ def render_markdown(view: View) -> str:
     text = (
         _environment()
         .get_template("report.md.j2")
-        .render(view=view, models=view.data.candidate.models, columns=list(COLUMNS.values()), pass_score=PASS_SCORE)
+        .render(
+            view=view,
+            models=view.data.candidate.models,
+            columns=list(COLUMNS.values()),
+            pass_score=PASS_SCORE,
+            step_note=STEP_NOTE,
+        )
     )
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"

@@ -12,7 +12,7 @@ from rich.text import Text
 from eval_core.compare.finding import Kind
 from eval_core.compare.wording import percent
 from eval_core.report.places import places
-from eval_core.report.view import COLUMNS, View
+from eval_core.report.view import COLUMNS, STEP_NOTE, View
 
 __all__ = ["console", "plain_table", "print_report"]
 
@@ -63,6 +63,8 @@ def print_report(view: View, out: Console) -> None:
         ]
         medians.add_row(fixture.fixture, *cells)
     out.print(medians)
+    if any(fixture.marked for fixture in view.fixtures):
+        out.print(Text(STEP_NOTE, style="dim"))
     for fixture in view.fixtures:
         if fixture.note:
             out.print(Text(f"  {fixture.fixture}: {fixture.note}"))

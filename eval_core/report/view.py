@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from eval_core.compare.finding import Kind, Row, RowVerdict
+from eval_core.compare.seed_rule import STEP
 from eval_core.compare.sides import Quarantine, quarantined
 from eval_core.compare.wording import interval, pp, score, signed
 from eval_core.compare.wording import percent as percent_words
@@ -15,7 +16,7 @@ from eval_core.report.data import OFFLINE_NOTE, ReportData
 from eval_core.report.losses import LostFact, Miss, changed_facts, misses, unscored
 from eval_core.report.metrics import Metric, TokensPerTask, target_metrics, tokens_per_task
 
-__all__ = ["COLUMNS", "FixtureRow", "TableRow", "View", "make_view"]
+__all__ = ["COLUMNS", "STEP_NOTE", "FixtureRow", "TableRow", "View", "make_view"]
 
 COLUMNS = {
     "accuracy": "Accuracy",
@@ -34,6 +35,11 @@ _ROW_WORDS = {
 }
 _ROW_NAMES = {"authored facts": "facts kept", "census": "census facts kept"}
 _MOST_ROWS = 8
+MARK = "†"
+STEP_NOTE = (
+    f"{MARK} moved by {STEP:g} or more: the simple rule on medians would flag it. It is shown and does not decide: "
+    "it also fires where nothing changed."
+)
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,11 @@ class FixtureRow:
     deltas: tuple[str, ...]
     """Against the baseline's medians; empty where there is no comparable one."""
     note: str = ""
+
+    @property
+    def marked(self) -> bool:
+        """Whether the simple rule on medians would flag something here."""
+        return any(MARK in delta for delta in self.deltas)
 
 
 @dataclass(frozen=True)
@@ -136,6 +147,11 @@ def medians(measurement: Measurement, fixture: str, banned: Quarantine = ()) -> 
     return {**middle, "overall": median(median(grade.overall for grade in grades) for grades in by_probe.values())}
 
 
+def _step(delta: float) -> str:
+    """Return a change of medians, marked where the fixed step alone would call it a change."""
+    return signed(delta) + (MARK if abs(delta) >= STEP - 1e-9 else "")
+
+
 def _fixture_rows(data: ReportData) -> tuple[FixtureRow, ...]:
     rows = []
     base = data.base if data.kind_is_comparable else None
@@ -149,7 +165,7 @@ def _fixture_rows(data: ReportData) -> tuple[FixtureRow, ...]:
             FixtureRow(
                 fixture,
                 tuple(score(ours.get(name)) if ours else "-" for name in COLUMNS),
-                tuple(signed(ours[name] - theirs[name]) for name in COLUMNS) if ours and theirs else (),
+                tuple(_step(ours[name] - theirs[name]) for name in COLUMNS) if ours and theirs else (),
                 note,
             )
         )

@@ -46,8 +46,9 @@ def blocks(page: str) -> Iterator[Block]:
     for token in _tokens(page):
         if token.type == "fence":
             line = (token.map or [0])[0] + 1
-            reason, code = note.group("reason", "code") if note else (None, None)
-            yield Block(token.info.strip(), token.content, line, reason, int(code or 0))
+            reason = note["reason"] if note else None
+            code = int(note["code"] or 0) if note else 0
+            yield Block(token.info.strip(), token.content, line, reason, code)
         note = _NOTE.search(token.content) if token.type == "html_block" else None
 
 

@@ -59,7 +59,7 @@ def test_a_label_becomes_a_comment_and_a_second_label_takes_up_what_was_measured
     assert [ran.result(job) for job in ("gate", "evaluate", "publish", "propose")] == [*["success"] * 3, "skipped"]
     body = comment(runner, pull)
     assert "**Regressed: " in body
-    assert "src/redis_client.py" in body
+    assert "E_QUOTA_FULL" in body
     assert runner.github.state.pulls[pull.number].labels == []
     (check,) = runner.github.state.checks.values()
     assert (check.head_sha, check.conclusion, check.status) == (pull.head_sha, "neutral", "completed")

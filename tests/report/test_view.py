@@ -26,7 +26,8 @@ def test_changes_stand_beside_the_medians_where_both_sides_may_be_compared() -> 
     view = make_view(report_world.regressed())
     assert view.kind is Kind.REGRESSED
     assert {row.fixture for row in view.fixtures} == {"deploy", "migrate"}
-    assert all(delta == "−1.50" for row in view.fixtures for delta in row.deltas)
+    assert all(delta == "−1.50†" for row in view.fixtures for delta in row.deltas)
+    assert all(row.marked for row in view.fixtures), "the simple rule would flag a change of 1.5"
 
 
 def test_where_sides_may_not_be_compared_no_number_of_the_baseline_is_shown() -> None:
