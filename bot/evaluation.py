@@ -64,7 +64,7 @@ def evaluate(
         on_start(job.size(cases))
         data = job.execute(folder, cases, on_record)
         if note and baseline:
-            promoted = data.candidate.model_copy(update={"extra": {"promoted": note}})
+            promoted = data.candidate.model_copy(update={"extra": {**data.candidate.extra, "promoted": note}})
             folder.write_measurement(promoted)
             data = replace(data, candidate=promoted)
         write_reports(data, folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -59,6 +60,11 @@ class Ticket(BaseModel):
             ignored_more=max(len(files) - _MOST_FILES, 0),
             warnings=list(allowed.warnings),
         )
+
+    @property
+    def line(self) -> str:
+        """The ticket as it is handed on: ASCII, so that nothing in a path can end the line."""
+        return json.dumps(self.model_dump(mode="json"))
 
     @property
     def run(self) -> Run:

@@ -2,27 +2,92 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from eval_core.judge.extractive import ExtractiveAnswerer
 from eval_core.judge.fact_judge import FactJudge
+from eval_core.model.outcome import Completion, Failed, ModelCall
+from eval_core.model.retry import RetryPolicy
 from eval_core.model.settings import Models
 from eval_core.run.roles import Roles
 from eval_core.run.target import Target
+from eval_core.subject.outcome import Subject
 from eval_core.subject.sandbox import Wanted
 
-__all__ = ["Cast", "make_cast"]
+if TYPE_CHECKING:
+    from eval_core.model.budget import Budget
+    from eval_core.model.client import ModelClient
+
+__all__ = ["RETRY", "Cast", "Traffic", "make_cast"]
+
+RETRY = RetryPolicy()
+# What every call would meet and only the user can mend; an empty account or a used-up budget is not a mistake.
+_MISTAKES = frozenset({"auth", "not_found"})
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What goes on between us and the models at one moment."""
+
+    sent: int
+    in_flight: int
+    tokens: int
+    usd: float | None
 
 
 @dataclass(frozen=True)
 class Cast:
-    """Who takes part, and why the run had to stop, if it had to."""
+    """Who takes part, and what became of the calls to models, if there were any."""
 
     roles: Roles
-    stopped: Callable[[], str | None]
+    subject_of: Callable[[Target, int], Subject]
+    """Another target with the same models; the number keeps its calls apart from equal ones."""
+    client: ModelClient | None = None
+    budget: Budget | None = None
+
+    def stopped(self) -> str | None:
+        """Say why the run had to stop, if it had to."""
+        if self.client is None or self.budget is None:
+            return None
+        if self.client.fatal:
+            return next(iter(self.client.fatal.values())).message
+        if not self.budget.refused:
+            return None
+        spent = self.budget.spent_usd + self.budget.unsure_usd
+        if self.budget.tokens is None:
+            return f"the budget of ${self.budget.usd:g} is used up (${spent:.4f} spent); raise it with --budget-usd"
+        used = f"{self.budget.spent_tokens:,} of {self.budget.tokens:,} tokens, ${spent:.4f} of ${self.budget.usd:g}"
+        return f"the budget is used up ({used}); raise it with --budget-usd or --max-tokens-total"
+
+    def mistake(self) -> str | None:
+        """Return what the provider says is wrong with the configuration: a key or a model's name."""
+        fatal = self.client.fatal.values() if self.client else ()
+        return next((failed.message for failed in fatal if failed.kind in _MISTAKES), None)
+
+    def traffic(self) -> Traffic | None:
+        """Return what goes on; None offline."""
+        if self.client is None or self.budget is None:
+            return None
+        known = self.budget.usd is not None
+        usd = self.budget.spent_usd + self.budget.unsure_usd if known else None
+        return Traffic(self.client.sent, self.client.in_flight, self.budget.spent_tokens, usd)
+
+    def served(self) -> dict[str, dict[str, int]]:
+        """Return which models answered for which."""
+        return {model: dict(found) for model, found in self.client.served.items()} if self.client else {}
+
+
+def _offline(target: Target, sandbox: Wanted, hidden: tuple[str, ...]) -> Cast:
+    def subject_of(target: Target, draw: int) -> Subject:
+        return target.subject(complete=None, model=None, max_tokens=8_000, sandbox=sandbox, hidden=hidden)[0]
+
+    subject, confined = target.subject(complete=None, model=None, max_tokens=8_000, sandbox=sandbox, hidden=hidden)
+    return Cast(Roles(subject, ExtractiveAnswerer(), FactJudge(), offline=True, sandbox=confined), subject_of)
 
 
 async def make_cast(
@@ -39,34 +104,37 @@ async def make_cast(
 ) -> Cast:
     """Bring everybody together; what must be closed is closed with the stack."""
     if models is None:
-        subject, confined = target.subject(complete=None, model=None, max_tokens=8_000, sandbox=sandbox, hidden=hidden)
-        return Cast(Roles(subject, ExtractiveAnswerer(), FactJudge(), offline=True, sandbox=confined), lambda: None)
+        return _offline(target, sandbox, hidden)
     from eval_core.judge.answering import ModelAnswerer
     from eval_core.judge.grading import ModelJudge
     from eval_core.model.budget import Budget
     from eval_core.model.client import ModelClient
     from eval_core.model.journal import Journal
     from eval_core.model.settings import require_keys
+    from eval_core.model.wire import load_litellm
 
+    # Once, before anything is timed: the import takes seconds.
+    await asyncio.to_thread(load_litellm)
     require_keys(models)
     record = stack.enter_context(Journal(journal))
     budget = Budget(budget_usd, max_tokens_total, carried=record.spent)
     client = await stack.enter_async_context(
-        ModelClient(models, journal=record, budget=budget, concurrency=concurrency)
-    )
-    subject, confined = target.subject(
-        complete=client.complete,
-        model=models.compressor,
-        max_tokens=models.compressor_max_tokens,
-        sandbox=sandbox,
-        hidden=hidden,
+        ModelClient(models, journal=record, budget=budget, concurrency=concurrency, retry=RETRY)
     )
 
-    def stopped() -> str | None:
-        if client.fatal:
-            return next(iter(client.fatal.values())).message
-        return f"the budget of ${budget_usd:.2f} is used up" if budget.refused else None
+    def cast(target: Target, draw: int) -> tuple[Subject, str]:
+        async def complete(call: ModelCall) -> Completion | Failed:
+            return await client.complete(replace(call, run=call.run + draw) if draw else call)
 
+        return target.subject(
+            complete=complete,
+            model=models.compressor,
+            max_tokens=models.compressor_max_tokens,
+            sandbox=sandbox,
+            hidden=hidden,
+        )
+
+    subject, confined = cast(target, 0)
     roles = Roles(
         subject,
         ModelAnswerer(client),
@@ -75,4 +143,4 @@ async def make_cast(
         compressor={"model": models.compressor, "max_tokens": str(models.compressor_max_tokens)},
         sandbox=confined,
     )
-    return Cast(roles, stopped)
+    return Cast(roles, lambda target, draw: cast(target, draw)[0], client, budget)

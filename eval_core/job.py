@@ -5,32 +5,31 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from eval_core.baseline import find_baseline, read_history
-from eval_core.cast import Cast, make_cast
+from eval_core.baseline import read_history
+from eval_core.cast import Traffic
 from eval_core.compare.comparison import compare_measurements, load_side
-from eval_core.compare.finding import Kind
+from eval_core.compare.drift import SAMPLE
 from eval_core.config import Config
 from eval_core.errors import UserError
-from eval_core.measurement import Controls, Measurement
+from eval_core.measurement import Measurement
 from eval_core.model.settings import ModelFlags, Models, resolve
+from eval_core.reference import find_reference
 from eval_core.report.data import ReportData
 from eval_core.run.plan import make_plan
 from eval_core.run.record import RunRecord
-from eval_core.run.roles import make_fingerprint
-from eval_core.run.session import Session
+from eval_core.run.regrade import with_remedy
 from eval_core.run.store import ResultsFolder
 from eval_core.run.suite import Case, load_suite
 from eval_core.run.target import Target, find_target
 from eval_core.subject.sandbox import Wanted
+from eval_core.subject.spec import Builtin
+from eval_core.trial import Trial, own_base
 
 __all__ = ["Job"]
-
-_DECIDED = (Kind.REGRESSED, Kind.IMPROVED, Kind.MIXED)
 
 
 @dataclass(frozen=True)
@@ -57,6 +56,13 @@ class Job:
     resume: bool = False
     looks: int = 1
     compare_to: str = "auto"
+    baseline: Literal["stored", "rerun"] = "stored"
+    """rerun: measure the base beside the candidate instead of reading a stored result."""
+    base_tree: Path | None = None
+    drift_sample: int = SAMPLE
+    """Stored answers that are graded again to see whether the judge drifted; 0 for none."""
+    regrade_baseline: bool = False
+    trust_judge: bool = False
 
     @property
     def models(self) -> Models | None:
@@ -81,87 +87,69 @@ class Job:
         """Find the compressor under test."""
         return find_target(self.target, self.settings.target, self.root, self.tree or self.root)
 
-    def size(self, cases: list[Case]) -> int:
-        """Count the fixture-runs."""
-        return len(make_plan(cases, *self.plan))
-
-    def execute(self, folder: ResultsFolder, cases: list[Case], on_record: Callable[[RunRecord], None]) -> ReportData:
-        """Measure and compare; what is finished is in the folder at once."""
-        if self.compare_to not in ("auto", "none"):
-            load_side(self.root / self.compare_to)  # a mistake here must not come out after the money is spent
-        measurement = asyncio.run(self._measure(folder, cases, on_record))
-        return self.compared(measurement, cases)
-
-    async def _measure(
-        self, folder: ResultsFolder, cases: list[Case], on_record: Callable[[RunRecord], None]
-    ) -> Measurement:
+    def load_base_target(self) -> Target:
+        """Find the compressor of the base, which is measured in the same run."""
         target = self.load_target()
-        async with AsyncExitStack() as stack:
-            cast = await make_cast(
-                stack,
-                target,
-                self.models,
-                journal=folder.journal,
-                budget_usd=self.budget_usd or self.settings.budget_usd,
-                max_tokens_total=self.max_tokens_total,
-                concurrency=self.concurrency or self.settings.concurrency,
-                sandbox=self.sandbox,
-                hidden=(self.settings.fixtures, self.settings.probes, self.settings.baselines, self.settings.results),
-            )
-            runs, compress_runs = self.plan
-            session = Session(
-                cases=cases,
-                roles=cast.roles,
-                folder=folder,
-                label=folder.path.name,
-                runs=runs,
-                compress_runs=compress_runs,
-                seed=self.seed,
-                focus_topic=self.focus_topic or self.settings.focus_topic,
-                concurrency=self.concurrency or self.settings.concurrency,
-                tree=target.tree,
-                known_controls=self._known_controls(cases, cast),
-                on_record=on_record,
-                stopped=cast.stopped,
-                resume=self.resume,
-            )
-            return await session.measure(self._settled if self.stop == "early" else None)
+        if isinstance(target.spec, Builtin):
+            return target if self.base_tree is None else replace(target, tree=self.base_tree)
+        if self.base_tree is None:
+            raise UserError("--baseline rerun: give the tree of the base with --base-tree")
+        if not self.base_tree.is_dir():
+            raise UserError(f"--base-tree {self.base_tree}: no such folder; it holds the tree of the base commit")
+        return replace(target, tree=self.base_tree)
 
-    def _known_controls(self, cases: list[Case], cast: Cast) -> dict[str, Controls]:
-        """Take the controls of a baseline with the equal fingerprint: the same calls are not paid twice."""
-        fingerprint = make_fingerprint(cases, cast.roles, self.focus_topic or self.settings.focus_topic)
-        try:
-            found = find_baseline(self.root / self.settings.baselines, fingerprint)
-        except UserError:
-            if self.compare_to == "auto":
-                raise
-            found = None  # an unreadable baseline must not stand in the way of the update that replaces it
-        return load_side(found[0]).controls if found and not found[1] else {}
+    def size(self, cases: list[Case]) -> int:
+        """Count the fixture-runs, the base's included where it is measured too."""
+        return len(make_plan(cases, *self.plan)) * (2 if self.baseline == "rerun" else 1)
 
-    def _settled(self, measurement: Measurement) -> bool:
-        """Tell whether the facts alone decide."""
-        base = self._base(measurement)
-        if base is None:
-            return False
-        verdict, _ = compare_measurements(load_side(base), measurement, looks=self.looks)
-        return verdict.kind in _DECIDED
+    @property
+    def topic(self) -> str | None:
+        """The focus topic."""
+        return self.focus_topic or self.settings.focus_topic
 
-    def _base(self, measurement: Measurement) -> Path | None:
-        if self.compare_to == "none":
-            return None
-        if self.compare_to != "auto":
-            return self.root / self.compare_to
-        found = find_baseline(self.root / self.settings.baselines, measurement.fingerprint)
-        return found[0] if found else None
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """What the compressor under test must not see."""
+        return (self.settings.fixtures, self.settings.probes, self.settings.baselines, self.settings.results)
 
-    def compared(self, measurement: Measurement, cases: list[Case]) -> ReportData:
-        """Compare a measurement with the chosen baseline, or say why not."""
+    def execute(
+        self,
+        folder: ResultsFolder,
+        cases: list[Case],
+        on_record: Callable[[RunRecord], None],
+        watch: Callable[[Callable[[], Traffic | None]], None] = lambda traffic: None,
+    ) -> ReportData:
+        """Measure and compare; what is finished is in the folder at once."""
+        self.check()
+        measurement = asyncio.run(Trial(self, folder, cases, on_record, watch).measure())
+        return self.compared(measurement, cases, folder.path)
+
+    def check(self) -> None:
+        """Find mistakes that must not come out after the money is spent."""
+        if self.compare_to not in ("auto", "none"):
+            load_side(self.root / self.compare_to)
+        if self.base_tree is not None and self.baseline != "rerun":
+            raise UserError(f"--base-tree {self.base_tree}: only with --baseline rerun")
+        if self.baseline == "rerun":
+            self.load_base_target()
+
+    def _base(self, measurement: Measurement, folder: Path | None) -> Path | None:
+        if (own := own_base(measurement, folder)) is not None:
+            return own
+        baselines = self.root / self.settings.baselines
+        found = find_reference(self.compare_to, self.root, baselines, measurement.fingerprint)
+        return found.path if found else None
+
+    def compared(self, measurement: Measurement, cases: list[Case], folder: Path | None = None) -> ReportData:
+        """Compare a measurement with the chosen baseline, or the base it brought along, or say why not."""
         suite = {case.fixture.name: case for case in cases}
-        path = self._base(measurement)
+        path = self._base(measurement, folder)
         if path is None:
-            folder = self.settings.baselines
-            why = f"no baseline in {folder}; `compression-eval baseline update` makes one"
+            baselines = self.settings.baselines
+            why = f"no baseline in {baselines}; `compression-eval baseline update` makes one"
             return ReportData(measurement, cases=suite, note="none was asked for" if self.compare_to == "none" else why)
-        verdict, base = compare_measurements(load_side(path), measurement, looks=self.looks)
+        stored = load_side(path)
+        verdict, base = compare_measurements(stored, measurement, looks=self.looks)
+        verdict = with_remedy(verdict, base, str(path), measurement)
         history = read_history(self.root / self.settings.baselines, path.stem)
         return ReportData(measurement, base=base, verdict=verdict, base_path=str(path), cases=suite, history=history)

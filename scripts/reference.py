@@ -117,7 +117,7 @@ def configuration_page() -> str:
         _section("`models:`", ModelConfig),
         _section("`models.prices:`", Price),
         _section("`bot:`", BotConfig),
-        _section("`target:`", TargetSpec) + "\nHow to describe a compressor, with examples: [targets](targets.md).\n",
+        _section("`target:`", TargetSpec) + "\nHow to describe a compressor: [Your compressor](your-compressor.md).\n",
         _ENVIRONMENT,
     ]
     return "\n".join(parts)
@@ -127,8 +127,17 @@ def _option(option: click.Option) -> str:
     names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
     choices = " ".join(option.type.choices) if isinstance(option.type, click.Choice) else ""
     default = option.default if option.show_default and not option.is_flag else None
-    notes = [option.help or "", f"One of: {choices}." if choices else "", f"Default: {default}." if default else ""]
+    notes = [
+        option.help or "",
+        f"One of: {choices}." if choices else "",
+        f"Default: {default}." if default is not None else "",
+    ]
     return f"| {names} | {_cell(' '.join(note for note in notes if note)) or '-'} |"
+
+
+def _argument(argument: click.Argument) -> str:
+    name = (argument.name or "").upper() + ("..." if argument.nargs == -1 else "")
+    return name if argument.required else f"[{name}]"
 
 
 def _prose(text: str) -> Iterator[str]:
@@ -145,7 +154,7 @@ def _prose(text: str) -> Iterator[str]:
 
 def _command(words: list[str], command: click.Command) -> Iterator[str]:
     context = click.Context(command)
-    arguments = [param.make_metavar(context) for param in command.params if isinstance(param, click.Argument)]
+    arguments = [_argument(param) for param in command.params if isinstance(param, click.Argument)]
     options = [param for param in command.params if isinstance(param, click.Option) and not param.hidden]
     yield f"{'#' * (len(words) + 1)} {' '.join([*words, *arguments])}"
     yield from _prose(command.help or "")

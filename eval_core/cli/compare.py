@@ -33,10 +33,12 @@ def compare(base: Path, candidate: Path, form: str, fail_on: str, seed: int) -> 
     from eval_core.compare.comparison import compare_measurements, load_side
     from eval_core.compare.verdict import Options, exit_code
     from eval_core.report.data import ReportData
+    from eval_core.run.regrade import with_remedy
 
     from .show import print_data
 
     before, after = load_side(base), load_side(candidate)
     verdict, part = compare_measurements(before, after, options=Options(seed=seed))
+    verdict = with_remedy(verdict, part, str(base), after)
     print_data(ReportData(after, base=part, verdict=verdict, base_path=str(base)), form)
     sys.exit(exit_code(verdict, fail_on))  # type: ignore[arg-type]

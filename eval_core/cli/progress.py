@@ -3,71 +3,131 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from eval_core.run.record import RunRecord
 
-__all__ = ["show_progress"]
+if TYPE_CHECKING:
+    from eval_core.cast import Traffic
+
+__all__ = ["Progress", "show_progress"]
+
+_PLAIN_SECONDS = 30.0
+_LIVE_SECONDS = 0.25
 
 
-class _Tally:
-    def __init__(self, total: int) -> None:
-        self.total, self.done, self.calls, self.tokens = total, 0, 0, 0
-        self.cost: float | None = 0.0
+def _duration(seconds: float) -> str:
+    whole = round(seconds)
+    return f"{whole} s" if whole < 90 else f"{round(whole / 60)} min" if whole < 5400 else f"{whole / 3600:.1f} h"
 
-    def add(self, record: RunRecord) -> None:
+
+class Progress:
+    """What is done, what is under way, what it cost and how long the rest may take."""
+
+    def __init__(self, total: int, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin now."""
+        self.total, self.done = total, 0
+        self.last = ""
+        """What went wrong with the newest record, if anything."""
+        self._clock, self._began = clock, clock()
+        self._traffic: Callable[[], Traffic | None] = lambda: None
+        self._told: Callable[[Progress], None] = lambda progress: None
+
+    def record(self, record: RunRecord) -> None:
+        """Note a finished fixture-run."""
         self.done += 1
-        for use in record.use.values():
-            self.calls += use.calls
-            self.tokens += use.input_tokens + use.output_tokens
-            self.cost = None if self.cost is None or use.cost_usd is None else self.cost + use.cost_usd
+        self.last = "" if record.ok else f"{record.fixture}: {record.outcome}"
+        self._told(self)
+
+    def watch(self, traffic: Callable[[], Traffic | None]) -> None:
+        """Learn where the traffic with models can be seen."""
+        self._traffic = traffic
 
     @property
-    def words(self) -> str:
-        if not self.tokens:
-            return ""
-        price = "price unknown" if self.cost is None else f"${self.cost:.2f}"
-        return f"{self.calls} calls, {self.tokens:,} tokens, {price}"
+    def line(self) -> str:
+        """Return everything in one line."""
+        parts = [f"{self.done} of {self.total} fixture-runs"]
+        traffic = self._traffic()
+        if traffic is not None:
+            price = "price unknown" if traffic.usd is None else f"${traffic.usd:.2f}"
+            parts += [f"{traffic.in_flight} calls in flight, {traffic.sent} sent", f"{traffic.tokens:,} tokens", price]
+        if 0 < self.done < self.total:
+            left = (self._clock() - self._began) / self.done * (self.total - self.done)
+            parts.append(f"about {_duration(left)} left")
+        return ", ".join(parts) + (f" ({self.last})" if self.last else "")
 
 
 @contextmanager
-def show_progress(total: int, *, quiet: bool) -> Iterator[Callable[[RunRecord], None]]:
-    """Yield a function that is told of each finished fixture-run."""
-    tally = _Tally(total)
+def _repeated(seconds: float, act: Callable[[], None]) -> Iterator[None]:
+    """Act again and again until the block ends."""
+    ended = threading.Event()
+
+    def loop() -> None:
+        while not ended.wait(seconds):
+            act()
+
+    thread = threading.Thread(target=loop, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+@contextmanager
+def show_progress(total: int, *, quiet: bool) -> Iterator[Progress]:
+    """Show the progress of so many fixture-runs."""
+    progress = Progress(total)
     if quiet:
-        yield tally.add
-        return
-    if not sys.stderr.isatty():
-        shown = 0
+        yield progress
+    elif sys.stderr.isatty():
+        with _live(progress):
+            yield progress
+    else:
+        with _plain(progress):
+            yield progress
 
-        def line(record: RunRecord) -> None:
-            nonlocal shown
-            tally.add(record)
-            share = tally.done * 10 // tally.total
-            if share > shown or not record.ok:
-                shown = share
-                state = "" if record.ok else f" ({record.fixture}: {record.outcome})"
-                extra = f", {tally.words}" if tally.words else ""
-                print(f"{tally.done} of {tally.total} fixture-runs{extra}{state}", file=sys.stderr, flush=True)
 
-        yield line
-        return
+@contextmanager
+def _plain(progress: Progress) -> Iterator[None]:
+    """Print a line at every tenth, at every failure, and when nothing was said for a while."""
+    shown, said = 0, ""
+
+    def say() -> None:
+        nonlocal said
+        if progress.line != said:
+            said = progress.line
+            print(said, file=sys.stderr, flush=True)
+
+    def told(progress: Progress) -> None:
+        nonlocal shown
+        share = progress.done * 10 // max(progress.total, 1)
+        if share > shown or progress.last:
+            shown = share
+            say()
+
+    progress._told = told
+    with _repeated(_PLAIN_SECONDS, say):
+        yield
+
+
+@contextmanager
+def _live(progress: Progress) -> Iterator[None]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
 
-    columns = (
-        TextColumn("fixture-runs"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=total)
+    columns = (BarColumn(bar_width=20), TextColumn("{task.description}", markup=False))
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=progress.total)
 
-        def bar(record: RunRecord) -> None:
-            tally.add(record)
-            progress.update(task, completed=tally.done, description=tally.words)
+        def refresh() -> None:
+            bar.update(task, completed=progress.done, description=progress.line)
 
-        yield bar
+        with _repeated(_LIVE_SECONDS, refresh):
+            yield

@@ -32,4 +32,4 @@ def report(results: Path, form: str, compare_to: str, config: Path | None) -> No
 
     measurement = read_runs(results)
     job = Job(load_config(config), names=tuple(measurement.fixtures), compare_to=compare_to)
-    print_data(job.compared(measurement, job.load_cases()), form)
+    print_data(job.compared(measurement, job.load_cases(), results), form)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,6 +57,7 @@ def model_options(command: Any) -> Any:
             click.option("--max-tokens-total", type=click.IntRange(min=1), help="Use no more tokens than this."),
             click.option("--price", "prices", multiple=True, help="MODEL=IN,OUT in dollars per million tokens."),
             click.option("--concurrency", type=click.IntRange(1, 256), help="Most model calls at once."),
+            click.option("--trust-judge", is_flag=True, help="Use the judge even if it misranks plain cases."),
         )
     ):
         command = option(command)
@@ -101,12 +103,20 @@ def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -
     root = results or Path(job.settings.results)
     name = label or free_label(root, now().strftime("%Y-%m-%d_%H-%M-%S"))
     with open_results(root, name, resume=job.resume) as folder:
-        with show_progress(job.size(cases), quiet=quiet) as on_record:
-            data = job.execute(folder, cases, on_record)
+        with show_progress(job.size(cases), quiet=quiet) as progress:
+            data = job.execute(folder, cases, progress.record, progress.watch)
         write_reports(data, folder)
         if not quiet:
             click.echo(f"Written to {folder.path}: report.md, report.html, summary.json", err=True)
     return data
+
+
+def resume_command(label: str) -> str:
+    """Return the command that completes this very run."""
+    given = [word for word in sys.argv[1:] if word != "--resume"]
+    if "--label" not in given and not any(word.startswith("--label=") for word in given):
+        given += ["--label", label]
+    return shlex.join(["compression-eval", *given, "--resume"])
 
 
 @click.command()
@@ -131,6 +141,22 @@ def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -
     help="Exit with 1 on this verdict or a worse one.",
 )
 @click.option("--format", "form", type=click.Choice(["text", "md", "json"]), default="text", show_default=True)
+@click.option(
+    "--baseline",
+    type=click.Choice(["stored", "rerun"]),
+    default="stored",
+    show_default=True,
+    help="rerun: measure the base in the same run, in alternation.",
+)
+@click.option("--base-tree", type=click.Path(path_type=Path), help="The tree of the base, with --baseline rerun.")
+@click.option(
+    "--drift-sample",
+    type=click.IntRange(0, 1000),
+    default=30,
+    show_default=True,
+    help="Stored answers graded again to see whether the judge drifted; 0: none.",
+)
+@click.option("--regrade-baseline", is_flag=True, help="If the judge drifted, grade the baseline's answers again.")
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
 @model_options
 def run(
@@ -146,8 +172,10 @@ def run(
       compression-eval run --target builtin:opaque --fixtures debug-session-feishu-id-model
       compression-eval run --model anthropic/claude-sonnet-4-5 --budget-usd 2 --dry-run
       compression-eval run --compare-to results/before --fail-on regressed
+      compression-eval run --baseline rerun --base-tree ../main --target target.yml
     """
     from eval_core.compare.verdict import exit_code
+    from eval_core.report.losses import outage
 
     from .show import print_data
 
@@ -155,16 +183,18 @@ def run(
     if dry_run:
         from .dry_run import print_estimate
 
-        print_estimate(job)
+        print_estimate(job, results)
         return
     data = execute(job, label, results, quiet=quiet)
     print_data(data, form)
-    if data.candidate.stopped:
-        folder = Path(results or job.settings.results) / data.candidate.label
-        click.echo(
-            f"Incomplete: {data.candidate.stopped}. Everything paid for is kept in {folder}; "
-            f"`compression-eval run --label {data.candidate.label} --resume` with the same options completes it.",
-            err=True,
-        )
-        sys.exit(3)
-    sys.exit(exit_code(data.verdict, fail_on) if data.verdict else 0)
+    code = exit_code(data.verdict, fail_on) if data.verdict else 0
+    reason = data.candidate.stopped or outage(data.candidate)
+    if code != 3 and not data.candidate.stopped and (data.verdict or reason is None):
+        sys.exit(code)
+    folder = Path(results or job.settings.results) / data.candidate.label
+    click.echo(
+        f"Incomplete: {reason or 'see the report'}. Everything paid for is kept in {folder}; "
+        f"`{resume_command(data.candidate.label)}` completes it.",
+        err=True,
+    )
+    sys.exit(3)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from eval_core.baseline import load_baseline
 from eval_core.compare.drift import Drift
+from eval_core.compare.rejudged import drift_of
 from eval_core.compare.sides import comparable_part, make_arm, quarantined
 from eval_core.compare.verdict import Options, Verdict, decide
 from eval_core.errors import UserError
@@ -32,14 +33,18 @@ def compare_measurements(
     drift: Drift | None = None,
     options: Options | None = None,
 ) -> tuple[Verdict, Measurement]:
-    """Decide, and return the verdict with the part of the base that was compared."""
+    """Decide, and return the verdict with the part of the base that was compared.
+
+    The drift of the judge follows from the answers that the candidate's run has graded again, so that every view of
+    the same two measurements comes to the same verdict.
+    """
     part, differing = comparable_part(base, candidate)
     banned = quarantined(part, candidate)
     verdict = decide(
         make_arm(part, banned),
         make_arm(candidate, banned),
         differences=differing,
-        drift=drift,
+        drift=drift_of(part, candidate) if drift is None else drift,
         options=options,
         looks=looks,
     )

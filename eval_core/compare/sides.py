@@ -7,12 +7,12 @@ from collections.abc import Collection
 import numpy as np
 
 from eval_core.compare.arm import Arm, FixtureArm
-from eval_core.compare.fingerprint import Difference, differences
+from eval_core.compare.fingerprint import Difference, Fingerprint, differences
 from eval_core.judge.grade import DIMENSIONS, Grade
 from eval_core.measurement import Measurement
 from eval_core.run.record import RunRecord
 
-__all__ = ["Quarantine", "comparable_part", "make_arm", "quarantined"]
+__all__ = ["Quarantine", "comparable_part", "make_arm", "narrowed", "quarantined"]
 
 Quarantine = Collection[tuple[str, str]]
 
@@ -28,16 +28,23 @@ def quarantined(*measurements: Measurement) -> set[tuple[str, str]]:
     }
 
 
+def narrowed(fingerprint: Fingerprint, names: Collection[str]) -> Fingerprint:
+    """Return the part of a fingerprint that concerns some of its fixtures, or all of it if it lacks one."""
+    if not set(names) < set(fingerprint.fixtures):
+        return fingerprint
+    return fingerprint.model_copy(
+        update={
+            "fixtures": {name: fingerprint.fixtures[name] for name in sorted(names)},
+            "probes": {name: fingerprint.probes[name] for name in sorted(names)},
+        }
+    )
+
+
 def comparable_part(base: Measurement, candidate: Measurement) -> tuple[Measurement, list[Difference]]:
     """Cut the base down to the candidate's fixtures, if it has them all, and list what still differs."""
     names = set(candidate.fingerprint.fixtures)
-    if names < set(base.fingerprint.fixtures):
-        part = base.fingerprint.model_copy(
-            update={
-                "fixtures": {name: base.fingerprint.fixtures[name] for name in sorted(names)},
-                "probes": {name: base.fingerprint.probes[name] for name in sorted(names)},
-            }
-        )
+    part = narrowed(base.fingerprint, names)
+    if part is not base.fingerprint:
         kept = {name: runs for name, runs in base.fixtures.items() if name in names}
         base = base.model_copy(update={"fingerprint": part, "fixtures": kept})
     return base, differences(base.fingerprint, candidate.fingerprint)

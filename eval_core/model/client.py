@@ -92,6 +92,11 @@ class ModelClient:
         if self._loaded is not None:
             await close_connections()
 
+    @property
+    def in_flight(self) -> int:
+        """The number of requests that are with a provider right now."""
+        return sum(limiter.active for limiter in self._limiters.values())
+
     async def complete(self, call: ModelCall, acceptance: Acceptance | None = None) -> Completion | Failed:
         """Answer from the journal, join an equal call under way, or make the call."""
         key = call_key(call)

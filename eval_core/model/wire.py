@@ -96,6 +96,11 @@ def _usage(response: Any, call: ModelCall, text: str) -> Usage:
     return Usage(spent_in, cached, spent_out, None, min(written, spent_in - cached))
 
 
+def _served_by(name: str) -> str:
+    """Return the model's name; local servers give the path of its file, which is nobody else's business."""
+    return name.rsplit("/", 1)[-1] if name.startswith("/") else name
+
+
 async def send(call: ModelCall, endpoint: Endpoint, seconds: float, secrets: Iterable[str] = ()) -> Attempt:
     """Send the call once and wait at most so long for the last byte of the reply."""
     litellm = load_litellm()
@@ -117,7 +122,7 @@ async def send(call: ModelCall, endpoint: Endpoint, seconds: float, secrets: Ite
     hidden = getattr(response, "_hidden_params", None) or {}
     return Attempt(
         text,
-        str(getattr(response, "model", "") or ""),
+        _served_by(str(getattr(response, "model", "") or "")),
         _usage(response, call, text),
         took,
         unusable(choice, call.max_tokens),

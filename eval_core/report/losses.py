@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from eval_core.compare.sides import quarantined
+from eval_core.compare.verdict import Options
 from eval_core.judge.grade import Grade, Unscored
 from eval_core.measurement import Measurement
 from eval_core.report.metrics import PASS_SCORE
 from eval_core.report.places import places
 from eval_core.run.record import RunRecord
 
-__all__ = ["LostFact", "Miss", "changed_facts", "misses", "unscored"]
+__all__ = ["LostFact", "Miss", "changed_facts", "doubts", "misses", "outage", "unscored"]
 
 
 @dataclass(frozen=True)
@@ -115,3 +116,36 @@ def unscored(measurement: Measurement) -> dict[str, int]:
                 if isinstance(record.result, Unscored):
                     reasons[record.result.reason] = reasons.get(record.result.reason, 0) + 1
     return dict(sorted(reasons.items(), key=lambda item: -item[1]))
+
+
+def outage(measurement: Measurement) -> str | None:
+    """Say what providers left unanswered, if it is more than a comparison would forgive."""
+    planned = missing = 0
+    reasons: dict[str, int] = {}
+    for runs in measurement.fixtures.values():
+        for run in runs:
+            records = run.probes.values() if run.graded else ()
+            cells = len(records) or 1
+            planned += cells
+            lost = [record.result.reason for record in records if isinstance(record.result, Unscored)]
+            if run.outcome.retryable:
+                lost = [run.detail] * cells
+            missing += len(lost)
+            for reason in lost:
+                reasons[reason] = reasons.get(reason, 0) + 1
+    if not planned or missing <= (1 - Options().coverage_floor) * planned:
+        return None
+    worst = max(reasons, key=lambda reason: reasons[reason])
+    return f"{missing} of {planned} cells are missing because of the provider ({worst})"
+
+
+def doubts(measurement: Measurement) -> dict[str, int]:
+    """Count where the judge and the facts tell different stories, by probe."""
+    found: dict[str, int] = {}
+    for fixture, runs in measurement.fixtures.items():
+        for run in runs:
+            for probe, record in run.probes.items():
+                for flag in record.result.flags if isinstance(record.result, Grade) else ():
+                    line = f"{fixture} / {probe}: {flag}"
+                    found[line] = found.get(line, 0) + 1
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))

@@ -15,14 +15,15 @@ from eval_core.report.view import COLUMNS, STEP_NOTE, FixtureRow, View
 
 __all__ = ["fixture_cells", "plain", "render_markdown"]
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|#@~!])")
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~!]|(?<=:)/(?=/)|(?<=www)\.)")
 _INVISIBLE = re.compile("[\u0000-\u0008\u000b-\u001f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
 
 
 def plain(text: str) -> str:
     """Return text from a session or a model as text: on one line, with nothing that markdown would act on."""
     flat = _INVISIBLE.sub("", " ".join(text.split()))
-    return _SPECIAL.sub(r"\\\1", flat[:400])
+    # A mention is looked for in the rendered text, where an escaped sign is the sign again: it needs a look-alike.
+    return _SPECIAL.sub(r"\\\1", flat[:400]).replace("@", "\uff20")
 
 
 def fixture_cells(row: FixtureRow) -> str:

@@ -99,6 +99,8 @@ def _print_lists(view: View, out: Console) -> None:
             out.print(Text(f"  and {len(view.lost) - 12} more"))
     for title, lines in (
         ("Not scored (missing is never zero)", [f"{count} x {reason}" for reason, count in view.unscored.items()]),
+        ("Judge and facts disagree", [f"{line} ({count} x)" for line, count in view.doubts.items()]),
+        ("Answered by another model than asked", view.other_models),
         ("Hardly tested", view.untested),
         ("Probes left out of the scores", view.quarantined),
         ("Structure checks that fail", view.broken_structure),

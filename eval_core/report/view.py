@@ -13,7 +13,7 @@ from eval_core.compare.wording import percent as percent_words
 from eval_core.judge.grade import DIMENSIONS, Grade
 from eval_core.measurement import Measurement
 from eval_core.report.data import OFFLINE_NOTE, ReportData
-from eval_core.report.losses import LostFact, Miss, changed_facts, misses, unscored
+from eval_core.report.losses import LostFact, Miss, changed_facts, doubts, misses, unscored
 from eval_core.report.metrics import Metric, TokensPerTask, target_metrics, tokens_per_task
 
 __all__ = ["COLUMNS", "STEP_NOTE", "FixtureRow", "TableRow", "View", "make_view"]
@@ -87,6 +87,10 @@ class View:
     regained: tuple[LostFact, ...]
     misses: tuple[Miss, ...]
     unscored: dict[str, int]
+    doubts: dict[str, int]
+    """Where the judge and the facts disagree, and in how many runs."""
+    other_models: tuple[str, ...]
+    """Models that were answered for by another."""
     metrics: tuple[Metric, ...]
     tokens: TokensPerTask | None
     untested: tuple[str, ...]
@@ -229,6 +233,19 @@ def _provenance(data: ReportData) -> tuple[tuple[str, str], ...]:
     return tuple(rows)
 
 
+def _other_models(measurement: Measurement) -> tuple[str, ...]:
+    """Name the models that a provider replaced; a dated version of the same name is the same model."""
+    found = []
+    served = measurement.extra.get("served")
+    for asked, answered in served.items() if isinstance(served, dict) else ():
+        bare = str(asked).rpartition("/")[2].lower()
+        for name, count in answered.items() if isinstance(answered, dict) else ():
+            other = str(name).rpartition("/")[2].lower()
+            if other and not other.startswith(bare) and not bare.startswith(other):
+                found.append(f"{asked}: {count} replies came from {name}")
+    return tuple(found)
+
+
 def _same_model_note(measurement: Measurement) -> str | None:
     judge = measurement.models.get("judge")
     shared = [role for role in ("compressor", "answer") if measurement.models.get(role) == judge]
@@ -265,6 +282,8 @@ def make_view(data: ReportData) -> View:
         regained=tuple(row for row in reversed(changes) if row.change > 0),
         misses=tuple(misses(data.candidate)),
         unscored=unscored(data.candidate),
+        doubts=doubts(data.candidate),
+        other_models=_other_models(data.candidate),
         metrics=tuple(target_metrics(data.candidate)),
         tokens=tokens_per_task(data.candidate),
         untested=_untested(data.candidate),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from threading import Lock
 
 from eval_core.census.facts import CensusFact, census
 from eval_core.census.retention import CensusRetention, census_retention
@@ -19,17 +20,30 @@ from eval_core.run.attribution import Evidence, StateFacts
 from eval_core.run.plan import Cell
 from eval_core.run.record import CensusRecord, ProbeRecord, RunRecord, UseRecord
 from eval_core.run.suite import Case
-from eval_core.subject.outcome import Compression, ModelUse, Subject
+from eval_core.subject.outcome import Compression, ModelUse, Step, Subject
 from eval_core.tokens import count_messages
 
-__all__ = ["Executor"]
+__all__ = ["Executor", "run_in_turn"]
 
+_Reply = tuple[Answer | None, Grade | Unscored]
 _WORST = 12  # lost census facts named in a record; the counts cover all of them
 
 
 def _model_use(use: ModelUse) -> UseRecord:
     return UseRecord(
         calls=use.calls, input_tokens=use.input_tokens, output_tokens=use.output_tokens, cost_usd=use.cost_usd
+    )
+
+
+def _stored_compression(record: RunRecord) -> Compression:
+    """Take a finished compression up again: it was paid for, and a second one would be another draw."""
+    use = record.use.get("compressor", UseRecord())
+    return Compression(
+        record.outcome,
+        record.detail,
+        steps=(Step(record.messages, record.tokens_before, record.tokens_after, record.seconds),),
+        use=ModelUse(use.calls, use.input_tokens, use.output_tokens, use.cost_usd),
+        notes=tuple(record.notes),
     )
 
 
@@ -55,14 +69,20 @@ class _Known:
     """What is read of a case once, for all its runs."""
 
     case: Case
+    _once: Lock = field(default_factory=Lock)
+    """Several threads want it at the same time; one works, the others wait."""
+    _census: tuple[CensusFact, ...] | None = None
 
     @cached_property
     def evidence(self) -> Evidence:
         return Evidence(self.case.fixture)
 
-    @cached_property
+    @property
     def census(self) -> tuple[CensusFact, ...]:
-        return census(self.case.fixture.messages)
+        with self._once:
+            if self._census is None:
+                self._census = census(self.case.fixture.messages)
+            return self._census
 
 
 @dataclass
@@ -75,7 +95,11 @@ class Executor:
     seed: int = 0
     focus_topic: str | None = None
     concurrency: int = 16
+    draw: int = 0
+    """Added to the run index of model calls: equal prompts of two arms are still two draws."""
     on_record: Callable[[RunRecord], None] = lambda record: None
+    compressed: Mapping[tuple[str, int], RunRecord] = field(default_factory=dict)
+    """Fixture-runs whose compression is done; only what is asked about it may be missing."""
     _known: dict[str, _Known] = field(default_factory=dict)
 
     @property
@@ -88,13 +112,7 @@ class Executor:
         """Execute cells, several at once; the order of the result is the order of the plan."""
         if self.deterministic:
             return await self._run_once_each(cells)
-        slots = asyncio.Semaphore(self.concurrency)
-
-        async def one(cell: Cell) -> RunRecord:
-            async with slots:
-                return await self.cell(cell)
-
-        return list(await asyncio.gather(*(one(cell) for cell in cells)))
+        return await run_in_turn([(self, cell) for cell in cells], self.concurrency)
 
     async def _run_once_each(self, cells: Sequence[Cell]) -> list[RunRecord]:
         first: dict[tuple[str, bool], RunRecord] = {}
@@ -111,18 +129,31 @@ class Executor:
 
     async def cell(self, cell: Cell) -> RunRecord:
         """Execute one cell and hand its record on."""
-        compression = await self.subject.compress(
-            cell.case.fixture, run=cell.run, seed=self.seed + cell.run, focus_topic=self.focus_topic
-        )
+        earlier = self.compressed.get((cell.case.fixture.name, cell.run))
+        if earlier is not None:
+            compression = _stored_compression(earlier)
+        else:
+            compression = await self.subject.compress(
+                cell.case.fixture, run=cell.run, seed=self.seed + cell.run, focus_topic=self.focus_topic
+            )
         record = await self._measure(cell, compression)
         self.on_record(record)
         return record
 
     async def _measure(self, cell: Cell, compression: Compression) -> RunRecord:
-        fixture, name = cell.case.fixture, cell.case.fixture.name
-        known = self._known.setdefault(name, _Known(cell.case))
+        # Reading takes processor time; in a thread, other fixture-runs' calls go out meanwhile.
+        bare, facts = await asyncio.to_thread(self._read, cell, compression)
+        if facts is None:
+            return bare
+        state = compression.state
+        replies = await self._ask(cell, state) if cell.graded else {}
+        return await asyncio.to_thread(self._attribute, cell, bare, facts, replies)
+
+    def _read(self, cell: Cell, compression: Compression) -> tuple[RunRecord, StateFacts | None]:
+        fixture = cell.case.fixture
+        known = self._known.setdefault(fixture.name, _Known(cell.case))
         bare = RunRecord(
-            fixture=name,
+            fixture=fixture.name,
             run=cell.run,
             graded=cell.graded,
             outcome=compression.outcome,
@@ -135,44 +166,57 @@ class Executor:
             use={"compressor": _model_use(compression.use)},
         )
         if not bare.ok:
-            return bare
+            return bare, None
         state = compression.state
         kept = Kept(fixture.messages, state)
-        facts = StateFacts(Haystack.of(render(state)), kept.haystack, known.evidence)
-        replies = await self._ask(cell, state) if cell.graded else {}
-        probes = {probe.id: self._probe_record(probe, replies.get(probe.id), facts) for probe in cell.case.bank.probes}
         retention = census_retention(known.census, fixture.messages, state)
+        read = {
+            "summary": "\n\n".join(kept.own_texts),
+            "verbatim": sorted(kept.indexes),
+            "census": _census_record(known.census, retention),
+            "structure": structure_checks(fixture.messages, state),
+        }
+        return bare.model_copy(update=read), StateFacts(Haystack.of(render(state)), kept.haystack, known.evidence)
+
+    def _attribute(self, cell: Cell, bare: RunRecord, facts: StateFacts, replies: Mapping[str, _Reply]) -> RunRecord:
+        probes = {probe.id: self._probe_record(probe, replies.get(probe.id), facts) for probe in cell.case.bank.probes}
         lost = {fact.label: fact for probe in probes.values() for fact in probe.facts if not fact.kept}
         return bare.model_copy(
             update={
-                "summary": "\n\n".join(kept.own_texts),
-                "verbatim": sorted(kept.indexes),
                 "probes": probes,
-                "census": _census_record(known.census, retention),
-                "structure": structure_checks(fixture.messages, state),
-                "refetch_tokens": known.evidence.refetch_tokens(list(lost.values())),
+                "refetch_tokens": facts.evidence.refetch_tokens(list(lost.values())),
                 "use": {**bare.use, **_reply_uses(probes)},
             }
         )
 
-    async def _ask(self, cell: Cell, state: list[Message]) -> dict[str, tuple[Answer | None, Grade | Unscored]]:
-        name = cell.case.fixture.name
+    async def _ask(self, cell: Cell, state: list[Message]) -> dict[str, _Reply]:
+        name, run = cell.case.fixture.name, cell.run + self.draw
 
-        async def one(probe: Probe) -> tuple[Answer | None, Grade | Unscored]:
-            answer = await self.answerer.answer(state, probe, fixture=name, run=cell.run)
+        async def one(probe: Probe) -> _Reply:
+            answer = await self.answerer.answer(state, probe, fixture=name, run=run)
             if isinstance(answer, Unscored):
-                return None, Unscored(reason=f"no answer: {answer.reason}")
-            return answer, await self.judge.grade(probe, answer.text, fixture=name, run=cell.run)
+                told = answer.reason.startswith("no answer")
+                return None, answer if told else Unscored(reason=f"no answer: {answer.reason}")
+            return answer, await self.judge.grade(probe, answer.text, fixture=name, run=run)
 
         probes = cell.case.bank.probes
         return dict(zip((probe.id for probe in probes), await asyncio.gather(*map(one, probes)), strict=True))
 
     @staticmethod
-    def _probe_record(
-        probe: Probe, reply: tuple[Answer | None, Grade | Unscored] | None, facts: StateFacts
-    ) -> ProbeRecord:
+    def _probe_record(probe: Probe, reply: _Reply | None, facts: StateFacts) -> ProbeRecord:
         answer, result = reply or (None, None)
         return ProbeRecord(facts=facts.probe(probe, answer.text if answer else None), answer=answer, result=result)
+
+
+async def run_in_turn(jobs: Sequence[tuple[Executor, Cell]], concurrency: int) -> list[RunRecord]:
+    """Execute cells, so many at once, and begin them in the order given."""
+    slots = asyncio.Semaphore(concurrency)
+
+    async def one(executor: Executor, cell: Cell) -> RunRecord:
+        async with slots:
+            return await executor.cell(cell)
+
+    return list(await asyncio.gather(*(one(executor, cell) for executor, cell in jobs)))
 
 
 def _reply_uses(probes: dict[str, ProbeRecord]) -> dict[str, UseRecord]:

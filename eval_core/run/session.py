@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from eval_core.measurement import Controls, Measurement, Provenance
 from eval_core.run.claim import Claim, claim_folder
 from eval_core.run.controls import measure_controls
-from eval_core.run.execute import Executor
+from eval_core.run.execute import Executor, run_in_turn
 from eval_core.run.plan import Cell, make_plan
 from eval_core.run.provenance import now, package_version, source_commit
 from eval_core.run.record import RunRecord, UseRecord
@@ -18,7 +18,7 @@ from eval_core.run.roles import Roles, make_fingerprint
 from eval_core.run.store import ResultsFolder
 from eval_core.run.suite import Case
 
-__all__ = ["Session"]
+__all__ = ["Session", "measure_together"]
 
 
 @dataclass
@@ -41,43 +41,48 @@ class Session:
     stopped: Callable[[], str | None] = lambda: None
     """Why the run cannot go on, e.g. that the budget is used up."""
     resume: bool = False
+    draw: int = 0
+    """Keeps the model calls of this session apart from another's that asks the same."""
+    _known: dict[tuple[str, int], RunRecord] = field(default_factory=dict)
+    _told: set[tuple[str, int]] = field(default_factory=set)
 
     async def measure(self, settled: Callable[[Measurement], bool] | None = None) -> Measurement:
         """Execute the plan. With `settled`, all compressions come first and grading is skipped if facts decide."""
+        decide = None if settled is None else (lambda measured: settled(measured[0]))
+        return (await measure_together([self], decide))[0]
+
+    def open(self) -> None:
+        """Claim the folder and take up what is finished there."""
         sha, _ = source_commit(self.tree)
         fingerprint = make_fingerprint(self.cases, self.roles, self.focus_topic)
         claim = Claim(target=self.roles.subject.name, source_sha=sha, seed=self.seed, fingerprint=fingerprint)
         claim_folder(self.folder, claim, resume=self.resume)
-        executor = Executor(
+        for cell in self.plan if self.resume else ():
+            if (record := self.folder.read_run(cell.case.fixture.name, cell.run)) is not None:
+                self._known[record.fixture, record.run] = record
+
+    @property
+    def plan(self) -> list[Cell]:
+        """All fixture-runs."""
+        return make_plan(self.cases, self.runs, self.compress_runs)
+
+    def executor(self) -> Executor:
+        """Return what executes this session's cells; stored compressions are not made again."""
+        return Executor(
             self.roles.subject,
             self.roles.answerer,
             self.roles.judge,
             seed=self.seed,
             focus_topic=self.focus_topic,
             concurrency=self.concurrency,
+            draw=self.draw,
             on_record=self._keep,
+            compressed={key: record for key, record in self._known.items() if record.ok and record.messages},
         )
-        plan = make_plan(self.cases, self.runs, self.compress_runs)
-        if settled is not None:
-            facts_only = [Cell(cell.case, cell.run, graded=False) for cell in plan]
-            records = await self._execute(executor, facts_only)
-            measurement = self._measurement(records, {}, runs=0)
-            if settled(measurement):
-                return self._finish(measurement)
-        controls, records = await asyncio.gather(self._controls(), self._execute(executor, plan))
-        return self._finish(self._measurement(records, controls, runs=self.runs))
 
-    async def _execute(self, executor: Executor, plan: Sequence[Cell]) -> list[RunRecord]:
-        done = {id(cell): record for cell in plan if (record := self._finished(cell))}
-        for record in done.values():
-            self.on_record(record)
-        fresh = iter(await executor.run([cell for cell in plan if id(cell) not in done]))
-        return [done.get(id(cell)) or next(fresh) for cell in plan]
-
-    def _finished(self, cell: Cell) -> RunRecord | None:
-        if not self.resume:
-            return None
-        record = self.folder.read_run(cell.case.fixture.name, cell.run)
+    def finished(self, cell: Cell) -> RunRecord | None:
+        """Return the record of a cell that has nothing left to do."""
+        record = self._known.get((cell.case.fixture.name, cell.run))
         if record is None or not record.ok or record.graded != cell.graded:
             return None
         if set(record.probes) != {probe.id for probe in cell.case.bank.probes}:
@@ -87,9 +92,19 @@ class Session:
 
     def _keep(self, record: RunRecord) -> None:
         self.folder.write_run(record)
-        self.on_record(record)
+        self._known[record.fixture, record.run] = record
+        # A compression that is still to be graded is no finished fixture-run yet.
+        if record.graded or record.run >= self.runs or not record.ok:
+            self.tell(record)
 
-    async def _controls(self) -> dict[str, Controls]:
+    def tell(self, record: RunRecord) -> None:
+        """Report a finished fixture-run, once."""
+        if (record.fixture, record.run) not in self._told:
+            self._told.add((record.fixture, record.run))
+            self.on_record(record)
+
+    async def controls(self) -> dict[str, Controls]:
+        """Measure the controls of every case that has none yet."""
         names = [case.fixture.name for case in self.cases]
         measured = await asyncio.gather(*(self._control(case) for case in self.cases))
         return dict(zip(names, measured, strict=True))
@@ -98,7 +113,8 @@ class Session:
         known = self.known_controls.get(case.fixture.name)
         return known or await measure_controls(case, self.roles.answerer, self.roles.judge)
 
-    def _measurement(self, records: Sequence[RunRecord], controls: dict[str, Controls], runs: int) -> Measurement:
+    def measurement(self, records: Sequence[RunRecord], controls: dict[str, Controls], runs: int) -> Measurement:
+        """Put the measurement together."""
         sha, dirty = source_commit(self.tree)
         fixtures: dict[str, list[RunRecord]] = {case.fixture.name: [] for case in self.cases}
         use: dict[str, UseRecord] = {}
@@ -131,6 +147,59 @@ class Session:
             stopped=self.stopped(),
         )
 
-    def _finish(self, measurement: Measurement) -> Measurement:
+    def finish(self, measurement: Measurement) -> Measurement:
+        """Write the summary."""
         self.folder.write_measurement(measurement)
         return measurement
+
+
+async def _execute(sessions: Sequence[Session], plans: Sequence[Sequence[Cell]]) -> list[list[RunRecord]]:
+    """Execute the plans of all sessions, a cell of each in turn; the order of each result is that of its plan."""
+    executors = [session.executor() for session in sessions]
+    done: list[dict[int, RunRecord]] = []
+    for session, plan in zip(sessions, plans, strict=True):
+        done.append({at: record for at, cell in enumerate(plan) if (record := session.finished(cell))})
+        for record in done[-1].values():
+            if record.graded or record.run >= session.runs:
+                session.tell(record)
+    if any(executor.deterministic for executor in executors):
+        for executor, plan, known in zip(executors, plans, done, strict=True):
+            missing = [at for at in range(len(plan)) if at not in known]
+            fresh = await executor.run([plan[at] for at in missing])
+            known.update(zip(missing, fresh, strict=True))
+    else:
+        turns = [
+            (arm, at)
+            for at in range(max(map(len, plans), default=0))
+            for arm, plan in enumerate(plans)
+            if at < len(plan) and at not in done[arm]
+        ]
+        slots = max(session.concurrency for session in sessions)
+        for (arm, at), record in zip(
+            turns, await run_in_turn([(executors[arm], plans[arm][at]) for arm, at in turns], slots), strict=True
+        ):
+            done[arm][at] = record
+    return [[known[at] for at in range(len(plan))] for known, plan in zip(done, plans, strict=True)]
+
+
+async def measure_together(
+    sessions: Sequence[Session], settled: Callable[[Sequence[Measurement]], bool] | None = None
+) -> list[Measurement]:
+    """Measure several targets in one go, their fixture-runs in alternation; the first one's controls serve all."""
+    for session in sessions:
+        session.open()
+    plans = [session.plan for session in sessions]
+    if settled is not None:
+        facts_only = [[replace(cell, graded=False) for cell in plan] for plan in plans]
+        facts = await _execute(sessions, facts_only)
+        measured = [session.measurement(found, {}, runs=0) for session, found in zip(sessions, facts, strict=True)]
+        if settled(measured):
+            for session, found in zip(sessions, facts, strict=True):
+                for record in found:
+                    session.tell(record)
+            return [session.finish(item) for session, item in zip(sessions, measured, strict=True)]
+    controls, records = await asyncio.gather(sessions[0].controls(), _execute(sessions, plans))
+    return [
+        session.finish(session.measurement(found, controls, runs=session.runs))
+        for session, found in zip(sessions, records, strict=True)
+    ]

@@ -6,11 +6,13 @@ import asyncio
 import difflib
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from eval_core.compressors.strategies import STRATEGIES, create
-from eval_core.compressors.summariser import ModelSummariser, Summariser
+from eval_core.compressors.summariser import ModelSummariser
 from eval_core.errors import UserError
 from eval_core.fixture.schema import Fixture
 from eval_core.messages import Message
@@ -24,6 +26,12 @@ KEPT_LIMIT = 0.90
 """A state that keeps more than this share of the tokens was not compressed."""
 
 Complete = Callable[[ModelCall], Any]
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Threads of their own: they wait for model calls, and the calls need the threads that everybody shares."""
+    return ThreadPoolExecutor(256, thread_name_prefix="compress")
 
 
 class _ModelFailed(Exception):
@@ -43,6 +51,8 @@ class _Bridge:
     loop: asyncio.AbstractEventLoop
     max_tokens: int
     use: ModelUse
+    queued: float = 0.0
+    """Seconds spent waiting for a turn, for imports and for retries: not the compressor's latency."""
 
     def __call__(self, messages: list[Message]) -> str:
         call = ModelCall(
@@ -53,9 +63,11 @@ class _Bridge:
             run=self.run,
             prefix=f"compress/{self.fixture}",
         )
+        began = time.perf_counter()
         result: Completion | Failed = asyncio.run_coroutine_threadsafe(self.complete(call), self.loop).result()
         if isinstance(result, Failed):
             raise _ModelFailed(result)
+        self.queued += time.perf_counter() - began - result.seconds
         usage, use = result.usage, self.use
         cost = None if usage.cost_usd is None or use.cost_usd is None else use.cost_usd + usage.cost_usd
         self.use = ModelUse(
@@ -92,13 +104,11 @@ class BuiltinSubject:
     async def compress(self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None) -> Compression:
         """Compress a fixture once, segment after segment, with one instance."""
         bridge = None
-        summariser: Summariser | None = None
+        loop = asyncio.get_running_loop()
         if self.complete is not None and self.model is not None:
-            loop = asyncio.get_running_loop()
             bridge = _Bridge(self.complete, self.model, run, fixture.name, loop, self.max_tokens, ModelUse())
-            summariser = ModelSummariser(bridge)
         try:
-            steps = await asyncio.to_thread(self._steps, fixture, summariser, focus_topic)
+            steps = await loop.run_in_executor(_threads(), self._steps, fixture, bridge, focus_topic)
         except _ModelFailed as exc:
             outcome = Outcome.BAD_COMPLETION if exc.failure.kind in ("empty", "truncated") else Outcome.INFRA
             return Compression(outcome, f"{exc.failure.kind}: {exc.failure.message}", use=_used(bridge))
@@ -109,17 +119,17 @@ class BuiltinSubject:
             )
         return Compression(Outcome.OK, steps=steps, use=_used(bridge))
 
-    def _steps(self, fixture: Fixture, summariser: Summariser | None, focus_topic: str | None) -> tuple[Step, ...]:
-        compressor = create(self.strategy, summariser)
+    def _steps(self, fixture: Fixture, bridge: _Bridge | None, focus_topic: str | None) -> tuple[Step, ...]:
+        compressor = create(self.strategy, ModelSummariser(bridge) if bridge else None)
         state: list[Message] = []
         steps = []
         start = 0
         for cut in fixture.cuts:
             state = [*state, *fixture.messages[start:cut]]
             before = count_messages(state)
-            began = time.perf_counter()
+            began, queued = time.perf_counter(), bridge.queued if bridge else 0.0
             state = compressor.compress(state, before, focus_topic)
-            seconds = time.perf_counter() - began
+            seconds = time.perf_counter() - began - ((bridge.queued - queued) if bridge else 0.0)
             steps.append(Step(state, before, count_messages(state), seconds))
             start = cut
         return tuple(steps)

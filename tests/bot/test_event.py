@@ -198,9 +198,7 @@ HOSTILE_INPUTS: list[tuple[str, Any]] = [
 @pytest.mark.parametrize(("key", "value"), HOSTILE_INPUTS)
 def test_a_hostile_input_is_refused_and_quoted_harmlessly(key: str, value: Any) -> None:
     with pytest.raises(UserError) as caught:
-        read_event(
-            "workflow_dispatch", changed(payload("workflow_dispatch"), f"inputs.{key}", value), ENV, label=LABEL
-        )
+        read_event("workflow_dispatch", changed(payload("workflow_dispatch"), f"inputs.{key}", value), ENV, label=LABEL)
     message = str(caught.value)
     assert message.startswith("inputs")
     assert message.isascii()

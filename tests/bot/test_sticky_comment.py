@@ -43,9 +43,7 @@ def test_among_three_hundred_comments_ours_is_found(gh: LoopbackGitHub, client: 
 
 
 @pytest.mark.parametrize("login", ["contributor", "maintainer"])
-def test_a_forged_marker_of_somebody_else_is_no_comment_of_ours(
-    gh: LoopbackGitHub, client: GitHub, login: str
-) -> None:
+def test_a_forged_marker_of_somebody_else_is_no_comment_of_ours(gh: LoopbackGitHub, client: GitHub, login: str) -> None:
     forged = gh.comment(1, login, f"{MARKER}\n<!-- compression-eval:run id=999999 attempt=1 -->\nImproved!")
     posted = Sticky(client, 1).put("real", FIRST)
     assert isinstance(posted, Posted)

@@ -13,9 +13,7 @@ import pytest
 import small
 from doc_page import PAGES, Block, blocks
 
-_LEFT_OUT = shutil.ignore_patterns(
-    ".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "results", "tests", "site"
-)
+_LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".hypothesis", "results", "tests", "site")
 _MOST_SKIPPED = 7
 _RUN = [page for page in PAGES if any(block.language == "sh" and not block.skipped for block in blocks(page))]
 
@@ -31,7 +29,7 @@ def clone(tmp_path: Path) -> Path:
     clone, agent = tmp_path / "compression-eval", tmp_path / "my-agent"
     shutil.copytree(small.REPOSITORY, clone, ignore=_LEFT_OUT)
     (clone / ".venv").symlink_to(sys.prefix)
-    shutil.copytree(small.REPOSITORY / "eval_core" / "compressors", agent / "agent", ignore=_LEFT_OUT)
+    shutil.copytree(small.REPOSITORY / "eval_core" / "compressors", agent / "agent")
     for folder in (clone, agent):
         _git(folder, "init", "-q")
         _git(folder, "add", "-A")
@@ -49,7 +47,6 @@ class _Shell:
         self._environment = {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": str(clone),
-            "PYTHONDONTWRITEBYTECODE": "1",
             "HOME": str(clone.parent),
             "LANG": "C.UTF-8",
         }

@@ -8,12 +8,10 @@ from pathlib import Path
 from eval_core.model.budget import Budget
 from eval_core.model.client import ModelClient
 from eval_core.model.journal import Journal
+from eval_core.model.loopback import LoopbackProvider
 from eval_core.model.retry import RetryPolicy
-from eval_core.model.wire import load_litellm
 
 from .provider import call, models_at
-
-load_litellm()  # on import: the fork server pays for it once, its children start at once
 
 
 def work(folder: str, base_url: str, calls: int) -> None:
@@ -26,3 +24,12 @@ def work(folder: str, base_url: str, calls: int) -> None:
                 await asyncio.gather(*(client.complete(call(f"call {n}", run=n)) for n in range(calls)))
 
     asyncio.run(scene())
+
+
+async def _warm_up() -> None:
+    async with LoopbackProvider() as provider, ModelClient(models_at(provider.base_url)) as client:
+        await client.complete(call())
+
+
+# On import: the fork server pays once for what the first call of a process costs, and its children start at once.
+asyncio.run(_warm_up())

@@ -1,0 +1,198 @@
+"""`compression-eval judge`: calibrate, regrade."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .run import make_job, model_options
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from eval_core.cast import Cast
+    from eval_core.job import Job
+    from eval_core.judge.calibration import Calibration
+
+__all__ = ["judge"]
+
+
+@click.group()
+def judge() -> None:
+    """Calibrate the judge, or grade stored answers again.
+
+    \b
+    Examples:
+      compression-eval judge calibrate --model anthropic/claude-sonnet-4-5
+      compression-eval judge regrade baselines/models.json --model anthropic/claude-sonnet-4-5
+    """
+
+
+def _options(command: Any) -> Any:
+    for option in (
+        click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml"),
+        click.option("--results", type=click.Path(path_type=Path), help="Default: results"),
+        click.option("--quiet", is_flag=True, help="No progress on stderr."),
+    ):
+        command = option(command)
+    return command
+
+
+def _job(options: dict[str, Any], **known: Any) -> Job:
+    return make_job({"names": None, **options, **known})
+
+
+@asynccontextmanager
+async def _cast(job: Job, journal: Path) -> AsyncIterator[Cast]:
+    from eval_core.cast import make_cast
+    from eval_core.run.target import Target
+    from eval_core.subject.spec import Builtin
+
+    async with AsyncExitStack() as stack:
+        # Nothing is compressed here, so no target of the user's is started.
+        yield await make_cast(
+            stack,
+            Target(Builtin("anchored"), job.root, job.root),
+            job.models,
+            journal=journal,
+            budget_usd=job.budget_usd or job.settings.budget_usd,
+            max_tokens_total=job.max_tokens_total,
+            concurrency=job.concurrency or job.settings.concurrency,
+            sandbox="auto",
+            hidden=(),
+        )
+
+
+@judge.command()
+@click.option("--again", is_flag=True, help="Calibrate anew, even where the result is known.")
+@_options
+@model_options
+def calibrate(again: bool, results: Path | None, quiet: bool, **options: Any) -> None:
+    """Let the judge grade answers whose order is plain. Exit 1 when it should not be used.
+
+    \b
+    Examples:
+      compression-eval judge calibrate
+      compression-eval judge calibrate --judge-model openai/gpt-4.1 --budget-usd 1
+    """
+    import asyncio
+
+    from eval_core.errors import IncompleteError, UserError
+    from eval_core.judge.calibration import calibrate as measure
+    from eval_core.run.trust import CALIBRATION, calibration_key, find_calibration, keep_calibration
+
+    job = _job(options)
+    root = results or Path(job.settings.results)
+    journal = root / CALIBRATION / "journal.jsonl"
+    if again:
+        journal.unlink(missing_ok=True)
+
+    async def run() -> tuple[str, Calibration]:
+        async with _cast(job, journal) as cast:
+            judged = cast.roles.judge
+            key = calibration_key(judged)
+            found = None if again else find_calibration(key, root, ())
+            result = found or await measure(judged)
+            if (mistake := cast.mistake()) is not None:
+                raise UserError(f"{mistake}. Check the key and the model's name")
+            if not cast.roles.offline:
+                keep_calibration(key, root, result)
+            if stopped := cast.stopped():
+                raise IncompleteError(f"{stopped}; what is graded is kept in {journal.parent}, run it again")
+            return judged.identity["model"], result
+
+    name, result = asyncio.run(run())
+    agreement = "unknown" if result.agreement is None else f"{result.agreement:.1%}"
+    click.echo(f"{name}: {agreement} of {result.pairs} pairs ranked as they should be.")
+    click.echo(f"Gross misrankings: {len(result.gross)}")
+    for miss in result.gross:
+        click.echo(f"  {miss}")
+    if result.unscored:
+        click.echo(f"Not graded: {len(result.unscored)}; the first: {result.unscored[0]}")
+    if result.refuses:
+        click.echo(f"This judge should not be used: {'; '.join(result.reasons)}.")
+        sys.exit(1)
+    click.echo("This judge may be used.")
+
+
+@judge.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--output", type=click.Path(path_type=Path), help="Write a baseline file here.")
+@click.option("--label", help="Folder under the results folder; default: the time.")
+@click.option("--resume", is_flag=True, help="Complete an interrupted regrade of the same label.")
+@_options
+@model_options
+def regrade(
+    path: Path,
+    output: Path | None,
+    label: str | None,
+    results: Path | None,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Grade the stored answers of a baseline file or results folder again with the judge of today.
+
+    \b
+    Examples:
+      compression-eval judge regrade baselines/models.json --output baselines/models.json
+      compression-eval judge regrade results/before --judge-model openai/gpt-4.1
+    """
+    import asyncio
+
+    from eval_core.baseline import store_baseline
+    from eval_core.compare.comparison import load_side
+    from eval_core.errors import IncompleteError, UserError
+    from eval_core.measurement import Measurement
+    from eval_core.run.provenance import now
+    from eval_core.run.regrade import check_banks, describe_shift
+    from eval_core.run.regrade import regrade as grade_again
+    from eval_core.run.spending import spending
+    from eval_core.run.store import ResultsFolder, free_label, open_results
+    from eval_core.run.trust import CALIBRATION, trusted
+
+    from .progress import Progress, show_progress
+
+    if output is not None and output.suffix != ".json":
+        raise UserError(f"--output {output}: a baseline file ends in .json")
+    stored = load_side(path)
+    job = _job(options, names=",".join(stored.fixtures))
+    cases = job.load_cases()
+    check_banks(stored, cases, str(path))
+    root = results or Path(job.settings.results)
+    name = label or free_label(root, now().strftime("%Y-%m-%d_%H-%M-%S"))
+
+    async def run(folder: ResultsFolder, progress: Progress) -> Measurement:
+        async with _cast(job, folder.journal) as cast:
+            progress.watch(cast.traffic)
+            judged, extra = cast.roles.judge, dict(stored.extra)
+            if not cast.roles.offline:
+                extra[CALIBRATION] = await trusted(judged, root, [stored], anyway=job.trust_judge)
+            base = stored.model_copy(update={"extra": extra})
+            fresh = await grade_again(base, cases, judged, on_record=progress.record, stopped=cast.stopped)
+            if (mistake := cast.mistake()) is not None:
+                raise UserError(f"{mistake}. Check the key and the model's name")
+            return fresh.model_copy(update={"use": spending(folder.journal), "label": name})
+
+    with open_results(root, name, resume=job.resume) as folder:
+        total = sum(len(runs) for runs in stored.fixtures.values())
+        with show_progress(total, quiet=quiet) as progress:
+            fresh = asyncio.run(run(folder, progress))
+        folder.write_measurement(fresh)
+    click.echo(describe_shift(stored, fresh))
+    if fresh.stopped:
+        raise IncompleteError(
+            f"{fresh.stopped}; what is graded is kept in {root / name}: "
+            f"`compression-eval judge regrade {path} --label {name} --resume` with the same options completes it"
+        )
+    if output is not None:
+        store_baseline(fresh, output.parent, output.stem, force=True)
+        click.echo(f"Written to {output}.")
+    else:
+        click.echo(
+            f"Written to {root / name}; `compression-eval baseline update NAME --from {root / name}` stores it, "
+            f"`--compare-to {root / name}` compares with it."
+        )

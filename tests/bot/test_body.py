@@ -1,0 +1,188 @@
+"""What the comment says: a golden whole, a byte budget, and instructions that are right."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import adopted
+import pytest
+import small
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_ticket import allowed, request
+
+from bot.body import ended, final, last_runs, queued, refused, run_line
+from bot.comment import LIMIT, MARKER
+from bot.ticket import Ticket
+from eval_core.compare.comparison import compare_measurements
+from eval_core.measurement import Measurement
+from eval_core.report.data import ReportData
+from eval_core.report.view import View, make_view
+
+GOLDEN = Path(__file__).parent / "golden" / "comment.md"
+TICKET = Ticket.of(request(), allowed("fixtures/small-plan.json", "requirements.txt"))
+JUDGED = (".compression-eval.yml", "fixtures", "probes", "baselines")
+
+
+def _fixed(measurement: Measurement) -> Measurement:
+    update = {"date": "2026-01-02T03:04:05Z", "version": "0.1.0", "source_sha": "a" * 40, "dirty": False}
+    runs = {
+        name: [run.model_copy(update={"seconds": 0.5}) for run in found] for name, found in measurement.fixtures.items()
+    }
+    provenance = measurement.provenance.model_copy(update=update)
+    return measurement.model_copy(update={"provenance": provenance, "fixtures": runs})
+
+
+@cache
+def view() -> View:
+    """A regression, with everything fixed that depends on when and where it was measured."""
+
+    base, candidate = _fixed(adopted.measured("anchored", 10)), _fixed(adopted.measured("opaque"))
+    verdict, part = compare_measurements(base, candidate)
+    suite = {case.fixture.name: case for case in adopted.cases()}
+    data = ReportData(candidate, base=part, verdict=verdict, base_path="baselines/offline.json", cases=suite)
+    return make_view(data)
+
+
+def text(budget: int = LIMIT, ticket: Ticket = TICKET, warnings: Sequence[str] = (), runs: Sequence[str] = ()) -> str:
+    return final(view(), ticket, label="eval-compression", warnings=warnings, judged=JUDGED, runs=runs, budget=budget)
+
+
+def test_the_comment_is_the_one_that_was_looked_at() -> None:
+    line = run_line(TICKET, "regressed", "2026-01-02 03:04")
+    shown = text(warnings=["The pull request is a draft."], runs=[line]) + "\n"
+    if os.environ.get("UPDATE_GOLDEN"):
+        GOLDEN.parent.mkdir(exist_ok=True)
+        GOLDEN.write_text(shown, encoding="utf-8")
+    assert shown == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_the_verdict_comes_first_and_only_tables_stand_open() -> None:
+    shown = text(runs=[run_line(TICKET, "regressed", "2026-01-02 03:04")])
+    open_part = re.sub(r"<details>.*?</details>", "", shown, flags=re.DOTALL)
+    assert open_part.startswith("**")
+    assert shown.count("<details>") == shown.count("</details>") == 5
+    assert "pull request changed" not in open_part
+
+
+def test_the_least_important_goes_first_and_is_named() -> None:
+    runs = [run_line(TICKET, "regressed", "2026-01-02 03:04")]
+    whole = text(runs=runs)
+    order = [
+        "Last runs",
+        "Medians by fixture",
+        "changed files were taken",
+        "Targets, tokens",
+        "Facts lost",
+        "| overall |",
+    ]
+    size, gone = len(whole.encode()), []
+    for budget in range(size, 300, -40):
+        shown = text(budget, runs=runs)
+        missing = [name for name in order if name not in shown]
+        assert missing == order[: len(missing)]
+        assert len(shown.encode()) <= budget or len(missing) == len(order)
+        if missing:
+            assert "_Left out to fit: runs" in shown
+            assert f"[full report]({TICKET.run_url})" in shown
+        gone = missing
+    assert gone == order
+    assert "**Regressed" in shown
+
+
+@settings(max_examples=50)
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
+def test_no_list_of_files_makes_it_outgrow_the_budget(name: str) -> None:
+    ticket = TICKET.model_copy(update={"ignored_files": [(name * 200)[:200]] * 40})
+    assert len(text(20_000, ticket).encode()) <= 20_000
+
+
+def test_reproducing_uses_what_judged_the_pull_request() -> None:
+    ticket = TICKET.model_copy(update={"runs": 5})
+    commands = re.findall(r"```sh\n(.*?)```", text(ticket=ticket), re.DOTALL)[0].splitlines()
+    assert commands == [
+        f"git fetch origin {ticket.base_sha} pull/7/head && git checkout {ticket.sha}",
+        f"git checkout {ticket.base_sha} -- .compression-eval.yml fixtures probes baselines",
+        "compression-eval run --compare-to baselines/offline.json --runs 5",
+    ]
+
+
+def git(folder: Path, *words: str) -> str:
+    identity = ["-c", "user.name=Somebody", "-c", "user.email=somebody@users.invalid", "-c", "init.defaultBranch=main"]
+    done = subprocess.run(["git", *identity, *words], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_the_commands_bring_a_forks_commit_with_the_base_branchs_judging_files(tmp_path: Path) -> None:
+    """Against a real git: the fork's commit is only reachable through the pull request's reference."""
+    work, origin, clone = tmp_path / "work", tmp_path / "origin.git", tmp_path / "clone"
+    adopted.on_disk(adopted.base_tree(), work)
+    git(work, "init", "-q")
+    git(work, "add", "-A")
+    git(work, "commit", "-qm", "Base")
+    base = git(work, "rev-parse", "HEAD")
+    changed = adopted.worse_tree(adopted.base_tree())
+    adopted.on_disk({**changed, "fixtures/small-plan.json": b"{}", "probes/extra.probes.json": b"{}"}, work)
+    git(work, "add", "-A")
+    git(work, "commit", "-qm", "Change")
+    sha = git(work, "rev-parse", "HEAD")
+    git(tmp_path, "clone", "-q", "--bare", str(work), str(origin))
+    git(origin, "update-ref", "refs/heads/main", base)
+    git(origin, "update-ref", "refs/pull/7/head", sha)
+    # As GitHub serves it.
+    git(origin, "config", "uploadpack.allowReachableSHA1InWant", "true")
+    git(tmp_path, "clone", "-q", f"file://{origin}", str(clone))
+    ticket = TICKET.model_copy(update={"sha": sha, "base_sha": base})
+    commands = re.findall(r"```sh\n(.*?)```", text(ticket=ticket), re.DOTALL)[0].splitlines()
+    for command in commands[:2]:
+        subprocess.run(["bash", "-euc", command], cwd=clone, check=True, capture_output=True)
+    tree = adopted.base_tree()
+    assert (clone / adopted.COMPRESSOR).read_bytes() == changed[adopted.COMPRESSOR]
+    assert (clone / "fixtures/small-plan.json").read_bytes() == tree["fixtures/small-plan.json"]
+    assert small.REPOSITORY not in clone.parents
+    assert commands[2].split()[:2] == ["compression-eval", "run"]
+
+
+def test_the_way_to_run_again_is_exact() -> None:
+    assert (
+        f"add the label `eval-compression`, or start the workflow by hand with `pr=7` and `sha={TICKET.sha}`" in text()
+    )
+
+
+def test_each_state_says_what_it_is_and_where_the_log_is() -> None:
+    before = ["- `1234567` 2026-01-01 00:00: improved ([log](https://github.com/acme/agent/actions/runs/1/attempts/1))"]
+    states = {
+        "### Evaluating `aaaaaaa`": queued(TICKET, models="none", estimate="$0", minutes="a minute", runs=before),
+        "### Not evaluated": refused("Because: do this.", before),
+        "### The evaluation failed": ended(TICKET, "failed", "why @all <b>", before),
+        "### The evaluation was cancelled": ended(TICKET, "cancelled", "", before),
+    }
+    for title, shown in states.items():
+        assert shown.startswith(title)
+        assert before[0] in shown
+        assert "@all" not in shown
+        if "Not evaluated" not in title:
+            assert TICKET.run_url in shown
+
+
+def test_the_list_of_runs_keeps_five_and_takes_only_our_own_lines() -> None:
+    lines = [
+        run_line(TICKET.model_copy(update={"sha": f"{n}" * 40}), "mixed", f"2026-01-0{n} 00:00") for n in range(1, 8)
+    ]
+    standing = f"{MARKER}\ntext\n- `evil` ([log](https://example.invalid))\n" + "\n".join(lines)
+    assert last_runs(standing) == lines[:5]
+    newest = run_line(TICKET, "no detectable change", "2026-02-01 00:00")
+    assert last_runs(standing, newest) == [newest, *lines[:4]]
+    assert last_runs(f"{newest}\n{standing}", newest)[:2] == [newest, lines[0]]
+    assert last_runs("") == []
+
+
+@pytest.mark.parametrize("outcome", ["improved", "no_detectable_change", "not_comparable", "incomplete", "failed"])
+def test_every_outcome_is_found_again_in_the_next_comment(outcome: str) -> None:
+    line = run_line(TICKET, outcome.replace("_", " "), "2026-01-02 03:04")
+    assert last_runs(text(runs=[line])) == [line]

@@ -1,0 +1,43 @@
+"""The demonstration: the whole journey in one command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import small
+
+from bot.demo import demo_pull, demo_tree
+from bot.page import comment_page
+
+
+def test_the_demos_pull_request_changes_one_line_of_one_file() -> None:
+    tree = demo_tree()
+    changed = demo_pull(tree)
+    (path,) = [name for name in tree if tree[name] != changed[name]]
+    assert path == "agent/context_compressor.py"
+    assert len(tree[path].splitlines()) - len(changed[path].splitlines()) == 1
+
+
+def test_the_demos_repository_holds_what_init_writes_and_nothing_of_this_machine() -> None:
+    tree = demo_tree()
+    assert {".compression-eval.yml", ".github/workflows/compression-eval.yml"} <= set(tree)
+    assert str(small.REPOSITORY).encode() not in b"".join(tree.values())
+
+
+@pytest.mark.e2e
+def test_the_demo_ends_with_the_comment_on_the_terminal_and_as_files(cli: small.Cli, tmp_path: Path) -> None:
+    ran = cli("demo", "--output", str(tmp_path / "out"))
+    assert ran.code == 0, ran.err
+    assert ran.out.lstrip().startswith("**")
+    assert "<!--" not in ran.out
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"comment.md", "comment.html", "report.html"}
+    for step in ("gate", "fetch", "setup", "evaluate", "publish"):
+        assert f"bot {step}" in ran.err
+
+
+def test_the_page_shows_tables_and_folds() -> None:
+    page = comment_page("| a |\n|---|\n| 1 |\n\n<details><summary>x</summary>\n\ny\n\n</details>", "A <title>")
+    assert "<table>" in page
+    assert "<details>" in page
+    assert "A &lt;title&gt;" in page

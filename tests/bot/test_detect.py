@@ -1,0 +1,82 @@
+"""Finding the compressor of a tree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import small
+
+from bot.detect import find_compressor, named_compressor
+from eval_core.subject.spec import TargetSpec, target_from
+
+PLAIN = "class ContextCompressor:\n    def compress(self, messages): ...\n"
+MODEL = (
+    "class Other: ...\n"
+    "class ContextCompressor:\n"
+    "    def __init__(self, model, base_url=None, api_key=None, quiet_mode=False, unknown=1): ...\n"
+    "    async def compress(self, messages, current_tokens=None, focus_topic=None, force=False): ...\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "packages", "source", "module"),
+    [
+        ("context_compressor.py", (), ".", "context_compressor"),
+        ("agent/context_compressor.py", ("agent",), ".", "agent.context_compressor"),
+        ("agent/context_compressor.py", (), ".", "agent.context_compressor"),
+        ("agent/core/context_compressor.py", ("agent", "agent/core"), ".", "agent.core.context_compressor"),
+        ("src/agent/context_compressor.py", ("src/agent",), "src", "agent.context_compressor"),
+        ("src/agent/context_compressor.py", (), "src", "agent.context_compressor"),
+        ("src/context_compressor.py", (), "src", "context_compressor"),
+        ("pkgs/a/src/agent/context_compressor.py", ("pkgs/a/src/agent",), "pkgs/a/src", "agent.context_compressor"),
+    ],
+)
+def test_the_import_path_is_found_for_every_layout(
+    tmp_path: Path, path: str, packages: tuple[str, ...], source: str, module: str
+) -> None:
+    small.write(tmp_path / path, PLAIN)
+    for package in packages:
+        small.write(tmp_path / package / "__init__.py", "")
+    found = find_compressor(tmp_path)
+    assert found is not None
+    assert found.path == path
+    assert (found.target["pythonpath"], found.target["compressor"]) == ([source], f"{module}:ContextCompressor")
+    assert isinstance(target_from(found.target, "target"), TargetSpec)
+
+
+def test_what_the_constructor_takes_decides_whether_a_model_is_needed(tmp_path: Path) -> None:
+    small.write(tmp_path / "context_compressor.py", MODEL)
+    found = find_compressor(tmp_path)
+    assert found is not None
+    assert found.target["llm"] == "required"
+    assert found.target["init"] == {
+        "model": "${MODEL}", "base_url": "${LLM_BASE_URL}", "api_key": "${LLM_API_KEY}", "quiet_mode": True,
+    }  # fmt: skip
+    assert found.target["call"] == {"focus_topic": "${FOCUS_TOPIC}", "force": True}
+    assert isinstance(target_from(found.target, "target"), TargetSpec)
+
+
+def test_the_shallowest_file_that_can_compress_wins_and_copies_are_passed_over(tmp_path: Path) -> None:
+    small.write(tmp_path / "tests/context_compressor.py", PLAIN)
+    small.write(tmp_path / ".venv/lib/context_compressor.py", PLAIN)
+    small.write(tmp_path / "a/context_compressor.py", "class Nothing: ...\n")
+    small.write(tmp_path / "b/context_compressor.py", "def broken(:\n")
+    small.write(tmp_path / "c/context_compressor.py", "x = '\0'\n")
+    assert find_compressor(tmp_path) is None
+    small.write(tmp_path / "d/e/context_compressor.py", PLAIN)
+    found = find_compressor(tmp_path)
+    assert found is not None
+    assert found.path == "d/e/context_compressor.py"
+
+
+@pytest.mark.parametrize("source", [".", "src", "lib"])
+def test_a_compressor_given_by_name_is_looked_up_where_it_lies(tmp_path: Path, source: str) -> None:
+    small.write(tmp_path / source / "agent" / "shrink.py", MODEL.replace("ContextCompressor", "Shrinker"))
+    found = named_compressor(tmp_path, "agent.shrink:Shrinker")
+    assert found is not None
+    assert found.path == (Path(source) / "agent/shrink.py").as_posix()
+    assert found.target["pythonpath"] == [source]
+    assert (found.target["compressor"], found.target["llm"]) == ("agent.shrink:Shrinker", "required")
+    assert named_compressor(tmp_path, "agent.shrink:Missing") is None
+    assert named_compressor(tmp_path, "agent.missing:Shrinker") is None

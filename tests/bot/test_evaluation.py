@@ -1,0 +1,342 @@
+"""The evaluate job: what it fetches, what it takes up, what it refuses, and that it is always confined."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import adopted
+import pytest
+import small
+
+from bot.api_error import NotFound, Unavailable
+from bot.earlier import PROMOTED, take_up
+from bot.evaluation import evaluate, set_up
+from bot.failure import keep_error, read_error
+from bot.fetching import ACCEPTED, EARLIER, SUBJECT, fetch
+from bot.github import GitHub
+from bot.loopback import LoopbackGitHub
+from bot.patience import Patience
+from bot.target import check_target
+from bot.ticket import Ticket, evaluation_artifact
+from eval_core.config import Config, load_config
+from eval_core.errors import UserError
+from eval_core.job import Job
+from eval_core.run.record import RunRecord
+from eval_core.run.store import ResultsFolder, read_measurement
+
+
+def ticket_for(github: LoopbackGitHub, **changes: object) -> Ticket:
+    fields: dict[str, object] = {
+        "repo": adopted.REPO,
+        "mode": "evaluate",
+        "pr": 1,
+        "sha": github.state.pulls[1].head_sha,
+        "base_sha": github.state.refs["heads/main"],
+        "runs": None,
+        "looks": 1,
+        "run_id": 7,
+        "run_attempt": 1,
+        "run_url": "https://github.com/acme/agent/actions/runs/7/attempts/1",
+        "ignored_files": [],
+        "ignored_more": 0,
+        "warnings": [],
+    }
+    return Ticket.model_validate({**fields, **changes})
+
+
+@dataclasses.dataclass
+class Bench:
+    """A base branch on disk, a GitHub, and the evaluate job's steps."""
+
+    github: LoopbackGitHub
+    client: GitHub
+    root: Path
+    config: Config
+
+    @property
+    def work(self) -> Path:
+        return self.root / ".compression-eval"
+
+    def fetch(self, ticket: Ticket) -> None:
+        fetch(self.client, ticket, self.work)
+
+    def evaluate(self, ticket: Ticket) -> list[RunRecord]:
+        """Evaluate, and return the runs in the order in which they were finished."""
+        records: list[RunRecord] = []
+        evaluate(
+            ticket, self.config, root=self.root, work=self.work, on_start=lambda size: None, on_record=records.append
+        )
+        return records
+
+    def job(self) -> Job:
+        return Job(settings=self.config, root=self.root, tree=self.work / SUBJECT, resume=True)
+
+    def leave_artifact(self, name: str, folder: Path, **changes: bytes) -> None:
+        """Let a trusted run have left the files of a folder."""
+        files = {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(".")}
+        run = self.github.run("compression-eval.yml", "b" * 40)
+        self.github.artifact(run.id, name, {**files, **{key.replace("__", "."): v for key, v in changes.items()}})
+
+    def take_up(self, ticket: Ticket) -> tuple[str | None, list[str]]:
+        into = ResultsFolder(self.root / "taken")
+        into.path.mkdir()
+        note = take_up(ticket, self.job(), adopted.cases(), self.work, into)
+        return note, sorted(path.name for path in into.path.iterdir())
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    tree = adopted.base_tree()
+    github, _ = adopted.world(tree)
+    with github:
+        client = GitHub(
+            adopted.REPO, github.job_token({"contents": "read", "actions": "read"}), api_url=github.url,
+            patience=Patience(timeout=5, sleep=lambda seconds: None),
+        )  # fmt: skip
+        root = adopted.on_disk(tree, tmp_path / "base")
+        yield Bench(github, client, root, load_config(None, root))
+
+
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results folder of one real evaluation, sandbox included."""
+    tree = adopted.base_tree()
+    github, _ = adopted.world(tree)
+    root = adopted.on_disk(tree, tmp_path_factory.mktemp("base"))
+    with github:
+        bench = Bench(
+            github, GitHub(adopted.REPO, github.job_token(), api_url=github.url), root, load_config(None, root)
+        )
+        ticket = ticket_for(github)
+        bench.fetch(ticket)
+        bench.evaluate(ticket)
+        return bench.work / "results" / ticket.label
+
+
+def test_an_evaluation_measures_the_pull_requests_compressor_in_a_sandbox(evaluated: Path) -> None:
+    measurement = read_measurement(evaluated)
+    assert measurement.provenance.target == "agent.context_compressor:ContextCompressor"
+    assert measurement.provenance.sandbox.startswith(("bwrap", "docker"))
+    lost = [fact for run in measurement.fixtures["small-plan"] for p in run.probes.values() for fact in p.facts]
+    assert not all(fact.kept for fact in lost)
+    assert {path.name for path in evaluated.iterdir()} >= {"summary.json", "report.html", "session.json"}
+
+
+def test_a_rerun_of_the_same_commit_measures_nothing_twice(bench: Bench, evaluated: Path) -> None:
+    ticket = ticket_for(bench.github)
+    bench.leave_artifact(ticket.artifact, evaluated, error__txt=b"x")
+    bench.fetch(ticket)
+    note, taken = bench.take_up(ticket)
+    assert note is not None
+    assert len(taken) == 2 * adopted.RUNS
+    # Neither the old verdict nor an old error may be taken for those of this run.
+    assert not set(taken) & {"summary.json", "verdict.json", "error.txt", "session.json"}
+
+
+def test_a_rerun_of_an_evaluation_that_died_half_way_takes_up_its_half(bench: Bench, evaluated: Path) -> None:
+    ticket = ticket_for(bench.github)
+    half = bench.root / "half"
+    half.mkdir()
+    for name in ("session.json", "small-debug-run-0.json", "small-plan-run-0.json"):
+        (half / name).write_bytes((evaluated / name).read_bytes())
+    bench.leave_artifact(ticket.artifact, half)
+    bench.fetch(ticket)
+    assert bench.take_up(ticket)[1] == ["small-debug-run-0.json", "small-plan-run-0.json"]
+
+
+def test_results_under_other_conditions_are_measured_anew_and_no_error(bench: Bench, evaluated: Path) -> None:
+    ticket = ticket_for(bench.github)
+    bench.leave_artifact(ticket.artifact, evaluated)
+    bench.fetch(ticket)
+    bench.config = bench.config.model_copy(update={"focus_topic": "the quota"})
+    assert bench.take_up(ticket) == (None, [])
+
+
+@pytest.mark.parametrize(
+    "files",
+    [{"../escape.json": b"{}"}, {"session.json": b"{"}, {"session.json": b'{"target": 1}'}, {"other.txt": b""}],
+    ids=["path", "broken", "schema", "nothing"],
+)
+def test_an_artifact_that_cannot_be_used_costs_only_its_reuse(
+    bench: Bench, files: dict[str, bytes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ticket = ticket_for(bench.github)
+    bench.github.artifact(bench.github.run("compression-eval.yml", "b" * 40).id, ticket.artifact, files)
+    bench.fetch(ticket)
+    assert bench.take_up(ticket) == (None, [])
+    assert not (bench.root / "escape.json").exists()
+    if "../escape.json" in files:
+        assert "Earlier results are not reused" in capsys.readouterr().out
+
+
+def test_an_artifact_of_a_run_that_a_fork_controls_is_not_looked_at(bench: Bench, evaluated: Path) -> None:
+    ticket = ticket_for(bench.github)
+    for event, workflow in (("pull_request", "compression-eval.yml"), ("workflow_dispatch", "other.yml")):
+        run = bench.github.run(workflow, ticket.sha, event=event)
+        bench.github.artifact(run.id, ticket.artifact, {"session.json": (evaluated / "session.json").read_bytes()})
+    bench.fetch(ticket)
+    assert not (bench.work / EARLIER).exists()
+
+
+def test_thousands_of_runs_do_not_make_thousands_of_requests(bench: Bench) -> None:
+    for _ in range(200):
+        bench.github.run("compression-eval.yml", "b" * 40)
+    bench.fetch(ticket_for(bench.github))
+    assert len(bench.github.seen) < 10
+
+
+def test_a_commit_that_was_collected_as_garbage_is_named_with_the_remedy(bench: Bench) -> None:
+    ticket = ticket_for(bench.github)
+    bench.github.forget_commit(ticket.sha)
+    with pytest.raises(NotFound, match="force-push or its fork was deleted: push again"):
+        bench.fetch(ticket)
+
+
+def test_a_deleted_fork_is_evaluated_all_the_same(bench: Bench) -> None:
+    bench.github.delete_fork(1)
+    bench.fetch(ticket_for(bench.github))
+    assert (bench.work / SUBJECT / adopted.COMPRESSOR).exists()
+
+
+@pytest.mark.parametrize("status", [500, 502])
+def test_an_outage_during_the_download_is_waited_for(bench: Bench, status: int) -> None:
+    bench.github.fail("GET", "/tarball/", status, times=2)
+    bench.github.fail("GET", "/artifacts", status, times=2)
+    bench.fetch(ticket_for(bench.github))
+    assert bench.github.faults.pending == 0
+
+
+def test_an_outage_that_lasts_stops_the_job_before_money_is_spent(bench: Bench) -> None:
+    bench.github.fail("GET", "/tarball/", 503, times=99)
+    with pytest.raises(Unavailable, match="run this again"):
+        bench.fetch(ticket_for(bench.github))
+
+
+def baseline_ticket(bench: Bench, **changes: object) -> Ticket:
+    return ticket_for(bench.github, mode="baseline", **changes)
+
+
+def merged(bench: Bench, tree: adopted.Tree) -> None:
+    """Let the measured tree be this one, as after a merge."""
+    adopted.on_disk(tree, bench.root)
+
+
+def test_a_baseline_takes_at_most_three_runs_of_the_accepted_evaluation(bench: Bench, evaluated: Path) -> None:
+    merged(bench, adopted.worse_tree(adopted.base_tree()))
+    ticket = baseline_ticket(bench)
+    many = bench.root / "many"
+    many.mkdir()
+    for path in evaluated.glob("*.json"):
+        (many / path.name).write_bytes(path.read_bytes())
+    for run in range(adopted.RUNS, 9):
+        record = (evaluated / "small-plan-run-0.json").read_text(encoding="utf-8").replace('"run": 0', f'"run": {run}')
+        (many / f"small-plan-run-{run}.json").write_text(record, encoding="utf-8")
+    bench.leave_artifact(evaluation_artifact(ticket.sha), many)
+    bench.fetch(ticket)
+    note, taken = bench.take_up(ticket)
+    assert len(taken) == 2 * PROMOTED == 6
+    assert note == "6 fixture-runs of the accepted pull request #1 are promoted; the rest is measured anew."
+
+
+@pytest.mark.parametrize("what", ["compressor", "fingerprint", "neighbour"])
+def test_nothing_is_promoted_where_the_merged_tree_or_the_conditions_differ(
+    bench: Bench, evaluated: Path, what: str
+) -> None:
+    tree = adopted.worse_tree(adopted.base_tree())
+    if what == "compressor":
+        tree = adopted.base_tree()
+    elif what == "neighbour":
+        tree = {**tree, "agent/summary.py": tree["agent/summary.py"] + b"\n# changed on the way in\n"}
+    else:
+        bench.config = bench.config.model_copy(update={"focus_topic": "the quota"})
+    merged(bench, tree)
+    ticket = baseline_ticket(bench)
+    bench.leave_artifact(evaluation_artifact(ticket.sha), evaluated)
+    bench.fetch(ticket)
+    assert (bench.work / ACCEPTED).is_dir()
+    assert bench.take_up(ticket) == (None, [])
+
+
+def test_watching_a_pattern_anywhere_does_not_count_the_fetched_tree_itself(bench: Bench, evaluated: Path) -> None:
+    merged(bench, adopted.worse_tree(adopted.base_tree()))
+    bench.config = bench.config.model_copy(update={"watch": ["**/context_compressor.py"]})
+    ticket = baseline_ticket(bench)
+    bench.leave_artifact(evaluation_artifact(ticket.sha), evaluated)
+    bench.fetch(ticket)
+    assert bench.take_up(ticket)[0] is not None
+
+
+def test_a_baseline_tops_up_what_was_promoted(bench: Bench, evaluated: Path) -> None:
+    merged(bench, adopted.worse_tree(adopted.base_tree()))
+    ticket = baseline_ticket(bench, runs=4)
+    bench.leave_artifact(evaluation_artifact(ticket.sha), evaluated)
+    bench.fetch(ticket)
+    bench.evaluate(ticket)
+    measurement = read_measurement(bench.work / "results" / ticket.label)
+    assert measurement.planned_runs == 4
+    assert "are promoted" in measurement.extra["promoted"]
+    old = json.loads((evaluated / "small-plan-run-0.json").read_text(encoding="utf-8"))["seconds"]
+    assert [run.seconds == old for run in measurement.fixtures["small-plan"]] == [True, False, False, False]
+
+
+@pytest.mark.parametrize("target", ["builtin:anchored", "target.yml"])
+def test_a_target_that_no_pull_request_can_change_is_refused(bench: Bench, target: str) -> None:
+    small.write(bench.root / "target.yml", "target: builtin:opaque\n")
+    config = bench.config.model_copy(update={"target": target})
+    with pytest.raises(UserError, match=r"compression-eval's own code.*on the base branch"):
+        check_target(config, bench.root)
+    bench.config = config
+    with pytest.raises(UserError, match="own code"):
+        bench.evaluate(ticket_for(bench.github))
+    assert not (bench.work / "results").exists()
+
+
+def test_the_bot_has_no_way_to_run_without_a_sandbox(cli: small.Cli) -> None:
+    assert "sandbox" not in cli("bot", "evaluate", "--help").out.lower().replace("sandboxed", "")
+    assert cli("bot", "evaluate", "--sandbox", "none").code == 2
+    assert "sandbox" not in Config.model_fields
+    assert Job(Config()).sandbox == "auto"
+
+
+def test_a_setup_command_that_fails_is_named(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"setup: 'false \| cat' ended with 1"):
+        set_up(Config(setup=["echo ready", "false | cat", "echo never"]), tmp_path)
+    out = capfd.readouterr().out
+    assert "ready" in out
+    assert "never" not in out.replace("+ echo never", "")
+
+
+def test_why_a_step_failed_is_left_for_the_comment(
+    bench: Bench, cli: small.Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticket = ticket_for(bench.github)
+    summary = bench.root / "page.md"
+    bench.github.forget_commit(ticket.sha)
+    monkeypatch.chdir(bench.root)
+    for name, value in {
+        "TICKET": ticket.model_dump_json(),
+        "GITHUB_TOKEN": bench.github.job_token(),
+        "GITHUB_API_URL": bench.github.url,
+        "GITHUB_REPOSITORY": adopted.REPO,
+        "GITHUB_STEP_SUMMARY": str(summary),
+    }.items():
+        monkeypatch.setenv(name, value)
+    ran = cli("bot", "fetch")
+    assert ran.code == 2
+    assert "push again and ask for a new evaluation" in ran.err
+    assert "push again and ask for a new evaluation" in summary.read_text(encoding="utf-8")
+    assert "push again" in str(read_error(bench.work / "results" / ticket.label))
+
+
+def test_an_error_file_that_is_not_ours_is_not_read(tmp_path: Path) -> None:
+    keep_error(tmp_path, "x" * 100_000)
+    assert len(str(read_error(tmp_path))) == 2_000
+    (tmp_path / "error.txt").write_text("y" * 100_000, encoding="utf-8")
+    assert read_error(tmp_path) is None
+    (tmp_path / "error.txt").unlink()
+    (tmp_path / "secret").write_text("key", encoding="utf-8")
+    (tmp_path / "error.txt").symlink_to(tmp_path / "secret")
+    assert read_error(tmp_path) is None

@@ -1,0 +1,424 @@
+"""The publish job: a hostile artifact, a failing GitHub, and a comment that says what holds."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import adopted
+import pytest
+from test_evaluation import ticket_for
+from test_neutral import LIVE, outside_code, render
+
+from bot.comment import LIMIT, MARKER, Sticky
+from bot.event import Run
+from bot.failure import keep_error
+from bot.github import GitHub
+from bot.loopback import LoopbackGitHub
+from bot.patience import Patience
+from bot.publication import Published, publish
+from bot.result import read_result
+from bot.ticket import Ticket
+from eval_core.config import Config, load_config
+from eval_core.errors import UserError
+from eval_core.run.store import ResultsFolder
+
+PERMISSIONS = {"metadata": "read", "contents": "read", "pull_requests": "write", "checks": "write"}
+Json = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return adopted.on_disk(adopted.base_tree(), tmp_path_factory.mktemp("base"))
+
+
+@pytest.fixture(scope="module")
+def config(root: Path) -> Config:
+    return load_config(None, root)
+
+
+@pytest.fixture(scope="module")
+def summary(tmp_path_factory: pytest.TempPathFactory) -> Json:
+    """What an evaluation leaves: here of a compressor that loses a lot."""
+    folder = tmp_path_factory.mktemp("worse")
+    ResultsFolder(folder).write_measurement(adopted.measured("opaque"))
+    body: Json = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    return body
+
+
+@pytest.fixture
+def gh() -> Iterator[LoopbackGitHub]:
+    github, _ = adopted.world(adopted.base_tree())
+    with github:
+        yield github
+
+
+def client(gh: LoopbackGitHub) -> GitHub:
+    patience = Patience(timeout=2, sleep=lambda seconds: None)
+    return GitHub(adopted.REPO, gh.job_token(PERMISSIONS), api_url=gh.url, patience=patience)
+
+
+@pytest.fixture
+def post(gh: LoopbackGitHub, root: Path, config: Config, summary: Json, tmp_path: Path) -> Callable[..., Published]:
+    def call(body: Json | None = None, result: str = "success", ticket: Ticket | None = None) -> Published:
+        folder = tmp_path / "published"
+        folder.mkdir(exist_ok=True)
+        (folder / "summary.json").write_text(json.dumps(summary if body is None else body), encoding="utf-8")
+        return publish(client(gh), ticket or ticket_for(gh), config, root=root, folder=folder, result=result)
+
+    return call
+
+
+Post = Callable[..., Published]
+
+
+def only_comment(gh: LoopbackGitHub) -> str:
+    (comment,) = gh.comments(1)
+    assert comment.body.startswith(MARKER)
+    return comment.body
+
+
+def only_check(gh: LoopbackGitHub) -> tuple[str | None, str | None]:
+    (check,) = gh.state.checks.values()
+    return check.conclusion, check.title
+
+
+def test_the_result_becomes_comment_check_and_report(gh: LoopbackGitHub, post: Post) -> None:
+    posted = post()
+    assert posted.title.startswith(("Regressed: ", "Mixed: "))
+    assert posted.troubles == ()
+    body = only_comment(gh)
+    assert f"**{posted.title}**" in body
+    assert "| overall |" in body
+    assert only_check(gh) == ("neutral", posted.title[:255])
+    assert posted.report.startswith("## Compression eval")
+    (check,) = gh.state.checks.values()
+    assert check.summary == posted.report
+
+
+def test_the_verdict_fails_the_check_only_where_the_base_branch_says_so(
+    gh: LoopbackGitHub, root: Path, config: Config, summary: Json, tmp_path: Path
+) -> None:
+    (tmp_path / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    strict = config.model_copy(update={"bot": config.bot.model_copy(update={"conclusion": "verdict"})})
+    publish(client(gh), ticket_for(gh), strict, root=root, folder=tmp_path, result="success")
+    assert only_check(gh)[0] == "failure"
+
+
+def test_a_forged_verdict_is_not_believed(gh: LoopbackGitHub, post: Post, tmp_path: Path) -> None:
+    (tmp_path / "published").mkdir()
+    forged = {"kind": "improved", "headline": "Improved: everything."}
+    for name in ("verdict.json", "report.json", "run.json"):
+        (tmp_path / "published" / name).write_text(json.dumps(forged), encoding="utf-8")
+    (tmp_path / "published" / "report.md").write_text("Improved: everything.", encoding="utf-8")
+    posted = post()
+    assert "Improved: everything" not in only_comment(gh) + posted.report
+    assert posted.title.startswith(("Regressed: ", "Mixed: "))
+
+
+def _set(path: str, value: Any) -> Callable[[Json], None]:
+    def change(body: Json) -> None:
+        *parents, last = path.split("/")
+        item: Any = body
+        for part in parents:
+            item = item[int(part)] if isinstance(item, list) else item[part]
+        item[int(last) if isinstance(item, list) else last] = value
+
+    return change
+
+
+def _rename_probe(body: Json) -> None:
+    probes = body["fixtures"]["small-plan"][0]["probes"]
+    probes["evil"] = probes.pop("recall-refusal")
+
+
+RUN = "fixtures/small-plan/0"
+GRADE = f"{RUN}/probes/recall-refusal/result"
+FORGERIES: dict[str, tuple[Callable[[Json], None], str]] = {
+    "schema": (_set("surplus", 1), "unknown field"),
+    "version": (_set("planned_runs", -1), "planned_runs"),
+    "fixtures": (_set("fingerprint/fixtures/small-plan", "0" * 64), "other fixtures or probes"),
+    "probes": (_set("fingerprint/probes/small-plan", "0" * 64), "other fixtures or probes"),
+    "fewer fixtures": (lambda body: body["fixtures"].pop("small-plan"), "other fixtures or probes"),
+    "probe types": (_set("probe_types/small-plan/recall-refusal", "artifact"), "other fixtures or probes"),
+    "unknown probe": (_rename_probe, "other fixtures or probes"),
+    "run of another": (_set(f"{RUN}/fixture", "small-debug"), "another fixture"),
+    "run twice": (_set(f"{RUN}/run", 1), "there twice"),
+    "score": (_set(f"{GRADE}/scores/accuracy", 50), "six scores"),
+    "no score": (_set(f"{GRADE}/scores", {"accuracy": 5}), "six scores"),
+    "huge": (_set(f"{RUN}/tokens_before", 10**400), "number that no measurement has"),
+    "key": (lambda body: body["models"].update({"<img src=x>": "y"}), "not a plain text"),
+    "model": (_set("models/judge", "[x](https://example.invalid)"), "not a plain text"),
+    "address": (_set("models/judge", "see https://example.invalid"), "not a plain text"),
+    "mention": (_set("provenance/target", "by @maintainer"), "not a plain text"),
+    "quarantine": (_set("controls/small-plan/probes/recall-refusal/quarantined", "</details>"), "not a plain text"),
+    "structure": (lambda body: body["fixtures"]["small-plan"][0]["structure"].update({"*a*": False}), "plain text"),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_summary_that_no_evaluation_leaves_is_refused_and_told(
+    gh: LoopbackGitHub, post: Post, summary: Json, name: str
+) -> None:
+    change, words = FORGERIES[name]
+    body = copy.deepcopy(summary)
+    change(body)
+    posted = post(body)
+    assert posted.title == "The evaluation failed"
+    assert words in only_comment(gh)
+    assert only_check(gh) == ("neutral", "The evaluation failed")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b'{"label": NaN}', "NaN is not a number"),
+        (b'{"label": 1e999}', "broken JSON"),
+        (b"[" * 100_000, "broken JSON"),
+        (b'{"a": "\xff"}', "not UTF-8"),
+        (b'"\\ud800"', "refused"),
+        (b"", "broken JSON"),
+    ],
+    ids=["nan", "infinite", "deep", "bytes", "surrogate", "empty"],
+)
+def test_broken_json_is_refused_in_words(
+    root: Path, config: Config, gh: LoopbackGitHub, tmp_path: Path, content: bytes, words: str
+) -> None:
+    (tmp_path / "summary.json").write_bytes(content)
+    publish(client(gh), ticket_for(gh), config, root=root, folder=tmp_path, result="success")
+    assert "### The evaluation failed" in only_comment(gh)
+    assert words in only_comment(gh)
+
+
+def test_a_link_a_pipe_or_a_giant_is_not_opened(root: Path, config: Config, gh: LoopbackGitHub, tmp_path: Path) -> None:
+    import os
+
+    path = tmp_path / "summary.json"
+    makers: list[Callable[[], object]] = [
+        lambda: path.symlink_to("/etc/passwd"),
+        lambda: os.mkfifo(path),
+        lambda: os.truncate(os.open(path, os.O_CREAT | os.O_WRONLY), 65 << 20),
+        path.mkdir,
+    ]
+    for make in makers:
+        make()
+        with pytest.raises(UserError, match=r"no summary\.json that can be read"):
+            read_result(ticket_for(gh), config, root, tmp_path)
+        path.rmdir() if path.is_dir() else path.unlink()
+
+
+HOSTILE = (
+    "</code></td></table></details><h1>Improved</h1> @maintainer ![x](https://example.invalid/p.png) `|` **5.0** | |\n"
+    f"{MARKER}\n# Improved\n- `abcdef1` 2026-01-01 10:00: improved ([log](https://example.invalid))"
+)
+
+
+def poisoned(value: Any, key: str = "") -> Any:
+    """Put hostile text wherever a session's or a model's own words stand."""
+    if isinstance(value, dict):
+        return {name: poisoned(item, name) for name, item in value.items()}
+    if isinstance(value, list):
+        return [poisoned(item, key) for item in value]
+    free = ("detail", "notes", "summary", "text", "reason", "label", "worst", "flags", "stopped")
+    return HOSTILE if key in free and (isinstance(value, str) or key == "stopped") else value
+
+
+def test_text_of_strangers_is_inert_in_comment_and_report(gh: LoopbackGitHub, post: Post, summary: Json) -> None:
+    body = poisoned(summary)
+    body["label"] = summary["label"]
+    first = body["fixtures"]["small-debug"][0]
+    first.update(outcome="target_error", detail=HOSTILE, probes={})
+    body["fixtures"]["small-plan"][0]["probes"]["recall-refusal"]["result"] = {"kind": "unscored", "reason": HOSTILE}
+    ticket = ticket_for(gh, ignored_files=[HOSTILE] * 40, ignored_more=3)
+    posted = post(body, ticket=ticket)
+    comment = only_comment(gh)
+    assert "example.invalid" in comment  # it is shown, and does nothing
+    for text in (comment.split("-->\n", 2)[-1], posted.report):
+        shown = outside_code(render(text))
+        assert "@maintainer" not in shown
+        assert not re.search(r'(?:href|src)="https://example', shown)
+        assert "<h1>Improved" not in shown
+        assert "<img" not in shown
+    assert comment.count(MARKER) == 1
+    # A forged line of the list of runs is not carried into the next comment.
+    post(summary, ticket=ticket_for(gh, run_id=8))
+    assert "example.invalid" not in "".join(line for line in only_comment(gh).splitlines() if "[log](" in line)
+
+
+def test_every_tag_in_the_rendered_comment_is_our_own(gh: LoopbackGitHub, post: Post, summary: Json) -> None:
+    body = poisoned(summary)
+    body["label"] = summary["label"]
+    post(body)
+    shown = outside_code(render(only_comment(gh)))
+    ours = re.sub(r"</?(?:details|summary|strong|em|ul|li|a|h3|blockquote)\b[^>]*>|<!--[^>]*-->", "", shown)
+    assert not LIVE.search(ours.replace('<pre lang="sh">', ""))
+    links = set(re.findall(r'href="([^"]*)"', shown))
+    assert links <= {ticket_for(gh).run_url}
+
+
+def test_a_moved_head_is_said_first(gh: LoopbackGitHub, post: Post) -> None:
+    ticket = ticket_for(gh, warnings=["The pull request has moved on to fffffff; old news.", "A draft."])
+    new = gh.push_to_pull(1, adopted.base_tree())
+    post(ticket=ticket)
+    body = only_comment(gh)
+    assert f"> The head has moved to {new[:7]}; this is about {ticket.sha[:7]}." in body
+    assert "old news" not in body
+    assert "> A draft." in body
+    assert [check.head_sha for check in gh.state.checks.values()] == [ticket.sha]
+
+
+def test_why_a_run_stopped_early_is_said(gh: LoopbackGitHub, post: Post, summary: Json) -> None:
+    post({**summary, "stopped": "the budget of $5.00 is used up"})
+    assert "> The run ended before its plan: `the budget of $5.00 is used up`" in only_comment(gh)
+
+
+@pytest.mark.parametrize(
+    ("result", "title"), [("cancelled", "was cancelled"), ("failure", "failed"), ("skipped", "failed")]
+)
+def test_an_evaluation_without_a_result_is_told_with_the_remedy(
+    gh: LoopbackGitHub, root: Path, config: Config, tmp_path: Path, result: str, title: str
+) -> None:
+    keep_error(tmp_path, "no sandbox works here @all: install bubblewrap")
+    publish(client(gh), ticket_for(gh), config, root=root, folder=tmp_path, result=result)
+    body = only_comment(gh)
+    assert f"### The evaluation {title}" in body
+    assert "then add the label again: what was measured and paid for is kept" in body
+    assert ("install bubblewrap" in body) == (result != "cancelled")
+    assert "@all" not in body
+    assert only_check(gh)[0] == ("cancelled" if result == "cancelled" else "neutral")
+
+
+def test_a_comment_of_a_newer_run_is_left_standing(gh: LoopbackGitHub, post: Post) -> None:
+    Sticky(client(gh), 1).put("the newer word", Run(9_999, 1))
+    posted = post()
+    assert posted.superseded
+    assert "the newer word" in only_comment(gh)
+    assert only_check(gh)[0] == "neutral"
+
+
+def test_the_same_run_twice_makes_one_comment_and_one_check(gh: LoopbackGitHub, post: Post) -> None:
+    post()
+    post()
+    assert "[log](" in only_comment(gh)
+    assert only_check(gh)[0] == "neutral"
+
+
+def test_other_peoples_comments_are_never_touched(gh: LoopbackGitHub, post: Post) -> None:
+    fake = gh.comment(1, "contributor", f"{MARKER}\n<!-- compression-eval:run id=99999 attempt=1 -->\nImproved!")
+    post()
+    assert gh.state.comments[fake.id].body.endswith("Improved!")
+    assert len(gh.comments(1)) == 2
+
+
+STEPS = [
+    ("GET", r"/pulls/1$"),
+    ("GET", r"/users/"),
+    ("GET", r"/issues/1/comments"),
+    ("POST", r"/issues/1/comments"),
+    ("GET", r"/check-runs"),
+    ("POST", r"/check-runs"),
+]
+
+
+@pytest.mark.parametrize("kind", ["500", "502", "403", "429", "drop", "lost answer"])
+@pytest.mark.parametrize(("method", "path"), STEPS)
+def test_a_passing_fault_at_any_step_loses_and_doubles_nothing(
+    gh: LoopbackGitHub, post: Post, method: str, path: str, kind: str
+) -> None:
+    if kind in ("403", "429"):
+        gh.secondary_limit(method, path, status=int(kind), retry_after=3)
+    elif kind == "drop":
+        gh.fail(method, path, kind="drop")
+    else:
+        gh.fail(method, path, 502 if kind == "lost answer" else int(kind), takes_effect=kind == "lost answer")
+    posted = post()
+    assert gh.faults.pending == 0
+    if posted.troubles:
+        posted = post()  # a POST that may have been heard is not sent again by itself; the next attempt is
+    assert posted.troubles == ()
+    assert posted.title in only_comment(gh)
+    assert only_check(gh)[0] == "neutral"
+
+
+@pytest.mark.parametrize(("method", "path"), STEPS)
+def test_a_lasting_outage_loses_only_what_it_concerns(gh: LoopbackGitHub, post: Post, method: str, path: str) -> None:
+    gh.fail(method, path, 503, times=50)
+    posted = post()
+    assert posted.report.startswith("## Compression eval")
+    if path == r"/pulls/1$":
+        assert posted.troubles == ()
+        assert "is still the head could not be checked" in only_comment(gh)
+        return
+    assert len(posted.troubles) == 1
+    assert "run this again" in posted.troubles[0]
+    if "check-runs" in path:
+        assert posted.title in only_comment(gh)
+    else:
+        assert only_check(gh)[0] == "neutral"
+
+
+def test_a_comment_deleted_meanwhile_is_written_again(gh: LoopbackGitHub, post: Post) -> None:
+    standing = Sticky(client(gh), 1).put("queued", Run(7, 1))
+    gh.before("PATCH", "/issues/comments/", lambda: gh.delete_comment(standing.comment.id))
+    posted = post()
+    assert posted.title in only_comment(gh)
+
+
+def test_a_pull_request_closed_or_without_its_fork_still_gets_its_comment(gh: LoopbackGitHub, post: Post) -> None:
+    gh.close(1)
+    gh.delete_fork(1)
+    assert post().title in only_comment(gh)
+
+
+def test_a_commit_that_is_gone_costs_the_check_but_not_the_comment(gh: LoopbackGitHub, post: Post) -> None:
+    ticket = ticket_for(gh)
+    gh.push_to_pull(1, adopted.base_tree(), force=True)
+    gh.forget_commit(ticket.sha)
+    posted = post(ticket=ticket)
+    assert posted.title in only_comment(gh)
+    assert len(posted.troubles) == 1
+    assert "No commit found" in posted.troubles[0]
+
+
+def test_a_lost_permission_is_one_clear_sentence_and_the_check_is_made(
+    gh: LoopbackGitHub, root: Path, config: Config, summary: Json, tmp_path: Path
+) -> None:
+    (tmp_path / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    token = gh.job_token({**PERMISSIONS, "pull_requests": "read"})
+    weak = GitHub(adopted.REPO, token, api_url=gh.url)
+    posted = publish(weak, ticket_for(gh), config, root=root, folder=tmp_path, result="success")
+    assert len(posted.troubles) == 1
+    assert "grant the job the permission it lacks" in posted.troubles[0]
+    assert only_check(gh)[0] == "neutral"
+
+
+def test_the_comment_never_outgrows_github(gh: LoopbackGitHub, post: Post) -> None:
+    ticket = ticket_for(gh, ignored_files=["\U0001f600" * 199] * 40, warnings=["w" * 15_000] * 3)
+    post(ticket=ticket)
+    assert len(only_comment(gh).encode()) <= LIMIT
+
+
+def test_what_cannot_be_posted_ends_the_step_with_its_reason_after_the_summary(
+    gh: LoopbackGitHub, root: Path, summary: Json, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Any
+) -> None:
+    (tmp_path / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    gh.exhaust(3_600)
+    page = tmp_path / "page.md"
+    monkeypatch.chdir(root)
+    for name, value in {
+        "TICKET": ticket_for(gh).line,
+        "GITHUB_TOKEN": gh.job_token(PERMISSIONS),
+        "GITHUB_API_URL": gh.url,
+        "GITHUB_REPOSITORY": adopted.REPO,
+        "GITHUB_STEP_SUMMARY": str(page),
+        "EVALUATE_RESULT": "success",
+    }.items():
+        monkeypatch.setenv(name, value)
+    ran = cli("bot", "publish", "--work", str(tmp_path))
+    assert ran.code == 3
+    assert "not everything could be posted" in ran.err
+    assert "## Compression eval" in page.read_text(encoding="utf-8")

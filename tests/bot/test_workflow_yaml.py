@@ -1,0 +1,170 @@
+"""The workflow file itself: what it must never do."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small
+import yaml
+
+from bot import journey
+from bot.init import adoption
+
+REAL = small.REPOSITORY / ".github" / "workflows" / "compression-eval.yml"
+SECRET = "COMPRESSION_EVAL_API_KEY"
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return REAL.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def workflow(text: str) -> dict[Any, Any]:
+    return dict(yaml.safe_load(text))
+
+
+def steps(workflow: dict[Any, Any]) -> list[dict[str, Any]]:
+    return [step for job in workflow["jobs"].values() for step in job["steps"]]
+
+
+def test_it_starts_on_a_label_or_by_hand_and_never_on_a_push(workflow: dict[Any, Any]) -> None:
+    triggers = workflow[True]  # YAML reads the key `on` as a truth value
+    assert set(triggers) == {"pull_request_target", "workflow_dispatch"}
+    assert triggers["pull_request_target"] == {"types": ["labeled"]}
+    assert set(triggers["workflow_dispatch"]["inputs"]) == {"pr", "sha", "mode", "runs", "force"}
+
+
+@pytest.mark.parametrize(
+    "word", ["synchronize", "head.ref", "head_ref", "id-token", "actions/cache", "secrets: inherit"]
+)
+def test_a_word_that_opens_a_hole_is_not_in_it(text: str, word: str) -> None:
+    assert word not in text
+
+
+def test_no_expression_is_pasted_into_a_script(workflow: dict[Any, Any]) -> None:
+    scripts = [step["run"] for step in steps(workflow) if "run" in step]
+    assert len(scripts) >= 8
+    assert not [script for script in scripts if "${{" in script]
+    assert all("\n" not in script for script in scripts)  # logic belongs where it is tested
+
+
+def test_the_model_key_is_in_the_environment_of_exactly_one_step(workflow: dict[Any, Any], text: str) -> None:
+    assert text.count(f"secrets.{SECRET}") == text.count("secrets.") == 1
+    holders = [step for step in steps(workflow) if SECRET in step.get("env", {})]
+    assert [step["run"] for step in holders] == ["compression-eval bot evaluate"]
+    assert "GITHUB_TOKEN" not in holders[0]["env"]
+    assert all("env" not in job for job in workflow["jobs"].values())
+    assert "env" not in workflow
+
+
+def test_permissions_are_named_job_by_job_and_are_those_that_the_journey_is_tested_with(
+    workflow: dict[Any, Any],
+) -> None:
+    assert workflow["permissions"] == {}
+
+    def of(job: str) -> dict[str, str]:
+        return {name.replace("-", "_"): level for name, level in workflow["jobs"][job]["permissions"].items()}
+
+    assert of("gate") == journey._GATE
+    assert of("evaluate") == journey._EVALUATE
+    assert of("publish") == journey._PUBLISH
+    assert of("propose") == {"contents": "write", "pull_requests": "write"}
+
+
+def test_the_job_with_the_key_can_write_nothing(workflow: dict[Any, Any]) -> None:
+    evaluate = workflow["jobs"]["evaluate"]
+    assert set(evaluate["permissions"].values()) == {"read"}
+    assert evaluate["environment"] == "compression-eval"
+
+
+def test_every_action_is_pinned_by_its_full_commit_with_the_version_beside_it(text: str) -> None:
+    used = re.findall(r"uses: (.+)", text)
+    assert len(used) >= 6
+    assert all(re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use) for use in used)
+    assert len(set(used)) == len({use.split("@")[0] for use in used})
+
+
+def test_no_checkout_keeps_its_token_or_takes_the_pull_requests_code(workflow: dict[Any, Any]) -> None:
+    checkouts = [step for step in steps(workflow) if step.get("uses", "").startswith("actions/checkout@")]
+    assert len(checkouts) == len(workflow["jobs"])
+    assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+    refs = [step["with"].get("ref") for step in checkouts]
+    assert refs == [None, *["${{ needs.gate.outputs.base_sha }}"] * (len(refs) - 1)]
+
+
+def test_later_jobs_wait_for_the_gates_word_and_a_crash_is_published(workflow: dict[Any, Any]) -> None:
+    jobs = workflow["jobs"]
+    assert jobs["evaluate"]["if"] == "needs.gate.outputs.allowed == 'true'"
+    assert jobs["publish"]["if"].startswith("always() && needs.gate.outputs.allowed == 'true'")
+    assert jobs["propose"]["if"] == "needs.gate.outputs.mode == 'baseline'"
+    assert all(job["timeout-minutes"] <= 90 and job["runs-on"] == "ubuntu-24.04" for job in jobs.values())
+    passed = set(re.findall(r"needs\.gate\.outputs\.(\w+)", REAL.read_text(encoding="utf-8")))
+    assert passed == set(jobs["gate"]["outputs"])
+
+
+def test_two_evaluations_of_one_pull_request_wait_for_each_other(workflow: dict[Any, Any]) -> None:
+    concurrency = workflow["jobs"]["evaluate"]["concurrency"]
+    assert "github.event.pull_request.number || inputs.pr" in concurrency["group"]
+    assert concurrency["cancel-in-progress"] is False
+
+
+def test_the_template_is_the_file_that_runs_here(text: str) -> None:
+    assert files("bot").joinpath("templates/compression-eval.yml").read_text(encoding="utf-8") == text
+
+
+def test_an_adopter_gets_the_same_file_but_for_the_line_that_installs(text: str, tmp_path: Path) -> None:
+    small.write(tmp_path / "context_compressor.py", "class C:\n    def compress(self, messages): ...\n")
+    action = f"acme/compression-eval@{'5' * 40}"
+    given = adoption(tmp_path, action, None).files[".github/workflows/compression-eval.yml"].splitlines()
+    changed = [(ours, theirs) for ours, theirs in zip(text.splitlines(), given, strict=True) if ours != theirs]
+    assert set(changed) == {("      - run: scripts/install-action", f"      - uses: {action}")}
+    assert len(changed) == 4
+
+
+def tool(*words: str) -> subprocess.CompletedProcess[str]:
+    program = Path(sys.executable).parent / words[0]
+    assert program.exists(), f"{words[0]} is not installed: pip install -e '.[dev]'"
+    return subprocess.run([str(program), *words[1:]], capture_output=True, text=True, check=False, cwd=small.REPOSITORY)
+
+
+def test_the_security_linter_finds_nothing_but_the_one_thing_that_is_justified(text: str) -> None:
+    done = tool("zizmor", "--offline", "--no-progress", str(REAL), str(small.REPOSITORY / "action.yml"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.findall(r"zizmor: ignore\[([^\]]*)\]", text) == ["dangerous-triggers"]
+    reason = text[: text.index("zizmor: ignore")].splitlines()[-3:-1]
+    assert all(line.strip().startswith("#") for line in reason)
+
+
+def test_the_files_fit_githubs_schemas() -> None:
+    for schema, path in (("github-workflows", REAL), ("github-actions", small.REPOSITORY / "action.yml")):
+        done = tool("check-jsonschema", "--builtin-schema", f"vendor.{schema}", str(path))
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_action_installs_once_and_puts_the_program_on_the_path(tmp_path: Path) -> None:
+    programs = tmp_path / "temp" / "compression-eval" / "bin"
+    programs.mkdir(parents=True)
+    small.write(programs / "compression-eval", "#!/bin/sh\n").chmod(0o755)
+    small.write(tmp_path / "commands" / "bwrap", "#!/bin/sh\n").chmod(0o755)
+    path = tmp_path / "path"
+    done = subprocess.run(
+        ["bash", str(small.REPOSITORY / "scripts" / "install-action")],
+        env={
+            "RUNNER_TEMP": str(tmp_path / "temp"),
+            "GITHUB_PATH": str(path),
+            "PATH": f"{tmp_path / 'commands'}:{Path(sys.executable).parent}:/usr/bin:/bin",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert path.read_text(encoding="utf-8") == f"{programs}\n"
+    assert [item.name for item in programs.iterdir()] == ["compression-eval"]

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import small
+
+from eval_core.model import loopback
+from eval_core.model.retry import RetryPolicy
+from eval_core.model.wire import load_litellm
+from eval_core.run.suite import Case
+
+from .world import Provider, serving, tiny
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _litellm() -> None:
+    """Import litellm before the first test, so that no test's time limit is spent on it."""
+    load_litellm()
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait hundredths where a real run waits seconds, and give up sooner: what is tried again is the same."""
+    seldom = {kind: min(times, 2) for kind, times in RetryPolicy().again.items()} | {"timeout": 1}
+    policy = RetryPolicy(base_seconds=0.01, longest_seconds=0.02, attempt_seconds=1.2, again=seldom)
+    monkeypatch.setattr("eval_core.cast.RETRY", policy)
+    busy = lambda: loopback._error(429, "slow down", Retry_After="0.05")  # noqa: E731
+    monkeypatch.setitem(loopback._ERRORS, "429-retry-after", busy)
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    with serving(Provider()) as server:
+        yield server
+
+
+@pytest.fixture
+def three_probes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with three sessions and one question about each."""
+    cases = [
+        Case(case.fixture, case.bank.model_copy(update={"probes": case.bank.probes[:1]})) for case in small.cases()
+    ]
+    monkeypatch.chdir(small.write_suite(tmp_path, cases))
+    return tmp_path
+
+
+@pytest.fixture
+def one_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with one session and one question."""
+    monkeypatch.chdir(small.write_suite(tmp_path, [tiny("recall-error")]))
+    return tmp_path

@@ -1,0 +1,106 @@
+"""A model provider on loopback beside the command line, and a plan so small that every fault can be tried."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import small
+
+from eval_core.messages import Message
+from eval_core.model.loopback import Asked, LoopbackProvider
+from eval_core.model.loopback_reply import reply_to
+from eval_core.run.suite import Case
+
+COMPRESSOR, ANSWER, JUDGE = "openai/compressor", "openai/answerer", "openai/judge"
+ONE_RUN = ("--runs", "1", "--compress-runs", "1")
+
+
+class Provider:
+    """The loopback provider in a thread of its own, so that the command can run in this one."""
+
+    def __init__(self) -> None:
+        self.behave: Callable[[Asked], str | None] = lambda asked: None
+        self.reply: Callable[[Sequence[Message]], str] = reply_to
+        self.server = LoopbackProvider(
+            behave=lambda asked: self.behave(asked), reply=lambda messages: self.reply(messages)
+        )
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options of a command that calls this provider."""
+        roles = ("--compressor-model", COMPRESSOR, "--answer-model", ANSWER, "--judge-model", JUDGE)
+        prices = [word for model in (COMPRESSOR, ANSWER, JUDGE) for word in ("--price", f"{model}=1,4,0.1")]
+        return (*roles, "--api-base", self.server.base_url, *prices)
+
+    def asked_of(self, model: str) -> list[Asked]:
+        """Return the requests for one model."""
+        return [asked for asked in self.server.asked if asked.model == model.partition("/")[2]]
+
+    def paid_twice(self) -> int:
+        """Count replies that were delivered for a request that had one before; runs that ask the same are told apart.
+
+        The provider cannot see the run index, so this holds for plans with one run.
+        """
+        bodies = [str(sorted(asked.body.items(), key=lambda item: item[0])) for asked in self.server.delivered]
+        return len(bodies) - len(set(bodies))
+
+    def bill(self) -> float:
+        """Return what the requests cost at the prices of `options`, nothing cached."""
+        return (self.server.input_tokens + 4 * self.server.output_tokens) / 1e6
+
+    def cached_bill(self) -> float:
+        """Return what they cost with the part read from the cache at its price."""
+        return self.bill() - 0.9 * self.server.cached_tokens / 1e6
+
+
+@contextmanager
+def serving(provider: Provider) -> Iterator[Provider]:
+    """Serve from a thread until the block ends."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        asyncio.run_coroutine_threadsafe(provider.server.start(), loop).result()
+        yield provider
+        asyncio.run_coroutine_threadsafe(provider.server.stop(), loop).result()
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def tiny(*probes: str) -> Case:
+    """Return the debug session with only these probes."""
+    bank = small.debug_bank()
+    chosen = [probe for probe in bank.probes if probe.id in probes]
+    return Case(small.debug_fixture(), bank.model_copy(update={"probes": chosen}))
+
+
+def faulty(fault: str, model: str, times: int | None = None) -> Callable[[Asked], str | None]:
+    """Misbehave towards one model, always or so often."""
+    left = [times]
+
+    def behave(asked: Asked) -> str | None:
+        if asked.model != model.partition("/")[2] or left[0] == 0:
+            return None
+        if left[0] is not None:
+            left[0] -= 1
+        return fault
+
+    return behave
+
+
+def files_below(folder: Path) -> Iterable[tuple[Path, bytes]]:
+    """Return every file of a results folder with its bytes."""
+    return [(path, path.read_bytes()) for path in folder.rglob("*") if path.is_file()]
+
+
+def results_of(summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the result of every graded probe."""
+    runs = [run for runs in summary["fixtures"].values() for run in runs if run["graded"]]
+    return [record["result"] for run in runs for record in run["probes"].values()]
