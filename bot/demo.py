@@ -18,6 +18,7 @@ def demo_tree() -> dict[str, bytes]:
     """Return a repository that has adopted the bot: an agent's compressor, fixtures, probes and a baseline."""
     from bot.init import adoption
     from bot.journey import package_source, shipped, write_tree
+    from eval_core.config import CONFIG_FILE
 
     root = shipped()
     tree = package_source(root / "eval_core" / "compressors", "agent")
@@ -27,6 +28,8 @@ def demo_tree() -> dict[str, bytes]:
         write_tree(tree, Path(name))
         plan = adoption(Path(name), f"demo/compression-eval@{'0' * 40}", None)
     written = {path: text.encode() for path, text in plan.files.items() if text}
+    # Offline nothing varies from run to run: as many compressions as graded runs are enough, and much quicker.
+    written[CONFIG_FILE] += b"compress_runs: 3\n"
     return {**tree, **written}
 
 

@@ -184,7 +184,7 @@ def _cron(value: str) -> _Pattern:
     if value.startswith("@"):
         return _text(value)
     before = r"(?<![\w*/,])(?<!\d )"
-    return _pattern(value, before + re.escape(value) + r"(?![\w*/,-])(?! [\d*][\d*/,-]*(?:\s|$))")
+    return _pattern(value, before + re.escape(value) + r"(?![\w*/-])(?!,[\w*])(?! [\d*][\d*/,-]*(?:\s|$))")
 
 
 _BUILDERS = {

@@ -148,6 +148,8 @@ CASES: list[tuple[str, FactKind | None, str, bool]] = [
     ("orders.created", None, "topic orders.created, then", True),
     # cron
     ("0 9 * * 1-5", None, "schedule: `0  9 * * 1-5`", True),
+    ("0 9 * * 1-5", None, "moved to 0 9 * * 1-5, which nobody minds", True),
+    ("0 9 * * 1-5", None, "0 9 * * 1-5,0", False),
     ("0 9 * * 1", None, "0 9 * * 1-5", False),
     ("0 9 * * 1", None, "30 0 9 * * 1", False),
     ("0 9 * * *", None, "10 9 * * *", False),

@@ -77,9 +77,9 @@ def doctor(config: Path | None) -> None:
     broken = False
     version = ".".join(map(str, sys.version_info[:3]))
     click.echo(f"  ok       Python {version}")
-    for part in (lambda: _configuration(config), lambda: _models(config), _sandbox):
+    for findings in (_configuration(config), _models(config), _sandbox()):
         try:
-            for finding in part():
+            for finding in findings:
                 click.echo(f"  {finding.state:8} {finding.what}")
                 if finding.advice:
                     click.echo(f"           {finding.advice}")
