@@ -8,6 +8,7 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
+from bot.check import FAILED
 from bot.neutral import inline
 from bot.ticket import Ticket
 from eval_core.compare.wording import percent
@@ -75,7 +76,7 @@ def refused(why: str, runs: Sequence[str] = ()) -> str:
 
 def ended(ticket: Ticket, result: str, reason: str, runs: Sequence[str] = ()) -> str:
     """Say that the evaluation ended without a result."""
-    title = "The evaluation was cancelled" if result == "cancelled" else "The evaluation failed"
+    title = "The evaluation was cancelled" if result == "cancelled" else FAILED
     why = f"\n\n{inline(reason, 600)}" if reason else ""
     text = (
         f"### {title}\n\nThis says nothing about `{ticket.sha[:7]}`: no result was lost or counted against it.{why}\n\n"

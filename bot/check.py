@@ -9,9 +9,11 @@ from bot.event import Run
 from bot.github import GitHub
 from bot.resources import CheckRun
 
-__all__ = ["CHECK_NAME", "Check", "Conclusion", "conclude"]
+__all__ = ["CHECK_NAME", "FAILED", "Check", "Conclusion", "conclude"]
 
 CHECK_NAME = "compression-eval"
+FAILED = "The evaluation failed"
+"""The title of a check that shows nobody a result: by it, later runs tell it from a result that is neutral."""
 SUMMARY_LIMIT = 65_535
 _TITLE_LIMIT = 255
 _CUT = "\n\n*(cut here; the comment and the artifact have the rest)*"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from bot.api_error import Conflict, NotFound
+from bot.check import FAILED
 from bot.event import Request
 from bot.gate import Facts
 from bot.github import GitHub
@@ -12,7 +13,7 @@ from eval_core.config import BotConfig
 
 __all__ = ["gather"]
 
-# Checks that were called off show nobody a result.
+# Checks that were called off show nobody a result, as those that failed do not.
 _NOT_A_LOOK = frozenset({"cancelled", "skipped", "stale"})
 
 
@@ -47,7 +48,7 @@ def _looks(github: GitHub, sha: str, check: str) -> int:
     except (Conflict, NotFound):
         # GitHub does not know the commit: the gate or the download will say so in better words.
         return 0
-    return sum(run.conclusion not in _NOT_A_LOOK for run in runs)
+    return sum(run.conclusion not in _NOT_A_LOOK and run.title != FAILED for run in runs)
 
 
 def _runs_today(github: GitHub, request: Request, config: BotConfig, workflow: str, job: str, now: datetime) -> int:

@@ -225,6 +225,7 @@ def _check(data: Mapping[str, Any]) -> CheckRun:
         status=str(data["status"]),
         conclusion=data.get("conclusion"),
         external_id=str(data.get("external_id") or ""),
+        title=str((data.get("output") or {}).get("title") or ""),
         app=(data.get("app") or {}).get("slug"),
         html_url=str(data.get("html_url") or ""),
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.body import ended, final, last_runs, run_line
-from bot.check import Check
+from bot.check import FAILED, Check
 from bot.comment import Sticky, Superseded, body_budget
 from bot.failure import read_error
 from bot.github import GitHub
@@ -87,7 +87,7 @@ def _saying(github: GitHub, ticket: Ticket, config: Config, root: Path, folder: 
 
 
 def _without_result(ticket: Ticket, state: str, reason: str) -> _Saying:
-    title = "The evaluation was cancelled" if state == "cancelled" else "The evaluation failed"
+    title = "The evaluation was cancelled" if state == "cancelled" else FAILED
     report = f"{title}. {inline(reason, 600)}" if reason else title
     return _Saying(state, title, report, lambda runs: ended(ticket, state, reason, runs))
 

@@ -80,6 +80,7 @@ class CheckRun:
     status: str
     conclusion: str | None
     external_id: str
+    title: str
     app: str | None
     html_url: str
 

@@ -55,7 +55,7 @@ _COMMANDS = """\
 | exit code | meaning |
 |---|---|
 | 0 | done |
-| 1 | the condition of `--fail-on` holds, or `fixture audit` found something |
+| 1 | the condition of `--fail-on` holds; `fixture audit` found something; `judge calibrate` failed the judge |
 | 2 | bad input or configuration: one message, no traceback |
 | 3 | incomplete (budget, outage); everything paid for is kept, `--resume` completes it |
 """

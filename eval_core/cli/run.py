@@ -191,9 +191,11 @@ def run(
     reason = data.candidate.stopped or outage(data.candidate)
     if code != 3 and not data.candidate.stopped and (data.verdict or reason is None):
         sys.exit(code)
+    if reason is None and data.verdict:
+        reason = "; ".join(item.text for item in data.verdict.reasons[:2])
     folder = Path(results or job.settings.results) / data.candidate.label
     click.echo(
-        f"Incomplete: {reason or 'see the report'}. Everything paid for is kept in {folder}; "
+        f"Incomplete: {reason}. Everything paid for is kept in {folder}; "
         f"`{resume_command(data.candidate.label)}` completes it.",
         err=True,
     )

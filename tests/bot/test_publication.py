@@ -14,8 +14,10 @@ import pytest
 from test_evaluation import ticket_for
 from test_neutral import LIVE, outside_code, render
 
+from bot.check import CHECK_NAME
 from bot.comment import LIMIT, MARKER, Sticky
 from bot.event import Run
+from bot.facts import _looks
 from bot.failure import keep_error
 from bot.github import GitHub
 from bot.loopback import LoopbackGitHub
@@ -324,24 +326,38 @@ STEPS = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["500", "502", "403", "429", "drop", "lost answer"])
-@pytest.mark.parametrize(("method", "path"), STEPS)
-def test_a_passing_fault_at_any_step_loses_and_doubles_nothing(
-    gh: LoopbackGitHub, post: Post, method: str, path: str, kind: str
-) -> None:
+def disturb(gh: LoopbackGitHub, method: str, path: str, kind: str) -> None:
     if kind in ("403", "429"):
         gh.secondary_limit(method, path, status=int(kind), retry_after=3)
     elif kind == "drop":
         gh.fail(method, path, kind="drop")
     else:
         gh.fail(method, path, 502 if kind == "lost answer" else int(kind), takes_effect=kind == "lost answer")
-    posted = post()
+
+
+@pytest.mark.parametrize("kind", ["500", "502", "403", "429", "drop", "lost answer"])
+@pytest.mark.parametrize(("method", "path"), STEPS[1:])
+def test_a_passing_fault_at_any_step_loses_and_doubles_nothing(
+    gh: LoopbackGitHub, post: Post, method: str, path: str, kind: str
+) -> None:
+    disturb(gh, method, path, kind)
+    posted = post(result="cancelled")
     assert gh.faults.pending == 0
     if posted.troubles:
-        posted = post()  # a POST that may have been heard is not sent again by itself; the next attempt is
+        assert method == "POST"  # may have been heard, so it is not sent again by itself; the next attempt looks first
+        posted = post(result="cancelled")
     assert posted.troubles == ()
     assert posted.title in only_comment(gh)
-    assert only_check(gh)[0] == "neutral"
+    assert only_check(gh)[0] == "cancelled"
+
+
+@pytest.mark.parametrize("kind", ["500", "429", "drop"])
+def test_a_passing_fault_does_not_hide_whether_the_head_has_moved(gh: LoopbackGitHub, post: Post, kind: str) -> None:
+    ticket = ticket_for(gh)
+    new = gh.push_to_pull(1, adopted.base_tree())
+    disturb(gh, *STEPS[0], kind)
+    assert post(ticket=ticket).troubles == ()
+    assert f"The head has moved to {new[:7]}" in only_comment(gh)
 
 
 @pytest.mark.parametrize(("method", "path"), STEPS)
@@ -422,3 +438,13 @@ def test_what_cannot_be_posted_ends_the_step_with_its_reason_after_the_summary(
     assert ran.code == 3
     assert "not everything could be posted" in ran.err
     assert "## Compression eval" in page.read_text(encoding="utf-8")
+
+
+def test_evaluations_that_failed_do_not_use_up_the_looks_at_a_commit(
+    gh: LoopbackGitHub, root: Path, config: Config, tmp_path: Path, post: Post
+) -> None:
+    for run in range(1, 5):
+        publish(client(gh), ticket_for(gh, run_id=run), config, root=root, folder=tmp_path, result="failure")
+    assert _looks(client(gh), ticket_for(gh).sha, CHECK_NAME) == 0
+    post(ticket=ticket_for(gh, run_id=9))
+    assert _looks(client(gh), ticket_for(gh).sha, CHECK_NAME) == 1

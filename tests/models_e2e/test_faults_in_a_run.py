@@ -1,4 +1,4 @@
-"""Every way in which a provider fails, at the level of a whole run: no zero, a reason, the right exit code, a resume."""
+"""Every way in which a provider fails, in a whole run: no zero, a reason, the right exit code, a resume."""
 
 from __future__ import annotations
 

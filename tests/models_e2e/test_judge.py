@@ -119,7 +119,7 @@ class TestDrift:
         assert "Not comparable" not in ran.out
         assert "Regressed" not in ran.out
 
-    def test_a_milder_judge_can_be_mended_in_the_same_run(
+    def test_a_drifted_judge_can_be_mended_in_the_same_run(
         self, baseline: Path, cli: small.Cli, provider: Provider
     ) -> None:
         before = baseline.read_bytes()
@@ -131,7 +131,6 @@ class TestDrift:
         assert "Regressed" not in ran.out
         assert cli("report", "results/a").out.splitlines()[0] == ran.out.splitlines()[0]
         assert baseline.read_bytes() == before
-        assert provider.paid_twice() >= 0
 
     def test_it_can_be_turned_off(self, baseline: Path, cli: small.Cli, provider: Provider) -> None:
         asked = len(provider.asked_of(JUDGE))

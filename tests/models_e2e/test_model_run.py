@@ -15,6 +15,8 @@ from eval_core.model.loopback_reply import reply_to
 
 from .world import COMPRESSOR, JUDGE, ONE_RUN, Provider, files_below, results_of
 
+SHORT_SUMMARIES = "models: {compressor_max_tokens: 1000}"
+
 
 def test_a_run_completes_and_resuming_it_sends_nothing(project: Path, cli: small.Cli, provider: Provider) -> None:
     command = ("run", *ONE_RUN, *provider.options, "--label", "a")
@@ -45,26 +47,28 @@ def test_the_judge_being_the_answering_model_is_allowed_and_said(
 def test_the_budget_stops_a_run_and_a_larger_one_completes_it(
     one_probe: Path, cli: small.Cli, provider: Provider
 ) -> None:
+    small.write(one_probe / ".compression-eval.yml", SHORT_SUMMARIES)
     command = ("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet")
-    ran = cli(*command, "--budget-usd", "0.045")
+    ran = cli(*command, "--budget-usd", "0.01")
     assert ran.code == 3
-    assert "Incomplete: the budget of $0.045 is used up" in ran.err
+    assert "Incomplete: the budget of $0.01 is used up" in ran.err
     assert "--label a" in ran.err
     assert "--resume`" in ran.err
-    assert 0 < provider.bill() <= 0.045
-    assert cli(*command, "--resume", "--budget-usd", "0.045").code == 3
-    assert provider.bill() <= 0.045
+    assert 0 < provider.bill() <= 0.01
+    assert cli(*command, "--resume", "--budget-usd", "0.01").code == 3
+    assert provider.bill() <= 0.01
     ran = cli(*command, "--resume", "--budget-usd", "1")
     assert ran.code == 0, ran.err
     assert provider.paid_twice() == 0
 
 
 def test_a_cap_on_tokens_stops_a_run_too(one_probe: Path, cli: small.Cli, provider: Provider) -> None:
+    small.write(one_probe / ".compression-eval.yml", SHORT_SUMMARIES)
     command = ("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet")
-    ran = cli(*command, "--max-tokens-total", "15000")
+    ran = cli(*command, "--max-tokens-total", "8000")
     assert ran.code == 3
-    assert "of 15,000 tokens" in ran.err
-    assert provider.server.input_tokens + provider.server.output_tokens <= 15_000
+    assert "of 8,000 tokens" in ran.err
+    assert 0 < provider.server.input_tokens + provider.server.output_tokens <= 8_000
 
 
 def test_a_dollar_budget_needs_a_price(one_probe: Path, cli: small.Cli, provider: Provider) -> None:

@@ -1,0 +1,73 @@
+"""`run --stop early`, `--baseline rerun` and progress, offline."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import small
+
+from eval_core.cast import Traffic
+from eval_core.cli.progress import Progress
+from eval_core.run.record import RunRecord
+from eval_core.subject.outcome import Outcome
+
+
+def test_grading_is_skipped_where_facts_decide(project: Path, cli: small.Cli) -> None:
+    cli("baseline", "update", "--quiet")
+    ran = cli("run", "--target", "builtin:opaque", "--stop", "early", "--label", "a", "--quiet")
+    assert ran.out.startswith("Regressed: ")
+    summary = json.loads((project / "results/a/summary.json").read_text())
+    assert summary["planned_runs"] == 0
+    assert not any(run["graded"] for runs in summary["fixtures"].values() for run in runs)
+    assert "Look: 1 of 1 planned" in (project / "results/a/report.md").read_text()
+
+
+def test_grading_follows_where_facts_do_not_decide(project: Path, cli: small.Cli) -> None:
+    cli("baseline", "update", "--quiet")
+    ran = cli("run", "--stop", "early", "--label", "a")
+    assert ran.out.startswith("No detectable change: ")
+    assert "30 of 30 fixture-runs" in ran.err
+    summary = json.loads((project / "results/a/summary.json").read_text())
+    assert summary["planned_runs"] == 3
+
+
+def test_without_a_baseline_there_is_nothing_to_stop_for(project: Path, cli: small.Cli) -> None:
+    ran = cli("run", "--stop", "early", "--runs", "1", "--compress-runs", "1", "--label", "a", "--quiet")
+    assert ran.code == 0
+    assert json.loads((project / "results/a/summary.json").read_text())["planned_runs"] == 1
+
+
+def test_a_compressor_against_itself_in_one_run_shows_no_change(project: Path, cli: small.Cli) -> None:
+    ran = cli("run", "--runs", "3", "--baseline", "rerun", "--label", "a")
+    assert ran.code == 0
+    assert ran.out.startswith("No detectable change: ")
+    assert "60 of 60 fixture-runs" in ran.err
+    assert cli("report", "results/a").out.splitlines()[0] == ran.out.splitlines()[0]
+
+
+def test_a_base_tree_without_a_rerun_is_a_mistake(project: Path, cli: small.Cli) -> None:
+    ran = cli("run", "--base-tree", ".", "--quiet")
+    assert ran.code == 2
+    assert "--base-tree .: only with --baseline rerun" in ran.err
+
+
+def _record(outcome: Outcome = Outcome.OK) -> RunRecord:
+    return RunRecord(fixture="f", run=0, graded=True, outcome=outcome)
+
+
+def test_progress_tells_calls_tokens_money_and_the_rest() -> None:
+    moments = iter([0.0, 30.0, 30.0])
+    progress = Progress(4, clock=lambda: next(moments))
+    progress.record(_record())
+    progress.watch(lambda: Traffic(sent=12, in_flight=5, tokens=34_567, usd=0.123))
+    assert progress.line == ("1 of 4 fixture-runs, 5 calls in flight, 12 sent, 34,567 tokens, $0.12, about 2 min left")
+    progress.watch(lambda: None)
+    progress.record(_record(Outcome.INFRA))
+    assert progress.line == "2 of 4 fixture-runs, about 30 s left (f: infra)"
+
+
+def test_an_unknown_price_is_not_shown_as_zero() -> None:
+    progress = Progress(1)
+    progress.watch(lambda: Traffic(1, 1, 10, None))
+    assert progress.line == "0 of 1 fixture-runs, 1 calls in flight, 1 sent, 10 tokens, price unknown"

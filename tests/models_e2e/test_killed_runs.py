@@ -1,0 +1,77 @@
+"""A run that is killed at any moment goes on where it was: what the journal holds is not asked for again."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import small
+
+from eval_core.model.loopback import Asked
+
+from .world import Provider, results_of
+
+KILLS = 5
+
+
+def done(journal: Path) -> int:
+    lines = journal.read_bytes().splitlines() if journal.exists() else []
+    return sum(line.startswith(b'{"at":"done"') for line in lines)
+
+
+def test_five_kills_lose_at_most_what_was_in_flight(project: Path, provider: Provider) -> None:
+    arguments = ["run", "--runs", "1", "--compress-runs", "2", *provider.options, "--trust-judge", "--quiet"]
+    line = json.dumps([*arguments, "--label", "a", "--resume"]) + "\n"
+    journal = project / "results/a/journal.jsonl"
+    moments = random.Random(20)
+    host = subprocess.Popen(
+        [sys.executable, "-m", "models_e2e.host"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "PYTHONPATH": f"{small.REPOSITORY}{os.pathsep}{small.REPOSITORY / 'tests'}"},
+    )
+    assert host.stdin is not None
+    assert host.stdout is not None
+    lost = 0
+    try:
+        assert host.stdout.readline() == "ready\n"
+        for _ in range(KILLS):
+            reached = threading.Event()
+            asked, kept = len(provider.server.asked), done(journal)
+            last = asked + moments.randint(1, 12)
+
+            def behave(request: Asked, last: int = last, reached: threading.Event = reached) -> str | None:
+                if request.number >= last:
+                    reached.set()
+                return None
+
+            provider.behave = behave
+            host.stdin.write(line)
+            host.stdin.flush()
+            child = int(host.stdout.readline())
+            assert reached.wait(60)
+            os.kill(child, signal.SIGKILL)
+            assert int(host.stdout.readline()) == -signal.SIGKILL
+            lost += len(provider.server.asked) - asked - (done(journal) - kept)
+        provider.behave = lambda request: None
+        host.stdin.write(line)
+        host.stdin.flush()
+        host.stdout.readline()
+        assert int(host.stdout.readline()) == 0
+    finally:
+        host.stdin.close()
+        host.wait(30)
+        host.stdout.close()
+    summary = json.loads((project / "results/a/summary.json").read_text())
+    assert all(result["kind"] == "grade" for result in results_of(summary))
+    # Everything asked beyond the finished calls is what was under way at a kill: nothing finished was asked again.
+    assert len(provider.server.asked) == done(journal) + lost
+    assert lost <= KILLS * 16
