@@ -19,7 +19,9 @@ __all__ = ["Plan", "adoption", "init", "own_source"]
 WORKFLOW = Path(".github/workflows/compression-eval.yml")
 _INSTALL = "- run: scripts/install-action"
 _ACTION = re.compile(r"^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+@[A-Za-z0-9._/-]+$")
-_REMOTE = re.compile(r"(?:github[^/:]*[:/]|/)([A-Za-z0-9-]+/[A-Za-z0-9._-]+?)(?:\.git)?$")
+# A server's address; a path on this machine says nothing that a workflow could install from.
+_REMOTE = re.compile(r"^(?:(?:https?|ssh)://[^/]+/|[^/@]+@[^/:]+:)([A-Za-z0-9-]+/[A-Za-z0-9._-]+?)(?:\.git)?/?$")
+_RESULTS = "results/"
 
 
 def own_source() -> str | None:
@@ -33,7 +35,7 @@ def own_source() -> str | None:
     try:
         if git("rev-parse", "--show-toplevel") != str(here):
             return None
-        remote = _REMOTE.search(git("remote", "get-url", "origin"))
+        remote = _REMOTE.match(git("remote", "get-url", "origin"))
         return f"{remote[1]}@{git('rev-parse', 'HEAD')}" if remote else None
     except FileNotFoundError:
         return None
@@ -65,6 +67,7 @@ def adoption(root: Path, action: str, compressor: str | None) -> Plan:
         {
             str(WORKFLOW): workflow.replace(_INSTALL, f"- uses: {action}"),
             ".compression-eval.yml": _config(target, _watched(found.path)),
+            ".gitignore": _ignoring(root / ".gitignore"),
             # git keeps no empty folder
             **{f"{name}/.gitkeep": "" for name in ("fixtures", "probes", "baselines") if not _filled(root / name)},
         },
@@ -76,6 +79,14 @@ def _watched(path: str) -> str:
     """Watch the compressor with the modules around it, which it may well be made of."""
     folder = PurePosixPath(path).parent
     return path if folder == PurePosixPath() else f"{folder}/**"
+
+
+def _ignoring(path: Path) -> str:
+    """Return the ignore file with the results folder in it."""
+    standing = path.read_text(encoding="utf-8") if path.exists() else ""
+    if _RESULTS in standing.splitlines():
+        return standing
+    return standing + ("" if not standing or standing.endswith("\n") else "\n") + _RESULTS + "\n"
 
 
 def _filled(folder: Path) -> bool:

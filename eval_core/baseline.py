@@ -15,6 +15,7 @@ from typing import Any
 from eval_core.compare.fingerprint import Difference, Fingerprint, nearest
 from eval_core.errors import UserError
 from eval_core.files import digest, parse, pretty, read_json, write_atomic
+from eval_core.instrument import instrument
 from eval_core.judge.grade import DIMENSIONS, Grade
 from eval_core.measurement import SCHEMA_VERSION, Measurement
 from eval_core.run.suite import Case
@@ -165,10 +166,10 @@ def store_baseline(
 
     ungraded = [name for name, runs in measurement.fixtures.items() if not any(run.graded and run.ok for run in runs)]
     if measurement.stopped or ungraded:
-        why = measurement.stopped or f"no graded run of {', '.join(ungraded)}"
-        raise UserError(
-            f"this measurement is incomplete ({why}); a baseline needs a complete one: resume the run first"
-        )
+        failed = [run for runs in measurement.fixtures.values() for run in runs if not run.ok]
+        why = f"{failed[0].outcome}: {failed[0].detail}" if failed else "no graded run"
+        why = measurement.stopped or f"{', '.join(ungraded)}: {why}"
+        raise UserError(f"a baseline needs a complete measurement, and this one is not: {why}")
     path = folder / f"{name or ('offline' if measurement.offline else 'models')}.json"
     if path.exists() and not force:
         try:
@@ -184,13 +185,16 @@ def store_baseline(
 
 
 def stale_fields(path: Path, cases: Sequence[Case]) -> list[str]:
-    """Name the fixtures and probe banks that are not those a baseline was measured with."""
+    """Name what a baseline was measured with and what is another thing now: fixtures, probes, the measuring code."""
     stored = load_baseline(path)[0].fingerprint
     now = {f"fixtures/{case.fixture.name}.json": case.fixture.digest for case in cases}
     now |= {f"probes/{case.fixture.name}.probes.json": case.bank.digest for case in cases}
     then = {f"fixtures/{name}.json": value for name, value in stored.fixtures.items()}
     then |= {f"probes/{name}.probes.json": value for name, value in stored.probes.items()}
-    return [name for name in dict.fromkeys([*now, *then]) if now.get(name) != then.get(name)]
+    fields = [name for name in dict.fromkeys([*now, *then]) if now.get(name) != then.get(name)]
+    if stored.instrument != instrument():
+        fields.append("the code that finds facts")
+    return fields
 
 
 def list_baselines(folder: Path) -> list[Path]:

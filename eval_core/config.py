@@ -25,8 +25,8 @@ class Section(BaseModel):
 class Price(Section):
     """Dollars per million tokens of a model that the price list does not know."""
 
-    input: Annotated[float, Field(ge=0)]
-    output: Annotated[float, Field(ge=0)]
+    input: Annotated[float, Field(ge=0, description="Of a million input tokens.")]
+    output: Annotated[float, Field(ge=0, description="Of a million output tokens.")]
     cached_input: Annotated[float | None, Field(ge=0, description="Default: the input price.")] = None
 
 
@@ -38,9 +38,9 @@ class ModelConfig(Section):
     judge: Annotated[str | None, Field(description="Model that grades; default: the answering model.")] = None
     api_base: Annotated[str | None, Field(description="Base URL of an OpenAI-compatible provider.")] = None
     temperature: Annotated[float | None, Field(ge=0, le=2, description="Sampling temperature of answers.")] = None
-    answer_max_tokens: Annotated[int, Field(gt=0)] = 700
-    judge_max_tokens: Annotated[int, Field(gt=0)] = 900
-    compressor_max_tokens: Annotated[int, Field(gt=0)] = 8_000
+    answer_max_tokens: Annotated[int, Field(gt=0, description="The longest answer.")] = 700
+    judge_max_tokens: Annotated[int, Field(gt=0, description="The longest grade, with its reasons.")] = 900
+    compressor_max_tokens: Annotated[int, Field(gt=0, description="The longest summary.")] = 8_000
     prices: Annotated[dict[str, Price], Field(description="Prices of models that litellm does not know.")] = {}
 
 
@@ -80,7 +80,7 @@ class Config(Section):
     baseline_runs: Annotated[int, Field(ge=1, le=50, description="Graded runs stored in a baseline.")] = 10
     budget_usd: Annotated[float, Field(gt=0, description="No run spends more than this.")] = 5.0
     concurrency: Annotated[int, Field(ge=1, le=256, description="Most model calls at once.")] = 16
-    focus_topic: str | None = None
+    focus_topic: Annotated[str | None, Field(description="Passed on to the compressor.")] = None
     bot: BotConfig = BotConfig()
 
 

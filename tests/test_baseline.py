@@ -93,10 +93,10 @@ def test_a_forced_update_renews_the_date_and_adds_to_the_history(stored: Path, s
 
 def test_an_incomplete_measurement_makes_no_baseline(tmp_path: Path, small_measurement: Measurement) -> None:
     stopped = small_measurement.model_copy(update={"stopped": "the budget of $1.00 is used up"})
-    with pytest.raises(UserError, match=r"incomplete \(the budget of \$1\.00 is used up\)"):
+    with pytest.raises(UserError, match=r"needs a complete measurement.*the budget of \$1\.00 is used up"):
         store_baseline(stopped, tmp_path, None)
     ungraded = {**small_measurement.fixtures, "small-plan": small_measurement.fixtures["small-plan"][3:]}
-    with pytest.raises(UserError, match="no graded run of small-plan"):
+    with pytest.raises(UserError, match="small-plan: no graded run"):
         store_baseline(small_measurement.model_copy(update={"fixtures": ungraded}), tmp_path, None)
     assert list(tmp_path.iterdir()) == []
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 from eval_core.baseline import load_baseline
 from eval_core.compare.drift import Drift
+from eval_core.compare.finding import Kind
 from eval_core.compare.rejudged import drift_of
 from eval_core.compare.sides import comparable_part, make_arm, quarantined
 from eval_core.compare.verdict import Options, Verdict, decide
@@ -48,4 +50,22 @@ def compare_measurements(
         options=options,
         looks=looks,
     )
-    return verdict, part
+    return _blamed(verdict, candidate), part
+
+
+def _blamed(verdict: Verdict, candidate: Measurement) -> Verdict:
+    """Say so where an incomplete result is the compressor's own doing, which no resuming can mend.
+
+    Only the class of the failure is named here: its text is the target's, and this sentence is printed as it is.
+    """
+    runs = [run for records in candidate.fixtures.values() for run in records]
+    failed = Counter(run.outcome for run in runs if not run.ok and not run.outcome.retryable)
+    if verdict.kind is not Kind.INCOMPLETE or not failed:
+        return verdict
+    kinds = ", ".join(f"{outcome.value} {count} times" for outcome, count in failed.most_common())
+    return verdict.model_copy(
+        update={
+            "headline": f"Incomplete: the compressor failed in {failed.total()} of {len(runs)} runs ({kinds}).",
+            "next_step": "Look at what is listed as not scored, mend the compressor or its description, and run again.",
+        }
+    )

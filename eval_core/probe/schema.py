@@ -136,9 +136,9 @@ def load_bank(path: Path) -> ProbeBank:
 
 
 def dump_bank(bank: ProbeBank) -> str:
-    """Return the file text of a bank, with the schema reference that editors follow."""
+    """Return the file text of a bank; a reference to its schema, which editors follow, is kept."""
     body = bank.model_dump(mode="json", by_alias=True, exclude_none=True)
     for probe in body["probes"]:
         if not probe["draft"]:
             del probe["draft"]
-    return pretty({"$schema": "../docs/schema/probes.schema.json", **body})
+    return pretty({"$schema": bank.json_schema, **body} if bank.json_schema else body)
