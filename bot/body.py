@@ -6,14 +6,12 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Template
 
 from bot.check import FAILED
 from bot.neutral import inline
 from bot.ticket import Ticket
-from eval_core.compare.wording import percent
-from eval_core.report.markdown import fixture_cells
-from eval_core.report.places import places
+from eval_core.report.markdown import markdown_environment
 from eval_core.report.view import COLUMNS, STEP_NOTE, View
 
 __all__ = ["ended", "final", "last_runs", "queued", "refused", "run_line"]
@@ -27,16 +25,8 @@ _DROP = ("runs", "medians", "ignored", "metrics", "unscored", "lost", "provenanc
 
 @cache
 def _template() -> Template:
-    environment = Environment(
-        loader=PackageLoader("bot", "templates"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,  # noqa: S701 - markdown; what is not ours goes through `inline`
-    )
-    environment.filters.update(
-        inline=inline, places=places, share=percent, cells=fixture_cells, whole=lambda number: f"{number:,.0f}"
-    )
+    environment = markdown_environment("bot").overlay()
+    environment.filters["inline"] = inline
     return environment.get_template("comment.md.j2")
 
 

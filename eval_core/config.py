@@ -47,9 +47,9 @@ class ModelConfig(Section):
 class BotConfig(Section):
     """How the pull-request bot behaves."""
 
-    label: Annotated[str, Field(description="The label that starts an evaluation; it is removed at once.")] = (
-        "eval-compression"
-    )
+    label: Annotated[
+        str, Field(description="Starts an evaluation and is removed at once; name it in the workflow too.")
+    ] = "eval-compression"
     looks_per_sha: Annotated[int, Field(ge=1, description="Evaluations allowed for one commit.")] = 3
     runs_per_day: Annotated[int, Field(ge=1, description="Evaluations allowed in 24 hours, all PRs together.")] = 20
     conclusion: Annotated[

@@ -13,7 +13,7 @@ from eval_core.report.metrics import PASS_SCORE
 from eval_core.report.places import places
 from eval_core.report.view import COLUMNS, STEP_NOTE, FixtureRow, View
 
-__all__ = ["fixture_cells", "plain", "render_markdown"]
+__all__ = ["markdown_environment", "plain", "render_markdown"]
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~!]|(?<=:)/(?=/)|(?<=www)\.)")
 _INVISIBLE = re.compile("[\u0000-\u0008\u000b-\u001f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
@@ -26,7 +26,7 @@ def plain(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", flat[:400]).replace("@", "\uff20")
 
 
-def fixture_cells(row: FixtureRow) -> str:
+def _cells(row: FixtureRow) -> str:
     """Return the cells of a row of medians, each with its change."""
     deltas = [f" ({delta})" for delta in row.deltas] or [""] * len(row.cells)
     return " | ".join(cell + delta for cell, delta in zip(row.cells, deltas, strict=True))
@@ -37,19 +37,20 @@ def _before(fact: LostFact) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def markdown_environment(package: str) -> Environment:
+    """Return the environment of a package's markdown templates, with the filters that they share."""
     environment = Environment(
-        loader=PackageLoader("eval_core.report", "templates"),
+        loader=PackageLoader(package, "templates"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        autoescape=False,  # noqa: S701 - markdown; what is not ours goes through `md`
+        autoescape=False,  # noqa: S701 - markdown; what is not ours goes through a filter
     )
     environment.filters.update(
         md=plain,
         places=places,
         share=percent,
-        cells=fixture_cells,
+        cells=_cells,
         before=_before,
         whole=lambda number: f"{number:,.0f}",
     )
@@ -59,7 +60,7 @@ def _environment() -> Environment:
 def render_markdown(view: View) -> str:
     """Render the full report."""
     text = (
-        _environment()
+        markdown_environment("eval_core.report")
         .get_template("report.md.j2")
         .render(
             view=view,

@@ -35,6 +35,7 @@ _ROW_WORDS = {
 }
 _ROW_NAMES = {"authored facts": "facts kept", "census": "census facts kept"}
 _MOST_ROWS = 8
+_BEST, _CELLS = 5, 10
 MARK = "†"
 STEP_NOTE = (
     f"{MARK} moved by {STEP:g} or more: the simple rule on medians would flag it. It is shown and does not decide: "
@@ -53,6 +54,8 @@ class TableRow:
     interval: str
     mde: str
     verdict: str
+    bar: str
+    """Ten cells: █ on both sides, ▒ lost, ▓ gained, ░ never there."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,7 @@ def _row(row: Row) -> TableRow:
             ends,
             pp(row.mde),
             _ROW_WORDS[row.verdict],
+            _bar(row.base, row.candidate),
         )
     return TableRow(
         row.name.replace("_", " "),
@@ -132,7 +136,15 @@ def _row(row: Row) -> TableRow:
         interval(row.ci_low, row.ci_high),
         score(row.mde),
         _ROW_WORDS[row.verdict],
+        _bar(row.base / _BEST, row.candidate / _BEST),
     )
+
+
+def _bar(base: float, candidate: float) -> str:
+    """Draw two shares in one row of text."""
+    before, after = (min(max(round(share * _CELLS), 0), _CELLS) for share in (base, candidate))
+    both = min(before, after)
+    return "█" * both + "▒" * (before - both) + "▓" * (after - both) + "░" * (_CELLS - max(before, after))
 
 
 def medians(measurement: Measurement, fixture: str, banned: Quarantine = ()) -> dict[str, float]:
