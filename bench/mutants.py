@@ -221,7 +221,7 @@ def _baseline() -> Measurement:
 def judge(mutant: Mutant, seed: int) -> tuple[Mutant, int, Kind, str]:
     """Measure a mutant and compare it with the baseline."""
     base = _baseline()
-    candidate = measure(mutant, f"candidate-{seed}", seed * 1000, GRADED, COMPRESSIONS)
+    candidate = measure(mutant, f"{mutant.name}-{seed}", seed * 1000, GRADED, COMPRESSIONS)
     banned = quarantined(base, candidate)
     verdict = decide(make_arm(base, banned), make_arm(candidate, banned), options=Options(arrangements=4000))
     return mutant, seed, verdict.kind, signals(verdict)

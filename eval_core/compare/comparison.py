@@ -11,6 +11,7 @@ from eval_core.compare.finding import Kind
 from eval_core.compare.rejudged import drift_of
 from eval_core.compare.sides import comparable_part, make_arm, quarantined
 from eval_core.compare.verdict import Options, Verdict, decide
+from eval_core.compare.wording import listed
 from eval_core.errors import UserError
 from eval_core.measurement import Measurement
 from eval_core.run.store import read_measurement
@@ -59,13 +60,14 @@ def _blamed(verdict: Verdict, candidate: Measurement) -> Verdict:
     Only the class of the failure is named here: its text is the target's, and this sentence is printed as it is.
     """
     runs = [run for records in candidate.fixtures.values() for run in records]
-    failed = Counter(run.outcome for run in runs if not run.ok and not run.outcome.retryable)
+    failed = [run for run in runs if not run.ok and not run.outcome.retryable]
     if verdict.kind is not Kind.INCOMPLETE or not failed:
         return verdict
-    kinds = ", ".join(f"{outcome.value} {count} times" for outcome, count in failed.most_common())
+    kinds = ", ".join(f"{count} x {outcome.value}" for outcome, count in Counter(run.outcome for run in failed).items())
+    where = listed(list(dict.fromkeys(run.fixture for run in failed)))
     return verdict.model_copy(
         update={
-            "headline": f"Incomplete: the compressor failed in {failed.total()} of {len(runs)} runs ({kinds}).",
+            "headline": f"Incomplete: the compressor failed in {len(failed)} of {len(runs)} runs ({kinds}): {where}.",
             "next_step": "Look at what is listed as not scored, mend the compressor or its description, and run again.",
         }
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -26,6 +28,7 @@ _TOO_LONG = re.compile(
     r"|exceeds? the (?:available )?context|reduce the length",
     re.IGNORECASE,
 )
+_NO_REPLY = re.compile(r"invalid response|not a list|received: '|no 'choices'", re.IGNORECASE)
 _NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 _LIBRARY_NOISE = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception|Timeout)\b(?:: | - )?)+")
 _LONGEST = 300
@@ -62,6 +65,10 @@ def _headers(exc: BaseException) -> Mapping[str, object]:
 
 
 def _one_line(text: str, secrets: Iterable[str]) -> str:
+    start = text.find('{"error"')
+    if start >= 0:
+        with suppress(ValueError, TypeError, KeyError):
+            text = str(json.JSONDecoder().raw_decode(text[start:])[0]["error"]["message"]) or text
     text = _LIBRARY_NOISE.sub("", " ".join(redact(text, secrets).split())).strip()
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
@@ -75,7 +82,7 @@ def _without_status(exc: BaseException, names: set[str]) -> tuple[FailureKind, C
     if names & {"ReadError", "WriteError", "RemoteProtocolError", "ClientPayloadError", "ServerDisconnectedError",
                 "ConnectionResetError", "APIConnectionError", "ClientOSError"}:  # fmt: skip
         return "connection", "unsure"
-    if "JSONDecodeError" in names or re.search(r"invalid response|not a list|received: '", str(exc), re.IGNORECASE):
+    if "JSONDecodeError" in names or _NO_REPLY.search(str(exc)):
         return "malformed", "unsure"
     status = getattr(exc, "status_code", None)
     if isinstance(status, int) and status != 500 and "APIError" not in names:
@@ -83,6 +90,14 @@ def _without_status(exc: BaseException, names: set[str]) -> tuple[FailureKind, C
     if "KeyError" in names or "TypeError" in names or "AttributeError" in names or "ValidationError" in names:
         return "malformed", "unsure"
     return ("server", "unsure") if isinstance(status, int) and status >= 500 else ("unknown", "unsure")
+
+
+def _without_money(links: Iterable[BaseException], status: object) -> bool:
+    """Tell whether an account is empty: some providers say so with the status of a busy server."""
+    return any(
+        getattr(link, "code", None) in _NO_MONEY or (status == 429 and any(f'"{code}"' in str(link) for code in _NO_MONEY))
+        for link in links
+    )
 
 
 def fault_of(exc: BaseException, secrets: Iterable[str] = ()) -> Fault:
@@ -98,7 +113,7 @@ def fault_of(exc: BaseException, secrets: Iterable[str] = ()) -> Fault:
         kind = "context_length"
     elif "ContentPolicyViolationError" in names:
         kind = "refusal"
-    elif "PaymentRequiredError" in names or any(getattr(link, "code", None) in _NO_MONEY for link in links):
+    elif "PaymentRequiredError" in names or _without_money(links, status):
         kind = "payment"
     elif answered is not None and isinstance(status, int):
         kind = _BY_STATUS.get(status, "server" if status >= 500 else "bad_request")

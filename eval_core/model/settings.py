@@ -77,8 +77,10 @@ class Models:
             return Endpoint(model, provider if slash else _bare_provider(model), None, self.key)
         if slash and provider not in _OPENAI_LIKE and _is_provider(provider):
             return Endpoint(model, provider)
-        routed = model if slash and provider in _OPENAI_LIKE else f"openai/{model}"
-        return Endpoint(routed, self.api_base, self.api_base, self.key or Secret(_NO_KEY))
+        bare = model.partition("/")[2] if slash and provider in _OPENAI_LIKE else model
+        # The same protocol without the SDK of its inventor, which takes 20 ms for a prompt of 60 messages, 5 times as
+        # long as everything else together: servers nearby answer faster than that.
+        return Endpoint(f"hosted_vllm/{bare}", self.api_base, self.api_base, self.key or Secret(_NO_KEY))
 
 
 def _bare_provider(model: str) -> str:

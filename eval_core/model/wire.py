@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import time
@@ -47,6 +48,8 @@ def load_litellm() -> Any:
     litellm.telemetry = False
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).disabled = True  # its debug log holds requests with their headers
+    gc.collect()
+    gc.freeze()  # the imports leave objects by the hundred thousand that every later collection would walk
     return litellm
 
 

@@ -38,8 +38,10 @@ async def measure_controls(case: Case, answerer: Answerer, judge: Judge) -> Cont
     everything, nothing = case.fixture.messages, list[Message]()
     full, empty = Haystack.of(render(everything)), Haystack.of("")
     banks = case.bank.probes
-    ceilings = await asyncio.gather(*(_overall(everything, case, probe, answerer, judge, "full") for probe in banks))
-    floors = await asyncio.gather(*(_overall(nothing, case, probe, answerer, judge, "empty") for probe in banks))
+    ceilings, floors = await asyncio.gather(
+        asyncio.gather(*(_overall(everything, case, probe, answerer, judge, "full") for probe in banks)),
+        asyncio.gather(*(_overall(nothing, case, probe, answerer, judge, "empty") for probe in banks)),
+    )
     probes = {}
     for probe, ceiling, floor in zip(banks, ceilings, floors, strict=True):
         reason = None

@@ -121,7 +121,7 @@ def test_a_forged_or_incomplete_measurement_is_never_proposed(gh: LoopbackGitHub
         offer(edit=lambda body: body["fingerprint"]["fixtures"].update({"small-plan": "0" * 64}))
     with pytest.raises(UserError, match="not a plain text"):
         offer(edit=lambda body: body["models"].update({"judge": "<b>"}))
-    with pytest.raises(UserError, match="incomplete"):
+    with pytest.raises(UserError, match="needs a complete measurement"):
         offer(edit=lambda body: body.update(stopped="the budget is used up"))
     assert f"heads/{BRANCH}" not in gh.state.refs
 

@@ -67,7 +67,7 @@ def test_the_key_goes_to_the_base_url_and_to_nobody_else() -> None:
     models = with_key(key, COMPRESSION_EVAL_API_BASE="http://127.0.0.1:1/v1")
     local = models.endpoint("openai/local")
     assert local.key is not None
-    assert (local.key.reveal(), local.api_base, local.model) == (key, "http://127.0.0.1:1/v1", "openai/local")
+    assert (local.key.reveal(), local.api_base, local.model) == (key, "http://127.0.0.1:1/v1", "hosted_vllm/local")
     bare = models.endpoint("local")
     assert bare.model == "openai/local"
     nested = models.endpoint("meta-llama/local-8b")  # a model's own name with a slash, not a provider
