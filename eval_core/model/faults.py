@@ -94,10 +94,9 @@ def _without_status(exc: BaseException, names: set[str]) -> tuple[FailureKind, C
 
 def _without_money(links: Iterable[BaseException], status: object) -> bool:
     """Tell whether an account is empty: some providers say so with the status of a busy server."""
-    return any(
-        getattr(link, "code", None) in _NO_MONEY or (status == 429 and any(f'"{code}"' in str(link) for code in _NO_MONEY))
-        for link in links
-    )
+    if any(getattr(link, "code", None) in _NO_MONEY for link in links):
+        return True
+    return status == 429 and any(f'"{code}"' in str(link) for link in links for code in _NO_MONEY)
 
 
 def fault_of(exc: BaseException, secrets: Iterable[str] = ()) -> Fault:

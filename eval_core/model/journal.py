@@ -14,6 +14,7 @@ import asyncio
 import fcntl
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -64,8 +65,10 @@ class Journal:
         self._wasted: dict[bytes, Usage] = {}
         self._open: dict[bytes, tuple[float, int]] = {}
         self._usd, self._tokens, self._unsure_usd, self._unsure_tokens, self._calls = 0.0, 0, 0.0, 0, 0
-        self._writing = asyncio.Lock()
-        self._appending: set[asyncio.Task[None]] = set()
+        self._pending: list[tuple[dict[str, Any], bytes, bool, asyncio.Future[None]]] = []
+        self._writer: asyncio.Task[None] | None = None
+        # A thread of its own: calls wait for it, and the shared ones may be busy reading texts.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -90,6 +93,7 @@ class Journal:
 
     def close(self) -> None:
         """Release the file and its lock."""
+        self._thread.shutdown()
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -142,20 +146,35 @@ class Journal:
 
     async def _append(self, line: dict[str, Any], *, sync: bool = True) -> None:
         data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-        # A task of its own: a cancelled caller must not leave half a line behind, nor the index behind the file.
-        task = asyncio.create_task(self._append_whole(line, data, sync))
-        self._appending.add(task)
-        task.add_done_callback(self._appending.discard)
-        await asyncio.shield(task)
+        written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._pending.append((line, data, sync, written))
+        if self._writer is None or self._writer.done():
+            # A task of its own: a cancelled caller must not leave half a line behind, nor the index behind the file.
+            self._writer = asyncio.create_task(self._write_pending())
+        await asyncio.shield(written)
 
-    async def _append_whole(self, line: dict[str, Any], data: bytes, sync: bool) -> None:
-        async with self._writing:
-            await asyncio.to_thread(self._write, data, sync)
-            self._note(line, self._end - len(data), len(data))
+    async def _write_pending(self) -> None:
+        """Write what has gathered in one go: syncing the disk takes as long for one line as for twenty."""
+        loop = asyncio.get_running_loop()
+        while self._pending:
+            batch, self._pending = self._pending, []
+            sync = any(wanted for _, _, wanted, _ in batch)
+            try:
+                await loop.run_in_executor(self._thread, self._write, b"".join(data for _, data, _, _ in batch), sync)
+            except UserError as exc:
+                for _, _, _, written in batch:
+                    written.set_exception(exc)
+                continue
+            at = self._end - sum(len(data) for _, data, _, _ in batch)
+            for line, data, _, written in batch:
+                self._note(line, at, len(data))
+                at += len(data)
+                written.set_result(None)
 
     async def drain(self) -> None:
         """Wait until every line is on disk."""
-        await asyncio.gather(*self._appending, return_exceptions=True)
+        if self._writer is not None:
+            await asyncio.gather(self._writer, return_exceptions=True)
 
     def _write(self, data: bytes, sync: bool) -> None:
         try:

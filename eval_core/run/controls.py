@@ -36,12 +36,12 @@ def _share(probe: Probe, text: Haystack) -> float:
 async def measure_controls(case: Case, answerer: Answerer, judge: Judge) -> Controls:
     """Measure ceiling and floor of every probe of a case."""
     everything, nothing = case.fixture.messages, list[Message]()
-    full, empty = Haystack.of(render(everything)), Haystack.of("")
     banks = case.bank.probes
     ceilings, floors = await asyncio.gather(
         asyncio.gather(*(_overall(everything, case, probe, answerer, judge, "full") for probe in banks)),
         asyncio.gather(*(_overall(nothing, case, probe, answerer, judge, "empty") for probe in banks)),
     )
+    full, empty = await asyncio.to_thread(Haystack.of, render(everything)), Haystack.of("")
     probes = {}
     for probe, ceiling, floor in zip(banks, ceilings, floors, strict=True):
         reason = None

@@ -198,7 +198,8 @@ async def measure_together(
                 for record in found:
                     session.tell(record)
             return [session.finish(item) for session, item in zip(sessions, measured, strict=True)]
-    controls, records = await asyncio.gather(sessions[0].controls(), _execute(sessions, plans))
+    # In this order: compressions are what everything else waits for, controls fill the gaps.
+    records, controls = await asyncio.gather(_execute(sessions, plans), sessions[0].controls())
     return [
         session.finish(session.measurement(found, controls, runs=session.runs))
         for session, found in zip(sessions, records, strict=True)

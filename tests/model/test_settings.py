@@ -69,9 +69,9 @@ def test_the_key_goes_to_the_base_url_and_to_nobody_else() -> None:
     assert local.key is not None
     assert (local.key.reveal(), local.api_base, local.model) == (key, "http://127.0.0.1:1/v1", "hosted_vllm/local")
     bare = models.endpoint("local")
-    assert bare.model == "openai/local"
+    assert bare.model == "hosted_vllm/local"
     nested = models.endpoint("meta-llama/local-8b")  # a model's own name with a slash, not a provider
-    assert (nested.model, nested.api_base) == ("openai/meta-llama/local-8b", "http://127.0.0.1:1/v1")
+    assert (nested.model, nested.api_base) == ("hosted_vllm/meta-llama/local-8b", "http://127.0.0.1:1/v1")
     other = models.endpoint("anthropic/claude-sonnet-4-5")
     assert (other.key, other.api_base) == (None, None)
 
