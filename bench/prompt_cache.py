@@ -1,9 +1,11 @@
 """How much of the input a prompt cache can serve, and how much it does serve.
 
     python -m bench.prompt_cache
+    python -m bench.prompt_cache --pipeline
 
 The loopback provider simulates a prompt cache: beginnings of at least 1,024 tokens, known once a reply was given.
-Cacheable is what the siblings of each prefix share with the first of them.
+Cacheable is what the siblings of each prefix share with the first of them. With --pipeline the whole evaluation
+of the shipped fixtures runs instead of bare calls, once each.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import asyncio
 import json
 from urllib.request import urlopen
 
+from bench.makespan import pipeline
 from bench.plan import Size, client_at, evaluate, provider
 from eval_core.model.client import ModelClient
 from eval_core.model.outcome import Acceptance, Completion, Failed, ModelCall
@@ -48,7 +51,16 @@ async def measure(size: Size, lines: int, latency: float) -> tuple[dict[str, int
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--latency", type=float, default=0.1)
+    parser.add_argument("--pipeline", action="store_true", help="the whole evaluation")
     options = parser.parse_args()
+    if options.pipeline:
+        with provider("--latency", str(options.latency), "--prompt-cache") as url:
+            pipeline(url, runs=1, concurrency=16)
+            with urlopen(f"{url}/stats") as reply:
+                stats = json.load(reply)
+        share = stats["cached_tokens"] / stats["input_tokens"]
+        print(f"{stats['input_tokens']:,} input tokens, {share:.1%} read from the cache, {stats['asked']} calls")
+        return
     for lines in (60, 250, 1000):
         stats, cacheable = asyncio.run(measure(Size(), lines, options.latency))
         total, cached = stats["input_tokens"], stats["cached_tokens"]

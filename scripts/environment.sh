@@ -17,7 +17,8 @@ install_project() {
   wanted="$extra $(sha256sum pyproject.toml | cut -d' ' -f1)"
   if [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ]; then
     echo "Installing into $VIRTUAL_ENV (once)" >&2
-    python -m pip install --quiet --disable-pip-version-check --editable ".${extra:+[$extra]}"
+    # Compiling every module of every dependency takes longer than compiling the few that are imported.
+    python -m pip install --quiet --no-compile --disable-pip-version-check --editable ".${extra:+[$extra]}"
     echo "$wanted" >"$stamp"
   fi
 }

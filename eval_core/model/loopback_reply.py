@@ -20,6 +20,7 @@ _FACTS = re.compile(r"^Expected facts.*?:\n((?:- .+\n?)+)", re.MULTILINE)
 _STALE = re.compile(r"^Superseded values.*?:\n((?:- .+\n?)+)", re.MULTILINE)
 _ARTIFACT = re.compile(r"[\w./-]+\.\w{1,5}\b|#\d+|\b[0-9a-f]{7,40}\b|\b\w+_\w+\b|\d{2,}")
 _SUMMARY_LINES = 60
+_ANSWER_CHARS = 1_200  # what a model makes of "at most 250 words"
 _SECTIONS = (
     ("file|artifact|path|change", r"\.\w{1,4}\b|/"),
     ("decision|decided|choice|why", r"decid|because|instead|chose|rather|keep"),
@@ -60,8 +61,12 @@ def _quote(messages: Sequence[Message]) -> str:
         overlap = len(question & {word.lower() for word in _WORD.findall(line)})
         if overlap:
             scored.append((-overlap, at, line))
-    best = sorted(sorted(scored)[:8], key=lambda item: item[1])
-    return "\n".join(line for _, _, line in best) or "Not in context."
+    best, room = [], _ANSWER_CHARS
+    for item in sorted(scored)[:8]:
+        if len(item[2]) <= room:
+            best.append(item)
+            room -= len(item[2])
+    return "\n".join(line for _, _, line in sorted(best, key=lambda item: item[1])) or "Not in context."
 
 
 def _summary(messages: Sequence[Message], headings: list[str]) -> str:
@@ -85,6 +90,8 @@ def reply_to(messages: Sequence[Message]) -> str:
     prompt = "\n".join(content_text(message) for message in messages)
     if all(name in prompt for name in _DIMENSIONS):
         return grade(prompt)
+    if re.search(r"\bquestion\b.*:\s*\n", content_text(messages[-1])[:200], re.IGNORECASE):
+        return _quote(messages)  # the instructions may speak of summaries all the same
     first = content_text(messages[0])
     if re.search(r"\b(?:summar|condens|compact|compress)", first[:2_000], re.IGNORECASE):
         return _summary(messages, _HEADING.findall(first))
