@@ -119,9 +119,10 @@ def _session() -> tuple[Fixture, ProbeBank]:
     ]
     for number in range(6):
         log = "".join(f"worker {number}.{line} moved {line * 37} rows and is idle again\n" for line in range(14))
+        found = "Error E_PIPE_41 in src/upload.py\n" if number == 2 else ""
         messages += [
             {"role": "assistant", "content": f"I read part {number} of the log."},
-            {"role": "user", "content": f"Part {number}:\n{log}" + ("Error E_PIPE_41 in src/upload.py\n" * (number == 2))},
+            {"role": "user", "content": f"Part {number}:\n{log}{found}"},
         ]
     messages += [
         {"role": "assistant", "content": "The cause is E_PIPE_41 in src/upload.py; next I raise the limit to 64 MB."},

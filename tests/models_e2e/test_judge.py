@@ -11,9 +11,13 @@ import pytest
 import small
 
 from eval_core.baseline import load_baseline
+from eval_core.compare.finding import Kind
+from eval_core.config import Config
+from eval_core.job import Job
 from eval_core.judge.grade import DIMENSIONS
 from eval_core.messages import Message
 from eval_core.model.loopback_reply import reply_to
+from eval_core.run.store import read_measurement
 
 from .world import JUDGE, ONE_RUN, Provider
 
@@ -111,6 +115,11 @@ class TestDrift:
         assert "6 calls, about $0.0" in ran.out
         assert cli("report", "results/a").out.splitlines()[0] == first
         assert cli("compare", "baselines/models.json", "results/a").out.splitlines()[0] == first
+        job = Job(Config())  # as the bot's publish job decides anew, from the numbers alone
+        decided = job.compared(read_measurement(Path("results/a")), job.load_cases()).verdict
+        assert decided is not None
+        assert decided.kind is Kind.NOT_COMPARABLE
+        assert first.startswith(decided.headline[:60])
         ran = cli("judge", "regrade", "baselines/models.json", "--output", "baselines/models.json", *options)
         assert ran.code == 0, ran.err
         assert "the judge drifted" in ran.out
