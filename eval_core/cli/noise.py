@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from eval_core.measurement import Measurement
 
 __all__ = ["noise"]
 
@@ -13,12 +17,18 @@ __all__ = ["noise"]
 @click.argument("baseline", type=click.Path(path_type=Path))
 @click.option("--splits", type=click.IntRange(10, 5000), default=200, show_default=True, help="Random splits.")
 @click.option("--seed", type=int, default=0, show_default=True)
-def noise(baseline: Path, splits: int, seed: int) -> None:
+@click.option(
+    "--regraded",
+    type=click.Path(path_type=Path),
+    help="Results of a run that graded a sample of this baseline again: tells the judge's share of the noise.",
+)
+def noise(baseline: Path, splits: int, seed: int, regraded: Path | None) -> None:
     """Split a baseline against itself: how often is a change seen where there is none, and how large is the noise?
 
     \b
-    Example:
+    Examples:
       compression-eval noise baselines/offline.json
+      compression-eval noise baselines/models.json --regraded results/latest
     """
     from rich.text import Text
 
@@ -46,6 +56,8 @@ def noise(baseline: Path, splits: int, seed: int) -> None:
         table.add_row(floor.name.replace("_", " "), f"{floor.sd:.3f}", str(floor.fixtures))
     out.print(table)
     overall = next((floor for floor in floors if floor.name == "overall"), None)
+    if regraded is not None and overall is not None:
+        out.print(Text(f"\n{_shares(measurement, load_side(regraded), overall.sd)}"))
     if overall is None or overall.sd < 1e-9:
         out.print(Text("\nAll runs are equal: any change of the scores is a real one."))
         return
@@ -56,3 +68,26 @@ def noise(baseline: Path, splits: int, seed: int) -> None:
     for row in rows:
         needed.add_row(f"{row.change:g}", "more than 50" if row.runs is None else str(row.runs))
     out.print(needed)
+
+
+def _shares(base: Measurement, again: Measurement, run_sd: float) -> str:
+    """Say how much of the noise of a run's mean the judge makes, from answers that it graded twice."""
+    import numpy as np
+
+    from eval_core.compare.noise import variance_shares
+    from eval_core.compare.rejudged import regraded_pairs
+    from eval_core.compare.wording import percent
+    from eval_core.errors import UserError
+
+    pairs = regraded_pairs(base, again)
+    if not pairs:
+        raise UserError(
+            f"--regraded: {again.label} holds no grades of this baseline's answers; runs with a model judge keep some "
+            "(--drift-sample)"
+        )
+    probes = min(len(types) for types in base.probe_types.values())
+    shares = variance_shares(run_sd, probes, np.array([[pair.old, pair.new] for pair in pairs]))
+    return (
+        f"Of the noise of a run's overall mean the judge makes about {percent(shares.judge)}, fresh compressions and "
+        f"answers {percent(shares.compression)} ({len(pairs)} answers graded twice)."
+    )

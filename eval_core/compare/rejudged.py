@@ -11,7 +11,16 @@ from eval_core.judge.grade import DIMENSIONS, Grade
 from eval_core.measurement import Measurement
 from eval_core.run.record import ProbeRecord, Record
 
-__all__ = ["DRIFT", "RejudgedCell", "RejudgedSample", "answer_key", "drift_of", "graded_cells", "sample_of"]
+__all__ = [
+    "DRIFT",
+    "RejudgedCell",
+    "RejudgedSample",
+    "answer_key",
+    "drift_of",
+    "graded_cells",
+    "regraded_pairs",
+    "sample_of",
+]
 
 DRIFT = "drift"
 """The name in a measurement's extra."""
@@ -56,12 +65,10 @@ def sample_of(measurement: Measurement) -> RejudgedSample | None:
     return None if value is None else parse(RejudgedSample, value, f"{measurement.label}: extra.{DRIFT}")
 
 
-def drift_of(base: Measurement, candidate: Measurement) -> Drift | None:
-    """Test whether the judge of the candidate's run grades the base's answers as they were graded then."""
+def regraded_pairs(base: Measurement, candidate: Measurement) -> list[Regraded]:
+    """Return the base's answers that the candidate's run graded again, with both grades."""
     sample = sample_of(candidate)
-    if sample is None:
-        return None
-    again = {(cell.fixture, cell.run, cell.probe): cell for cell in sample.cells}
+    again = {(cell.fixture, cell.run, cell.probe): cell for cell in sample.cells} if sample else {}
     pairs = []
     for cell, record in graded_cells(base):
         new = again.get((cell.fixture, cell.run, cell.probe))
@@ -70,4 +77,9 @@ def drift_of(base: Measurement, candidate: Measurement) -> Drift | None:
             continue
         old = tuple(record.result.scores[name] for name in DIMENSIONS)
         pairs.append(Regraded(cell, old, tuple(new.scores)))
-    return check(pairs)
+    return pairs
+
+
+def drift_of(base: Measurement, candidate: Measurement) -> Drift | None:
+    """Test whether the judge of the candidate's run grades the base's answers as they were graded then."""
+    return None if sample_of(candidate) is None else check(regraded_pairs(base, candidate))
