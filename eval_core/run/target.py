@@ -19,7 +19,7 @@ from eval_core.tokens import count_messages
 
 __all__ = ["Target", "find_target"]
 
-_HERMES = Path("docs/targets/hermes.yml")
+_HERMES = Path(__file__).resolve().parents[2] / "docs" / "targets" / "hermes.yml"
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,11 @@ def find_target(
 ) -> Target:
     """Choose the target: the command line, an agent project's own runner, or the configuration."""
     hermes = environ.get("HERMES_AGENT_ROOT")
-    if given is None and hermes and configured == "builtin:anchored":
+    if given is None and hermes:
+        # That runner starts us in our own checkout and means its own tree, whatever is configured here.
         if not Path(hermes).is_dir():
             raise UserError(f"HERMES_AGENT_ROOT={hermes}: no such folder; it should hold the agent's source tree")
-        return Target(read_target(root / _HERMES), (root / _HERMES).parent, Path(hermes))
+        return Target(_with_interpreter(read_target(_HERMES), Path(hermes)), _HERMES.parent, Path(hermes))
     value = given if given is not None else configured
     if isinstance(value, str) and not value.startswith("builtin:"):
         path = root / value
@@ -69,3 +70,11 @@ def find_target(
             )
         return Target(read_target(path), path.parent, tree)
     return Target(target_from(value, "target"), root, tree)
+
+
+def _with_interpreter(spec: TargetSpec | Builtin, tree: Path) -> TargetSpec | Builtin:
+    """Use the environment of the agent's own tree, or ours where it has none."""
+    if isinstance(spec, Builtin) or spec.python is None:
+        return spec
+    python = tree / spec.python
+    return spec.model_copy(update={"python": str(python.absolute()) if python.exists() else None})
