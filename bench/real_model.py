@@ -82,7 +82,7 @@ def served(venv: Path) -> Iterator[str]:
 async def evaluate(base_url: str, folder: Path, probes: int) -> None:
     """Answer and grade some small probes, then do it again from the journal."""
     models = Models(
-        MODEL, MODEL, MODEL, api_base=base_url, temperature=0.0, answer_max_tokens=120, judge_max_tokens=900,
+        MODEL, MODEL, MODEL, api_base=base_url, temperature=0.0, answer_max_tokens=120, judge_max_tokens=300,
         prices={MODEL: Price(input=0, output=0)},
     )  # fmt: skip
     for turn in ("first", "resumed"):
@@ -144,7 +144,7 @@ def pipeline(base_url: str, root: Path) -> None:
     fixture, bank = _session()
     for name, text in (("fixtures/tiny.json", dump_fixture(fixture)), ("probes/tiny.probes.json", dump_bank(bank))):
         write_atomic(root / name, text)
-    limits = ModelConfig(temperature=0.0, answer_max_tokens=120, judge_max_tokens=900, compressor_max_tokens=400)
+    limits = ModelConfig(temperature=0.0, answer_max_tokens=120, judge_max_tokens=300, compressor_max_tokens=400)
     flags = ModelFlags(model=f"openai/{MODEL}", api_base=base_url, prices={f"openai/{MODEL}": Price(input=0, output=0)})
     for turn in ("first", "resumed"):
         job = Job(
