@@ -88,15 +88,18 @@ def digest(value: Any) -> str:
     return hashlib.sha256(canonical(value)).hexdigest()
 
 
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
 def _layout(value: Any, indent: str) -> str:
     if isinstance(value, dict) and value:
         inner = indent + "  "
-        items = (f"{inner}{json.dumps(key, ensure_ascii=False)}: {_layout(item, inner)}" for key, item in value.items())
+        items = (f"{inner}{_encode(key)}: {_layout(item, inner)}" for key, item in value.items())
         return "{\n" + ",\n".join(items) + f"\n{indent}}}"
     if isinstance(value, list) and any(isinstance(item, dict | list) and item for item in value):
         inner = indent + "  "
         return "[\n" + ",\n".join(inner + _layout(item, inner) for item in value) + f"\n{indent}]"
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    text = _encode(value)
     # Half a character cannot be written as UTF-8; escaped it can, and reads back the same.
     return text if text.isascii() or text.encode("utf-8", "replace").decode() == text else json.dumps(value)
 

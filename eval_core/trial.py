@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from eval_core.cast import Cast, Traffic, make_cast
 from eval_core.compare.comparison import compare_measurements
 from eval_core.compare.finding import Kind
+from eval_core.compare.fingerprint import Fingerprint
 from eval_core.compare.rejudged import DRIFT, drift_of
 from eval_core.compare.sides import comparable_part
 from eval_core.errors import UserError
@@ -75,7 +76,7 @@ class Trial:
     async def _measure(self, cast: Cast, target: Target) -> Measurement:
         job = self.job
         fingerprint = make_fingerprint(self.cases, cast.roles, job.topic)
-        stored = self._stored(cast.roles)
+        stored = self._stored(fingerprint)
         reference = (
             find_reference(job.compare_to, job.root, job.root / job.settings.baselines, fingerprint)
             if job.baseline == "stored"
@@ -130,9 +131,8 @@ class Trial:
             resume=self.job.resume,
         )
 
-    def _stored(self, roles: Roles) -> Reference | None:
+    def _stored(self, fingerprint: Fingerprint) -> Reference | None:
         """Return the nearest stored baseline: with the equal fingerprint, its controls are not paid for again."""
-        fingerprint = make_fingerprint(self.cases, roles, self.job.topic)
         try:
             found = stored_reference(self.job.root / self.job.settings.baselines, fingerprint)
         except UserError:

@@ -24,6 +24,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=False,
         autoescape=False,  # noqa: S701
+        auto_reload=False,  # or each prompt asks the disk whether its template changed
     )
 
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
-from eval_core.model.budget import Budget, Reservation
+from eval_core.model.budget import Budget, Reservation, worst_tokens
 from eval_core.model.faults import Fault
 from eval_core.model.journal import Journal, call_key
 from eval_core.model.limiter import Limiter
@@ -166,6 +166,9 @@ class ModelClient:
         """Make one request, with its slot held and its worst case reserved; write down what it came to."""
         limiter = self._limiter(endpoint.provider)
         price = self._tariffs.get(call.model)
+        if self.budget is not None:
+            # Counted ahead, where no slot waits for it, and in a thread: the tokenizer really runs beside the loop.
+            await asyncio.to_thread(worst_tokens, call)
         async with limiter.slot(priority) as granted_at:
             if call.model in self.fatal:
                 return self.fatal[call.model]
@@ -177,7 +180,7 @@ class ModelClient:
                 held = reserved
             try:
                 if self._journal is not None:
-                    await self._journal.sent(key, held.usd if held else 0.0, held.tokens if held else 0)
+                    self._journal.sent(key, held.usd if held else 0.0, held.tokens if held else 0)
                 self.sent += 1
                 attempt = await send(call, endpoint, self.retry.attempt_seconds, self._secrets)
             except BaseException:

@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import Any, Self
 
@@ -43,6 +44,10 @@ def call_key(call: ModelCall) -> str:
     )
 
 
+def _line(entry: dict[str, Any]) -> bytes:
+    return json.dumps(entry, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
 @dataclass(frozen=True)
 class Spent:
     """What the journal knows to be spent, and what may have been."""
@@ -65,10 +70,11 @@ class Journal:
         self._wasted: dict[bytes, Usage] = {}
         self._open: dict[bytes, tuple[float, int]] = {}
         self._usd, self._tokens, self._unsure_usd, self._unsure_tokens, self._calls = 0.0, 0, 0.0, 0, 0
-        self._pending: list[tuple[dict[str, Any], bytes, bool, asyncio.Future[None]]] = []
+        self._pending: list[tuple[dict[str, Any], bytes, asyncio.Future[None]]] = []
         self._writer: asyncio.Task[None] | None = None
         # A thread of its own: calls wait for it, and the shared ones may be busy reading texts.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal")
+        self._appending = Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -128,9 +134,14 @@ class Journal:
         """Return what unusable replies to this call have used so far."""
         return self._wasted.get(bytes.fromhex(key), Usage())
 
-    async def sent(self, key: str, usd: float, tokens: int) -> None:
-        """Note that a request is about to leave. Not synced: surviving a crash of the process is enough here."""
-        await self._append({"at": "sent", "key": key, "usd": usd, "tokens": tokens}, sync=False)
+    def sent(self, key: str, usd: float, tokens: int) -> None:
+        """Note that a request is about to leave.
+
+        Written at once and not synced: a slot is held meanwhile, and surviving a crash of the process is enough here.
+        """
+        line = {"at": "sent", "key": key, "usd": usd, "tokens": tokens}
+        data = _line(line)
+        self._note(line, self._write(data), len(data))
 
     async def done(self, key: str, call: ModelCall, text: str, served: str, usage: Usage, seconds: float) -> None:
         """Keep an answer for good."""
@@ -144,10 +155,9 @@ class Journal:
         body = {"role": call.role, "model": call.model, "run": call.run, "kind": failed.kind, "reason": failed.message}
         await self._append({"at": at, "key": key, **body, **({"usage": asdict(failed.usage)} if at == "paid" else {})})
 
-    async def _append(self, line: dict[str, Any], *, sync: bool = True) -> None:
-        data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    async def _append(self, line: dict[str, Any]) -> None:
         written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._pending.append((line, data, sync, written))
+        self._pending.append((line, _line(line), written))
         if self._writer is None or self._writer.done():
             # A task of its own: a cancelled caller must not leave half a line behind, nor the index behind the file.
             self._writer = asyncio.create_task(self._write_pending())
@@ -158,15 +168,15 @@ class Journal:
         loop = asyncio.get_running_loop()
         while self._pending:
             batch, self._pending = self._pending, []
-            sync = any(wanted for _, _, wanted, _ in batch)
             try:
-                await loop.run_in_executor(self._thread, self._write, b"".join(data for _, data, _, _ in batch), sync)
+                at = await loop.run_in_executor(
+                    self._thread, self._write_synced, b"".join(data for _, data, _ in batch)
+                )
             except UserError as exc:
-                for _, _, _, written in batch:
+                for _, _, written in batch:
                     written.set_exception(exc)
                 continue
-            at = self._end - sum(len(data) for _, data, _, _ in batch)
-            for line, data, _, written in batch:
+            for line, data, written in batch:
                 self._note(line, at, len(data))
                 at += len(data)
                 written.set_result(None)
@@ -176,18 +186,31 @@ class Journal:
         if self._writer is not None:
             await asyncio.gather(self._writer, return_exceptions=True)
 
-    def _write(self, data: bytes, sync: bool) -> None:
+    def _write(self, data: bytes) -> int:
+        """Append whole lines and return where they begin."""
+        with self._appending:
+            began = self._end
+            try:
+                view = memoryview(data)
+                while view:
+                    view = view[os.write(self._file, view) :]
+            except OSError as exc:
+                with suppress(OSError):
+                    os.ftruncate(self._file, began)  # no half line before the next one
+                raise self._unwritable(exc) from None
+            self._end += len(data)
+            return began
+
+    def _write_synced(self, data: bytes) -> int:
+        began = self._write(data)
         try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(self._file, view) :]
-            if sync:
-                os.fsync(self._file)
+            os.fsync(self._file)
         except OSError as exc:
-            with suppress(OSError):
-                os.ftruncate(self._file, self._end)  # no half line before the next one
-            raise UserError(f"{self.path}: cannot be written: {exc.strerror}; what was paid so far is kept") from None
-        self._end += len(data)
+            raise self._unwritable(exc) from None
+        return began
+
+    def _unwritable(self, exc: OSError) -> UserError:
+        return UserError(f"{self.path}: cannot be written: {exc.strerror}; what was paid so far is kept")
 
     def _note(self, line: dict[str, Any], offset: int, length: int) -> None:
         key = bytes.fromhex(line["key"])

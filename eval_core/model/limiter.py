@@ -1,4 +1,4 @@
-"""How many calls a provider gets at once: more while it copes, half when it protests."""
+"""How many calls a provider gets at once: half when it protests, more again while it copes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Limiter:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Begin at half of the ceiling: a small account is not flooded, a large one is soon in full use."""
+        """Begin at the ceiling, which is the user's own number: most providers never protest, and one round of
+        calls at less would be paid by every run."""
         self.ceiling = ceiling
-        self.limit = float(max(1, (ceiling + 1) // 2))
+        self.limit = float(ceiling)
         self.active = 0
         self._clock, self._sleep = clock, sleep
-        self._slow_start = True
         self._halved_at = float("-inf")
         self._paused_until = float("-inf")
         self._pause: asyncio.Task[None] | None = None
@@ -70,15 +70,14 @@ class Limiter:
                 turn.set_result(None)
 
     def succeeded(self, window: RateWindow | None = None) -> None:
-        """Grow: quickly until the first protest, then by one for each full round."""
-        self.limit = min(float(self.ceiling), self.limit + (1.0 if self._slow_start else 1.0 / self.limit))
+        """Grow by one for each full round, up to the ceiling."""
+        self.limit = min(float(self.ceiling), self.limit + 1.0 / self.limit)
         if window is not None:
             self._heed(window)
         self._grant()
 
     def throttled(self, granted_at: float, retry_after: float | None = None) -> None:
         """Halve, but once for a burst: calls that were under way already say nothing new."""
-        self._slow_start = False
         if granted_at >= self._halved_at:
             self.limit = max(1.0, self.limit / 2)
             self._halved_at = self._clock()
@@ -89,7 +88,6 @@ class Limiter:
         if window.spent and window.reset_seconds:
             self._hold(window.reset_seconds)
         elif window.remaining_requests is not None and window.remaining_requests < self.active:
-            self._slow_start = False
             self.limit = max(1.0, min(self.limit, float(window.remaining_requests)))
 
     def _hold(self, seconds: float) -> None:

@@ -160,6 +160,7 @@ class LoopbackProvider:
         )
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
+        arrived = asyncio.get_running_loop().time()
         body = await request.json()
         limit = body.get("max_tokens") or body.get("max_completion_tokens") or 1_000_000
         asked = Asked(len(self.asked), body.get("model", ""), body["messages"], limit, body)
@@ -167,11 +168,11 @@ class LoopbackProvider:
         self._at_once += 1
         self.most_at_once = max(self.most_at_once, self._at_once)
         try:
-            return await self._answer(request, asked)
+            return await self._answer(request, asked, arrived)
         finally:
             self._at_once -= 1
 
-    async def _answer(self, request: web.Request, asked: Asked) -> web.StreamResponse:
+    async def _answer(self, request: web.Request, asked: Asked, arrived: float) -> web.StreamResponse:
         fault = self.behave(asked) if self.behave else None
         if fault in _ERRORS:
             return _ERRORS[fault]()
@@ -181,13 +182,13 @@ class LoopbackProvider:
             return await self._broken(request, fault)
         # The cache is read on arrival and filled by the reply: equal prompts that arrive together all miss.
         cached, beginnings = self._read_cache(asked) if self._prompt_cache else (0, {})
-        if self._latency:
-            await asyncio.sleep(self._latency)
-        self._cached.update(beginnings)
         choice: dict[str, Any] = {"content": self._reply(asked.messages), "finish_reason": "stop"}
         choice.update(_REPLIES.get(fault or "", {}))
         finish = choice.pop("finish_reason")
         usage = self._usage(asked, cached, str(choice["content"] or ""))
+        if self._latency:  # counted from the arrival: thinking up the reply is part of it
+            await asyncio.sleep(max(0.0, arrived + self._latency - asyncio.get_running_loop().time()))
+        self._cached.update(beginnings)
         if fault not in _REPLIES:
             self.delivered.append(asked)
         answer = {
@@ -242,6 +243,7 @@ class LoopbackProvider:
 
 async def _serve(port: int, latency: float, prompt_cache: bool) -> None:
     provider = LoopbackProvider(latency=latency, prompt_cache=prompt_cache)
+    count_text("")  # loads the token table, or the first request would wait for it
     print(await provider.start(port), flush=True)
     try:
         await asyncio.to_thread(sys.stdin.read)
@@ -253,7 +255,7 @@ def main() -> None:
     """Serve until standard input closes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--latency", type=float, default=0.0, help="seconds before each reply")
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds from a request's arrival to its reply")
     parser.add_argument("--prompt-cache", action="store_true", help="simulate a prompt cache")
     options = parser.parse_args()
     asyncio.run(_serve(options.port, options.latency, options.prompt_cache))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from eval_core.messages import Message, content_text
 
@@ -28,6 +29,12 @@ _SECTIONS = (
     ("error|problem|bug|issue|blocker", r"error|fail|exception|traceback|bug"),
     ("constraint|rule|preference|instruction", r"never|always|must|only|do not|don't"),
 )
+
+
+@lru_cache(maxsize=65_536)
+def _words(text: str) -> frozenset[str]:
+    """Return the words of a text; the same context is asked about many times."""
+    return frozenset(word.lower() for word in _WORD.findall(text))
 
 
 def _lines(messages: Sequence[Message]) -> list[str]:
@@ -55,10 +62,10 @@ def grade(prompt: str) -> str:
 
 
 def _quote(messages: Sequence[Message]) -> str:
-    question = {word.lower() for word in _WORD.findall(content_text(messages[-1]))}
+    question = _words(content_text(messages[-1]))
     scored = []
     for at, line in enumerate(_lines(messages[:-1])):
-        overlap = len(question & {word.lower() for word in _WORD.findall(line)})
+        overlap = len(question & _words(line))
         if overlap:
             scored.append((-overlap, at, line))
     best, room = [], _ANSWER_CHARS

@@ -48,6 +48,8 @@ def load_litellm() -> Any:
     litellm.telemetry = False
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).disabled = True  # its debug log holds requests with their headers
+    # The first call imports fifty modules more; one that is answered here, and sent to nobody, has them ready.
+    litellm.completion(model="hosted_vllm/none", messages=[{"role": "user", "content": ""}], mock_response="ready")
     gc.collect()
     gc.freeze()  # the imports leave objects by the hundred thousand that every later collection would walk
     return litellm

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from eval_core.computing import compute
 from eval_core.facts import Haystack, holds
 from eval_core.judge.grade import Answer, Answerer, Grade, Judge
 from eval_core.measurement import Controls, ProbeControl
@@ -41,7 +42,7 @@ async def measure_controls(case: Case, answerer: Answerer, judge: Judge) -> Cont
         asyncio.gather(*(_overall(everything, case, probe, answerer, judge, "full") for probe in banks)),
         asyncio.gather(*(_overall(nothing, case, probe, answerer, judge, "empty") for probe in banks)),
     )
-    full, empty = await asyncio.to_thread(Haystack.of, render(everything)), Haystack.of("")
+    full, empty = await compute(Haystack.of, render(everything)), Haystack.of("")
     probes = {}
     for probe, ceiling, floor in zip(banks, ceilings, floors, strict=True):
         reason = None

@@ -12,6 +12,7 @@ from eval_core.census.facts import CensusFact, census
 from eval_core.census.retention import CensusRetention, census_retention
 from eval_core.census.structure import structure_checks
 from eval_core.census.verbatim import Kept
+from eval_core.computing import compute
 from eval_core.facts import Haystack
 from eval_core.judge.grade import Answer, Answerer, Grade, Judge, Unscored
 from eval_core.messages import Message, render
@@ -142,12 +143,12 @@ class Executor:
 
     async def _measure(self, cell: Cell, compression: Compression) -> RunRecord:
         # Reading takes processor time; in a thread, other fixture-runs' calls go out meanwhile.
-        bare, facts = await asyncio.to_thread(self._read, cell, compression)
+        bare, facts = await compute(self._read, cell, compression)
         if facts is None:
             return bare
         state = compression.state
         replies = await self._ask(cell, state) if cell.graded else {}
-        return await asyncio.to_thread(self._attribute, cell, bare, facts, replies)
+        return await compute(self._attribute, cell, bare, facts, replies)
 
     def _read(self, cell: Cell, compression: Compression) -> tuple[RunRecord, StateFacts | None]:
         fixture = cell.case.fixture

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
+from eval_core.compare.fingerprint import Fingerprint
 from eval_core.measurement import Controls, Measurement, Provenance
 from eval_core.run.claim import Claim, claim_folder
 from eval_core.run.controls import measure_controls
@@ -51,11 +53,15 @@ class Session:
         decide = None if settled is None else (lambda measured: settled(measured[0]))
         return (await measure_together([self], decide))[0]
 
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """What the measurement can be compared with."""
+        return make_fingerprint(self.cases, self.roles, self.focus_topic)
+
     def open(self) -> None:
         """Claim the folder and take up what is finished there."""
         sha, _ = source_commit(self.tree)
-        fingerprint = make_fingerprint(self.cases, self.roles, self.focus_topic)
-        claim = Claim(target=self.roles.subject.name, source_sha=sha, seed=self.seed, fingerprint=fingerprint)
+        claim = Claim(target=self.roles.subject.name, source_sha=sha, seed=self.seed, fingerprint=self.fingerprint)
         claim_folder(self.folder, claim, resume=self.resume)
         for cell in self.plan if self.resume else ():
             if (record := self.folder.read_run(cell.case.fixture.name, cell.run)) is not None:
@@ -125,7 +131,7 @@ class Session:
         return Measurement(
             label=self.label,
             offline=self.roles.offline,
-            fingerprint=make_fingerprint(self.cases, self.roles, self.focus_topic),
+            fingerprint=self.fingerprint,
             provenance=Provenance(
                 target=self.roles.subject.name,
                 source_sha=sha,

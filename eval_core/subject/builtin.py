@@ -13,6 +13,7 @@ from typing import Any
 
 from eval_core.compressors.strategies import STRATEGIES, create
 from eval_core.compressors.summariser import ModelSummariser
+from eval_core.computing import computing, waiting
 from eval_core.errors import UserError
 from eval_core.fixture.schema import Fixture
 from eval_core.messages import Message
@@ -64,7 +65,8 @@ class _Bridge:
             prefix=f"compress/{self.fixture}",
         )
         began = time.perf_counter()
-        result: Completion | Failed = asyncio.run_coroutine_threadsafe(self.complete(call), self.loop).result()
+        with waiting():
+            result: Completion | Failed = asyncio.run_coroutine_threadsafe(self.complete(call), self.loop).result()
         if isinstance(result, Failed):
             raise _ModelFailed(result)
         self.queued += time.perf_counter() - began - result.seconds
@@ -108,7 +110,7 @@ class BuiltinSubject:
         if self.complete is not None and self.model is not None:
             bridge = _Bridge(self.complete, self.model, run, fixture.name, loop, self.max_tokens, ModelUse())
         try:
-            steps = await loop.run_in_executor(_threads(), self._steps, fixture, bridge, focus_topic)
+            steps = await loop.run_in_executor(_threads(), self._in_turn, fixture, bridge, focus_topic)
         except _ModelFailed as exc:
             outcome = Outcome.BAD_COMPLETION if exc.failure.kind in ("empty", "truncated") else Outcome.INFRA
             return Compression(outcome, f"{exc.failure.kind}: {exc.failure.message}", use=_used(bridge))
@@ -118,6 +120,10 @@ class BuiltinSubject:
                 Outcome.NOT_COMPRESSED, f"{kept:.0%} of the tokens are still there", steps, _used(bridge)
             )
         return Compression(Outcome.OK, steps=steps, use=_used(bridge))
+
+    def _in_turn(self, fixture: Fixture, bridge: _Bridge | None, focus_topic: str | None) -> tuple[Step, ...]:
+        with computing():
+            return self._steps(fixture, bridge, focus_topic)
 
     def _steps(self, fixture: Fixture, bridge: _Bridge | None, focus_topic: str | None) -> tuple[Step, ...]:
         compressor = create(self.strategy, ModelSummariser(bridge) if bridge else None)

@@ -29,7 +29,7 @@ def write(path: Path, *texts: str) -> None:
     async def scene() -> None:
         with Journal(path) as journal:
             for text in texts:
-                await journal.sent(key(text), 1.0, 500)
+                journal.sent(key(text), 1.0, 500)
                 await journal.done(key(text), call(text), f"answer to {text}", "served", USAGE, 1.25)
 
     asyncio.run(scene())
@@ -100,11 +100,11 @@ def test_a_broken_line_in_the_middle_costs_only_itself(tmp_path: Path) -> None:
 def test_unusable_replies_are_counted_but_not_replayed(tmp_path: Path) -> None:
     async def scene() -> None:
         with Journal(tmp_path / "journal.jsonl") as journal:
-            await journal.sent(key("one"), 1.0, 500)
+            journal.sent(key("one"), 1.0, 500)
             await journal.failed(key("one"), call("one"), Failed("empty", True, "it is empty", USAGE), "yes")
-            await journal.sent(key("two"), 1.0, 500)
+            journal.sent(key("two"), 1.0, 500)
             await journal.failed(key("two"), call("two"), Failed("timeout", True, "too slow"), "unsure")
-            await journal.sent(key("three"), 1.0, 500)
+            journal.sent(key("three"), 1.0, 500)
             await journal.failed(key("three"), call("three"), Failed("server", True, "HTTP 500"), "no")
 
     asyncio.run(scene())

@@ -14,17 +14,21 @@ def limiter(ceiling: int) -> tuple[Limiter, FakeTime]:
 
 
 def test_it_grows_to_the_ceiling_while_calls_succeed_and_never_beyond() -> None:
-    slots, _ = limiter(16)
-    begun = slots.limit
-    for _ in range(40):
+    slots, time = limiter(16)
+    slots.throttled(time.clock())
+    grown = [slots.limit]
+    for _ in range(150):
         slots.succeeded()
-    assert begun < slots.limit == 16
+        grown.append(slots.limit)
+    assert grown[0] == 8
+    assert grown == sorted(grown)
+    assert grown[-1] == 16
 
 
 def test_a_burst_of_protests_halves_once() -> None:
     async def scene() -> None:
         slots, time = limiter(16)
-        slots.limit = 16.0
+        assert slots.limit == 16
         sent = time.clock()
         time.now += 1
         for _ in range(10):
@@ -41,7 +45,6 @@ def test_a_burst_of_protests_halves_once() -> None:
 
 def test_after_a_protest_it_grows_slowly() -> None:
     slots, time = limiter(16)
-    slots.limit = 16.0
     slots.throttled(time.clock())
     slots.succeeded()
     assert slots.limit == 8 + 1 / 8
