@@ -102,6 +102,8 @@ class Trial:
             sample = await self._sample(again, cast) if measured[-1].planned_runs else None
         else:
             measured, sample = await asyncio.gather(measure_together(sessions), self._sample(again, cast))
+        for session, base_measurement in zip(sessions[:-1], measured[:-1], strict=True):
+            session.finish(base_measurement)
         measurement = measured[-1]
         if sample is not None:
             extra[DRIFT] = sample

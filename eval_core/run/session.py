@@ -51,7 +51,7 @@ class Session:
     async def measure(self, settled: Callable[[Measurement], bool] | None = None) -> Measurement:
         """Execute the plan. With `settled`, all compressions come first and grading is skipped if facts decide."""
         decide = None if settled is None else (lambda measured: settled(measured[0]))
-        return (await measure_together([self], decide))[0]
+        return self.finish((await measure_together([self], decide))[0])
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
@@ -191,7 +191,10 @@ async def _execute(sessions: Sequence[Session], plans: Sequence[Sequence[Cell]])
 async def measure_together(
     sessions: Sequence[Session], settled: Callable[[Sequence[Measurement]], bool] | None = None
 ) -> list[Measurement]:
-    """Measure several targets in one go, their fixture-runs in alternation; the first one's controls serve all."""
+    """Measure several targets in one go, their fixture-runs in alternation; the first one's controls serve all.
+
+    Summaries are the caller's to write: `Session.finish`, or with more in them.
+    """
     for session in sessions:
         session.open()
     plans = [session.plan for session in sessions]
@@ -203,10 +206,10 @@ async def measure_together(
             for session, found in zip(sessions, facts, strict=True):
                 for record in found:
                     session.tell(record)
-            return [session.finish(item) for session, item in zip(sessions, measured, strict=True)]
+            return measured
     # In this order: compressions are what everything else waits for, controls fill the gaps.
     records, controls = await asyncio.gather(_execute(sessions, plans), sessions[0].controls())
     return [
-        session.finish(session.measurement(found, controls, runs=session.runs))
+        session.measurement(found, controls, runs=session.runs)
         for session, found in zip(sessions, records, strict=True)
     ]
