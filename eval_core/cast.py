@@ -140,7 +140,11 @@ async def make_cast(
         ModelAnswerer(client),
         ModelJudge(client),
         offline=False,
-        compressor={"model": models.compressor, "max_tokens": str(models.compressor_max_tokens)},
+        compressor={
+            "model": models.compressor,
+            "max_tokens": str(models.compressor_max_tokens),
+            **models.identity(models.compressor),
+        },
         sandbox=confined,
     )
     return Cast(roles, lambda target, draw: cast(target, draw)[0], client, budget)

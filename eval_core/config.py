@@ -30,6 +30,18 @@ class Price(Section):
     cached_input: Annotated[float | None, Field(ge=0, description="Default: the input price.")] = None
 
 
+class ModelParams(Section):
+    """What is sent along with every call to a model, where its provider takes it."""
+
+    reasoning_effort: Annotated[str | None, Field(description="How long a reasoning model thinks, e.g. low.")] = None
+    verbosity: Annotated[str | None, Field(description="How much it writes, e.g. low.")] = None
+    top_p: Annotated[float | None, Field(gt=0, le=1, description="Nucleus sampling.")] = None
+    seed: Annotated[int | None, Field(description="Makes sampling repeatable, as far as the provider can.")] = None
+    frequency_penalty: Annotated[float | None, Field(ge=-2, le=2, description="Against repeated words.")] = None
+    presence_penalty: Annotated[float | None, Field(ge=-2, le=2, description="Against words used before.")] = None
+    logit_bias: Annotated[dict[str, float] | None, Field(description="Token numbers, made likelier or less.")] = None
+
+
 class ModelConfig(Section):
     """Which models compress, answer and judge; without them everything runs offline."""
 
@@ -42,6 +54,7 @@ class ModelConfig(Section):
     judge_max_tokens: Annotated[int, Field(gt=0, description="The longest grade, with its reasons.")] = 900
     compressor_max_tokens: Annotated[int, Field(gt=0, description="The longest summary.")] = 8_000
     prices: Annotated[dict[str, Price], Field(description="Prices of models that litellm does not know.")] = {}
+    params: Annotated[dict[str, ModelParams], Field(description="Request parameters, by model.")] = {}
 
 
 class BotConfig(Section):

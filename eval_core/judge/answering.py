@@ -42,6 +42,7 @@ class ModelAnswerer:
             "temperature": "default" if self._temperature is None else f"{self._temperature:g}",
             "max_tokens": str(self._max_tokens),
             "template": template_digest(*_TEMPLATES),
+            **self._client.models.identity(self._model),
         }
 
     def call(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> ModelCall:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from eval_core.files import canonical
+from eval_core.files import canonical, digest
 from eval_core.judge.agreement import disagreement
 from eval_core.judge.grade import Grade, Unscored
 from eval_core.judge.parsing import GRADE_SCHEMA, Unusable, parse_grade
@@ -19,6 +19,7 @@ __all__ = ["ModelJudge", "grade_messages"]
 
 _TEMPLATES = ("grade_system.j2", "grade_user.j2")
 _TEMPERATURE = 0.0
+_SCHEMA_DIGEST = digest(GRADE_SCHEMA)[:12]
 
 
 def _nonce(probe: Probe, answer: str) -> str:
@@ -50,11 +51,11 @@ def _problem(text: str) -> str | None:
 class ModelJudge:
     """Grades through a model; a reply that cannot be read is asked for again, and never becomes a zero."""
 
-    def __init__(self, client: ModelClient, *, schema: bool | None = None) -> None:
-        """Ask for schema-bound output where the model is known to give it (or where told)."""
+    def __init__(self, client: ModelClient) -> None:
+        """Ask for schema-bound output where the model may give it."""
         self._client = client
         self._model, self._max_tokens = client.models.judge, client.models.judge_max_tokens
-        self._schema = supports_schema(self._model) if schema is None else schema
+        self._schema = supports_schema(self._model)
         self._schema_refused = False
 
     @property
@@ -65,7 +66,8 @@ class ModelJudge:
             "temperature": f"{_TEMPERATURE:g}",
             "max_tokens": str(self._max_tokens),
             "rubric": template_digest(*_TEMPLATES),
-            "output": "schema" if self._schema else "text",
+            "output": f"schema {_SCHEMA_DIGEST}" if self._schema else "text",
+            **self._client.models.identity(self._model),
         }
 
     def call(self, probe: Probe, answer: str, *, run: int) -> ModelCall:

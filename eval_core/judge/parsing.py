@@ -12,11 +12,13 @@ from eval_core.judge.grade import DIMENSIONS
 
 __all__ = ["GRADE_SCHEMA", "Scores", "Unusable", "parse_grade"]
 
+_STEPS = [0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5]
 GRADE_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
         "reason": {"type": "string", "description": "At most 40 words."},
-        **{name: {"type": "number", "description": "From 0 to 5."} for name in DIMENSIONS},
+        # Spelt out, not as a range: all providers take an enumeration, not all a minimum and a maximum.
+        **{name: {"type": "number", "enum": _STEPS} for name in DIMENSIONS},
     },
     "required": ["reason", *DIMENSIONS],
     "additionalProperties": False,

@@ -99,6 +99,8 @@ class ModelClient:
 
     async def complete(self, call: ModelCall, acceptance: Acceptance | None = None) -> Completion | Failed:
         """Answer from the journal, join an equal call under way, or make the call."""
+        if params := self.models.params.get(call.model):
+            call = replace(call, params={**params, **call.params})
         key = call_key(call)
         if self._journal is not None and (found := self._journal.lookup(key)) is not None:
             self.served[call.model][found.model] += 1

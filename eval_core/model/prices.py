@@ -73,8 +73,13 @@ def known_model(model: str) -> Mapping[str, Any] | None:
 
 
 def supports_schema(model: str) -> bool:
-    """Tell whether the model is known to follow a JSON Schema."""
-    return bool((known_model(model) or {}).get("supports_response_schema"))
+    """Tell whether a JSON Schema is worth a try: unless the model is listed as one that follows none.
+
+    Models that are not listed mostly run on servers that enforce a schema whatever the model; where one is refused,
+    the refusal costs nothing.
+    """
+    entry = known_model(model)
+    return entry is None or bool(entry.get("supports_response_schema"))
 
 
 def _listed(entry: Mapping[str, Any]) -> Tariff | None:

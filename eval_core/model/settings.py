@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlsplit
 
 from eval_core.config import ModelConfig, Price
 from eval_core.errors import UserError
+from eval_core.files import canonical
 from eval_core.model.outcome import Role
 from eval_core.model.secret import Secret
 
@@ -60,6 +62,13 @@ class Models:
     judge_max_tokens: int = 900
     compressor_max_tokens: int = 8_000
     prices: Mapping[str, Price] = field(default_factory=dict)
+    params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What is sent along with every call to a model."""
+
+    def identity(self, model: str) -> dict[str, str]:
+        """Return what makes the replies of a model comparable, beside its name."""
+        params = self.params.get(model)
+        return {"params": canonical(dict(params)).decode()} if params else {}
 
     @property
     def distinct(self) -> tuple[str, ...]:
@@ -136,6 +145,7 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
         judge_max_tokens=config.judge_max_tokens,
         compressor_max_tokens=config.compressor_max_tokens,
         prices={**config.prices, **flags.prices},
+        params={model: params.model_dump(exclude_none=True) for model, params in config.params.items()},
     )
 
 

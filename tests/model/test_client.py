@@ -26,6 +26,18 @@ def test_equal_calls_under_way_are_paid_once() -> None:
     asyncio.run(scene())
 
 
+def test_the_parameters_of_a_model_go_with_every_call_to_it() -> None:
+    async def scene() -> None:
+        params = {"loop": {"seed": 7, "top_p": 0.5}, "another": {"seed": 1}}
+        async with bench(settings={"params": params}) as at:
+            await at.client.complete(call())
+            await at.client.complete(call("and again", params={"seed": 8}))  # what a caller asks for goes before
+            bodies = [asked.body for asked in at.provider.asked]
+            assert [(body["seed"], body["top_p"]) for body in bodies] == [(7, 0.5), (8, 0.5)]
+
+    asyncio.run(scene())
+
+
 def test_repetitions_are_kept_apart_by_their_run_index() -> None:
     async def scene() -> None:
         async with bench() as at:

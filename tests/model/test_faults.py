@@ -235,3 +235,16 @@ def test_an_answer_of_nothing_is_not_an_empty_answer() -> None:
             assert "uploader/backoff.py" in result.text
 
     asyncio.run(scene())
+
+
+def test_an_unlisted_model_is_asked_for_a_schema_and_in_words_where_that_is_refused(tmp_path: Path) -> None:
+    async def scene(behave: Callable[[Asked], str | None], folder: Path) -> list[bool]:
+        result, asked = await ask_and_grade(folder, behave, 20.0)
+        assert isinstance(result, Grade)
+        return ["response_format" in one.body for one in asked if is_judge(one)]
+
+    def refuse(asked: Asked) -> str | None:
+        return "400" if "response_format" in asked.body else None
+
+    assert asyncio.run(scene(lambda _: None, tmp_path / "follows")) == [True]
+    assert asyncio.run(scene(refuse, tmp_path / "refuses")) == [True, False]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from eval_core.config import ModelConfig, Price
+from eval_core.config import ModelConfig, ModelParams, Price
 from eval_core.errors import UserError
 from eval_core.model.settings import ModelFlags, Models, require_keys, resolve
 
@@ -100,3 +100,18 @@ def test_a_missing_key_is_one_clear_message(monkeypatch: pytest.MonkeyPatch) -> 
     assert "gpt-4o-mini needs OPENAI_API_KEY" in str(caught.value)
     assert "claude-sonnet-4-5 needs ANTHROPIC_API_KEY" in str(caught.value)
     assert "COMPRESSION_EVAL_API_KEY" in str(caught.value)
+
+
+def test_a_models_parameters_are_part_of_what_makes_results_comparable() -> None:
+    config = ModelConfig(answer="a", judge="j", params={"j": ModelParams(seed=3, reasoning_effort="low")})
+    models = resolve(ModelFlags(), {}, config)
+    assert models is not None
+    assert models.params == {"j": {"seed": 3, "reasoning_effort": "low"}}
+    assert models.identity("a") == {}
+    assert models.identity("j") == {"params": '{"reasoning_effort":"low","seed":3}'}
+
+
+def test_what_the_program_decides_itself_is_no_parameter() -> None:
+    for name in ("max_tokens", "n", "api_base", "stream"):
+        with pytest.raises(ValueError, match=name):
+            ModelParams.model_validate({name: 1})
