@@ -222,6 +222,9 @@ def test_no_serious_barrier(browser: Chromium, tmp_path: Path, compared: bool, d
     path.write_text(render_html(data if compared else replace(data, base=None, verdict=None)), encoding="utf-8")
     browser.look(width, 900, dark=dark)
     browser.open(path.as_uri())
+    browser.run("localStorage.clear()")  # a theme chosen by hand would stay
+    browser.open(path.as_uri())
+    assert browser.run("matchMedia('(prefers-color-scheme: dark)').matches") is dark
     browser.run("document.querySelectorAll('details').forEach(item => item.open = true)")
     browser.run(f"{script}; undefined")
     problems = browser.run(
