@@ -18,7 +18,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from threading import Lock
 from types import TracebackType
 from typing import Any, Self
 
@@ -44,10 +43,6 @@ def call_key(call: ModelCall) -> str:
     )
 
 
-def _line(entry: dict[str, Any]) -> bytes:
-    return json.dumps(entry, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-
-
 @dataclass(frozen=True)
 class Spent:
     """What the journal knows to be spent, and what may have been."""
@@ -70,11 +65,10 @@ class Journal:
         self._wasted: dict[bytes, Usage] = {}
         self._open: dict[bytes, tuple[float, int]] = {}
         self._usd, self._tokens, self._unsure_usd, self._unsure_tokens, self._calls = 0.0, 0, 0.0, 0, 0
-        self._pending: list[tuple[dict[str, Any], bytes, asyncio.Future[None]]] = []
-        self._writer: asyncio.Task[None] | None = None
+        self._unsynced: list[asyncio.Future[None]] = []
+        self._syncer: asyncio.Task[None] | None = None
         # A thread of its own: calls wait for it, and the shared ones may be busy reading texts.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal")
-        self._appending = Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -135,13 +129,8 @@ class Journal:
         return self._wasted.get(bytes.fromhex(key), Usage())
 
     def sent(self, key: str, usd: float, tokens: int) -> None:
-        """Note that a request is about to leave.
-
-        Written at once and not synced: a slot is held meanwhile, and surviving a crash of the process is enough here.
-        """
-        line = {"at": "sent", "key": key, "usd": usd, "tokens": tokens}
-        data = _line(line)
-        self._note(line, self._write(data), len(data))
+        """Note that a request is about to leave. Not synced: surviving a crash of the process is enough here."""
+        self._write({"at": "sent", "key": key, "usd": usd, "tokens": tokens})
 
     async def done(self, key: str, call: ModelCall, text: str, served: str, usage: Usage, seconds: float) -> None:
         """Keep an answer for good."""
@@ -156,58 +145,46 @@ class Journal:
         await self._append({"at": at, "key": key, **body, **({"usage": asdict(failed.usage)} if at == "paid" else {})})
 
     async def _append(self, line: dict[str, Any]) -> None:
-        written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._pending.append((line, _line(line), written))
-        if self._writer is None or self._writer.done():
-            # A task of its own: a cancelled caller must not leave half a line behind, nor the index behind the file.
-            self._writer = asyncio.create_task(self._write_pending())
-        await asyncio.shield(written)
+        """Write a line at once, so that a killed process loses nothing that was answered; then sync the disk."""
+        self._write(line)
+        synced: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._unsynced.append(synced)
+        if self._syncer is None or self._syncer.done():
+            self._syncer = asyncio.create_task(self._sync())
+        await asyncio.shield(synced)
 
-    async def _write_pending(self) -> None:
-        """Write what has gathered in one go: syncing the disk takes as long for one line as for twenty."""
+    async def _sync(self) -> None:
+        """Sync for all lines that have gathered: it takes as long for one as for twenty."""
         loop = asyncio.get_running_loop()
-        while self._pending:
-            batch, self._pending = self._pending, []
+        while self._unsynced:
+            batch, self._unsynced = self._unsynced, []
             try:
-                at = await loop.run_in_executor(
-                    self._thread, self._write_synced, b"".join(data for _, data, _ in batch)
-                )
-            except UserError as exc:
-                for _, _, written in batch:
-                    written.set_exception(exc)
+                await loop.run_in_executor(self._thread, os.fsync, self._file)
+            except OSError as exc:
+                for synced in batch:
+                    synced.set_exception(self._unwritable(exc))
                 continue
-            for line, data, written in batch:
-                self._note(line, at, len(data))
-                at += len(data)
-                written.set_result(None)
+            for synced in batch:
+                synced.set_result(None)
 
     async def drain(self) -> None:
         """Wait until every line is on disk."""
-        if self._writer is not None:
-            await asyncio.gather(self._writer, return_exceptions=True)
+        if self._syncer is not None:
+            await asyncio.gather(self._syncer, return_exceptions=True)
 
-    def _write(self, data: bytes) -> int:
-        """Append whole lines and return where they begin."""
-        with self._appending:
-            began = self._end
-            try:
-                view = memoryview(data)
-                while view:
-                    view = view[os.write(self._file, view) :]
-            except OSError as exc:
-                with suppress(OSError):
-                    os.ftruncate(self._file, began)  # no half line before the next one
-                raise self._unwritable(exc) from None
-            self._end += len(data)
-            return began
-
-    def _write_synced(self, data: bytes) -> int:
-        began = self._write(data)
+    def _write(self, line: dict[str, Any]) -> None:
+        data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass") + b"\n"
+        began = self._end
         try:
-            os.fsync(self._file)
+            view = memoryview(data)
+            while view:
+                view = view[os.write(self._file, view) :]
         except OSError as exc:
+            with suppress(OSError):
+                os.ftruncate(self._file, began)  # no half line before the next one
             raise self._unwritable(exc) from None
-        return began
+        self._end += len(data)
+        self._note(line, began, len(data))
 
     def _unwritable(self, exc: OSError) -> UserError:
         return UserError(f"{self.path}: cannot be written: {exc.strerror}; what was paid so far is kept")

@@ -183,3 +183,28 @@ def test_a_full_disk_is_one_message_and_no_torn_line(tmp_path: Path) -> None:
     with Journal(path) as journal:
         assert (key("x") in journal, key("y") in journal, key("z") in journal) == (True, False, True)
         assert journal.broken_lines == 0
+
+
+def test_an_answer_is_in_the_file_before_the_disk_is_synced(tmp_path: Path) -> None:
+    async def scene() -> None:
+        path = tmp_path / "journal.jsonl"
+        with Journal(path) as journal:
+            writing = asyncio.create_task(journal.done(key("one"), call("one"), "the answer", "served", USAGE, 1.0))
+            await asyncio.sleep(0)  # the task has run up to its first wait, which is for the disk
+            assert not writing.done()
+            assert b"the answer" in path.read_bytes()
+            await writing
+
+    asyncio.run(scene())
+
+
+def test_half_a_character_in_an_answer_does_not_lose_it(tmp_path: Path) -> None:
+    async def scene() -> None:
+        with Journal(tmp_path / "journal.jsonl") as journal:
+            await journal.done(key("one"), call("one"), "cut \ud83d here", "served", USAGE, 1.0)
+        with Journal(tmp_path / "journal.jsonl") as journal:
+            found = journal.lookup(key("one"))
+            assert found is not None
+            assert found.text == "cut \ud83d here"
+
+    asyncio.run(scene())
