@@ -10,7 +10,7 @@ import click
 from pydantic import BaseModel
 
 from bot.cli import root
-from eval_core.config import BotConfig, Config, ModelConfig, Price
+from eval_core.config import BotConfig, Config, ModelConfig, ModelParams, Price
 from eval_core.subject.spec import TargetSpec
 
 __all__ = ["command_page", "configuration_page"]
@@ -116,6 +116,7 @@ def configuration_page() -> str:
         _section("Top level", Config, frozenset({"models", "bot"})),
         _section("`models:`", ModelConfig),
         _section("`models.prices:`", Price),
+        _section("`models.params:`", ModelParams),
         _section("`bot:`", BotConfig),
         _section("`target:`", TargetSpec) + "\nHow to describe a compressor: [Your compressor](your-compressor.md).\n",
         _ENVIRONMENT,
