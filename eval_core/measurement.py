@@ -24,7 +24,6 @@ class Provenance(Record):
     version: str = ""
     seed: int = 0
     sandbox: str = "none needed"
-    dropped_init: list[str] = []
 
 
 class ProbeControl(Record):
