@@ -77,7 +77,8 @@ def _saying(github: GitHub, ticket: Ticket, config: Config, root: Path, folder: 
     if result == "cancelled":
         return _without_result(ticket, "cancelled", "")
     try:
-        return _with_result(github, ticket, config, root, read_result(ticket, config, root, folder))
+        data = read_result(ticket, config, root, folder)
+        return _with_result(github, ticket, config, root, data, failed=result == "failure")
     except UserError as exc:
         return _without_result(ticket, "failed", read_error(folder) or str(exc))
     except Exception as exc:
@@ -92,11 +93,15 @@ def _without_result(ticket: Ticket, state: str, reason: str) -> _Saying:
     return _Saying(state, title, report, lambda runs: ended(ticket, state, reason, runs))
 
 
-def _with_result(github: GitHub, ticket: Ticket, config: Config, root: Path, data: ReportData) -> _Saying:
+def _with_result(
+    github: GitHub, ticket: Ticket, config: Config, root: Path, data: ReportData, *, failed: bool
+) -> _Saying:
     view = make_view(_in_repository(data, root))
     warnings = _warnings(github, ticket)
     if data.candidate.stopped:
         warnings.append(f"The run ended before its plan: {inline(data.candidate.stopped)}")
+    elif failed:
+        warnings.append("The job failed after it had measured this; its log says why.")
     judged = [CONFIG_FILE, config.fixtures, config.probes, config.baselines]
     if isinstance(config.target, str):
         judged.append(config.target)

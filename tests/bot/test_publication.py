@@ -102,6 +102,14 @@ def test_the_result_becomes_comment_check_and_report(gh: LoopbackGitHub, post: P
     assert check.summary == posted.report
 
 
+def test_a_job_that_failed_after_measuring_is_not_passed_over(gh: LoopbackGitHub, post: Post) -> None:
+    posted = post(result="failure")
+    assert posted.title.startswith(("Regressed: ", "Mixed: "))
+    assert "The job failed after it had measured this" in only_comment(gh)
+    post()
+    assert "The job failed" not in only_comment(gh)
+
+
 def test_the_verdict_fails_the_check_only_where_the_base_branch_says_so(
     gh: LoopbackGitHub, root: Path, config: Config, summary: Json, tmp_path: Path
 ) -> None:
