@@ -17,7 +17,7 @@ GRADE_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
         "reason": {"type": "string", "description": "At most 40 words."},
-        # Spelt out, not as a range: all providers take an enumeration, not all a minimum and a maximum.
+        # Spelt out, not as a range: not every provider takes a minimum and a maximum in a schema.
         **{name: {"type": "number", "enum": _STEPS} for name in DIMENSIONS},
     },
     "required": ["reason", *DIMENSIONS],

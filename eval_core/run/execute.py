@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from threading import Lock
 
 from eval_core.census.facts import CensusFact, census
 from eval_core.census.retention import CensusRetention, census_retention
@@ -67,23 +66,17 @@ def _sum(uses: Sequence[UseRecord]) -> UseRecord:
 
 @dataclass
 class _Known:
-    """What is read of a case once, for all its runs."""
+    """What is read of a case once, for all its runs; only ever by the one thread that computes."""
 
     case: Case
-    _once: Lock = field(default_factory=Lock)
-    """Several threads want it at the same time; one works, the others wait."""
-    _census: tuple[CensusFact, ...] | None = None
 
     @cached_property
     def evidence(self) -> Evidence:
         return Evidence(self.case.fixture)
 
-    @property
+    @cached_property
     def census(self) -> tuple[CensusFact, ...]:
-        with self._once:
-            if self._census is None:
-                self._census = census(self.case.fixture.messages)
-            return self._census
+        return census(self.case.fixture.messages)
 
 
 @dataclass
