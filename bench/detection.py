@@ -20,12 +20,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from eval_core.compare import seed_rule
-from eval_core.compare.arm import Arm, Array, FixtureArm
-from eval_core.compare.finding import Kind
-from eval_core.compare.noise import noise_floor
-from eval_core.compare.verdict import Options, decide
-from eval_core.judge.grade import DIMENSIONS
+from eval_core.comparing import medians as seed_rule
+from eval_core.comparing.arms import Arm, Array, FixtureArm
+from eval_core.comparing.findings import Kind
+from eval_core.comparing.noise import noise_floor
+from eval_core.comparing.verdict import Options, decide
+from eval_core.domain.grade import DIMENSIONS
 
 PROBES, CENSUS_KINDS, CENSUS_FACTS = 10, ("path", "identifier", "number", "error", "url"), 15
 FACTS = 4

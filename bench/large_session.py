@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from eval_core.fixture.schema import Fixture, dump_fixture
-from eval_core.probe.schema import ProbeBank, dump_bank
-from eval_core.tokens import count_messages
+from eval_core.base.tokens import count_messages
+from eval_core.domain.fixture import Fixture, dump_fixture
+from eval_core.domain.probe import ProbeBank, dump_bank
 
 NAME = "large-session"
 WORDS = "queue worker shard replica cursor batch lease ledger token bucket window retry index".split()  # noqa: SIM905

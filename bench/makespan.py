@@ -23,11 +23,11 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from bench.plan import Size, client_at, evaluate, provider, warm_up
-from eval_core.config import Config, Price
-from eval_core.job import Job
-from eval_core.model.settings import ModelFlags
-from eval_core.model.wire import load_litellm
-from eval_core.run.store import open_results
+from eval_core.base.config import Config, Price
+from eval_core.measuring.options import Job
+from eval_core.models.settings import ModelFlags
+from eval_core.models.transport import load_litellm
+from eval_core.storage.results import open_results
 
 REPOSITORY = Path(__file__).parents[1]
 MODEL = "openai/loopback"

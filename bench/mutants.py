@@ -23,19 +23,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eval_core.compare.finding import Culprit, Kind, Verdict
-from eval_core.compare.sides import make_arm, quarantined
-from eval_core.compare.verdict import Options, decide
-from eval_core.fixture.schema import Fixture
-from eval_core.judge.extractive import ExtractiveAnswerer
-from eval_core.judge.fact_judge import FactJudge
-from eval_core.measurement import Measurement
-from eval_core.run.roles import Roles
-from eval_core.run.session import Session
-from eval_core.run.store import ResultsFolder
-from eval_core.run.suite import load_suite
-from eval_core.subject.outcome import Compression, Outcome, Step
-from eval_core.tokens import count_messages
+from eval_core.base.tokens import count_messages
+from eval_core.comparing.arms import make_arm, quarantined
+from eval_core.comparing.findings import Culprit, Kind, Verdict
+from eval_core.comparing.verdict import Options, decide
+from eval_core.domain.case import load_suite
+from eval_core.domain.compression import Compression, Outcome, Step
+from eval_core.domain.fixture import Fixture
+from eval_core.domain.measurement import Measurement
+from eval_core.judging.extractive import ExtractiveAnswerer
+from eval_core.judging.fact_judge import FactJudge
+from eval_core.measuring.session import MeasuringSession
+from eval_core.measuring.wiring import Roles
+from eval_core.storage.results import ResultsFolder
 
 ROOT = Path(__file__).resolve().parent.parent
 FORGETS = 0.06
@@ -177,7 +177,7 @@ def measure(mutant: Mutant, label: str, seed: int, runs: int, compressions: int)
         sys.path.insert(0, name)
         importlib.invalidate_caches()
         try:
-            session = Session(
+            session = MeasuringSession(
                 cases=load_suite(ROOT / "fixtures", ROOT / "probes"),
                 roles=Roles(MutantSubject(package, label), ExtractiveAnswerer(), FactJudge(), offline=True),
                 folder=ResultsFolder(Path(name) / "results"),

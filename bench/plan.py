@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from eval_core.config import Price
-from eval_core.judge.answering import ModelAnswerer
-from eval_core.judge.grade import Answer, Grade, Unscored
-from eval_core.judge.grading import ModelJudge
-from eval_core.messages import Message
-from eval_core.model.budget import Budget
-from eval_core.model.client import ModelClient
-from eval_core.model.journal import Journal
-from eval_core.model.outcome import Completion, ModelCall
-from eval_core.model.settings import Models
-from eval_core.probe.schema import Probe
+from eval_core.base.config import Price
+from eval_core.base.messages import Message
+from eval_core.domain.call import Completion, ModelCall
+from eval_core.domain.grade import Answer, Grade, Unscored
+from eval_core.domain.probe import Probe
+from eval_core.judging.answering import ModelAnswerer
+from eval_core.judging.grading import ModelJudge
+from eval_core.models.budget import Budget
+from eval_core.models.client import ModelClient
+from eval_core.models.journal import Journal
+from eval_core.models.settings import Models
 
 MODEL = "loopback"
 
@@ -45,7 +45,7 @@ class Size:
 @contextmanager
 def provider(*options: str) -> Iterator[str]:
     """Run the loopback provider in a process of its own and yield its base URL."""
-    command = [sys.executable, "-m", "eval_core.model.loopback", *options]
+    command = [sys.executable, "-m", "bot.testing.provider", *options]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -17,9 +17,9 @@ from urllib.request import urlopen
 
 from bench.makespan import pipeline
 from bench.plan import Size, client_at, evaluate, provider
-from eval_core.model.client import ModelClient
-from eval_core.model.outcome import Acceptance, Completion, Failed, ModelCall
-from eval_core.tokens import count_messages
+from eval_core.base.tokens import count_messages
+from eval_core.domain.call import Acceptance, Completion, Failed, ModelCall
+from eval_core.models.client import ModelClient
 
 LEAST = 1_024
 

@@ -20,15 +20,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from eval_core.config import Config, ModelConfig, ModelParams, Price
-from eval_core.files import write_atomic
-from eval_core.fixture.schema import Fixture, dump_fixture
-from eval_core.job import Job
-from eval_core.judge.grade import Grade
-from eval_core.messages import Message
-from eval_core.model.settings import ModelFlags
-from eval_core.probe.schema import ProbeBank, dump_bank
-from eval_core.run.store import open_results
+from eval_core.base.config import Config, ModelConfig, ModelParams, Price
+from eval_core.base.files import write_atomic
+from eval_core.base.messages import Message
+from eval_core.domain.fixture import Fixture, dump_fixture
+from eval_core.domain.grade import Grade
+from eval_core.domain.probe import ProbeBank, dump_bank
+from eval_core.measuring.options import Job
+from eval_core.models.settings import ModelFlags
+from eval_core.storage.results import open_results
 
 MODEL = "smollm2-135m"
 # Its end token and the quotation marks that end a JSON string, made likelier: so small a model finds no end by itself.

@@ -17,11 +17,10 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from eval_core.subject.canary import CANARY_VARIABLE, canaries
-from eval_core.subject.process import Child
-from eval_core.subject.sandbox import SandboxChoice, detect, run_folder
-from eval_core.subject.validate import MAX_FRAME
-from eval_core.subject.view import open_view, view_of
+from eval_core.sandbox.isolation import SandboxChoice, detect, open_view, run_folder, view_of
+from eval_core.sandbox.process import Child
+from eval_core.sandbox.subject import CANARY_VARIABLE, canaries
+from eval_core.sandbox.validate import MAX_FRAME
 
 BAR_MS = 150
 

@@ -13,16 +13,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from eval_core.fixture.schema import Fixture, dump_fixture
-from eval_core.fixture.scrub import Identities, ScrubOptions, scrub_fixture
-from eval_core.fixture.scrub.nested import is_json, leaves, opens_like_json
-from eval_core.fixture.scrub.pipeline import message_texts
-from tests.fixture.corpus import Kind, Plant, sessions
-from tests.fixture.corpus_held_out import HELD_OUT
-from tests.fixture.corpus_later import LATER
-from tests.fixture.corpus_negatives import NEGATIVES
-from tests.fixture.corpus_people import PEOPLE
-from tests.fixture.corpus_secrets import SECRETS
+from eval_core.domain.fixture import Fixture, dump_fixture
+from eval_core.suite.scrub import Identities, ScrubOptions, scrub_fixture
+from eval_core.suite.scrub.pipeline import message_texts
+from eval_core.suite.scrub.replace import is_json, leaves, opens_like_json
+from tests.suite.corpus import Kind, Plant, sessions
+from tests.suite.corpus_held_out import HELD_OUT
+from tests.suite.corpus_later import LATER
+from tests.suite.corpus_negatives import NEGATIVES
+from tests.suite.corpus_people import PEOPLE
+from tests.suite.corpus_secrets import SECRETS
 
 _PIECE = 8  # this many characters of a secret in a row are a part of it
 _FACT = re.compile(

@@ -21,13 +21,13 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from eval_core.fixture.schema import Fixture, load_fixture
-from eval_core.messages import Message, render
-from eval_core.model.outcome import Completion, Failed, ModelCall, Usage
-from eval_core.subject.outcome import Compression
-from eval_core.subject.sandbox import SandboxChoice, detect
-from eval_core.subject.spec import TargetSpec, read_target
-from eval_core.subject.subject import ProcessSubject
+from eval_core.base.messages import Message, render
+from eval_core.domain.call import Completion, Failed, ModelCall, Usage
+from eval_core.domain.compression import Compression
+from eval_core.domain.fixture import Fixture, load_fixture
+from eval_core.domain.target import TargetSpec, read_target
+from eval_core.sandbox.isolation import SandboxChoice, detect
+from eval_core.sandbox.subject import ProcessSubject
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGETS = ROOT / "docs" / "targets"

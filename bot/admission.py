@@ -1,101 +1,309 @@
-"""The gate's job: decide, consume the label, and tell the pull request either way."""
+"""Admission: may this request spend money? Decided from plain facts, watched globs included."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Literal
 
-from bot.body import last_runs, queued, refused
-from bot.check import CHECK_NAME
-from bot.comment import Sticky
-from bot.event import Ignored, Request, read_event
-from bot.facts import gather
-from bot.gate import Allowed, Refused, decide
-from bot.github import GitHub
-from bot.neutral import inline
-from bot.ticket import Ticket
-from bot.workflow_runs import WORKFLOW
-from eval_core.config import Config
-from eval_core.errors import UserError
+from bot.event import EvaluationRequest
+from bot.github.resources import ChangedFile, Pull
+from eval_core.base.config import CONFIG_FILE, Config
 
-__all__ = ["Admission", "Turned", "admit"]
+__all__ = [
+    "EVALUATOR",
+    "Allowed",
+    "Facts",
+    "IgnoredFile",
+    "Refused",
+    "Why",
+    "base_only",
+    "decide",
+    "matches",
+]
+
+# Which changed files make an evaluation worth its cost, and which are never taken from a pull request.
+
+EVALUATOR = ("eval_core/**", "bot/**", "scripts/**", "action.yml", "action.yaml")
+"""The evaluator's own code, where it lives in the repository that it evaluates."""
+
+_DEPENDENCIES = (
+    "**/pyproject.toml",
+    "**/setup.py",
+    "**/setup.cfg",
+    "**/requirements*.txt",
+    "**/requirements/*.txt",
+    "**/constraints*.txt",
+    "**/environment.y*ml",
+    "**/Pipfile",
+    "**/*.lock",
+    "**/package.json",
+    "**/package-lock.json",
+    "**/npm-shrinkwrap.json",
+    "**/pnpm-lock.yaml",
+    "**/.python-version",
+)
+
+
+def matches(path: str, globs: Iterable[str]) -> bool:
+    """Tell whether a path fits one of the globs; `**` spans folders, and a folder means all that is in it."""
+    return any(_pattern(glob).fullmatch(path) for glob in globs)
+
+
+def base_only(path: str, config: Config, evaluator: Sequence[str] = EVALUATOR) -> str | None:
+    """Say what a changed file is if its version on the base branch is used instead; None if the PR's counts."""
+    folders = {"fixture": config.fixtures, "probe": config.probes, "baseline": config.baselines}
+    for kind, folder in folders.items():
+        if matches(path, [f"{folder.strip('/')}/**"]):
+            return kind
+    if path == CONFIG_FILE:
+        return "configuration"
+    if matches(path, [".github/**"]):
+        return "workflow"
+    if matches(path, _DEPENDENCIES):
+        return "dependencies"
+    # The subject itself may live inside the evaluator's packages; the watch list says so.
+    if matches(path, evaluator) and not matches(path, config.watch):
+        return "evaluator"
+    return None
+
+
+@cache
+def _pattern(glob: str) -> re.Pattern[str]:
+    glob = glob.removeprefix("./")
+    if glob.endswith("/"):
+        glob += "**"
+    parts = []
+    for piece in re.split(r"(\*\*/|/\*\*$|\*\*|\*|\?)", glob):
+        match piece:
+            case "**/":
+                parts.append("(?:.*/)?")
+            case "/**":
+                parts.append("/.*")
+            case "**":
+                parts.append(".*")
+            case "*":
+                parts.append("[^/]*")
+            case "?":
+                parts.append("[^/]")
+            case _:
+                parts.append(re.escape(piece))
+    # "src/compressor" without a wildcard may name a folder as well as a file.
+    tail = "" if glob.endswith("*") else "(?:/.*)?"
+    return re.compile("".join(parts) + tail, re.DOTALL)
+
+
+# May this request spend money? Decided from plain facts, before anything of the pull request is run.
+
+Why = Literal[
+    "permission",
+    "no-pull-request",
+    "closed",
+    "merged",
+    "locked",
+    "label-gone",
+    "head-moved",
+    "not-watched",
+    "base-only",
+    "looks",
+    "daily-quota",
+    "unfit",
+    "not-default",
+]
+
+_MAY_SPEND = frozenset({"write", "maintain", "admin"})
+_SHOWN = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What GitHub says at the moment of the decision."""
+
+    permission: str | None
+    """The sender's permission on the repository; None if GitHub knows no such collaborator."""
+    base_sha: str
+    """The commit that everything but the subject is taken from."""
+    looks: int
+    """Evaluations of this very commit so far."""
+    runs_today: int
+    """Evaluations of the whole repository in the last 24 hours."""
+    pull: Pull | None = None
+    files: tuple[ChangedFile, ...] = ()
 
 
 @dataclass(frozen=True)
-class Admission:
-    """The evaluation may begin."""
+class IgnoredFile:
+    """A changed file whose version on the base branch is used, and what it is."""
 
-    ticket: Ticket
+    path: str
+    kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allowed:
+    """Go ahead, with exactly these commits."""
+
+    pr: int | None
+    sha: str
+    base_sha: str
+    looks: int
+    """Which look at this commit this will be; 1 for the first."""
+    stale: bool
+    """The pull request has moved on since the request; the pinned commit is evaluated all the same."""
+    ignored_files: tuple[IgnoredFile, ...]
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Turned:
-    """Nothing is evaluated, and why."""
+class Refused:
+    """Stop here: one sentence with the remedy."""
 
     why: str
+    code: Why
 
 
-def admit(
-    github: GitHub,
-    name: str,
-    payload: Any,
-    env: Mapping[str, str],
-    config: Config,
-    *,
-    models: str,
-    estimate: str,
-    minutes: str,
-    unfit: str | None = None,
-) -> Admission | Turned:
-    """Read the event, ask GitHub, decide, and post what was decided; `unfit` says why nothing can be measured here."""
-    event = read_event(name, payload, env, label=config.bot.label)
-    if isinstance(event, Ignored):
-        return Turned(event.why)
-    decision = _unfit(unfit) or _decided(github, event, config)
-    if event.label is not None and event.pr is not None:
-        # Consumed whatever was decided: a label that stays on would look like a promise.
-        github.remove_label(event.pr, event.label)
-    if isinstance(decision, Refused):
-        _tell(github, event, decision.why)
-        return Turned(decision.why)
-    ticket = Ticket.of(event, decision)
-    if event.pr is not None and event.mode == "evaluate":
-        github.react(event.pr, "eyes")
-        sticky = Sticky(github, event.pr)
-        standing = sticky.find()
-        runs = last_runs(standing.body) if standing else []
-        sticky.put(queued(ticket, models=models, estimate=estimate, minutes=minutes, runs=runs), ticket.run)
-    return Admission(ticket)
-
-
-def _unfit(why: str | None) -> Refused | None:
-    if why is None:
-        return None
-    return Refused(f"The base branch is not ready for an evaluation: {inline(why, 600)}", "unfit")
-
-
-def _decided(github: GitHub, event: Request, config: Config) -> Allowed | Refused:
-    facts = gather(github, event, config.bot, workflow=WORKFLOW, check=CHECK_NAME)
-    decision = decide(event, facts, config)
-    if event.mode == "baseline" and isinstance(decision, Allowed):
-        branch = github.default_branch()
-        if github.compare(branch, decision.base_sha).ahead:
-            return Refused(
-                f"{decision.base_sha[:7]} is not on {branch}, which the baseline is proposed to: "
-                f"merge first, or start the workflow on {branch}.",
-                "not-default",
+def decide(
+    request: EvaluationRequest, facts: Facts, config: Config, *, evaluator: Sequence[str] = EVALUATOR
+) -> Allowed | Refused:
+    """Allow or refuse a request; the first thing in the way is named."""
+    pull = facts.pull
+    refused = (
+        _sender(request, facts)
+        or (_pull(request, pull) if pull is not None or request.pr is not None else None)
+        or _quota(request, facts, config)
+    )
+    if refused is not None:
+        return refused
+    ignored = _ignored(facts.files, config, evaluator)
+    warnings: list[str] = []
+    stale = pull is not None and pull.head_sha != request.sha
+    if pull is not None and request.mode == "evaluate":
+        listed_all = len(facts.files) >= pull.changed_files
+        nothing = _nothing_to_measure(facts.files, ignored, config)
+        if nothing is not None and listed_all and not request.force:
+            return nothing
+        if nothing is not None:
+            warnings.append("No file of this pull request that GitHub lists is part of what is measured.")
+        if not listed_all:
+            warnings.append(
+                f"GitHub lists only {len(facts.files)} of the {pull.changed_files} changed files; "
+                "the list of ignored files may be incomplete."
             )
-    return decision
+        if pull.draft:
+            warnings.append("The pull request is a draft.")
+    if stale and pull is not None:
+        warnings.append(
+            f"The pull request has moved on to {pull.head_sha[:7]}; this is about {request.sha[:7]}, "
+            "its last commit when the evaluation was asked for."
+        )
+    return Allowed(
+        pr=request.pr,
+        sha=request.sha,
+        base_sha=facts.base_sha,
+        looks=facts.looks + 1,
+        stale=stale,
+        ignored_files=ignored,
+        warnings=tuple(warnings),
+    )
 
 
-def _tell(github: GitHub, request: Request, why: str) -> None:
-    """Post a refusal where it can be read; the run's page shows it where the pull request cannot be written to."""
-    if request.pr is None:
-        return
-    try:
-        sticky = Sticky(github, request.pr)
-        standing = sticky.find()
-        sticky.put(refused(why, last_runs(standing.body) if standing else ()), request.run)
-    except UserError as exc:
-        print(f"The refusal could not be posted: {exc}")
+def _sender(request: EvaluationRequest, facts: Facts) -> Refused | None:
+    if facts.permission in _MAY_SPEND:
+        return None
+    has = "no access of their own" if facts.permission in (None, "", "none") else f"only {facts.permission} permission"
+    return Refused(
+        f"{request.sender} has {has} to {request.repo}, and an evaluation spends money: "
+        "ask somebody with write permission to start it.",
+        "permission",
+    )
+
+
+def _pull(request: EvaluationRequest, pull: Pull | None) -> Refused | None:
+    if pull is None or pull.number != request.pr:
+        return Refused(
+            f"There is no pull request #{request.pr} in {request.repo}: check the number.", "no-pull-request"
+        )
+    # A baseline is made from what was merged; an evaluation can no longer change anything there.
+    if pull.merged and request.mode == "evaluate":
+        return Refused(
+            f"Pull request #{pull.number} is already merged: start the workflow in baseline mode "
+            "to store its result as the new baseline.",
+            "merged",
+        )
+    if pull.state != "open" and not pull.merged:
+        return Refused(f"Pull request #{pull.number} is closed: reopen it, then ask again.", "closed")
+    if pull.locked:
+        return Refused(
+            f"The conversation of pull request #{pull.number} is locked, so no result could be posted: "
+            "unlock it, then ask again.",
+            "locked",
+        )
+    if request.trigger == "dispatch" and pull.head_sha != request.sha:
+        return Refused(
+            f"{request.sha[:7]} is not the last commit of pull request #{pull.number}: "
+            f"start again with its head, {pull.head_sha}.",
+            "head-moved",
+        )
+    # A re-run finds its label consumed by the first attempt; a first attempt without it was called off.
+    if request.label is not None and request.run.attempt == 1 and request.label not in pull.labels:
+        return Refused(
+            f"The label {request.label} was taken off before the evaluation began: add it again to start one.",
+            "label-gone",
+        )
+    return None
+
+
+def _quota(request: EvaluationRequest, facts: Facts, config: Config) -> Refused | None:
+    if request.mode == "evaluate" and facts.looks >= config.bot.looks_per_sha:
+        return Refused(
+            f"{request.sha[:7]} was evaluated {_times(facts.looks)}, and repeating until the result pleases proves "
+            "nothing: push a change, or raise bot.looks_per_sha on the base branch.",
+            "looks",
+        )
+    if facts.runs_today >= config.bot.runs_per_day:
+        return Refused(
+            f"{facts.runs_today} of {config.bot.runs_per_day} evaluations in the last 24 hours are used up: "
+            "wait, or raise bot.runs_per_day on the base branch.",
+            "daily-quota",
+        )
+    return None
+
+
+def _ignored(files: Sequence[ChangedFile], config: Config, evaluator: Sequence[str]) -> tuple[IgnoredFile, ...]:
+    found = {}
+    for path in _paths(files):
+        kind = base_only(path, config, evaluator)
+        if kind is not None:
+            found[path] = IgnoredFile(path, kind)
+    return tuple(found.values())
+
+
+def _paths(files: Sequence[ChangedFile]) -> list[str]:
+    """List new and old names: a file moved out of a folder changes that folder too."""
+    return [path for file in files for path in (file.path, file.previous) if path]
+
+
+def _nothing_to_measure(files: Sequence[ChangedFile], ignored: Sequence[IgnoredFile], config: Config) -> Refused | None:
+    taken_from_base = {file.path for file in ignored}
+    counted = [path for path in _paths(files) if path not in taken_from_base]
+    if files and not counted:
+        kinds = ", ".join(sorted({file.kind for file in ignored}))
+        return Refused(
+            f"Every file that this pull request changes is taken from the base branch ({kinds}), so there is nothing "
+            "to measure: start the workflow by hand with force to evaluate it all the same.",
+            "base-only",
+        )
+    if not config.watch or any(matches(path, config.watch) for path in counted):
+        return None
+    globs = ", ".join(config.watch[:_SHOWN]) + (", ..." if len(config.watch) > _SHOWN else "")
+    return Refused(
+        f"No changed file is watched ({globs}): if this pull request does change the compressor, start the workflow "
+        "by hand with force, and add its path to watch on the base branch.",
+        "not-watched",
+    )
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

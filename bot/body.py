@@ -8,11 +8,11 @@ from functools import cache
 
 from jinja2 import Template
 
-from bot.check import FAILED
-from bot.neutral import inline
+from bot.github.check import FAILED
+from bot.github.escape import inline
 from bot.ticket import Ticket
-from eval_core.report.markdown import markdown_environment
-from eval_core.report.view import COLUMNS, STEP_NOTE, View
+from eval_core.reporting.markdown import markdown_environment
+from eval_core.reporting.view import COLUMNS, STEP_NOTE, ReportView
 
 __all__ = ["ended", "final", "last_runs", "queued", "refused", "run_line"]
 
@@ -76,7 +76,7 @@ def ended(ticket: Ticket, result: str, reason: str, runs: Sequence[str] = ()) ->
 
 
 def final(
-    view: View,
+    view: ReportView,
     ticket: Ticket,
     *,
     label: str,

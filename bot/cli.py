@@ -7,13 +7,13 @@ from importlib import import_module
 
 import click
 
-from eval_core.errors import IncompleteError, UserError
+from eval_core.base.errors import IncompleteError, UserError
 
 __all__ = ["main", "root"]
 
 _COMMANDS = {
     "run": ("eval_core.cli.run:run", "Compress, probe and grade; compare with the baseline."),
-    "compare": ("eval_core.cli.compare:compare", "Compare two results or baselines."),
+    "compare": ("eval_core.cli.report:compare", "Compare two results or baselines."),
     "report": ("eval_core.cli.report:report", "Render a result again, without any model call."),
     "noise": ("eval_core.cli.noise:noise", "Measure a baseline against itself."),
     "baseline": ("eval_core.cli.baseline:baseline", "Update, show or check stored baselines."),
@@ -23,7 +23,7 @@ _COMMANDS = {
     "bot": ("bot.commands:bot", "The steps of the pull-request workflow."),
     "init": ("bot.init:init", "Adopt the bot in a repository."),
     "doctor": ("eval_core.cli.doctor:doctor", "Say what is configured, what is missing, how to get it."),
-    "demo": ("bot.demo:demo", "The whole journey on loopback: no account, no key."),
+    "demo": ("bot.testing.demo:demo", "The whole journey on loopback: no account, no key."),
 }
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from eval_core.errors import IncompleteError, UserError
+from eval_core.base.errors import IncompleteError, UserError
 
 if TYPE_CHECKING:
     from bot.ticket import Ticket
@@ -85,7 +85,7 @@ def _summary(text: str) -> None:
 @contextmanager
 def _measuring(work: Path) -> Iterator[Ticket]:
     """Give the ticket to a step of the evaluate job; why it fails is left for the comment."""
-    from bot.failure import keep_error
+    from bot.ticket import keep_error
 
     ticket = _ticket()
     try:
@@ -103,11 +103,11 @@ def gate() -> None:
     Example (in a workflow):
       compression-eval bot gate
     """
-    from bot.admission import Admission, admit
-    from bot.estimate import describe
-    from bot.github import GitHub
-    from bot.target import check_target
-    from eval_core.config import Config, load_config
+    from bot.github.repository import GitHub
+    from bot.steps.evaluate import check_target
+    from bot.steps.gate import Admission, admit
+    from eval_core.base.config import Config, load_config
+    from eval_core.measuring.cost import describe
 
     config, unfit = Config(), None
     try:
@@ -149,8 +149,8 @@ def gate() -> None:
 @_WORK
 def fetch(work: Path) -> None:
     """Fetch the tree of the evaluated commit, and what an earlier run of it has measured."""
-    from bot.fetching import fetch as bring
-    from bot.github import GitHub
+    from bot.github.repository import GitHub
+    from bot.steps.fetch import fetch as bring
 
     with _measuring(work) as ticket:
         bring(GitHub.from_environment(os.environ), ticket, work)
@@ -161,12 +161,12 @@ def fetch(work: Path) -> None:
 @_WORK
 def setup(work: Path) -> None:
     """Run the setup commands of the base branch's configuration."""
-    from eval_core.config import load_config
+    from eval_core.base.config import load_config
 
     with _measuring(work):
         config = load_config(None)
         if config.setup:
-            from bot.evaluation import set_up
+            from bot.steps.evaluate import set_up
 
             set_up(config, Path())
 
@@ -175,11 +175,11 @@ def setup(work: Path) -> None:
 @_WORK
 def evaluate(work: Path) -> None:
     """Measure the evaluated commit; the result goes into the work folder, also when it is incomplete."""
-    from bot.evaluation import evaluate as measure
-    from eval_core.config import load_config
-    from eval_core.report.markdown import render_markdown
-    from eval_core.report.view import make_view
-    from eval_core.run.record import RunRecord
+    from bot.steps.evaluate import evaluate as measure
+    from eval_core.base.config import load_config
+    from eval_core.domain.record import RunRecord
+    from eval_core.reporting.markdown import render_markdown
+    from eval_core.reporting.view import make_view
 
     total, done = 0, 0
 
@@ -208,9 +208,9 @@ def publish(work: Path) -> None:
 
     EVALUATE_RESULT holds that job's result: success, failure, cancelled or skipped.
     """
-    from bot.github import GitHub
-    from bot.publication import publish as post
-    from eval_core.config import load_config
+    from bot.github.repository import GitHub
+    from bot.steps.publish import publish as post
+    from eval_core.base.config import load_config
 
     ticket = _ticket()
     result = os.environ.get("EVALUATE_RESULT", "success")
@@ -230,9 +230,9 @@ def publish(work: Path) -> None:
 @click.option("--name", help="Name of the baseline.  [default: offline, or models]")
 def baseline(work: Path, name: str | None) -> None:
     """Propose the measured baseline by pull request."""
-    from bot.baseline_pr import propose
-    from bot.github import GitHub
-    from eval_core.config import load_config
+    from bot.github.repository import GitHub
+    from bot.steps.baseline import propose
+    from eval_core.base.config import load_config
 
     proposed = propose(
         GitHub.from_environment(os.environ), _ticket(), load_config(None), root=Path(), folder=work, name=name

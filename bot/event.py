@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from eval_core.errors import UserError
+from eval_core.base.errors import UserError
 
-__all__ = ["Ignored", "Mode", "Request", "Run", "Trigger", "read_event"]
+__all__ = ["EvaluationRequest", "Ignored", "Mode", "Trigger", "WorkflowRun", "read_event"]
 
 Mode = Literal["evaluate", "baseline"]
 Trigger = Literal["label", "dispatch"]
@@ -28,7 +28,7 @@ _SERVER = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?")
 
 
 @dataclass(frozen=True, order=True)
-class Run:
+class WorkflowRun:
     """The workflow run that acts; of two runs the greater one is the newer."""
 
     id: int
@@ -36,7 +36,7 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class EvaluationRequest:
     """A wish to evaluate one commit, pinned when it was made."""
 
     repo: str
@@ -50,7 +50,7 @@ class Request:
     """Graded runs asked for; None leaves it to the configuration."""
     force: bool
     label: str | None
-    run: Run
+    run: WorkflowRun
     run_url: str
 
 
@@ -61,7 +61,7 @@ class Ignored:
     why: str
 
 
-def read_event(name: str, payload: Any, env: Mapping[str, str], *, label: str) -> Request | Ignored:
+def read_event(name: str, payload: Any, env: Mapping[str, str], *, label: str) -> EvaluationRequest | Ignored:
     """Turn a webhook payload into a request; anything malformed is an error, anything else is ignored."""
     if name == "pull_request_target":
         return _labeled(_table(payload, "event"), env, label)
@@ -70,7 +70,7 @@ def read_event(name: str, payload: Any, env: Mapping[str, str], *, label: str) -
     return Ignored(f"the event {_shown(name)} does not start an evaluation")
 
 
-def _labeled(payload: Mapping[str, Any], env: Mapping[str, str], wanted: str) -> Request | Ignored:
+def _labeled(payload: Mapping[str, Any], env: Mapping[str, str], wanted: str) -> EvaluationRequest | Ignored:
     action = _text(payload, "action", "event")
     if action != "labeled":
         # "synchronize" above all: a push after the label must never start a run with our key.
@@ -85,7 +85,7 @@ def _labeled(payload: Mapping[str, Any], env: Mapping[str, str], wanted: str) ->
         raise UserError(f"event.number: {outer} is not the pull request's number {number}; the event is inconsistent")
     head = _table(pull.get("head"), "event.pull_request.head")
     run, run_url, repo = _surroundings(payload, env)
-    return Request(
+    return EvaluationRequest(
         repo=repo,
         pr=number,
         sha=_sha(head.get("sha"), "event.pull_request.head.sha"),
@@ -100,7 +100,7 @@ def _labeled(payload: Mapping[str, Any], env: Mapping[str, str], wanted: str) ->
     )
 
 
-def _dispatched(payload: Mapping[str, Any], env: Mapping[str, str]) -> Request:
+def _dispatched(payload: Mapping[str, Any], env: Mapping[str, str]) -> EvaluationRequest:
     given = payload.get("inputs")
     inputs = {} if given is None else _table(given, "event.inputs")
     unknown = sorted(str(key) for key in set(inputs) - {"pr", "sha", "mode", "runs", "force"})
@@ -115,7 +115,7 @@ def _dispatched(payload: Mapping[str, Any], env: Mapping[str, str]) -> Request:
     if sha and not pr:
         raise UserError("inputs.pr: empty although a SHA is given; give the pull request that the commit belongs to")
     run, run_url, repo = _surroundings(payload, env)
-    return Request(
+    return EvaluationRequest(
         repo=repo,
         pr=_number(pr, "inputs.pr") if pr else None,
         # Without a pull request the commit is the one that the workflow was started on.
@@ -131,7 +131,7 @@ def _dispatched(payload: Mapping[str, Any], env: Mapping[str, str]) -> Request:
     )
 
 
-def _surroundings(payload: Mapping[str, Any], env: Mapping[str, str]) -> tuple[Run, str, str]:
+def _surroundings(payload: Mapping[str, Any], env: Mapping[str, str]) -> tuple[WorkflowRun, str, str]:
     repo = _text(_table(payload.get("repository"), "event.repository"), "full_name", "event.repository")
     if not _REPO.fullmatch(repo) or repo.endswith(("/.", "/..")):
         raise UserError(f"event.repository.full_name: {_shown(repo)} is not owner/name")
@@ -147,7 +147,7 @@ def _surroundings(payload: Mapping[str, Any], env: Mapping[str, str]) -> tuple[R
     server = env.get("GITHUB_SERVER_URL") or DEFAULT_SERVER
     if not _SERVER.fullmatch(server):
         raise UserError(f"GITHUB_SERVER_URL: {_shown(server)} is not the address of a server")
-    run = Run(values["GITHUB_RUN_ID"], values["GITHUB_RUN_ATTEMPT"])
+    run = WorkflowRun(values["GITHUB_RUN_ID"], values["GITHUB_RUN_ATTEMPT"])
     return run, f"{server}/{repo}/actions/runs/{run.id}/attempts/{run.attempt}", repo
 
 

@@ -1,17 +1,30 @@
-"""The ticket: what the gate decided, handed on to the later jobs as one line of JSON."""
+"""The ticket: what the gate decided, as one line of JSON for later jobs; and the reason a failed job leaves."""
 
 from __future__ import annotations
 
 import json
+import os
+import stat
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bot.event import Mode, Request, Run
-from bot.gate import Allowed
-from eval_core.errors import UserError
+from bot.admission import Allowed
+from bot.event import EvaluationRequest, Mode, WorkflowRun
+from eval_core.base.errors import UserError
 
-__all__ = ["Ticket", "evaluation_artifact", "read_ticket"]
+__all__ = [
+    "Ticket",
+    "evaluation_artifact",
+    "forget_error",
+    "is_small_file",
+    "keep_error",
+    "read_error",
+    "read_ticket",
+]
+
+# The ticket: what the gate decided, handed on to the later jobs as one line of JSON.
 
 _MOST_FILES = 40  # outputs of a job are limited; the comment shows no more anyway
 
@@ -41,7 +54,7 @@ class Ticket(BaseModel):
     warnings: list[str]
 
     @classmethod
-    def of(cls, request: Request, allowed: Allowed) -> Ticket:
+    def of(cls, request: EvaluationRequest, allowed: Allowed) -> Ticket:
         """Write down what was allowed."""
         files = [f"{file.path} ({file.kind})" for file in allowed.ignored_files]
         return cls(
@@ -67,9 +80,9 @@ class Ticket(BaseModel):
         return json.dumps(self.model_dump(mode="json"))
 
     @property
-    def run(self) -> Run:
+    def run(self) -> WorkflowRun:
         """The workflow run that this ticket belongs to."""
-        return Run(self.run_id, self.run_attempt)
+        return WorkflowRun(self.run_id, self.run_attempt)
 
     @property
     def label(self) -> str:
@@ -91,3 +104,35 @@ def read_ticket(text: str) -> Ticket:
         raise UserError(
             "TICKET: not what `compression-eval bot gate` leaves as its output `ticket`; pass that output on as it is"
         ) from None
+
+
+# Why an evaluation left no result: one sentence beside the results, from the job that failed to the one that tells.
+
+_FILE = "error.txt"
+_LARGEST = 8_000
+
+
+def keep_error(results: Path, message: str) -> None:
+    """Leave word of why the evaluation ended."""
+    results.mkdir(parents=True, exist_ok=True)
+    (results / _FILE).write_text(message[: _LARGEST // 4], encoding="utf-8")
+
+
+def forget_error(results: Path) -> None:
+    """Take the word back: there is a result."""
+    (results / _FILE).unlink(missing_ok=True)
+
+
+def read_error(results: Path) -> str | None:
+    """Return the word that was left, if it is what we leave; whoever shows it makes it harmless."""
+    path = results / _FILE
+    return path.read_text(encoding="utf-8", errors="replace").strip() if is_small_file(path, _LARGEST) else None
+
+
+def is_small_file(path: Path, limit: int) -> bool:
+    """Tell whether there is a regular file, not a link or anything else, of at most so many bytes."""
+    try:
+        about = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(about.st_mode) and about.st_size <= limit

@@ -10,8 +10,8 @@ import click
 from pydantic import BaseModel
 
 from bot.cli import root
-from eval_core.config import BotConfig, Config, ModelConfig, ModelParams, Price
-from eval_core.subject.spec import TargetSpec
+from eval_core.base.config import BotConfig, Config, ModelConfig, ModelParams, Price
+from eval_core.domain.target import TargetSpec
 
 __all__ = ["command_page", "configuration_page"]
 

@@ -11,12 +11,12 @@ from typing import Any
 import small
 
 from bot.init import adoption
-from bot.journey import package_source, write_tree
-from bot.loopback import LoopbackGitHub
-from bot.loopback.state import Pull
-from eval_core.baseline import store_baseline
-from eval_core.measurement import Measurement
-from eval_core.run.suite import Case
+from bot.testing.github import LoopbackGitHub
+from bot.testing.github.state import StoredPull
+from bot.testing.journey import package_source, write_tree
+from eval_core.domain.case import Case
+from eval_core.domain.measurement import Measurement
+from eval_core.storage.baselines import store_baseline
 
 REPO = "acme/agent"
 LABEL = "eval-compression"
@@ -85,7 +85,7 @@ def dispatch_event(sender: str = "maintainer", **inputs: Any) -> dict[str, Any]:
     }
 
 
-def world(tree: Tree, change: Tree | None = None) -> tuple[LoopbackGitHub, Pull]:
+def world(tree: Tree, change: Tree | None = None) -> tuple[LoopbackGitHub, StoredPull]:
     """Return a GitHub, not yet started, with a labelled pull request."""
     github = LoopbackGitHub(REPO, files=tree)
     github.user("maintainer", "write")

@@ -12,8 +12,8 @@ import small
 from hypothesis import settings
 
 from bot.cli import main
-from eval_core.measurement import Measurement
-from eval_core.run.suite import Case, load_suite
+from eval_core.domain.case import Case, load_suite
+from eval_core.domain.measurement import Measurement
 
 settings.register_profile("shared", deadline=None)  # machines are shared: time is no property
 settings.load_profile("shared")

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from eval_core.fixture.schema import Fixture, dump_fixture
-from eval_core.judge.extractive import ExtractiveAnswerer
-from eval_core.judge.fact_judge import FactJudge
-from eval_core.measurement import Controls, Measurement
-from eval_core.messages import Message
-from eval_core.probe.schema import Probe, ProbeBank, dump_bank
-from eval_core.run.roles import Roles
-from eval_core.run.session import Session
-from eval_core.run.store import ResultsFolder
-from eval_core.run.suite import Case
-from eval_core.subject.builtin import BuiltinSubject
+from eval_core.base.messages import Message
+from eval_core.domain.case import Case
+from eval_core.domain.fixture import Fixture, dump_fixture
+from eval_core.domain.measurement import Controls, Measurement
+from eval_core.domain.probe import Probe, ProbeBank, dump_bank
+from eval_core.judging.extractive import ExtractiveAnswerer
+from eval_core.judging.fact_judge import FactJudge
+from eval_core.measuring.session import MeasuringSession
+from eval_core.measuring.wiring import Roles
+from eval_core.sandbox.targets import BuiltinSubject
+from eval_core.storage.results import ResultsFolder
 
 REPOSITORY = Path(__file__).parent.parent
 
@@ -322,7 +322,7 @@ def measure(
 ) -> Measurement:
     """Measure a reference compressor offline."""
     roles = Roles(BuiltinSubject(strategy), ExtractiveAnswerer(), FactJudge(), offline=True)
-    session = Session(
+    session = MeasuringSession(
         cases, roles, ResultsFolder(folder), strategy, runs, compress_runs, tree=folder, known_controls=controls or {}
     )
     return asyncio.run(session.measure())

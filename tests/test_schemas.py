@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import small
 
-from eval_core.errors import UserError
-from eval_core.files import pretty
-from eval_core.fixture.schema import Fixture, dump_fixture, load_fixture, message_problem
-from eval_core.messages import Message
-from eval_core.probe.schema import dump_bank, load_bank
-from eval_core.run.suite import Case, load_suite
+from eval_core.base.errors import UserError
+from eval_core.base.files import pretty
+from eval_core.base.messages import Message
+from eval_core.domain.case import Case, load_suite
+from eval_core.domain.fixture import Fixture, dump_fixture, load_fixture, message_problem
+from eval_core.domain.probe import dump_bank, load_bank
 
 PLAIN_FIXTURE = """{
   "name": "401-debug",

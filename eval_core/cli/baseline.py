@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .run import execute, make_job, model_options, run_options
+from eval_core.cli.run import execute, make_job, model_options, run_options
 
 __all__ = ["baseline"]
 
@@ -50,8 +50,7 @@ def update(
       compression-eval baseline update --model anthropic/claude-sonnet-4-5 --budget-usd 10
       compression-eval baseline update offline --from results/latest
     """
-    from eval_core.baseline import store_baseline
-    from eval_core.compare.comparison import load_side
+    from eval_core.storage.baselines import load_side, store_baseline
 
     job = make_job({**options, "compare_to": "none"})
     wanted = runs or job.settings.baseline_runs
@@ -83,10 +82,10 @@ def show(path: Path) -> None:
     """
     from rich.text import Text
 
-    from eval_core.baseline import load_baseline, read_history
-    from eval_core.report.data import ReportData
-    from eval_core.report.terminal import console, print_report
-    from eval_core.report.view import make_view
+    from eval_core.comparing.compare import ReportData
+    from eval_core.reporting.terminal import console, print_report
+    from eval_core.reporting.view import make_view
+    from eval_core.storage.baselines import load_baseline, read_history
 
     measurement, noise = load_baseline(path)
     out = console()
@@ -109,10 +108,10 @@ def check(config: Path | None) -> None:
     Example:
       compression-eval baseline check
     """
-    from eval_core.baseline import list_baselines, stale_fields
-    from eval_core.config import load_config
-    from eval_core.errors import UserError
-    from eval_core.run.suite import load_suite
+    from eval_core.base.config import load_config
+    from eval_core.base.errors import UserError
+    from eval_core.domain.case import load_suite
+    from eval_core.storage.baselines import list_baselines, stale_fields
 
     settings = load_config(config)
     cases = load_suite(Path(settings.fixtures), Path(settings.probes))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from eval_core.errors import UserError
+from eval_core.base.errors import UserError
 
 __all__ = ["doctor"]
 
@@ -23,7 +23,7 @@ class _Finding:
 
 
 def _configuration(config: Path | None) -> Iterator[_Finding]:
-    from eval_core.config import CONFIG_FILE, load_config
+    from eval_core.base.config import CONFIG_FILE, load_config
 
     settings = load_config(config)
     where = config or Path(CONFIG_FILE)
@@ -37,15 +37,15 @@ def _configuration(config: Path | None) -> Iterator[_Finding]:
             "baselines": "`compression-eval baseline update` makes one",
         }[name]
         yield _Finding("ok", f"{folder}: {count} files") if count else _Finding("missing", f"{folder}: empty", advice)
-    from eval_core.run.target import find_target
+    from eval_core.sandbox.targets import find_target
 
     target = find_target(None, settings.target, Path(), Path())
     yield _Finding("ok", f"target: {getattr(target.spec, 'compressor', None) or 'builtin:' + target.spec.name}")
 
 
 def _models(config: Path | None) -> Iterator[_Finding]:
-    from eval_core.config import load_config
-    from eval_core.model.settings import ModelFlags, require_keys, resolve
+    from eval_core.base.config import load_config
+    from eval_core.models.settings import ModelFlags, require_keys, resolve
 
     models = resolve(ModelFlags(), os.environ, load_config(config).models)
     if models is None:
@@ -58,7 +58,7 @@ def _models(config: Path | None) -> Iterator[_Finding]:
 
 
 def _sandbox() -> Iterator[_Finding]:
-    from eval_core.subject.sandbox import detect
+    from eval_core.sandbox.isolation import detect
 
     choice = detect("auto")
     advice = "" if choice.level.startswith("bwrap") else "bubblewrap starts faster: apt-get install bubblewrap"

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from eval_core.errors import UserError
+from eval_core.base.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from eval_core.fixture.audit import Finding
-    from eval_core.fixture.schema import Fixture
-    from eval_core.fixture.scrub import Identities
+    from eval_core.domain.fixture import Fixture
+    from eval_core.suite.audit import AuditFinding
+    from eval_core.suite.scrub import Identities
 
 __all__ = ["fixture"]
 
@@ -71,9 +71,9 @@ def import_command(
       compression-eval fixture import session.jsonl --name fix-login-timeout
       compression-eval fixture import state.db --format hermes --session 20260101_120000 --yes
     """
-    from eval_core.files import write_atomic
-    from eval_core.fixture.importers import import_session
-    from eval_core.fixture.schema import NAME_PATTERN, dump_fixture
+    from eval_core.base.files import write_atomic
+    from eval_core.domain.fixture import NAME_PATTERN, dump_fixture
+    from eval_core.suite.importers import import_session
 
     if name is not None and not re.fullmatch(NAME_PATTERN, name):
         raise UserError(f"--name {name!r}: use up to 80 lower-case letters, digits, dots, dashes and underscores")
@@ -100,9 +100,9 @@ def scrub_command(path: Path, probes: Path | None, output: Path | None, dry_run:
     Example:
       compression-eval fixture scrub fixtures/my-session.json --probes probes/my-session.probes.json
     """
-    from eval_core.files import write_atomic
-    from eval_core.fixture.schema import dump_fixture, load_fixture
-    from eval_core.probe.schema import dump_bank, load_bank
+    from eval_core.base.files import write_atomic
+    from eval_core.domain.fixture import dump_fixture, load_fixture
+    from eval_core.domain.probe import dump_bank, load_bank
 
     recorded = load_fixture(path)
     target = output or path
@@ -131,9 +131,8 @@ def audit_command(paths: tuple[Path, ...], identities: Path | None, allow: Path 
       compression-eval fixture audit
       compression-eval fixture audit fixtures/my-session.json --identities people.txt
     """
-    from eval_core.fixture.allow import ALLOW_FILE, load_allow
-    from eval_core.fixture.audit import audit_files, fixture_paths
-    from eval_core.fixture.scrub import load_identities
+    from eval_core.suite.audit import ALLOW_FILE, audit_files, fixture_paths, load_allow
+    from eval_core.suite.scrub import load_identities
 
     files = fixture_paths(paths or (Path("fixtures"),))
     if not files:
@@ -161,9 +160,9 @@ def show_command(name: str, fixtures: Path, probes: Path | None, census: bool) -
       compression-eval fixture show my-session
       compression-eval fixture show my-session --census
     """
-    from eval_core.fixture.schema import load_fixture
-    from eval_core.fixture.show import describe
-    from eval_core.probe.schema import load_bank
+    from eval_core.domain.fixture import load_fixture
+    from eval_core.domain.probe import load_bank
+    from eval_core.suite.show import describe
 
     given = Path(name)
     path = given if given.suffix == ".json" else fixtures / f"{name}.json"
@@ -182,7 +181,7 @@ def show_command(name: str, fixtures: Path, probes: Path | None, census: bool) -
 
 
 def _census(session: Fixture) -> None:
-    from eval_core.census.facts import census
+    from eval_core.evidence.census import census
 
     facts = census(session.messages)
     click.echo(f"{session.name}: {len(facts)} facts")
@@ -192,7 +191,7 @@ def _census(session: Fixture) -> None:
 
 
 def _scrub(recorded: Fixture, bank: Any, **options: Any) -> tuple[Fixture, Any, Identities]:
-    from eval_core.fixture.scrub import Identities, ScrubOptions, load_identities, scrub_fixture
+    from eval_core.suite.scrub import Identities, ScrubOptions, load_identities, scrub_fixture
 
     identities = load_identities(options["identities"]) if options["identities"] else Identities()
     _confirm(recorded, identities, options["yes"])
@@ -205,8 +204,8 @@ def _scrub(recorded: Fixture, bank: Any, **options: Any) -> tuple[Fixture, Any, 
 
 def _confirm(recorded: Fixture, identities: Identities, yes: bool) -> None:
     """Show the names that were found and add those to the list that are to go."""
-    from eval_core.fixture.scrub import harvest, session_texts
-    from eval_core.fixture.scrub.nested import leaves
+    from eval_core.suite.scrub import harvest, session_texts
+    from eval_core.suite.scrub.replace import leaves
 
     found, _ = harvest(piece for text in session_texts(recorded) for piece, _ in leaves(text))
     listed = {alias.lower() for alias in identities.aliases} | identities.spared
@@ -244,8 +243,7 @@ def _numbers(count: int, doubtful: list[int]) -> set[int]:
 
 
 def _gate(session: Fixture, identities: Identities, allow: Path, refusal: str) -> None:
-    from eval_core.fixture.allow import load_allow
-    from eval_core.fixture.audit import audit_fixture, judge
+    from eval_core.suite.audit import audit_fixture, judge, load_allow
 
     findings = judge(audit_fixture(session, identities), load_allow(allow))
     _report(findings)
@@ -260,6 +258,6 @@ def _gate(session: Fixture, identities: Identities, allow: Path, refusal: str) -
         raise SystemExit(1)
 
 
-def _report(findings: list[Finding]) -> None:
+def _report(findings: list[AuditFinding]) -> None:
     for finding in findings:
         click.echo(str(finding), err=True)

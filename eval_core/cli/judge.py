@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .run import make_job, model_options
+from eval_core.cli.run import make_job, model_options
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from eval_core.cast import Cast
-    from eval_core.job import Job
-    from eval_core.judge.calibration import Calibration
+    from eval_core.judging.calibration import Calibration
+    from eval_core.measuring.options import Job
+    from eval_core.measuring.wiring import Cast
 
 __all__ = ["judge"]
 
@@ -48,9 +48,9 @@ def _job(options: dict[str, Any], **known: Any) -> Job:
 
 @asynccontextmanager
 async def _cast(job: Job, journal: Path) -> AsyncIterator[Cast]:
-    from eval_core.cast import make_cast
-    from eval_core.run.target import Target
-    from eval_core.subject.spec import Builtin
+    from eval_core.domain.target import Builtin
+    from eval_core.measuring.wiring import make_cast
+    from eval_core.sandbox.targets import Target
 
     async with AsyncExitStack() as stack:
         # Nothing is compressed here, so no target of the user's is started.
@@ -81,9 +81,9 @@ def calibrate(again: bool, results: Path | None, quiet: bool, **options: Any) ->
     """
     import asyncio
 
-    from eval_core.errors import IncompleteError, UserError
-    from eval_core.judge.calibration import calibrate as measure
-    from eval_core.run.trust import CALIBRATION, calibration_key, find_calibration, keep_calibration
+    from eval_core.base.errors import IncompleteError, UserError
+    from eval_core.judging.calibration import CALIBRATION, calibration_key, find_calibration, keep_calibration
+    from eval_core.judging.calibration import calibrate as measure
 
     job = _job(options)
     root = results or Path(job.settings.results)
@@ -143,18 +143,15 @@ def regrade(
     """
     import asyncio
 
-    from eval_core.baseline import store_baseline
-    from eval_core.compare.comparison import load_side
-    from eval_core.errors import IncompleteError, UserError
-    from eval_core.measurement import Measurement
-    from eval_core.run.provenance import now
-    from eval_core.run.regrade import check_banks, describe_shift
-    from eval_core.run.regrade import regrade as grade_again
-    from eval_core.run.spending import spending
-    from eval_core.run.store import ResultsFolder, free_label, open_results
-    from eval_core.run.trust import CALIBRATION, trusted
-
-    from .progress import Progress, show_progress
+    from eval_core.base.errors import IncompleteError, UserError
+    from eval_core.cli.progress import Progress, show_progress
+    from eval_core.domain.measurement import Measurement
+    from eval_core.judging.calibration import CALIBRATION, trusted
+    from eval_core.measuring.regrade import check_banks, describe_shift
+    from eval_core.measuring.regrade import regrade as grade_again
+    from eval_core.measuring.session import now
+    from eval_core.storage.baselines import load_side, store_baseline
+    from eval_core.storage.results import ResultsFolder, free_label, open_results, spending
 
     if output is not None and output.suffix != ".json":
         raise UserError(f"--output {output}: a baseline file ends in .json")

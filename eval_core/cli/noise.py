@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from eval_core.measurement import Measurement
+    from eval_core.domain.measurement import Measurement
 
 __all__ = ["noise"]
 
@@ -32,11 +32,11 @@ def noise(baseline: Path, splits: int, seed: int, regraded: Path | None) -> None
     """
     from rich.text import Text
 
-    from eval_core.compare.comparison import load_side
-    from eval_core.compare.noise import false_alarms, noise_floor, runs_needed
-    from eval_core.compare.sides import make_arm, quarantined
-    from eval_core.compare.wording import percent
-    from eval_core.report.terminal import console, plain_table
+    from eval_core.base.numbers import percent
+    from eval_core.comparing.arms import make_arm, quarantined
+    from eval_core.comparing.noise import false_alarms, noise_floor, runs_needed
+    from eval_core.reporting.terminal import console, plain_table
+    from eval_core.storage.baselines import load_side
 
     measurement = load_side(baseline)
     arm = make_arm(measurement, quarantined(measurement))
@@ -74,10 +74,10 @@ def _shares(base: Measurement, again: Measurement, run_sd: float) -> str:
     """Say how much of the noise of a run's mean the judge makes, from answers that it graded twice."""
     import numpy as np
 
-    from eval_core.compare.noise import variance_shares
-    from eval_core.compare.rejudged import regraded_pairs
-    from eval_core.compare.wording import percent
-    from eval_core.errors import UserError
+    from eval_core.base.errors import UserError
+    from eval_core.base.numbers import percent
+    from eval_core.comparing.drift import regraded_pairs
+    from eval_core.comparing.noise import variance_shares
 
     pairs = regraded_pairs(base, again)
     if not pairs:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from eval_core.errors import UserError
+from eval_core.base.errors import UserError
 
 if TYPE_CHECKING:
-    from eval_core.fixture.schema import Fixture
-    from eval_core.probe.schema import ProbeBank
+    from eval_core.domain.fixture import Fixture
+    from eval_core.domain.probe import ProbeBank
 
 __all__ = ["probe"]
 
@@ -42,7 +42,7 @@ def _bank_names(folder: Path, wanted: tuple[str, ...]) -> list[str]:
 
 
 def _fixtures(folder: Path) -> dict[str, Fixture]:
-    from eval_core.fixture.schema import fixture_files, load_fixture
+    from eval_core.domain.fixture import fixture_files, load_fixture
 
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder; give --fixtures-dir")
@@ -53,8 +53,8 @@ def _left_verbatim(target: str, fixture: Fixture) -> frozenset[int]:
     """Compress once, offline, and tell which messages the target leaves as they are."""
     import asyncio
 
-    from eval_core.census.verbatim import verbatim_indexes
-    from eval_core.run.target import find_target
+    from eval_core.evidence.verbatim import verbatim_indexes
+    from eval_core.sandbox.targets import find_target
 
     found = find_target(target, target, Path(), Path())
     subject, _ = found.subject(complete=None, model=None, max_tokens=8_000, sandbox="auto", hidden=())
@@ -65,9 +65,9 @@ def _left_verbatim(target: str, fixture: Fixture) -> frozenset[int]:
 
 
 def _filled(bank: ProbeBank, fixture: Fixture, path: Path) -> ProbeBank:
-    from eval_core.files import write_atomic
-    from eval_core.probe.evidence import fill_evidence
-    from eval_core.probe.schema import dump_bank
+    from eval_core.base.files import write_atomic
+    from eval_core.domain.probe import dump_bank
+    from eval_core.suite.lint import fill_evidence
 
     filled = fill_evidence(bank, fixture)
     if filled != bank:
@@ -91,8 +91,8 @@ def lint_command(names: tuple[str, ...], fixtures_dir: Path, probes_dir: Path, f
       compression-eval probe lint my-session --fill
       compression-eval probe lint --target builtin:anchored
     """
-    from eval_core.probe.lint import lint
-    from eval_core.probe.schema import load_bank
+    from eval_core.domain.probe import load_bank
+    from eval_core.suite.lint import lint
 
     fixtures = _fixtures(fixtures_dir)
     chosen = _bank_names(probes_dir, names)
@@ -141,10 +141,10 @@ def propose_command(
       compression-eval probe propose my-session --output -
       compression-eval probe propose fixtures/my-session.json --limit 12
     """
-    from eval_core.files import write_atomic
-    from eval_core.fixture.schema import load_fixture
-    from eval_core.probe.propose import propose
-    from eval_core.probe.schema import dump_bank
+    from eval_core.base.files import write_atomic
+    from eval_core.domain.fixture import load_fixture
+    from eval_core.domain.probe import dump_bank
+    from eval_core.suite.propose import propose
 
     source = Path(fixture) if fixture.endswith(".json") else fixtures_dir / f"{fixture}.json"
     session = load_fixture(source)
@@ -169,8 +169,8 @@ def manifest_command(probes_dir: Path) -> None:
     Example:
       compression-eval probe manifest > probes/MANIFEST
     """
-    from eval_core.probe.manifest import manifest
-    from eval_core.probe.schema import load_bank
+    from eval_core.domain.probe import load_bank
+    from eval_core.suite.lint import manifest
 
     banks = [load_bank(probes_dir / f"{name}{_SUFFIX}") for name in _bank_names(probes_dir, ())]
     for line in manifest(banks):

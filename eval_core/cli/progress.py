@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from eval_core.run.record import RunRecord
+from eval_core.domain.record import RunRecord
 
 if TYPE_CHECKING:
-    from eval_core.cast import Traffic
+    from eval_core.measuring.wiring import Traffic
 
 __all__ = ["Progress", "show_progress"]
 

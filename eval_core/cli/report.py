@@ -1,12 +1,47 @@
-"""`compression-eval report`."""
+"""`compression-eval report` and `compression-eval compare`."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
-__all__ = ["report"]
+from eval_core.comparing.compare import ReportData
+
+__all__ = [
+    "compare",
+    "print_data",
+    "report",
+]
+
+# Printing a report to stdout in the form that was asked for.
+
+
+def print_data(data: ReportData, form: str) -> None:
+    """Print text for people, markdown, JSON for programs, or the HTML page."""
+    from eval_core.reporting.view import make_view
+
+    if form == "json":
+        from eval_core.base.files import pretty
+        from eval_core.reporting.contract import contract
+
+        click.echo(pretty(contract(data)), nl=False)
+    elif form == "md":
+        from eval_core.reporting.markdown import render_markdown
+
+        click.echo(render_markdown(make_view(data)), nl=False)
+    elif form == "html":
+        from eval_core.reporting.html import render_html
+
+        click.echo(render_html(data), nl=False)
+    else:
+        from eval_core.reporting.terminal import console, print_report
+
+        print_report(make_view(data), console())
+
+
+# `compression-eval report`.
 
 
 @click.command()
@@ -24,12 +59,45 @@ def report(results: Path, form: str, compare_to: str, config: Path | None) -> No
       compression-eval report
       compression-eval report results/before --format html > before.html
     """
-    from eval_core.config import load_config
-    from eval_core.job import Job
-    from eval_core.run.store import read_runs
-
-    from .show import print_data
+    from eval_core.base.config import load_config
+    from eval_core.measuring.options import Job
+    from eval_core.storage.results import read_runs
 
     measurement = read_runs(results)
     job = Job(load_config(config), names=tuple(measurement.fixtures), compare_to=compare_to)
     print_data(job.compared(measurement, job.load_cases(), results), form)
+
+
+# `compression-eval compare`.
+
+
+@click.command()
+@click.argument("base", type=click.Path(path_type=Path))
+@click.argument("candidate", type=click.Path(path_type=Path))
+@click.option("--format", "form", type=click.Choice(["text", "md", "json", "html"]), default="text", show_default=True)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["never", "regressed", "inconclusive"]),
+    default="never",
+    show_default=True,
+    help="Exit with 1 on this verdict or a worse one.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the permutation test.")
+def compare(base: Path, candidate: Path, form: str, fail_on: str, seed: int) -> None:
+    """Compare two results folders or baseline files; no model is called.
+
+    \b
+    Examples:
+      compression-eval compare baselines/offline.json results/latest
+      compression-eval compare results/before results/after --fail-on regressed
+    """
+    from eval_core.comparing.compare import ReportData, compare_measurements
+    from eval_core.comparing.verdict import Options, exit_code
+    from eval_core.measuring.regrade import with_remedy
+    from eval_core.storage.baselines import load_side
+
+    before, after = load_side(base), load_side(candidate)
+    verdict, part = compare_measurements(before, after, options=Options(seed=seed))
+    verdict = with_remedy(verdict, part, str(base), after)
+    print_data(ReportData(after, base=part, verdict=verdict, base_path=str(base)), form)
+    sys.exit(exit_code(verdict, fail_on))  # type: ignore[arg-type]

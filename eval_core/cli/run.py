@@ -1,4 +1,4 @@
-"""`compression-eval run`."""
+"""`compression-eval run`, with `--dry-run`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,69 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from eval_core.job import Job
-    from eval_core.report.data import ReportData
+    from eval_core.comparing.compare import ReportData
+    from eval_core.measuring.options import Job
 
-__all__ = ["execute", "model_options", "run", "run_options"]
+
+__all__ = [
+    "execute",
+    "model_options",
+    "print_estimate",
+    "run",
+    "run_options",
+]
+
+# `compression-eval run --dry-run`: what a run would cost.
+
+
+def _money(value: float | None) -> str:
+    return "unknown" if value is None else f"${value:.4f}" if value < 1 else f"${value:.2f}"
+
+
+def print_estimate(job: Job, results: Path | None = None) -> None:
+    """Print calls, tokens and cost by role; send nothing."""
+    from rich.text import Text
+
+    from eval_core.measuring.cost import quote
+    from eval_core.reporting.terminal import console, plain_table
+
+    found = quote(job, results)
+    if found is None:
+        cases = job.load_cases()
+        click.echo(
+            f"Offline: {job.size(cases)} fixture-runs of {len(cases)} fixtures, no model call, no cost. "
+            "Name a model with --model to see what that costs."
+        )
+        return
+    out = console()
+    columns = ("role", "model", "calls", "input tokens", "output tokens", "cost", "with prompt caching")
+    table = plain_table("Estimate; nothing was sent", *columns)
+    for row in (*found.rows, found.total):
+        table.add_row(
+            row.role,
+            row.model,
+            f"{row.calls:,}",
+            f"{row.input_tokens:,}",
+            f"{row.output_tokens:,}",
+            _money(row.cost_usd),
+            _money(row.cached_cost_usd),
+        )
+    out.print(table)
+    out.print(Text("Calls: " + ", ".join(f"{calls:,} {purpose}" for purpose, calls in found.purposes)))
+    cost = found.total.cost_usd
+    if job.stop == "early":
+        out.print(Text("With --stop early, answers and grades are left out where facts alone decide."))
+    if cost is None:
+        out.print(Text("A price is unknown: give it with --price MODEL=IN,OUT (dollars per million tokens)."))
+    elif cost > found.budget_usd:
+        out.print(
+            Text(f"The budget of ${found.budget_usd:g} is less than that: the run would stop and could be resumed.")
+        )
+    else:
+        out.print(Text(f"The budget of ${found.budget_usd:g} covers it."))
+
+
+# `compression-eval run`.
 
 OFFLINE = "Offline: no model is configured; rules compress, quotations answer, facts judge."
 
@@ -66,10 +125,10 @@ def model_options(command: Any) -> Any:
 
 def make_job(options: dict[str, Any]) -> Job:
     """Build the job from the options of `run_options` and `model_options`, and what else a command knows."""
-    from eval_core.config import load_config
-    from eval_core.job import Job
-    from eval_core.model.prices import parse_prices
-    from eval_core.model.settings import ModelFlags
+    from eval_core.base.config import load_config
+    from eval_core.measuring.options import Job
+    from eval_core.models.prices import parse_prices
+    from eval_core.models.settings import ModelFlags
 
     flags = ModelFlags(
         model=options.pop("model"),
@@ -88,12 +147,11 @@ def make_job(options: dict[str, Any]) -> Job:
 
 def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -> ReportData:
     """Run a job with progress on stderr and its reports in the results folder."""
-    from eval_core.report.files import write_reports
-    from eval_core.run.provenance import now
-    from eval_core.run.store import free_label, open_results
-    from eval_core.subject.sandbox import NONE_WARNING
-
-    from .progress import show_progress
+    from eval_core.cli.progress import show_progress
+    from eval_core.measuring.session import now
+    from eval_core.reporting.write import write_reports
+    from eval_core.sandbox.isolation import NONE_WARNING
+    from eval_core.storage.results import free_label, open_results
 
     cases = job.load_cases()
     if not quiet and job.models is None:
@@ -174,15 +232,12 @@ def run(
       compression-eval run --compare-to results/before --fail-on regressed
       compression-eval run --baseline rerun --base-tree ../main --target target.yml
     """
-    from eval_core.compare.verdict import exit_code
-    from eval_core.report.losses import outage
-
-    from .show import print_data
+    from eval_core.cli.report import print_data
+    from eval_core.comparing.verdict import exit_code
+    from eval_core.reporting.losses import outage
 
     job = make_job(options)
     if dry_run:
-        from .dry_run import print_estimate
-
         print_estimate(job, results)
         return
     data = execute(job, label, results, quiet=quiet)

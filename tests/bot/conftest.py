@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from bot_world import FILES, REPO, WORKFLOW, Waits
 
-from bot.github import GitHub
-from bot.loopback import LoopbackGitHub
-from bot.patience import Patience
+from bot.github.repository import GitHub
+from bot.github.rest import Patience
+from bot.testing.github import LoopbackGitHub
 
 
 @pytest.fixture

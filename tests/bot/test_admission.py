@@ -11,17 +11,17 @@ import adopted
 import pytest
 import small
 
-from bot.admission import Admission, Turned, admit
-from bot.api_error import Unavailable
-from bot.comment import MARKER, Sticky
-from bot.event import Run
-from bot.github import GitHub
-from bot.journey import label_event
-from bot.loopback import LoopbackGitHub
-from bot.patience import Patience
+from bot.event import WorkflowRun
+from bot.github.api_error import Unavailable
+from bot.github.comment import MARKER, Sticky
+from bot.github.repository import GitHub
+from bot.github.rest import Patience
+from bot.steps.gate import Admission, Turned, admit
+from bot.testing.github import LoopbackGitHub
+from bot.testing.journey import label_event
 from bot.ticket import read_ticket
-from eval_core.config import Config
-from eval_core.errors import UserError
+from eval_core.base.config import Config
+from eval_core.base.errors import UserError
 
 CONFIG = Config(watch=["agent/**"], target={"compressor": "agent.context_compressor:ContextCompressor"})
 Admit = Callable[..., Admission | Turned]
@@ -148,14 +148,14 @@ def test_an_event_of_another_kind_touches_nothing(gh: LoopbackGitHub, enter: Adm
 
 
 def test_a_newer_runs_comment_is_left_standing(gh: LoopbackGitHub, enter: Admit) -> None:
-    Sticky(client(gh), 1).put("the newer word", Run(200, 1))
+    Sticky(client(gh), 1).put("the newer word", WorkflowRun(200, 1))
     assert isinstance(enter(run=100), Admission)
     assert "the newer word" in only_comment(gh)
 
 
 def test_the_last_runs_survive_in_the_next_comment(gh: LoopbackGitHub, enter: Admit) -> None:
     line = "- `abcdef1` 2026-01-02 03:04: regressed ([log](https://github.com/acme/agent/actions/runs/9/attempts/1))"
-    Sticky(client(gh), 1).put(f"old\n\n{line}", Run(9, 1))
+    Sticky(client(gh), 1).put(f"old\n\n{line}", WorkflowRun(9, 1))
     enter()
     assert line in only_comment(gh)
 
@@ -232,7 +232,7 @@ def test_a_label_that_vanishes_while_it_is_taken_off_is_no_error(gh: LoopbackGit
 
 
 def test_a_comment_that_is_deleted_meanwhile_is_written_again(gh: LoopbackGitHub, enter: Admit) -> None:
-    posted = Sticky(client(gh), 1).put("old", Run(9, 1))
+    posted = Sticky(client(gh), 1).put("old", WorkflowRun(9, 1))
     gh.before("PATCH", "/issues/comments/", lambda: gh.delete_comment(posted.comment.id))
     enter()
     assert "### Evaluating" in only_comment(gh)

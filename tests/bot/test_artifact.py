@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from bot import artifact
-from bot.artifact import unpack_artifact
-from eval_core.errors import UserError
+from bot.steps import fetch as artifact
+from bot.steps.fetch import unpack_artifact
+from eval_core.base.errors import UserError
 
 
 def packed(tmp_path: Path, fill: Callable[[zipfile.ZipFile], None], method: int = zipfile.ZIP_DEFLATED) -> Path:

@@ -11,16 +11,16 @@ import adopted
 import pytest
 from test_evaluation import ticket_for
 
-from bot.api_error import Unavailable
-from bot.baseline_pr import BRANCH, STAGE, Proposed, propose
-from bot.github import GitHub
-from bot.loopback import Fault, LoopbackGitHub
-from bot.patience import Patience
-from eval_core.baseline import load_baseline
-from eval_core.config import load_config
-from eval_core.errors import UserError
-from eval_core.measurement import Measurement
-from eval_core.run.store import ResultsFolder
+from bot.github.api_error import Unavailable
+from bot.github.repository import GitHub
+from bot.github.rest import Patience
+from bot.steps.baseline import BRANCH, STAGE, Proposed, propose
+from bot.testing.github import InjectedFault, LoopbackGitHub
+from eval_core.base.config import load_config
+from eval_core.base.errors import UserError
+from eval_core.domain.measurement import Measurement
+from eval_core.storage.baselines import load_baseline
+from eval_core.storage.results import ResultsFolder
 
 PERMISSIONS = {"metadata": "read", "contents": "write", "pull_requests": "write"}
 Propose = Callable[..., Proposed]
@@ -172,7 +172,7 @@ def test_a_repository_that_forbids_workflows_to_open_pull_requests_is_told_what_
     gh: LoopbackGitHub, offer: Propose
 ) -> None:
     message = "GitHub Actions is not permitted to create or approve pull requests."
-    gh.faults.add(Fault("POST", r"/pulls$", status=403, message=message))
+    gh.faults.add(InjectedFault("POST", r"/pulls$", status=403, message=message))
     with pytest.raises(UserError, match=r"holds the new baseline.*Settings, Actions, General") as caught:
         offer()
     assert message in str(caught.value)

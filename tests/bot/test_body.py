@@ -17,12 +17,11 @@ from hypothesis import strategies as st
 from test_ticket import allowed, request
 
 from bot.body import ended, final, last_runs, queued, refused, run_line
-from bot.comment import LIMIT, MARKER
+from bot.github.comment import LIMIT, MARKER
 from bot.ticket import Ticket
-from eval_core.compare.comparison import compare_measurements
-from eval_core.measurement import Measurement
-from eval_core.report.data import ReportData
-from eval_core.report.view import View, make_view
+from eval_core.comparing.compare import ReportData, compare_measurements
+from eval_core.domain.measurement import Measurement
+from eval_core.reporting.view import ReportView, make_view
 
 GOLDEN = Path(__file__).parent / "golden" / "comment.md"
 TICKET = Ticket.of(request(), allowed("fixtures/small-plan.json", "requirements.txt"))
@@ -39,7 +38,7 @@ def _fixed(measurement: Measurement) -> Measurement:
 
 
 @cache
-def view() -> View:
+def view() -> ReportView:
     """A regression, with everything fixed that depends on when and where it was measured."""
 
     base, candidate = _fixed(adopted.measured("anchored", 10)), _fixed(adopted.measured("opaque"))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from bot.check import SUMMARY_LIMIT, Check, Policy, conclude
-from bot.event import Run
-from bot.github import GitHub
-from bot.loopback import LoopbackGitHub
-from eval_core.compare.finding import Kind
+from bot.event import WorkflowRun
+from bot.github.check import SUMMARY_LIMIT, Check, Policy, conclude
+from bot.github.repository import GitHub
+from bot.testing.github import LoopbackGitHub
+from eval_core.comparing.findings import Kind
 
-RUN = Run(100, 1)
+RUN = WorkflowRun(100, 1)
 URL = "https://github.com/acme/agent/actions/runs/100"
 
 
-def check(client: GitHub, gh: LoopbackGitHub, run: Run = RUN) -> Check:
+def check(client: GitHub, gh: LoopbackGitHub, run: WorkflowRun = RUN) -> Check:
     return Check(client, gh.state.pulls[1].head_sha, run, URL)
 
 
@@ -65,7 +65,7 @@ def test_a_crash_before_the_start_is_reported_too(gh: LoopbackGitHub, client: Gi
 
 def test_each_run_has_a_check_of_its_own_and_all_are_counted(gh: LoopbackGitHub, client: GitHub) -> None:
     sha = gh.state.pulls[1].head_sha
-    for run in (RUN, Run(100, 2), Run(101, 1)):
+    for run in (RUN, WorkflowRun(100, 2), WorkflowRun(101, 1)):
         check(client, gh, run).finish("improved", "t", "s", policy="neutral")
     assert len(client.check_runs(sha, "compression-eval")) == 3
     assert client.check_runs(sha, "another") == []

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 import small
 
-from bot.demo import demo_pull, demo_tree
-from bot.page import comment_page
+from bot.testing.demo import comment_page, demo_pull, demo_tree
 
 
 def test_the_demos_pull_request_changes_one_line_of_one_file() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import small
 
-from bot.detect import find_compressor, named_compressor
-from eval_core.subject.spec import TargetSpec, target_from
+from bot.init import find_compressor, named_compressor
+from eval_core.domain.target import TargetSpec, target_from
 
 PLAIN = "class ContextCompressor:\n    def compress(self, messages): ...\n"
 MODEL = (

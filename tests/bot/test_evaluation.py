@@ -11,21 +11,19 @@ import adopted
 import pytest
 import small
 
-from bot.api_error import NotFound, Unavailable
-from bot.earlier import PROMOTED, take_up
-from bot.evaluation import evaluate, set_up
-from bot.failure import keep_error, read_error
-from bot.fetching import ACCEPTED, EARLIER, SUBJECT, fetch
-from bot.github import GitHub
-from bot.loopback import LoopbackGitHub
-from bot.patience import Patience
-from bot.target import check_target
-from bot.ticket import Ticket, evaluation_artifact
-from eval_core.config import Config, load_config
-from eval_core.errors import UserError
-from eval_core.job import Job
-from eval_core.run.record import RunRecord
-from eval_core.run.store import ResultsFolder, read_measurement
+from bot.github.api_error import NotFound, Unavailable
+from bot.github.repository import GitHub
+from bot.github.rest import Patience
+from bot.steps.evaluate import check_target, evaluate, set_up
+from bot.steps.fetch import ACCEPTED, EARLIER, SUBJECT, fetch
+from bot.steps.reuse import PROMOTED, take_up
+from bot.testing.github import LoopbackGitHub
+from bot.ticket import Ticket, evaluation_artifact, keep_error, read_error
+from eval_core.base.config import Config, load_config
+from eval_core.base.errors import UserError
+from eval_core.domain.record import RunRecord
+from eval_core.measuring.options import Job
+from eval_core.storage.results import ResultsFolder, read_measurement
 
 
 def ticket_for(github: LoopbackGitHub, **changes: object) -> Ticket:

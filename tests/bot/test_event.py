@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from bot.event import Ignored, Request, Run, read_event
-from eval_core.errors import UserError
+from bot.event import EvaluationRequest, Ignored, WorkflowRun, read_event
+from eval_core.base.errors import UserError
 
 PAYLOADS = Path(__file__).parent / "payloads"
 SHA = "0123456789abcdef0123456789abcdef01234567"
@@ -48,7 +48,7 @@ def changed(value: dict[str, Any], path: str, new: Any) -> dict[str, Any]:
 
 def test_a_label_pins_the_commit_of_its_event() -> None:
     request = read_event("pull_request_target", payload("labeled"), ENV, label=LABEL)
-    assert request == Request(
+    assert request == EvaluationRequest(
         repo="acme/agent",
         pr=7,
         sha=SHA,
@@ -58,7 +58,7 @@ def test_a_label_pins_the_commit_of_its_event() -> None:
         runs=None,
         force=False,
         label=LABEL,
-        run=Run(4711, 2),
+        run=WorkflowRun(4711, 2),
         run_url="https://github.com/acme/agent/actions/runs/4711/attempts/2",
     )
 
@@ -67,7 +67,7 @@ def test_a_dispatch_carries_its_inputs() -> None:
     value = payload("workflow_dispatch")
     value["inputs"] |= {"runs": "5", "force": True}
     request = read_event("workflow_dispatch", value, ENV, label=LABEL)
-    assert isinstance(request, Request)
+    assert isinstance(request, EvaluationRequest)
     assert (request.pr, request.sha, request.trigger, request.mode) == (7, SHA, "dispatch", "evaluate")
     assert (request.runs, request.force, request.label, request.sender) == (5, True, None, "maintainer")
 
@@ -75,19 +75,19 @@ def test_a_dispatch_carries_its_inputs() -> None:
 def test_a_baseline_of_the_branch_needs_no_pull_request() -> None:
     value = changed(payload("workflow_dispatch"), "inputs", {"mode": "baseline", "pr": "", "sha": ""})
     request = read_event("workflow_dispatch", value, ENV, label=LABEL)
-    assert isinstance(request, Request)
+    assert isinstance(request, EvaluationRequest)
     assert (request.pr, request.sha, request.mode) == (None, "f" * 40, "baseline")
 
 
 def test_a_baseline_may_name_a_pull_request() -> None:
     value = changed(payload("workflow_dispatch"), "inputs.mode", "baseline")
     request = read_event("workflow_dispatch", value, ENV, label=LABEL)
-    assert isinstance(request, Request)
+    assert isinstance(request, EvaluationRequest)
     assert (request.pr, request.sha, request.mode) == (7, SHA, "baseline")
 
 
 def test_of_two_runs_the_later_attempt_is_newer() -> None:
-    assert Run(1, 2) < Run(2, 1) < Run(2, 2)
+    assert WorkflowRun(1, 2) < WorkflowRun(2, 1) < WorkflowRun(2, 2)
 
 
 @pytest.mark.parametrize("name", ["pull_request", "push", "issue_comment", "schedule", "Workflow_Dispatch", "", "x\n"])
@@ -242,8 +242,9 @@ def test_a_payload_that_is_no_object_is_refused(value: Any) -> None:
 
 def test_deciding_needs_no_network_library_and_the_bot_no_model() -> None:
     code = (
-        "import sys, bot.event, bot.gate; pure = {'aiohttp', 'github', 'requests', 'litellm'} & set(sys.modules);"
-        "import bot.github, bot.comment, bot.check, bot.tree, bot.facts, bot.neutral, bot.loopback;"
+        "import sys, bot.event, bot.admission; pure = {'aiohttp', 'github', 'requests', 'litellm'} & set(sys.modules);"
+        "import bot.github.repository, bot.github.comment, bot.github.check, bot.steps.fetch, bot.steps.gate;"
+        "import bot.github.escape, bot.testing.github;"
         "print(sorted(pure), 'litellm' in sys.modules, 'github' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

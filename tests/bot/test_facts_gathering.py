@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from bot_world import FILES, REPO, WORKFLOW
 
-from bot.check import CHECK_NAME, Check
-from bot.event import Request, Run
-from bot.facts import gather
-from bot.gate import Allowed, Facts, Refused, decide
-from bot.github import GitHub
-from bot.loopback import LoopbackGitHub
-from eval_core.config import BotConfig, Config
+from bot.admission import Allowed, Facts, Refused, decide
+from bot.event import EvaluationRequest, WorkflowRun
+from bot.github.check import CHECK_NAME, Check
+from bot.github.repository import GitHub
+from bot.steps.gate import gather
+from bot.testing.github import LoopbackGitHub
+from eval_core.base.config import BotConfig, Config
 
 CONFIG = Config(watch=["src/**"], bot=BotConfig(looks_per_sha=2, runs_per_day=3))
 RAN = {"gate": "success", "evaluate": "success"}
@@ -23,9 +23,9 @@ WAITING = {"gate": None, "evaluate": None}
 
 
 @pytest.fixture
-def request_(gh: LoopbackGitHub) -> Request:
+def request_(gh: LoopbackGitHub) -> EvaluationRequest:
     gh.label(1, "eval-compression")
-    return Request(
+    return EvaluationRequest(
         repo=REPO,
         pr=1,
         sha=gh.state.pulls[1].head_sha,
@@ -35,16 +35,16 @@ def request_(gh: LoopbackGitHub) -> Request:
         runs=None,
         force=False,
         label="eval-compression",
-        run=Run(gh.run(WORKFLOW, "e" * 40, status="in_progress", conclusion=None, jobs=WAITING).id, 1),
+        run=WorkflowRun(gh.run(WORKFLOW, "e" * 40, status="in_progress", conclusion=None, jobs=WAITING).id, 1),
         run_url="",
     )
 
 
-def facts(client: GitHub, request: Request) -> Facts:
+def facts(client: GitHub, request: EvaluationRequest) -> Facts:
     return gather(client, request, CONFIG.bot, workflow=WORKFLOW, check=CHECK_NAME)
 
 
-def test_a_first_request_passes(gh: LoopbackGitHub, client: GitHub, request_: Request) -> None:
+def test_a_first_request_passes(gh: LoopbackGitHub, client: GitHub, request_: EvaluationRequest) -> None:
     newer = gh.push("main", {**FILES, "NEWS": b"1"})
     found = facts(client, request_)
     assert (found.permission, found.looks, found.runs_today) == ("write", 0, 0)
@@ -54,9 +54,9 @@ def test_a_first_request_passes(gh: LoopbackGitHub, client: GitHub, request_: Re
     assert verdict.ignored_files == ()
 
 
-def test_looks_are_counted_per_commit(gh: LoopbackGitHub, client: GitHub, request_: Request) -> None:
+def test_looks_are_counted_per_commit(gh: LoopbackGitHub, client: GitHub, request_: EvaluationRequest) -> None:
     for run, outcome in ((1, "inconclusive"), (2, "cancelled"), (3, "refused"), (4, "regressed")):
-        Check(client, request_.sha, Run(run, 1), "").finish(outcome, "t", "s", policy="neutral")
+        Check(client, request_.sha, WorkflowRun(run, 1), "").finish(outcome, "t", "s", policy="neutral")
     found = facts(client, request_)
     assert found.looks == 2
     verdict = decide(request_, found, CONFIG)
@@ -65,7 +65,9 @@ def test_looks_are_counted_per_commit(gh: LoopbackGitHub, client: GitHub, reques
     assert facts(client, replace(request_, sha=gh.push_to_pull(1, FILES))).looks == 0
 
 
-def test_only_what_was_paid_for_counts_towards_the_day(gh: LoopbackGitHub, client: GitHub, request_: Request) -> None:
+def test_only_what_was_paid_for_counts_towards_the_day(
+    gh: LoopbackGitHub, client: GitHub, request_: EvaluationRequest
+) -> None:
     gh.run(WORKFLOW, "d" * 40, jobs=RAN)
     gh.run(WORKFLOW, "d" * 40, jobs={"gate": "success", "evaluate": "skipped"})
     gh.run(WORKFLOW, "d" * 40, conclusion="skipped", jobs={"gate": "skipped"})
@@ -79,7 +81,7 @@ def test_only_what_was_paid_for_counts_towards_the_day(gh: LoopbackGitHub, clien
     assert verdict.code == "daily-quota"
 
 
-def test_a_commit_that_github_does_not_know_is_refused_not_a_crash(client: GitHub, request_: Request) -> None:
+def test_a_commit_that_github_does_not_know_is_refused_not_a_crash(client: GitHub, request_: EvaluationRequest) -> None:
     unknown = replace(request_, trigger="dispatch", label=None, sha="0" * 40)
     verdict = decide(unknown, facts(client, unknown), CONFIG)
     assert isinstance(verdict, Refused)
@@ -88,7 +90,7 @@ def test_a_commit_that_github_does_not_know_is_refused_not_a_crash(client: GitHu
 
 def test_a_baseline_of_the_branch_asks_about_no_pull_request(gh: LoopbackGitHub, client: GitHub) -> None:
     sha = gh.state.refs["heads/main"]
-    request = Request(
+    request = EvaluationRequest(
         repo=REPO,
         pr=None,
         sha=sha,
@@ -98,7 +100,7 @@ def test_a_baseline_of_the_branch_asks_about_no_pull_request(gh: LoopbackGitHub,
         runs=None,
         force=False,
         label=None,
-        run=Run(1, 1),
+        run=WorkflowRun(1, 1),
         run_url="",
     )
     verdict = decide(request, facts(client, request), CONFIG)
@@ -106,7 +108,7 @@ def test_a_baseline_of_the_branch_asks_about_no_pull_request(gh: LoopbackGitHub,
     assert (verdict.pr, verdict.sha, verdict.base_sha) == (None, sha, sha)
 
 
-def test_the_gate_reads_with_nothing_but_read_permissions(gh: LoopbackGitHub, request_: Request) -> None:
+def test_the_gate_reads_with_nothing_but_read_permissions(gh: LoopbackGitHub, request_: EvaluationRequest) -> None:
     granted = {"metadata": "read", "contents": "read", "pull_requests": "read", "checks": "read", "actions": "read"}
     reader = GitHub(REPO, gh.job_token(granted), api_url=gh.url)
     assert isinstance(decide(request_, facts(reader, request_), CONFIG), Allowed)

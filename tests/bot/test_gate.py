@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from bot.event import Request, Run
-from bot.gate import Allowed, Facts, IgnoredFile, Refused, decide
-from bot.resources import ChangedFile, Pull
-from bot.watch import base_only, matches
-from eval_core.config import BotConfig, Config
+from bot.admission import Allowed, Facts, IgnoredFile, Refused, base_only, decide, matches
+from bot.event import EvaluationRequest, WorkflowRun
+from bot.github.resources import ChangedFile, Pull
+from eval_core.base.config import BotConfig, Config
 
 SHA, NEW, BASE = "a" * 40, "c" * 40, "b" * 40
 CONFIG = Config(watch=["src/compressor/**"], bot=BotConfig(looks_per_sha=3, runs_per_day=20))
-REQUEST = Request(
+REQUEST = EvaluationRequest(
     repo="acme/agent",
     pr=7,
     sha=SHA,
@@ -25,7 +24,7 @@ REQUEST = Request(
     runs=None,
     force=False,
     label="eval-compression",
-    run=Run(10, 1),
+    run=WorkflowRun(10, 1),
     run_url="https://github.com/acme/agent/actions/runs/10/attempts/1",
 )
 DISPATCH = replace(REQUEST, trigger="dispatch", label=None)
@@ -59,7 +58,7 @@ def facts(*paths: str | ChangedFile, pull: dict[str, Any] | None = None, **chang
     return replace(base, files=files, **changes)
 
 
-ALLOWED: dict[str, tuple[Request, Facts]] = {
+ALLOWED: dict[str, tuple[EvaluationRequest, Facts]] = {
     "write": (REQUEST, facts(permission="write")),
     "maintain": (REQUEST, facts(permission="maintain")),
     "admin": (REQUEST, facts(permission="admin")),
@@ -69,7 +68,7 @@ ALLOWED: dict[str, tuple[Request, Facts]] = {
     "the last look": (REQUEST, facts(looks=2)),
     "the last run of the day": (REQUEST, facts(runs_today=19)),
     "the head moved after the label": (REQUEST, facts(pull={"head_sha": NEW})),
-    "a re-run finds its label consumed": (replace(REQUEST, run=Run(10, 2)), facts(pull={"labels": ()})),
+    "a re-run finds its label consumed": (replace(REQUEST, run=WorkflowRun(10, 2)), facts(pull={"labels": ()})),
     "a dispatch without the label": (DISPATCH, facts(pull={"labels": ()})),
     "a dispatch of the head": (DISPATCH, facts()),
     "moved out of the watched folder": (REQUEST, facts(file("lib/a.py", previous="src/compressor/a.py"))),
@@ -89,7 +88,7 @@ ALLOWED: dict[str, tuple[Request, Facts]] = {
     ),
 }
 
-REFUSED: dict[str, tuple[Request, Facts, str]] = {
+REFUSED: dict[str, tuple[EvaluationRequest, Facts, str]] = {
     "read": (REQUEST, facts(permission="read"), "permission"),
     "triage": (REQUEST, facts(permission="triage"), "permission"),
     "none": (REQUEST, facts(permission="none"), "permission"),
@@ -186,8 +185,8 @@ def test_files_taken_from_the_base_branch_are_named_with_their_kind() -> None:
         "baselines/offline.json",
         ".compression-eval.yml",
         ".github/workflows/ci.yml",
-        "eval_core/judge/rubric.py",
-        "bot/gate.py",
+        "eval_core/judging/rubric.py",
+        "bot/admission.py",
         "uv.lock",
         "pyproject.toml",
         "requirements-dev.txt",
@@ -201,8 +200,8 @@ def test_files_taken_from_the_base_branch_are_named_with_their_kind() -> None:
         IgnoredFile("baselines/offline.json", "baseline"),
         IgnoredFile(".compression-eval.yml", "configuration"),
         IgnoredFile(".github/workflows/ci.yml", "workflow"),
-        IgnoredFile("eval_core/judge/rubric.py", "evaluator"),
-        IgnoredFile("bot/gate.py", "evaluator"),
+        IgnoredFile("eval_core/judging/rubric.py", "evaluator"),
+        IgnoredFile("bot/admission.py", "evaluator"),
         IgnoredFile("uv.lock", "dependencies"),
         IgnoredFile("pyproject.toml", "dependencies"),
         IgnoredFile("requirements-dev.txt", "dependencies"),
@@ -219,7 +218,7 @@ def test_watching_a_fixture_does_not_let_a_pull_request_bring_its_own() -> None:
 def test_a_subject_inside_the_evaluator_counts_when_it_is_watched() -> None:
     config = Config(watch=["eval_core/compressors/**"])
     assert base_only("eval_core/compressors/summary.py", config) is None
-    assert base_only("eval_core/judge/fact_judge.py", config) == "evaluator"
+    assert base_only("eval_core/judging/fact_judge.py", config) == "evaluator"
 
 
 def test_elsewhere_a_folder_named_bot_is_the_subject() -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from bot_world import FILES, REPO, WORKFLOW, Waits
 
-from bot.api_error import Conflict, Forbidden, NotFound, Unavailable
-from bot.github import GitHub
-from bot.loopback import Fault, LoopbackGitHub
-from bot.patience import Patience
-from eval_core.errors import UserError
+from bot.github.api_error import Conflict, Forbidden, NotFound, Unavailable
+from bot.github.repository import GitHub
+from bot.github.rest import Patience
+from bot.testing.github import InjectedFault, LoopbackGitHub
+from eval_core.base.errors import UserError
 
 
 def test_a_pull_request_is_read_whole(gh: LoopbackGitHub, client: GitHub) -> None:
@@ -350,6 +350,6 @@ def test_a_large_file_is_read_through_its_blob(gh: LoopbackGitHub, client: GitHu
 def test_a_list_that_leads_elsewhere_is_not_followed(gh: LoopbackGitHub, client: GitHub) -> None:
     # An empty page that claims to go on at another server.
     elsewhere = {"Link": '<http://localhost:1/repos/acme/agent/issues/1/comments?page=2>; rel="next"'}
-    gh.faults.add(Fault("GET", "/issues/1/comments", status=200, body=[], headers=elsewhere))
+    gh.faults.add(InjectedFault("GET", "/issues/1/comments", status=200, body=[], headers=elsewhere))
     with pytest.raises(Unavailable, match="leads elsewhere"):
         client.comments(1)

@@ -11,9 +11,9 @@ import pytest
 import small
 import yaml
 
-from bot.journey import Journey, label_event
-from bot.loopback import LoopbackGitHub
-from eval_core.config import load_config
+from bot.testing.github import LoopbackGitHub
+from bot.testing.journey import Journey, label_event
+from eval_core.base.config import load_config
 
 ACTION = ("--action", adopted.ACTION)
 WORKFLOW = ".github/workflows/compression-eval.yml"

@@ -9,7 +9,7 @@ import pytest
 import requests
 from bot_world import FILES, REPO, WORKFLOW
 
-from bot.loopback import LoopbackGitHub
+from bot.testing.github import LoopbackGitHub
 
 
 class Web:

@@ -14,20 +14,18 @@ import pytest
 from test_evaluation import ticket_for
 from test_neutral import LIVE, outside_code, render
 
-from bot.check import CHECK_NAME
-from bot.comment import LIMIT, MARKER, Sticky
-from bot.event import Run
-from bot.facts import _looks
-from bot.failure import keep_error
-from bot.github import GitHub
-from bot.loopback import LoopbackGitHub
-from bot.patience import Patience
-from bot.publication import Published, publish
-from bot.result import read_result
-from bot.ticket import Ticket
-from eval_core.config import Config, load_config
-from eval_core.errors import UserError
-from eval_core.run.store import ResultsFolder
+from bot.event import WorkflowRun
+from bot.github.check import CHECK_NAME
+from bot.github.comment import LIMIT, MARKER, Sticky
+from bot.github.repository import GitHub
+from bot.github.rest import Patience
+from bot.steps.gate import _looks
+from bot.steps.publish import Published, publish, read_result
+from bot.testing.github import LoopbackGitHub
+from bot.ticket import Ticket, keep_error
+from eval_core.base.config import Config, load_config
+from eval_core.base.errors import UserError
+from eval_core.storage.results import ResultsFolder
 
 PERMISSIONS = {"metadata": "read", "contents": "read", "pull_requests": "write", "checks": "write"}
 Json = dict[str, Any]
@@ -303,7 +301,7 @@ def test_an_evaluation_without_a_result_is_told_with_the_remedy(
 
 
 def test_a_comment_of_a_newer_run_is_left_standing(gh: LoopbackGitHub, post: Post) -> None:
-    Sticky(client(gh), 1).put("the newer word", Run(9_999, 1))
+    Sticky(client(gh), 1).put("the newer word", WorkflowRun(9_999, 1))
     posted = post()
     assert posted.superseded
     assert "the newer word" in only_comment(gh)
@@ -386,7 +384,7 @@ def test_a_lasting_outage_loses_only_what_it_concerns(gh: LoopbackGitHub, post: 
 
 
 def test_a_comment_deleted_meanwhile_is_written_again(gh: LoopbackGitHub, post: Post) -> None:
-    standing = Sticky(client(gh), 1).put("queued", Run(7, 1))
+    standing = Sticky(client(gh), 1).put("queued", WorkflowRun(7, 1))
     gh.before("PATCH", "/issues/comments/", lambda: gh.delete_comment(standing.comment.id))
     posted = post()
     assert posted.title in only_comment(gh)

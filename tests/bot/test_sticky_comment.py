@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from bot.api_error import Forbidden, Unavailable
-from bot.comment import LIMIT, MARKER, Posted, Sticky, Superseded, body_budget
-from bot.event import Run
-from bot.github import GitHub
-from bot.loopback import LoopbackGitHub
-from eval_core.errors import UserError
+from bot.event import WorkflowRun
+from bot.github.api_error import Forbidden, Unavailable
+from bot.github.comment import LIMIT, MARKER, Posted, Sticky, Superseded, body_budget
+from bot.github.repository import GitHub
+from bot.testing.github import LoopbackGitHub
+from eval_core.base.errors import UserError
 
-FIRST, SECOND = Run(100, 1), Run(101, 1)
+FIRST, SECOND = WorkflowRun(100, 1), WorkflowRun(101, 1)
 
 
 def bodies(gh: LoopbackGitHub) -> list[str]:
@@ -66,9 +66,9 @@ def test_of_two_comments_of_ours_the_oldest_is_kept_up_to_date(gh: LoopbackGitHu
     assert posted.comment.id == oldest.id
 
 
-@pytest.mark.parametrize("older", [Run(99, 1), Run(99, 7), Run(100, 1)])
-def test_an_older_run_never_overwrites_a_newer_one(gh: LoopbackGitHub, client: GitHub, older: Run) -> None:
-    newer = Run(100, 2)
+@pytest.mark.parametrize("older", [WorkflowRun(99, 1), WorkflowRun(99, 7), WorkflowRun(100, 1)])
+def test_an_older_run_never_overwrites_a_newer_one(gh: LoopbackGitHub, client: GitHub, older: WorkflowRun) -> None:
+    newer = WorkflowRun(100, 2)
     Sticky(client, 1).put("new", newer)
     refused = Sticky(client, 1).put("old", older)
     assert isinstance(refused, Superseded)

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.event import Request, Run
-from bot.gate import Allowed, IgnoredFile
+from bot.admission import Allowed, IgnoredFile
+from bot.event import EvaluationRequest, WorkflowRun
 from bot.ticket import Ticket, read_ticket
-from eval_core.errors import UserError
+from eval_core.base.errors import UserError
 
 SHA, BASE = "a" * 40, "b" * 40
 
 
-def request(**changes: Any) -> Request:
+def request(**changes: Any) -> EvaluationRequest:
     fields: dict[str, Any] = {
         "repo": "acme/agent",
         "pr": 7,
@@ -28,10 +28,10 @@ def request(**changes: Any) -> Request:
         "runs": None,
         "force": False,
         "label": "eval-compression",
-        "run": Run(12, 2),
+        "run": WorkflowRun(12, 2),
         "run_url": "https://github.com/acme/agent/actions/runs/12/attempts/2",
     }
-    return Request(**{**fields, **changes})
+    return EvaluationRequest(**{**fields, **changes})
 
 
 def allowed(*files: str, **changes: Any) -> Allowed:
@@ -51,7 +51,7 @@ def test_a_ticket_comes_back_as_it_was_written() -> None:
     ticket = Ticket.of(request(runs=5), allowed("fixtures/a.json"))
     assert read_ticket(ticket.line) == ticket
     assert ticket.ignored_files == ["fixtures/a.json (fixture)"]
-    assert ticket.run == Run(12, 2)
+    assert ticket.run == WorkflowRun(12, 2)
 
 
 @given(st.lists(st.text(st.characters(), max_size=300), max_size=60))

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.github import GitHub
-from bot.loopback import LoopbackGitHub
-from bot.tree import TreeLimits, fetch_tree, unpack
-from eval_core.errors import UserError
+from bot.github.repository import GitHub
+from bot.steps.fetch import TreeLimits, fetch_tree, unpack
+from bot.testing.github import LoopbackGitHub
+from eval_core.base.errors import UserError
 
 SHA = "a" * 40
 Entry = tuple[str, bytes | str | None]

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import small
 
-from eval_core.fixture.schema import dump_fixture
-from eval_core.probe.schema import dump_bank
+from eval_core.domain.fixture import dump_fixture
+from eval_core.domain.probe import dump_bank
 
 FAST = ("--runs", "1", "--compress-runs", "1")
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import small
 
-from eval_core.cast import Traffic
 from eval_core.cli.progress import Progress
-from eval_core.run.record import RunRecord
-from eval_core.subject.outcome import Outcome
+from eval_core.domain.compression import Outcome
+from eval_core.domain.record import RunRecord
+from eval_core.measuring.wiring import Traffic
 
 
 def test_grading_is_skipped_where_facts_decide(project: Path, cli: small.Cli) -> None:

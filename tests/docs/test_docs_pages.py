@@ -10,8 +10,8 @@ import small
 import yaml
 from doc_page import PAGES, anchors, blocks, links
 
-from eval_core.config import Config
-from eval_core.subject.spec import target_from
+from eval_core.base.config import Config
+from eval_core.domain.target import target_from
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 _ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(_ROOT / "scripts"), str(_ROOT / "tests" / "report")]
+sys.path[:0] = [str(_ROOT / "scripts"), str(_ROOT / "tests" / "reporting")]
 
 from chromium import Chromium, find_chromium  # noqa: E402
 from page_world import HOSTILE, case, report  # noqa: E402
 
-from eval_core.report.html import render_html  # noqa: E402
+from eval_core.reporting.html import render_html  # noqa: E402
 
 pytestmark = pytest.mark.e2e
 

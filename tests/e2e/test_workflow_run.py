@@ -11,13 +11,13 @@ import adopted
 import pytest
 from workflow_runner import Runner, find_act
 
-from bot.comment import MARKER
-from bot.journey import label_event
-from bot.loopback.state import Pull
+from bot.github.comment import MARKER
+from bot.testing.github.state import StoredPull
+from bot.testing.journey import label_event
 
 pytestmark = pytest.mark.e2e
 
-Start = Callable[..., tuple[Runner, Pull]]
+Start = Callable[..., tuple[Runner, StoredPull]]
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
     with ExitStack() as stack:
 
-        def begin(tree: adopted.Tree, change: adopted.Tree | None = None) -> tuple[Runner, Pull]:
+        def begin(tree: adopted.Tree, change: adopted.Tree | None = None) -> tuple[Runner, StoredPull]:
             github, pull = adopted.world(tree, change)
             runner = Runner(act, stack.enter_context(github), tmp_path)
             runner.seed(tree)
@@ -38,7 +38,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         yield begin
 
 
-def comment(runner: Runner, pull: Pull) -> str:
+def comment(runner: Runner, pull: StoredPull) -> str:
     """Return the one comment that the bot has on a pull request."""
     found = runner.github.comments(pull.number)
     assert [item.author for item in found] == ["github-actions[bot]"]
@@ -46,7 +46,7 @@ def comment(runner: Runner, pull: Pull) -> str:
     return found[0].body
 
 
-def labelled(pull: Pull, sender: str = "maintainer") -> dict[str, object]:
+def labelled(pull: StoredPull, sender: str = "maintainer") -> dict[str, object]:
     return label_event(adopted.REPO, pull, sender)
 
 

@@ -16,7 +16,7 @@ import adopted
 import small
 import yaml
 
-from bot.loopback import LoopbackGitHub
+from bot.testing.github import LoopbackGitHub
 
 _NOISE = re.compile(r"git re(?:vision|pository)|docker connection|LocalRepositoryCache")
 STUBS = Path(__file__).parent / "stubs"

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import small
 
-from eval_core.model import loopback
-from eval_core.model.retry import RetryPolicy
-from eval_core.model.wire import load_litellm
-from eval_core.run.suite import Case
+from bot.testing import provider as loopback
+from eval_core.domain.case import Case
+from eval_core.models.retry import RetryPolicy
+from eval_core.models.transport import load_litellm
 
 from .world import Provider, serving, tiny
 
@@ -25,7 +25,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait hundredths where a real run waits seconds, and give up sooner: what is tried again is the same."""
     seldom = {kind: min(times, 2) for kind, times in RetryPolicy().again.items()} | {"timeout": 1}
     policy = RetryPolicy(base_seconds=0.01, longest_seconds=0.02, attempt_seconds=1.2, again=seldom)
-    monkeypatch.setattr("eval_core.cast.RETRY", policy)
+    monkeypatch.setattr("eval_core.measuring.wiring.RETRY", policy)
     busy = lambda: loopback._error(429, "slow down", Retry_After="0.05")  # noqa: E731
     monkeypatch.setitem(loopback._ERRORS, "429-retry-after", busy)
 

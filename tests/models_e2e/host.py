@@ -7,7 +7,7 @@ import os
 import sys
 
 from bot.cli import main
-from eval_core.model.wire import load_litellm
+from eval_core.models.transport import load_litellm
 
 
 def serve() -> None:

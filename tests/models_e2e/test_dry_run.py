@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 import small
 
-from bot.estimate import describe
-from eval_core.config import Config, ModelConfig, Price
-from eval_core.job import Job
-from eval_core.model.prices import parse_prices
-from eval_core.model.settings import ModelFlags
-from eval_core.quote import Quote, quote
+from eval_core.base.config import Config, ModelConfig, Price
+from eval_core.measuring.cost import Quote, describe, quote
+from eval_core.measuring.options import Job
+from eval_core.models.prices import parse_prices
+from eval_core.models.settings import ModelFlags
 
 from .world import ANSWER, COMPRESSOR, JUDGE, Provider, serving
 

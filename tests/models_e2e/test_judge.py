@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 import small
 
-from eval_core.baseline import load_baseline
-from eval_core.compare.finding import Kind
-from eval_core.config import Config
-from eval_core.job import Job
-from eval_core.judge.grade import DIMENSIONS
-from eval_core.messages import Message
-from eval_core.model.loopback_reply import reply_to
-from eval_core.run.store import read_measurement
+from bot.testing.provider import reply_to
+from eval_core.base.config import Config
+from eval_core.base.messages import Message
+from eval_core.comparing.findings import Kind
+from eval_core.domain.grade import DIMENSIONS
+from eval_core.measuring.options import Job
+from eval_core.storage.baselines import load_baseline
+from eval_core.storage.results import read_measurement
 
 from .world import JUDGE, ONE_RUN, Provider
 

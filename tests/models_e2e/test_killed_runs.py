@@ -13,7 +13,7 @@ from pathlib import Path
 
 import small
 
-from eval_core.model.loopback import Asked
+from bot.testing.provider import Asked
 
 from .world import Provider, results_of
 

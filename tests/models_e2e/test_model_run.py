@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import small
 
-from eval_core.messages import Message, content_text
-from eval_core.model.loopback_reply import reply_to
+from bot.testing.provider import reply_to
+from eval_core.base.messages import Message, content_text
 
 from .world import COMPRESSOR, JUDGE, ONE_RUN, Provider, files_below, results_of
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import small
 
-from eval_core.subject.sandbox import detect
+from eval_core.sandbox.isolation import detect
 
 from .world import COMPRESSOR, ONE_RUN, Provider, results_of
 

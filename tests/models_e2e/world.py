@@ -11,10 +11,9 @@ from typing import Any
 
 import small
 
-from eval_core.messages import Message
-from eval_core.model.loopback import Asked, LoopbackProvider
-from eval_core.model.loopback_reply import reply_to
-from eval_core.run.suite import Case
+from bot.testing.provider import Asked, LoopbackProvider, reply_to
+from eval_core.base.messages import Message
+from eval_core.domain.case import Case
 
 COMPRESSOR, ANSWER, JUDGE = "openai/compressor", "openai/answerer", "openai/judge"
 ONE_RUN = ("--runs", "1", "--compress-runs", "1")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from eval_core.model.outcome import Completion, Usage
-from eval_core.subject.gateway import Gateway, GatewayLimits
-from eval_core.subject.outcome import Outcome
+from eval_core.domain.call import Completion, Usage
+from eval_core.domain.compression import Outcome
+from eval_core.sandbox.gateway import Gateway, GatewayLimits
 
 SHORT = [{"role": "user", "content": "short"}]
 

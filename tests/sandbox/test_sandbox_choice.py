@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from eval_core.errors import UserError
-from eval_core.subject import sandbox as sandbox_module
-from eval_core.subject.sandbox import SandboxChoice, detect, run_folder
-from eval_core.subject.seccomp import AARCH64, DENIED, X86_64, abi_of, program
-from eval_core.subject.spec import target_from
-from eval_core.subject.subject import ProcessSubject, SandboxBreach
-from eval_core.subject.view import View, interpreter, view_of
+from eval_core.base.errors import UserError
+from eval_core.domain.target import target_from
+from eval_core.sandbox import isolation as sandbox_module
+from eval_core.sandbox.isolation import SandboxChoice, SandboxView, detect, interpreter, run_folder, view_of
+from eval_core.sandbox.seccomp import AARCH64, DENIED, X86_64, abi_of, program
+from eval_core.sandbox.subject import ProcessSubject, SandboxBreach
 
 
 def test_a_machine_without_any_sandbox_refuses_and_says_how_to_get_one(monkeypatch):
@@ -76,12 +75,14 @@ def test_the_self_test_finds_each_hole_and_the_subject_is_not_started(sandbox, s
 
 def test_the_environment_of_the_chain_is_empty(sandbox):
     with run_folder() as folder:
-        words = sandbox.command(View("/usr/bin/python3", ()), folder, 10, 256)
+        words = sandbox.command(SandboxView("/usr/bin/python3", ()), folder, 10, 256)
     assert words[words.index("/usr/bin/env") + 1] == "-i" or sandbox.level == "docker"
 
 
 def test_docker_gets_no_network_no_capability_and_no_writable_root(tmp_path):
-    view = View("/usr/bin/python3", (("/usr/lib", "/subject"),), (("/subject/.git", True), ("/subject/.env", False)))
+    view = SandboxView(
+        "/usr/bin/python3", (("/usr/lib", "/subject"),), (("/subject/.git", True), ("/subject/.env", False))
+    )
     words = " ".join(SandboxChoice("docker").command(view, tmp_path, 10, 512))
     for part in (
         "--network none", "--read-only", "--cap-drop ALL", "--security-opt no-new-privileges", "--user 65534:65534",

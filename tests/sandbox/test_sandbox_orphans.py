@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from eval_core.subject.process import _family
-from eval_core.subject.sandbox import detect
+from eval_core.sandbox.isolation import detect
+from eval_core.sandbox.process import _family
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,10 +20,10 @@ ROOT = Path(__file__).parents[2]
 EVALUATOR = """
 import asyncio, sys
 from pathlib import Path
-from eval_core.fixture.schema import Fixture
-from eval_core.subject.sandbox import detect
-from eval_core.subject.spec import target_from
-from eval_core.subject.subject import ProcessSubject
+from eval_core.domain.fixture import Fixture
+from eval_core.sandbox.isolation import detect
+from eval_core.domain.target import target_from
+from eval_core.sandbox.subject import ProcessSubject
 
 async def complete(call):
     print("asked", flush=True)

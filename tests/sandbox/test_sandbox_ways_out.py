@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from eval_core.subject.outcome import Outcome
+from eval_core.domain.compression import Outcome
 
 HOSTILE = Path(__file__).parent / "attacks" / "hostile.py"
 loader = importlib.util.spec_from_file_location("hostile", HOSTILE)

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from eval_core.errors import UserError
-from eval_core.fixture.schema import Fixture
-from eval_core.model.outcome import Completion, Failed, ModelCall, Usage
-from eval_core.subject.outcome import Compression
-from eval_core.subject.sandbox import SandboxChoice, detect
-from eval_core.subject.spec import TargetSpec, target_from
-from eval_core.subject.subject import ProcessSubject
+from eval_core.base.errors import UserError
+from eval_core.domain.call import Completion, Failed, ModelCall, Usage
+from eval_core.domain.compression import Compression
+from eval_core.domain.fixture import Fixture
+from eval_core.domain.target import TargetSpec, target_from
+from eval_core.sandbox.isolation import SandboxChoice, detect
+from eval_core.sandbox.subject import ProcessSubject
 
 HERE = Path(__file__).parent
 

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from eval_core.model.outcome import Completion, Failed, Usage
-from eval_core.subject.calls import CallLog, last_word, use_of
-from eval_core.subject.classify import Evidence, classify
-from eval_core.subject.outcome import Outcome
+from eval_core.domain.call import Completion, Failed, Usage
+from eval_core.domain.compression import Outcome
+from eval_core.sandbox.classify import CallLog, StepEvidence, classify, last_word, use_of
 
 OK = Completion("text", Usage(5, 0, 2, 0.1), "m", 0.0)
 EMPTY = Completion("  \n", Usage(), "m", 0.0)
@@ -53,7 +52,7 @@ GOOD = {"needs_model": True, "calls": log_of(OK), "tokens_before": 100, "tokens_
     ],
 )
 def test_the_first_reason_in_order_names_the_outcome(change, outcome, retry):
-    verdict = classify(Evidence(**{**GOOD, **change}))
+    verdict = classify(StepEvidence(**{**GOOD, **change}))
     assert (verdict.outcome, verdict.retry) == (outcome, retry)
     assert bool(verdict.detail) == (outcome is not Outcome.OK)
 
@@ -65,7 +64,7 @@ def test_a_failed_part_is_not_hidden_by_neighbours_that_ended_well():
     log.finish(second, SERVER)
     log.finish(third, OK)
     assert [call.status for call in last_word(log.records)] == ["ok", "failed", "ok"]
-    assert classify(Evidence(**{**GOOD, "calls": log.records})).outcome is Outcome.INFRA
+    assert classify(StepEvidence(**{**GOOD, "calls": log.records})).outcome is Outcome.INFRA
 
 
 def test_an_unknown_price_makes_the_sum_unknown_not_zero():

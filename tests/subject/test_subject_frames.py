@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_core.subject.validate import BadFrame, StepResult, error_text, read_frame, read_step
+from eval_core.sandbox.validate import BadFrame, StepResult, error_text, read_frame, read_step
 
 MESSAGE = {"role": "user", "content": "x"}
 

@@ -7,8 +7,8 @@ import re
 import aiohttp
 import pytest
 
-from eval_core.model.outcome import Completion, Failed, Usage
-from eval_core.subject.gateway import Gateway, GatewayLimits
+from eval_core.domain.call import Completion, Failed, Usage
+from eval_core.sandbox.gateway import Gateway, GatewayLimits
 
 HELLO = [{"role": "user", "content": "hello"}]
 

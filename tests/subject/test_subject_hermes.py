@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from eval_core.model.outcome import Failed
-from eval_core.subject.outcome import Outcome
-from eval_core.subject.spec import TargetSpec, read_target
+from eval_core.domain.call import Failed
+from eval_core.domain.compression import Outcome
+from eval_core.domain.target import TargetSpec, read_target
 
 TARGETS = Path(__file__).parents[2] / "docs" / "targets"
 STANDIN = Path(__file__).parent / "hermes_standin"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from eval_core.errors import UserError
-from eval_core.model.outcome import Failed
-from eval_core.subject.gateway import GatewayLimits
-from eval_core.subject.outcome import Outcome
-from eval_core.subject.sandbox import SandboxChoice, detect
+from eval_core.base.errors import UserError
+from eval_core.domain.call import Failed
+from eval_core.domain.compression import Outcome
+from eval_core.sandbox.gateway import GatewayLimits
+from eval_core.sandbox.isolation import SandboxChoice, detect
 
 SERVER = Failed("server", True, "down")
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from eval_core.errors import UserError
-from eval_core.subject.spec import VARIABLES, Builtin, TargetSpec, read_target, substitute, target_from
+from eval_core.base.errors import UserError
+from eval_core.domain.target import VARIABLES, Builtin, TargetSpec, read_target, substitute, target_from
 
 TARGETS = Path(__file__).parents[2] / "docs" / "targets"
 

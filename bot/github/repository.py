@@ -1,0 +1,460 @@
+"""GitHub calls for one repository: pull requests, comments, labels, contents, workflow runs and artifacts."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote
+
+from bot.github.api_error import ApiError, Conflict, Forbidden, NotFound, Unavailable
+from bot.github.resources import (
+    Artifact,
+    ChangedFile,
+    CheckRun,
+    Comment,
+    Commit,
+    Comparison,
+    OpenedPull,
+    Pull,
+    StoredFile,
+    User,
+    WorkflowRun,
+)
+from bot.github.rest import DEFAULT_API, Patience, Transport
+from eval_core.base.errors import UserError
+
+__all__ = [
+    "TRUSTED_EVENTS",
+    "WORKFLOW",
+    "Contents",
+    "GitHub",
+    "Reaction",
+    "WorkflowRuns",
+]
+
+# Branches, files and pull requests of our own: how a new baseline is proposed.
+
+_TRIES = 3
+
+
+class Contents:
+    """What is written on branches of one repository."""
+
+    def __init__(self, transport: Transport, repo: str) -> None:
+        self._transport = transport
+        self._owner = repo.split("/")[0]
+        self._base = f"/repos/{quote(repo)}"
+
+    def branch(self, name: str) -> str | None:
+        """Return the commit that a branch points to, None if there is no such branch."""
+        try:
+            data = self._transport.get(f"{self._base}/git/ref/heads/{quote(name)}", f"branch {name}")
+        except NotFound:
+            return None
+        return str(data["object"]["sha"])
+
+    def point_branch(self, name: str, sha: str) -> None:
+        """Make a branch of ours point to a commit, whether it exists or not."""
+        if self.branch(name) is not None:
+            self._move(name, sha)
+            return
+        try:
+            body = {"ref": f"refs/heads/{name}", "sha": sha}
+            self._transport.send("POST", f"{self._base}/git/refs", f"branch {name}", body, repeatable=True)
+        except Conflict as exc:
+            # Made meanwhile, perhaps by our own request whose answer got lost.
+            if "already exists" not in exc.reason:
+                raise
+            self._move(name, sha)
+
+    def delete_branch(self, name: str) -> None:
+        """Delete a branch of ours; one that is gone already is as good."""
+        try:
+            self._transport.send("DELETE", f"{self._base}/git/refs/heads/{quote(name)}", f"branch {name}")
+        except (NotFound, Conflict):
+            # GitHub answers 422 "Reference does not exist".
+            return
+
+    def file(self, path: str, ref: str) -> StoredFile | None:
+        """Return a file as it is on a branch or commit, None if it is not there."""
+        where = f"{self._base}/contents/{quote(path)}"
+        try:
+            data = self._transport.get(where, f"{path} on {ref}", {"ref": ref})
+        except NotFound:
+            return None
+        if isinstance(data, list) or data.get("type") != "file":
+            raise Conflict(f"{path} on {ref}: is not a file", 422, "not a file")
+        content = data.get("content") or ""
+        if data.get("encoding") != "base64":
+            # Files over 1 MB come without their content; the blob has it.
+            blob = self._transport.get(f"{self._base}/git/blobs/{data['sha']}", f"{path} on {ref}")
+            content = blob["content"]
+        return StoredFile(path=path, sha=str(data["sha"]), content=base64.b64decode(content))
+
+    def put_file(self, path: str, content: bytes, *, branch: str, message: str) -> bool:
+        """Write a file on a branch; False if it says the same already. A concurrent change is read and replaced."""
+        where = f"{self._base}/contents/{quote(path)}"
+        for attempt in range(1, _TRIES + 1):
+            standing = self.file(path, branch)
+            if standing is not None and standing.content == content:
+                return attempt > 1
+            body: dict[str, Any] = {
+                "message": message,
+                "content": base64.b64encode(content).decode("ascii"),
+                "branch": branch,
+            }
+            if standing is not None:
+                body["sha"] = standing.sha
+            try:
+                self._transport.send("PUT", where, f"{path} on {branch}", body)
+                return True
+            except Conflict:
+                # The SHA we named is no longer the file's: somebody, or our own lost request, was faster.
+                if attempt == _TRIES:
+                    raise
+        raise AssertionError("unreachable: the last try returns or raises")
+
+    def open_pull(self, *, head: str, base: str, title: str, body: str) -> OpenedPull:
+        """Open a pull request from a branch of ours, or bring the open one up to date."""
+        standing = self._standing(head, base)
+        if standing is None:
+            try:
+                fields = {"title": title, "body": body, "head": head, "base": base, "maintainer_can_modify": True}
+                data = self._transport.send("POST", f"{self._base}/pulls", f"pull request {head} -> {base}", fields)[1]
+                return OpenedPull(number=int(data["number"]), html_url=str(data["html_url"]), created=True)
+            except (Conflict, Unavailable) as exc:
+                # Opened meanwhile, or opened by this very request although its answer got lost.
+                standing = self._standing(head, base)
+                if standing is None:
+                    raise exc
+        number = int(standing["number"])
+        path = f"{self._base}/pulls/{number}"
+        self._transport.send("PATCH", path, f"pull request #{number}", {"title": title, "body": body})
+        return OpenedPull(number=number, html_url=str(standing["html_url"]), created=False)
+
+    def _move(self, name: str, sha: str) -> None:
+        path = f"{self._base}/git/refs/heads/{quote(name)}"
+        self._transport.send("PATCH", path, f"branch {name}", {"sha": sha, "force": True})
+
+    def _standing(self, head: str, base: str) -> Any:
+        query = {"state": "open", "head": f"{self._owner}:{head}", "base": base}
+        return next(iter(self._transport.pages(f"{self._base}/pulls", f"pull requests from {head}", query)), None)
+
+
+# Runs of the evaluation's workflow and the artifacts that they left.
+
+WORKFLOW = "compression-eval.yml"
+"""The file name of the workflow that evaluates."""
+
+TRUSTED_EVENTS = frozenset({"pull_request_target", "workflow_dispatch"})
+"""Events whose workflow file comes from this repository; a fork can run its own file of the same name on others."""
+
+ARTIFACT_LIMIT = 200 << 20
+
+
+class WorkflowRuns:
+    """What the workflows of one repository did."""
+
+    def __init__(self, transport: Transport, repo: str) -> None:
+        self._transport = transport
+        self._base = f"/repos/{quote(repo)}/actions"
+
+    def of(self, workflow: str, *, since: datetime | None = None, head_sha: str | None = None) -> Iterator[WorkflowRun]:
+        """Yield the trusted runs of a workflow file (its name, without the folder), newest first."""
+        query: dict[str, Any] = {}
+        if since is not None:
+            query["created"] = f">={since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        if head_sha is not None:
+            query["head_sha"] = head_sha
+        path = f"{self._base}/workflows/{quote(workflow, safe='')}/runs"
+        try:
+            for item in self._transport.pages(path, f"runs of {workflow}", query, key="workflow_runs"):
+                if item["event"] in TRUSTED_EVENTS:
+                    yield _run(item)
+        except NotFound as exc:
+            raise NotFound(
+                f"runs of {workflow}: GitHub knows no such workflow; it must be on the default branch", 404, exc.reason
+            ) from None
+
+    def times_run(self, run_id: int, job: str, *, finished: bool = False) -> int:
+        """Count how often a job of a run was really executed, over all attempts of that run."""
+        path = f"{self._base}/runs/{run_id}/jobs"
+        jobs = self._transport.pages(path, f"jobs of run {run_id}", {"filter": "all"}, key="jobs")
+        return sum(
+            item["name"] == job
+            and item.get("conclusion") != "skipped"
+            and (item["status"] == "completed" or not finished)
+            for item in jobs
+        )
+
+    def find_artifact(self, workflow: str, name: str, *, head_sha: str | None = None) -> Artifact | None:
+        """Return the newest artifact of that name that a trusted run of the workflow left and that can be had."""
+        items = self._transport.pages(f"{self._base}/artifacts", f"artifacts {name}", {"name": name}, key="artifacts")
+        usable = (artifact for artifact in map(_artifact, items) if not artifact.expired and artifact.run_id)
+        # By its name and not run by run: a repository may have thousands of runs.
+        for artifact in sorted(usable, key=lambda artifact: -artifact.id):
+            try:
+                run = _run(self._transport.get(f"{self._base}/runs/{artifact.run_id}", f"run {artifact.run_id}"))
+            except NotFound:
+                continue
+            ours = run.path.partition("@")[0] == f".github/workflows/{workflow}" and run.event in TRUSTED_EVENTS
+            if ours and head_sha in (None, run.head_sha):
+                return artifact
+        return None
+
+    def download(self, artifact: Artifact, into: Path, limit: int = ARTIFACT_LIMIT) -> int:
+        """Save an artifact's zip and return its size."""
+        what = f"artifact {artifact.name} ({artifact.id})"
+        if artifact.size > limit:
+            raise UserError(f"{what}: {artifact.size:,} bytes, more than the {limit:,} allowed; refused")
+        try:
+            return self._transport.download(f"{self._base}/artifacts/{artifact.id}/zip", what, into, limit)
+        except ApiError as exc:
+            if exc.status not in (404, 410):
+                raise
+            raise NotFound(f"{what}: expired or deleted; run the evaluation again", exc.status, exc.reason) from None
+
+
+def _run(data: Mapping[str, Any]) -> WorkflowRun:
+    return WorkflowRun(
+        id=int(data["id"]),
+        attempt=int(data.get("run_attempt") or 1),
+        title=str(data["display_title"]),
+        event=str(data["event"]),
+        path=str(data["path"]),
+        head_sha=str(data["head_sha"]),
+        status=str(data.get("status") or ""),
+        conclusion=data.get("conclusion"),
+        created=datetime.fromisoformat(data["created_at"]),
+        html_url=str(data["html_url"]),
+    )
+
+
+def _artifact(data: Mapping[str, Any]) -> Artifact:
+    run = data.get("workflow_run") or {}
+    return Artifact(
+        id=int(data["id"]),
+        name=str(data["name"]),
+        size=int(data["size_in_bytes"]),
+        expired=bool(data["expired"]),
+        run_id=run.get("id"),
+        head_sha=run.get("head_sha"),
+    )
+
+
+# The verbs that the bot needs of GitHub, for one repository.
+
+Reaction = Literal["+1", "-1", "eyes", "rocket", "confused"]
+
+TARBALL_LIMIT = 200 << 20
+_ACTIONS_BOT = "github-actions[bot]"
+
+
+class GitHub:
+    """One repository on GitHub, seen with one token."""
+
+    def __init__(self, repo: str, token: str, *, api_url: str = DEFAULT_API, patience: Patience | None = None) -> None:
+        if repo.count("/") != 1 or not all(repo.split("/")):
+            raise UserError(f"GITHUB_REPOSITORY: {repo!r} is not owner/name")
+        self.repo = repo
+        self._base = f"/repos/{quote(repo)}"
+        self._transport = Transport(token, api_url, patience)
+        self.contents = Contents(self._transport, repo)
+        self.workflow_runs = WorkflowRuns(self._transport, repo)
+
+    def __repr__(self) -> str:
+        return f"GitHub(repo={self.repo!r}, api_url={self._transport.api_url!r})"
+
+    @classmethod
+    def from_environment(
+        cls, env: Mapping[str, str] | None = None, *, repo: str | None = None, patience: Patience | None = None
+    ) -> GitHub:
+        """Read GITHUB_REPOSITORY, GITHUB_TOKEN and GITHUB_API_URL as a workflow's step has them."""
+        values = os.environ if env is None else env
+        return cls(
+            repo or values.get("GITHUB_REPOSITORY", ""),
+            values.get("GITHUB_TOKEN", ""),
+            api_url=values.get("GITHUB_API_URL") or DEFAULT_API,
+            patience=patience,
+        )
+
+    @cached_property
+    def me(self) -> User:
+        """The account that this token acts as."""
+        try:
+            data = self._transport.get("/user", "who am I")
+        except Forbidden as exc:
+            if exc.status != 403:
+                raise
+            # A job's own token has no user to show; what it writes is signed by this account.
+            data = self._transport.get(f"/users/{quote(_ACTIONS_BOT)}", f"account {_ACTIONS_BOT}")
+        return _user(data)
+
+    def pull(self, number: int) -> Pull:
+        """Return a pull request as it is now."""
+        what = f"pull request #{number} of {self.repo}"
+        try:
+            return _pull(self._transport.get(f"{self._base}/pulls/{number}", what))
+        except NotFound as exc:
+            raise NotFound(f"{what}: not found; check the number and the repository", 404, exc.reason) from None
+
+    def permission(self, login: str) -> str | None:
+        """Return what an account may do here: none, read, triage, write, maintain, admin; None if it is unknown."""
+        path = f"{self._base}/collaborators/{quote(login, safe='')}/permission"
+        try:
+            data = self._transport.get(path, f"permission of {login} on {self.repo}")
+        except NotFound:
+            return None
+        # `permission` folds triage into read and maintain into write, and custom roles into what they build on.
+        base, role = str(data["permission"]), str(data.get("role_name") or "")
+        return role if (base, role) in {("read", "triage"), ("write", "maintain")} else base
+
+    def changed_files(self, number: int) -> tuple[ChangedFile, ...]:
+        """Return the files of a pull request's diff; GitHub lists at most 3,000."""
+        items = self._transport.pages(f"{self._base}/pulls/{number}/files", f"files of #{number}")
+        return tuple(
+            ChangedFile(path=item["filename"], status=item["status"], previous=item.get("previous_filename"))
+            for item in items
+        )
+
+    def remove_label(self, number: int, label: str) -> bool:
+        """Take a label off; False if it was gone already."""
+        path = f"{self._base}/issues/{number}/labels/{quote(label, safe='')}"
+        try:
+            self._transport.send("DELETE", path, f"label {label} of #{number}")
+        except NotFound:
+            return False
+        return True
+
+    def react(self, number: int, reaction: Reaction) -> None:
+        """React to the pull request itself; a second time changes nothing."""
+        path = f"{self._base}/issues/{number}/reactions"
+        # GitHub answers a repeated reaction with the one that stands.
+        self._transport.send("POST", path, f"reaction to #{number}", {"content": reaction}, repeatable=True)
+
+    def comments(self, number: int) -> list[Comment]:
+        """Return all comments of a pull request, oldest first."""
+        items = self._transport.pages(f"{self._base}/issues/{number}/comments", f"comments of #{number}")
+        return sorted((_comment(item) for item in items), key=lambda comment: comment.id)
+
+    def comment(self, comment_id: int) -> Comment:
+        """Return one comment."""
+        return _comment(self._transport.get(f"{self._base}/issues/comments/{comment_id}", f"comment {comment_id}"))
+
+    def create_comment(self, number: int, body: str) -> Comment:
+        """Write a new comment; an answer that got lost raises `Unavailable` with `maybe_done`."""
+        path = f"{self._base}/issues/{number}/comments"
+        return _comment(self._transport.send("POST", path, f"comment on #{number}", {"body": body})[1])
+
+    def update_comment(self, comment_id: int, body: str) -> Comment:
+        """Replace the text of a comment."""
+        path = f"{self._base}/issues/comments/{comment_id}"
+        return _comment(self._transport.send("PATCH", path, f"comment {comment_id}", {"body": body})[1])
+
+    def check_runs(self, sha: str, name: str) -> list[CheckRun]:
+        """Return every check run of that name on a commit, oldest first."""
+        path = f"{self._base}/commits/{sha}/check-runs"
+        query = {"check_name": name, "filter": "all"}
+        items = self._transport.pages(path, f"checks of {sha[:7]}", query, key="check_runs")
+        return sorted((_check(item) for item in items), key=lambda check: check.id)
+
+    def create_check(self, fields: Mapping[str, Any]) -> CheckRun:
+        """Start a check run; an answer that got lost raises `Unavailable` with `maybe_done`."""
+        what = f"check {fields.get('name')} on {str(fields.get('head_sha'))[:7]}"
+        return _check(self._transport.send("POST", f"{self._base}/check-runs", what, dict(fields))[1])
+
+    def update_check(self, check_id: int, fields: Mapping[str, Any]) -> CheckRun:
+        """Change a check run."""
+        path = f"{self._base}/check-runs/{check_id}"
+        return _check(self._transport.send("PATCH", path, f"check {check_id}", dict(fields))[1])
+
+    def tarball(self, sha: str, into: Path, limit: int = TARBALL_LIMIT) -> int:
+        """Save a commit's files as a tar.gz and return its size; commits of forks are found here too."""
+        what = f"files of commit {sha[:7]} in {self.repo}"
+        try:
+            return self._transport.download(f"{self._base}/tarball/{sha}", what, into, limit)
+        except NotFound as exc:
+            raise NotFound(
+                f"{what}: not found; the commit was replaced by a force-push or its fork was deleted: "
+                "push again and ask for a new evaluation",
+                404,
+                exc.reason,
+            ) from None
+
+    def commit(self, ref: str) -> Commit:
+        """Return the commit that a SHA, branch or tag names."""
+        path = f"{self._base}/commits/{quote(ref, safe='')}"
+        try:
+            data = self._transport.get(path, f"commit {ref} of {self.repo}")
+        except Conflict as exc:
+            # GitHub answers 422 "No commit found" where one would expect 404.
+            raise NotFound(f"commit {ref} of {self.repo}: not found", 404, exc.reason) from None
+        return Commit(
+            sha=data["sha"],
+            tree=data["commit"]["tree"]["sha"],
+            parents=tuple(parent["sha"] for parent in data["parents"]),
+            date=datetime.fromisoformat(data["commit"]["committer"]["date"]),
+        )
+
+    def compare(self, base: str, head: str) -> Comparison:
+        """Count the commits that `head` is ahead of and behind `base`."""
+        path = f"{self._base}/compare/{quote(base, safe='')}...{quote(head, safe='')}"
+        data = self._transport.get(path, f"comparison of {base[:12]} with {head[:12]}", {"per_page": 1})
+        return Comparison(ahead=int(data["ahead_by"]), behind=int(data["behind_by"]))
+
+    def default_branch(self) -> str:
+        """Return the name of the repository's default branch."""
+        return str(self._transport.get(self._base, f"repository {self.repo}")["default_branch"])
+
+
+def _user(data: Mapping[str, Any]) -> User:
+    return User(str(data["login"]), int(data["id"]))
+
+
+def _pull(data: Mapping[str, Any]) -> Pull:
+    head, base = data["head"], data["base"]
+    return Pull(
+        number=int(data["number"]),
+        state=str(data["state"]),
+        draft=bool(data.get("draft")),
+        merged=bool(data["merged"]),
+        locked=bool(data["locked"]),
+        title=str(data["title"]),
+        author=str((data.get("user") or {}).get("login") or "ghost"),
+        head_sha=str(head["sha"]),
+        head_repo=str(head["repo"]["full_name"]) if head.get("repo") else None,
+        base_sha=str(base["sha"]),
+        base_ref=str(base["ref"]),
+        labels=tuple(str(label["name"]) for label in data["labels"]),
+        changed_files=int(data["changed_files"]),
+        merge_commit_sha=data.get("merge_commit_sha"),
+        html_url=str(data["html_url"]),
+    )
+
+
+def _comment(data: Mapping[str, Any]) -> Comment:
+    return Comment(
+        id=int(data["id"]),
+        author=_user(data["user"]) if data.get("user") else None,
+        body=str(data.get("body") or ""),
+        html_url=str(data["html_url"]),
+    )
+
+
+def _check(data: Mapping[str, Any]) -> CheckRun:
+    return CheckRun(
+        id=int(data["id"]),
+        name=str(data["name"]),
+        head_sha=str(data["head_sha"]),
+        status=str(data["status"]),
+        conclusion=data.get("conclusion"),
+        external_id=str(data.get("external_id") or ""),
+        title=str((data.get("output") or {}).get("title") or ""),
+        app=(data.get("app") or {}).get("slug"),
+        html_url=str(data.get("html_url") or ""),
+    )

@@ -1,0 +1,246 @@
+"""Requests to GitHub's REST API: JSON, pagination, files, and retry of what is worth retrying."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urljoin, urlsplit
+
+from bot.github.api_error import ApiError, Unavailable, rate_limit_wait, refusal
+from eval_core.base.errors import UserError
+
+if TYPE_CHECKING:
+    from github.Requester import Requester
+    from requests import Response
+
+
+__all__ = [
+    "DEFAULT_API",
+    "Patience",
+    "Transport",
+    "patiently",
+]
+
+# Trying again: what passes by itself is waited for, within bounds; everything else is said at once.
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+_OUTAGE = frozenset({500, 502, 503, 504})
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to keep trying."""
+
+    attempts: int = 5
+    timeout: int = 30
+    """Seconds for one answer."""
+    longest_wait: float = 300.0
+    """Seconds of waiting in all for one request, whatever GitHub asks for."""
+    first_wait: float = 1.0
+    secondary_wait: float = 60.0
+    """Seconds after a secondary rate limit that names no time."""
+    sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
+    clock: Callable[[], float] = field(default=time.time, repr=False)
+
+
+def patiently(once: Callable[[], T], what: str, *, repeatable: bool, patience: Patience) -> T:
+    """Call until there is an answer; a call that is not repeatable is repeated only if it was surely not heard."""
+    import requests
+    from github import GithubException
+
+    waited = 0.0
+    for attempt in range(1, patience.attempts + 1):
+        pause = patience.first_wait * 2 ** (attempt - 1)
+        maybe_done = not repeatable
+        try:
+            return once()
+        except GithubException as exc:
+            headers = exc.headers or {}
+            limit = rate_limit_wait(
+                exc.status, headers, exc.data, now=patience.clock(), secondary=patience.secondary_wait
+            )
+            if limit is not None:
+                # GitHub turned the request away unread.
+                pause, maybe_done = max(limit, pause), False
+                trouble = f"its rate limit is used up for {limit:.0f} s"
+            elif exc.status in _OUTAGE:
+                trouble = f"it answers {exc.status}"
+            else:
+                raise refusal(what, exc.status, exc.data) from None
+        except requests.exceptions.ConnectTimeout:
+            trouble, maybe_done = "it cannot be reached", False
+        except requests.exceptions.Timeout:
+            trouble = f"no answer within {patience.timeout} s"
+        except (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError):
+            trouble = "the connection broke"
+        except (ValueError, RuntimeError) as exc:
+            # Half an answer, or a redirect that PyGithub does not follow.
+            trouble = f"its answer makes no sense ({type(exc).__name__})"
+        if maybe_done:
+            raise Unavailable(f"{what}: GitHub failed ({trouble}); run this again later", maybe_done=True)
+        if attempt == patience.attempts or waited + pause > patience.longest_wait:
+            until = datetime.fromtimestamp(patience.clock() + pause, UTC)
+            raise Unavailable(
+                f"{what}: GitHub failed ({trouble}) after {attempt} attempts; run this again after {until:%H:%M} UTC",
+                maybe_done=False,
+            )
+        _log.info("%s: %s; trying again in %.0f s", what, trouble, pause)
+        patience.sleep(pause)
+        waited += pause
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+# Requests to GitHub's REST API: JSON, lists over all their pages, and files.
+
+DEFAULT_API = "https://api.github.com"
+API_VERSION = "2022-11-28"
+USER_AGENT = "compression-eval"
+
+_NEXT = re.compile(r'<([^>]+)>\s*;\s*rel="next"')
+_CHUNK = 1 << 16
+_REDIRECTS = 5
+
+
+class Transport:
+    """PyGithub's requester with our own patience and our own words."""
+
+    def __init__(self, token: str, api_url: str = DEFAULT_API, patience: Patience | None = None) -> None:
+        if not token:
+            raise UserError("GITHUB_TOKEN: empty; give a token that may read the repository and write to its PRs")
+        parts = urlsplit(api_url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UserError(f"GITHUB_API_URL: {api_url!r} is not the address of a GitHub API")
+        self._token = token
+        self.api_url = api_url.rstrip("/")
+        self.patience = patience or Patience()
+        self._requester: Requester | None = None
+
+    def __repr__(self) -> str:
+        return f"Transport(api_url={self.api_url!r})"
+
+    def get(self, path: str, what: str, query: Mapping[str, Any] | None = None) -> Any:
+        """Return one resource."""
+        return self.send("GET", path, what, query=query)[1]
+
+    def send(
+        self,
+        verb: str,
+        path: str,
+        what: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, Any] | None = None,
+        repeatable: bool | None = None,
+    ) -> tuple[Mapping[str, Any], Any]:
+        """Send one request; `what` names it in errors. A POST is not repeated once it may have been heard."""
+
+        def once() -> tuple[Mapping[str, Any], Any]:
+            return self._pygithub().requestJsonAndCheck(
+                verb, path, parameters=dict(query) if query else None, input=body
+            )
+
+        again = verb != "POST" if repeatable is None else repeatable
+        return patiently(once, what, repeatable=again, patience=self.patience)
+
+    def pages(
+        self, path: str, what: str, query: Mapping[str, Any] | None = None, key: str | None = None
+    ) -> Iterator[Any]:
+        """Yield the items of all pages; `key` names the list where a page is an object."""
+        url = path
+        parameters: dict[str, Any] = {"per_page": 100, **(query or {})}
+        seen: set[str] = set()
+        while True:
+            headers, page = self.send("GET", url, what, query=parameters)
+            items = page.get(key) if key is not None and isinstance(page, dict) else page
+            if not isinstance(items, list):
+                raise Unavailable(f"{what}: GitHub's answer is not a list; try again later", maybe_done=False)
+            yield from items
+            following = _NEXT.search(str(headers.get("link", "")))
+            if following is None:
+                return
+            url, parameters = following.group(1), {}
+            if url in seen or not url.startswith(f"{self.api_url}/"):
+                raise Unavailable(f"{what}: GitHub's list does not end or leads elsewhere", maybe_done=False)
+            seen.add(url)
+
+    def download(self, path: str, what: str, into: Path, limit: int) -> int:
+        """Stream a file to disk, following redirects, and return its size; more than `limit` bytes is an error."""
+        try:
+            return patiently(
+                lambda: self._stream(path, what, into, limit), what, repeatable=True, patience=self.patience
+            )
+        except BaseException:
+            into.unlink(missing_ok=True)
+            raise
+
+    def _pygithub(self) -> Requester:
+        if self._requester is None:
+            from github import Auth, Github
+
+            # PyGithub's own retry repeats POSTs after a 502, which is how duplicate comments are made.
+            self._requester = Github(
+                auth=Auth.Token(self._token),
+                base_url=self.api_url,
+                timeout=self.patience.timeout,
+                user_agent=USER_AGENT,
+                retry=None,
+                seconds_between_requests=None,
+                seconds_between_writes=None,
+                api_version=API_VERSION,
+            ).requester
+        return self._requester
+
+    def _stream(self, path: str, what: str, into: Path, limit: int) -> int:
+        import requests
+        from github.Requester import Requester
+
+        url, home = f"{self.api_url}{path}", urlsplit(self.api_url)
+        for _ in range(_REDIRECTS + 1):
+            parts = urlsplit(url)
+            headers = {"User-Agent": USER_AGENT, "X-GitHub-Api-Version": API_VERSION}
+            if (parts.scheme, parts.netloc) == (home.scheme, home.netloc):
+                # Storage hosts get a signed address and must not see our token.
+                headers["Authorization"] = f"Bearer {self._token}"
+            elif parts.scheme != "https" and home.scheme == "https":
+                raise ApiError(f"{what}: GitHub redirects to {parts.scheme}, not https; refused", 302, "redirect")
+            with requests.get(
+                url, headers=headers, stream=True, allow_redirects=False, timeout=self.patience.timeout
+            ) as response:
+                if response.is_redirect:
+                    url = urljoin(url, response.headers["location"])
+                    continue
+                if response.status_code >= 400:
+                    lower = {key.lower(): value for key, value in response.headers.items()}
+                    raise Requester.createException(response.status_code, lower, _explanation(response))
+                return _save(response, what, into, limit)
+        raise ApiError(f"{what}: more than {_REDIRECTS} redirects", 302, "redirect")
+
+
+def _explanation(response: Response) -> dict[str, Any]:
+    """Read what an error says, if it says it in JSON and briefly."""
+    start = next(response.iter_content(_CHUNK), b"")
+    try:
+        value = json.loads(start)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _save(response: Response, what: str, into: Path, limit: int) -> int:
+    size = 0
+    with into.open("wb") as stream:
+        for chunk in response.iter_content(_CHUNK):
+            size += len(chunk)
+            if size > limit:
+                raise UserError(f"{what}: larger than {limit:,} bytes; refused")
+            stream.write(chunk)
+    return size

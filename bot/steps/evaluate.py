@@ -1,0 +1,93 @@
+"""The evaluate step: measure the pull request's compressor. It holds no write token."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from bot.steps.fetch import SUBJECT
+from bot.steps.reuse import take_up
+from bot.ticket import Ticket, forget_error
+from eval_core.base.config import Config
+from eval_core.base.errors import UserError
+from eval_core.comparing.compare import ReportData
+from eval_core.domain.record import RunRecord
+from eval_core.domain.target import Builtin, read_target, target_from
+from eval_core.measuring.options import Job
+from eval_core.reporting.write import write_reports
+from eval_core.storage.results import ResultsFolder, open_results
+
+__all__ = [
+    "check_target",
+    "evaluate",
+    "set_up",
+]
+
+# What the bot may measure: a compressor that lives in the repository.
+
+
+def check_target(config: Config, root: Path) -> None:
+    """Refuse a target that is not in the pull request: its result would say nothing about the change."""
+    value = config.target
+    is_file = isinstance(value, str) and not value.startswith("builtin:")
+    spec = read_target(root / str(value)) if is_file else target_from(value, "target")
+    if isinstance(spec, Builtin):
+        raise UserError(
+            f"target: builtin:{spec.name} is compression-eval's own code, so no pull request can change what is "
+            "measured; name your compressor under target in .compression-eval.yml on the base branch "
+            "(`compression-eval init` writes it)"
+        )
+
+
+# The evaluate job: fetch the pull request's tree as data, prepare, measure. It holds no write token.
+
+
+def set_up(config: Config, root: Path) -> None:
+    """Run the base branch's own setup commands, in a step that has no secret."""
+    for command in config.setup:
+        print(f"+ {command}", flush=True)
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=root, check=False)
+        if done.returncode:
+            raise UserError(f"setup: {command!r} ended with {done.returncode}; see its output above")
+
+
+def evaluate(
+    ticket: Ticket,
+    config: Config,
+    *,
+    root: Path,
+    work: Path,
+    on_start: Callable[[int], None],
+    on_record: Callable[[RunRecord], None],
+) -> tuple[ReportData, ResultsFolder]:
+    """Measure the evaluated commit with everything else from the base branch, always sandboxed."""
+    check_target(config, root)
+    baseline = ticket.mode == "baseline"
+    job = Job(
+        settings=config,
+        root=root,
+        # The sandbox is started from elsewhere: a relative path would lead nowhere.
+        tree=(root if baseline else work / SUBJECT).resolve(),
+        runs=ticket.runs or (config.baseline_runs if baseline else config.runs),
+        resume=True,
+        looks=ticket.looks,
+        compare_to="auto",
+    )
+    if baseline:
+        job = job.with_runs(job.plan[0])
+    cases = job.load_cases()
+    with open_results(work / "results", ticket.label, resume=True) as folder:
+        note = take_up(ticket, job, cases, work, folder)
+        if note:
+            print(note, flush=True)
+        on_start(job.size(cases))
+        data = job.execute(folder, cases, on_record)
+        if note and baseline:
+            promoted = data.candidate.model_copy(update={"extra": {**data.candidate.extra, "promoted": note}})
+            folder.write_measurement(promoted)
+            data = replace(data, candidate=promoted)
+        write_reports(data, folder)
+    forget_error(folder.path)
+    return data, folder

@@ -1,0 +1,134 @@
+"""`compression-eval demo`: a pull request that drops a section of the summary, the comment it gets, and its preview."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from html import escape
+from pathlib import Path
+
+import click
+
+__all__ = [
+    "comment_page",
+    "demo",
+    "demo_pull",
+    "demo_tree",
+]
+
+# A comment as a page: near enough to how GitHub shows it to be looked at.
+
+_STYLE = """
+:root { color-scheme: light dark; --line: light-dark(#d1d9e0, #3d444d); --soft: light-dark(#f6f8fa, #151b23);
+  --text: light-dark(#1f2328, #f0f6fc); --page: light-dark(#fff, #0d1117); --link: light-dark(#0969da, #4493f8); }
+body { margin: 2rem auto; max-width: 58rem; padding: 0 1rem; background: var(--page); color: var(--text);
+  font: 14px/1.5 -apple-system, "Segoe UI", "Noto Sans", Helvetica, Arial, sans-serif; }
+article { border: 1px solid var(--line); border-radius: 6px; overflow: hidden; }
+header { background: var(--soft); border-bottom: 1px solid var(--line); padding: .5rem 1rem; }
+main { padding: 1rem; overflow-wrap: break-word; }
+table { border-collapse: collapse; display: block; overflow-x: auto; margin: 0 0 1rem; }
+th, td { border: 1px solid var(--line); padding: 6px 13px; }
+tr:nth-child(2n) { background: var(--soft); }
+code { background: var(--soft); border-radius: 6px; padding: .2em .4em; font-size: 85%; }
+pre { background: var(--soft); border-radius: 6px; padding: 1rem; overflow: auto; } pre code { padding: 0; }
+blockquote { border-left: .25em solid var(--line); margin: 0 0 1rem; padding: 0 1em; }
+details { margin: 0 0 .6rem; } summary { cursor: pointer; } a { color: var(--link); }
+"""
+
+
+def comment_page(body: str, title: str) -> str:
+    """Render a comment's markdown. The body is ours: what came from others is neutral in it already."""
+    from markdown_it import MarkdownIt
+
+    text = MarkdownIt("commonmark").enable("table").render(body)
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
+        f"<h1>{escape(title)}</h1><article><header><b>github-actions</b> bot commented</header>"
+        f"<main>{text}</main></article></html>\n"
+    )
+
+
+# `compression-eval demo`: a pull request that drops a section of the summary, and the comment it gets.
+
+REPO = "demo/agent"
+_SECTION = '        Section("blockers"'
+
+
+def demo_tree() -> dict[str, bytes]:
+    """Return a repository that has adopted the bot: an agent's compressor, fixtures, probes and a baseline."""
+    from bot.init import adoption
+    from bot.testing.journey import package_source, shipped, write_tree
+    from eval_core.base.config import CONFIG_FILE
+
+    root = shipped()
+    tree = package_source(root / "eval_core" / "compressors", "agent")
+    for folder in ("fixtures", "probes", "baselines"):
+        tree |= {f"{folder}/{path.name}": path.read_bytes() for path in sorted((root / folder).glob("*.json*"))}
+    with tempfile.TemporaryDirectory() as name:
+        write_tree(tree, Path(name))
+        plan = adoption(Path(name), f"demo/compression-eval@{'0' * 40}", None)
+    written = {path: text.encode() for path, text in plan.files.items() if text}
+    # Offline nothing varies from run to run: as many compressions as graded runs are enough, and much quicker.
+    written[CONFIG_FILE] += b"compress_runs: 3\n"
+    return {**tree, **written}
+
+
+def demo_pull(tree: dict[str, bytes]) -> dict[str, bytes]:
+    """Return the tree of a pull request that drops "Blockers" from the summary's template."""
+    path = "agent/context_compressor.py"
+    lines = tree[path].decode().splitlines(keepends=True)
+    kept = [line for line in lines if not line.startswith(_SECTION)]
+    assert len(kept) == len(lines) - 1, "the demo's pull request changes exactly one line"
+    return {**tree, path: "".join(kept).encode()}
+
+
+@click.command()
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("results/demo"),
+    show_default=True,
+    help="Where the comment, the rendered page and the report are written.",
+)
+def demo(output: Path) -> None:
+    """A labelled pull request on a GitHub on this machine becomes a comment. No account, no key, no network.
+
+    \b
+    Example:
+      compression-eval demo
+    """
+    from bot.testing.github.server import LoopbackGitHub
+    from bot.testing.journey import Journey, label_event, write_tree
+
+    tree = demo_tree()
+    output.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="compression-eval-demo-") as name,
+        LoopbackGitHub(REPO, files=tree) as github,
+    ):
+        checkout, work = Path(name) / "base", Path(name) / "work"
+        write_tree(tree, checkout)
+        github.user("maintainer", "write")
+        github.workflow("compression-eval.yml")
+        pull = github.open_pull(demo_pull(tree), title="Shorten the summary: drop the list of blockers")
+        github.label(pull.number, "eval-compression")
+        click.echo(
+            f"Pull request #{pull.number} drops one line of the summary's template; the label is added.", err=True
+        )
+        journey = Journey(github, checkout, work, say=lambda line: click.echo(f"  {line}", err=True))
+        journey.play(label_event(REPO, pull, "maintainer"))
+        body = github.comments(pull.number)[-1].body
+        for report in work.glob("results/*/report.html"):
+            shutil.copy(report, output / "report.html")
+    (output / "comment.md").write_text(body, encoding="utf-8")
+    (output / "comment.html").write_text(comment_page(body, pull.title), encoding="utf-8")
+    click.echo(_readable(body))
+    click.echo(
+        f"\nThe comment as a page: {output / 'comment.html'}\nThe full report: {output / 'report.html'}", err=True
+    )
+
+
+def _readable(body: str) -> str:
+    """Return the comment without the markers that only the bot reads."""
+    return "\n".join(line for line in body.splitlines() if not line.startswith("<!--")).strip()

@@ -1,0 +1,8 @@
+"""A strict GitHub on loopback, for the demonstration and the tests: it pages, limits and refuses like the real one."""
+
+from __future__ import annotations
+
+from bot.testing.github.injected_faults import InjectedFault
+from bot.testing.github.server import LoopbackGitHub, Seen
+
+__all__ = ["InjectedFault", "LoopbackGitHub", "Seen"]

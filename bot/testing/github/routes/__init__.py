@@ -1,0 +1,22 @@
+"""The addresses that the loopback GitHub answers, by resource."""
+
+from __future__ import annotations
+
+from bot.testing.github.exchange import Handler
+from bot.testing.github.routes import actions, checks, contents, git, issues, pulls, repository
+
+__all__ = ["REPOSITORY_ROUTES", "SITE_ROUTES"]
+
+SITE_ROUTES: list[tuple[str, str, Handler]] = [*repository.SITE]
+"""Addresses outside any repository."""
+
+REPOSITORY_ROUTES: list[tuple[str, str, Handler]] = [
+    *repository.ROUTES,
+    *pulls.ROUTES,
+    *issues.ROUTES,
+    *checks.ROUTES,
+    *git.ROUTES,
+    *contents.ROUTES,
+    *actions.ROUTES,
+]
+"""Addresses below /repos/OWNER/NAME."""

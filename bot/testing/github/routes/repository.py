@@ -1,0 +1,78 @@
+"""The repository, its people, and the site around it."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from bot.testing.github.exchange import Exchange, Handler, Json, Problem, answer
+from bot.testing.github.shapes import repository, user
+from bot.testing.github.state import ROLES, Rate
+
+__all__ = ["ROUTES", "SITE"]
+
+
+async def show(ex: Exchange) -> web.Response:
+    """Show the repository."""
+    return answer(repository(ex.state, ex.url))
+
+
+async def permission(ex: Exchange) -> web.Response:
+    """Show what an account may do here."""
+    ex.needs("metadata", level="read", role="read")
+    account = ex.state.account(ex.part("login"))
+    if account is None:
+        raise Problem(404, f"{ex.part('login')} is not a user")
+    role = ex.state.role(account.login)
+    folded = {"triage": "read", "maintain": "write"}.get(role, role)
+    rank = ROLES.index(role)
+    steps = {"pull": "read", "triage": "triage", "push": "write", "maintain": "maintain", "admin": "admin"}
+    shown = {
+        **user(account, ex.url),
+        "permissions": {name: rank >= ROLES.index(least) for name, least in steps.items()},
+        "role_name": role,
+    }
+    return answer({"permission": folded, "role_name": role, "user": shown})
+
+
+async def whoami(ex: Exchange) -> web.Response:
+    """Show the account that asks; a job's token has none."""
+    login = ex.login
+    if ex.token is not None and ex.token.permissions is not None:
+        raise Problem(403, "Resource not accessible by integration")
+    return answer(_full(ex, login))
+
+
+async def account(ex: Exchange) -> web.Response:
+    """Show an account."""
+    return answer(_full(ex, ex.part("login")))
+
+
+async def rate_limit(ex: Exchange) -> web.Response:
+    """Show the rate limit; asking costs nothing."""
+    core = _rate(ex.state.rate)
+    return answer({"resources": {"core": core, "search": core}, "rate": core})
+
+
+def _full(ex: Exchange, login: str) -> Json:
+    found = ex.state.account(login)
+    if found is None:
+        raise Problem(404, "Not Found")
+    made = "2024-01-01T00:00:00Z"
+    nothing = dict.fromkeys(("name", "company", "location", "email", "hireable", "bio"))
+    counts = dict.fromkeys(("public_repos", "public_gists", "followers", "following"), 0)
+    return {**user(found, ex.url), **nothing, "blog": "", **counts, "created_at": made, "updated_at": made}
+
+
+def _rate(rate: Rate) -> Json:
+    return {"limit": rate.limit, "used": rate.used, "remaining": max(rate.limit - rate.used, 0), "reset": rate.reset}
+
+
+ROUTES: list[tuple[str, str, Handler]] = [
+    ("GET", "", show),
+    ("GET", "/collaborators/{login}/permission", permission),
+]
+SITE: list[tuple[str, str, Handler]] = [
+    ("GET", "/user", whoami),
+    ("GET", "/users/{login}", account),
+    ("GET", "/rate_limit", rate_limit),
+]

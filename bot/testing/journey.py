@@ -1,0 +1,137 @@
+"""The whole journey on loopback: a labelled pull request becomes a comment, through the real commands.
+
+Each step is the same process call that the workflow makes, with the same variables and a token with that job's
+permissions, against a GitHub on this machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bot.testing.github.server import LoopbackGitHub
+from bot.testing.github.state import StoredPull
+from eval_core.base.errors import UserError
+
+__all__ = ["Journey", "label_event", "package_source", "shipped", "write_tree"]
+
+_GATE = {"contents": "read", "pull_requests": "write", "checks": "read", "actions": "read"}
+_EVALUATE = {"contents": "read", "actions": "read"}
+_PUBLISH = {"contents": "read", "pull_requests": "write", "checks": "write"}
+_KEPT = ("PATH", "HOME", "LANG", "VIRTUAL_ENV", "PYTHONPATH", "TMPDIR")
+
+
+def shipped() -> Path:
+    """Return the checkout that holds the shipped fixtures, probes and baselines."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / "fixtures").is_dir():
+        raise UserError("the shipped fixtures are not here: run the demo from a clone of the repository")
+    return root
+
+
+def package_source(folder: Path, into: str) -> dict[str, bytes]:
+    """Return the modules of a package as files of another tree."""
+    return {f"{into}/{path.name}": path.read_bytes() for path in sorted(folder.glob("*.py"))}
+
+
+def write_tree(tree: Mapping[str, bytes], into: Path) -> None:
+    """Write a tree of files to disk, as a checkout would."""
+    for name, content in tree.items():
+        path = into / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def label_event(repo: str, pull: StoredPull, sender: str, label: str = "eval-compression") -> dict[str, Any]:
+    """Return what GitHub sends when a label is added."""
+    return {
+        "action": "labeled",
+        "number": pull.number,
+        "label": {"name": label},
+        "pull_request": {"number": pull.number, "head": {"sha": pull.head_sha}},
+        "repository": {"full_name": repo},
+        "sender": {"login": sender},
+    }
+
+
+@dataclass
+class Journey:
+    """Plays gate, fetch, setup, evaluate and publish for one event."""
+
+    github: LoopbackGitHub
+    checkout: Path
+    """The base branch on disk; every command runs here."""
+    work: Path
+    run_id: int = 1001
+    attempt: int = 1
+    say: Callable[[str], None] = lambda line: None
+
+    def play(self, event: dict[str, Any], name: str = "pull_request_target") -> dict[str, str]:
+        """Take an event all the way; return the gate's outputs."""
+        outputs = self.gate(event, name)
+        if outputs.get("allowed") == "true":
+            self.step("fetch", _EVALUATE, outputs, "--work", str(self.work))
+            self.step("setup", {}, outputs, "--work", str(self.work))
+            done = self.step("evaluate", {}, outputs, "--work", str(self.work), check=False)
+            result = "success" if done.returncode == 0 else "failure"
+            folder = self._results(outputs)
+            self.step("publish", _PUBLISH, outputs, "--work", str(folder), EVALUATE_RESULT=result)
+        return outputs
+
+    def gate(self, event: dict[str, Any], name: str = "pull_request_target") -> dict[str, str]:
+        """Run the gate and read what it hands on."""
+        self.work.mkdir(parents=True, exist_ok=True)
+        payload, output = self.work / "event.json", self.work / f"output-{self.run_id}-{self.attempt}"
+        payload.write_text(json.dumps(event), encoding="utf-8")
+        output.write_text("", encoding="utf-8")
+        self.step("gate", _GATE, {}, GITHUB_EVENT_PATH=str(payload), GITHUB_EVENT_NAME=name, GITHUB_OUTPUT=str(output))
+        lines = output.read_text(encoding="utf-8").splitlines()
+        return dict(line.split("=", 1) for line in lines)
+
+    def _results(self, outputs: Mapping[str, str]) -> Path:
+        from bot.ticket import read_ticket
+
+        return self.work / "results" / read_ticket(outputs["ticket"]).label
+
+    def step(
+        self,
+        command: str,
+        permissions: Mapping[str, str],
+        outputs: Mapping[str, str],
+        *words: str,
+        check: bool = True,
+        **env: str,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run one step as the workflow does."""
+        self.say(f"compression-eval bot {command}")
+        environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        environment |= {
+            "GITHUB_API_URL": self.github.url,
+            "GITHUB_REPOSITORY": self.github.state.repo,
+            "GITHUB_RUN_ID": str(self.run_id),
+            "GITHUB_RUN_ATTEMPT": str(self.attempt),
+            "GITHUB_SHA": self.github.state.refs[f"heads/{self.github.state.default_branch}"],
+            "TICKET": outputs.get("ticket", ""),
+            **env,
+        }
+        if permissions:
+            environment["GITHUB_TOKEN"] = self.github.job_token({"metadata": "read", **permissions})
+        done = subprocess.run(
+            [sys.executable, "-m", "bot", "bot", command, *words],
+            cwd=self.checkout,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if check and done.returncode:
+            raise UserError(
+                f"bot {command} ended with {done.returncode}: {(done.stderr or done.stdout).strip()[-1500:]}"
+            )
+        return done

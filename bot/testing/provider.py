@@ -1,0 +1,366 @@
+"""A model provider on loopback, with faults, for benchmarks, tests and trials without an account."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import TracebackType
+from typing import Any, Self
+
+from aiohttp import web
+
+from eval_core.base.errors import UserError
+from eval_core.base.messages import Message, content_text
+from eval_core.base.tokens import count_messages, count_text
+
+__all__ = [
+    "MISBEHAVIOURS",
+    "Asked",
+    "LoopbackProvider",
+    "grade",
+    "reply_to",
+]
+
+# What the loopback provider says: short deterministic texts, made from the prompt alone.
+
+_DIMENSIONS = (
+    "accuracy", "context_awareness", "artifact_trail", "completeness", "continuity", "instruction_following",
+)  # fmt: skip
+_WORD = re.compile(r"[A-Za-z0-9_]{3,}")
+_HEADING = re.compile(r"^#{1,3} (.+)$", re.MULTILINE)
+_ANSWER = re.compile(r"^<<<(\w+)\n(.*?)\n\1>>>", re.MULTILINE | re.DOTALL)
+_FACTS = re.compile(r"^Expected facts.*?:\n((?:- .+\n?)+)", re.MULTILINE)
+_STALE = re.compile(r"^Superseded values.*?:\n((?:- .+\n?)+)", re.MULTILINE)
+_ARTIFACT = re.compile(r"[\w./-]+\.\w{1,5}\b|#\d+|\b[0-9a-f]{7,40}\b|\b\w+_\w+\b|\d{2,}")
+_SUMMARY_LINES = 60
+_ANSWER_CHARS = 1_200  # what a model makes of "at most 250 words"
+_SECTIONS = (
+    ("file|artifact|path|change", r"\.\w{1,4}\b|/"),
+    ("decision|decided|choice|why", r"decid|because|instead|chose|rather|keep"),
+    ("next|open|todo|remain|pending|step", r"next|todo|still|remain|pending|follow"),
+    ("error|problem|bug|issue|blocker", r"error|fail|exception|traceback|bug"),
+    ("constraint|rule|preference|instruction", r"never|always|must|only|do not|don't"),
+)
+
+
+@lru_cache(maxsize=65_536)
+def _words(text: str) -> frozenset[str]:
+    """Return the words of a text; the same context is asked about many times."""
+    return frozenset(word.lower() for word in _WORD.findall(text))
+
+
+def _lines(messages: Sequence[Message]) -> list[str]:
+    lines = []
+    for message in messages:
+        lines += [line.strip()[:300] for line in content_text(message).splitlines() if line.strip()]
+    return list(dict.fromkeys(lines))
+
+
+def _entries(pattern: re.Pattern[str], prompt: str) -> list[list[str]]:
+    found = pattern.search(prompt)
+    return [line[2:].lower().split(" or ") for line in found.group(1).splitlines()] if found else []
+
+
+def grade(prompt: str) -> str:
+    """Grade as the prompt asks, by looking for the expected facts in the answer."""
+    between = _ANSWER.search(prompt)
+    answer = between.group(2).lower() if between else ""
+    facts, stale = _entries(_FACTS, prompt), _entries(_STALE, prompt)
+    found = [options for options in facts if any(option.strip('`" ') in answer for option in options)]
+    share = len(found) / len(facts) if facts else 0.0
+    wrong = any(option.strip('`" ') in answer for options in stale for option in options)
+    score = round(5 * share * (0.6 if wrong else 1.0), 1)
+    return json.dumps({"reason": f"{len(found)} of {len(facts)} facts", **dict.fromkeys(_DIMENSIONS, score)})
+
+
+def _quote(messages: Sequence[Message]) -> str:
+    question = _words(content_text(messages[-1]))
+    scored = []
+    for at, line in enumerate(_lines(messages[:-1])):
+        overlap = len(question & _words(line))
+        if overlap:
+            scored.append((-overlap, at, line))
+    best, room = [], _ANSWER_CHARS
+    for item in sorted(scored)[:8]:
+        if len(item[2]) <= room:
+            best.append(item)
+            room -= len(item[2])
+    return "\n".join(line for _, _, line in sorted(best, key=lambda item: item[1])) or "Not in context."
+
+
+def _summary(messages: Sequence[Message], headings: list[str]) -> str:
+    salient = [line for line in _lines(messages[1:] or messages) if _ARTIFACT.search(line)][-_SUMMARY_LINES:]
+    if not headings:
+        return "\n".join(salient) or "Nothing to keep."
+    taken: set[str] = set()
+    parts = []
+    for at, heading in enumerate(headings):
+        wanted = next((given for asked, given in _SECTIONS if re.search(asked, heading, re.IGNORECASE)), ".")
+        last = at == len(headings) - 1
+        chosen = [s for s in salient if s not in taken and (last or re.search(wanted, s, re.IGNORECASE))]
+        chosen = chosen if last else chosen[:15]
+        taken.update(chosen)
+        parts.append(f"## {heading}\n" + ("\n".join(f"- {line}" for line in chosen) or "(none)"))
+    return "\n\n".join(parts)
+
+
+def reply_to(messages: Sequence[Message]) -> str:
+    """Answer a prompt: grades for a rubric, a summary for a summariser's, quotations for a question."""
+    prompt = "\n".join(content_text(message) for message in messages)
+    if all(name in prompt for name in _DIMENSIONS):
+        return grade(prompt)
+    if re.search(r"\bquestion\b.*:\s*\n", content_text(messages[-1])[:200], re.IGNORECASE):
+        return _quote(messages)  # the instructions may speak of summaries all the same
+    first = content_text(messages[0])
+    if re.search(r"\b(?:summar|condens|compact|compress)", first[:2_000], re.IGNORECASE):
+        return _summary(messages, _HEADING.findall(first))
+    return _quote(messages)
+
+
+# A model provider on loopback: for benchmarks, tests and trying things out without an account.
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request as it arrived."""
+
+    number: int
+    """From 0, in order of arrival."""
+    model: str
+    messages: Sequence[Message]
+    max_tokens: int
+    body: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def last(self) -> str:
+        """The text of the last message."""
+        return content_text(self.messages[-1])
+
+
+def _error(status: int, message: str, code: str | None = None, **headers: str) -> web.Response:
+    body = {"error": {"message": message, "type": "loopback", "code": code}}
+    return web.json_response(body, status=status, headers={k.replace("_", "-"): v for k, v in headers.items()})
+
+
+_ERRORS: dict[str, Callable[[], web.Response]] = {
+    "429": lambda: _error(429, "slow down"),
+    "429-retry-after": lambda: _error(429, "slow down", Retry_After="7"),
+    "429-quota": lambda: _error(429, "you exceeded your current quota", "insufficient_quota"),
+    "500": lambda: _error(500, "internal error"),
+    "502": lambda: web.Response(status=502, text="<html>bad gateway</html>", content_type="text/html"),
+    "503": lambda: _error(503, "overloaded"),
+    "529": lambda: _error(529, "overloaded"),
+    "400": lambda: _error(400, "unknown field"),
+    "401": lambda: _error(401, "no such key"),
+    "402": lambda: _error(402, "out of credit"),
+    "403": lambda: _error(403, "not for you"),
+    "404": lambda: _error(404, "no such model"),
+    "context-length": lambda: _error(400, "the maximum context length is 10 tokens", "context_length_exceeded"),
+    "html": lambda: web.Response(text="<html><body>Welcome</body></html>", content_type="text/html"),
+    "broken-body": lambda: web.Response(text='{"id": "x", "choi', content_type="application/json"),
+    "wrong-shape": lambda: web.json_response({"hello": "world"}),
+    "error-with-200": lambda: web.json_response({"error": {"message": "upstream fell over", "code": 502}}),
+}
+# Replies that are delivered and paid, and yet hold nothing to use: changes to a proper reply's choice.
+_REPLIES: dict[str, dict[str, Any]] = {
+    "empty": {"content": ""},
+    "null": {"content": None},
+    "reasoning-only": {"content": None, "reasoning_content": "Let me think about it."},
+    "refusal": {"content": None, "refusal": "I will not answer that."},
+    "content-filter": {"content": "", "finish_reason": "content_filter"},
+    "truncated": {"content": '{"reason": "the answer', "finish_reason": "length"},
+    "invalid-json": {"content": "I would say: {'accuracy': five"},
+    "wrong-schema": {"content": '{"verdict": "good", "score": 4}'},
+    "out-of-range": {"content": json.dumps({
+        "reason": "x", "accuracy": 9, "context_awareness": 9, "artifact_trail": -1, "completeness": 9,
+        "continuity": 9, "instruction_following": 9})},
+    "not-a-number": {"content": '{"reason": "x", "accuracy": NaN, "context_awareness": 1, "artifact_trail": 1, '
+                                '"completeness": 1, "continuity": 1, "instruction_following": 1}'},
+}  # fmt: skip
+_WIRE = ("reset", "drip", "hang", "wrong-model", "no-usage")
+MISBEHAVIOURS: tuple[str, ...] = (*_ERRORS, *_REPLIES, *_WIRE)
+
+
+class LoopbackProvider:
+    """An OpenAI-compatible server on 127.0.0.1."""
+
+    def __init__(
+        self,
+        *,
+        behave: Callable[[Asked], str | None] | None = None,
+        reply: Callable[[Sequence[Message]], str] = reply_to,
+        latency: float = 0.0,
+        prompt_cache: bool = False,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Behave well, except where `behave` names a misbehaviour for a request."""
+        self.behave = behave
+        self.asked: list[Asked] = []
+        self.delivered: list[Asked] = []
+        """Requests whose reply was complete and well-formed."""
+        self.most_at_once = 0
+        self.input_tokens = self.cached_tokens = self.output_tokens = 0
+        self.leave = asyncio.Event()
+        """Set when the server stops, so that hanging replies end."""
+        self._reply, self._latency, self._headers = reply, latency, dict(headers or {})
+        self._prompt_cache = prompt_cache
+        self._cached: dict[bytes, int] = {}
+        self._at_once = 0
+        self._runner: web.AppRunner | None = None
+        self.base_url = ""
+
+    async def __aenter__(self) -> Self:
+        """Listen on a free port."""
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop listening."""
+        await self.stop()
+
+    async def start(self, port: int = 0) -> str:
+        """Listen, and return the base URL."""
+        app = web.Application(client_max_size=64 * 2**20)
+        app.router.add_post("/v1/chat/completions", self._handle)
+        app.router.add_get("/v1/stats", self._stats)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, "127.0.0.1", port).start()
+        except OSError as exc:
+            raise UserError(f"port {port} on 127.0.0.1 cannot be used: {exc.strerror}") from None
+        self.base_url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
+        return self.base_url
+
+    async def stop(self) -> None:
+        """Let hanging replies go and close."""
+        self.leave.set()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def _stats(self, request: web.Request) -> web.Response:
+        return web.json_response(
+            {
+                "asked": len(self.asked),
+                "delivered": len(self.delivered),
+                "most_at_once": self.most_at_once,
+                "input_tokens": self.input_tokens,
+                "cached_tokens": self.cached_tokens,
+                "output_tokens": self.output_tokens,
+            }
+        )
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        arrived = asyncio.get_running_loop().time()
+        body = await request.json()
+        limit = body.get("max_tokens") or body.get("max_completion_tokens") or 1_000_000
+        asked = Asked(len(self.asked), body.get("model", ""), body["messages"], limit, body)
+        self.asked.append(asked)
+        self._at_once += 1
+        self.most_at_once = max(self.most_at_once, self._at_once)
+        try:
+            return await self._answer(request, asked, arrived)
+        finally:
+            self._at_once -= 1
+
+    async def _answer(self, request: web.Request, asked: Asked, arrived: float) -> web.StreamResponse:
+        fault = self.behave(asked) if self.behave else None
+        if fault in _ERRORS:
+            return _ERRORS[fault]()
+        if fault == "hang":
+            await self.leave.wait()
+        if fault in ("reset", "drip"):
+            return await self._broken(request, fault)
+        # The cache is read on arrival and filled by the reply: equal prompts that arrive together all miss.
+        cached, beginnings = self._read_cache(asked) if self._prompt_cache else (0, {})
+        choice: dict[str, Any] = {"content": self._reply(asked.messages), "finish_reason": "stop"}
+        choice.update(_REPLIES.get(fault or "", {}))
+        finish = choice.pop("finish_reason")
+        usage = self._usage(asked, cached, str(choice["content"] or ""))
+        if self._latency:  # counted from the arrival: thinking up the reply is part of it
+            await asyncio.sleep(max(0.0, arrived + self._latency - asyncio.get_running_loop().time()))
+        self._cached.update(beginnings)
+        if fault not in _REPLIES:
+            self.delivered.append(asked)
+        answer = {
+            "id": f"loopback-{asked.number}",
+            "object": "chat.completion",
+            "created": 0,
+            "model": "another-model" if fault == "wrong-model" else asked.model,
+            "choices": [{"index": 0, "finish_reason": finish, "message": {"role": "assistant", **choice}}],
+            **({} if fault == "no-usage" else {"usage": usage}),
+        }
+        return web.json_response(answer, headers=self._headers)
+
+    async def _broken(self, request: web.Request, fault: str) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": "5000"})
+        await response.prepare(request)
+        await response.write(b'{"id":')
+        while fault == "drip" and not self.leave.is_set():
+            try:
+                await response.write(b" ")
+                await asyncio.wait_for(self.leave.wait(), 0.02)
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                return response
+        if request.transport is not None:
+            request.transport.abort()
+        return response
+
+    def _usage(self, asked: Asked, cached: int, text: str) -> dict[str, Any]:
+        spent_in, spent_out = count_messages(asked.messages), count_text(text)
+        self.input_tokens += spent_in
+        self.cached_tokens += cached
+        self.output_tokens += spent_out
+        return {
+            "prompt_tokens": spent_in,
+            "completion_tokens": spent_out,
+            "total_tokens": spent_in + spent_out,
+            "prompt_tokens_details": {"cached_tokens": cached},
+        }
+
+    def _read_cache(self, asked: Asked) -> tuple[int, dict[bytes, int]]:
+        """Return the tokens of the longest known beginning, from 1,024 on as usual, and all beginnings."""
+        total, hasher = 0, hashlib.sha256(asked.model.encode())
+        beginnings: dict[bytes, int] = {}
+        for message in asked.messages:
+            hasher.update(json.dumps(message, sort_keys=True).encode())
+            total += count_messages([message])
+            beginnings[hasher.digest()] = total
+        known = [tokens for beginning, tokens in beginnings.items() if beginning in self._cached and tokens >= 1_024]
+        return max(known, default=0), beginnings
+
+
+async def _serve(port: int, latency: float, prompt_cache: bool) -> None:
+    provider = LoopbackProvider(latency=latency, prompt_cache=prompt_cache)
+    count_text("")  # loads the token table, or the first request would wait for it
+    print(await provider.start(port), flush=True)
+    try:
+        await asyncio.to_thread(sys.stdin.read)
+    finally:
+        await provider.stop()
+
+
+def main() -> None:
+    """Serve until standard input closes."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds from a request's arrival to its reply")
+    parser.add_argument("--prompt-cache", action="store_true", help="simulate a prompt cache")
+    options = parser.parse_args()
+    asyncio.run(_serve(options.port, options.latency, options.prompt_cache))
+
+
+if __name__ == "__main__":
+    main()

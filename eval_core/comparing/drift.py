@@ -1,0 +1,211 @@
+"""Judge drift: stored answers graded again, and whether the judge still grades as it did."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from eval_core.base.errors import UserError
+from eval_core.base.files import parse
+from eval_core.comparing.arms import Array
+from eval_core.comparing.hypotheses import SCORE_HYPOTHESES
+from eval_core.comparing.permutation import LIMIT
+from eval_core.domain.grade import DIMENSIONS, Grade
+from eval_core.domain.measurement import Measurement
+from eval_core.domain.record import ProbeRecord, Record
+
+__all__ = [
+    "ALPHA",
+    "DRIFT",
+    "RELEVANT",
+    "SAMPLE",
+    "Drift",
+    "GradedCell",
+    "Regraded",
+    "RejudgedCell",
+    "RejudgedSample",
+    "answer_key",
+    "check",
+    "drift_of",
+    "graded_cells",
+    "regraded_pairs",
+    "sample",
+    "sample_of",
+]
+
+# Does the judge still grade as it did when the baseline was made?
+
+ALPHA = 0.05
+"""A missed drift puts a false verdict on someone's change; a false one only offers to grade the baseline again."""
+RELEVANT = 0.1
+"""Shifts below this, a third of what a comparison can see, are left alone even when they are certain."""
+SAMPLE = 30
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, order=True)
+class GradedCell:
+    """One stored answer."""
+
+    fixture: str
+    run: int
+    probe: str
+
+
+@dataclass(frozen=True)
+class Regraded:
+    """One stored answer with its old and its new six scores, in the order of DIMENSIONS."""
+
+    cell: GradedCell
+    old: tuple[float, ...]
+    new: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Drift:
+    """What the paired test says."""
+
+    fired: bool
+    p: float
+    shifts: dict[str, float]
+    """Per dimension and overall: new minus old grade."""
+    cells: int
+    clusters: int
+    attainable_p: float
+    alpha: float
+
+    @property
+    def can_reach(self) -> bool:
+        """Whether so few fixture-runs could have shown a drift at all."""
+        return self.attainable_p <= self.alpha
+
+    @property
+    def largest(self) -> tuple[str, float]:
+        """Return what moved most, overall first where it is among the largest."""
+        overall = self.shifts["overall"]
+        name = max(self.shifts, key=lambda key: abs(self.shifts[key]))
+        return ("overall", overall) if abs(overall) >= RELEVANT else (name, self.shifts[name])
+
+
+def sample(cells: Sequence[GradedCell], n: int = SAMPLE, seed: int = 0) -> tuple[GradedCell, ...]:
+    """Choose cells spread as evenly as possible over fixtures, then over runs; the same for the same seed."""
+    random = np.random.default_rng(seed)
+    queues: dict[str, dict[int, list[GradedCell]]] = {}
+    for cell in sorted(cells):
+        queues.setdefault(cell.fixture, {}).setdefault(cell.run, []).append(cell)
+    orders = []
+    for runs in queues.values():
+        shuffled = [[group[i] for i in random.permutation(len(group))] for group in runs.values()]
+        spread = [shuffled[i] for i in random.permutation(len(shuffled))]
+        # One cell of every run before the second of any.
+        orders.append([cell for layer in itertools.zip_longest(*spread) for cell in layer if cell is not None])
+    dealt = [cell for layer in itertools.zip_longest(*orders) for cell in layer if cell is not None]
+    return tuple(sorted(dealt[:n]))
+
+
+def _cluster_means(pairs: Sequence[Regraded]) -> Array:
+    groups: dict[tuple[str, int], list[Array]] = {}
+    for pair in pairs:
+        if len(pair.old) != len(DIMENSIONS) or len(pair.new) != len(DIMENSIONS):
+            raise UserError(f"{pair.cell}: old and new grade need {len(DIMENSIONS)} scores; grade this answer again")
+        difference = np.array(pair.new, dtype=np.float64) - np.array(pair.old, dtype=np.float64)
+        if not np.isfinite(difference).all():
+            raise UserError(f"{pair.cell}: a score is not a number; leave the cell out, missing is never zero")
+        groups.setdefault((pair.cell.fixture, pair.cell.run), []).append(np.append(difference, difference.mean()))
+    return np.array([np.mean(group, axis=0) for group in groups.values()])
+
+
+def _signs(clusters: int, seed: int) -> Array:
+    if 2**clusters <= LIMIT:
+        return np.array(list(itertools.product((1.0, -1.0), repeat=clusters)))
+    signs = np.random.default_rng(seed).choice((1.0, -1.0), size=(LIMIT, clusters))
+    signs[0] = 1.0
+    return signs
+
+
+def check(pairs: Sequence[Regraded], *, alpha: float = ALPHA, seed: int = 0) -> Drift | None:
+    """Compare old with new grades; None without any pair."""
+    if not pairs:
+        return None
+    means = _cluster_means(pairs)
+    count = len(means)
+    signs = _signs(count, seed)
+    shifts = signs @ means / count
+    # Flipping a sign leaves the sum of squares; the floor serves a judge that repeats itself to the letter.
+    spread = np.maximum((means**2).sum(axis=0) / count, 0.05**2)
+    statistic = np.abs(shifts) / np.sqrt(spread / count)
+    largest = statistic.max(axis=1)
+    p = float((largest >= largest[0] - TOLERANCE * max(1.0, largest[0])).mean())
+    moved = dict(zip(SCORE_HYPOTHESES, (float(value) for value in shifts[0]), strict=True))
+    fired = p <= alpha and max(abs(value) for value in moved.values()) >= RELEVANT - TOLERANCE
+    # Flipping every sign gives the same statistic, hence two.
+    return Drift(fired, p, moved, len(pairs), count, max(2 / 2**count, 1 / len(signs)), alpha)
+
+
+# Stored answers that were graded again: what a measurement keeps of them, and the drift that they show.
+
+DRIFT = "drift"
+"""The name in a measurement's extra."""
+
+
+class RejudgedCell(Record):
+    """One stored answer of a baseline and its grades of today."""
+
+    fixture: str
+    run: int
+    probe: str
+    answer: str
+    """Digest of the answer: another baseline's cell of the same name is another answer."""
+    scores: list[float]
+
+
+class RejudgedSample(Record):
+    """The sample that a run graded again."""
+
+    cells: list[RejudgedCell] = []
+    unscored: int = 0
+    cost_usd: float | None = 0.0
+
+
+def answer_key(text: str) -> str:
+    """Return what identifies an answer."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def graded_cells(measurement: Measurement) -> Iterator[tuple[GradedCell, ProbeRecord]]:
+    """Yield the cells that have both an answer and a grade."""
+    for fixture, runs in measurement.fixtures.items():
+        for run in runs:
+            for probe, record in run.probes.items():
+                if record.answer is not None and isinstance(record.result, Grade):
+                    yield GradedCell(fixture, run.run, probe), record
+
+
+def sample_of(measurement: Measurement) -> RejudgedSample | None:
+    """Return the sample that a measurement holds, checked: it may come from an untrusted file."""
+    value = measurement.extra.get(DRIFT)
+    return None if value is None else parse(RejudgedSample, value, f"{measurement.label}: extra.{DRIFT}")
+
+
+def regraded_pairs(base: Measurement, candidate: Measurement) -> list[Regraded]:
+    """Return the base's answers that the candidate's run graded again, with both grades."""
+    sample = sample_of(candidate)
+    again = {(cell.fixture, cell.run, cell.probe): cell for cell in sample.cells} if sample else {}
+    pairs = []
+    for cell, record in graded_cells(base):
+        new = again.get((cell.fixture, cell.run, cell.probe))
+        assert record.answer is not None
+        if new is None or new.answer != answer_key(record.answer.text) or not isinstance(record.result, Grade):
+            continue
+        old = tuple(record.result.scores[name] for name in DIMENSIONS)
+        pairs.append(Regraded(cell, old, tuple(new.scores)))
+    return pairs
+
+
+def drift_of(base: Measurement, candidate: Measurement) -> Drift | None:
+    """Test whether the judge of the candidate's run grades the base's answers as they were graded then."""
+    return None if sample_of(candidate) is None else check(regraded_pairs(base, candidate))

@@ -1,0 +1,361 @@
+"""The verdict: from two arms to one decision, in a fixed order, with every number that led to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Literal
+
+from eval_core.base.numbers import p_value, percent, signed
+from eval_core.comparing import headline
+from eval_core.comparing import looks as looking
+from eval_core.comparing import medians as seed_rule
+from eval_core.comparing.arms import Arm, FixtureArm, validate
+from eval_core.comparing.culprits import (
+    MOST_EXTRA,
+    StructureChange,
+    TestedFamily,
+    changes,
+    culprits_of,
+    row_of,
+    settle,
+    structure_culprits,
+)
+from eval_core.comparing.drift import Drift
+from eval_core.comparing.findings import (
+    Coverage,
+    Culprit,
+    Kind,
+    MedianFinding,
+    Reason,
+    Row,
+    RowVerdict,
+    StructureFinding,
+    TestSummary,
+    UnitRow,
+    Verdict,
+)
+from eval_core.comparing.hypotheses import FACT_HYPOTHESES, SCORE_HYPOTHESES, fact_blocks, score_blocks
+from eval_core.comparing.permutation import LIMIT, Design, permute
+from eval_core.domain.fingerprint import Difference
+
+__all__ = [
+    "FailOn",
+    "Kind",
+    "Options",
+    "Verdict",
+    "coverage_of",
+    "decide",
+    "exit_code",
+    "gaps",
+]
+
+# What was planned and is not there: an outage must never look like a regression.
+
+Side = Literal["baseline", "candidate"]
+
+
+def _sides(base: Arm, candidate: Arm) -> tuple[tuple[Side, Arm], tuple[Side, Arm]]:
+    return ("baseline", base), ("candidate", candidate)
+
+
+def coverage_of(base: Arm, candidate: Arm) -> list[Coverage]:
+    """Return the measured part of the planned grid, per side and family."""
+    found = []
+    for side, arm in _sides(base, candidate):
+        fixtures = arm.fixtures.values()
+        found += [
+            Coverage(
+                side=side,
+                family="scores",
+                observed=sum(item.score_cells for item in fixtures),
+                planned=sum(item.planned_scores for item in fixtures),
+            ),
+            Coverage(
+                side=side,
+                family="facts",
+                observed=sum(item.fact_cells for item in fixtures),
+                planned=sum(item.planned_facts for item in fixtures),
+            ),
+        ]
+    return found
+
+
+def _missing_fixtures(side: Side, arm: Arm, other: Arm) -> list[Reason]:
+    def reason(text: str) -> Reason:
+        return Reason(code="missing", text=text)
+
+    def empty(fixture: FixtureArm) -> list[str]:
+        scores = ["scores"] if fixture.planned_scores and not fixture.score_cells else []
+        return scores + (["compressions"] if fixture.planned_facts and not fixture.fact_cells else [])
+
+    found = [reason(f"the {side} has no fixture {name}") for name in other.fixtures if name not in arm.fixtures]
+    for name, fixture in arm.fixtures.items():
+        found += [reason(f"the {side} has no {what} of {name}") for what in empty(fixture)]
+    return found
+
+
+def gaps(base: Arm, candidate: Arm, coverage: Sequence[Coverage], floor: float) -> list[Reason]:
+    """Return every reason why the two cannot be judged yet: missing fixtures, then coverage under the floor."""
+    if not base.fixtures and not candidate.fixtures:
+        return [Reason(code="missing", text="neither side has any fixture")]
+    found = [
+        reason
+        for (side, arm), other in zip(_sides(base, candidate), (candidate, base), strict=True)
+        for reason in _missing_fixtures(side, arm, other)
+    ]
+    found += [
+        Reason(
+            code="coverage",
+            text=f"the {item.side} has {item.observed} of {item.planned} {item.family} cells"
+            f" ({percent(item.share)}, floor {percent(floor)})",
+        )
+        for item in coverage
+        if item.share < floor - 1e-9
+    ]
+    return found
+
+
+# The decision: from two arms to one verdict, in a fixed order, with every number that led to it.
+
+FailOn = Literal["never", "regressed", "inconclusive"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The constants of the rule; the defaults are the shipped rule."""
+
+    alpha_scores: float = 0.03
+    alpha_facts: float = 0.02
+    culprit_alpha: float = 0.05
+    """Adjusted p up to which a dimension or probe of a significant test is named."""
+    margin_scores: float = 0.35
+    margin_facts: float = 0.07
+    """Equivalence margins: the same share of the scale, 7 %, for points out of 5 and for shares of facts."""
+    coverage_floor: float = 0.95
+    arrangements: int = LIMIT
+    seed: int = 0
+    planned_looks: int = 1
+    """1, or 3 for looks at 1, 3 and 5 graded runs; see `eval_core.comparing.looks`."""
+
+
+@dataclass(frozen=True)
+class _Case:
+    """What stays the same whichever verdict it comes to."""
+
+    base: Arm
+    candidate: Arm
+    options: Options
+    look: int
+    notes: list[str] = field(default_factory=list)
+
+    def verdict(
+        self,
+        kind: Kind,
+        headline_: str,
+        next_step: str,
+        *,
+        reasons: Sequence[Reason] = (),
+        culprits: Sequence[Culprit] = (),
+        rows: Sequence[Row] = (),
+        units: Sequence[UnitRow] = (),
+        structure: Sequence[StructureChange] = (),
+        medians: Sequence[MedianFinding] = (),
+        tests: Sequence[TestSummary] = (),
+        coverage: Sequence[Coverage] = (),
+    ) -> Verdict:
+        planned = self.options.planned_looks
+        whole = self.options.alpha_scores + self.options.alpha_facts
+        return Verdict(
+            kind=kind,
+            headline=headline_,
+            next_step=next_step,
+            base_label=self.base.label,
+            candidate_label=self.candidate.label,
+            reasons=tuple(reasons),
+            culprits=tuple(culprits),
+            rows=tuple(rows),
+            units=tuple(units),
+            structure=tuple(StructureFinding(**asdict(item)) for item in structure),
+            medians=tuple(medians),
+            tests=tuple(tests),
+            coverage=tuple(coverage),
+            notes=tuple(self.notes),
+            look=self.look,
+            planned_looks=planned,
+            alpha=round(whole * looking.share(self.look, planned), 12),
+            alpha_spent=round(whole * looking.spent(self.look, planned), 12),
+        )
+
+
+def _incomparable(differences: Iterable[tuple[str, str, str]], drift: Drift | None) -> list[Reason]:
+    reasons = [
+        Reason(
+            code="difference",
+            text=f"{item.field} differs ({item.base} → {item.candidate})",
+            field=item.field,
+            base=item.base,
+            candidate=item.candidate,
+        )
+        for item in (Difference(*difference) for difference in differences)
+    ]
+    if drift is not None and drift.fired:
+        name, shift = drift.largest
+        text = f"the judge drifted: stored answers graded again move {name} by {signed(shift)} (p {p_value(drift.p)})"
+        reasons.append(Reason(code="drift", text=text))
+    return reasons
+
+
+def _test(case: _Case) -> list[TestedFamily]:
+    """Run the two tests, each with its part of alpha for this look."""
+    options, part = case.options, looking.share(case.look, case.options.planned_looks)
+    found = []
+    score = permute(
+        score_blocks(case.base, case.candidate),
+        SCORE_HYPOTHESES,
+        alpha=options.alpha_scores * part,
+        seed=options.seed,
+        limit=options.arrangements,
+    )
+    fact = permute(
+        fact_blocks(case.base, case.candidate),
+        FACT_HYPOTHESES,
+        alpha=options.alpha_facts * part,
+        seed=options.seed,
+        limit=options.arrangements,
+    )
+    if score is not None:
+        found.append(TestedFamily("scores", score, options.margin_scores, options.culprit_alpha))
+    if fact is not None:
+        found.append(TestedFamily("facts", fact, options.margin_facts, options.culprit_alpha))
+    return found
+
+
+def _kind(evidence: Sequence[TestedFamily], culprits: Sequence[Culprit], rows: Sequence[Row]) -> Kind:
+    directions = {item.direction for item in culprits}
+    if directions:
+        if len(directions) == 2:
+            return Kind.MIXED
+        return Kind.REGRESSED if "worse" in directions else Kind.IMPROVED
+    reachable = all(item.result.can_reach for item in evidence)
+    settled = rows and all(row.verdict is RowVerdict.NO_DETECTABLE_CHANGE for row in rows)
+    return Kind.NO_DETECTABLE_CHANGE if settled and reachable else Kind.INCONCLUSIVE
+
+
+def _unreachable(evidence: Sequence[TestedFamily]) -> tuple[str | None, int | None]:
+    """Return the words for a design with too few runs, and how many more would do."""
+    short = [item for item in evidence if not item.result.can_reach]
+    if not short:
+        return None, None
+    first = short[0]
+    words = f"with so few runs no {first.family} could be significant (smallest p {p_value(first.result.attainable_p)})"
+    enough = [_runs_to_reach(item) for item in short]
+    return words, None if None in enough else max(runs for runs in enough if runs is not None)
+
+
+def _runs_to_reach(evidence: TestedFamily) -> int | None:
+    """Return how many more candidate runs would let the test become significant at all."""
+    runs = evidence.result.runs.values()
+    for extra in range(1, MOST_EXTRA + 1):
+        if Design(tuple((n + extra, m) for n, m in runs)).attainable_p <= evidence.result.alpha:
+            return extra
+    return None
+
+
+def _notes(case: _Case, evidence: Sequence[TestedFamily], structure: Sequence[StructureChange]) -> None:
+    for item in evidence:
+        if item.result.left_out:
+            names = [unit.label for unit in item.result.left_out]
+            case.notes.append(f"Left out of the {item.family}, measured on one side only: {', '.join(names)}.")
+    if not any(item.family == "scores" for item in evidence):
+        case.notes.append("No scores were compared; this rests on facts and structure.")
+    for change in structure:
+        if change.kind == "shaky":
+            failed = change.candidate_runs - change.candidate_passed
+            case.notes.append(
+                f"{change.label} fails in {failed} of {change.candidate_runs} runs and never did in the baseline."
+            )
+    planned = case.options.planned_looks
+    if case.look > planned:
+        whole = case.options.alpha_scores + case.options.alpha_facts
+        bound = percent(whole * looking.spent(case.look, planned), 1)
+        case.notes.append(
+            f"Look {case.look} at the same change, {planned} planned: false alarms over all looks are only bounded"
+            f" by {bound}."
+        )
+    case.notes.append("The inference covers these fixtures, not all sessions.")
+
+
+def decide(
+    base: Arm,
+    candidate: Arm,
+    *,
+    differences: Iterable[tuple[str, str, str]] = (),
+    drift: Drift | None = None,
+    options: Options | None = None,
+    looks: int = 1,
+) -> Verdict:
+    """Compare two arms. `looks` says which look at this candidate it is, counted from 1."""
+    case = _Case(base, candidate, options or Options(), looks)
+    validate(base)
+    validate(candidate)
+    coverage = coverage_of(base, candidate)
+    incomparable = _incomparable(differences, drift)
+    if incomparable:
+        step = headline.next_step(Kind.NOT_COMPARABLE, reasons=incomparable)
+        text = headline.not_comparable(incomparable)
+        return case.verdict(Kind.NOT_COMPARABLE, text, step, reasons=incomparable, coverage=coverage)
+    structure = changes(base, candidate)
+    certain = structure_culprits(structure)
+    missing = gaps(base, candidate, coverage, case.options.coverage_floor)
+    if missing:
+        broken = [item for item in certain if item.direction == "worse"]
+        step = headline.next_step(Kind.INCOMPLETE, reasons=missing)
+        text = headline.incomplete(missing, broken)
+        return case.verdict(
+            Kind.INCOMPLETE, text, step, reasons=missing, culprits=broken, structure=structure, coverage=coverage
+        )
+    evidence = _test(case)
+    culprits = [culprit for item in evidence for culprit in culprits_of(item)] + certain
+    medians = seed_rule.medians(base), seed_rule.medians(candidate)
+    rows = [row_of(item, hypothesis, medians) for item in evidence for hypothesis in item.result.hypotheses]
+    kind = _kind(evidence, culprits, rows)
+    unreachable, extra = _unreachable(evidence)
+    if kind is Kind.NO_DETECTABLE_CHANGE:
+        text = headline.no_change(rows)
+    elif kind is Kind.INCONCLUSIVE:
+        text = headline.inconclusive(rows, unreachable)
+        extra = extra if unreachable else settle(evidence, rows)
+    else:
+        text = headline.changed(kind, culprits)
+    where = list(dict.fromkeys(item.fixture for item in culprits if item.fixture and item.direction == "worse"))
+    _notes(case, evidence, structure)
+    return case.verdict(
+        kind,
+        text,
+        headline.next_step(kind, fixtures=where, more_runs=extra, too_few=unreachable is not None),
+        culprits=culprits,
+        rows=rows,
+        units=[unit for item in evidence for unit in item.units],
+        structure=structure,
+        medians=[
+            MedianFinding(**asdict(row), delta=row.delta, flagged=row.flagged)
+            for row in seed_rule.table(base, candidate)
+        ],
+        tests=[item.summary for item in evidence],
+        coverage=coverage,
+    )
+
+
+def exit_code(verdict: Verdict, fail_on: FailOn = "never") -> int:
+    """Return 0 done, 1 where the condition holds, 3 incomplete.
+
+    `regressed` fails on what holds a regression, so on mixed too; `inconclusive` on everything that does not show
+    the change to be harmless, so on not comparable too.
+    """
+    if verdict.kind is Kind.INCOMPLETE:
+        return 3
+    harmful = {Kind.REGRESSED, Kind.MIXED}
+    unproven = harmful | {Kind.INCONCLUSIVE, Kind.NOT_COMPARABLE}
+    failing: dict[FailOn, set[Kind]] = {"never": set(), "regressed": harmful, "inconclusive": unproven}
+    return int(verdict.kind in failing[fail_on])

@@ -1,0 +1,99 @@
+"""What one model call came to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from eval_core.base.messages import Message
+
+__all__ = ["Acceptance", "Completion", "Failed", "FailureKind", "ModelCall", "Role", "Usage"]
+
+Role = Literal["compressor", "answer", "judge"]
+FailureKind = Literal[
+    "rate_limit", "server", "connection", "timeout", "auth", "payment", "bad_request", "not_found", "context_length",
+    "empty", "refusal", "truncated", "malformed", "budget", "unknown",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """One request, complete: equal calls with an equal run index are the same call and are paid once."""
+
+    role: Role
+    model: str
+    messages: tuple[Message, ...]
+    max_tokens: int
+    run: int = 0
+    """Keeps repetitions apart that ask the same thing on purpose."""
+    temperature: float | None = None
+    response_schema: dict[str, Any] | None = None
+    """A JSON Schema the answer should follow, where the model can."""
+    params: dict[str, Any] = field(default_factory=dict)
+    prefix: str | None = None
+    """Calls with an equal prefix name share the beginning of their prompt: the first goes ahead, the others follow."""
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """What makes a reply usable, and how to ask again for one; all attempts count as the one call."""
+
+    problem: Callable[[str], str | None]
+    """What is wrong with a reply's text, or None."""
+    amend: Callable[[str], tuple[Message, ...]]
+    """The messages of the next attempt, given what was wrong."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens and money of one call."""
+
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    """The part of the input tokens that the provider read from its prompt cache."""
+    output_tokens: int = 0
+    cost_usd: float | None = 0.0
+    """None where the price is unknown."""
+    written_tokens: int = 0
+    """The part of the input tokens that the provider wrote to its prompt cache, where it charges for that."""
+
+    def plus(self, other: Usage) -> Usage:
+        """Add; an unknown price makes the sum unknown."""
+        unknown = self.cost_usd is None or other.cost_usd is None
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cost_usd=None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
+            written_tokens=self.written_tokens + other.written_tokens,
+        )
+
+    @property
+    def tokens(self) -> int:
+        """Input and output together."""
+        return self.input_tokens + self.output_tokens
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A finished answer."""
+
+    text: str
+    usage: Usage
+    """Of this answer and of the unusable ones that were paid before it."""
+    model: str
+    """The model that answered, as the provider names it."""
+    seconds: float
+    cached: bool = False
+    """Read from the journal: nothing was sent."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """No answer, and why."""
+
+    kind: FailureKind
+    retryable: bool
+    message: str
+    usage: Usage = field(default_factory=Usage)

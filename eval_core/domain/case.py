@@ -1,0 +1,99 @@
+"""The suite as cases (a fixture with its probe bank), and the plan: how often each is compressed and graded."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eval_core.base.errors import UserError
+from eval_core.domain.fixture import Fixture, fixture_files, load_fixture
+from eval_core.domain.probe import ProbeBank, load_bank
+
+__all__ = [
+    "Case",
+    "Cell",
+    "bank_path",
+    "load_suite",
+    "make_plan",
+]
+
+# The suite: fixtures with their probe banks, as the user chose them.
+
+
+@dataclass(frozen=True)
+class Case:
+    """One fixture and the questions asked about it."""
+
+    fixture: Fixture
+    bank: ProbeBank
+
+
+def bank_path(probes: Path, fixture: str) -> Path:
+    """Return where the probe bank of a fixture is stored."""
+    return probes / f"{fixture}.probes.json"
+
+
+def _chosen(fixtures: Path, names: Sequence[str] | None) -> list[str]:
+    if not fixtures.is_dir():
+        raise UserError(
+            f"{fixtures}: no such folder; it holds the recorded sessions; `fixtures:` in .compression-eval.yml names it"
+        )
+    known = [path.stem for path in fixture_files(fixtures)]
+    if not known:
+        raise UserError(f"{fixtures}: no fixture here; `compression-eval fixture import` makes one from a session log")
+    if names is None:
+        return known
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+            raise UserError(f"{name}: no such fixture in {fixtures}; {hint}")
+    return list(dict.fromkeys(names))
+
+
+def load_suite(fixtures: Path, probes: Path, names: Sequence[str] | None = None) -> list[Case]:
+    """Load the chosen fixtures (all by default) with their banks, sorted by name."""
+    cases = []
+    for name in sorted(_chosen(fixtures, names)):
+        fixture = load_fixture(fixtures / f"{name}.json")
+        path = bank_path(probes, name)
+        if not path.exists():
+            raise UserError(
+                f"{path}: no probe bank for fixture {name}; `compression-eval probe propose {name}` drafts one"
+            )
+        bank = load_bank(path)
+        if bank.fixture != name:
+            raise UserError(f"{path}: fixture: {bank.fixture!r} is another fixture's bank, {name!r} was expected")
+        _check_evidence(bank, fixture, path)
+        cases.append(Case(fixture, bank))
+    return cases
+
+
+def _check_evidence(bank: ProbeBank, fixture: Fixture, path: Path) -> None:
+    for at, probe in enumerate(bank.probes):
+        for number, fact in enumerate(probe.expected_facts):
+            for index in fact.evidence or ():
+                if not 0 <= index < len(fixture.messages):
+                    raise UserError(
+                        f"{path}: probes[{at}].expected_facts[{number}].evidence: {index} is not a message of "
+                        f"{fixture.name} (0 to {len(fixture.messages) - 1})"
+                    )
+
+
+# The plan: which fixture is compressed how often, and which of these runs are graded.
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fixture-run: the unit that is repeated."""
+
+    case: Case
+    run: int
+    graded: bool
+
+
+def make_plan(cases: Sequence[Case], runs: int, compress_runs: int) -> list[Cell]:
+    """Plan run after run over all fixtures, so that a run that is cut short is short everywhere alike."""
+    return [Cell(case, run, graded=run < runs) for run in range(max(runs, compress_runs)) for case in cases]

@@ -1,0 +1,97 @@
+"""What one run of the compressor under test came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from eval_core.base.messages import Message
+from eval_core.domain.fixture import Fixture
+
+__all__ = ["Compression", "ModelUse", "Outcome", "Step", "Subject"]
+
+
+class Outcome(StrEnum):
+    """The class of a compression; only `OK` is scored, and only the provider's faults are tried again."""
+
+    OK = "ok"
+    SETUP_ERROR = "setup_error"
+    """The compressor could not be imported or constructed."""
+    INFRA = "infra"
+    """The last model call of a step failed, was malformed or unfinished."""
+    BAD_COMPLETION = "bad_completion"
+    """The model answered the compressor with nothing, or was cut off."""
+    TARGET_ERROR = "target_error"
+    """The compressor raised, died, ran out of time or returned something that is no message list."""
+    NOT_EXERCISED = "not_exercised"
+    """A model is required, but the compressor never called one."""
+    DEGRADED = "degraded"
+    """The compressor says of itself that it fell back."""
+    NOT_COMPRESSED = "not_compressed"
+    """More than nine tenths of the tokens are still there."""
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the provider, not the compressor, is to blame."""
+        return self in (Outcome.INFRA, Outcome.BAD_COMPLETION)
+
+
+@dataclass(frozen=True)
+class ModelUse:
+    """What the compressor's own model calls came to, as counted outside of it."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = 0.0
+    """None where a call's price is unknown."""
+    requested_models: tuple[str, ...] = ()
+    """The models that the compressor asked for, which the run may have replaced."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One compression of a (possibly chained) session."""
+
+    messages: list[Message]
+    """The state after this step."""
+    tokens_before: int
+    tokens_after: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Compression:
+    """The whole fixture-run: one step for each segment, or as many as were reached."""
+
+    outcome: Outcome
+    detail: str = ""
+    """For people: what happened, where the outcome is not ok."""
+    steps: tuple[Step, ...] = ()
+    use: ModelUse = field(default_factory=ModelUse)
+    notes: tuple[str, ...] = ()
+    """What the reader should know though it is no failure (dropped optional keywords, captured output)."""
+    output: str = ""
+    """The beginning of what the compressor printed, where it runs in a process of its own: untrusted text."""
+
+    @property
+    def state(self) -> list[Message]:
+        """The compressed messages after the last step."""
+        return self.steps[-1].messages if self.steps else []
+
+    @property
+    def seconds(self) -> float:
+        """The time spent compressing, all steps together."""
+        return sum(step.seconds for step in self.steps)
+
+
+class Subject(Protocol):
+    """A compressor under test, however it is run."""
+
+    @property
+    def name(self) -> str:
+        """How reports call it, e.g. `builtin:anchored` or `agent.context_compressor:ContextCompressor`."""
+
+    async def compress(self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None) -> Compression:
+        """Compress a fixture once, segment after segment, with one instance."""

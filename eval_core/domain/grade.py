@@ -1,0 +1,86 @@
+"""Answers and grades, and the reason where there is none: missing is never zero."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from eval_core.base.messages import Message
+from eval_core.domain.probe import Probe
+
+__all__ = ["DIMENSIONS", "Answer", "Answerer", "Grade", "Judge", "Unscored"]
+
+DIMENSIONS = (
+    "accuracy",
+    "context_awareness",
+    "artifact_trail",
+    "completeness",
+    "continuity",
+    "instruction_following",
+)
+
+
+class Answer(BaseModel):
+    """What the continuing agent said, seeing only the compressed state."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: Literal["answer"] = "answer"
+    text: str
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = 0.0
+
+
+class Grade(BaseModel):
+    """Six scores from 0 to 5, and why."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: Literal["grade"] = "grade"
+    scores: dict[str, float] = Field(description="One score from 0 to 5 for each dimension.")
+    reason: str = ""
+    flags: list[str] = []
+    """What a reader should doubt about this grade."""
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = 0.0
+
+    @property
+    def overall(self) -> float:
+        """The mean of the six dimensions."""
+        return sum(self.scores[name] for name in DIMENSIONS) / len(DIMENSIONS)
+
+
+class Unscored(BaseModel):
+    """No score, and the reason."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: Literal["unscored"] = "unscored"
+    reason: str
+
+
+class Answerer(Protocol):
+    """Something that answers probes from a compressed state."""
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What the fingerprint holds of it: model, sampling parameters, template digest."""
+
+    async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
+        """Answer one probe from the state alone."""
+
+
+class Judge(Protocol):
+    """Something that grades answers."""
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What the fingerprint holds of it: model, sampling parameters, rubric digest."""
+
+    async def grade(self, probe: Probe, answer: str, *, fixture: str, run: int) -> Grade | Unscored:
+        """Grade one answer on the six dimensions."""

@@ -1,0 +1,75 @@
+"""A measurement: everything two runs are compared by, whether stored as a result or as a baseline."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from eval_core.domain.fingerprint import Difference, Fingerprint, differences, narrowed
+from eval_core.domain.record import Record, RunRecord, UseRecord
+
+__all__ = ["SCHEMA_VERSION", "Controls", "Measurement", "ProbeControl", "Provenance", "comparable_part"]
+
+SCHEMA_VERSION = 1
+
+
+class Provenance(Record):
+    """Where a measurement came from: what is being compared, not what makes it comparable."""
+
+    target: str
+    source_sha: str | None = None
+    dirty: bool = False
+    date: str = ""
+    version: str = ""
+    seed: int = 0
+    sandbox: str = "none needed"
+
+
+class ProbeControl(Record):
+    """How a probe fares on the full transcript and on nothing: a probe must separate the two."""
+
+    ceiling: float | None
+    floor: float | None
+    ceiling_facts: float
+    floor_facts: float
+    quarantined: str | None = None
+
+
+class Controls(Record):
+    """The controls of one fixture."""
+
+    probes: dict[str, ProbeControl]
+
+
+class Measurement(BaseModel):
+    """All fixture-runs of one target under one fingerprint."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schema_version: int = SCHEMA_VERSION
+    label: str
+    offline: bool
+    fingerprint: Fingerprint
+    provenance: Provenance
+    models: dict[str, str]
+    """Role to model, for people; the fingerprint holds the details."""
+    planned_runs: Annotated[int, Field(ge=0)]
+    planned_compress_runs: Annotated[int, Field(ge=1)]
+    fixtures: dict[str, list[RunRecord]]
+    probe_types: dict[str, dict[str, str]] = {}
+    controls: dict[str, Controls] = {}
+    use: dict[str, UseRecord] = {}
+    stopped: str | None = None
+    """Why the run ended before its plan, if it did."""
+    extra: dict[str, Any] = {}
+
+
+def comparable_part(base: Measurement, candidate: Measurement) -> tuple[Measurement, list[Difference]]:
+    """Cut the base down to the candidate's fixtures, if it has them all, and list what still differs."""
+    names = set(candidate.fingerprint.fixtures)
+    part = narrowed(base.fingerprint, names)
+    if part is not base.fingerprint:
+        kept = {name: runs for name, runs in base.fixtures.items() if name in names}
+        base = base.model_copy(update={"fingerprint": part, "fixtures": kept})
+    return base, differences(base.fingerprint, candidate.fingerprint)

@@ -1,0 +1,144 @@
+"""The probe bank: questions about one fixture and the facts that a good answer holds."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from eval_core.base.files import digest, parse, pretty, read_json
+
+__all__ = ["FACT_KINDS", "PROBE_TYPES", "Fact", "FactKind", "Probe", "ProbeBank", "ProbeType", "dump_bank", "load_bank"]
+
+ProbeType = Literal["recall", "artifact", "continuation", "decision"]
+FactKind = Literal["path", "url", "host", "identifier", "hash", "version", "pr", "number", "error", "cron", "text"]
+PROBE_TYPES: tuple[str, ...] = get_args(ProbeType)
+FACT_KINDS: tuple[str, ...] = get_args(FactKind)
+
+
+class Fact(BaseModel):
+    """One thing that must (or, with `not`, must no longer) be said. Exactly one form is given."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    fact: Annotated[str | None, Field(description="The value itself.")] = None
+    any: Annotated[list[str] | None, Field(description="Alternatives: one of them suffices.")] = None
+    all: Annotated[list[str] | None, Field(description="All of them must stand.")] = None
+    regex: Annotated[str | None, Field(description="A pattern, matched case-insensitively.")] = None
+    not_: Annotated[
+        str | None, Field(alias="not", description="A superseded value: an answer that states it as current is wrong.")
+    ] = None
+    kind: Annotated[
+        FactKind | None, Field(description="How the value is matched; guessed from its form if absent.")
+    ] = None
+    evidence: Annotated[list[int] | None, Field(description="Indexes of the messages that establish the fact.")] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_text(cls, value: Any) -> Any:
+        return {"fact": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Fact:
+        given = [name for name in ("fact", "any", "all", "regex", "not_") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError("a fact has exactly one of fact, any, all, regex, not")
+        if not all(text.strip() for text in self.values):
+            raise ValueError("a fact must not be empty")
+        if self.regex is not None:
+            try:
+                re.compile(self.regex)
+            except re.error as exc:
+                raise ValueError(f"regex {self.regex!r} does not compile: {exc}") from None
+        return self
+
+    @property
+    def values(self) -> list[str]:
+        """The literal values of this fact, in whichever form they are given."""
+        for single in (self.fact, self.regex, self.not_):
+            if single is not None:
+                return [single]
+        return self.any or self.all or [""]
+
+    @property
+    def superseded(self) -> bool:
+        """Whether this names a value that is no longer true."""
+        return self.not_ is not None
+
+    @property
+    def label(self) -> str:
+        """How the fact is shown to people."""
+        joiner = " and " if self.all else " or "
+        return ("not " if self.superseded else "") + joiner.join(self.values)
+
+
+class Probe(BaseModel):
+    """One question to the compressed state."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,79}$")]
+    type: ProbeType
+    question: Annotated[str, Field(min_length=3)]
+    expected_facts: Annotated[list[Fact], Field(min_length=1)]
+    kept_verbatim: Annotated[
+        str | None,
+        Field(description="Why this probe's evidence lies, on purpose, where compressors keep text verbatim."),
+    ] = None
+    draft: Annotated[bool, Field(description="Proposed by a machine; lint refuses it until a person removes this.")] = (
+        False
+    )
+
+    @property
+    def required(self) -> list[Fact]:
+        """The facts an answer should state (superseded values left out)."""
+        return [fact for fact in self.expected_facts if not fact.superseded]
+
+    @property
+    def superseded(self) -> list[Fact]:
+        """The values an answer should no longer state."""
+        return [fact for fact in self.expected_facts if fact.superseded]
+
+
+class ProbeBank(BaseModel):
+    """All probes of one fixture, as stored in `probes/<fixture>.probes.json`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    json_schema: Annotated[str | None, Field(alias="$schema", exclude=True)] = None
+    fixture: str
+    probes: Annotated[list[Probe], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _unique_ids(self) -> ProbeBank:
+        seen: set[str] = set()
+        for index, probe in enumerate(self.probes):
+            if probe.id in seen:
+                raise ValueError(f"probes[{index}].id: {probe.id!r} is used twice; ids are unique in a bank")
+            seen.add(probe.id)
+            if not probe.required:
+                raise ValueError(
+                    f"probes[{index}].expected_facts: only superseded values; add what an answer should state"
+                )
+        return self
+
+    @property
+    def digest(self) -> str:
+        """The sha256 that identifies the bank's content in fingerprints."""
+        return digest(self.model_dump(mode="json", by_alias=True, exclude_none=True))
+
+
+def load_bank(path: Path) -> ProbeBank:
+    """Read and check one probe bank."""
+    return parse(ProbeBank, read_json(path), str(path))
+
+
+def dump_bank(bank: ProbeBank) -> str:
+    """Return the file text of a bank; a reference to its schema, which editors follow, is kept."""
+    body = bank.model_dump(mode="json", by_alias=True, exclude_none=True)
+    for probe in body["probes"]:
+        if not probe["draft"]:
+            del probe["draft"]
+    return pretty({"$schema": bank.json_schema, **body} if bank.json_schema else body)

@@ -1,0 +1,160 @@
+"""The description of a compressor under test: YAML in, a checked value out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from eval_core.base.errors import UserError
+from eval_core.base.files import parse, read_text
+
+__all__ = ["VARIABLES", "Builtin", "TargetSpec", "read_target", "substitute", "target_from"]
+
+VARIABLES = ("MODEL", "LLM_BASE_URL", "LLM_API_KEY", "FOCUS_TOPIC", "CONTEXT_LENGTH", "SEED", "RUN")
+"""All that `${...}` may name; a closed set, so that a spec cannot reach the environment."""
+
+_REFERENCE = re.compile(r"\$\{([^}]*)\}")
+_DOTTED = r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*"
+
+
+def _unknown_variable(value: Any) -> str | None:
+    """Return the first `${...}` name in a nested value that is not of the closed set."""
+    if isinstance(value, str):
+        return next((name for name in _REFERENCE.findall(value) if name not in VARIABLES), None)
+    if isinstance(value, Mapping):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, list):
+        return next((name for inner in value if (name := _unknown_variable(inner)) is not None), None)
+    return None
+
+
+class TargetSpec(BaseModel):
+    """How to import, build and call one compressor."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    python: Annotated[
+        str | None, Field(description="Interpreter of the target's environment; the evaluator's own when absent.")
+    ] = None
+    pythonpath: Annotated[list[str], Field(description="Import roots, relative to the tree under test.")] = ["."]
+    compressor: Annotated[
+        str, Field(pattern=rf"^{_DOTTED}:{_DOTTED}$", description="`module:Class` or `module:function`.")
+    ]
+    adapter: Annotated[
+        str | None, Field(description="Python file beside the spec that bridges another calling convention.")
+    ] = None
+    init: Annotated[dict[str, Any], Field(description="Keywords of the constructor.")] = {}
+    optional_init: Annotated[
+        list[str], Field(description="Keywords of init or call that are left out where the signature lacks them.")
+    ] = []
+    method: Annotated[str, Field(pattern=rf"^{_DOTTED}$", description="The method that compresses.")] = "compress"
+    call: Annotated[dict[str, Any], Field(description="Keywords of the method, beside the messages.")] = {}
+    llm: Annotated[Literal["required", "none"], Field(description="Whether an honest run calls a model.")] = "required"
+    env: Annotated[dict[str, str], Field(description="Environment variables; the target sees no others.")] = {}
+    files: Annotated[dict[str, str], Field(description="Files written into the temporary home folder.")] = {}
+    timeout_s: Annotated[float, Field(gt=0, le=3600, description="Seconds for the import, and for each step.")] = 400
+    memory_mb: Annotated[int, Field(ge=256, le=65536, description="Memory of the whole process tree.")] = 2048
+    watch: Annotated[
+        list[str], Field(description="Paths whose change makes a pull request one that touches the compressor.")
+    ] = []
+
+    @field_validator("init", "call", "env", "files")
+    @classmethod
+    def _variables_known(cls, value: dict[str, Any]) -> dict[str, Any]:
+        if (name := _unknown_variable(value)) is not None:
+            raise ValueError(f"${{{name}}} is not a variable; known are {', '.join(VARIABLES)}")
+        return value
+
+    @field_validator("pythonpath", "files")
+    @classmethod
+    def _inside(cls, value: Any) -> Any:
+        for path in value:
+            pure = PurePosixPath(path)
+            if pure.is_absolute() or ".." in pure.parts:
+                raise ValueError(f"{path!r} must be a relative path without '..'")
+        return value
+
+    @field_validator("env")
+    @classmethod
+    def _environment_names(cls, value: dict[str, str]) -> dict[str, str]:
+        for name in value:
+            if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+                raise ValueError(f"{name!r} is not a name of an environment variable")
+        return value
+
+    @model_validator(mode="after")
+    def _optional_exist(self) -> TargetSpec:
+        for name in self.optional_init:
+            if name not in self.init and name not in self.call:
+                raise ValueError(f"optional_init: {name!r} is in neither init nor call")
+        return self
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return self.compressor
+
+
+@dataclass(frozen=True)
+class Builtin:
+    """A reference compressor, by name, that runs inside the evaluator."""
+
+    name: str
+
+
+def target_from(value: Any, where: str) -> TargetSpec | Builtin:
+    """Check a `target:` value: `builtin:NAME` or the keys of a spec."""
+    if isinstance(value, str):
+        if value.startswith("builtin:") and len(value) > len("builtin:"):
+            return Builtin(value.removeprefix("builtin:"))
+        raise UserError(f"{where}: {value!r} is neither builtin:NAME nor a mapping with the key compressor")
+    if not isinstance(value, Mapping):
+        raise UserError(f"{where}: a mapping with the key compressor was expected, not {type(value).__name__}")
+    return parse(TargetSpec, dict(value), where)
+
+
+def read_target(path: Path) -> TargetSpec | Builtin:
+    """Read a spec file: the keys themselves, or `target:` with `watch:` beside it as in the configuration."""
+    try:
+        value = yaml.safe_load(read_text(path))
+    except yaml.YAMLError as exc:
+        mark = getattr(exc, "problem_mark", None)
+        place = f": line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise UserError(f"{path}{place}: broken YAML: {getattr(exc, 'problem', None) or exc}") from None
+    if isinstance(value, Mapping) and "target" in value:
+        if extra := sorted(map(str, set(value) - {"target", "watch"})):
+            raise UserError(f"{path}: {extra[0]}: unknown field beside target; only watch may stand there")
+        if isinstance(value["target"], Mapping) and "watch" in value:
+            if "watch" in value["target"]:
+                raise UserError(f"{path}: watch is given twice, in target and beside it; keep one")
+            value = {**value["target"], "watch": value["watch"]}
+        else:
+            value = value["target"]
+    return target_from(value, str(path))
+
+
+def substitute(value: Any, variables: Mapping[str, Any]) -> Any:
+    """Replace `${NAME}`; a string that is only a reference takes the variable's own type, null included.
+
+    A name without a value here is left as it stands (the base address is known only inside the child).
+    """
+    if isinstance(value, str):
+        if (whole := _REFERENCE.fullmatch(value)) and whole[1] in variables:
+            return variables[whole[1]]
+        return _REFERENCE.sub(
+            lambda match: (
+                ("" if (known := variables[match[1]]) is None else str(known)) if match[1] in variables else match[0]
+            ),
+            value,
+        )
+    if isinstance(value, Mapping):
+        return {key: substitute(inner, variables) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [substitute(inner, variables) for inner in value]
+    return value

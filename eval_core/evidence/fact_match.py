@@ -1,0 +1,234 @@
+"""Where a value of a given kind stands in a normalised text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from eval_core.domain.probe import FactKind
+from eval_core.evidence.fact_text import HASH_PREFIX, PR_FORM, Haystack, normalise
+
+__all__ = ["spans", "stands"]
+
+Span = tuple[int, int]
+
+WORD = r"[a-z0-9_\u00df-\u024f]"
+_WORD_CHAR = re.compile(WORD)
+_TIME_FIRST = re.compile(r"\d\d:\d\d(?!\d)")
+_TIME_LAST = re.compile(r"(?<!\d)\d\d:\d\d$")
+_DATE_LAST = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d$")
+_REACH = 64  # how far around the needle a pattern may look
+_UNITS = r"(?:ms|us|ns|s|secs?|mins?|m|h|hrs?|d|x|px|kb|mb|gb|tb|kib|mib|gib|th|st|nd|rd)"
+_LIST = r"(?:#?\d{1,7}(?:, and |, | and | & |/)){0,8}"
+_PR_LEAD = (
+    r"(?:(?<![&\w/])[#!]|(?<=[a-z0-9_.-])#"
+    rf"|(?<![a-z0-9])(?:prs?|pull requests?|pulls?|issues?|mrs?|merge requests?|merge_requests|tickets?|bugs?|gh)"
+    rf"(?: (?:view|merge|checkout|close|comment|edit|diff|checks|review|reopen|ready))?[\s/:#_-]{{0,3}}"
+    rf"(?:number |no\.? |id )?#?{_LIST}#?"
+    r"|number[\"']?\s?[:=]\s?)"
+)
+_CODE_CUE = (
+    r"(?<![a-z])(?:exit(?:ed|_code|code)?|returncode|return|code|status|rc|errno|error|http)(?![a-z])[^.;]{0,24}?"
+)
+_PRERELEASE = r"(?![-+.]?(?:rc|alpha|beta|dev|pre|post|a|b)[-.]?\d)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """A literal that must be there, what decides at each of its places, and what must lead up to it."""
+
+    needle: str
+    body: re.Pattern[str]
+    offset: int = 0
+    lead: re.Pattern[str] | None = None
+
+    def spans(self, text: str) -> Iterator[Span]:
+        at = text.find(self.needle)
+        while at >= 0:
+            start = at - self.offset
+            match = self.body.match(text, start) if start >= 0 else None
+            if match is not None:
+                if self.lead is None:
+                    yield match.span()
+                elif lead := self.lead.search(text[max(0, start - _REACH) : start]):
+                    yield start - len(lead.group()), match.end()
+            at = text.find(self.needle, at + 1)
+
+
+def _pattern(needle: str, body: str, offset: int = 0, lead: str | None = None) -> _Pattern:
+    return _Pattern(needle, re.compile(body), offset, re.compile(f"(?:{lead})$") if lead else None)
+
+
+def _edges(value: str, body: str) -> str:
+    """Wrap a pattern so that it does not begin or end inside a word or a number."""
+    before = after = ""
+    if _WORD_CHAR.match(value[0]):
+        before = rf"(?<!{WORD})"
+        if value[0].isdigit():
+            before += r"(?<!\d\.)"
+        if _TIME_FIRST.match(value):
+            before = rf"(?:{before}|(?<=\dt))"  # within 2026-03-12T04:30
+    if _WORD_CHAR.match(value[-1]):
+        after = rf"(?!{WORD})"
+        if value[-1].isdigit():
+            after += r"(?!\.\d)"
+        if _DATE_LAST.search(value):
+            after = rf"(?:(?=t\d\d)|{after})"
+        elif _TIME_LAST.search(value):
+            after = rf"z?{after}"
+    return before + body + after
+
+
+def _text(value: str) -> _Pattern:
+    words = re.split(r"(?<=\w)[ -](?=\w)", value)
+    longest = max(words, key=len)
+    offset = sum(len(word) + 1 for word in words[: words.index(longest)])
+    return _pattern(longest, _edges(value, "[ -]".join(map(re.escape, words))), offset)
+
+
+def _number(value: str) -> _Pattern:
+    form = re.fullmatch(r"([-+]?)([$€£]?)(\d+)((?:\.\d+)?)\s?(.*)", value)
+    if form is None:
+        return _text(value)
+    sign, money, whole, fraction, unit = form.groups()
+    # A fraction may follow a name (python3.11, v1.5); a whole number there belongs to the name.
+    before = r"(?<![\d_])" if fraction else rf"(?<!{WORD})"
+    before += r"(?<!\d\.)(?<![\s(=:]-)(?<!^-)(?<!(?<!\.)\.)"
+    if sign == "-":
+        before = r"(?<![\w-])"
+    elif money:
+        before = ""
+    literal = f"{sign.strip('+')}{money}{whole}{fraction}"
+    if unit:
+        after = r"\s?(?:%|percent(?!\w))" if unit in ("%", "percent") else rf"[\s-]?{re.escape(unit)}(?!{WORD})"
+    else:
+        after = rf"{_UNITS}?(?!{WORD})(?!\.\d)"
+    return _pattern(literal, before + re.escape(literal) + after)
+
+
+def _error(value: str) -> _Pattern:
+    form = re.fullmatch(r"[a-z][a-z\s:=#_]*?[\s:=#]*(?<![a-z])(\d{1,6})", value)
+    if form is None:
+        return _text(value)
+    code = form.group(1)
+    exact = rf"(?<!{WORD})(?<!\d\.){code}(?!{WORD})(?!\.\d)"
+    # One or two digits mean nothing alone: "2" is an exit status only beside a word that says so.
+    return _pattern(code, exact, lead=None if len(code) > 2 else _CODE_CUE)
+
+
+def _version(value: str) -> _Pattern:
+    bare = value.removeprefix("v")
+    if not bare[:1].isdigit():
+        return _text(value)
+    dotted = "." in bare
+    before = r"(?<![\d_])(?<!\d\.)(?<!\d,)" if dotted else ""
+    after = rf"(?!{WORD})(?!\.[0-9x*])" + ("" if re.search(r"[a-z]", bare) else _PRERELEASE)
+    lead = None if dotted else rf"(?<!{WORD})(?:v|version:? v?)"
+    return _pattern(bare, before + re.escape(bare) + after, lead=lead)
+
+
+def _pr(value: str) -> _Pattern:
+    form = PR_FORM.fullmatch(value) or re.fullmatch(r"(\d{1,7})", value)
+    if form is None:
+        return _text(value)
+    number = form.group(1)
+    return _pattern(number, rf"{number}(?!{WORD})(?!\.\d|,\d{{3}}(?!\d))", lead=_PR_LEAD)
+
+
+_PATH_END = rf"(?!{WORD})(?![.-]{WORD})"
+
+
+def _path(value: str) -> _Pattern:
+    directory = value.endswith("/")
+    bare = re.sub(r"^(?:~/|(?:\./)+)", "", value).rstrip("/") or value
+    before, lead = "", None
+    if bare.startswith("/"):
+        # A route stands after a host, a port or a variable; "backup/etc/hosts" is another file than "/etc/hosts".
+        lead = r"(?<![\w.~/-])|(?:localhost|://[\w.-]{1,60})(?::\d{1,5})?|:\d{2,5}"
+    elif _WORD_CHAR.match(bare[0]) or bare[0] in ".@-":
+        before = rf"(?<!{WORD})(?<!{WORD}[.@+-])"
+    after = _PATH_END + ("" if directory else rf"(?!/{WORD})")
+    return _pattern(bare, before + re.escape(bare) + after, lead=lead)
+
+
+def _host(value: str) -> _Pattern:
+    return _pattern(value, rf"(?<![a-z0-9_.-]){re.escape(value)}(?![a-z0-9_])(?![.-][a-z0-9])")
+
+
+def _url(value: str) -> _Pattern:
+    scheme, separator, rest = value.rpartition("://")
+    rest = rest.rstrip("/") or rest
+    lead = rf"(?<!{WORD}){re.escape(scheme)}://|(?<![a-z0-9_.@/-])" if separator else r"(?<![a-z0-9_.-])"
+    # A longer address below this one still names it.
+    return _pattern(rest, re.escape(rest) + _PATH_END, lead=lead)
+
+
+def _identifier(value: str) -> _Pattern:
+    bare = value.removesuffix("()") or value
+    before, after = rf"(?<!{WORD})", rf"(?!{WORD})"
+    if not _WORD_CHAR.match(bare[0]):
+        before = ""
+    elif "-" in bare:
+        before += rf"(?<!{WORD}-)"
+    if "-" in bare:
+        after += rf"(?!-{WORD})"
+    if "." in bare:
+        after += r"(?!\.[a-z0-9_]++(?!\())"
+    return _pattern(bare, before + re.escape(bare) + after)
+
+
+def _cron(value: str) -> _Pattern:
+    if value.startswith("@"):
+        return _text(value)
+    before = r"(?<![\w*/,])(?<!\d )"
+    return _pattern(value, before + re.escape(value) + r"(?![\w*/-])(?!,[\w*])(?! [\d*][\d*/,-]*(?:\s|$))")
+
+
+_BUILDERS = {
+    "text": _text,
+    "number": _number,
+    "error": _error,
+    "version": _version,
+    "pr": _pr,
+    "path": _path,
+    "host": _host,
+    "url": _url,
+    "identifier": _identifier,
+    "cron": _cron,
+    "hash": _identifier,
+}
+
+
+@lru_cache(maxsize=16384)
+def _compiled(value: str, kind: FactKind) -> _Pattern | None:
+    plain = normalise(value).strip("\"'") or normalise(value)
+    return _BUILDERS[kind](plain) if plain else None
+
+
+def _hash_words(value: str, haystack: Haystack) -> list[str]:
+    plain = normalise(value)
+    return [
+        word
+        for word in haystack.hashes.get(plain[:HASH_PREFIX], ())
+        if word.startswith(plain) or plain.startswith(word)
+    ]
+
+
+def spans(value: str, kind: FactKind, haystack: Haystack) -> Iterator[Span]:
+    """Yield the places in the normalised text at which the value stands."""
+    if kind == "hash" and len(normalise(value)) >= HASH_PREFIX:
+        for word in _hash_words(value, haystack):
+            yield from _pattern(word, rf"(?<![0-9a-f]){word}(?![0-9a-f])").spans(haystack.text)
+        return
+    pattern = _compiled(value, kind)
+    if pattern is not None:
+        yield from pattern.spans(haystack.text)
+
+
+def stands(value: str, kind: FactKind, haystack: Haystack) -> bool:
+    """Tell whether the value stands anywhere in the text."""
+    if kind == "hash" and len(normalise(value)) >= HASH_PREFIX:
+        return bool(_hash_words(value, haystack))
+    return next(spans(value, kind, haystack), None) is not None

@@ -1,0 +1,239 @@
+"""Normalised text for fact matching, and the kind of a fact: path, number, version, hash, identifier."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+from eval_core.domain.probe import FactKind
+
+__all__ = [
+    "CRON",
+    "PR_FORM",
+    "Haystack",
+    "infer_kind",
+    "is_host",
+    "normalise",
+]
+
+# The one form of text in which facts are looked up: what the eye reads as the same becomes the same.
+
+_INVISIBLE = dict.fromkeys([0x00AD, 0x200B, 0x200C, 0x200D, 0x200E, 0x200F, 0x2060, 0x2122, 0xFEFF])
+_INVISIBLE.update(dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xFE00, 0xFE10)]))
+_LOOKALIKES = str.maketrans(
+    {
+        **dict.fromkeys("‘’‚‛′ʼ", "'"),
+        **dict.fromkeys("“”„‟″«»", '"'),
+        **dict.fromkeys("‐‑‒–—―−⁃", "-"),
+        **dict.fromkeys("→⇒⟶➜➔", "->"),
+        **dict.fromkeys("•◦▪", " "),
+        "⁄": "/",
+        "、": ",",
+    }
+)
+_NARROW_GROUP = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
+_BACKSLASH = re.compile(r"\\\\+|\\([_*`#\"'\[\]~|<>$&nrt])|\\")
+_STARS = re.compile(r"\*{2,}")
+_COMMA_GROUPS = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\w,])")
+_OTHER_GROUPS = re.compile(r"(?<![\w.'])\d{1,3}(?:[_']\d{3})+(?![\w'])")
+_SPACE = re.compile(r"\s+")
+_HEX_TOKEN = re.compile(r"(?:(?<![0-9a-z_])|(?<=-g))[0-9a-f]{7,64}(?![0-9a-z_])")
+HASH_PREFIX = 7
+
+
+def _slash(match: re.Match[str]) -> str:
+    escaped = match.group(1)
+    if escaped is None:
+        return "/"
+    # A file name may begin with n, r or t after a Windows separator; only broken JSON leaves these escapes behind.
+    return f"/{escaped}" if escaped in "nrt" else escaped
+
+
+def _unescape(match: re.Match[str]) -> str:
+    escaped = match.group(1)
+    return " " if escaped is not None and escaped in "nrt" else _slash(match)
+
+
+def _ungroup(match: re.Match[str]) -> str:
+    groups = match.group().split(",")
+    # "401,403" is a list of status codes, not four hundred thousand.
+    if all(len(group) == 3 and "100" <= group <= "599" for group in groups):
+        return match.group()
+    return "".join(groups)
+
+
+def _unbold(match: re.Match[str]) -> str:
+    """Take pairs of stars away where they open or close; "2**10" stays, and so does a cron field's own star."""
+    text, run = match.string, match.group()
+    before, after = text[max(0, match.start() - 1) : match.start()], text[match.end() : match.end() + 1]
+    odd = len(run) % 2 == 1
+    opens = not _is_word(before) and (odd or bool(after.strip()))
+    closes = not _is_word(after) and (odd or bool(before.strip()))
+    return run[: len(run) % 2] if opens or closes else run
+
+
+def _is_word(char: str) -> bool:
+    return char.isalnum() or char == "_"
+
+
+def _marks(text: str) -> str:
+    """Take away the marks that only dress a text: escapes, backticks, bold, grouping of digits."""
+    if "\\" in text:
+        json_like = '": ' in text or '":"' in text or '\\"' in text
+        text = _BACKSLASH.sub(_unescape if json_like else _slash, text)
+    if "`" in text:
+        text = text.replace("`", "")
+    if "**" in text:
+        text = _STARS.sub(_unbold, text)
+    if "," in text:
+        text = _COMMA_GROUPS.sub(_ungroup, text)
+    if "_" in text or "'" in text:
+        text = _OTHER_GROUPS.sub(lambda match: match.group().replace("_", "").replace("'", ""), text)
+    return text
+
+
+def normalise(text: str) -> str:
+    """Return the comparable form: NFKC, plain quotes and dashes, no invisible marks or markdown, lower case."""
+    plain = text.isascii()
+    if not plain:
+        text = _NARROW_GROUP.sub("", text.translate(_INVISIBLE))
+        text = unicodedata.normalize("NFKC", text).translate(_LOOKALIKES)
+    text = _SPACE.sub(" ", _marks(text.lower())).strip()
+    # Taking marks away may bring a letter and its accent together.
+    return text if plain else unicodedata.normalize("NFKC", text)
+
+
+@dataclass(frozen=True)
+class Haystack:
+    """A text prepared once for many lookups."""
+
+    source: str = field(repr=False)
+    text: str
+
+    @classmethod
+    def of(cls, text: str) -> Haystack:
+        """Prepare one text."""
+        return cls(source=text, text=normalise(text))
+
+    @classmethod
+    def of_all(cls, texts: Iterable[str]) -> Haystack:
+        """Prepare several texts as one in which no value is found across two of them."""
+        parts = list(texts)
+        return cls(source="\n\n".join(parts), text=" \0 ".join(map(normalise, parts)))
+
+    @cached_property
+    def hashes(self) -> dict[str, tuple[str, ...]]:
+        """The hexadecimal words of the text by their first seven digits."""
+        found: dict[str, dict[str, None]] = {}
+        for match in _HEX_TOKEN.finditer(self.text):
+            found.setdefault(match.group()[:HASH_PREFIX], {})[match.group()] = None
+        return {prefix: tuple(words) for prefix, words in found.items()}
+
+
+# What sort of value a fact is, read off its form.
+
+PR_FORM = re.compile(
+    r"(?:(?:pr|pull request|issue|mr|merge request|gh)[\s#:-]{0,3}|(?:pulls?|issues|merge_requests)/|[#!])(\d{1,7})",
+    re.IGNORECASE,
+)
+_CRON_FIELD = r"(?:\*|\d+|[a-z]{3})(?:[-/,](?:\*|\d+|[a-z]{3}))*"
+CRON = re.compile(
+    rf"(?=.*(?:^|\s)\*){_CRON_FIELD}(?:\s+{_CRON_FIELD}){{4,5}}|@(?:daily|hourly|weekly|monthly|reboot)", re.I
+)
+_NUMBER = re.compile(r"[-+]?[$€£]?\d[\d,_]*(?:\.\d+)?\s?(?:%|[a-z]{1,3}|percent|seconds?|minutes?|hours?|days?)?", re.I)
+_VERSION = re.compile(r"v\d+(?:\.\d+)*(?:[-+.][0-9a-z.]+)?|\d+\.\d+\.\d+(?:[-+.]?[0-9a-z.]+)*", re.I)
+_HEX = re.compile(r"[0-9a-f]{7,64}", re.I)
+_IPV4 = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?")
+_HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+([a-z]{2,14})(?::\d{1,5})?", re.I)
+_LOCAL = re.compile(r"localhost(?::\d{1,5})?", re.I)
+_DOMAIN = re.compile(
+    r"com|net|org|io|dev|ai|co|uk|de|fr|eu|cn|jp|ru|br|invalid|localhost|lan|corp|tech|xyz|edu|gov|mil|tv|"
+    r"gg"
+)
+# After a single label these are more often an attribute than a domain (logger.info, self.app).
+_DEEP_DOMAIN = re.compile(r"info|test|me|in|us|app|site|local|internal|example|online|cloud")
+_EXTENSION = re.compile(
+    r"py|pyi|pyc|js|jsx|mjs|cjs|ts|tsx|go|rs|rb|java|kt|kts|c|h|cc|cpp|hpp|cs|swift|scala|php|pl|lua|sh|"
+    r"bash|zsh|fish|ps1|bat|sql|db|sqlite|json|jsonl|yaml|yml|toml|ini|cfg|conf|env|xml|html|htm|css|scss|"
+    r"md|rst|txt|log|csv|tsv|parquet|lock|mod|sum|proto|tf|tfvars|gradle|ipynb|png|jpg|svg|gif|pdf|zip|gz|"
+    r"tar|tgz|whl|diff|patch|service|timer|pem|crt|key|plist|vue|svelte|ex|exs|erl|hs|ml|r|jl|dart|nix|j2|"
+    r"tmpl|tpl|bak"
+)
+_FILE = re.compile(r"[\w@.+-]*\.([a-z0-9]{1,8})", re.I)
+_BARE_FILE = re.compile(r"makefile|dockerfile|jenkinsfile|procfile|vagrantfile|gemfile|justfile|codeowners")
+_DOTFILE = re.compile(r"\.[a-z][\w.-]+", re.I)
+_ERROR_CODE = re.compile(r"E[A-Z]{3,}|[A-Z]{1,4}\d{3,6}|ORA-\d+|SIG[A-Z]{2,6}|[A-Z]+_ERR(?:OR)?_[A-Z_]+|ERR_[A-Z_]+")
+_ERROR_PHRASE = re.compile(
+    r"(?:http|status|error|errno|exit|rc|exited|returned)(?:\s+(?:status|code|error|with|code))*[\s:=#]*\d{1,6}", re.I
+)
+_ERROR_LINE = re.compile(r"[\w.]*(?:Error|Exception|Warning|Panic)\b\s*[:(].*", re.S)
+_IDENTIFIER = re.compile(r"[@$-]{0,2}[A-Za-z_][\w$]*(?:(?:[.-]|::|->)[\w$]+)*(?:\(\))?")
+_MARKED = re.compile(r"[_\d.$:@-]|\(\)|[a-z][A-Z]|[A-Z]{2}[a-z]")
+
+
+def is_host(value: str) -> bool:
+    """Tell whether a value is a host name or address, with or without a port."""
+    if _LOCAL.fullmatch(value):
+        return True
+    if _IPV4.fullmatch(value):
+        return all(int(part) < 256 for part in value.split(":")[0].split("."))
+    match = _HOST.fullmatch(value)
+    if match is None:
+        return False
+    domain = match.group(1).lower()
+    return bool(_DOMAIN.fullmatch(domain)) or (
+        _DEEP_DOMAIN.fullmatch(domain) is not None and (value.count(".") > 1 or ":" in value or "-" in value)
+    )
+
+
+def _is_file_name(value: str) -> bool:
+    file = _FILE.fullmatch(value)
+    if file is not None and _EXTENSION.fullmatch(file.group(1).lower()):
+        return True
+    return _BARE_FILE.fullmatch(value.lower()) is not None or _DOTFILE.fullmatch(value) is not None
+
+
+def _is_path(value: str) -> bool:
+    if any(char.isspace() for char in value):
+        return False
+    if "/" in value or "\\" in value:
+        return bool(re.search(r"[A-Za-z_~]", value))
+    return _is_file_name(value)
+
+
+def _is_hash(value: str) -> bool:
+    if not _HEX.fullmatch(value):
+        return False
+    mixed = any(char.isdigit() for char in value) and any(char.isalpha() for char in value)
+    return mixed or len(value) in (40, 64)
+
+
+@lru_cache(maxsize=65536)
+def infer_kind(value: str) -> FactKind:
+    """Return how a value is best matched, judging by its form alone."""
+    value = value.strip().strip("`\"'")
+    if "://" in value and not any(char.isspace() for char in value):
+        return "url"
+    if CRON.fullmatch(value):
+        return "cron"
+    if PR_FORM.fullmatch(value):
+        return "pr"
+    if is_host(value):
+        return "host"
+    if _is_hash(value):
+        return "hash"
+    if _ERROR_CODE.fullmatch(value) or _ERROR_PHRASE.fullmatch(value) or _ERROR_LINE.fullmatch(value):
+        return "error"
+    if _NUMBER.fullmatch(value):
+        return "number"
+    if _VERSION.fullmatch(value):
+        return "version"
+    if _is_path(value):
+        head, slash, _ = value.partition("/")
+        return "url" if slash and is_host(head) else "path"
+    if _IDENTIFIER.fullmatch(value) and _MARKED.search(value):
+        return "identifier"
+    return "text"

@@ -1,0 +1,71 @@
+"""The model that answers probes: it sees the compressed state and one question, nothing else."""
+
+from __future__ import annotations
+
+from eval_core.base.messages import Message
+from eval_core.domain.call import Failed, ModelCall
+from eval_core.domain.grade import Answer, Unscored
+from eval_core.domain.probe import Probe
+from eval_core.judging.prompts import as_turns, render, template_digest
+from eval_core.models.client import ModelClient
+
+__all__ = ["ModelAnswerer", "answer_messages"]
+
+_TEMPLATES = ("answer_system.j2", "answer_question.j2")
+
+
+def answer_messages(state: list[Message], probe: Probe) -> tuple[Message, ...]:
+    """Build the prompt: instructions, the state as turns, the question last."""
+    system, turns = as_turns(state)
+    return (
+        {"role": "system", "content": render("answer_system.j2", system=system)},
+        *turns,
+        {"role": "user", "content": render("answer_question.j2", question=probe.question)},
+    )
+
+
+class ModelAnswerer:
+    """Answers through a model."""
+
+    def __init__(self, client: ModelClient) -> None:
+        """Take model and sampling parameters from the client's settings."""
+        self._client = client
+        models = client.models
+        self._model, self._temperature, self._max_tokens = models.answer, models.temperature, models.answer_max_tokens
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What makes answers comparable."""
+        return {
+            "model": self._model,
+            "temperature": "default" if self._temperature is None else f"{self._temperature:g}",
+            "max_tokens": str(self._max_tokens),
+            "template": template_digest(*_TEMPLATES),
+            **self._client.models.identity(self._model),
+        }
+
+    def call(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> ModelCall:
+        """Return the call that `answer` makes; a dry run counts its tokens."""
+        return ModelCall(
+            role="answer",
+            model=self._model,
+            messages=answer_messages(state, probe),
+            max_tokens=self._max_tokens,
+            run=run,
+            temperature=self._temperature,
+            prefix=f"answer/{fixture}/{run}",
+        )
+
+    async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
+        """Ask the model."""
+        outcome = await self._client.complete(self.call(state, probe, fixture=fixture, run=run))
+        if isinstance(outcome, Failed):
+            return Unscored(reason=f"no answer ({outcome.kind}): {outcome.message}")
+        usage = outcome.usage
+        return Answer(
+            text=outcome.text,
+            input_tokens=usage.input_tokens,
+            cached_tokens=usage.cached_tokens,
+            output_tokens=usage.output_tokens,
+            cost_usd=usage.cost_usd,
+        )

@@ -1,0 +1,226 @@
+"""Judge calibration: a judge that cannot rank plain cases must not decide. Paid for once, kept by judge and data."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from eval_core.base.errors import UserError
+from eval_core.base.files import digest, parse, pretty, read_json, write_atomic
+from eval_core.domain.grade import Grade, Judge, Unscored
+from eval_core.domain.measurement import Measurement
+from eval_core.domain.probe import Probe
+
+__all__ = [
+    "CALIBRATION",
+    "Calibration",
+    "CalibrationSet",
+    "Misranking",
+    "calibrate",
+    "calibration_key",
+    "calibration_set",
+    "find_calibration",
+    "keep_calibration",
+    "misranks",
+    "trusted",
+]
+
+# Calibration: a judge that cannot rank answers whose order is plain must not decide anything.
+
+LEAST_AGREEMENT = 0.85
+_GROSS = 0.5  # points of the overall score by which a worse answer must win to be a gross error
+_LEAST_SCORED = 0.8
+_DATA = Path(__file__).parent / "data" / "calibration.json"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class GradedAnswer(_Strict):
+    """An answer and its place in the order; equal ranks are not compared."""
+
+    name: str
+    rank: int
+    text: str
+
+
+class Group(_Strict):
+    """One small probe with answers from right to worthless."""
+
+    probe: Probe
+    answers: list[GradedAnswer]
+
+
+class CalibrationSet(_Strict):
+    """The shipped data."""
+
+    version: int
+    groups: list[Group]
+
+    @property
+    def digest(self) -> str:
+        """What identifies the data in fingerprints."""
+        return digest(self.model_dump(mode="json", by_alias=True, exclude_none=True))
+
+
+@dataclass(frozen=True)
+class Misranking:
+    """A worse answer that was graded clearly above a better one."""
+
+    probe: str
+    better: str
+    better_score: float
+    worse: str
+    worse_score: float
+
+    def __str__(self) -> str:
+        """Name both answers and their scores."""
+        return f"{self.probe}: {self.worse} {self.worse_score:.2f} above {self.better} {self.better_score:.2f}"
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How a judge did."""
+
+    agreement: float | None
+    """Share of the ordered pairs that were ranked right, ties counted as wrong; None when nothing was graded."""
+    pairs: int
+    gross: tuple[Misranking, ...]
+    unscored: tuple[str, ...]
+    """Answers without a grade, with the reason."""
+    scored: int
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why the judge is not to be trusted; empty when it is."""
+        reasons = []
+        answers = self.scored + len(self.unscored)
+        if self.scored < _LEAST_SCORED * answers:
+            reasons.append(f"only {self.scored} of {answers} answers could be graded ({self.unscored[0]})")
+        if self.agreement is not None and self.agreement < LEAST_AGREEMENT:
+            reasons.append(f"{self.agreement:.0%} of {self.pairs} pairs ranked right, {LEAST_AGREEMENT:.0%} are needed")
+        if self.gross:
+            more = f" and {len(self.gross) - 1} more" if len(self.gross) > 1 else ""
+            reasons.append(f"gross misranking: {self.gross[0]}{more}")
+        return reasons
+
+    @property
+    def refuses(self) -> bool:
+        """Whether this judge should not be used."""
+        return bool(self.reasons)
+
+
+@cache
+def calibration_set() -> CalibrationSet:
+    """Read the shipped data."""
+    return parse(CalibrationSet, read_json(_DATA), _DATA.name)
+
+
+async def calibrate(judge: Judge, data: CalibrationSet | None = None, *, run: int = 0) -> Calibration:
+    """Have the judge grade every answer, and compare its order with the known one."""
+    groups = (data or calibration_set()).groups
+    results = await asyncio.gather(
+        *(
+            judge.grade(group.probe, answer.text, fixture="calibration", run=run)
+            for group in groups
+            for answer in group.answers
+        )
+    )
+    remaining = iter(results)
+    right, pairs, scored = 0, 0, 0
+    gross: list[Misranking] = []
+    unscored: list[str] = []
+    for group in groups:
+        graded: list[tuple[GradedAnswer, Grade]] = []
+        for answer in group.answers:
+            result = next(remaining)
+            if isinstance(result, Unscored):
+                unscored.append(f"{group.probe.id}/{answer.name}: {result.reason}")
+            else:
+                graded.append((answer, result))
+        scored += len(graded)
+        for one, other in combinations(graded, 2):
+            if one[0].rank == other[0].rank:
+                continue
+            (better, high), (worse, low) = sorted((one, other), key=lambda item: -item[0].rank)
+            pairs += 1
+            right += high.overall > low.overall
+            if low.overall - high.overall >= _GROSS:
+                gross.append(Misranking(group.probe.id, better.name, high.overall, worse.name, low.overall))
+    return Calibration(right / pairs if pairs else None, pairs, tuple(gross), tuple(unscored), scored)
+
+
+# Whether a judge may decide: its calibration, paid for once and kept by judge and data.
+
+CALIBRATION = "calibration"
+"""The folder below the results, and the name in a measurement's extra."""
+_FORM = TypeAdapter(Calibration)
+
+
+def calibration_key(judge: Judge) -> str:
+    """Return what identifies a calibration: the judge, its rubric and sampling, and the data."""
+    return digest({"judge": judge.identity, "data": calibration_set().digest})
+
+
+def _read(value: Any) -> Calibration | None:
+    try:
+        return _FORM.validate_python(value)
+    except ValidationError:
+        return None  # of another version: calibrate again
+
+
+def find_calibration(key: str, results: Path, measurements: Iterable[Measurement]) -> Calibration | None:
+    """Return a calibration that was paid for before: of a stored baseline or an earlier run."""
+    for measurement in measurements:
+        kept = measurement.extra.get(CALIBRATION)
+        if isinstance(kept, Mapping) and kept.get("key") == key and (found := _read(kept.get("result"))):
+            return found
+    path = results / CALIBRATION / f"{key}.json"
+    try:
+        return _read(read_json(path)) if path.exists() else None
+    except UserError:
+        return None
+
+
+def keep_calibration(key: str, results: Path, calibration: Calibration) -> dict[str, Any]:
+    """Keep a calibration beside the results and return what a measurement keeps of it.
+
+    One with missing grades is not kept on disk: an outage says nothing about the judge.
+    """
+    body = _FORM.dump_python(calibration, mode="json")
+    if not calibration.unscored:
+        write_atomic(results / CALIBRATION / f"{key}.json", pretty(body))
+    return {"key": key, "result": body}
+
+
+def misranks(calibration: Calibration) -> list[str]:
+    """Return why the judge's order of plain cases is wrong; outages are no reason."""
+    return replace(calibration, unscored=()).reasons if calibration.pairs else []
+
+
+async def trusted(
+    judge: Judge, results: Path, measurements: Iterable[Measurement], *, anyway: bool = False
+) -> dict[str, Any] | None:
+    """Calibrate a judge, unless that was done before, and refuse one that misranks plain cases."""
+    key = calibration_key(judge)
+    found = find_calibration(key, results, measurements)
+    if found is None and anyway:
+        return None
+    calibration = found or await calibrate(judge)
+    kept = keep_calibration(key, results, calibration)
+    reasons = misranks(calibration)
+    if reasons and not anyway:
+        raise UserError(
+            f"the judge {judge.identity['model']} is not fit to decide: {'; '.join(reasons)}. At least "
+            f"{LEAST_AGREEMENT:.0%} of the plain cases and no gross error are needed: name another --judge-model, "
+            "or go on all the same with --trust-judge (`compression-eval judge calibrate` shows the cases)"
+        )
+    return kept

@@ -1,0 +1,435 @@
+"""What a run will cost before anything is sent: planned calls, tokens, dollars, and the sentence for the comment."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from statistics import fmean
+
+from eval_core.base.config import Config
+from eval_core.base.errors import UserError
+from eval_core.base.messages import Message
+from eval_core.base.tokens import count_messages, count_text
+from eval_core.comparing.drift import GradedCell, graded_cells, sample
+from eval_core.domain.call import Completion, ModelCall, Role, Usage
+from eval_core.domain.case import Case
+from eval_core.domain.grade import DIMENSIONS, Answer
+from eval_core.domain.measurement import Measurement
+from eval_core.domain.target import Builtin
+from eval_core.judging.answering import ModelAnswerer, answer_messages
+from eval_core.judging.calibration import calibration_key, calibration_set, find_calibration
+from eval_core.judging.extractive import NOT_IN_CONTEXT, ExtractiveAnswerer
+from eval_core.judging.grading import ModelJudge, grade_messages
+from eval_core.measuring.options import Job
+from eval_core.measuring.wiring import Roles, make_fingerprint
+from eval_core.models.client import ModelClient
+from eval_core.models.offline import complete_offline
+from eval_core.models.prices import Tariff, tariff
+from eval_core.models.settings import Models
+from eval_core.sandbox.targets import BuiltinSubject, Target
+from eval_core.storage.baselines import Reference, find_reference, stored_reference
+
+__all__ = [
+    "EstimateRow",
+    "LabelCost",
+    "PlannedCalls",
+    "Quote",
+    "Scope",
+    "StandIn",
+    "describe",
+    "estimate",
+    "forecast",
+    "quote",
+    "total",
+]
+
+# What a run will cost, before anything is sent.
+
+
+@dataclass(frozen=True)
+class PlannedCalls:
+    """Calls of one role to one model, alike enough to be counted together."""
+
+    role: Role
+    model: str
+    calls: int
+    input_tokens: int
+    """Of all calls together."""
+    output_tokens: int
+    """Expected of all calls together; at most calls x max_tokens."""
+    shared_tokens: int = 0
+    """The part of the input that stands at the beginning of an earlier call: what a prompt cache can save."""
+
+
+@dataclass(frozen=True)
+class EstimateRow:
+    """One row of the dry run's table; costs are None where the price is unknown."""
+
+    role: str
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    cached_cost_usd: float | None
+    """The cost when every shared beginning is read from the prompt cache."""
+
+
+def estimate(plan: Iterable[PlannedCalls], tariffs: Mapping[str, Tariff | None]) -> list[EstimateRow]:
+    """Price each part of the plan, with and without prompt caching."""
+    rows = []
+    for part in plan:
+        price = tariffs.get(part.model)
+        shared = min(part.shared_tokens, part.input_tokens)
+        plain = None if price is None else price.cost(Usage(part.input_tokens, 0, part.output_tokens), part.calls)
+        cached = None if price is None else price.cost(Usage(part.input_tokens, shared, part.output_tokens), part.calls)
+        rows.append(
+            EstimateRow(part.role, part.model, part.calls, part.input_tokens, part.output_tokens, plain, cached)
+        )
+    return rows
+
+
+def total(rows: Iterable[EstimateRow]) -> EstimateRow:
+    """Sum the rows; one unknown price makes the sum unknown."""
+    rows = list(rows)
+
+    def summed(costs: list[float | None]) -> float | None:
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if len(known) == len(costs) else None
+
+    return EstimateRow(
+        "total",
+        "",
+        sum(row.calls for row in rows),
+        sum(row.input_tokens for row in rows),
+        sum(row.output_tokens for row in rows),
+        summed([row.cost_usd for row in rows]),
+        summed([row.cached_cost_usd for row in rows]),
+    )
+
+
+# Which calls a run will make: counted from real prompts, with stand-ins for what models have yet to write.
+
+CACHED_FROM = 1_024
+"""Providers keep the beginning of a prompt from this length on."""
+_REPLY = {"reason": "Both facts are stated; one value is vague, another missing.", **dict.fromkeys(DIMENSIONS, 3.5)}
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """One fixture-run as it would probably be."""
+
+    case: Case
+    prompts: tuple[tuple[Message, ...], ...]
+    """What the compressor asks its model, step by step."""
+    summaries: tuple[int, ...]
+    """Tokens of the replies."""
+    state: list[Message]
+    answers: dict[str, str]
+    """Probe to a likely answer."""
+    tokens_after: float | None = None
+    """What a stored baseline says of the length of the state."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """How much of everything there will be."""
+
+    runs: int
+    compress_runs: int
+    arms: int = 1
+    """Two when the base is measured in the same run."""
+    controls: bool = True
+    calibration: bool = True
+    drift: Measurement | None = None
+    drift_sample: int = 0
+    output: dict[str, float] = field(default_factory=dict)
+    """Role to the tokens of a usual reply, where an earlier run of the same models tells."""
+
+
+@dataclass
+class _Tally:
+    """Adds up calls of one kind."""
+
+    calls: int = 0
+    input: float = 0
+    output: float = 0
+    shared: float = 0
+
+    def add(self, input_tokens: float, output_tokens: float, shared: float = 0, times: int = 1) -> None:
+        self.calls += times
+        self.input += times * input_tokens
+        self.output += times * output_tokens
+        self.shared += times * (shared if shared >= CACHED_FROM else 0)
+
+
+def _compressions(stand_ins: Sequence[StandIn], scope: Scope) -> _Tally:
+    tally = _Tally()
+    for stand_in in stand_ins:
+        for step, (prompt, reply) in enumerate(zip(stand_in.prompts, stand_in.summaries, strict=True)):
+            whole = count_messages(prompt)
+            # Every run begins with the same prompt; later ones hold summaries of their own.
+            same = whole if step == 0 else count_messages(prompt[:-1])
+            output = scope.output.get("compressor", reply)
+            tally.add(whole, output)
+            tally.add(whole, output, same, times=scope.compress_runs * scope.arms - 1)
+    return tally
+
+
+def _questions(
+    state: list[Message], case: Case, answers: dict[str, str], longer: float, output: float | None, times: int
+) -> _Tally:
+    tally = _Tally()
+    for at, probe in enumerate(case.bank.probes):
+        prompt = answer_messages(state, probe)
+        shared = count_messages(prompt[:-1]) + longer if at else 0
+        said = count_text(answers[probe.id]) if output is None else output
+        tally.add(count_messages(prompt) + longer, said, shared, times)
+    return tally
+
+
+def _grades(case: Case, answers: dict[str, str], output: float, times: int) -> _Tally:
+    tally = _Tally()
+    for probe in case.bank.probes:
+        rubric, question = grade_messages(probe, answers[probe.id])
+        tally.add(count_messages([rubric, question]), output, count_messages([rubric]), times)
+    return tally
+
+
+def _sum(tallies: Iterator[_Tally]) -> _Tally:
+    total = _Tally()
+    for item in tallies:
+        total.calls += item.calls
+        total.input += item.input
+        total.output += item.output
+        total.shared += item.shared
+    return total
+
+
+def _calibration(output: float) -> _Tally:
+    tally = _Tally()
+    for group in calibration_set().groups:
+        for answer in group.answers:
+            rubric, question = grade_messages(group.probe, answer.text)
+            tally.add(count_messages([rubric, question]), output, count_messages([rubric]))
+    return tally
+
+
+def _drift(scope: Scope, cases: Sequence[Case], output: float) -> _Tally:
+    tally = _Tally()
+    if scope.drift is None or not scope.drift_sample:
+        return tally
+    probes = {(case.fixture.name, probe.id): probe for case in cases for probe in case.bank.probes}
+    stored: dict[GradedCell, str] = {
+        cell: record.answer.text
+        for cell, record in graded_cells(scope.drift)
+        if record.answer and (cell.fixture, cell.probe) in probes
+    }
+    for cell in sample(list(stored), scope.drift_sample):
+        rubric, question = grade_messages(probes[cell.fixture, cell.probe], stored[cell])
+        tally.add(count_messages([rubric, question]), output, count_messages([rubric]))
+    return tally
+
+
+def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list[tuple[str, PlannedCalls]]:
+    """Return the calls of the plan by purpose, in the order in which roles work."""
+    answer, grade = scope.output.get("answer"), scope.output.get("judge", float(count_text(json.dumps(_REPLY))))
+    graded = scope.runs * scope.arms
+    asked = _sum(
+        _questions(
+            item.state,
+            item.case,
+            item.answers,
+            0.0 if item.tokens_after is None else item.tokens_after - count_messages(item.state),
+            answer,
+            graded,
+        )
+        for item in stand_ins
+    )
+    rows: list[tuple[str, Role, _Tally]] = [
+        ("compressions", "compressor", _compressions(stand_ins, scope)),
+        ("answers", "answer", asked),
+    ]
+    unknown = [dict.fromkeys(item.answers, NOT_IN_CONTEXT) for item in stand_ins]
+    silence = float(count_text(NOT_IN_CONTEXT))
+    if scope.controls:
+        full = (_questions(item.case.fixture.messages, item.case, item.answers, 0, answer, 1) for item in stand_ins)
+        empty = (_questions([], item.case, said, 0, silence, 1) for item, said in zip(stand_ins, unknown, strict=True))
+        rows.append(("controls", "answer", _sum(chain(full, empty))))
+    rows.append(("grades", "judge", _sum(_grades(item.case, item.answers, grade, graded) for item in stand_ins)))
+    if scope.controls:
+        full = (_grades(item.case, item.answers, grade, 1) for item in stand_ins)
+        empty = (_grades(item.case, said, grade, 1) for item, said in zip(stand_ins, unknown, strict=True))
+        rows.append(("controls", "judge", _sum(chain(full, empty))))
+    if scope.calibration:
+        rows.append(("calibration", "judge", _calibration(grade)))
+    rows.append(("drift sample", "judge", _drift(scope, [item.case for item in stand_ins], grade)))
+    model = {"compressor": models.compressor, "answer": models.answer, "judge": models.judge}
+    return [
+        (
+            purpose,
+            PlannedCalls(role, model[role], tally.calls, round(tally.input), round(tally.output), round(tally.shared)),
+        )
+        for purpose, role, tally in rows
+        if tally.calls
+    ]
+
+
+# What a job will cost, before anything is sent.
+
+_ANSWER_CHARS = 900  # about 150 words; the instructions allow 250
+
+
+@dataclass(frozen=True)
+class Quote:
+    """Calls, tokens and cost of a job."""
+
+    rows: tuple[EstimateRow, ...]
+    """One for each role."""
+    purposes: tuple[tuple[str, int], ...]
+    """What the calls are for, and how many."""
+    budget_usd: float
+
+    @property
+    def total(self) -> EstimateRow:
+        """All roles together."""
+        return total(self.rows)
+
+
+async def _stand_in(case: Case, target: Target, topic: str | None, base: Measurement | None) -> StandIn:
+    """Compress once by rules, writing down what a model would have been asked."""
+    calls: list[ModelCall] = []
+    replies: list[Completion] = []
+
+    async def complete(call: ModelCall) -> Completion:
+        calls.append(call)
+        replies.append(await complete_offline(call))
+        return replies[-1]
+
+    # A compressor in a process of its own is not started for an estimate; the reference stands in for it.
+    strategy = target.spec.name if isinstance(target.spec, Builtin) else "anchored"
+    subject = BuiltinSubject(strategy, complete=complete, model="none")
+    compression = await subject.compress(case.fixture, run=0, seed=0, focus_topic=topic)
+    silent = not isinstance(target.spec, Builtin) and target.spec.llm == "none"
+    answerer, answers = ExtractiveAnswerer(), {}
+    for probe in case.bank.probes:
+        answer = await answerer.answer(compression.state, probe, fixture=case.fixture.name, run=0)
+        answers[probe.id] = answer.text[:_ANSWER_CHARS] if isinstance(answer, Answer) else ""
+    known = [run.tokens_after for run in base.fixtures.get(case.fixture.name, []) if run.ok] if base else []
+    prompts: tuple[tuple[Message, ...], ...] = () if silent else tuple(call.messages for call in calls)
+    summaries = () if silent else tuple(count_text(reply.text) for reply in replies)
+    return StandIn(case, prompts, summaries, compression.state, answers, fmean(known) if known else None)
+
+
+def _references(
+    job: Job, cases: Sequence[Case], models: Models
+) -> tuple[ModelJudge, Reference | None, Reference | None]:
+    """Return the judge, the stored baseline that is nearest, and what the run would be compared with."""
+    client = ModelClient(models)
+    judge = ModelJudge(client)
+    compressor = {"model": models.compressor, "max_tokens": str(models.compressor_max_tokens)}
+    roles = Roles(BuiltinSubject(), ModelAnswerer(client), judge, offline=False, compressor=compressor)
+    fingerprint = make_fingerprint(cases, roles, job.topic)
+    baselines = job.root / job.settings.baselines
+    try:
+        stored = stored_reference(baselines, fingerprint)
+    except UserError:
+        stored = None
+    reference = find_reference(job.compare_to, job.root, baselines, fingerprint) if job.baseline == "stored" else None
+    return judge, stored, reference
+
+
+def _by_role(planned: Sequence[PlannedCalls], models: Models) -> list[EstimateRow]:
+    rows = estimate(planned, {model: tariff(model, models.prices) for model in models.distinct})
+    found = []
+    for role in dict.fromkeys(row.role for row in rows):
+        mine = [row for row in rows if row.role == role]
+        summed = total(mine)
+        found.append(
+            EstimateRow(
+                role,
+                mine[0].model,
+                summed.calls,
+                summed.input_tokens,
+                summed.output_tokens,
+                summed.cost_usd,
+                summed.cached_cost_usd,
+            )
+        )
+    return found
+
+
+def quote(job: Job, results: Path | None = None) -> Quote | None:
+    """Estimate a job; None when it runs offline and costs nothing. Nothing is sent and nothing is written."""
+    models = job.models
+    if models is None:
+        return None
+    job.check()
+    cases, target = job.load_cases(), job.load_target()
+    judge, stored, reference = _references(job, cases, models)
+    comparable = reference.measurement if reference and reference.comparable else None
+    known = [stored.measurement] if stored else []
+    folder = results or job.root / job.settings.results
+    calibrated = job.trust_judge or find_calibration(calibration_key(judge), folder, known) is not None
+    runs, compress_runs = job.plan
+    scope = Scope(
+        runs=runs,
+        compress_runs=compress_runs,
+        arms=2 if job.baseline == "rerun" else 1,
+        controls=not (stored and stored.comparable),
+        calibration=not calibrated,
+        drift=comparable,
+        drift_sample=job.drift_sample,
+        output={role: use.output_tokens / use.calls for role, use in comparable.use.items() if use.calls}
+        if comparable
+        else {},
+    )
+
+    async def stand_ins() -> list[StandIn]:
+        return [await _stand_in(case, target, job.topic, comparable) for case in cases]
+
+    planned = forecast(asyncio.run(stand_ins()), models, scope)
+    purposes: dict[str, int] = {}
+    for purpose, part in planned:
+        purposes[purpose] = purposes.get(purpose, 0) + part.calls
+    rows = _by_role([part for _, part in planned], models)
+    return Quote(tuple(rows), tuple(purposes.items()), job.budget_usd or job.settings.budget_usd)
+
+
+# What an evaluation will cost and take, in words, for the comment that announces it.
+
+_SECONDS_PER_CALL = 4.0
+
+
+@dataclass(frozen=True)
+class LabelCost:
+    """Models, cost and duration, for people."""
+
+    models: str
+    cost: str
+    minutes: str
+
+
+def describe(config: Config) -> LabelCost:
+    """Describe the run that the configuration asks for; an estimate that fails is no reason to refuse it."""
+    models = Job(config).models
+    if models is None:
+        return LabelCost("none (offline: rules, quotations, facts)", "$0.00", "a minute or two")
+    names = ", ".join(dict.fromkeys((models.compressor, models.answer, models.judge)))
+    cap = f"at most ${config.budget_usd:.2f} (the budget)"
+    try:
+        found = quote(Job(config))
+    except Exception as exc:
+        print(f"No estimate: {type(exc).__name__}: {exc}", flush=True)
+        found = None
+    if found is None:
+        return LabelCost(names, cap, "a few minutes to a quarter of an hour")
+    low, high = found.total.cached_cost_usd, found.total.cost_usd
+    cost = cap if low is None or high is None else f"${low:.2f} to ${high:.2f}, {cap}"
+    minutes = math.ceil(found.total.calls * _SECONDS_PER_CALL / config.concurrency / 60)
+    return LabelCost(names, cost, f"about {minutes} minute{'s' if minutes != 1 else ''}")

@@ -1,0 +1,185 @@
+"""Carrying a job out: trust the judge, measure, look for drift, and keep what later comparisons need."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval_core.base.errors import UserError
+from eval_core.comparing.compare import compare_measurements
+from eval_core.comparing.drift import DRIFT, drift_of
+from eval_core.comparing.findings import Kind
+from eval_core.domain.case import Case
+from eval_core.domain.fingerprint import Fingerprint
+from eval_core.domain.measurement import Controls, Measurement, comparable_part
+from eval_core.domain.record import RunRecord
+from eval_core.judging.calibration import CALIBRATION, trusted
+from eval_core.measuring.regrade import regrade, rejudge_sample
+from eval_core.measuring.session import MeasuringSession, measure_together
+from eval_core.measuring.wiring import Cast, Roles, Traffic, make_cast, make_fingerprint
+from eval_core.sandbox.targets import Target
+from eval_core.storage.baselines import Reference, find_reference, stored_reference
+from eval_core.storage.results import ResultsFolder, spending
+
+if TYPE_CHECKING:
+    from eval_core.measuring.options import Job
+
+__all__ = ["BASE", "Trial", "own_base"]
+
+BASE = "base"
+"""The folder below a result that holds its own base, and the name in its extra that says so."""
+_BASE_DRAW = 100_000
+_DECIDED = (Kind.REGRESSED, Kind.IMPROVED, Kind.MIXED)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One job with the folder it writes to and who is told of its progress."""
+
+    job: Job
+    folder: ResultsFolder
+    cases: Sequence[Case]
+    on_record: Callable[[RunRecord], None]
+    watch: Callable[[Callable[[], Traffic | None]], None]
+
+    async def measure(self) -> Measurement:
+        """Measure; whatever happens, what is finished is in the folder."""
+        job, target = self.job, self.job.load_target()
+        async with AsyncExitStack() as stack:
+            cast = await make_cast(
+                stack,
+                target,
+                job.models,
+                journal=self.folder.journal,
+                budget_usd=job.budget_usd or job.settings.budget_usd,
+                max_tokens_total=job.max_tokens_total,
+                concurrency=job.concurrency or job.settings.concurrency,
+                sandbox=job.sandbox,
+                hidden=job.hidden,
+            )
+            self.watch(cast.traffic)
+            measurement = await self._measure(cast, target)
+            if (mistake := cast.mistake()) is not None:
+                raise UserError(
+                    f"{mistake}. Check the key and the model's name; what is finished is kept in {self.folder.path}, "
+                    f"`--label {self.folder.path.name} --resume` goes on from there"
+                )
+            return measurement
+
+    async def _measure(self, cast: Cast, target: Target) -> Measurement:
+        job = self.job
+        fingerprint = make_fingerprint(self.cases, cast.roles, job.topic)
+        stored = self._stored(fingerprint)
+        reference = (
+            find_reference(job.compare_to, job.root, job.root / job.settings.baselines, fingerprint)
+            if job.baseline == "stored"
+            else None
+        )
+        extra: dict[str, Any] = {}
+        if not cast.roles.offline:
+            known = [stored.measurement] if stored else []
+            kept = await trusted(cast.roles.judge, self.folder.path.parent, known, anyway=job.trust_judge)
+            extra |= {CALIBRATION: kept} if kept else {}
+        controls = stored.measurement.controls if stored and stored.comparable else {}
+        sessions = [self._session(cast, cast.roles, self.folder, target, controls)]
+        if job.baseline == "rerun":
+            base = job.load_base_target()
+            roles = replace(cast.roles, subject=cast.subject_of(base, _BASE_DRAW))
+            session = self._session(cast, roles, ResultsFolder(self.folder.path / BASE), base, controls)
+            session.draw = _BASE_DRAW
+            sessions.insert(0, session)
+            extra[BASE] = "rerun"
+        again = reference if reference and reference.comparable and not cast.roles.offline else None
+        if job.stop == "early":
+            measured = await measure_together(sessions, lambda found: self._settled(found, reference))
+            sample = await self._sample(again, cast) if measured[-1].planned_runs else None
+        else:
+            measured, sample = await asyncio.gather(measure_together(sessions), self._sample(again, cast))
+        for session, base_measurement in zip(sessions[:-1], measured[:-1], strict=True):
+            session.finish(base_measurement)
+        measurement = measured[-1]
+        if sample is not None:
+            extra[DRIFT] = sample
+        measurement = measurement.model_copy(update={"extra": {**measurement.extra, **extra}})
+        if again is not None and job.regrade_baseline:
+            measurement = await self._regraded(again, measurement, cast)
+        return self._keep(measurement, cast)
+
+    def _session(
+        self, cast: Cast, roles: Roles, folder: ResultsFolder, target: Target, controls: dict[str, Controls]
+    ) -> MeasuringSession:
+        runs, compress_runs = self.job.plan
+        return MeasuringSession(
+            cases=self.cases,
+            roles=roles,
+            folder=folder,
+            label=self.folder.path.name if folder is self.folder else f"{self.folder.path.name}/{folder.path.name}",
+            runs=runs,
+            compress_runs=compress_runs,
+            seed=self.job.seed,
+            focus_topic=self.job.topic,
+            concurrency=self.job.concurrency or self.job.settings.concurrency,
+            tree=target.tree,
+            known_controls=controls,
+            on_record=self.on_record,
+            stopped=cast.stopped,
+            resume=self.job.resume,
+        )
+
+    def _stored(self, fingerprint: Fingerprint) -> Reference | None:
+        """Return the nearest stored baseline: with the equal fingerprint, its controls are not paid for again."""
+        try:
+            found = stored_reference(self.job.root / self.job.settings.baselines, fingerprint)
+        except UserError:
+            if self.job.compare_to == "auto" and self.job.baseline == "stored":
+                raise
+            return None  # an unreadable baseline must not stand in the way of the update that replaces it
+        return found
+
+    def _settled(self, measured: Sequence[Measurement], reference: Reference | None) -> bool:
+        """Tell whether the facts alone decide."""
+        *bases, candidate = measured
+        if not bases and reference is None:
+            return False
+        base = bases[0] if bases or reference is None else reference.measurement
+        verdict, _ = compare_measurements(base, candidate, looks=self.job.looks)
+        return verdict.kind in _DECIDED
+
+    async def _sample(self, reference: Reference | None, cast: Cast) -> dict[str, Any] | None:
+        """Grade some of the baseline's answers again, to see whether the judge is still the same."""
+        if reference is None or not self.job.drift_sample:
+            return None
+        found = await rejudge_sample(
+            reference.measurement, self.cases, cast.roles.judge, size=self.job.drift_sample, seed=self.job.seed
+        )
+        return found.model_dump(mode="json")
+
+    async def _regraded(self, reference: Reference, measurement: Measurement, cast: Cast) -> Measurement:
+        """Where the judge drifted, grade all of the baseline's answers again and compare with that."""
+        base, _ = comparable_part(reference.measurement, measurement)
+        drift = drift_of(base, measurement)
+        if drift is None or not drift.fired:
+            return measurement
+        fresh = await regrade(base, self.cases, cast.roles.judge, stopped=cast.stopped)
+        ResultsFolder(self.folder.path / BASE).write_measurement(fresh)
+        return measurement.model_copy(update={"extra": {**measurement.extra, BASE: "regraded"}})
+
+    def _keep(self, measurement: Measurement, cast: Cast) -> Measurement:
+        update: dict[str, Any] = {"stopped": cast.stopped()}
+        if cast.client is not None:
+            update["use"] = spending(self.folder.journal)
+            update["extra"] = {**measurement.extra, "served": cast.served()}
+        measurement = measurement.model_copy(update=update)
+        self.folder.write_measurement(measurement)
+        return measurement
+
+
+def own_base(measurement: Measurement, folder: Path | None) -> Path | None:
+    """Return the base that a run has measured or graded itself, if it did."""
+    if folder is None or measurement.extra.get(BASE) not in ("rerun", "regraded"):
+        return None
+    return folder / BASE

@@ -1,0 +1,234 @@
+"""Executing a plan: compress, attribute facts, ask, grade; each finished fixture-run is written down at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from eval_core.base.messages import Message, render
+from eval_core.base.threads import compute
+from eval_core.base.tokens import count_messages
+from eval_core.domain.case import Case, Cell
+from eval_core.domain.compression import Compression, ModelUse, Step, Subject
+from eval_core.domain.grade import Answer, Answerer, Grade, Judge, Unscored
+from eval_core.domain.probe import Probe
+from eval_core.domain.record import CensusRecord, ProbeRecord, RunRecord, UseRecord
+from eval_core.evidence.census import CensusFact, census
+from eval_core.evidence.facts import Haystack
+from eval_core.evidence.retention import CensusRetention, FixtureFacts, StateFacts, census_retention
+from eval_core.evidence.structure import structure_checks
+from eval_core.evidence.verbatim import Kept
+
+__all__ = ["Executor", "run_in_turn"]
+
+_Reply = tuple[Answer | None, Grade | Unscored]
+_WORST = 12  # lost census facts named in a record; the counts cover all of them
+
+
+def _model_use(use: ModelUse) -> UseRecord:
+    return UseRecord(
+        calls=use.calls, input_tokens=use.input_tokens, output_tokens=use.output_tokens, cost_usd=use.cost_usd
+    )
+
+
+def _stored_compression(record: RunRecord) -> Compression:
+    """Take a finished compression up again: it was paid for, and a second one would be another draw."""
+    use = record.use.get("compressor", UseRecord())
+    return Compression(
+        record.outcome,
+        record.detail,
+        steps=(Step(record.messages, record.tokens_before, record.tokens_after, record.seconds),),
+        use=ModelUse(use.calls, use.input_tokens, use.output_tokens, use.cost_usd),
+        notes=tuple(record.notes),
+    )
+
+
+def _reply_use(reply: Answer | Grade) -> UseRecord:
+    return UseRecord(
+        calls=1,
+        input_tokens=reply.input_tokens,
+        cached_tokens=reply.cached_tokens,
+        output_tokens=reply.output_tokens,
+        cost_usd=reply.cost_usd,
+    )
+
+
+def _sum(uses: Sequence[UseRecord]) -> UseRecord:
+    total = UseRecord()
+    for use in uses:
+        total = total.plus(use)
+    return total
+
+
+@dataclass
+class _Known:
+    """What is read of a case once, for all its runs; only ever by the one thread that computes."""
+
+    case: Case
+
+    @cached_property
+    def evidence(self) -> FixtureFacts:
+        return FixtureFacts(self.case.fixture)
+
+    @cached_property
+    def census(self) -> tuple[CensusFact, ...]:
+        return census(self.case.fixture.messages)
+
+
+@dataclass
+class Executor:
+    """Runs cells of a plan with one subject, one answerer and one judge."""
+
+    subject: Subject
+    answerer: Answerer
+    judge: Judge
+    seed: int = 0
+    focus_topic: str | None = None
+    concurrency: int = 16
+    draw: int = 0
+    """Added to the run index of model calls: equal prompts of two arms are still two draws."""
+    on_record: Callable[[RunRecord], None] = lambda record: None
+    compressed: Mapping[tuple[str, int], RunRecord] = field(default_factory=dict)
+    """Fixture-runs whose compression is done; only what is asked about it may be missing."""
+    _known: dict[str, _Known] = field(default_factory=dict)
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether every run of a fixture must come out the same, so that one is enough."""
+        parts = (self.subject, self.answerer, self.judge)
+        return all(getattr(part, "deterministic", False) for part in parts)
+
+    async def run(self, cells: Sequence[Cell]) -> list[RunRecord]:
+        """Execute cells, several at once; the order of the result is the order of the plan."""
+        if self.deterministic:
+            return await self._run_once_each(cells)
+        return await run_in_turn([(self, cell) for cell in cells], self.concurrency)
+
+    async def _run_once_each(self, cells: Sequence[Cell]) -> list[RunRecord]:
+        first: dict[tuple[str, bool], RunRecord] = {}
+        records = []
+        for cell in cells:
+            key = (cell.case.fixture.name, cell.graded)
+            if key in first:
+                record = first[key].model_copy(update={"run": cell.run})
+                self.on_record(record)
+            else:
+                record = first[key] = await self.cell(cell)
+            records.append(record)
+        return records
+
+    async def cell(self, cell: Cell) -> RunRecord:
+        """Execute one cell and hand its record on."""
+        earlier = self.compressed.get((cell.case.fixture.name, cell.run))
+        if earlier is not None:
+            compression = _stored_compression(earlier)
+        else:
+            compression = await self.subject.compress(
+                cell.case.fixture, run=cell.run, seed=self.seed + cell.run, focus_topic=self.focus_topic
+            )
+        record = await self._measure(cell, compression)
+        self.on_record(record)
+        return record
+
+    async def _measure(self, cell: Cell, compression: Compression) -> RunRecord:
+        # Reading takes processor time; in a thread, other fixture-runs' calls go out meanwhile.
+        bare, facts = await compute(self._read, cell, compression)
+        if facts is None:
+            return bare
+        state = compression.state
+        replies = await self._ask(cell, state) if cell.graded else {}
+        return await compute(self._attribute, cell, bare, facts, replies)
+
+    def _read(self, cell: Cell, compression: Compression) -> tuple[RunRecord, StateFacts | None]:
+        fixture = cell.case.fixture
+        known = self._known.setdefault(fixture.name, _Known(cell.case))
+        bare = RunRecord(
+            fixture=fixture.name,
+            run=cell.run,
+            graded=cell.graded,
+            outcome=compression.outcome,
+            detail=compression.detail,
+            notes=list(compression.notes),
+            tokens_before=count_messages(fixture.messages),
+            tokens_after=count_messages(compression.state),
+            seconds=compression.seconds,
+            messages=compression.state,
+            use={"compressor": _model_use(compression.use)},
+        )
+        if not bare.ok:
+            return bare, None
+        state = compression.state
+        kept = Kept(fixture.messages, state)
+        retention = census_retention(known.census, fixture.messages, state)
+        read = {
+            "summary": "\n\n".join(kept.own_texts),
+            "verbatim": sorted(kept.indexes),
+            "census": _census_record(known.census, retention),
+            "structure": structure_checks(fixture.messages, state),
+        }
+        return bare.model_copy(update=read), StateFacts(Haystack.of(render(state)), kept.haystack, known.evidence)
+
+    def _attribute(self, cell: Cell, bare: RunRecord, facts: StateFacts, replies: Mapping[str, _Reply]) -> RunRecord:
+        probes = {probe.id: self._probe_record(probe, replies.get(probe.id), facts) for probe in cell.case.bank.probes}
+        lost = {fact.label: fact for probe in probes.values() for fact in probe.facts if not fact.kept}
+        return bare.model_copy(
+            update={
+                "probes": probes,
+                "refetch_tokens": facts.evidence.refetch_tokens(list(lost.values())),
+                "use": {**bare.use, **_reply_uses(probes)},
+            }
+        )
+
+    async def _ask(self, cell: Cell, state: list[Message]) -> dict[str, _Reply]:
+        name, run = cell.case.fixture.name, cell.run + self.draw
+
+        async def one(probe: Probe) -> _Reply:
+            answer = await self.answerer.answer(state, probe, fixture=name, run=run)
+            if isinstance(answer, Unscored):
+                told = answer.reason.startswith("no answer")
+                return None, answer if told else Unscored(reason=f"no answer: {answer.reason}")
+            return answer, await self.judge.grade(probe, answer.text, fixture=name, run=run)
+
+        probes = cell.case.bank.probes
+        return dict(zip((probe.id for probe in probes), await asyncio.gather(*map(one, probes)), strict=True))
+
+    @staticmethod
+    def _probe_record(probe: Probe, reply: _Reply | None, facts: StateFacts) -> ProbeRecord:
+        answer, result = reply or (None, None)
+        return ProbeRecord(facts=facts.probe(probe, answer.text if answer else None), answer=answer, result=result)
+
+
+async def run_in_turn(jobs: Sequence[tuple[Executor, Cell]], concurrency: int) -> list[RunRecord]:
+    """Execute cells, so many at once, and begin them in the order given."""
+    slots = asyncio.Semaphore(concurrency)
+
+    async def one(executor: Executor, cell: Cell) -> RunRecord:
+        async with slots:
+            return await executor.cell(cell)
+
+    return list(await asyncio.gather(*(one(executor, cell) for executor, cell in jobs)))
+
+
+def _reply_uses(probes: dict[str, ProbeRecord]) -> dict[str, UseRecord]:
+    answers = [_reply_use(record.answer) for record in probes.values() if record.answer]
+    grades = [_reply_use(record.result) for record in probes.values() if isinstance(record.result, Grade)]
+    return {"answer": _sum(answers), "judge": _sum(grades)} if answers or grades else {}
+
+
+def _census_record(facts: Sequence[CensusFact], retention: CensusRetention) -> CensusRecord:
+    worst = sorted(retention.lost, key=lambda fact: (-fact.salience, fact.kind, fact.value))[:_WORST]
+    return CensusRecord(
+        total=_by_kind(facts),
+        at_risk=_by_kind([*retention.retained, *retention.lost]),
+        lost=_by_kind(retention.lost),
+        worst=[f"{fact.kind}: {fact.value}" for fact in worst],
+    )
+
+
+def _by_kind(facts: Sequence[CensusFact]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for fact in facts:
+        counts[fact.kind] = counts.get(fact.kind, 0) + 1
+    return dict(sorted(counts.items()))

@@ -1,0 +1,152 @@
+"""A job: from what a user asked for to a measurement and its comparison."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from eval_core.base.config import Config
+from eval_core.base.errors import UserError
+from eval_core.comparing.compare import ReportData, compare_measurements
+from eval_core.comparing.drift import SAMPLE
+from eval_core.domain.case import Case, load_suite, make_plan
+from eval_core.domain.measurement import Measurement
+from eval_core.domain.record import RunRecord
+from eval_core.domain.target import Builtin
+from eval_core.measuring.evaluate import Trial, own_base
+from eval_core.measuring.regrade import with_remedy
+from eval_core.measuring.wiring import Traffic
+from eval_core.models.settings import ModelFlags, Models, resolve
+from eval_core.sandbox.isolation import Wanted
+from eval_core.sandbox.targets import Target, find_target
+from eval_core.storage.baselines import find_reference, load_side, read_history
+from eval_core.storage.results import ResultsFolder
+
+__all__ = ["Job"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of the eval, as asked for on the command line or by the bot."""
+
+    settings: Config
+    root: Path = field(default_factory=Path)
+    """Where configuration, fixtures, probes and baselines lie: the base branch."""
+    tree: Path | None = None
+    """The code under test; the root by default."""
+    names: tuple[str, ...] | None = None
+    runs: int | None = None
+    compress_runs: int | None = None
+    target: str | None = None
+    flags: ModelFlags = field(default_factory=ModelFlags)
+    budget_usd: float | None = None
+    max_tokens_total: int | None = None
+    focus_topic: str | None = None
+    concurrency: int | None = None
+    stop: Literal["full", "early"] = "full"
+    sandbox: Wanted = "auto"
+    seed: int = 0
+    resume: bool = False
+    looks: int = 1
+    compare_to: str = "auto"
+    baseline: Literal["stored", "rerun"] = "stored"
+    """rerun: measure the base beside the candidate instead of reading a stored result."""
+    base_tree: Path | None = None
+    drift_sample: int = SAMPLE
+    """Stored answers that are graded again to see whether the judge drifted; 0 for none."""
+    regrade_baseline: bool = False
+    trust_judge: bool = False
+
+    @property
+    def models(self) -> Models | None:
+        """The models of this run; None is offline."""
+        return resolve(self.flags, os.environ, self.settings.models)
+
+    @property
+    def plan(self) -> tuple[int, int]:
+        """Graded runs and compressions of each fixture."""
+        graded = self.runs or self.settings.runs
+        return graded, max(graded, self.compress_runs or self.settings.compress_runs)
+
+    def with_runs(self, runs: int) -> Job:
+        """Return the same job with this many graded runs and no fewer compressions."""
+        return replace(self, runs=runs, compress_runs=max(runs, self.compress_runs or self.settings.compress_runs))
+
+    def load_cases(self) -> list[Case]:
+        """Read the suite."""
+        return load_suite(self.root / self.settings.fixtures, self.root / self.settings.probes, self.names)
+
+    def load_target(self) -> Target:
+        """Find the compressor under test."""
+        return find_target(self.target, self.settings.target, self.root, self.tree or self.root)
+
+    def load_base_target(self) -> Target:
+        """Find the compressor of the base, which is measured in the same run."""
+        target = self.load_target()
+        if isinstance(target.spec, Builtin):
+            return target if self.base_tree is None else replace(target, tree=self.base_tree)
+        if self.base_tree is None:
+            raise UserError("--baseline rerun: give the tree of the base with --base-tree")
+        if not self.base_tree.is_dir():
+            raise UserError(f"--base-tree {self.base_tree}: no such folder; it holds the tree of the base commit")
+        return replace(target, tree=self.base_tree)
+
+    def size(self, cases: list[Case]) -> int:
+        """Count the fixture-runs, the base's included where it is measured too."""
+        return len(make_plan(cases, *self.plan)) * (2 if self.baseline == "rerun" else 1)
+
+    @property
+    def topic(self) -> str | None:
+        """The focus topic."""
+        return self.focus_topic or self.settings.focus_topic
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """What the compressor under test must not see."""
+        return (self.settings.fixtures, self.settings.probes, self.settings.baselines, self.settings.results)
+
+    def execute(
+        self,
+        folder: ResultsFolder,
+        cases: list[Case],
+        on_record: Callable[[RunRecord], None],
+        watch: Callable[[Callable[[], Traffic | None]], None] = lambda traffic: None,
+    ) -> ReportData:
+        """Measure and compare; what is finished is in the folder at once."""
+        self.check()
+        measurement = asyncio.run(Trial(self, folder, cases, on_record, watch).measure())
+        return self.compared(measurement, cases, folder.path)
+
+    def check(self) -> None:
+        """Find mistakes that must not come out after the money is spent."""
+        if self.compare_to not in ("auto", "none"):
+            load_side(self.root / self.compare_to)
+        if self.base_tree is not None and self.baseline != "rerun":
+            raise UserError(f"--base-tree {self.base_tree}: only with --baseline rerun")
+        if self.baseline == "rerun":
+            self.load_base_target()
+
+    def _base(self, measurement: Measurement, folder: Path | None) -> Path | None:
+        if (own := own_base(measurement, folder)) is not None:
+            return own
+        baselines = self.root / self.settings.baselines
+        found = find_reference(self.compare_to, self.root, baselines, measurement.fingerprint)
+        return found.path if found else None
+
+    def compared(self, measurement: Measurement, cases: list[Case], folder: Path | None = None) -> ReportData:
+        """Compare a measurement with the chosen baseline, or the base it brought along, or say why not."""
+        suite = {case.fixture.name: case for case in cases}
+        path = self._base(measurement, folder)
+        if path is None:
+            baselines = self.settings.baselines
+            why = f"no baseline in {baselines}; `compression-eval baseline update` makes one"
+            return ReportData(measurement, cases=suite, note="none was asked for" if self.compare_to == "none" else why)
+        stored = load_side(path)
+        verdict, base = compare_measurements(stored, measurement, looks=self.looks)
+        verdict = with_remedy(verdict, base, str(path), measurement)
+        history = read_history(self.root / self.settings.baselines, path.stem)
+        return ReportData(measurement, base=base, verdict=verdict, base_path=str(path), cases=suite, history=history)

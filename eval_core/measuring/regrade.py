@@ -1,0 +1,162 @@
+"""Grading stored answers again: a sample to see whether the judge drifted, or all of them to mend it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from eval_core.base.errors import UserError
+from eval_core.base.numbers import counted, p_value, signed
+from eval_core.comparing.drift import (
+    SAMPLE,
+    GradedCell,
+    Regraded,
+    RejudgedCell,
+    RejudgedSample,
+    answer_key,
+    check,
+    graded_cells,
+    sample,
+    sample_of,
+)
+from eval_core.comparing.findings import Verdict
+from eval_core.domain.case import Case
+from eval_core.domain.grade import DIMENSIONS, Answer, Grade, Judge, Unscored
+from eval_core.domain.measurement import Measurement
+from eval_core.domain.probe import Probe
+from eval_core.domain.record import ProbeRecord, RunRecord
+from eval_core.measuring.session import now, package_version
+
+__all__ = ["REGRADE_RUN", "check_banks", "describe_shift", "regrade", "rejudge_sample", "with_remedy"]
+
+REGRADE_RUN = 10_000
+"""Added to the run index, so that a fresh grade is asked for and not the journal's of an equal answer."""
+
+
+def _probes(cases: Sequence[Case]) -> dict[tuple[str, str], Probe]:
+    return {(case.fixture.name, probe.id): probe for case in cases for probe in case.bank.probes}
+
+
+async def _grade(judge: Judge, probe: Probe, cell: GradedCell, answer: Answer) -> Grade | Unscored:
+    return await judge.grade(probe, answer.text, fixture=cell.fixture, run=REGRADE_RUN + cell.run)
+
+
+async def rejudge_sample(
+    base: Measurement, cases: Sequence[Case], judge: Judge, *, size: int = SAMPLE, seed: int = 0
+) -> RejudgedSample:
+    """Grade a sample of a baseline's stored answers again."""
+    probes = _probes(cases)
+    stored = {cell: record for cell, record in graded_cells(base) if (cell.fixture, cell.probe) in probes}
+    chosen = sample(list(stored), size, seed)
+    answers = [answer for cell in chosen if (answer := stored[cell].answer) is not None]
+    results = await asyncio.gather(
+        *(
+            _grade(judge, probes[cell.fixture, cell.probe], cell, answer)
+            for cell, answer in zip(chosen, answers, strict=True)
+        )
+    )
+    cells, cost = [], 0.0
+    known = True
+    for cell, answer, result in zip(chosen, answers, results, strict=True):
+        if isinstance(result, Grade):
+            scores = [result.scores[name] for name in DIMENSIONS]
+            key = answer_key(answer.text)
+            cells.append(RejudgedCell(fixture=cell.fixture, run=cell.run, probe=cell.probe, answer=key, scores=scores))
+            known = known and result.cost_usd is not None
+            cost += result.cost_usd or 0.0
+    return RejudgedSample(cells=cells, unscored=len(chosen) - len(cells), cost_usd=cost if known else None)
+
+
+def check_banks(measurement: Measurement, cases: Sequence[Case], where: str) -> None:
+    """Refuse to grade answers to questions that are no longer asked."""
+    banks = {case.fixture.name: case.bank.digest for case in cases}
+    for name, stored in measurement.fingerprint.probes.items():
+        if banks.get(name) != stored:
+            raise UserError(
+                f"{where}: probes/{name}.probes.json is not the bank these answers were given to; "
+                "restore it, or measure the baseline again with `compression-eval baseline update`"
+            )
+
+
+async def regrade(
+    measurement: Measurement,
+    cases: Sequence[Case],
+    judge: Judge,
+    *,
+    on_record: Callable[[RunRecord], None] = lambda record: None,
+    stopped: Callable[[], str | None] = lambda: None,
+) -> Measurement:
+    """Return the same answers with today's grades, under the fingerprint of today's judge."""
+    probes = _probes(cases)
+
+    async def record(cell: GradedCell, old: ProbeRecord) -> ProbeRecord:
+        if old.answer is None:
+            return old
+        result = await _grade(judge, probes[cell.fixture, cell.probe], cell, old.answer)
+        return old.model_copy(update={"result": result})
+
+    async def run(old: RunRecord) -> RunRecord:
+        cells = [GradedCell(old.fixture, old.run, probe) for probe in old.probes]
+        new = await asyncio.gather(*(record(cell, old.probes[cell.probe]) for cell in cells))
+        fresh = old.model_copy(update={"probes": {cell.probe: item for cell, item in zip(cells, new, strict=True)}})
+        on_record(fresh)
+        return fresh
+
+    names = list(measurement.fixtures)
+    graded = await asyncio.gather(
+        *(asyncio.gather(*(run(old) for old in measurement.fixtures[name])) for name in names)
+    )
+    identity = dict(judge.identity)
+    rubric = identity.pop("rubric", "none")
+    moment = now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    return measurement.model_copy(
+        update={
+            "fixtures": {name: list(runs) for name, runs in zip(names, graded, strict=True)},
+            "fingerprint": measurement.fingerprint.model_copy(update={"judge_model": identity, "rubric": rubric}),
+            "models": {**measurement.models, "judge": judge.identity["model"]},
+            "provenance": measurement.provenance.model_copy(update={"version": package_version()}),
+            "extra": {**measurement.extra, "regraded": moment},
+            "stopped": stopped(),
+        }
+    )
+
+
+def with_remedy(verdict: Verdict, base: Measurement, path: str, candidate: Measurement) -> Verdict:
+    """Where only the judge's drift forbids a comparison, let the next step name the command that mends it."""
+    if not verdict.reasons or any(reason.code != "drift" for reason in verdict.reasons):
+        return verdict
+    return verdict.model_copy(update={"next_step": _remedy(base, path, candidate)})
+
+
+def _remedy(base: Measurement, path: str, candidate: Measurement) -> str:
+    """Say how a drifted judge is mended, and what that costs, from what the sample cost."""
+    calls = sum(1 for _ in graded_cells(base))
+    found = sample_of(candidate)
+    price = ""
+    if found and found.cells and found.cost_usd is not None:
+        price = f", about ${found.cost_usd / len(found.cells) * calls:.2f}"
+    return (
+        f"Grade the baseline's stored answers again with the judge of today ({counted(calls, 'call')}{price}): "
+        f"`compression-eval judge regrade {path}`, or run with --regrade-baseline."
+    )
+
+
+def describe_shift(old: Measurement, new: Measurement) -> str:
+    """Say how far the grades of the same answers moved."""
+    before = {cell: record.result for cell, record in graded_cells(old)}
+    pairs = [
+        Regraded(cell, _scores(before[cell]), _scores(record.result))
+        for cell, record in graded_cells(new)
+        if cell in before
+    ]
+    found = check(pairs)
+    if found is None:
+        return "No stored answer could be graded again."
+    name, shift = found.largest
+    what = "the judge drifted" if found.fired else "no drift that matters"
+    return f"{counted(len(pairs), 'answer')} graded again: {name} {signed(shift)} (p {p_value(found.p)}); {what}."
+
+
+def _scores(result: Grade | Unscored | None) -> tuple[float, ...]:
+    assert isinstance(result, Grade)
+    return tuple(result.scores[name] for name in DIMENSIONS)

@@ -1,0 +1,307 @@
+"""One measuring session, from plan to measurement: controls, provenance, resume."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from eval_core.base.messages import Message, render
+from eval_core.base.threads import compute
+from eval_core.domain.case import Case, Cell, make_plan
+from eval_core.domain.fingerprint import Fingerprint
+from eval_core.domain.grade import Answer, Answerer, Grade, Judge
+from eval_core.domain.measurement import Controls, Measurement, ProbeControl, Provenance
+from eval_core.domain.probe import Probe
+from eval_core.domain.record import RunRecord, UseRecord
+from eval_core.evidence.facts import Haystack, holds
+from eval_core.measuring.execute import Executor, run_in_turn
+from eval_core.measuring.wiring import Roles, make_fingerprint
+from eval_core.storage.results import Claim, ResultsFolder, claim_folder
+
+__all__ = [
+    "CONTROL_RUN",
+    "MeasuringSession",
+    "measure_controls",
+    "measure_together",
+    "now",
+    "package_version",
+    "source_commit",
+]
+
+# Where a result comes from: source commit, date, version.
+
+
+def now() -> datetime.datetime:
+    """Return the current time in UTC."""
+    return datetime.datetime.now(datetime.UTC)
+
+
+def package_version() -> str:
+    """Return the installed version of this program."""
+    try:
+        return version("compression-eval")
+    except PackageNotFoundError:
+        return "unreleased"
+
+
+def source_commit(tree: Path) -> tuple[str | None, bool]:
+    """Return the commit a folder is at and whether it has uncommitted changes; (None, False) outside of git."""
+
+    def git(*arguments: str) -> str | None:
+        try:
+            done = subprocess.run(["git", "-C", str(tree), *arguments], capture_output=True, text=True, check=False)
+        except FileNotFoundError:
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    sha = git("rev-parse", "HEAD")
+    return sha, bool(sha and git("status", "--porcelain", "--untracked-files=no"))
+
+
+# Controls: the same probes on the full transcript and on nothing, so that a bad probe is not blamed on anybody.
+
+CONTROL_RUN = -1
+_CEILING_FAILS = 2.0
+_FLOOR_PASSES = 2.5
+
+
+async def _overall(
+    state: list[Message], case: Case, probe: Probe, answerer: Answerer, judge: Judge, control: str
+) -> float | None:
+    name = f"{case.fixture.name}/{control}"
+    answer = await answerer.answer(state, probe, fixture=name, run=CONTROL_RUN)
+    if not isinstance(answer, Answer):
+        return None
+    grade = await judge.grade(probe, answer.text, fixture=name, run=CONTROL_RUN)
+    return grade.overall if isinstance(grade, Grade) else None
+
+
+def _share(probe: Probe, text: Haystack) -> float:
+    return sum(holds(fact, text) for fact in probe.required) / len(probe.required)
+
+
+async def measure_controls(case: Case, answerer: Answerer, judge: Judge) -> Controls:
+    """Measure ceiling and floor of every probe of a case."""
+    everything, nothing = case.fixture.messages, list[Message]()
+    banks = case.bank.probes
+    ceilings, floors = await asyncio.gather(
+        asyncio.gather(*(_overall(everything, case, probe, answerer, judge, "full") for probe in banks)),
+        asyncio.gather(*(_overall(nothing, case, probe, answerer, judge, "empty") for probe in banks)),
+    )
+    full, empty = await compute(Haystack.of, render(everything)), Haystack.of("")
+    probes = {}
+    for probe, ceiling, floor in zip(banks, ceilings, floors, strict=True):
+        reason = None
+        if ceiling is not None and ceiling < _CEILING_FAILS:
+            reason = f"the full transcript scores only {ceiling:.1f}"
+        elif floor is not None and floor > _FLOOR_PASSES:
+            reason = f"no context at all scores {floor:.1f}"
+        probes[probe.id] = ProbeControl(
+            ceiling=ceiling,
+            floor=floor,
+            ceiling_facts=_share(probe, full),
+            floor_facts=_share(probe, empty),
+            quarantined=reason,
+        )
+    return Controls(probes=probes)
+
+
+# One run from plan to measurement.
+
+
+@dataclass
+class MeasuringSession:
+    """Measures one target; what is finished is on disk at once, and a resumed session starts from there."""
+
+    cases: Sequence[Case]
+    roles: Roles
+    folder: ResultsFolder
+    label: str
+    runs: int
+    compress_runs: int
+    seed: int = 0
+    focus_topic: str | None = None
+    concurrency: int = 16
+    tree: Path = field(default_factory=Path)
+    known_controls: dict[str, Controls] = field(default_factory=dict)
+    """Controls measured before under the same fingerprint: not paid for again."""
+    on_record: Callable[[RunRecord], None] = lambda record: None
+    stopped: Callable[[], str | None] = lambda: None
+    """Why the run cannot go on, e.g. that the budget is used up."""
+    resume: bool = False
+    draw: int = 0
+    """Keeps the model calls of this session apart from another's that asks the same."""
+    _known: dict[tuple[str, int], RunRecord] = field(default_factory=dict)
+    _told: set[tuple[str, int]] = field(default_factory=set)
+
+    async def measure(self, settled: Callable[[Measurement], bool] | None = None) -> Measurement:
+        """Execute the plan. With `settled`, all compressions come first and grading is skipped if facts decide."""
+        decide = None if settled is None else (lambda measured: settled(measured[0]))
+        return self.finish((await measure_together([self], decide))[0])
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """What the measurement can be compared with."""
+        return make_fingerprint(self.cases, self.roles, self.focus_topic)
+
+    def open(self) -> None:
+        """Claim the folder and take up what is finished there."""
+        sha, _ = source_commit(self.tree)
+        claim = Claim(target=self.roles.subject.name, source_sha=sha, seed=self.seed, fingerprint=self.fingerprint)
+        claim_folder(self.folder, claim, resume=self.resume)
+        for cell in self.plan if self.resume else ():
+            if (record := self.folder.read_run(cell.case.fixture.name, cell.run)) is not None:
+                self._known[record.fixture, record.run] = record
+
+    @property
+    def plan(self) -> list[Cell]:
+        """All fixture-runs."""
+        return make_plan(self.cases, self.runs, self.compress_runs)
+
+    def executor(self) -> Executor:
+        """Return what executes this session's cells; stored compressions are not made again."""
+        return Executor(
+            self.roles.subject,
+            self.roles.answerer,
+            self.roles.judge,
+            seed=self.seed,
+            focus_topic=self.focus_topic,
+            concurrency=self.concurrency,
+            draw=self.draw,
+            on_record=self._keep,
+            compressed={key: record for key, record in self._known.items() if record.ok and record.messages},
+        )
+
+    def finished(self, cell: Cell) -> RunRecord | None:
+        """Return the record of a cell that has nothing left to do."""
+        record = self._known.get((cell.case.fixture.name, cell.run))
+        if record is None or not record.ok or record.graded != cell.graded:
+            return None
+        if set(record.probes) != {probe.id for probe in cell.case.bank.probes}:
+            return None
+        unscored = any(probe.result is None or probe.result.kind == "unscored" for probe in record.probes.values())
+        return None if cell.graded and unscored else record
+
+    def _keep(self, record: RunRecord) -> None:
+        self.folder.write_run(record)
+        self._known[record.fixture, record.run] = record
+        # A compression that is still to be graded is no finished fixture-run yet.
+        if record.graded or record.run >= self.runs or not record.ok:
+            self.tell(record)
+
+    def tell(self, record: RunRecord) -> None:
+        """Report a finished fixture-run, once."""
+        if (record.fixture, record.run) not in self._told:
+            self._told.add((record.fixture, record.run))
+            self.on_record(record)
+
+    async def controls(self) -> dict[str, Controls]:
+        """Measure the controls of every case that has none yet."""
+        names = [case.fixture.name for case in self.cases]
+        measured = await asyncio.gather(*(self._control(case) for case in self.cases))
+        return dict(zip(names, measured, strict=True))
+
+    async def _control(self, case: Case) -> Controls:
+        known = self.known_controls.get(case.fixture.name)
+        return known or await measure_controls(case, self.roles.answerer, self.roles.judge)
+
+    def measurement(self, records: Sequence[RunRecord], controls: dict[str, Controls], runs: int) -> Measurement:
+        """Put the measurement together."""
+        sha, dirty = source_commit(self.tree)
+        fixtures: dict[str, list[RunRecord]] = {case.fixture.name: [] for case in self.cases}
+        use: dict[str, UseRecord] = {}
+        for record in records:
+            fixtures[record.fixture].append(record)
+            for role, spent in record.use.items():
+                use[role] = use.get(role, UseRecord()).plus(spent)
+        return Measurement(
+            label=self.label,
+            offline=self.roles.offline,
+            fingerprint=self.fingerprint,
+            provenance=Provenance(
+                target=self.roles.subject.name,
+                source_sha=sha,
+                dirty=dirty,
+                date=now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+                version=package_version(),
+                seed=self.seed,
+                sandbox=self.roles.sandbox,
+            ),
+            models=self.roles.models,
+            planned_runs=runs,
+            planned_compress_runs=max(self.runs, self.compress_runs),
+            fixtures=fixtures,
+            probe_types={
+                case.fixture.name: {probe.id: probe.type for probe in case.bank.probes} for case in self.cases
+            },
+            controls=controls,
+            use=use,
+            stopped=self.stopped(),
+        )
+
+    def finish(self, measurement: Measurement) -> Measurement:
+        """Write the summary."""
+        self.folder.write_measurement(measurement)
+        return measurement
+
+
+async def _execute(sessions: Sequence[MeasuringSession], plans: Sequence[Sequence[Cell]]) -> list[list[RunRecord]]:
+    """Execute the plans of all sessions, a cell of each in turn; the order of each result is that of its plan."""
+    executors = [session.executor() for session in sessions]
+    done: list[dict[int, RunRecord]] = []
+    for session, plan in zip(sessions, plans, strict=True):
+        done.append({at: record for at, cell in enumerate(plan) if (record := session.finished(cell))})
+        for record in done[-1].values():
+            if record.graded or record.run >= session.runs:
+                session.tell(record)
+    if any(executor.deterministic for executor in executors):
+        for executor, plan, known in zip(executors, plans, done, strict=True):
+            missing = [at for at in range(len(plan)) if at not in known]
+            fresh = await executor.run([plan[at] for at in missing])
+            known.update(zip(missing, fresh, strict=True))
+    else:
+        turns = [
+            (arm, at)
+            for at in range(max(map(len, plans), default=0))
+            for arm, plan in enumerate(plans)
+            if at < len(plan) and at not in done[arm]
+        ]
+        slots = max(session.concurrency for session in sessions)
+        for (arm, at), record in zip(
+            turns, await run_in_turn([(executors[arm], plans[arm][at]) for arm, at in turns], slots), strict=True
+        ):
+            done[arm][at] = record
+    return [[known[at] for at in range(len(plan))] for known, plan in zip(done, plans, strict=True)]
+
+
+async def measure_together(
+    sessions: Sequence[MeasuringSession], settled: Callable[[Sequence[Measurement]], bool] | None = None
+) -> list[Measurement]:
+    """Measure several targets in one go, their fixture-runs in alternation; the first one's controls serve all.
+
+    Summaries are the caller's to write: `Session.finish`, or with more in them.
+    """
+    for session in sessions:
+        session.open()
+    plans = [session.plan for session in sessions]
+    if settled is not None:
+        facts_only = [[replace(cell, graded=False) for cell in plan] for plan in plans]
+        facts = await _execute(sessions, facts_only)
+        measured = [session.measurement(found, {}, runs=0) for session, found in zip(sessions, facts, strict=True)]
+        if settled(measured):
+            for session, found in zip(sessions, facts, strict=True):
+                for record in found:
+                    session.tell(record)
+            return measured
+    # In this order: compressions are what everything else waits for, controls fill the gaps.
+    records, controls = await asyncio.gather(_execute(sessions, plans), sessions[0].controls())
+    return [
+        session.measurement(found, controls, runs=session.runs)
+        for session, found in zip(sessions, records, strict=True)
+    ]

@@ -1,0 +1,207 @@
+"""Wiring: the live objects of a run (subject, answerer, judge, model client), from configuration."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eval_core.base.tokens import TOKENIZER
+from eval_core.domain.call import Completion, Failed, ModelCall
+from eval_core.domain.case import Case
+from eval_core.domain.compression import Subject
+from eval_core.domain.fingerprint import Fingerprint, instrument
+from eval_core.domain.grade import Answerer, Judge
+from eval_core.domain.measurement import SCHEMA_VERSION
+from eval_core.judging.extractive import ExtractiveAnswerer
+from eval_core.judging.fact_judge import FactJudge
+from eval_core.models.retry import RetryPolicy
+from eval_core.models.settings import Models
+from eval_core.sandbox.isolation import Wanted
+from eval_core.sandbox.targets import Target
+
+if TYPE_CHECKING:
+    from eval_core.models.budget import Budget
+    from eval_core.models.client import ModelClient
+
+
+__all__ = [
+    "RETRY",
+    "Cast",
+    "Roles",
+    "Traffic",
+    "make_cast",
+    "make_fingerprint",
+]
+
+# Who does what in a run: the subject, the answerer and the judge, and what the fingerprint holds of them.
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Everything that takes part in a run."""
+
+    subject: Subject
+    answerer: Answerer
+    judge: Judge
+    offline: bool
+    compressor: dict[str, str] = field(default_factory=lambda: {"model": "offline:rules"})
+    """Identity of the model that the compressor calls."""
+    sandbox: str = "not needed: own code"
+
+    @property
+    def models(self) -> dict[str, str]:
+        """Role to model name, for people."""
+        return {
+            "compressor": self.compressor["model"],
+            "answer": self.answerer.identity["model"],
+            "judge": self.judge.identity["model"],
+        }
+
+
+def make_fingerprint(cases: Sequence[Case], roles: Roles, focus_topic: str | None) -> Fingerprint:
+    """Return what must be equal for two measurements to be compared."""
+    answer, judge = dict(roles.answerer.identity), dict(roles.judge.identity)
+    return Fingerprint(
+        schema_version=SCHEMA_VERSION,
+        fixtures={case.fixture.name: case.fixture.digest for case in cases},
+        probes={case.fixture.name: case.bank.digest for case in cases},
+        rubric=judge.pop("rubric", "none"),
+        answer_template=answer.pop("template", "none"),
+        compressor_model=roles.compressor,
+        answer_model=answer,
+        judge_model=judge,
+        focus_topic=focus_topic,
+        tokenizer=TOKENIZER,
+        instrument=instrument(),
+    )
+
+
+# Casting a run: models where they are configured, honest stand-ins where they are not.
+
+RETRY = RetryPolicy()
+# What every call would meet and only the user can mend; an empty account or a used-up budget is not a mistake.
+_MISTAKES = frozenset({"auth", "not_found"})
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What goes on between us and the models at one moment."""
+
+    sent: int
+    in_flight: int
+    tokens: int
+    usd: float | None
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Who takes part, and what became of the calls to models, if there were any."""
+
+    roles: Roles
+    subject_of: Callable[[Target, int], Subject]
+    """Another target with the same models; the number keeps its calls apart from equal ones."""
+    client: ModelClient | None = None
+    budget: Budget | None = None
+
+    def stopped(self) -> str | None:
+        """Say why the run had to stop, if it had to."""
+        if self.client is None or self.budget is None:
+            return None
+        if self.client.fatal:
+            return next(iter(self.client.fatal.values())).message
+        if not self.budget.refused:
+            return None
+        spent = self.budget.spent_usd + self.budget.unsure_usd
+        if self.budget.tokens is None:
+            return f"the budget of ${self.budget.usd:g} is used up (${spent:.4f} spent); raise it with --budget-usd"
+        used = f"{self.budget.spent_tokens:,} of {self.budget.tokens:,} tokens, ${spent:.4f} of ${self.budget.usd:g}"
+        return f"the budget is used up ({used}); raise it with --budget-usd or --max-tokens-total"
+
+    def mistake(self) -> str | None:
+        """Return what the provider says is wrong with the configuration: a key or a model's name."""
+        fatal = self.client.fatal.values() if self.client else ()
+        return next((failed.message for failed in fatal if failed.kind in _MISTAKES), None)
+
+    def traffic(self) -> Traffic | None:
+        """Return what goes on; None offline."""
+        if self.client is None or self.budget is None:
+            return None
+        known = self.budget.usd is not None
+        usd = self.budget.spent_usd + self.budget.unsure_usd if known else None
+        return Traffic(self.client.sent, self.client.in_flight, self.budget.spent_tokens, usd)
+
+    def served(self) -> dict[str, dict[str, int]]:
+        """Return which models answered for which."""
+        return {model: dict(found) for model, found in self.client.served.items()} if self.client else {}
+
+
+def _offline(target: Target, sandbox: Wanted, hidden: tuple[str, ...]) -> Cast:
+    def subject_of(target: Target, draw: int) -> Subject:
+        return target.subject(complete=None, model=None, max_tokens=8_000, sandbox=sandbox, hidden=hidden)[0]
+
+    subject, confined = target.subject(complete=None, model=None, max_tokens=8_000, sandbox=sandbox, hidden=hidden)
+    return Cast(Roles(subject, ExtractiveAnswerer(), FactJudge(), offline=True, sandbox=confined), subject_of)
+
+
+async def make_cast(
+    stack: AsyncExitStack,
+    target: Target,
+    models: Models | None,
+    *,
+    journal: Path,
+    budget_usd: float,
+    max_tokens_total: int | None,
+    concurrency: int,
+    sandbox: Wanted,
+    hidden: tuple[str, ...],
+) -> Cast:
+    """Bring everybody together; what must be closed is closed with the stack."""
+    if models is None:
+        return _offline(target, sandbox, hidden)
+    from eval_core.judging.answering import ModelAnswerer
+    from eval_core.judging.grading import ModelJudge
+    from eval_core.models.budget import Budget
+    from eval_core.models.client import ModelClient
+    from eval_core.models.journal import Journal
+    from eval_core.models.settings import require_keys
+    from eval_core.models.transport import load_litellm
+
+    # Once, before anything is timed: the import takes seconds.
+    await asyncio.to_thread(load_litellm)
+    require_keys(models)
+    record = stack.enter_context(Journal(journal))
+    budget = Budget(budget_usd, max_tokens_total, carried=record.spent)
+    client = await stack.enter_async_context(
+        ModelClient(models, journal=record, budget=budget, concurrency=concurrency, retry=RETRY)
+    )
+
+    def cast(target: Target, draw: int) -> tuple[Subject, str]:
+        async def complete(call: ModelCall) -> Completion | Failed:
+            return await client.complete(replace(call, run=call.run + draw) if draw else call)
+
+        return target.subject(
+            complete=complete,
+            model=models.compressor,
+            max_tokens=models.compressor_max_tokens,
+            sandbox=sandbox,
+            hidden=hidden,
+        )
+
+    subject, confined = cast(target, 0)
+    roles = Roles(
+        subject,
+        ModelAnswerer(client),
+        ModelJudge(client),
+        offline=False,
+        compressor={
+            "model": models.compressor,
+            "max_tokens": str(models.compressor_max_tokens),
+            **models.identity(models.compressor),
+        },
+        sandbox=confined,
+    )
+    return Cast(roles, lambda target, draw: cast(target, draw)[0], client, budget)

@@ -1,0 +1,117 @@
+"""The budget: the worst case of each call is set aside before it is sent, so the cap is never passed."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from eval_core.base.errors import UserError
+from eval_core.base.files import canonical
+from eval_core.base.tokens import count_messages, count_text
+from eval_core.domain.call import Failed, ModelCall, Usage
+from eval_core.models.journal import Spent
+from eval_core.models.prices import Tariff
+
+__all__ = ["Budget", "Reservation", "worst_tokens"]
+
+# Other tokenizers than ours need up to about half as many tokens again for code and logs; then the chat frame.
+_MARGIN = 1.5
+_FRAME = 64
+
+
+def worst_tokens(call: ModelCall) -> int:
+    """Return more input tokens than the provider will count."""
+    schema = count_text(canonical(call.response_schema).decode()) if call.response_schema else 0
+    return math.ceil((count_messages(call.messages) + schema) * _MARGIN) + _FRAME
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """Money and tokens set aside for one attempt."""
+
+    usd: float
+    tokens: int
+
+
+class Budget:
+    """Dollars, and tokens where a price is unknown or the user wants both."""
+
+    def __init__(self, usd: float | None, tokens: int | None = None, *, carried: Spent | None = None) -> None:
+        """Begin with what earlier processes of the same run have spent; calls of unclear fate count in full."""
+        carried = carried or Spent()
+        self.usd, self.tokens = usd, tokens
+        self.spent_usd, self.spent_tokens = carried.usd, carried.tokens
+        self.unsure_usd, self.unsure_tokens = carried.unsure_usd, carried.unsure_tokens
+        self.held_usd, self.held_tokens = 0.0, 0
+        self.refused = 0
+        self._waiting: list[asyncio.Future[None]] = []
+
+    def require_prices(self, models: Iterable[str], tariffs: Mapping[str, Tariff | None]) -> None:
+        """Refuse a dollar cap that cannot be kept because a price is unknown."""
+        unknown = [model for model in models if tariffs.get(model) is None]
+        if unknown and self.usd is not None and self.tokens is None:
+            names = ", ".join(unknown)
+            raise UserError(
+                f"{names}: price unknown, so the budget of ${self.usd:g} cannot be kept; give it with "
+                f"--price {unknown[0]}=IN,OUT (dollars per million tokens; 0,0 for a local model), under models.prices "
+                "in the configuration, or cap tokens with --max-tokens-total"
+            )
+
+    async def reserve(self, call: ModelCall, tariff: Tariff | None) -> Reservation | Failed:
+        """Set the worst case aside; wait for calls under way when only their reservations stand in the way."""
+        input_tokens = worst_tokens(call)
+        wanted = Reservation(
+            0.0 if tariff is None else tariff.worst(input_tokens, call.max_tokens), input_tokens + call.max_tokens
+        )
+        while not self._fits(wanted):
+            if self.held_tokens == 0:
+                self.refused += 1
+                return Failed("budget", False, self._refusal(wanted))
+            settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(settled)
+            await settled
+        self.held_usd += wanted.usd
+        self.held_tokens += wanted.tokens
+        return wanted
+
+    def settle(self, reservation: Reservation, usage: Usage | None) -> None:
+        """Replace the worst case by what was used; None when nothing was charged."""
+        self._release(reservation)
+        if usage is not None:
+            self.spent_usd += usage.cost_usd or 0.0
+            self.spent_tokens += usage.tokens
+
+    def lose(self, reservation: Reservation) -> None:
+        """Count the worst case as gone: the provider may have charged it."""
+        self._release(reservation)
+        self.unsure_usd += reservation.usd
+        self.unsure_tokens += reservation.tokens
+
+    def _release(self, reservation: Reservation) -> None:
+        self.held_usd -= reservation.usd
+        self.held_tokens -= reservation.tokens
+        if self.held_tokens == 0:
+            self.held_usd = 0.0  # no rounding residue
+        waiting, self._waiting = self._waiting, []
+        for settled in waiting:
+            if not settled.done():
+                settled.set_result(None)
+
+    def _fits(self, wanted: Reservation) -> bool:
+        dollars = self.spent_usd + self.unsure_usd + self.held_usd + wanted.usd
+        tokens = self.spent_tokens + self.unsure_tokens + self.held_tokens + wanted.tokens
+        return (self.usd is None or dollars <= self.usd) and (self.tokens is None or tokens <= self.tokens)
+
+    def _refusal(self, wanted: Reservation) -> str:
+        if self.usd is not None and self.spent_usd + self.unsure_usd + wanted.usd > self.usd:
+            unsure = f" and ${self.unsure_usd:.4f} possibly charged" if self.unsure_usd else ""
+            return (
+                f"budget of ${self.usd:g} reached: ${self.spent_usd:.4f} spent{unsure}, and the next call may cost "
+                f"${wanted.usd:.4f}; raise --budget-usd and resume"
+            )
+        return (
+            f"token cap of {self.tokens:,} reached: {self.spent_tokens + self.unsure_tokens:,} used, and the next call "
+            f"may use {wanted.tokens:,}; raise --max-tokens-total and resume"
+        )

@@ -1,0 +1,227 @@
+"""The journal: every finished call of a run, one JSON line each, so that nothing is paid twice or forgotten.
+
+Lines, by `at`:
+  sent  a request is about to leave; `usd` and `tokens` are the most it can cost
+  done  it was answered: the result, replayed on resume
+  paid  it was answered with something unusable: its usage counts, its text is not replayed
+  free  it failed and cost nothing
+  lost  it failed and may have been charged: counted at its worst case, as is a `sent` that nothing follows
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from eval_core.base.errors import UserError
+from eval_core.base.files import digest
+from eval_core.domain.call import Completion, Failed, ModelCall, Usage
+
+__all__ = ["Journal", "Spent", "call_key"]
+
+
+def call_key(call: ModelCall) -> str:
+    """Return what identifies a call: everything that the provider sees, and the run index."""
+    return digest(
+        {
+            "model": call.model,
+            "messages": list(call.messages),
+            "max_tokens": call.max_tokens,
+            "temperature": call.temperature,
+            "schema": call.response_schema,
+            "params": call.params,
+            "run": call.run,
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What the journal knows to be spent, and what may have been."""
+
+    usd: float = 0.0
+    tokens: int = 0
+    unsure_usd: float = 0.0
+    unsure_tokens: int = 0
+    calls: int = 0
+
+
+class Journal:
+    """An append-only file that one process holds at a time; only an index of it is kept in memory."""
+
+    def __init__(self, path: Path) -> None:
+        """Open, lock and read the file; a line torn by a crash is cut off."""
+        self.path = path
+        self.broken_lines = 0
+        self._index: dict[bytes, tuple[int, int]] = {}
+        self._wasted: dict[bytes, Usage] = {}
+        self._open: dict[bytes, tuple[float, int]] = {}
+        self._usd, self._tokens, self._unsure_usd, self._unsure_tokens, self._calls = 0.0, 0, 0.0, 0, 0
+        self._unsynced: list[asyncio.Future[None]] = []
+        self._syncer: asyncio.Task[None] | None = None
+        # A thread of its own: calls wait for it, and the shared ones may be busy reading texts.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        except OSError as exc:
+            raise UserError(f"{path}: cannot be opened: {exc.strerror}") from None
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._file)
+            raise UserError(
+                f"{path.parent}: another run is writing to this label; wait for it, or choose another --label"
+            ) from None
+        self._end = self._load()
+
+    def __enter__(self) -> Self:
+        """Use the journal; leaving gives up the lock."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+        """Close."""
+        self.close()
+
+    def close(self) -> None:
+        """Release the file and its lock."""
+        self._thread.shutdown()
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def __contains__(self, key: str) -> bool:
+        """Tell whether a call is finished."""
+        return bytes.fromhex(key) in self._index
+
+    @property
+    def finished(self) -> int:
+        """The number of finished calls."""
+        return len(self._index)
+
+    @property
+    def spent(self) -> Spent:
+        """The spend of every process that ever wrote to this journal."""
+        unsure_usd = self._unsure_usd + sum(usd for usd, _ in self._open.values())
+        unsure_tokens = self._unsure_tokens + sum(tokens for _, tokens in self._open.values())
+        return Spent(self._usd, self._tokens, unsure_usd, unsure_tokens, self._calls)
+
+    def lookup(self, key: str) -> Completion | None:
+        """Return the finished call, with the usage of its unusable attempts included."""
+        where = self._index.get(bytes.fromhex(key))
+        if where is None:
+            return None
+        offset, length = where
+        line = json.loads(os.pread(self._file, length, offset))
+        usage = Usage(**line["usage"]).plus(self.wasted(key))
+        return Completion(line["text"], usage, line["served"], line["seconds"], cached=True)
+
+    def wasted(self, key: str) -> Usage:
+        """Return what unusable replies to this call have used so far."""
+        return self._wasted.get(bytes.fromhex(key), Usage())
+
+    def sent(self, key: str, usd: float, tokens: int) -> None:
+        """Note that a request is about to leave. Not synced: surviving a crash of the process is enough here."""
+        self._write({"at": "sent", "key": key, "usd": usd, "tokens": tokens})
+
+    async def done(self, key: str, call: ModelCall, text: str, served: str, usage: Usage, seconds: float) -> None:
+        """Keep an answer for good."""
+        body = {"role": call.role, "model": call.model, "run": call.run, "served": served}
+        usage_line = {"usage": asdict(usage), "seconds": round(seconds, 3), "text": text}
+        await self._append({"at": "done", "key": key, **body, **usage_line})
+
+    async def failed(self, key: str, call: ModelCall, failed: Failed, charge: str) -> None:
+        """Keep why a call failed, and what it cost."""
+        at = {"yes": "paid", "no": "free", "unsure": "lost"}[charge]
+        body = {"role": call.role, "model": call.model, "run": call.run, "kind": failed.kind, "reason": failed.message}
+        await self._append({"at": at, "key": key, **body, **({"usage": asdict(failed.usage)} if at == "paid" else {})})
+
+    async def _append(self, line: dict[str, Any]) -> None:
+        """Write a line at once, so that a killed process loses nothing that was answered; then sync the disk."""
+        self._write(line)
+        synced: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._unsynced.append(synced)
+        if self._syncer is None or self._syncer.done():
+            self._syncer = asyncio.create_task(self._sync())
+        await asyncio.shield(synced)
+
+    async def _sync(self) -> None:
+        """Sync for all lines that have gathered: it takes as long for one as for twenty."""
+        loop = asyncio.get_running_loop()
+        while self._unsynced:
+            batch, self._unsynced = self._unsynced, []
+            try:
+                await loop.run_in_executor(self._thread, os.fsync, self._file)
+            except OSError as exc:
+                for synced in batch:
+                    synced.set_exception(self._unwritable(exc))
+                continue
+            for synced in batch:
+                synced.set_result(None)
+
+    async def drain(self) -> None:
+        """Wait until every line is on disk."""
+        if self._syncer is not None:
+            await asyncio.gather(self._syncer, return_exceptions=True)
+
+    def _write(self, line: dict[str, Any]) -> None:
+        data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass") + b"\n"
+        began = self._end
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(self._file, view) :]
+        except OSError as exc:
+            with suppress(OSError):
+                os.ftruncate(self._file, began)  # no half line before the next one
+            raise self._unwritable(exc) from None
+        self._end += len(data)
+        self._note(line, began, len(data))
+
+    def _unwritable(self, exc: OSError) -> UserError:
+        return UserError(f"{self.path}: cannot be written: {exc.strerror}; what was paid so far is kept")
+
+    def _note(self, line: dict[str, Any], offset: int, length: int) -> None:
+        key = bytes.fromhex(line["key"])
+        at = line["at"]
+        usd, tokens = self._open.pop(key, (0.0, 0))
+        if at == "sent":
+            self._unsure_usd += usd  # an earlier request of this call never came back
+            self._unsure_tokens += tokens
+            self._open[key] = (float(line["usd"]), int(line["tokens"]))
+        elif at == "lost":
+            self._unsure_usd += usd
+            self._unsure_tokens += tokens
+        elif at in ("done", "paid"):
+            usage = Usage(**line["usage"])
+            self._usd += usage.cost_usd or 0.0
+            self._tokens += usage.tokens
+            self._calls += 1
+            if at == "done":
+                self._index[key] = (offset, length)
+            else:
+                self._wasted[key] = self._wasted.get(key, Usage()).plus(usage)
+
+    def _load(self) -> int:
+        """Index the file and return the offset at which whole lines end."""
+        end = 0
+        with os.fdopen(os.dup(self._file), "rb") as stream:
+            for raw in stream:
+                if not raw.endswith(b"\n"):
+                    break
+                try:
+                    line = json.loads(raw)
+                    self._note(line, end, len(raw))
+                except (ValueError, KeyError, TypeError, AttributeError):
+                    self.broken_lines += 1  # a bad block in the middle costs its own line only
+                end += len(raw)
+        os.ftruncate(self._file, end)
+        return end

@@ -1,0 +1,131 @@
+"""What calls cost: the price list that ships with litellm, and the user's own prices before it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import ValidationError
+
+from eval_core.base.config import Price
+from eval_core.base.errors import UserError
+from eval_core.domain.call import Usage
+
+__all__ = ["Tariff", "known_model", "parse_prices", "supports_schema", "tariff"]
+
+_LONG = 200_000  # the length at which providers with two prices change to the higher one
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True)
+class Tariff:
+    """Dollars per token."""
+
+    input: float
+    output: float
+    cached_input: float
+    cache_write: float
+    long_factor: float = 1.0
+    """By how much a prompt over 200,000 tokens is dearer."""
+
+    def cost(self, usage: Usage, calls: int = 1) -> float:
+        """Return what the usage of so many like calls costs, each part of the input at its own price."""
+        plain = max(0, usage.input_tokens - usage.cached_tokens - usage.written_tokens)
+        dollars = (
+            plain * self.input
+            + usage.cached_tokens * self.cached_input
+            + usage.written_tokens * self.cache_write
+            + usage.output_tokens * self.output
+        )
+        return dollars * (self.long_factor if usage.input_tokens > _LONG * calls else 1.0)
+
+    def worst(self, input_tokens: int, output_tokens: int) -> float:
+        """Return the most that so many tokens can cost."""
+        dollars = input_tokens * max(self.input, self.cache_write, self.cached_input) + output_tokens * self.output
+        return dollars * (self.long_factor if input_tokens > _LONG else 1.0)
+
+
+@lru_cache(maxsize=64)
+def known_model(model: str) -> Mapping[str, Any] | None:
+    """Return litellm's entry for a model, without importing litellm (which takes seconds)."""
+    spec = find_spec("litellm")
+    if spec is None or spec.origin is None:
+        return None
+    path = Path(spec.origin).parent / "model_prices_and_context_window_backup.json"
+    try:
+        listed = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    provider, _, bare = model.partition("/")
+    if model in listed:
+        return MappingProxyType(listed[model])
+    entry = listed.get(bare)
+    # "openai/gpt-x" is listed as "gpt-x"; the same bare name at another provider has another price.
+    if bare and entry and str(entry.get("litellm_provider", "")).split("-")[0] == provider:
+        return MappingProxyType(entry)
+    return None
+
+
+def supports_schema(model: str) -> bool:
+    """Tell whether a JSON Schema is worth a try: unless the model is listed as one that follows none.
+
+    Models that are not listed mostly run on servers that enforce a schema whatever the model; where one is refused,
+    the refusal costs nothing.
+    """
+    entry = known_model(model)
+    return entry is None or bool(entry.get("supports_response_schema"))
+
+
+def _listed(entry: Mapping[str, Any]) -> Tariff | None:
+    price, output = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
+    if price is None or output is None:
+        return None
+    factors = [
+        entry[f"{name}_above_200k_tokens"] / base
+        for name, base in (("input_cost_per_token", price), ("output_cost_per_token", output))
+        if base and entry.get(f"{name}_above_200k_tokens")
+    ]
+    return Tariff(
+        input=price,
+        output=output,
+        cached_input=entry.get("cache_read_input_token_cost") or price,
+        cache_write=entry.get("cache_creation_input_token_cost") or price,
+        long_factor=max([1.0, *factors]),
+    )
+
+
+def tariff(model: str, prices: Mapping[str, Price] = MappingProxyType({})) -> Tariff | None:
+    """Return the tariff of a model: the user's price, else the list's, else None."""
+    own = prices.get(model)
+    if own is not None:
+        price = own.input / _MILLION
+        cached = price if own.cached_input is None else own.cached_input / _MILLION
+        return Tariff(input=price, output=own.output / _MILLION, cached_input=cached, cache_write=price)
+    entry = known_model(model)
+    return None if entry is None else _listed(entry)
+
+
+def parse_prices(flags: Iterable[str]) -> dict[str, Price]:
+    """Read `MODEL=IN,OUT[,CACHED]` flags, in dollars per million tokens."""
+    prices = {}
+    for flag in flags:
+        model, separator, numbers = flag.rpartition("=")
+        parts = numbers.split(",")
+        try:
+            if not separator or not model or not 2 <= len(parts) <= 3:
+                raise ValueError
+            values = [float(part) for part in parts]
+            if not all(0 <= value < float("inf") for value in values):
+                raise ValueError
+            prices[model] = Price(input=values[0], output=values[1], cached_input=values[2] if values[2:] else None)
+        except (ValueError, ValidationError):
+            raise UserError(
+                f"--price {flag}: expected MODEL=IN,OUT in dollars per million tokens, e.g. --price my/model=0.5,1.5"
+            ) from None
+    return prices

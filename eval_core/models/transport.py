@@ -1,0 +1,202 @@
+"""One attempt at one model call, and the prompt prefix that calls share for caching."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import re
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from eval_core.base.messages import Message
+from eval_core.base.tokens import count_messages, count_text
+from eval_core.domain.call import ModelCall, Usage
+from eval_core.models.faults import Fault, fault_of, unusable
+from eval_core.models.settings import Endpoint
+
+__all__ = [
+    "Attempt",
+    "PrefixGate",
+    "close_connections",
+    "load_litellm",
+    "mark_prefix",
+    "send",
+    "wants_marks",
+]
+
+# Calls that share the beginning of their prompt: one goes ahead, so that the others find it in the cache.
+
+# Claude, however it is reached, caches only what is marked; the other providers find shared beginnings by themselves.
+_MARKED = re.compile(r"^(?:claude|anthropic/|(?:bedrock|vertex_ai|azure_ai|openrouter)/.*(?:anthropic|claude))")
+
+
+class PrefixGate:
+    """Lets the first call of each prefix through alone."""
+
+    def __init__(self) -> None:
+        """Begin with no prefix seen."""
+        self._opened: dict[str, asyncio.Event] = {}
+
+    def leads(self, prefix: str | None) -> bool:
+        """Tell whether a call with this prefix would be the first."""
+        return prefix is not None and prefix not in self._opened
+
+    @asynccontextmanager
+    async def enter(self, prefix: str | None) -> AsyncIterator[bool]:
+        """Go ahead as the first of a prefix (true), or wait until the first has finished, however it ended."""
+        if prefix is None:
+            yield False
+            return
+        if not self.leads(prefix):
+            await self._opened[prefix].wait()
+            yield False
+            return
+        opened = self._opened[prefix] = asyncio.Event()
+        try:
+            yield True
+        finally:
+            opened.set()
+
+
+def wants_marks(model: str) -> bool:
+    """Tell whether the provider caches only prompts that are marked."""
+    return bool(_MARKED.search(model))
+
+
+def mark_prefix(messages: Sequence[Message], model: str) -> list[Message]:
+    """Mark the end of the shared beginning, which is everything but the last message."""
+    marked = list(messages)
+    if len(marked) < 2 or not wants_marks(model):
+        return marked
+    last = dict(marked[-2])
+    content = last.get("content")
+    parts: list[Message] = (
+        [{"type": "text", "text": content}] if isinstance(content, str) else [dict(part) for part in content or ()]
+    )
+    if not parts or not parts[-1].get("text"):
+        return marked
+    parts[-1]["cache_control"] = {"type": "ephemeral"}
+    marked[-2] = {**last, "content": parts}
+    return marked
+
+
+# One attempt at one call, through litellm.
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What one request came to: a text, or a fault; and what it used."""
+
+    text: str
+    served_by: str
+    usage: Usage | None
+    """None when the provider sent no reply."""
+    seconds: float
+    fault: Fault | None = None
+    headers: Mapping[str, object] = field(default_factory=dict)
+
+
+@cache
+def load_litellm() -> Any:
+    """Import litellm, which takes seconds, with everything that talks to others or prints turned off."""
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # or it looks for a newer list on the network
+    os.environ["LITELLM_MODE"] = "PRODUCTION"  # or it reads the .env file of whatever folder we stand in
+    import litellm
+    import openai.resources  # noqa: F401 - its first use takes a second, which the event loop should not stand still
+
+    count_text("")  # loads the token table, for the same reason
+    litellm.suppress_debug_info = True
+    litellm.telemetry = False
+    for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
+        logging.getLogger(name).disabled = True  # its debug log holds requests with their headers
+    # The first call imports fifty modules more; one that is answered here, and sent to nobody, has them ready.
+    litellm.completion(model="hosted_vllm/none", messages=[{"role": "user", "content": ""}], mock_response="ready")
+    gc.collect()
+    gc.freeze()  # the imports leave objects by the hundred thousand that every later collection would walk
+    return litellm
+
+
+async def close_connections() -> None:
+    """Close the connections that litellm keeps open."""
+    await load_litellm().close_litellm_async_clients()
+
+
+def _arguments(call: ModelCall, endpoint: Endpoint, seconds: float) -> dict[str, Any]:
+    messages: list[Message] = list(call.messages)
+    if call.prefix is not None:
+        messages = mark_prefix(messages, endpoint.model)
+    arguments: dict[str, Any] = {
+        **call.params,
+        "model": endpoint.model,
+        "messages": messages,
+        "max_tokens": call.max_tokens,
+        "timeout": seconds,
+        "max_retries": 0,
+        "drop_params": True,  # some models take no temperature; that is theirs to decide
+        "stream": False,
+    }
+    if call.temperature is not None:
+        arguments["temperature"] = call.temperature
+    if call.response_schema is not None:
+        arguments["response_format"] = {
+            "type": "json_schema",
+            "json_schema": {"name": "reply", "schema": call.response_schema, "strict": True},
+        }
+    if endpoint.api_base is not None:
+        arguments["api_base"] = endpoint.api_base
+    if endpoint.key is not None:
+        arguments["api_key"] = endpoint.key.reveal()
+    return arguments
+
+
+def _usage(response: Any, call: ModelCall, text: str) -> Usage:
+    """Read the usage; count ourselves where the provider sent none, since unknown is not zero."""
+    usage = getattr(response, "usage", None)
+    spent_in, spent_out = getattr(usage, "prompt_tokens", 0) or 0, getattr(usage, "completion_tokens", 0) or 0
+    if not spent_in:
+        return Usage(count_messages(call.messages), 0, spent_out or count_text(text), None)
+    details = getattr(usage, "prompt_tokens_details", None)
+    cached = getattr(details, "cached_tokens", 0) or 0
+    written = getattr(usage, "cache_creation_input_tokens", 0) or getattr(details, "cache_creation_tokens", 0) or 0
+    cached = min(cached, spent_in)
+    return Usage(spent_in, cached, spent_out, None, min(written, spent_in - cached))
+
+
+def _served_by(name: str) -> str:
+    """Return the model's name; local servers give the path of its file, which is nobody else's business."""
+    return name.rsplit("/", 1)[-1] if name.startswith("/") else name
+
+
+async def send(call: ModelCall, endpoint: Endpoint, seconds: float, secrets: Iterable[str] = ()) -> Attempt:
+    """Send the call once and wait at most so long for the last byte of the reply."""
+    litellm = load_litellm()
+    began = time.monotonic()
+    try:
+        async with asyncio.timeout(seconds):
+            response = await litellm.acompletion(**_arguments(call, endpoint, seconds))
+    except TimeoutError:
+        fault = Fault("timeout", f"no complete reply within {seconds:g} s", "unsure")
+        return Attempt("", "", None, time.monotonic() - began, fault)
+    except Exception as exc:
+        # Whatever the library throws concerns this one call; the run goes on.
+        return Attempt("", "", None, time.monotonic() - began, fault_of(exc, secrets))
+    took = time.monotonic() - began
+    choices = getattr(response, "choices", None) or []
+    choice = choices[0] if choices else None
+    content = getattr(getattr(choice, "message", None), "content", None)
+    text = content if isinstance(content, str) else ""
+    hidden = getattr(response, "_hidden_params", None) or {}
+    return Attempt(
+        text,
+        _served_by(str(getattr(response, "model", "") or "")),
+        _usage(response, call, text),
+        took,
+        unusable(choice, call.max_tokens),
+        dict(hidden.get("additional_headers") or {}),
+    )

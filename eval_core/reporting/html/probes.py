@@ -1,0 +1,357 @@
+"""One probe in the HTML report: question, facts, answers of both sides, grades."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from markupsafe import Markup
+
+from eval_core.base.numbers import p_value, score
+from eval_core.comparing.compare import ReportData
+from eval_core.comparing.findings import Culprit
+from eval_core.domain.grade import DIMENSIONS, Grade, Unscored
+from eval_core.domain.measurement import ProbeControl
+from eval_core.domain.probe import Probe
+from eval_core.domain.record import FactRecord, ProbeRecord, RunRecord
+from eval_core.reporting.html.scores import OVERALL, HeatCell, cells, probe_means, probe_records, retention
+from eval_core.reporting.html.text import Needle, Span, clip, fact_spans, paint, runs_words, slug, visible, word_spans
+
+__all__ = [
+    "TAGS",
+    "AnswerGroup",
+    "FactState",
+    "FactView",
+    "GradeRow",
+    "ProbeView",
+    "answer_groups",
+    "fact_views",
+    "grade_rows",
+    "needles",
+    "probe_view",
+    "same_answers",
+    "unscored_rows",
+]
+
+# What became of each expected fact over all runs of a side, in one word and one count.
+
+Word = Literal["kept", "lost", "not used", "untested", "not measured"]
+_SIGNS: dict[Word, str] = {"kept": "✓", "lost": "✗", "not used": "○", "untested": "–", "not measured": "?"}
+
+
+@dataclass(frozen=True)
+class FactState:
+    """One side's fate of a fact."""
+
+    word: Word
+    detail: str
+
+    @property
+    def sign(self) -> str:
+        """The mark beside the word, for eyes that do not tell colours apart."""
+        return _SIGNS[self.word]
+
+    @property
+    def css(self) -> str:
+        """The class of the chip."""
+        return self.word.replace(" ", "-")
+
+
+@dataclass(frozen=True)
+class FactView:
+    """One expected fact and both sides."""
+
+    key: str
+    label: str
+    base: FactState | None
+    candidate: FactState
+    evidence: tuple[int, ...]
+
+    @property
+    def changed(self) -> bool:
+        """Whether the two sides differ."""
+        return self.base is not None and self.base != self.candidate
+
+
+def _of(count: int, total: int) -> str:
+    if total == 1:
+        return "in the only run"
+    return f"in all {total} runs" if count == total else f"in {count} of {total} runs"
+
+
+def fact_state(records: Sequence[FactRecord]) -> FactState:
+    """Sum up one fact: a loss in any run is told before anything else."""
+    if not records:
+        return FactState("not measured", "")
+    runs, lost = len(records), sum(not fact.kept for fact in records)
+    if lost:
+        return FactState("lost", _of(lost, runs))
+    if not any(fact.at_risk for fact in records):
+        return FactState("untested", "left verbatim")
+    asked = [fact.used for fact in records if fact.used is not None]
+    unused = sum(not used for used in asked)
+    if unused:
+        return FactState("not used", f"by {unused} of {len(asked)} answers")
+    return FactState("kept", "used by every answer" if asked else _of(runs, runs))
+
+
+def _by_label(records: Sequence[tuple[RunRecord, ProbeRecord]]) -> dict[str, list[FactRecord]]:
+    found: dict[str, list[FactRecord]] = {}
+    for _, record in records:
+        for fact in record.facts:
+            found.setdefault(fact.label, []).append(fact)
+    return found
+
+
+def fact_views(
+    key: str,
+    base: Sequence[tuple[RunRecord, ProbeRecord]],
+    candidate: Sequence[tuple[RunRecord, ProbeRecord]],
+    *,
+    compared: bool,
+) -> list[FactView]:
+    """Return every fact that either side knows, in the bank's order."""
+    theirs, ours = _by_label(base), _by_label(candidate)
+    views = []
+    for number, label in enumerate(dict.fromkeys([*ours, *theirs])):
+        known = [*ours.get(label, []), *theirs.get(label, [])]
+        views.append(
+            FactView(
+                key=f"{key}.{number}",
+                label=label,
+                base=fact_state(theirs.get(label, [])) if compared else None,
+                candidate=fact_state(ours.get(label, [])),
+                evidence=tuple(known[0].evidence),
+            )
+        )
+    return views
+
+
+def needles(views: Sequence[FactView], probe: Probe | None) -> list[Needle]:
+    """Return what to mark in texts for the facts of a probe."""
+    authored = {fact.label: fact for fact in probe.expected_facts} if probe else {}
+    found = []
+    for view in views:
+        title = f"expected fact: {visible(view.label)}"
+        fact = authored.get(view.label)
+        found.append(Needle.of_fact(view.key, title, fact) if fact else Needle.of_values(view.key, title, [view.label]))
+    return found
+
+
+# The answers of both sides, equal ones once, with differences and facts marked.
+
+Records = Sequence[tuple[RunRecord, ProbeRecord]]
+_LONGEST = 8_000
+
+
+@dataclass(frozen=True)
+class AnswerGroup:
+    """One distinct answer and the runs that gave it."""
+
+    runs: str
+    text: Markup
+
+
+@dataclass(frozen=True)
+class GradeRow:
+    """One distinct grade: its runs, scores and the judge's reason."""
+
+    runs: str
+    scores: tuple[str, ...]
+    reason: str
+    flags: tuple[str, ...]
+
+
+def _texts(records: Records) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for run, record in records:
+        if record.answer is not None:
+            found.setdefault(visible(clip(record.answer.text, _LONGEST)), []).append(run.run)
+    return found
+
+
+def same_answers(base: Records, candidate: Records) -> bool:
+    """Tell whether all runs of both sides gave one and the same answer."""
+    theirs, ours = _texts(base), _texts(candidate)
+    return len(ours) == 1 and theirs.keys() == ours.keys()
+
+
+def _groups(texts: dict[str, list[int]], marks: dict[str, list[Span]], needles: Sequence[Needle]) -> list[AnswerGroup]:
+    return [
+        AnswerGroup(runs_words(runs), paint(text, [*marks.get(text, []), *fact_spans(text, needles)]))
+        for text, runs in texts.items()
+    ]
+
+
+def answer_groups(
+    base: Records, candidate: Records, needles: Sequence[Needle]
+) -> tuple[list[AnswerGroup], list[AnswerGroup]]:
+    """Return both columns; candidate answers are compared with the base's most frequent one, if they share enough."""
+    theirs, ours = _texts(base), _texts(candidate)
+    gone: dict[str, list[Span]] = {}
+    new: dict[str, list[Span]] = {}
+    if theirs and ours:
+        usual = max(theirs, key=lambda text: len(theirs[text]))
+        shown = max(ours, key=lambda text: len(ours[text]))
+        for text in ours:
+            if text in theirs:
+                continue
+            marks = word_spans(usual, text)
+            new[text] = marks[1] if marks else []
+            if text == shown and usual not in ours and marks:
+                gone[usual] = marks[0]
+    return _groups(theirs, gone, needles), _groups(ours, new, needles)
+
+
+def grade_rows(records: Records) -> list[GradeRow]:
+    """Return the grades run by run, equal ones drawn together."""
+    found: dict[tuple[tuple[str, ...], str, tuple[str, ...]], list[int]] = {}
+    for run, record in records:
+        if isinstance(record.result, Grade):
+            grade = record.result
+            scores = (*(score(grade.scores[name]) for name in DIMENSIONS), score(grade.overall))
+            found.setdefault((scores, clip(grade.reason, _LONGEST), tuple(grade.flags)), []).append(run.run)
+    return [GradeRow(runs_words(runs), *key) for key, runs in found.items()]
+
+
+def unscored_rows(records: Records) -> list[tuple[str, str]]:
+    """Return why there is no grade, and in which runs."""
+    found: dict[str, list[int]] = {}
+    for run, record in records:
+        if isinstance(record.result, Unscored):
+            found.setdefault(record.result.reason, []).append(run.run)
+    return [(runs_words(runs), reason) for reason, runs in found.items()]
+
+
+# One probe as it is shown: question, facts, answers, grades, and what it is found by.
+
+TAGS = {
+    "named": "named in the verdict",
+    "worse": "worse than the base",
+    "better": "better than the base",
+    "level": "unchanged",
+    "lost": "with a lost fact",
+    "not-used": "with a fact not used",
+    "untested": "with an untested fact",
+    "unscored": "unscored",
+    "quarantined": "quarantined",
+}
+_TINY = 0.01  # share of the scale below which a probe counts as unchanged
+
+
+@dataclass(frozen=True)
+class ProbeView:
+    """Everything the page shows of a probe."""
+
+    fixture: str
+    name: str
+    anchor: str
+    type: str
+    question: str
+    kept_verbatim: str
+    tags: tuple[str, ...]
+    delta: float | None
+    fact_delta: float | None
+    cells: tuple[HeatCell, ...]
+    facts: tuple[FactView, ...]
+    superseded: tuple[str, ...]
+    same_answer: bool
+    base_answers: tuple[AnswerGroup, ...]
+    candidate_answers: tuple[AnswerGroup, ...]
+    base_grades: tuple[GradeRow, ...]
+    candidate_grades: tuple[GradeRow, ...]
+    unscored: tuple[tuple[str, str, str], ...]
+    """Side, runs, reason."""
+    control: ProbeControl | None
+    evidence_words: tuple[str, ...]
+    """What the tests say of this probe."""
+    needles: tuple[Needle, ...]
+
+    @property
+    def way(self) -> str:
+        """worse, better, level, or plain where nothing is compared."""
+        return next((tag for tag in ("worse", "better", "level") if tag in self.tags), "plain")
+
+    @property
+    def sign(self) -> str:
+        """The mark for that way."""
+        return {"worse": "▼", "better": "▲", "level": "="}.get(self.way, "•")
+
+
+def _way(delta: float | None, fact_delta: float | None) -> str | None:
+    """Scores decide; where they say nothing, facts do."""
+    for change, top in ((delta, 5.0), (fact_delta, 1.0)):
+        if change is not None and abs(change) / top >= _TINY:
+            return "worse" if change < 0 else "better"
+    return None if delta is None and fact_delta is None else "level"
+
+
+def _difference(base: float | None, candidate: float | None) -> float | None:
+    return None if base is None or candidate is None else candidate - base
+
+
+def _names(culprits: tuple[Culprit, ...], fixture: str, probe: str) -> bool:
+    return any(item.fixture == fixture and item.name == probe and item.kind in ("probe", "fact") for item in culprits)
+
+
+def _evidence_words(data: ReportData, fixture: str, probe: str) -> tuple[str, ...]:
+    titles = {"probe": "scores", "fact": "facts"}
+    units = data.verdict.units if data.verdict else ()
+    return tuple(
+        f"{titles[unit.kind]}: p {p_value(unit.p)}, adjusted for all that is tested"
+        for unit in units
+        if unit.fixture == fixture and unit.name == probe and unit.kind in titles
+    )
+
+
+def probe_view(data: ReportData, fixture: str, name: str, key: str, *, compared: bool) -> ProbeView:
+    """Collect what both sides say of one probe."""
+    base = probe_records(data.base, fixture, name) if compared else []
+    ours = probe_records(data.candidate, fixture, name)
+    case = data.cases.get(fixture)
+    authored: Probe | None = next((probe for probe in case.bank.probes if probe.id == name), None) if case else None
+    facts = fact_views(key, base, ours, compared=compared)
+    marked = needles(facts, authored)
+    their_means, our_means = probe_means(base), probe_means(ours)
+    shares = retention(base), retention(ours)
+    delta = _difference(their_means.get(OVERALL), our_means.get(OVERALL)) if compared else None
+    fact_delta = _difference(*shares) if compared else None
+    same = compared and same_answers(base, ours)
+    theirs, mine = answer_groups(base, ours, marked)
+    unscored = [("base", *row) for row in unscored_rows(base)] + [("candidate", *row) for row in unscored_rows(ours)]
+    controls = data.candidate.controls.get(fixture)
+    control = controls.probes.get(name) if controls else None
+    states = {fact.candidate.word for fact in facts}
+    found = {
+        _way(delta, fact_delta),
+        "named" if data.verdict and _names(data.verdict.culprits, fixture, name) else None,
+        "lost" if "lost" in states else None,
+        "not-used" if "not used" in states else None,
+        "untested" if "untested" in states else None,
+        "unscored" if unscored else None,
+        "quarantined" if control and control.quarantined else None,
+    }
+    return ProbeView(
+        fixture=fixture,
+        name=name,
+        anchor=slug("probe", fixture, name),
+        type=data.candidate.probe_types.get(fixture, {}).get(name) or (authored.type if authored else "unknown"),
+        question=authored.question if authored else "",
+        kept_verbatim=(authored.kept_verbatim or "") if authored else "",
+        tags=tuple(tag for tag in TAGS if tag in found),
+        delta=delta,
+        fact_delta=fact_delta,
+        cells=tuple(cells(their_means, our_means, shares, compared=compared)),
+        facts=tuple(facts),
+        superseded=tuple(fact.label for fact in authored.superseded) if authored else (),
+        same_answer=same,
+        base_answers=tuple(theirs),
+        candidate_answers=tuple(mine),
+        base_grades=tuple(grade_rows(base)),
+        candidate_grades=tuple(grade_rows(ours)),
+        unscored=tuple(unscored),
+        control=control,
+        evidence_words=_evidence_words(data, fixture, name),
+        needles=tuple(marked),
+    )

@@ -1,0 +1,172 @@
+"""Facts lost and gained: which, in which messages they were, and whether the baseline still had them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from eval_core.comparing.arms import quarantined
+from eval_core.comparing.verdict import Options
+from eval_core.domain.grade import Grade, Unscored
+from eval_core.domain.measurement import Measurement
+from eval_core.domain.record import RunRecord
+from eval_core.reporting.metrics import PASS_SCORE
+
+__all__ = [
+    "LostFact",
+    "Miss",
+    "changed_facts",
+    "doubts",
+    "misses",
+    "outage",
+    "places",
+    "unscored",
+]
+
+# Where in a session something stood, in words.
+
+
+def places(evidence: Sequence[int]) -> str:
+    """Name the first few messages that establish a fact."""
+    if not evidence:
+        return "place unknown"
+    shown = ", ".join(str(index) for index in evidence[:3])
+    return f"message{'s' if len(evidence) > 1 else ''} {shown}{' …' if len(evidence) > 3 else ''}"
+
+
+# Which facts were lost, where they stood, and whether the baseline still had them.
+
+
+@dataclass(frozen=True)
+class LostFact:
+    """One expected fact and how often each side kept it."""
+
+    fixture: str
+    probe: str
+    fact: str
+    evidence: tuple[int, ...]
+    kept: float
+    base_kept: float | None
+
+    @property
+    def change(self) -> float:
+        """How much more often it is kept than in the baseline; without one, than always."""
+        return self.kept - (1.0 if self.base_kept is None else self.base_kept)
+
+
+def _kept_shares(runs: Iterable[RunRecord]) -> dict[tuple[str, str], tuple[float, tuple[int, ...]]]:
+    found: dict[tuple[str, str], list[bool]] = {}
+    evidence: dict[tuple[str, str], tuple[int, ...]] = {}
+    for run in runs:
+        for probe, record in run.probes.items():
+            for fact in record.facts:
+                found.setdefault((probe, fact.label), []).append(fact.kept)
+                evidence[(probe, fact.label)] = tuple(fact.evidence)
+    return {key: (fmean(kept), evidence[key]) for key, kept in found.items()}
+
+
+def changed_facts(candidate: Measurement, base: Measurement | None) -> list[LostFact]:
+    """Return the facts that are kept less (or, at the end, more) often than before, worst first."""
+    rows = []
+    for fixture, runs in candidate.fixtures.items():
+        before = _kept_shares(base.fixtures.get(fixture, [])) if base else {}
+        for (probe, fact), (kept, evidence) in _kept_shares(runs).items():
+            known = before.get((probe, fact))
+            row = LostFact(fixture, probe, fact, evidence, kept, known[0] if known else None)
+            if abs(row.change) > 1e-9:
+                rows.append(row)
+    return sorted(rows, key=lambda row: (row.change, row.fixture, row.probe, row.fact))
+
+
+@dataclass(frozen=True)
+class Miss:
+    """A probe that scores below the pass mark, and why."""
+
+    fixture: str
+    probe: str
+    overall: float
+    reason: str
+
+
+def _why(runs: list[RunRecord], probe: str) -> str:
+    records = [run.probes[probe] for run in runs if probe in run.probes]
+    lost: dict[str, list[int]] = {}
+    ignored: list[str] = []
+    for record in records:
+        for fact in record.facts:
+            if not fact.kept:
+                lost.setdefault(fact.label, fact.evidence)
+            elif fact.used is False:
+                ignored.append(fact.label)
+    parts = []
+    if lost:
+        named = [f"{label} ({places(evidence)})" for label, evidence in lost.items()]
+        parts.append("lost in compression: " + ", ".join(named))
+    if kept := [label for label in dict.fromkeys(ignored) if label not in lost]:
+        parts.append("kept but not used by the answer: " + ", ".join(kept))
+    if not parts and records:
+        results = [record.result for record in records]
+        parts.append(next((result.reason for result in results if isinstance(result, Grade) and result.reason), ""))
+    return "; ".join(parts) or "the judge gave no reason"
+
+
+def misses(measurement: Measurement) -> list[Miss]:
+    """Return the probes whose median overall score is below the pass mark, worst first; quarantined ones aside."""
+    banned = quarantined(measurement)
+    rows = []
+    for fixture, runs in measurement.fixtures.items():
+        graded = [run for run in runs if run.graded and run.ok]
+        for probe in measurement.probe_types.get(fixture, {}):
+            results = [run.probes[probe].result for run in graded if probe in run.probes]
+            scores = [result.overall for result in results if isinstance(result, Grade)]
+            if (fixture, probe) not in banned and scores and (value := median(scores)) < PASS_SCORE:
+                rows.append(Miss(fixture, probe, value, _why(graded, probe)))
+    return sorted(rows, key=lambda row: (row.overall, row.fixture, row.probe))
+
+
+def unscored(measurement: Measurement) -> dict[str, int]:
+    """Count the reasons for which cells have no score: outages and outcomes, never zeros."""
+    reasons: dict[str, int] = {}
+    for runs in measurement.fixtures.values():
+        for run in runs:
+            if not run.ok:
+                reason = f"compression {run.outcome}: {run.detail}" if run.detail else f"compression {run.outcome}"
+                reasons[reason] = reasons.get(reason, 0) + 1
+            for record in run.probes.values():
+                if isinstance(record.result, Unscored):
+                    reasons[record.result.reason] = reasons.get(record.result.reason, 0) + 1
+    return dict(sorted(reasons.items(), key=lambda item: -item[1]))
+
+
+def outage(measurement: Measurement) -> str | None:
+    """Say what providers left unanswered, if it is more than a comparison would forgive."""
+    planned = missing = 0
+    reasons: dict[str, int] = {}
+    for runs in measurement.fixtures.values():
+        for run in runs:
+            records = run.probes.values() if run.graded else ()
+            cells = len(records) or 1
+            planned += cells
+            lost = [record.result.reason for record in records if isinstance(record.result, Unscored)]
+            if run.outcome.retryable:
+                lost = [run.detail] * cells
+            missing += len(lost)
+            for reason in lost:
+                reasons[reason] = reasons.get(reason, 0) + 1
+    if not planned or missing <= (1 - Options().coverage_floor) * planned:
+        return None
+    worst = max(reasons, key=lambda reason: reasons[reason])
+    return f"{missing} of {planned} cells are missing because of the provider ({worst})"
+
+
+def doubts(measurement: Measurement) -> dict[str, int]:
+    """Count where the judge and the facts tell different stories, by probe."""
+    found: dict[str, int] = {}
+    for fixture, runs in measurement.fixtures.items():
+        for run in runs:
+            for probe, record in run.probes.items():
+                for flag in record.result.flags if isinstance(record.result, Grade) else ():
+                    line = f"{fixture} / {probe}: {flag}"
+                    found[line] = found.get(line, 0) + 1
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))

@@ -1,0 +1,72 @@
+"""The markdown report, as written to `report.md`."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from eval_core.base.numbers import percent
+from eval_core.reporting.losses import LostFact, places
+from eval_core.reporting.metrics import PASS_SCORE
+from eval_core.reporting.view import COLUMNS, STEP_NOTE, FixtureRow, ReportView
+
+__all__ = ["markdown_environment", "plain", "render_markdown"]
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~!]|(?<=:)/(?=/)|(?<=www)\.)")
+_INVISIBLE = re.compile("[\u0000-\u0008\u000b-\u001f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
+
+
+def plain(text: str) -> str:
+    """Return text from a session or a model as text: on one line, with nothing that markdown would act on."""
+    flat = _INVISIBLE.sub("", " ".join(text.split()))
+    # A mention is looked for in the rendered text, where an escaped sign is the sign again: it needs a look-alike.
+    return _SPECIAL.sub(r"\\\1", flat[:400]).replace("@", "\uff20")
+
+
+def _cells(row: FixtureRow) -> str:
+    """Return the cells of a row of medians, each with its change."""
+    deltas = [f" ({delta})" for delta in row.deltas] or [""] * len(row.cells)
+    return " | ".join(cell + delta for cell, delta in zip(row.cells, deltas, strict=True))
+
+
+def _before(fact: LostFact) -> str:
+    return "" if fact.base_kept is None else f" (baseline {percent(fact.base_kept)})"
+
+
+@cache
+def markdown_environment(package: str) -> Environment:
+    """Return the environment of a package's markdown templates, with the filters that they share."""
+    environment = Environment(
+        loader=PackageLoader(package, "templates"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,  # noqa: S701 - markdown; what is not ours goes through a filter
+    )
+    environment.filters.update(
+        md=plain,
+        places=places,
+        share=percent,
+        cells=_cells,
+        before=_before,
+        whole=lambda number: f"{number:,.0f}",
+    )
+    return environment
+
+
+def render_markdown(view: ReportView) -> str:
+    """Render the full report."""
+    text = (
+        markdown_environment("eval_core.reporting")
+        .get_template("report.md.j2")
+        .render(
+            view=view,
+            models=view.data.candidate.models,
+            columns=list(COLUMNS.values()),
+            pass_score=PASS_SCORE,
+            step_note=STEP_NOTE,
+        )
+    )
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"

@@ -1,0 +1,311 @@
+"""The view: everything a report shows, computed once and already in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+
+from eval_core.base.numbers import interval, pp, score, signed
+from eval_core.base.numbers import percent as percent_words
+from eval_core.comparing.arms import Quarantine, quarantined
+from eval_core.comparing.compare import OFFLINE_NOTE, ReportData
+from eval_core.comparing.findings import Kind, Row, RowVerdict
+from eval_core.comparing.medians import STEP
+from eval_core.domain.grade import DIMENSIONS, Grade
+from eval_core.domain.measurement import Measurement
+from eval_core.reporting.losses import LostFact, Miss, changed_facts, doubts, misses, unscored
+from eval_core.reporting.metrics import Metric, TokensPerTask, target_metrics, tokens_per_task
+
+__all__ = ["COLUMNS", "STEP_NOTE", "FixtureRow", "ReportView", "TableRow", "make_view"]
+
+COLUMNS = {
+    "accuracy": "Accuracy",
+    "context_awareness": "Context",
+    "artifact_trail": "Artifact",
+    "completeness": "Complete",
+    "continuity": "Continuity",
+    "instruction_following": "Instruction",
+    "overall": "Overall",
+}
+_ROW_WORDS = {
+    RowVerdict.WORSE: "worse",
+    RowVerdict.BETTER: "better",
+    RowVerdict.NO_DETECTABLE_CHANGE: "no detectable change",
+    RowVerdict.INCONCLUSIVE: "inconclusive",
+}
+_ROW_NAMES = {"authored facts": "facts kept", "census": "census facts kept"}
+_MOST_ROWS = 8
+_BEST, _CELLS = 5, 10
+MARK = "†"
+STEP_NOTE = (
+    f"{MARK} moved by {STEP:g} or more: the simple rule on medians would flag it. It is shown and does not decide: "
+    "it also fires where nothing changed."
+)
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """One line of the comparison's table."""
+
+    name: str
+    base: str
+    candidate: str
+    delta: str
+    interval: str
+    mde: str
+    verdict: str
+    bar: str
+    """Ten cells: █ on both sides, ▒ lost, ▓ gained, ░ never there."""
+
+
+@dataclass(frozen=True)
+class FixtureRow:
+    """One line of the median table: a cell for each dimension and overall."""
+
+    fixture: str
+    cells: tuple[str, ...]
+    deltas: tuple[str, ...]
+    """Against the baseline's medians; empty where there is no comparable one."""
+    note: str = ""
+
+    @property
+    def marked(self) -> bool:
+        """Whether the simple rule on medians would flag something here."""
+        return any(MARK in delta for delta in self.deltas)
+
+
+@dataclass(frozen=True)
+class ReportView:
+    """What all reports show."""
+
+    data: ReportData
+    label: str
+    offline_note: str | None
+    kind: Kind | None
+    headline: str
+    next_step: str
+    table: tuple[TableRow, ...]
+    fixtures: tuple[FixtureRow, ...]
+    lost: tuple[LostFact, ...]
+    regained: tuple[LostFact, ...]
+    misses: tuple[Miss, ...]
+    unscored: dict[str, int]
+    doubts: dict[str, int]
+    """Where the judge and the facts disagree, and in how many runs."""
+    other_models: tuple[str, ...]
+    """Models that were answered for by another."""
+    metrics: tuple[Metric, ...]
+    tokens: TokensPerTask | None
+    untested: tuple[str, ...]
+    quarantined: tuple[str, ...]
+    broken_structure: tuple[str, ...]
+    cost: str
+    provenance: tuple[tuple[str, str], ...]
+
+
+def _table(data: ReportData) -> tuple[TableRow, ...]:
+    if data.verdict is None:
+        return ()
+    moved = (RowVerdict.WORSE, RowVerdict.BETTER)
+    rows = list(data.verdict.rows)
+    # What moved comes first; overall and the facts are always there.
+    lead = [row for row in rows if row.name in ("overall", *_ROW_NAMES)]
+    rest = sorted((row for row in rows if row not in lead), key=lambda row: (row.verdict not in moved, -abs(row.delta)))
+    shown = [*lead, *rest][:_MOST_ROWS]
+    return tuple(_row(row) for row in shown)
+
+
+def _row(row: Row) -> TableRow:
+    if row.family == "facts":
+        ends = "[unknown]" if row.ci_low is None else f"[{pp(row.ci_low, sign=True)}, {pp(row.ci_high, sign=True)}]"
+        return TableRow(
+            _ROW_NAMES.get(row.name, row.name),
+            percent_words(row.base),
+            percent_words(row.candidate),
+            pp(row.delta, sign=True),
+            ends,
+            pp(row.mde),
+            _ROW_WORDS[row.verdict],
+            _bar(row.base, row.candidate),
+        )
+    return TableRow(
+        row.name.replace("_", " "),
+        score(row.base),
+        score(row.candidate),
+        signed(row.delta),
+        interval(row.ci_low, row.ci_high),
+        score(row.mde),
+        _ROW_WORDS[row.verdict],
+        _bar(row.base / _BEST, row.candidate / _BEST),
+    )
+
+
+def _bar(base: float, candidate: float) -> str:
+    """Draw two shares in one row of text."""
+    before, after = (min(max(round(share * _CELLS), 0), _CELLS) for share in (base, candidate))
+    both = min(before, after)
+    return "█" * both + "▒" * (before - both) + "▓" * (after - both) + "░" * (_CELLS - max(before, after))
+
+
+def medians(measurement: Measurement, fixture: str, banned: Quarantine = ()) -> dict[str, float]:
+    """Return the median over probes of the median over runs, for each dimension and overall."""
+    by_probe: dict[str, list[Grade]] = {}
+    for run in measurement.fixtures.get(fixture, []):
+        for probe, record in run.probes.items():
+            if isinstance(record.result, Grade) and (fixture, probe) not in banned:
+                by_probe.setdefault(probe, []).append(record.result)
+    if not by_probe:
+        return {}
+    middle = {
+        name: median(median(grade.scores[name] for grade in grades) for grades in by_probe.values())
+        for name in DIMENSIONS
+    }
+    return {**middle, "overall": median(median(grade.overall for grade in grades) for grades in by_probe.values())}
+
+
+def _step(delta: float) -> str:
+    """Return a change of medians, marked where the fixed step alone would call it a change."""
+    return signed(delta) + (MARK if abs(delta) >= STEP - 1e-9 else "")
+
+
+def _fixture_rows(data: ReportData) -> tuple[FixtureRow, ...]:
+    rows = []
+    base = data.base if data.kind_is_comparable else None
+    banned = quarantined(data.candidate, *([base] if base else []))
+    for fixture, runs in data.candidate.fixtures.items():
+        ours = medians(data.candidate, fixture, banned)
+        theirs = medians(base, fixture, banned) if base else {}
+        failed = [run for run in runs if not run.ok]
+        note = f"{len(failed)} of {len(runs)} runs: {failed[0].outcome}" if failed else ""
+        rows.append(
+            FixtureRow(
+                fixture,
+                tuple(score(ours.get(name)) if ours else "-" for name in COLUMNS),
+                tuple(_step(ours[name] - theirs[name]) for name in COLUMNS) if ours and theirs else (),
+                note,
+            )
+        )
+    return tuple(rows)
+
+
+def _untested(measurement: Measurement) -> tuple[str, ...]:
+    """Name the fixtures where the compressor left most of the evidence verbatim, so that little was tested."""
+    named = []
+    for fixture, runs in measurement.fixtures.items():
+        facts = [fact for run in runs if run.ok for record in run.probes.values() for fact in record.facts]
+        spared = sum(1 for fact in facts if not fact.at_risk)
+        if facts and spared * 2 > len(facts):
+            count = len({run.run for run in runs if run.ok}) or 1
+            named.append(
+                f"{fixture}: this target leaves {spared // count} of {len(facts) // count} facts verbatim; "
+                "lower its tail or use a longer fixture"
+            )
+    return tuple(named)
+
+
+def _money(measurement: Measurement) -> str:
+    calls = sum(use.calls for role, use in measurement.use.items() if role == "compressor" or not measurement.offline)
+    if measurement.offline:
+        return "no model was called, $0.00"
+    costs = [use.cost_usd for use in measurement.use.values()]
+    total = None if any(cost is None for cost in costs) else sum(cost or 0.0 for cost in costs)
+    tokens = sum(use.input_tokens + use.output_tokens for use in measurement.use.values())
+    cached = sum(use.cached_tokens for use in measurement.use.values())
+    price = "price unknown" if total is None else f"${total:.2f}"
+    return f"{price}, {calls} model calls, {tokens:,} tokens ({cached:,} read from prompt caches)"
+
+
+def _provenance(data: ReportData) -> tuple[tuple[str, str], ...]:
+    ours = data.candidate
+    sha = ours.provenance.source_sha
+    rows = [
+        ("Target", ours.provenance.target),
+        (
+            "Source",
+            f"{sha[:12]}{' with uncommitted changes' if ours.provenance.dirty else ''}" if sha else "not in git",
+        ),
+        ("Models", ", ".join(f"{role} {model}" for role, model in ours.models.items())),
+        ("Runs", f"{ours.planned_runs} graded, {ours.planned_compress_runs} compressions of each fixture"),
+        ("Fingerprint", ours.fingerprint.digest[:12]),
+        ("Seed", str(ours.provenance.seed)),
+        ("Sandbox", ours.provenance.sandbox),
+        ("Version", ours.provenance.version),
+        ("Date", ours.provenance.date),
+    ]
+    if data.base is not None:
+        base = data.base.provenance
+        origin = f"{base.target} at {(base.source_sha or 'unknown')[:12]}, {base.date}"
+        runs = f"{data.base.planned_runs} graded runs"
+        rows.append(("Baseline", f"{data.base_path or data.base.label}: {origin}, {runs}"))
+    if data.verdict is not None:
+        shares = ", ".join(
+            f"{item.side} {item.family} {item.observed} of {item.planned}" for item in data.verdict.coverage
+        )
+        rows += [("Coverage", shares), ("Look", f"{data.verdict.look} of {data.verdict.planned_looks} planned")]
+    return tuple(rows)
+
+
+def _other_models(measurement: Measurement) -> tuple[str, ...]:
+    """Name the models that a provider replaced; a dated version of the same name is the same model."""
+    found = []
+    served = measurement.extra.get("served")
+    for asked, answered in served.items() if isinstance(served, dict) else ():
+        bare = str(asked).rpartition("/")[2].lower()
+        for name, count in answered.items() if isinstance(answered, dict) else ():
+            other = str(name).rpartition("/")[2].lower()
+            if other and not other.startswith(bare) and not bare.startswith(other):
+                found.append(f"{asked}: {count} replies came from {name}")
+    return tuple(found)
+
+
+def _same_model_note(measurement: Measurement) -> str | None:
+    judge = measurement.models.get("judge")
+    shared = [role for role in ("compressor", "answer") if measurement.models.get(role) == judge]
+    if measurement.offline or not shared:
+        return None
+    return f"the judge is the same model as the {' and the '.join(shared)} model"
+
+
+def make_view(data: ReportData) -> ReportView:
+    """Compute everything that reports show."""
+    verdict = data.verdict
+    comparable_base = data.base if data.kind_is_comparable else None
+    changes = changed_facts(data.candidate, comparable_base)
+    note = OFFLINE_NOTE if data.candidate.offline else _same_model_note(data.candidate)
+    failing = sorted(
+        {
+            f"{fixture}: {check}"
+            for fixture, runs in data.candidate.fixtures.items()
+            for run in runs
+            for check, passed in run.structure.items()
+            if not passed
+        }
+    )
+    return ReportView(
+        data=data,
+        label=data.candidate.label,
+        offline_note=note,
+        kind=verdict.kind if verdict else None,
+        headline=verdict.headline if verdict else f"No comparison: {data.note or 'no baseline was given'}.",
+        next_step=verdict.next_step if verdict else "",
+        table=_table(data),
+        fixtures=_fixture_rows(data),
+        lost=tuple(row for row in changes if row.change < 0),
+        regained=tuple(row for row in reversed(changes) if row.change > 0),
+        misses=tuple(misses(data.candidate)),
+        unscored=unscored(data.candidate),
+        doubts=doubts(data.candidate),
+        other_models=_other_models(data.candidate),
+        metrics=tuple(target_metrics(data.candidate)),
+        tokens=tokens_per_task(data.candidate),
+        untested=_untested(data.candidate),
+        quarantined=tuple(
+            f"{fixture} / {probe}: {control.quarantined}"
+            for fixture, controls in data.candidate.controls.items()
+            for probe, control in controls.probes.items()
+            if control.quarantined
+        ),
+        broken_structure=tuple(failing),
+        cost=_money(data.candidate),
+        provenance=_provenance(data),
+    )

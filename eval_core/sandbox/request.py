@@ -1,0 +1,182 @@
+"""Checking one chat-completions request of the compressor: what may go to the provider, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from eval_core.base.messages import Message
+from eval_core.domain.fixture import ROLES
+
+__all__ = ["ChatRequest", "Refusal", "read_request"]
+
+PASSED = ("top_p", "stop", "presence_penalty", "frequency_penalty")
+IGNORED = (
+    "logprobs", "metadata", "parallel_tool_calls", "prompt_cache_key", "reasoning_effort", "safety_identifier", "seed",
+    "service_tier", "store", "stream_options", "tool_choice", "top_logprobs", "user", "verbosity",
+)  # fmt: skip
+"""Fields that change nothing that matters here: accepted, not passed on."""
+HANDLED = (
+    "model", "messages", "max_tokens", "max_completion_tokens", "temperature", "stream", "n", "response_format",
+)  # fmt: skip
+FORBIDDEN = ("tools", "functions", "function_call", "audio", "modalities", "web_search_options", "prediction")
+
+
+class Refusal(Exception):
+    """The request is turned away: an HTTP status and a sentence for the compressor's author."""
+
+    def __init__(self, status: int, message: str, code: str) -> None:
+        super().__init__(message)
+        self.status, self.message, self.code = status, message, code
+
+
+@dataclass(frozen=True)
+class ChatRequest:
+    """What is left of a request after checking."""
+
+    requested_model: str
+    messages: tuple[Message, ...]
+    max_tokens: int | None
+    temperature: float | None
+    stream: bool
+    stream_usage: bool
+    response_schema: dict[str, Any] | None
+    params: dict[str, Any] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
+
+
+def _bad(message: str) -> Refusal:
+    return Refusal(400, message, "invalid_request")
+
+
+def _text(content: Any, place: str) -> str | None:
+    if content is None or isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        raise _bad(f"{place}: must be text or a list of text parts")
+    parts = []
+    for part in content:
+        if isinstance(part, str):
+            parts.append(part)
+        elif isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str):
+            parts.append(part["text"])
+        else:
+            kind = part.get("type") if isinstance(part, dict) else type(part).__name__
+            raise Refusal(403, f"{place}: parts of type {str(kind)[:40]!r} are not served; text only", "text_only")
+    return "\n".join(parts)
+
+
+def _tool_call(call: Any, place: str) -> dict[str, Any]:
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(function, dict):
+        raise _bad(f"{place}: each call needs a function")
+    values = (call.get("id"), function.get("name"), function.get("arguments"))
+    if not all(isinstance(value, str) for value in values):
+        raise _bad(f"{place}: id, function.name and function.arguments must be text")
+    return {"id": values[0], "type": "function", "function": {"name": values[1], "arguments": values[2]}}
+
+
+def _message(message: Any, index: int) -> Message:
+    """Rebuild a message from the fields that are known; whatever else it carries stays here."""
+    place = f"messages[{index}]"
+    if not isinstance(message, dict):
+        raise _bad(f"{place}: must be an object")
+    role = message.get("role")
+    if role not in ROLES:
+        raise _bad(f"{place}.role: {str(role)[:40]!r} is not one of {', '.join(ROLES)}")
+    rebuilt: Message = {"role": role, "content": _text(message.get("content"), f"{place}.content")}
+    for name in ("name", "tool_call_id"):
+        value = message.get(name)
+        if isinstance(value, str):
+            rebuilt[name] = value
+        elif value is not None:
+            raise _bad(f"{place}.{name}: must be text")
+    if calls := message.get("tool_calls"):
+        if not isinstance(calls, list):
+            raise _bad(f"{place}.tool_calls: must be a list")
+        rebuilt["tool_calls"] = [_tool_call(call, f"{place}.tool_calls") for call in calls]
+    return rebuilt
+
+
+def _number(body: dict[str, Any], name: str, low: float, high: float) -> float | None:
+    value = body.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise _bad(f"{name}: must be a number")
+    if not low <= value <= high:
+        raise _bad(f"{name}: must lie between {low} and {high}")
+    return float(value)
+
+
+def _output_limit(body: dict[str, Any]) -> int | None:
+    """Return the smaller of the two names that the limit goes by."""
+    limits = [_number(body, name, 1, 1e9) for name in ("max_tokens", "max_completion_tokens")]
+    given = [int(limit) for limit in limits if limit is not None]
+    return min(given) if given else None
+
+
+def _format(body: dict[str, Any], params: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the JSON Schema that is asked for; a plain JSON mode travels as a parameter."""
+    wanted = body.get("response_format")
+    if wanted is None or wanted == {"type": "text"}:
+        return None
+    if wanted == {"type": "json_object"}:
+        params["response_format"] = wanted
+        return None
+    described = wanted.get("json_schema") if isinstance(wanted, dict) else None
+    schema = described.get("schema") if isinstance(described, dict) else None
+    if not isinstance(schema, dict):
+        raise _bad("response_format: must be text, json_object or json_schema with a schema")
+    return schema
+
+
+def _params(body: dict[str, Any]) -> dict[str, Any]:
+    params: dict[str, Any] = {}
+    for name in PASSED:
+        if name == "stop":
+            stop = body.get("stop")
+            if isinstance(stop, str) or (isinstance(stop, list) and all(isinstance(item, str) for item in stop)):
+                params["stop"] = stop
+            elif stop is not None:
+                raise _bad("stop: must be text or a list of texts")
+        elif (number := _number(body, name, -2, 2)) is not None:
+            params[name] = number
+    return params
+
+
+def read_request(data: bytes) -> ChatRequest:
+    """Check a request body; raise Refusal for whatever is not plain text chat."""
+    try:
+        body = json.loads(data)
+    except (ValueError, RecursionError):
+        raise _bad("the body is not JSON") from None
+    if not isinstance(body, dict):
+        raise _bad("the body must be an object")
+    # SDKs send null or an empty list for what is not used.
+    body = {name: value for name, value in body.items() if value is not None and value != []}
+    for name in body:
+        if name in FORBIDDEN:
+            raise Refusal(403, f"{name}: not served; a compressor gets plain text chat", "text_only")
+        if name not in HANDLED and name not in PASSED and name not in IGNORED:
+            raise _bad(f"{name[:60]}: this field is not served")
+    if body.get("n", 1) != 1:
+        raise _bad("n: only 1 is served")
+    messages = body.get("messages")
+    if not isinstance(messages, list):
+        raise _bad("messages: a list with at least one message is needed")
+    stream_options = body.get("stream_options")
+    params = _params(body)
+    return ChatRequest(
+        requested_model=str(body.get("model", ""))[:200],
+        messages=tuple(_message(message, index) for index, message in enumerate(messages)),
+        max_tokens=_output_limit(body),
+        temperature=_number(body, "temperature", 0, 2),
+        stream=body.get("stream") is True,
+        stream_usage=isinstance(stream_options, dict) and stream_options.get("include_usage") is True,
+        response_schema=_format(body, params),
+        params=params,
+        dropped=tuple(name for name in body if name in IGNORED),
+    )

@@ -1,0 +1,308 @@
+"""Baselines on disk: stored measurements, packed for review as a diff, their history, and which one to compare with."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from eval_core.base.errors import UserError
+from eval_core.base.files import digest, parse, pretty, read_json, write_atomic
+from eval_core.domain.case import Case
+from eval_core.domain.fingerprint import Difference, Fingerprint, differences, instrument, narrowed, nearest
+from eval_core.domain.grade import DIMENSIONS, Grade
+from eval_core.domain.measurement import SCHEMA_VERSION, Measurement
+from eval_core.storage.results import read_measurement
+
+__all__ = [
+    "Reference",
+    "append_history",
+    "dump_baseline",
+    "find_baseline",
+    "find_reference",
+    "list_baselines",
+    "load_baseline",
+    "load_side",
+    "read_history",
+    "stale_fields",
+    "store_baseline",
+    "stored_reference",
+]
+
+# Baselines: measurements stored for comparison, reviewed as a diff.
+
+HISTORY = "history.jsonl"
+
+
+def _reference(text: str, texts: dict[str, str]) -> str:
+    key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    texts[key] = text
+    return key
+
+
+def _flags(facts: list[dict[str, Any]], name: str) -> str:
+    return "".join("-" if fact[name] is None else str(int(fact[name])) for fact in facts)
+
+
+def _pack_probe(record: dict[str, Any], texts: dict[str, str]) -> dict[str, Any]:
+    packed: dict[str, Any] = {name: _flags(record["facts"], name) for name in ("kept", "at_risk", "used")}
+    if record["answer"]:
+        packed["answer"] = _reference(record["answer"]["text"], texts)
+    if record["result"] and record["result"]["kind"] == "grade":
+        packed["scores"] = [record["result"]["scores"][name] for name in DIMENSIONS]
+        packed["reason"] = _reference(record["result"]["reason"], texts)
+    elif record["result"]:
+        packed["unscored"] = record["result"]["reason"]
+    return packed
+
+
+def _unpack_probe(packed: dict[str, Any], facts: list[list[Any]], texts: dict[str, str]) -> dict[str, Any]:
+    def flag(name: str, at: int) -> bool | None:
+        return {"1": True, "0": False, "-": None}[packed[name][at]]
+
+    record: dict[str, Any] = {
+        "facts": [
+            {"label": label, "evidence": evidence, **{name: flag(name, at) for name in ("kept", "at_risk", "used")}}
+            for at, (label, evidence) in enumerate(facts)
+        ]
+    }
+    if "answer" in packed:
+        record["answer"] = {"text": texts[packed["answer"]]}
+    if "scores" in packed:
+        scores = dict(zip(DIMENSIONS, packed["scores"], strict=True))
+        record["result"] = {"kind": "grade", "scores": scores, "reason": texts.get(packed.get("reason", ""), "")}
+    elif "unscored" in packed:
+        record["result"] = {"kind": "unscored", "reason": packed["unscored"]}
+    return record
+
+
+def _fold(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Write a run that equals an earlier one as a reference to it: deterministic compressors repeat themselves."""
+    seen: dict[str, int] = {}
+    folded = []
+    for run in runs:
+        number = run["run"]
+        first = seen.setdefault(digest({name: value for name, value in run.items() if name != "run"}), number)
+        folded.append(run if first == number else {"run": number, "same_as": first})
+    return folded
+
+
+def _unfold(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    whole = {run["run"]: run for run in runs if "same_as" not in run}
+    return [{**whole[run["same_as"]], "run": run["run"]} if "same_as" in run else run for run in runs]
+
+
+def dump_baseline(measurement: Measurement, noise: dict[str, float]) -> str:
+    """Return the file text of a baseline: stable key order, nothing that changes without a reason."""
+    body = measurement.model_dump(mode="json")
+    texts: dict[str, str] = {}
+    facts: dict[str, dict[str, list[list[Any]]]] = {}
+    for fixture, runs in body["fixtures"].items():
+        facts[fixture] = {}
+        for run in runs:
+            del run["messages"]
+            run["summary"] = _reference(run["summary"], texts)
+            for probe, record in run["probes"].items():
+                facts[fixture].setdefault(probe, [[fact["label"], fact["evidence"]] for fact in record["facts"]])
+                run["probes"][probe] = _pack_probe(record, texts)
+        body["fixtures"][fixture] = _fold(runs)
+    body.update(noise=noise, facts=facts, texts=dict(sorted(texts.items())))
+    body["fixtures"] = body.pop("fixtures")  # the long part last
+    return pretty({"schema_version": body.pop("schema_version"), "digest": digest(body), **body})
+
+
+def load_baseline(path: Path) -> tuple[Measurement, dict[str, float]]:
+    """Read a baseline and its noise floor; a file that was edited by hand is named, not believed."""
+    body = read_json(path)
+    if not isinstance(body, dict) or "fixtures" not in body or "texts" not in body:
+        raise UserError(f"{path}: not a baseline file; `compression-eval baseline update` writes one")
+    version = body.pop("schema_version", None)
+    if version != SCHEMA_VERSION:
+        raise UserError(
+            f"{path}: schema_version: {version!r}, this program reads {SCHEMA_VERSION}; "
+            "measure it again with `compression-eval baseline update`"
+        )
+    stated = body.pop("digest", None)
+    if stated != digest(body):
+        raise UserError(
+            f"{path}: its content does not match its digest: it was edited by hand; restore it from git, "
+            "or measure it again with `compression-eval baseline update`"
+        )
+    noise, facts, texts = body.pop("noise"), body.pop("facts"), body.pop("texts")
+    try:
+        for fixture, runs in body["fixtures"].items():
+            for run in runs:
+                if "same_as" in run:
+                    continue
+                run["summary"] = texts[run["summary"]]
+                probes = run["probes"].items()
+                run["probes"] = {name: _unpack_probe(packed, facts[fixture][name], texts) for name, packed in probes}
+            body["fixtures"][fixture] = _unfold(runs)
+    except (KeyError, IndexError, TypeError, ValueError) as exc:
+        raise UserError(f"{path}: broken baseline: {type(exc).__name__} {exc}; restore it from git") from None
+    return parse(Measurement, {"schema_version": version, **body}, str(path)), noise
+
+
+def _essence(measurement: Measurement) -> Any:
+    """Return what a measurement says, without when and how fast it was taken."""
+    parts = {"fingerprint", "fixtures", "planned_runs", "planned_compress_runs"}
+    body = measurement.model_dump(mode="json", include=parts)
+    for runs in body["fixtures"].values():
+        for run in runs:
+            for name in ("messages", "seconds", "use", "notes"):
+                run.pop(name)
+            for record in run["probes"].values():
+                record["answer"] = record["answer"] and record["answer"]["text"]
+                record["result"] = record["result"] and (record["result"].get("scores") or record["result"]["reason"])
+    return body
+
+
+def store_baseline(
+    measurement: Measurement, folder: Path, name: str | None, *, force: bool = False
+) -> tuple[Path, dict[str, float]] | None:
+    """Store a complete measurement as a baseline with its noise floor; None where it would say nothing new."""
+    from eval_core.comparing.arms import make_arm
+    from eval_core.comparing.noise import noise_floor
+
+    ungraded = [name for name, runs in measurement.fixtures.items() if not any(run.graded and run.ok for run in runs)]
+    if measurement.stopped or ungraded:
+        failed = [run for runs in measurement.fixtures.values() for run in runs if not run.ok]
+        why = f"{failed[0].outcome}: {failed[0].detail}" if failed else "no graded run"
+        why = measurement.stopped or f"{', '.join(ungraded)}: {why}"
+        raise UserError(f"a baseline needs a complete measurement, and this one is not: {why}")
+    path = folder / f"{name or ('offline' if measurement.offline else 'models')}.json"
+    if path.exists() and not force:
+        try:
+            old = load_baseline(path)[0]
+        except UserError:
+            old = None  # unreadable or of an older schema: this is the update that replaces it
+        if old is not None and _essence(old) == _essence(measurement):
+            return None
+    noise = {item.name: round(item.sd, 6) for item in noise_floor(make_arm(measurement))}
+    write_atomic(path, dump_baseline(measurement, noise))
+    append_history(folder, path.stem, measurement)
+    return path, noise
+
+
+def stale_fields(path: Path, cases: Sequence[Case]) -> list[str]:
+    """Name what a baseline was measured with and what is another thing now: fixtures, probes, the measuring code."""
+    stored = load_baseline(path)[0].fingerprint
+    now = {f"fixtures/{case.fixture.name}.json": case.fixture.digest for case in cases}
+    now |= {f"probes/{case.fixture.name}.probes.json": case.bank.digest for case in cases}
+    then = {f"fixtures/{name}.json": value for name, value in stored.fixtures.items()}
+    then |= {f"probes/{name}.probes.json": value for name, value in stored.probes.items()}
+    fields = [name for name in dict.fromkeys([*now, *then]) if now.get(name) != then.get(name)]
+    if stored.instrument != instrument():
+        fields.append("the code that finds facts")
+    return fields
+
+
+def list_baselines(folder: Path) -> list[Path]:
+    """Return the baseline files of a folder."""
+    return sorted(folder.glob("*.json")) if folder.is_dir() else []
+
+
+def find_baseline(folder: Path, fingerprint: Fingerprint) -> tuple[Path, list[Difference]] | None:
+    """Return the stored baseline that is nearest to a fingerprint, and what differs (nothing: comparable)."""
+    known = []
+    for path in list_baselines(folder):
+        base = load_baseline(path)[0].fingerprint
+        names = set(fingerprint.fixtures)
+        if names < set(base.fixtures):
+            base = base.model_copy(
+                update={
+                    "fixtures": {name: base.fixtures[name] for name in names},
+                    "probes": {name: base.probes[name] for name in names},
+                }
+            )
+        known.append((path, base))
+    return nearest(fingerprint, known)
+
+
+def append_history(folder: Path, name: str, measurement: Measurement) -> None:
+    """Add one line about an updated baseline, for the trend."""
+    line = {
+        "date": measurement.provenance.date,
+        "baseline": name,
+        "target": measurement.provenance.target,
+        "source_sha": measurement.provenance.source_sha,
+        "fingerprint": measurement.fingerprint.digest[:12],
+        "overall": _mean(grade.overall for grade in _grades(measurement)),
+        **{dim: _mean(grade.scores[dim] for grade in _grades(measurement)) for dim in DIMENSIONS},
+        "facts_kept": _mean(
+            record.retention for runs in measurement.fixtures.values() for run in runs for record in run.probes.values()
+        ),
+    }
+    path = folder / HISTORY
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    write_atomic(path, before + json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def read_history(folder: Path, name: str | None = None) -> list[dict[str, Any]]:
+    """Return the history lines, oldest first, of one baseline or of all."""
+    path = folder / HISTORY
+    if not path.exists():
+        return []
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [line for line in lines if name is None or line.get("baseline") == name]
+
+
+def _grades(measurement: Measurement) -> Iterator[Grade]:
+    for fixture, runs in measurement.fixtures.items():
+        controls = measurement.controls.get(fixture)
+        banned = {name for name, control in controls.probes.items() if control.quarantined} if controls else set()
+        for run in runs:
+            for probe, record in run.probes.items():
+                if isinstance(record.result, Grade) and probe not in banned:
+                    yield record.result
+
+
+def _mean(values: Iterator[float]) -> float | None:
+    numbers = list(values)
+    return round(sum(numbers) / len(numbers), 4) if numbers else None
+
+
+# The other side of a comparison: which one it is, and whether it is comparable, before anything is spent.
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A stored measurement, and whether a run with this fingerprint can be compared with it."""
+
+    path: Path
+    comparable: bool
+
+    @cached_property
+    def measurement(self) -> Measurement:
+        """The measurement itself."""
+        return load_side(self.path)
+
+
+def stored_reference(baselines: Path, fingerprint: Fingerprint) -> Reference | None:
+    """Return the stored baseline that is nearest to a fingerprint."""
+    found = find_baseline(baselines, fingerprint)
+    return Reference(found[0], not found[1]) if found else None
+
+
+def find_reference(compare_to: str, root: Path, baselines: Path, fingerprint: Fingerprint) -> Reference | None:
+    """Return what `--compare-to` names: none, a path, or with auto the nearest baseline."""
+    if compare_to == "none":
+        return None
+    if compare_to == "auto":
+        return stored_reference(baselines, fingerprint)
+    path = root / compare_to
+    base = load_side(path).fingerprint
+    return Reference(path, not differences(narrowed(base, fingerprint.fixtures), fingerprint))
+
+
+def load_side(path: Path) -> Measurement:
+    """Read one side of a comparison: a results folder or a baseline file."""
+    if path.is_dir():
+        return read_measurement(path)
+    if not path.exists():
+        raise UserError(f"{path}: no such results folder or baseline file")
+    return load_baseline(path)[0]

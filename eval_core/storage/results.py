@@ -1,0 +1,198 @@
+"""Results on disk: one locked folder per label, whole files only, the claim a resume must match, and the spending."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from eval_core.base.errors import UserError
+from eval_core.base.files import parse, pretty, read_json, write_atomic
+from eval_core.domain.fingerprint import Fingerprint, differences
+from eval_core.domain.measurement import Measurement
+from eval_core.domain.record import Record, RunRecord, UseRecord
+
+__all__ = [
+    "Claim",
+    "ResultsFolder",
+    "claim_folder",
+    "free_label",
+    "open_results",
+    "read_measurement",
+    "read_runs",
+    "spending",
+]
+
+# Results on disk: one folder for each label, whole files only, never two writers.
+
+_LABEL = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")
+SUMMARY = "summary.json"
+
+
+@dataclass(frozen=True)
+class ResultsFolder:
+    """The folder of one label."""
+
+    path: Path
+
+    @property
+    def journal(self) -> Path:
+        """The append-only record of model calls."""
+        return self.path / "journal.jsonl"
+
+    def write(self, name: str, text: str) -> Path:
+        """Write one file of the result, as a whole."""
+        write_atomic(self.path / name, text)
+        return self.path / name
+
+    def write_run(self, record: RunRecord) -> None:
+        """Write down one finished fixture-run."""
+        self.write(f"{record.fixture}-run-{record.run}.json", pretty(record.model_dump(mode="json")))
+
+    def read_run(self, fixture: str, run: int) -> RunRecord | None:
+        """Return a fixture-run that was finished before, if it can be read."""
+        path = self.path / f"{fixture}-run-{run}.json"
+        if not path.exists():
+            return None
+        try:
+            return RunRecord.model_validate(read_json(path))
+        except (UserError, ValidationError):
+            return None  # written by another version or torn by hand: measure it again
+
+    def write_measurement(self, measurement: Measurement) -> None:
+        """Write `summary.json`: everything comparisons and reports need, without the message lists."""
+        body = measurement.model_dump(mode="json")
+        for runs in body["fixtures"].values():
+            for run in runs:
+                run["messages"] = []
+        self.write(SUMMARY, pretty(body))
+
+    def point_latest(self) -> None:
+        """Let `latest` name this folder."""
+        link = self.path.parent / "latest"
+        temporary = self.path.parent / f".latest.{os.getpid()}"
+        try:
+            temporary.unlink(missing_ok=True)
+            temporary.symlink_to(self.path.name)
+            temporary.replace(link)
+        except OSError as exc:
+            temporary.unlink(missing_ok=True)
+            raise UserError(f"{link}: cannot point to the newest result: {exc.strerror}") from None
+
+
+def free_label(root: Path, wanted: str) -> str:
+    """Return the wanted label, or it with a number where it is taken: two runs may begin in one second."""
+    label, number = wanted, 1
+    while (root / label).exists():
+        number += 1
+        label = f"{wanted}-{number}"
+    return label
+
+
+@contextmanager
+def open_results(root: Path, label: str, *, resume: bool) -> Iterator[ResultsFolder]:
+    """Open the folder of a label for writing and keep other processes out of it."""
+    if not _LABEL.fullmatch(label) or label == "latest":
+        raise UserError(
+            f"--label {label!r}: use letters, digits, '.', '_' and '-' (at most 80, not 'latest'); "
+            "a label is one folder inside the results folder"
+        )
+    folder = root / label
+    if (folder / SUMMARY).exists() and not resume:
+        raise UserError(f"{folder}: this label has results already; choose another --label, or --resume to complete it")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as exc:
+        raise UserError(f"{folder}: cannot be written: {exc.strerror}; choose another folder with --results") from None
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UserError(f"{folder}: another run is writing here; wait for it or choose another --label") from None
+        yield ResultsFolder(folder)
+    finally:
+        os.close(handle)
+
+
+def read_measurement(path: Path) -> Measurement:
+    """Read the measurement of a results folder."""
+    summary = path / SUMMARY
+    if not summary.exists():
+        raise UserError(f"{path}: no {SUMMARY} here; give a results folder such as results/latest, or a baseline file")
+    return parse(Measurement, read_json(summary), str(summary))
+
+
+def read_runs(path: Path) -> Measurement:
+    """Read a results folder with the compressed messages of its runs, where they are still there."""
+    measurement, folder = read_measurement(path), ResultsFolder(path)
+    fixtures = {
+        name: [folder.read_run(name, run.run) or run for run in runs] for name, runs in measurement.fixtures.items()
+    }
+    return measurement.model_copy(update={"fixtures": fixtures})
+
+
+# What a results folder is about: a resumed run must be of the same thing as the one it completes.
+
+_FILE = "session.json"
+
+
+class Claim(Record):
+    """Everything that shapes a fixture-run, besides its number."""
+
+    target: str
+    source_sha: str | None
+    seed: int
+    fingerprint: Fingerprint
+
+
+def claim_folder(folder: ResultsFolder, claim: Claim, *, resume: bool) -> None:
+    """Write the claim down; refuse to mix two different measurements in one folder."""
+    path = folder.path / _FILE
+    if resume and path.exists():
+        before = parse(Claim, read_json(path), str(path))
+        names = ("target", "source_sha", "seed")
+        changed = [name for name in names if getattr(before, name) != getattr(claim, name)]
+        changed += [item.field for item in differences(before.fingerprint, claim.fingerprint)]
+        if changed:
+            raise UserError(
+                f"{folder.path}: --resume cannot complete this run: {', '.join(changed)} changed since it began; "
+                "use the same options, or start anew with another --label"
+            )
+    folder.write(_FILE, pretty(claim.model_dump(mode="json")))
+
+
+# What a run has cost so far, by role: every call of its journal, failed and repeated attempts included.
+
+
+def spending(journal: Path) -> dict[str, UseRecord]:
+    """Sum up a journal; an unreadable line costs its own numbers only."""
+    found: dict[str, UseRecord] = {}
+    if not journal.exists():
+        return found
+    with journal.open("rb") as stream:
+        for raw in stream:
+            try:
+                line = json.loads(raw)
+                if line["at"] not in ("done", "paid"):
+                    continue
+                usage = line["usage"]
+                use = UseRecord(
+                    calls=1,
+                    input_tokens=usage["input_tokens"],
+                    cached_tokens=usage["cached_tokens"],
+                    output_tokens=usage["output_tokens"],
+                    cost_usd=usage["cost_usd"],
+                )
+            except (ValueError, KeyError, TypeError):
+                continue
+            role = str(line.get("role"))
+            found[role] = found.get(role, UseRecord()).plus(use)
+    return found

@@ -1,0 +1,195 @@
+"""The audit before a fixture is stored: every detector runs again; findings you have reviewed are allowed by hash."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from eval_core.base.files import parse, read_json
+from eval_core.base.messages import call_arguments, content_text, tool_calls
+from eval_core.domain.fixture import Fixture, dump_fixture, load_fixture, message_problem
+from eval_core.suite.scrub.hits import settle
+from eval_core.suite.scrub.people import Identities
+from eval_core.suite.scrub.pipeline import NOTE, ScrubOptions, scrub_fixture
+from eval_core.suite.scrub.replace import context_hits, is_json, leaves
+
+__all__ = [
+    "ALLOW_FILE",
+    "FIXTURE_LIMIT",
+    "TOTAL_LIMIT",
+    "AllowList",
+    "AuditFinding",
+    "audit_files",
+    "audit_fixture",
+    "fixture_paths",
+    "load_allow",
+    "text_hash",
+]
+
+# The findings that people have looked at and let stand, by hash and with a reason.
+
+ALLOW_FILE = "allow.json"
+
+
+def text_hash(text: str) -> str:
+    """Return the sha256 by which a text is allow-listed."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class AllowedFinding(BaseModel):
+    """One text that may stand although a rule finds it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="As the audit prints it.")]
+    reason: Annotated[str, Field(min_length=8, description="Why it is harmless.")]
+
+
+class AllowList(BaseModel):
+    """The file `fixtures/allow.json`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    allow: list[AllowedFinding] = []
+
+    def reason(self, digest: str) -> str | None:
+        """Return why a text may stand, or None."""
+        return next((entry.reason for entry in self.allow if entry.sha256 == digest), None)
+
+
+def load_allow(path: Path) -> AllowList:
+    """Read the list; without the file nothing is allowed."""
+    return parse(AllowList, read_json(path), str(path)) if path.exists() else AllowList()
+
+
+# The gate: what is about to be stored is looked at again, by every detector and as a whole.
+
+FIXTURE_LIMIT = 150_000
+TOTAL_LIMIT = 500_000
+_SHORT_ALIAS = 4
+
+
+@dataclass(frozen=True)
+class AuditFinding:
+    """One thing that should not be stored; the text itself is never shown, only its place and hash."""
+
+    fixture: str
+    rule: str
+    where: str
+    sha256: str
+    allowed: str | None = None
+
+    def __str__(self) -> str:
+        state = f"allowed: {self.allowed}" if self.allowed else f"sha256 {self.sha256}"
+        return f"{self.fixture}: {self.where}: {self.rule} ({state})"
+
+
+def _texts(fixture: Fixture) -> Iterator[tuple[str, str]]:
+    for name in ("description", "notes", "model"):
+        yield name, getattr(fixture, name)
+    for index, message in enumerate(fixture.messages):
+        yield f"messages[{index}].content", content_text(message)
+        for number, call in enumerate(tool_calls(message)):
+            yield f"messages[{index}].tool_calls[{number}].arguments", call_arguments(call)
+        for extra in sorted(set(message) - {"role", "content", "tool_calls", "tool_call_id"}):
+            yield f"messages[{index}].{extra}", str(message[extra])
+
+
+def _detected(where: str, text: str) -> Iterator[tuple[str, str, str]]:
+    for number, (piece, key) in enumerate(leaves(text)):
+        for hit in settle(context_hits(piece, key), piece):
+            place = f"{where}, text {number + 1}" if number else where
+            yield hit.rule, f"{place}, characters {hit.start}-{hit.end}", piece[hit.start : hit.end]
+
+
+def _named(where: str, text: str, identities: Identities) -> Iterator[tuple[str, str, str]]:
+    """Look for listed names in the raw text, inside words and in any case."""
+    for alias in identities.aliases:
+        body = re.escape(alias)
+        as_name = alias[0].isupper() and alias.isalpha() and alias.isascii()
+        short = len(alias) < _SHORT_ALIAS
+        pattern = rf"(?<![A-Za-z0-9]){body}(?![A-Za-z0-9])" if short else body
+        for match in re.finditer(pattern, text, 0 if as_name else re.IGNORECASE):
+            start, end = match.span()
+            # The whole word is hashed, so that letting one word pass does not let the name itself pass.
+            while start and text[start - 1].isalnum():
+                start -= 1
+            while end < len(text) and text[end].isalnum():
+                end += 1
+            yield "identity", f"{where}, characters {match.start()}-{match.end()}", text[start:end]
+
+
+def _shape(where: str, text: str) -> Iterator[tuple[str, str, str]]:
+    """Check that what should be JSON is JSON."""
+    if where.endswith("arguments") and text.strip() and not is_json(text):
+        yield "broken JSON", where, text
+    elif text.startswith('{"') and not is_json(text) and NOTE.search(text):
+        # Only our own shortening is judged: a log may hold outputs that its program had cut already.
+        first = text.splitlines()[0]
+        if not is_json(first):
+            yield "broken JSON", where, text
+
+
+def audit_fixture(
+    fixture: Fixture, identities: Identities | None = None, size: int | None = None
+) -> list[AuditFinding]:
+    """Return everything that speaks against storing a fixture."""
+    identities = identities or Identities()
+    found: list[tuple[str, str, str]] = []
+    for where, text in _texts(fixture):
+        found += _detected(where, text)
+        found += _named(where, text, identities)
+        found += _shape(where, text)
+    if problem := message_problem(fixture.messages):
+        found.append(("tool pairs", problem, problem))
+    size = len(dump_fixture(fixture).encode()) if size is None else size
+    if size >= FIXTURE_LIMIT:
+        found.append(("size", f"{size:,} bytes; a fixture must be under {FIXTURE_LIMIT:,}", f"{fixture.name}:size"))
+    if not found:
+        options = ScrubOptions(identities=identities, keep_system=True, max_output=None)
+        again = scrub_fixture(fixture, options).fixture
+        for index, (before, after) in enumerate(zip(fixture.messages, again.messages, strict=False)):
+            if content_text(before) != content_text(after) or tool_calls(before) != tool_calls(after):
+                found.append(
+                    ("not stable", f"messages[{index}]: scrubbing again changes it", f"{fixture.name}:{index}")
+                )
+        if len(again.messages) != len(fixture.messages):
+            found.append(("not stable", "scrubbing again changes the number of messages", f"{fixture.name}:count"))
+    return [AuditFinding(fixture.name, rule, where, text_hash(value)) for rule, where, value in found]
+
+
+def fixture_paths(paths: Iterable[Path]) -> list[Path]:
+    """Return the fixture files that paths name: files as they are, folders by their JSON files."""
+    files: list[Path] = []
+    for path in paths:
+        files += sorted(path.glob("*.json")) if path.is_dir() else [path]
+    return [file for file in files if file.name != ALLOW_FILE]
+
+
+def audit_files(
+    paths: Sequence[Path], identities: Identities | None = None, allow: AllowList | None = None
+) -> list[AuditFinding]:
+    """Audit fixture files, each and all together; allow-listed findings carry their reason."""
+    allow = allow or AllowList()
+    findings: list[AuditFinding] = []
+    total = 0
+    for path in paths:
+        fixture = load_fixture(path)
+        size = path.stat().st_size
+        total += size
+        findings += audit_fixture(fixture, identities, size)
+    if total >= TOTAL_LIMIT:
+        where = f"{total:,} bytes in {len(paths)} fixtures; all together must be under {TOTAL_LIMIT:,}"
+        findings.append(AuditFinding("all fixtures", "size", where, text_hash("all fixtures:size")))
+    return judge(findings, allow)
+
+
+def judge(findings: Iterable[AuditFinding], allow: AllowList) -> list[AuditFinding]:
+    """Mark the findings that the allow list lets stand."""
+    return [AuditFinding(f.fixture, f.rule, f.where, f.sha256, allow.reason(f.sha256)) for f in findings]

@@ -1,0 +1,101 @@
+"""Claude Code logs: one content block a row, tool results inside user rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eval_core.base.errors import UserError
+from eval_core.base.messages import Message
+from eval_core.suite.importers.imported import ImportedSession, argument_text, flatten_parts
+
+__all__ = ["ClaudeCode"]
+
+_HIDDEN_BLOCKS = ("thinking", "redacted_thinking")
+
+
+class ClaudeCode:
+    """Gather rows into messages; rows of one model answer share `message.id`."""
+
+    def __init__(self, session: ImportedSession) -> None:
+        self._session = session
+        self._answers: dict[str, Message] = {}  # message.id -> the message its rows are merged into
+        self._calls: set[str] = set()
+        self._rows: set[str] = set()
+        self._summary_due = False
+
+    def add(self, row: dict[str, Any], where: str) -> None:
+        """Append one row."""
+        session, kind = self._session, row.get("type")
+        if kind == "system" and row.get("subtype") == "compact_boundary":
+            session.cut()
+            return
+        if kind not in ("user", "assistant"):
+            session.dropped[f"{kind} row"] += 1
+            return
+        for mark, reason in (("isMeta", "meta row"), ("isSidechain", "sidechain row")):
+            if row.get(mark) is True:
+                session.dropped[reason] += 1
+                return
+        # A resumed session repeats rows that it has already written.
+        if isinstance(row.get("uuid"), str):
+            if row["uuid"] in self._rows:
+                session.dropped["repeated row"] += 1
+                return
+            self._rows.add(row["uuid"])
+        message = row["message"]
+        content = message.get("content")
+        if not isinstance(content, str | list):
+            raise UserError(
+                f"{where}: message.content is {type(content).__name__}; text or a list of blocks is expected"
+            )
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        if not all(isinstance(block, dict) for block in blocks):
+            raise UserError(f"{where}: message.content holds a block that is no object")
+        if row.get("isCompactSummary") is True:
+            session.cut()
+        if kind == "user":
+            self._user(blocks)
+        else:
+            self._assistant(message, blocks, where)
+
+    def _user(self, blocks: list[dict[str, Any]]) -> None:
+        said = []
+        for block in blocks:
+            if block.get("type") == "tool_result":
+                answer = {"role": "tool", "tool_call_id": str(block.get("tool_use_id"))}
+                self._session.messages.append({**answer, "content": flatten_parts(block.get("content"))})
+            else:
+                said.append(block)
+        if text := flatten_parts(said):
+            self._session.messages.append({"role": "user", "content": text})
+
+    def _assistant(self, message: dict[str, Any], blocks: list[dict[str, Any]], where: str) -> None:
+        model = message.get("model")
+        if isinstance(model, str) and model and not model.startswith("<"):
+            self._session.model = model
+        calls, said = [], []
+        for block in blocks:
+            if block.get("type") == "tool_use":
+                if not isinstance(block.get("id"), str):
+                    raise UserError(f"{where}: a tool_use block has no id")
+                if block["id"] in self._calls:
+                    continue
+                self._calls.add(block["id"])
+                function = {"name": str(block.get("name", "")), "arguments": argument_text(block.get("input", {}))}
+                calls.append({"id": block["id"], "type": "function", "function": function})
+            elif block.get("type") not in _HIDDEN_BLOCKS:
+                said.append(block)
+        text = flatten_parts(said)
+        if not text and not calls:
+            self._session.dropped["row with nothing but hidden reasoning"] += 1
+            return
+        identity = message.get("id")
+        known = self._answers.get(identity) if isinstance(identity, str) else None
+        if known is None:
+            known = {"role": "assistant", "content": ""}
+            self._session.messages.append(known)
+            if isinstance(identity, str):
+                self._answers[identity] = known
+        known["content"] = "\n".join(part for part in (known["content"], text) if part)
+        if calls:
+            known.setdefault("tool_calls", []).extend(calls)

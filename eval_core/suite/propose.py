@@ -1,0 +1,412 @@
+"""Proposed probes: drafts made from a session's tool traffic, scheduled jobs and the user's words."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from eval_core.base.errors import UserError
+from eval_core.base.messages import Message, call_arguments, call_name, content_text, decoded, tool_calls
+from eval_core.domain.fixture import Fixture
+from eval_core.domain.probe import PROBE_TYPES, Fact, FactKind, Probe, ProbeBank, ProbeType
+from eval_core.evidence.census import counts, decisions, errors, subject_words, telling_words
+from eval_core.evidence.fact_text import infer_kind
+from eval_core.evidence.facts import Haystack, holds, normalise
+from eval_core.suite.lint import EDGE_HEAD, EDGE_TAIL, Places, common_reason, fill_evidence
+
+__all__ = [
+    "Draft",
+    "ScheduledJob",
+    "ToolExchange",
+    "changed_files",
+    "drafts",
+    "exchanges",
+    "exit_code",
+    "jobs",
+    "propose",
+    "refused",
+]
+
+# What a session did, read off its tool traffic: the ground that proposed probes stand on.
+
+_WRITES = re.compile(r"write|create|edit|patch|replace|insert|append|save", re.I)
+_PATH_FIELDS = ("path", "file_path", "filename", "file", "target_file", "notebook_path")
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update) File: (\S{1,200})|^\+\+\+ b/(\S{1,200})", re.M)
+_EXIT_FIELDS = ("exit_code", "exitCode", "returncode", "return_code")
+_EXIT_TEXT = re.compile(r"\b(?:exit code|exited with(?: code)?|exit status|exit=)[ :]{0,2}(\d{1,3})\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolExchange:
+    """One tool call and its answer."""
+
+    called: int
+    answered: int
+    name: str
+    arguments: dict[str, Any]
+    """The decoded arguments; empty where they are not a JSON object."""
+    answer: str
+    """The answer with JSON unfolded."""
+    reply: dict[str, Any]
+    """The answer's JSON object, empty where it is none."""
+
+    @property
+    def command(self) -> str:
+        """The shell command that was run, or an empty text."""
+        value = self.arguments.get("command") or self.arguments.get("cmd") or ""
+        return value if isinstance(value, str) else " ".join(map(str, value)) if isinstance(value, list) else ""
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def exchanges(messages: Sequence[Message]) -> Iterator[ToolExchange]:
+    """Yield every answered tool call in the order of the answers."""
+    calls: dict[str, tuple[int, str, str]] = {}
+    for index, message in enumerate(messages):
+        for call in tool_calls(message):
+            calls[str(call.get("id"))] = (index, call_name(call), call_arguments(call))
+        known = calls.pop(str(message.get("tool_call_id")), None) if message.get("role") == "tool" else None
+        if known is not None:
+            called, name, arguments = known
+            text = content_text(message)
+            yield ToolExchange(called, index, name, _object(arguments), decoded(text), _object(text))
+
+
+def exit_code(exchange: ToolExchange) -> int | None:
+    """Return the status that the tool reports, or None where it reports none."""
+    for name in _EXIT_FIELDS:
+        value = exchange.reply.get(name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    match = _EXIT_TEXT.search(exchange.answer)
+    return int(match.group(1)) if match else None
+
+
+def refused(exchange: ToolExchange) -> bool:
+    """Tell whether the tool itself says that it did not do what was asked."""
+    return exchange.reply.get("success") is False or bool(exchange.reply.get("error"))
+
+
+def changed_files(exchange: ToolExchange) -> list[str]:
+    """Return the files that the call wrote, as the call names them."""
+    if not _WRITES.search(exchange.name) or refused(exchange):
+        return []
+    named = [exchange.arguments[field] for field in _PATH_FIELDS if isinstance(exchange.arguments.get(field), str)]
+    patch = exchange.arguments.get("patch") or exchange.arguments.get("diff") or ""
+    if isinstance(patch, str):
+        named += [added or changed for added, changed in _PATCHED.findall(patch)]
+    return list(dict.fromkeys(named))
+
+
+# The scheduled jobs that a session created, as they stand at its end.
+
+_SCHEDULES = ("schedule", "cron", "cron_expression", "crontab")
+_NAMES = ("name", "title", "job_name", "label")
+_IDS = ("job_id", "task_id", "schedule_id", "id")
+_ENDS = re.compile(r"delete|remove|cancel", re.I)
+
+
+@dataclass
+class ScheduledJob:
+    """One job with its present name and schedule, and the schedules it had before."""
+
+    identifier: str
+    name: str
+    schedule: str
+    former: list[str] = field(default_factory=list)
+
+
+def _first(mapping: Mapping[str, Any], fields: Iterable[str]) -> str | None:
+    return next((value for name in fields if isinstance(value := mapping.get(name), str) and value.strip()), None)
+
+
+def jobs(traffic: Iterable[ToolExchange]) -> list[ScheduledJob]:
+    """Return the jobs that were created and not removed, later changes applied."""
+    known: dict[str, ScheduledJob] = {}
+    for exchange in traffic:
+        if refused(exchange):
+            continue
+        asked = exchange.arguments
+        schedule, name = _first(asked, _SCHEDULES), _first(asked, _NAMES)
+        wanted = _first(asked, _IDS)
+        if wanted in known:
+            job = known[wanted]
+            if _ENDS.search(f"{exchange.name} {asked.get('action', '')}"):
+                del known[wanted]
+                continue
+            job.name = name or job.name
+            if schedule and schedule != job.schedule:
+                job.former.append(job.schedule)
+                job.schedule = schedule
+        elif schedule and name:
+            inner = exchange.reply.get("job")
+            identifier = _first(inner if isinstance(inner, dict) else exchange.reply, _IDS)
+            if identifier:
+                known[identifier] = ScheduledJob(identifier, name, schedule)
+    return list(known.values())
+
+
+# Questions that a session's tool traffic and its users' words suggest, with the facts that answer them.
+
+_DEFINES = re.compile(r"^\s{0,8}(?:def|class|func|function|fn|interface|struct|type) (\w{4,60})", re.M)
+_DULL_NAMES = re.compile(r"main|path|setup|teardown|run|test|init|__\w+__", re.I)
+_COMMITTED = re.compile(r"^\[([\w./-]{1,80})(?: \(root-commit\))? ([0-9a-f]{7,40})\] (.{4,120})$", re.M)
+_LOGGED = re.compile(r"^([0-9a-f]{7,40}) (.{6,120})$", re.M)
+_OPENED = re.compile(r"https?://\S{4,150}/(?:pull|pulls|merge_requests|issues)/(\d{1,7})\b")
+_OPENS = re.compile(r"\b(pr|issue|mr)\b.{0,20}\bcreate\b|create_(?:pull_request|issue|merge_request)", re.I)
+_CONDITION = re.compile(
+    r"\b(?:until|before|after|unless|once|waits?|earliest|later|next|on hold|pending|still (?:open|missing|red)"
+    r"|remaining|bevor|erst wenn|bis)\b",
+    re.I,
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A question with its facts and how much it seems worth."""
+
+    type: ProbeType
+    topic: str
+    question: str
+    facts: tuple[Fact, ...]
+    worth: float
+    fallback: str = field(default="")
+    """A question that names less, for when the first one gives its answer away."""
+
+
+def _fact(value: str, kind: FactKind | None = None) -> Fact:
+    return Fact(fact=value, kind=kind or infer_kind(value))
+
+
+def _short(text: str, limit: int = 70) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 3].rsplit(" ", 1)[0] + "..."
+
+
+def _project_path(path: str) -> str:
+    """Return a path without the folder that a project lies in on one machine."""
+    parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
+    return "/".join(parts[-2:]) if path.startswith(("/", "~")) or ":" in path[:2] else "/".join(parts)
+
+
+def _files(traffic: list[ToolExchange]) -> Iterator[Draft]:
+    changed: dict[str, int] = {}
+    for exchange in traffic:
+        for path in changed_files(exchange):
+            name = _project_path(path)
+            changed[name] = changed.get(name, 0) + 1
+            body = str(exchange.arguments.get("content") or exchange.arguments.get("new_string") or "")
+            defined = next((found for found in _DEFINES.findall(body) if not _DULL_NAMES.fullmatch(found)), None)
+            if defined:
+                question = f"Which file was written or changed to hold `{defined}`?"
+                yield Draft("artifact", f"file-{defined}", question, (_fact(name, "path"),), 2.0)
+    for start in range(0, min(len(changed), 12), 4):
+        names = list(changed)[start : start + 4]
+        when = "first" if start == 0 else "later"
+        question = f"Which files did this session create or change? Name the {when} ones with their paths."
+        yield Draft("artifact", f"files-{when}-{start}", question, tuple(_fact(name, "path") for name in names), 1.8)
+
+
+def _jobs(traffic: list[ToolExchange]) -> Iterator[Draft]:
+    for job in jobs(traffic):
+        facts = [_fact(job.schedule), _fact(job.identifier)]
+        facts += [Fact.model_validate({"not": former, "kind": infer_kind(former)}) for former in job.former]
+        question = f"On which schedule does the job `{job.name}` run, and under which id is it stored?"
+        yield Draft("artifact", f"job-{job.name}", question, tuple(facts), 3.0 + len(job.former))
+
+
+def _repository(traffic: list[ToolExchange]) -> Iterator[Draft]:
+    for exchange in traffic:
+        for branch, commit, subject in _COMMITTED.findall(exchange.answer):
+            question = f'Under which hash was "{_short(subject)}" committed, and on which branch?'
+            facts = (_fact(commit, "hash"),) + ((_fact(branch),) if branch not in ("main", "master") else ())
+            yield Draft("artifact", f"commit-{commit}", question, facts, 2.5)
+        if "git commit" in exchange.command:
+            for commit, subject in _LOGGED.findall(exchange.answer):
+                if subject in exchange.command:
+                    question = f'Under which hash was "{_short(subject)}" committed?'
+                    yield Draft("artifact", f"commit-{commit}", question, (_fact(commit, "hash"),), 2.5)
+        if _OPENS.search(exchange.command) or _OPENS.search(exchange.name):
+            for number in dict.fromkeys(_OPENED.findall(exchange.answer)):
+                noun = "issue" if re.search(r"\bissue", exchange.command + exchange.name, re.I) else "pull request"
+                question = f"Which number did the {noun} get that was opened in this session?"
+                yield Draft("artifact", f"opened-{number}", question, (_fact(f"#{number}", "pr"),), 3.5)
+
+
+def _reported(exchange: ToolExchange) -> list[str]:
+    """Return what names the errors that a failed call reports."""
+    if not refused(exchange) and not exit_code(exchange):
+        return []
+    said = exchange.reply.get("error")
+    text = f"error: {said}\n{exchange.answer}" if isinstance(said, str) else exchange.answer
+    named: dict[str, None] = {}
+    for error in errors(text):
+        name, colon, detail = error.partition(": ")
+        # An exception's class alone is too common; what it complains about is telling.
+        telling = [word for word in telling_words(detail if colon else error) if len(word) > 3 and "\\" not in word]
+        own_name = [name] if colon and " " not in name and not hasattr(builtins, name) else []
+        named.update(dict.fromkeys(own_name + telling[:1]))
+    return list(named)[:3]
+
+
+def _runs(traffic: list[ToolExchange]) -> Iterator[Draft]:
+    last: tuple[list[str], ToolExchange] | None = None
+    for exchange in traffic:
+        found = list(dict.fromkeys(counts(exchange.answer)))
+        if found:
+            last = (found, exchange)
+        reported = _reported(exchange)
+        if reported:
+            command = _short(exchange.command or f"{exchange.name} {exchange.arguments.get('name', '')}".strip(), 60)
+            question = f"What went wrong when `{command}` was called?"
+            fallback = "Which error did a command of this session end with?"
+            yield Draft("recall", f"blocker-{exchange.answered}", question, tuple(map(_fact, reported)), 2.0, fallback)
+    if last is not None:
+        facts = tuple(
+            Fact(any=[f"{number} {word}", f"{number} tests {word}", f"{number} test {word}"], kind="text")
+            for number, word in (count.split(" ", 1) for count in last[0][:2])
+        )
+        question = "How did the last run of the tests end: how many passed, how many failed?"
+        yield Draft("recall", f"tests-{last[1].answered}", question, facts, 2.0)
+
+
+def _opening(text: str) -> str:
+    sentences = [sentence for sentence in _SENTENCE.split(text.strip()) if sentence]
+    return _short(next((sentence for sentence in sentences if len(sentence) > 24), sentences[0]), 80)
+
+
+def _words(messages: Sequence[Message]) -> Iterator[Draft]:
+    before = ""
+    for index, message in enumerate(messages):
+        text = content_text(message)
+        if message.get("role") == "assistant" and text.strip():
+            before = text
+        elif message.get("role") == "user" and before:
+            yield from _demands(index, text, before)
+
+
+def _demands(index: int, text: str, before: str) -> Iterator[Draft]:
+    for number, sentence in enumerate(_SENTENCE.split(text)):
+        named = [word for subject in decisions(sentence, from_user=True) for word in subject.split(" | ")]
+        facts = tuple(_fact(word) for word in named if not (word.isalpha() and word.istitle()))
+        if not facts:
+            continue
+        if _CONDITION.search(sentence):
+            question = (
+                f'Which condition or date did the user set after "{_opening(before)}", for what is still to come?'
+            )
+            fallback = "What has the user said must happen, or wait, before the work can go on?"
+            yield Draft("continuation", f"condition-{index}-{number}", question, facts, 2.0, fallback)
+        else:
+            question = f'What did the user decide or demand when the assistant had written "{_opening(before)}"?'
+            fallback = "Which instruction did the user give in the course of the session that still holds?"
+            yield Draft("decision", f"decision-{index}-{number}", question, facts, 2.5, fallback)
+
+
+def _todo(traffic: list[ToolExchange]) -> Iterator[Draft]:
+    """Ask for what the last to-do list leaves open."""
+    lists = [todos for exchange in traffic if isinstance(todos := exchange.arguments.get("todos"), list)]
+    for number, item in enumerate(lists[-1] if lists else []):
+        if not isinstance(item, dict) or item.get("status") not in ("pending", "in_progress", "todo", "open"):
+            continue
+        words = subject_words(str(item.get("content", "")))
+        if words:
+            question = "What is on the list of things still to be done, and what does each of them depend on?"
+            fallback = "Which step of the work is next?" if number == 0 else ""
+            yield Draft("continuation", f"todo-{number}", question, tuple(map(_fact, words)), 3.0, fallback)
+
+
+def drafts(messages: Sequence[Message]) -> Iterator[Draft]:
+    """Yield every draft that the session gives ground for."""
+    traffic = list(exchanges(messages))
+    yield from _files(traffic)
+    yield from _jobs(traffic)
+    yield from _repository(traffic)
+    yield from _runs(traffic)
+    yield from _todo(traffic)
+    yield from _words(messages)
+
+
+# Drafts of probes for people to choose from; what a session did is the source, never a guess.
+
+_MAX_FACTS = 4
+
+
+def _usable(fact: Fact, places: Places) -> bool:
+    found = places.of(fact)
+    return bool(found) and common_reason(fact) is None and len(found) <= max(4, len(places.haystacks) // 2)
+
+
+def _unsaid(facts: Sequence[Fact], question: str) -> list[Fact]:
+    """Return the facts that the question does not give away."""
+    asked = Haystack.of(question)
+    return [fact for fact in facts if not holds(fact, asked)]
+
+
+def _ranked(found: list[Draft], places: Places) -> list[Draft]:
+    """Put the drafts in order of worth; those that no compression puts at risk go, if any other is left."""
+    last = len(places.haystacks) - EDGE_TAIL
+
+    def at_risk(draft: Draft) -> bool:
+        return any(EDGE_HEAD <= index < last for fact in draft.facts for index in places.of(fact))
+
+    telling = [draft for draft in found if at_risk(draft)]
+    return sorted(telling or found, key=lambda draft: (-draft.worth, draft.topic))
+
+
+def _mixed(probes: list[Probe], limit: int) -> list[Probe]:
+    """Take the types in turn, so that none crowds out the others."""
+    waiting = {kind: [probe for probe in probes if probe.type == kind] for kind in PROBE_TYPES}
+    taken: list[Probe] = []
+    while len(taken) < limit and any(waiting.values()):
+        for queue in waiting.values():
+            if queue and len(taken) < limit:
+                taken.append(queue.pop(0))
+    return sorted(taken, key=lambda probe: (PROBE_TYPES.index(probe.type), probe.id))
+
+
+def _name(draft: Draft, taken: set[str]) -> str:
+    slug = re.sub(r"[^a-z0-9]+", "-", draft.topic.lower()).strip("-")
+    base = f"{draft.type}-{slug.removeprefix(f'{draft.type}-')}"[:60].rstrip("-")
+    name, number = base, 2
+    while name in taken:
+        name, number = f"{base}-{number}", number + 1
+    taken.add(name)
+    return name
+
+
+def propose(fixture: Fixture, limit: int = 24) -> ProbeBank:
+    """Return a bank of drafts from what the session's tools did and its user decided, evidence filled in."""
+    places = Places(fixture)
+    probes: list[Probe] = []
+    used: set[str] = set()
+    asked: set[str] = set()
+    names: set[str] = set()
+    for draft in _ranked(list(drafts(fixture.messages)), places):
+        fresh = [fact for fact in draft.facts if normalise(fact.label) not in used and _usable(fact, places)]
+        for question in filter(None, (draft.question, draft.fallback)):
+            facts = _unsaid(fresh, question)[:_MAX_FACTS]
+            if any(not fact.superseded for fact in facts) and question not in asked:
+                asked.add(question)
+                used.update(normalise(fact.label) for fact in facts)
+                name = _name(draft, names)
+                probes.append(Probe(id=name, type=draft.type, question=question, expected_facts=facts, draft=True))
+                break
+    chosen = _mixed(probes, limit)
+    if not chosen:
+        raise UserError(
+            f"fixture {fixture.name}: nothing to propose: no files written, commits, test runs or decisions found; "
+            "write the probes by hand"
+        )
+    return fill_evidence(ProbeBank(fixture=fixture.name, probes=chosen), fixture)

@@ -1,0 +1,367 @@
+"""Names of people, accounts and machines: detectors, and the identities found in a session for you to confirm."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from eval_core.base.files import read_text
+from eval_core.suite.scrub.hits import Hit
+
+__all__ = [
+    "GENERIC_USERS",
+    "Candidate",
+    "Identities",
+    "authors",
+    "emails",
+    "harvest",
+    "home_folders",
+    "identity_pattern",
+    "identity_words",
+    "is_generic",
+    "is_reserved_domain",
+    "load_identities",
+    "machines",
+    "mentions",
+]
+
+# Names that belong to somebody: home folders, e-mail addresses, authors, mentions, machines.
+
+_GENERIC = (
+    "user users root admin administrator ubuntu debian fedora centos alpine arch ec2-user azureuser opc vagrant pi "
+    "runner node app www www-data nobody daemon bin sys git gitlab github jenkins circleci travis build builder ci "
+    "deploy "
+    "deployer dev developer docker postgres mysql redis nginx apache http httpd vscode codespace gitpod coder jovyan "
+    "sandbox agent worker service test tester guest public shared default me you someone username yourname your_name "
+    "your-name your-username name example foo bar linuxbrew homebrew conda codex claude hermes openhands swe workspace "
+    "project runneradmin containeradministrator all container operator ops staff wheel sudo nogroup mail web owner "
+    "alluser "
+    "allusers myuser myname xxx lib src home uid bot support info hello contact sales security team noreply no-reply "
+    "donotreply do-not-reply postmaster webmaster mailer-daemon abuse help billing notifications notification updates "
+    "actions dependabot renovate devnull demo system hostmaster marketing press jobs office accounts feedback "
+    "newsletter"
+)
+GENERIC_USERS = frozenset(_GENERIC.split())
+_PLACEHOLDER = re.compile(r"(?:user|person|host)\d*", re.IGNORECASE)
+_NAME = r"[A-Za-z0-9_À-ɏЀ-ӿ一-鿿][\w.\-+]*"
+_HOME = re.compile(
+    rf"(?P<root>(?:/(?:var/|export/|data/|mnt/)?home/|/Users/|/(?:mnt/)?[a-zA-Z]/Users/|/run/media/|/media/(?!cdrom"
+    rf"|usb)|/var/mail/|/var/spool/cron/(?:crontabs/)?"
+    rf"|%2F(?:home|Users)%2F|(?i:[a-z]:(?:\\{{1,4}}|/)(?:Users|Documents and Settings)(?:\\{{1,4}}"
+    rf"|/))))(?P<user>{_NAME})"
+)
+_SPACED = re.compile(r"(?: [A-Za-z][\w.-]*){1,2}(?=\\|/)")
+_DASHED = re.compile(r"(?<![A-Za-z0-9])-(?:Users|home)-(?P<user>[A-Za-z0-9_.]+)(?=-|\b)")
+_EMAIL = re.compile(
+    r"(?<![\w.+\-@/%])(?P<local>[A-Za-z0-9_À-ɏ](?:[\w.+'\-]{0,62}[\w+])?)(?:@"
+    r"|%40)(?P<domain>(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,18})(?![\w@-])"
+)
+_SPELT_EMAIL = re.compile(
+    r"\b(?P<local>[A-Za-z][\w.]{1,40})\s?(?:\(at\)|\[at\]|\{at\}|<at>| AT "
+    r"| at )\s?(?P<domain>[A-Za-z0-9-]+(?:\s?(?:\(dot\)|\[dot\]|\{dot\}| DOT | dot )\s?[A-Za-z0-9-]+)+)\b"
+)
+_RESERVED = re.compile(
+    r"(?:.*\.)?(?:example(?:\.(?:com|org|net|edu))?|test|invalid|localhost|local|internal|domain\.com|email\.com"
+    r"|yourdomain\.com)",
+    re.I,
+)
+_AUTHOR = re.compile(
+    r"(?:^|\n|\b)(?:Author|Commit|Committer|Tagger|Merged-by|[A-Z][a-z]+(?:-[a-z]+)*-by|From|To|Cc|Reply-To"
+    r"|Maintainer|author|committer|tagger):?[ \t]+"
+    r"(?P<name>[^<>\n\"\\:@/(){}=]{2,60}?)[ \t]*<(?P<email>[^<>\s]*)>"
+)
+_NAMED = re.compile(
+    r"(?<![\w.])(?P<name>[A-ZÀ-Þ][\w'’.-]+(?: [A-ZÀ-Þ][\w'’.-]*){1,3})[ \t]*<(?P<email>[^<>\s@]+@[^<>\s]+)>"
+)
+_USER_NAME = re.compile(
+    r"(?:user\.name[= \t]+|GIT_(?:AUTHOR|COMMITTER)_NAME=)[\"']?(?P<name>[A-ZÀ-Þ][\w'’.-]+(?: [A-ZÀ-Þ][\w'’.-]*){0,3})"
+)
+_ACCOUNT = re.compile(r"(?m)^[a-z_][\w-]{0,31}:[^:\n]*:[1-9]\d{3,}:\d+:(?P<name>[A-ZÀ-Þ][^:,\n]{1,60})")
+_SERVICE_LOCAL = re.compile(
+    r"(?:no-?reply|do-?not-?reply|git|actions|github-actions|dependabot|renovate|bot|.*\[bot\]|mailer-daemon)", re.I
+)
+_MENTION = re.compile(
+    r"<@[!&]?(?P<a>[A-Z0-9]{8,}|\d{15,20})(?:\|[^>]*)?>|<at (?:user_)?id=\\*[\"'](?P<b>[\w-]+)\\*[\"']>"
+    r"|tg://user\?id=(?P<c>\d+)"
+    r"|(?:https?://)?(?:t\.me|twitter\.com|x\.com|instagram\.com|linkedin\.com/in|facebook\.com|mastodon\.social/@"
+    r"|keybase\.io|bsky\.app/profile|reddit\.com/u(?:ser)?)/(?P<d>(?!share|intent|home|hashtag|search|status"
+    r"|i/)@?[A-Za-z][\w.-]{2,40})"
+)
+_CALLED = re.compile(
+    r"(?<![\w@/.])(?:cc|thanks|thank you|ping|hi|hey|hello|by|from|ask|with|assignee|reviewer"
+    r"|author)[: ]+@(?P<a>[A-Za-z][\w-]{1,38})(?![\w/.(])",
+    re.I,
+)
+_MACHINE = re.compile(
+    r"\b(?P<a>[A-ZÀ-Þ][\w]+s?-(?:MacBook|iMac|Mac-mini|Mac-Studio|iPhone|iPad|MBP|MBA|Laptop|PC|Desktop)(?:-(?:Pro"
+    r"|Air|Max|mini|\d+))*)(?:\.(?:local|lan|home|fritz\.box))?"
+    r"|\b(?P<b>(?:DESKTOP|LAPTOP|WIN)-[A-Z0-9]{7,})\b"
+)
+
+
+def is_generic(name: str) -> bool:
+    """Tell a role or a placeholder from somebody's name."""
+    return name.lower() in GENERIC_USERS or _PLACEHOLDER.fullmatch(name) is not None or len(name) < 2
+
+
+def is_reserved_domain(domain: str) -> bool:
+    """Tell the domains that documentation uses, where nobody lives."""
+    return _RESERVED.fullmatch(domain) is not None
+
+
+def home_folders(text: str, _key: str | None) -> Iterator[Hit]:
+    """Find user names in paths."""
+    for match in _HOME.finditer(text):
+        start, end = match.span("user")
+        if "\\" in match.group("root") and (spaced := _SPACED.match(text, end)):
+            end = spaced.end()
+        name = text[start:end].rstrip(".-")
+        # A percent sign or a file at this place is no folder of a person (/home/index.html).
+        if (
+            is_generic(name)
+            or re.search(r"\.(?:html?|php|js|css|json|md|txt|py|png|svg|lock)$", name)
+            or name == "Shared"
+        ):
+            continue
+        yield Hit(start, start + len(name), "home-folder", "user", name.lower())
+    for match in _DASHED.finditer(text) if "-Users-" in text or "-home-" in text else ():
+        name = match.group("user").rstrip(".")
+        if not is_generic(name):
+            yield Hit(match.start("user"), match.start("user") + len(name), "home-folder", "user", name.lower())
+
+
+def emails(text: str, _key: str | None) -> Iterator[Hit]:
+    """Find e-mail addresses, also spelt out."""
+    if "@" in text or "%40" in text:
+        for match in _EMAIL.finditer(text):
+            local, domain = match.group("local"), match.group("domain")
+            service = _SERVICE_LOCAL.fullmatch(local) is not None
+            if is_reserved_domain(domain) or service or _is_package(match, text):
+                continue
+            if text[match.end() : match.end() + 1] == ":" and local in ("git", "hg", "svn"):
+                continue
+            yield Hit(match.start(), match.end(), "email", "email", match.group().replace("%40", "@").lower())
+    for match in _SPELT_EMAIL.finditer(text) if " dot " in text.lower() or "dot]" in text or "dot)" in text else ():
+        domain = re.sub(r"\s?[(\[{]?\bdot\b[)\]}]?\s?", ".", match.group("domain"), flags=re.I)
+        if not is_reserved_domain(domain):
+            yield Hit(match.start(), match.end(), "email", "email", f"{match.group('local')}@{domain}".lower())
+
+
+def _is_package(match: re.Match[str], text: str) -> bool:
+    """Tell name@1.2.3 and image@sha256 apart from an address."""
+    return match.group("domain").rsplit(".", 1)[-1] in (
+        "js",
+        "ts",
+        "json",
+        "tgz",
+        "py",
+        "service",
+        "timer",
+        "socket",
+        "md",
+    )
+
+
+def authors(text: str, _key: str | None) -> Iterator[Hit]:
+    """Find the names that stand before an e-mail address."""
+    if "<" in text:
+        for pattern in (_AUTHOR, _NAMED):
+            for match in pattern.finditer(text):
+                local, _, domain = match.group("email").partition("@")
+                name = match.group("name").strip()
+                invented = is_reserved_domain(domain) or _SERVICE_LOCAL.fullmatch(local) is not None
+                if invented or re.fullmatch(r"Person\d+", name) or "[bot]" in name or is_generic(name):
+                    continue
+                start = match.start("name") + match.group("name").index(name)
+                yield Hit(start, start + len(name), "author", "name", name.lower())
+    for match in (*_USER_NAME.finditer(text), *_ACCOUNT.finditer(text)):
+        name = match.group("name")
+        if not re.fullmatch(r"Person\d+", name) and not is_generic(name):
+            yield Hit(match.start("name"), match.end("name"), "author", "name", name.lower())
+
+
+def mentions(text: str, _key: str | None) -> Iterator[Hit]:
+    """Find accounts that platforms mark as such."""
+    for match in _MENTION.finditer(text):
+        group = str(match.lastgroup)
+        name = match.group(group).lstrip("@")
+        if not is_generic(name):
+            start = match.end(group) - len(name)
+            yield Hit(start, match.end(group), "mention", "user", name.lower())
+    for match in _CALLED.finditer(text) if "@" in text else ():
+        if not is_generic(match.group("a")):
+            yield Hit(match.start("a"), match.end("a"), "mention", "user", match.group("a").lower())
+
+
+def machines(text: str, _key: str | None) -> Iterator[Hit]:
+    """Find computers that carry their owner's name or a serial."""
+    for match in _MACHINE.finditer(text):
+        group = str(match.lastgroup)
+        yield Hit(match.start(group), match.end(group), "machine", "host", match.group(group).lower())
+
+
+# Who appears in a session: candidates gathered from where names stand, for a person to confirm.
+
+_OWNER = re.compile(r"(?m)^[-dlbcps][rwxsStT-]{9}[.+@]?\s+\d+\s+(?P<a>[A-Za-z_][\w.-]*)\s+(?P<b>[A-Za-z_][\w.-]*)\s+\d")
+_LOGIN = re.compile(
+    r"(?:\b(?:USER|LOGNAME|USERNAME|SUDO_USER)=|\buid=\d+\(|Logged in (?:to \S+ )?(?:as|account) "
+    r"|\bssh (?:-\S+ (?:\S+ )?)*|\bscp (?:-\S+ )*)"
+    r"(?P<a>[A-Za-z_][\w.-]{1,31})(?=[@)\s]|$)|(?m:^(?:\([^)\n]*\) ?)?(?P<b>[a-z_][\w.-]{1,31})@[\w.-]+[: ][^\n]{0,8"
+    r"0}?[$#%] )"
+    r"|(?m:^(?P<c>[a-z_][\w-]{1,31}):x:[1-9]\d{3,}:\d+:(?P<full>[^:\n,]*)[^:\n]*:/)"
+)
+_WORDS_AND_NAMES = (
+    "mark will may rose grant page art bill frank grace hope joy dean chase drew max rob sue pat ray lane miles "
+    "wade young "
+    "long king price stone wood brown green white black gray day case best field fields reader major june april august "
+    "summer autumn dawn iris ivy lily pearl ruby jade amber crystal faith guy jack jay lance mason parker piper "
+    "pierce rich "
+    "sky stone sterling ward west wolf bot ops team dev test code open api app data the and for"
+)
+_NAME_WORDS = frozenset(_WORDS_AND_NAMES.split())
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A name that may be somebody's, with what speaks for and against it."""
+
+    alias: str
+    sources: tuple[str, ...]
+    marked: int
+    """How often it stands where only names stand."""
+    loose: int
+    """How often it stands elsewhere, as a word."""
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether it is more likely an ordinary word or a product: never taken without being confirmed."""
+        common = self.alias.lower() in _NAME_WORDS or len(self.alias) < 3
+        return common or self.loose > max(20, 5 * self.marked)
+
+
+@dataclass
+class Identities:
+    """The names to take out wherever they stand, grouped by person, and the words to leave alone."""
+
+    groups: list[tuple[str, ...]] = field(default_factory=list)
+    spared: set[str] = field(default_factory=set)
+
+    @property
+    def aliases(self) -> list[str]:
+        """All names, longest first."""
+        names = {alias for group in self.groups for alias in group if alias.lower() not in self.spared}
+        return sorted(names, key=lambda alias: (-len(alias), alias.lower()))
+
+
+def load_identities(path: Path) -> Identities:
+    """Read the user's list: one person a line, aliases after commas, `!word` to leave a word alone."""
+    known = Identities()
+    for line in read_text(path).splitlines():
+        line = line.split("#", 1)[0].strip()
+        if line.startswith("!"):
+            known.spared.update(word.strip().lower() for word in line[1:].split(",") if word.strip())
+        elif line:
+            known.groups.append(tuple(alias.strip() for alias in line.split(",") if alias.strip()))
+    return known
+
+
+def _fits(login: str, first: str, last: str) -> bool:
+    login = re.sub(r"[._\-\d]", "", login.lower())
+    first, last = first.lower(), last.lower()
+    return login in (first, last, first + last, last + first, first[:1] + last, first + last[:1], last + first[:1])
+
+
+def harvest(texts: Iterable[str]) -> tuple[list[Candidate], list[tuple[str, ...]]]:
+    """Return candidate names and the groups of aliases that belong to one person each."""
+    sources: defaultdict[str, set[str]] = defaultdict(set)
+    marked: Counter[str] = Counter()
+    spelling: dict[str, str] = {}
+    links: set[tuple[str, ...]] = set()
+    words: Counter[str] = Counter()
+
+    def add(alias: str, source: str) -> None:
+        alias = alias.strip(" .,-'\"")
+        if len(alias) < 2 or is_generic(alias) or alias.isdigit():
+            return
+        spelling.setdefault(alias.lower(), alias)
+        sources[alias.lower()].add(source)
+        marked[alias.lower()] += 1
+
+    for text in texts:
+        words.update(word.lower() for word in re.findall(r"[\w.\-]+", text))
+        for hit in home_folders(text, None):
+            add(text[hit.start : hit.end], "home folder")
+        addresses = list(emails(text, None))
+        for hit in addresses:
+            local, _, domain = hit.entity.partition("@")
+            local = re.sub(r"^\d+\+", "", local).partition("+")[0]  # 1234+login@users.noreply...
+            if not is_reserved_domain(domain):
+                add(local, "e-mail")
+                links.add((hit.entity, local))
+        for hit in authors(text, None):
+            _author(text, hit, addresses, add, links)
+        for match in _OWNER.finditer(text):
+            add(match.group("a"), "ls -l owner")
+        for match in _LOGIN.finditer(text):
+            login = match.group("a") or match.group("b") or match.group("c")
+            add(login, "login")
+            if match.group("full") and not is_generic(login):
+                add(match.group("full"), "full name")
+                links.add((match.group("full").lower(), login.lower()))
+    names = [alias for alias in sources if " " in alias]
+    for name in names:
+        parts = name.split()
+        for login in [alias for alias in sources if " " not in alias and "@" not in alias]:
+            if _fits(login, parts[0], parts[-1]):
+                links.add((name, login))
+    candidates = [
+        Candidate(spelling[key], tuple(sorted(sources[key])), marked[key], max(0, words[key] - marked[key]))
+        for key in sorted(sources)
+    ]
+    return candidates, sorted(links)
+
+
+def _author(
+    text: str, hit: Hit, addresses: list[Hit], add: Callable[[str, str], None], links: set[tuple[str, ...]]
+) -> None:
+    name = text[hit.start : hit.end]
+    add(name, "author")
+    for address in addresses:
+        if 0 <= address.start - hit.end <= 3:
+            links.add((name.lower(), address.entity))
+    parts = [part for part in re.split(r"[ .]", name) if len(part) > 2 and part[0].isupper()]
+    if len(parts) > 1:
+        for part in (parts[0], parts[-1]):
+            add(part, "part of an author's name")
+            links.add((name.lower(), part.lower()))
+
+
+def identity_words(text: str, pattern: re.Pattern[str] | None) -> Iterator[Hit]:
+    """Find confirmed names where nothing but the list tells that they are names."""
+    if pattern is None:
+        return
+    for match in pattern.finditer(text):
+        found = match.group()
+        written = " " in found or (found[0].isupper() and not found.isupper())
+        kind = "email" if "@" in found else "name" if written else "user"
+        yield Hit(match.start(), match.end(), "identity", kind, found.lower())
+
+
+def identity_pattern(identities: Identities) -> re.Pattern[str] | None:
+    """Compile the list; short names need an edge, long ones are found inside words too."""
+    parts = []
+    for alias in identities.aliases:
+        body = r"[\s._\-]?".join(re.escape(word) for word in alias.split())
+        if " " in alias or "@" in alias:
+            parts.append(rf"(?<![A-Za-z0-9])(?i:{body})(?![A-Za-z0-9])")
+        elif alias[0].isupper() and alias.isalpha() and alias.isascii():
+            # Written as a name it is matched as a name: "Baker" must not take "baker".
+            parts.append(rf"(?<![A-Z])(?:{body}|{re.escape(alias.upper())})(?![a-z])")
+        elif len(alias) >= 6 or not alias.isascii():
+            parts.append(rf"(?i:{body})")
+        else:
+            parts.append(rf"(?<![A-Za-z])(?i:{body})(?![a-z])")
+    return re.compile("|".join(parts)) if parts else None

@@ -1,0 +1,215 @@
+"""Numbers that lead to a person: phones, cards, accounts, addresses of machines and homes."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator
+
+from eval_core.suite.scrub.hits import Detector, Hit, is_mark
+from eval_core.suite.scrub.people import authors, emails, home_folders, machines, mentions
+from eval_core.suite.scrub.values import key_words
+
+__all__ = ["PERSONAL_DETECTORS"]
+
+_PHONE = re.compile(
+    r"(?<![\w.+/\-=#:])(?P<plus>\+|00(?=[1-9]))\d(?:[\s()./\-\u00a0\u2011]{0,2}\d){6,14}(?![\w-]*\d)"
+    r"|(?<![\w.+/\-=#:])(?:\(\d{3}\)[ .-]?|\d{3}(?P<gap>[-. ]))\d{3}(?(gap)(?P=gap)|[-. ])\d{4}(?![\w.\-]?\d)"
+)
+_SAID_PHONE = re.compile(
+    r"(?i)(?:\b(?:phone|tel|telephone|telefon|mobile|mobil|cell|handy|whatsapp|fax|sms|call me (?:at|on)"
+    r"|text me (?:at|on)|ring me (?:at|on)|reach me (?:at|on))\b|电话|手机|電話)"
+    r"[\w .]{0,16}?[\"':=： ]{1,5}(?P<number>\+?\(?\d(?:[\s()./\-]{0,2}\d){6,14})(?![\w.-]*\d)"
+)
+_FICTION = re.compile(r"\D*1?\D*\d{3}\D*555\D*01\d\d\D*")
+_CARD = re.compile(
+    r"(?<![\w.\-/+=])(?:\d{4}([ -])\d{4}\1\d{4}\1\d{1,7}|\d{4}([ -])\d{6}\2\d{4,5}|\d{13,19})(?![\w\-/=]|\.\d)"
+)
+_CARD_FORM = re.compile(
+    r"4\d{12}(?:\d{3}(?:\d{3})?)?|(?:5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}|3[47]\d{13}"
+    r"|3(?:0[0-5]|[68]\d)\d{11}|6(?:011|5\d\d|4[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}"
+)
+_IBAN = re.compile(r"(?<![\w-])[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?(?![\w-])")
+_IBAN_LENGTHS = {
+    "AD": 24, "AE": 23, "AT": 20, "BE": 16, "BG": 22, "BR": 29, "CH": 21, "CY": 28, "CZ": 24, "DE": 22, "DK": 18,
+    "EE": 20, "ES": 24, "FI": 18, "FR": 27, "GB": 22, "GR": 27, "HR": 21, "HU": 28, "IE": 22, "IL": 23, "IS": 26,
+    "IT": 27, "LI": 21, "LT": 20, "LU": 20, "LV": 21, "MC": 27, "MT": 31, "NL": 18, "NO": 15, "PL": 28, "PT": 25,
+    "RO": 24, "RS": 22, "SA": 24, "SE": 24, "SI": 19, "SK": 24, "TR": 26, "UA": 29,
+}  # fmt: skip
+_IPV4 = re.compile(r"(?<![\w.\-^~])(?:\d{1,3}\.){3}\d{1,3}(?![\w\-]|\.\d)")
+_IPV4_DASHED = re.compile(r"\b(?:ip|ec2|vps|host|static)-(?P<value>\d{1,3}-\d{1,3}-\d{1,3}-\d{1,3})\b")
+_VERSION_BEFORE = re.compile(
+    r"(?:version|ver|release|==|>=|<=|~=|v|rev|build|chrome/|safari/|firmware|driver)[\"':= ]{0,4}\Z", re.I
+)
+_IPV6 = re.compile(r"(?<![\w:.])[23][0-9a-fA-F]{3}:(?:[0-9a-fA-F]{0,4}:){1,6}[0-9a-fA-F]{0,4}(?![\w:])")
+_MAC = re.compile(r"(?<![\w:-])(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1){4}[0-9a-fA-F]{2}(?![\w:-])")
+_SSN = re.compile(r"(?<![\w.-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])")
+_STREET = re.compile(
+    r"\b\d{1,5}[A-Za-z]?,? (?:[NSEW]\.? )?(?:[A-ZÀ-Þ][\w'’.-]+ ){1,3}(?:Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Drive"
+    r"|Dr|Boulevard|Blvd|Court|Ct|Way|Square|Terrace|Place|Pl|Crescent)\b\.?"
+    r"(?:,? (?:Apt|Apartment|Unit|Suite|Flat|#)\.? ?\w+)?(?:, [A-ZÀ-Þ][\w'’. -]+?)?(?:,? [A-Z]{2} \d{5}(?:-\d{4})?)?"
+    r"|\b[A-ZÄÖÜ][\wäöüß-]*(?:straße|strasse|str\.|weg|platz|allee|gasse) \d{1,4}[a-z]?(?:, \d{5} [A-ZÄÖÜ][\wäöüß]+)?"
+    r"|\b\d{1,4}(?: ?bis)?,? (?:rue|avenue|boulevard|place|chemin|impasse) (?:de |du |des |la |le "
+    r"|l')*[A-ZÀ-Þ][\w'’-]+(?:,? \d{5} [A-ZÀ-Þ][\w-]+)?"
+)
+_GEO = re.compile(r"(?<![\w.])[-+]?(?:[1-8]?\d|90)\.\d{4,},[ ]?[-+]?(?:1[0-7]\d|\d{1,2})\.\d{4,}(?![\w.]*\d)")
+_PLACE = re.compile(r"(?i)loc|coord|gps|geo|lat|lon|lng|center|position|maps?\b|place|home|@\Z|\bat ")
+_KEYED = {
+    ("ssn",): "national-id", ("social", "security"): "national-id", ("passport",): "passport",
+    ("tax", "id"): "national-id",
+    ("national", "id"): "national-id", ("driver", "license"): "national-id", ("dob",): "birth-date",
+    ("date", "of", "birth"): "birth-date", ("birth", "date"): "birth-date", ("birthday",): "birth-date",
+    ("birthdate",): "birth-date", ("geburtsdatum",): "birth-date", ("street", "address"): "address",
+    ("home", "address"): "address", ("street",): "address", ("latitude",): "geo", ("longitude",): "geo",
+    ("full", "name"): "name", ("first", "name"): "name", ("last", "name"): "name", ("surname",): "name",
+    ("vat", "id"): "national-id", ("nino",): "national-id", ("aadhaar",): "national-id", ("cpf",): "national-id",
+    ("maiden", "name"): "name", ("given", "name"): "name", ("family", "name"): "name", ("real", "name"): "name",
+}  # fmt: skip
+_SAID_KEYED = re.compile(
+    r"(?i)\b(?P<name>national insurance(?: (?:no|number))?|nino|passport(?:[ _](?:no|number))?|date[ _-]of[ _-]birth"
+    r"|born on|birthday|dob|ssn|social security(?: number)?|national id|tax id|"
+    r"driver'?s? licen[cs]e(?: (?:no|number))?)\b[\"'. ]{0,3}(?:is|was|no"
+    r"|number)?[:#= \"']{1,4}(?P<value>(?=[\w./ -]*\d)[A-Z0-9][\w./-]{4,20})"
+)
+_KNOWN_HOSTS = {"8.8.8.8", "8.8.4.4", "1.1.1.1", "1.0.0.1", "9.9.9.9", "255.255.255.255", "4.4.4.4"}
+
+
+def phones(text: str, key: str | None) -> Iterator[Hit]:
+    """Find phone numbers that the numbering plans know, and what is said to be one."""
+    import phonenumbers
+
+    for match in _PHONE.finditer(text):
+        number = match.group()
+        national = match.group("plus") is None
+        if number.startswith("00"):
+            number = "+" + number[2:]
+        try:
+            parsed = phonenumbers.parse(number, "US" if national else None)
+        except phonenumbers.NumberParseException:
+            continue
+        if phonenumbers.is_valid_number(parsed):
+            yield from _phone(match.start(), match.end(), text)
+    for match in _SAID_PHONE.finditer(text):
+        yield from _phone(*match.span("number"), text)
+    words = key_words(key) if key else []
+    if {"phone", "tel", "telephone", "mobile", "cell", "whatsapp", "fax", "msisdn"} & set(words):
+        stripped = re.sub(r"[\s()./+-]", "", text)
+        if stripped.isdigit() and 7 <= len(stripped) <= 15:
+            yield from _phone(0, len(text), text)
+
+
+def _phone(start: int, end: int, text: str) -> Iterator[Hit]:
+    value = text[start:end]
+    if not _FICTION.fullmatch(value):
+        yield Hit(start, end, "phone", "phone", re.sub(r"\D", "", value).lstrip("0"))
+
+
+def _luhn(digits: str) -> bool:
+    total = 0
+    for position, char in enumerate(reversed(digits)):
+        value = int(char) * (2 if position % 2 else 1)
+        total += value - 9 if value > 9 else value
+    return total % 10 == 0
+
+
+def accounts(text: str, _key: str | None) -> Iterator[Hit]:
+    """Find payment cards and bank accounts by their check digits."""
+    for match in _CARD.finditer(text):
+        digits = re.sub(r"\D", "", match.group())
+        if _CARD_FORM.fullmatch(digits) and _luhn(digits) and len(set(digits)) > 3:
+            yield Hit(match.start(), match.end(), "card", "number", digits)
+    for match in _IBAN.finditer(text):
+        plain = re.sub(r"[ -]", "", match.group())
+        wanted = _IBAN_LENGTHS.get(plain[:2])
+        if wanted is None or len(plain) < wanted:
+            continue
+        # The pattern may run into the next word; the country says where the account ends.
+        end, seen = match.start(), 0
+        while seen < wanted:
+            seen += text[end] not in " -"
+            end += 1
+        plain = plain[:wanted]
+        if int("".join(str(int(char, 36)) for char in plain[4:] + plain[:4])) % 97 == 1:
+            yield Hit(match.start(), end, "iban", "number", plain)
+
+
+def addresses(text: str, _key: str | None) -> Iterator[Hit]:
+    """Find public network addresses; private and documentation ranges say nothing about anybody."""
+    for match in _IPV4.finditer(text):
+        if _public(match.group()) and not _VERSION_BEFORE.search(text, max(0, match.start() - 14), match.start()):
+            yield Hit(match.start(), match.end(), "ip", "ip4", match.group())
+    for match in _IPV4_DASHED.finditer(text):
+        dotted = match.group("value").replace("-", ".")
+        if _public(dotted):
+            yield Hit(match.start("value"), match.end("value"), "ip", "ip4-dashed", dotted)
+    for match in _IPV6.finditer(text):
+        if _public(match.group()):
+            yield Hit(match.start(), match.end(), "ip", "ip6", match.group().lower())
+    for match in _MAC.finditer(text):
+        if match.group()[:2].lower() not in ("02", "ff") and len(set(match.group())) > 3:
+            yield Hit(match.start(), match.end(), "mac", "mac", match.group().lower().replace("-", ":"))
+
+
+def _public(value: str) -> bool:
+    if value in _KNOWN_HOSTS:
+        return False
+    try:
+        address = ipaddress.ip_address(value)
+    except ValueError:
+        return False
+    return address.is_global and not address.is_multicast
+
+
+def records(text: str, key: str | None) -> Iterator[Hit]:
+    """Find national ids, homes, places and birth dates."""
+    for match in _SSN.finditer(text):
+        yield Hit(match.start(), match.end(), "national-id", "number", match.group())
+    for match in _STREET.finditer(text):
+        yield Hit(match.start(), match.end(), "address", "number", match.group().lower())
+    for match in _GEO.finditer(text):
+        # Pairs of fractions stand in every log of numbers; only a word about places makes them a place.
+        if not _PLACE.search(text, max(0, match.start() - 40), match.start()):
+            continue
+        yield Hit(match.start(), match.end(), "geo", "number", match.group())
+    for match in _SAID_KEYED.finditer(text):
+        name, value = match.group("name").lower(), match.group("value")
+        if not is_mark(value):
+            rule = (
+                "birth-date"
+                if "birth" in name or name in ("dob", "born on")
+                else "passport"
+                if "pass" in name
+                else "national-id"
+            )
+            yield Hit(match.start("value"), match.start("value") + len(value.rstrip(".")), rule, "number", value)
+    keyed = _keyed_rule(key)
+    if keyed == "name":
+        if re.fullmatch(r"[A-ZÀ-Þ][\w'’.-]*(?: [A-ZÀ-Þ][\w'’.-]*){0,3}", text) and not re.fullmatch(r"Person\d+", text):
+            yield Hit(0, len(text), "author", "name", text.lower())
+    elif keyed is not None and 4 <= len(text) <= 120 and any(char.isdigit() for char in text) and not is_mark(text):
+        yield Hit(0, len(text), keyed, "number", text)
+
+
+def _keyed_rule(key: str | None) -> str | None:
+    if key is None:
+        return None
+    words = key_words(key)
+    for pattern, rule in _KEYED.items():
+        if tuple(words[-len(pattern) :]) == pattern or (
+            words and tuple(words[: len(pattern)]) == pattern and words[-1] in ("number", "no")
+        ):
+            return rule
+    return None
+
+
+PERSONAL_DETECTORS: tuple[Detector, ...] = (
+    emails,
+    authors,
+    home_folders,
+    mentions,
+    machines,
+    accounts,
+    addresses,
+    records,
+    phones,
+)

@@ -1,0 +1,291 @@
+"""Is the value of a setting a secret? Decided by the setting's name, the value's shape and its entropy."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import pairwise
+from typing import Literal
+
+from eval_core.suite.scrub.hits import Hit, is_mark, secret_hit
+
+__all__ = [
+    "Strength",
+    "entropy",
+    "is_secret_value",
+    "key_strength",
+    "key_words",
+    "looks_random",
+    "random_tokens",
+]
+
+# What a setting's name says about its value.
+
+Strength = Literal["strong", "weak", "digits", "phrase", "none"]
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_STRONG = {
+    "password", "passwd", "pwd", "pass", "secret", "apikey", "passwort", "kennwort", "contrasena", "senha", "psk",
+    "credential", "credentials", "authtoken", "accesstoken", "secretkey", "privatekey", "accesskey", "pgpassword",
+    "requirepass", "sharedkey", "clientsecret",
+}  # fmt: skip
+_STRONG_PAIRS = {
+    ("api", "key"), ("access", "key"), ("secret", "key"), ("private", "key"), ("auth", "token"), ("access", "token"),
+    ("refresh", "token"), ("id", "token"), ("bearer", "token"), ("session", "token"), ("session", "key"),
+    ("signing", "key"), ("encryption", "key"), ("master", "key"), ("account", "key"), ("shared", "key"),
+    ("service", "key"), ("deploy", "key"), ("license", "key"), ("security", "token"), ("app", "key"), ("hmac", "key"),
+    ("bot", "token"), ("app", "token"), ("user", "token"), ("auth", "key"), ("key", "data"), ("personal", "token"),
+    ("storage", "key"), ("subscription", "key"), ("admin", "key"), ("integration", "key"), ("csrf", "token"),
+    ("github", "token"), ("gitlab", "token"), ("npm", "token"), ("deploy", "token"), ("private", "token"),
+    ("consumer", "key"), ("application", "key"), ("verification", "token"), ("encrypt", "key"), ("ssh", "key"),
+    ("aes", "key"), ("jwt", "key"), ("sas", "token"), ("vault", "token"), ("job", "token"), ("registry", "auth"),
+}  # fmt: skip
+_PHRASE = {"passphrase", "mnemonic", "seedphrase"}
+_PHRASE_PAIRS = {("seed", "phrase"), ("seed", "words"), ("recovery", "phrase"), ("pass", "phrase")}
+_DIGITS = {"pin", "otp", "passcode", "cvv", "cvc", "totp", "mfa"}
+_WEAK = {"token", "key", "auth", "authorization", "pat", "jwt", "cookie", "sig", "signature", "license", "bearer",
+         "session", "sid", "sessionid", "nonce", "salt", "seed", "code", "hash"}  # fmt: skip
+# A name that ends like this describes a secret, or points to where one is kept.
+_DESCRIBES = {
+    "name", "names", "field", "path", "file", "filename", "url", "uri", "id", "ids", "type", "count", "length", "len",
+    "limit", "expiry", "expires", "expired", "expiration", "env", "var", "header", "policy", "prefix", "suffix",
+    "manager", "ttl", "arn", "ref", "version", "format", "pattern", "regex", "rule", "error", "status", "valid", "set",
+    "enabled", "required", "present", "in", "at", "age", "size", "index", "label", "hint", "reset", "provider", "store",
+    "usage", "budget", "cost", "mode", "method", "scope", "scopes", "algorithm", "strength", "min", "max", "rotation",
+    "callback", "endpoint", "dir", "folder", "map", "list", "errors", "stdin", "encoding", "class", "func",
+}  # fmt: skip
+_ORDINARY_BEFORE = {
+    "key": {"public", "primary", "foreign", "sort", "partition", "cache", "hot", "row", "object", "index",
+            "idempotency",            "unique", "dict", "map", "group", "host", "short", "config", "lookup",
+            "i18n", "translation", "query",
+            "return", "enter", "press", "arrow", "registry", "composite", "item", "default", "s3", "dedup"},
+    "token": {"pad", "eos", "bos", "unk", "sep", "cls", "mask", "next", "page", "stop", "end", "start", "continuation",
+              "max", "min", "num", "per", "input", "output", "total", "prompt", "completion", "new", "first", "last",
+              "special", "syntax", "operator", "each", "chat", "image"},
+    "code": {"exit", "status", "error", "return", "country", "language", "source", "zip", "postal", "http", "response",
+             "currency", "reason", "lang", "area", "byte", "machine", "op", "qr", "bar", "vs"},
+    "hash": {"commit", "git", "content", "file", "tree", "sha", "block", "tx", "build", "asset", "object", "blob"},
+    "pass": {"by", "first", "second", "test", "tests", "one", "single", "low", "high", "band", "will", "should", "did"},
+    "seed": {"random", "torch", "numpy", "np", "rng", "global"},
+    "session": {"request", "db", "current"},
+}  # fmt: skip
+
+
+def key_words(key: str) -> list[str]:
+    """Split a name into its words: AWS_SECRET_KEY, secretKey and secret-key have the same."""
+    return [word.lower() for word in _WORD.findall(key)]
+
+
+@lru_cache(maxsize=8192)
+def key_strength(key: str) -> Strength:
+    """Return how surely a value under this name is a secret."""
+    words = key_words(key)
+    # A trailing number or environment (token_2, PASSWORD_PROD) says nothing.
+    while len(words) > 1 and (words[-1].isdigit() or words[-1] in ("prod", "dev", "staging", "live", "test", "base")):
+        words.pop()
+    if not words:
+        return "none"
+    last = words[-1]
+    if last in _PHRASE or tuple(words[-2:]) in _PHRASE_PAIRS:
+        return "phrase"
+    if last in _DESCRIBES or "public" in words[-3:]:
+        return "none"
+    if len(words) > 1 and words[-2] in _ORDINARY_BEFORE.get(last, ()):
+        return "none"
+    pairs = set(pairwise(words))
+    if last in _DIGITS:
+        return "digits"
+    if any(word in _STRONG for word in words[-3:]) or pairs & _STRONG_PAIRS:
+        return "strong" if last != "pass" or len(words) > 1 else "weak"
+    if last in _WEAK or (len(words) > 1 and words[-2] in ("token", "key")):
+        return "weak"
+    return "none"
+
+
+# The backstop: stretches that look drawn at random, whoever issued them.
+
+_CANDIDATE = re.compile(r"(?<![A-Za-z0-9+/_=.\-])[A-Za-z0-9+/_\-]{20,200}={0,2}(?![A-Za-z0-9+/_=\-])")
+_WORD_entropy = re.compile(r"[A-Z]?[a-z]{3,}")
+_ULID = re.compile(r"0[0-9A-HJKMNP-TV-Z]{25}")
+_NAME_PART = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+|\d+)(?:[-_.]?(?:[A-Z]?[a-z]+|[A-Z]+|\d+)){0,5}")
+_HEX = re.compile(r"[0-9a-fA-F-]+")
+# Random by nature and meant to be seen: checksums, fingerprints, ids of calls and requests, inline images.
+_PUBLIC_BEFORE = re.compile(
+    r"(?:sha(?:1|224|256|384|512)[-:=]|md5[-:=]|base64,|fingerprint[: ]+|integrity[\"':= ]+|ssh-(?:rsa|dss|ed25519) "
+    r"|ecdsa-sha2-nistp\d+ |h1:|etag[\"':= ]+|digest[\"':= ]+|checksum[\"':= ]+)\Z",
+    re.IGNORECASE,
+)
+_PUBLIC_PREFIX = re.compile(
+    r"(?:call|toolu|chatcmpl|msg|req|resp|run|thread|step|asst|file|batch|item|fc|rs|ws|cmpl|sha\d+|AAAA[BCEI])[_-]?"
+    r"|srvtoolu_|AAAAB3Nza|AAAAC3Nza|AAAAE2Vj"
+)
+
+
+def entropy(text: str) -> float:
+    """Return the Shannon entropy of the characters, in bits each."""
+    total = len(text)
+    return -sum(count / total * math.log2(count / total) for count in Counter(text).values()) if total else 0.0
+
+
+def _class(char: str) -> str:
+    if char.isdigit():
+        return "d"
+    return "u" if char.isupper() else "l" if char.isalpha() else "s"
+
+
+def looks_random(text: str) -> bool:
+    """Tell drawn characters from words: draws change between letters, cases and digits all the time."""
+    body = text.rstrip("=")
+    letters = [_class(char) for char in body if char.isalnum()]
+    if len(letters) < 16 or entropy(body) < (3.4 if len(body) < 28 else 3.7):
+        return False
+    digits, upper, lower = letters.count("d"), letters.count("u"), letters.count("l")
+    changes = sum(1 for one, two in pairwise(letters) if one != two) / len(letters)
+    if upper >= 3 and lower >= 3:
+        if sum(map(len, _WORD_entropy.findall(body))) > 0.5 * len(body):
+            return False
+        return changes >= 0.4 and (digits > 0 or changes >= 0.42)
+    # One case only: words with a number in them change seldom, draws of base 36 at two places in five.
+    return digits >= 4 and upper + lower >= 4 and changes >= 0.28
+
+
+def _readable(text: str) -> str | None:
+    """Return what base64 says, if that is plain text."""
+    body = text.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        raw = base64.b64decode(body + "=" * (-len(body) % 4), validate=True)
+        plain = raw.decode("utf-8")
+    except (binascii.Error, ValueError):
+        return None
+    printable = sum(char.isprintable() or char in "\r\n\t" for char in plain)
+    return plain if plain and printable == len(plain) else None
+
+
+def _is_path(text: str) -> bool:
+    """Tell folders and files from base64, which has a slash here and there and no words."""
+    if "+" in text or "=" in text or "/" not in text:
+        return False
+    parts = [part for part in text.split("/") if part]
+    wordy = [part for part in parts if _NAME_PART.fullmatch(part)]
+    return len(wordy) >= len(parts) - 1 and not any(looks_random(part) for part in parts)
+
+
+def random_tokens(text: str, key: str | None) -> Iterator[Hit]:
+    """Find random stretches that no rule knows by their form."""
+    for match in _CANDIDATE.finditer(text):
+        token = match.group()
+        if _HEX.fullmatch(token) or not any(char.isdigit() for char in token) or not looks_random(token):
+            continue
+        if _PUBLIC_PREFIX.match(token) or _PUBLIC_BEFORE.search(text, max(0, match.start() - 24), match.start()):
+            continue
+        if _ULID.fullmatch(token) or "/nix/store/" in text[max(0, match.start() - 12) : match.end()]:
+            continue
+        if key is not None and key.lower() in ("integrity", "digest", "checksum", "etag", "id", "call_id"):
+            continue
+        if _is_path(token) or _words_between_separators(token) or _readable(token) is not None:
+            continue
+        yield secret_hit(match.start(), match.end(), "random-token", text)
+
+
+def _words_between_separators(token: str) -> bool:
+    """Tell names made of parts (a-b-c, x_y_z) from draws that happen to hold a separator."""
+    parts = [part for part in re.split(r"[-_/+]", token) if part]
+    if len(parts) < 3:
+        return False
+    random_part = max(parts, key=len)
+    if looks_random(random_part):
+        return False
+    plain = [part for part in parts if part.isdigit() or part.islower() or part.isupper() or part.istitle()]
+    return len(plain) == len(parts)
+
+
+# Is this value of a setting a secret, or a stand-in, a reference, or code?
+
+_STAND_IN = re.compile(
+    r"[*.•x_#-]{3,}|[xX*]+|<.*>|\$\{?.*|%[\w.]+%|\{\{?.*\}\}?|\[.*\]|.*\.\.\.|.*…|#.*|@[\w./-]+|"
+    r"(?:your|my|the|some|a|an|insert|enter|replace|put|add|use)[-_ ].*|.*(?:placeholder|redacted|masked|change_?me|"
+    r"example|dummy|goes[-_]here|xxxx|\*\*\*).*|"
+    r"(?:op|vault|ssm|secretsmanager|keyring|env|file|gcp|azure|sops|arn|secret)[:/].*",
+    re.IGNORECASE | re.DOTALL,
+)
+_ORDINARY_WORDS = (
+    "none null nil true false undefined nan yes no on off empty unset default missing invalid incorrect wrong required "
+    "optional expired valid string str int integer bool boolean number object array bytes text any optional secret "
+    "password passwd pass token key apikey auth basic bearer digest oauth oauth2 jwt user username admin root test "
+    "testing guest hidden todo tbd fixme foo bar baz value values field input type name self cls this return await new "
+    "get set list dict tuple local localhost prompt stdin file env environment config settings header cookie session "
+    "enabled disabled unknown error failed failure success ok denied forbidden unauthorized rejected revoked and or "
+    "not "
+    "is in for from with the a an postgres mysql redis mongo rabbitmq minioadmin plain md5 sha256 hmac rs256 hs256 "
+    "primary private public static dynamic anonymous external internal manual automatic"
+)
+_ORDINARY = frozenset(_ORDINARY_WORDS.split())
+_CODE = re.compile(
+    r"[A-Za-z_][\w.]*[(\[].*|(?:os|sys|self|cls|process|config|settings|ctx|args|req|request|env|secrets|state|options|"
+    r"opts|cfg|event|data|params|props|this|app|client|response|resp|result|row|user|body|kwargs|payload|message|msg)"
+    r"[.\[?].*|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|f?[\"'].*|.*[({]\Z|[A-Z][A-Za-z]+(?:\[.*|\.\w.*)|\w+::.*|&\w+|lambda.*"
+)
+# What quotes or a flag set apart is data unless it calls or looks something up.
+_CALL = re.compile(
+    r"[A-Za-z_][\w.]*[(\[].*|(?:os|process|self|config|settings|secrets)\.[a-zA-Z_.]+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
+)
+_PATH = re.compile(r"(?:~|\.{1,2})?/[\w.@/ -]*|[A-Za-z]:[\\/].*|[\w.-]+(?:/[\w.-]+)+\.\w{1,5}|[\w-]+\.(?:py|js|ts"
+                   r"|json|ya?ml|toml|txt|"
+                   r"pem|key|crt|env|md|cfg|ini|go|rs|rb|sh|lock)")  # fmt: skip
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s@]*", re.IGNORECASE)
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_.\-]*(?:\?|!)?")
+_UNWORDLY = re.compile(r"[a-z]-[A-Z]\w*[a-z][A-Z]|-[A-Z]{2,}[a-z]|[a-z][A-Z]{2,}[a-z]+[A-Z]")
+_HEX_values = re.compile(r"[0-9a-fA-F]+")
+_VERSION = re.compile(r"[v^~]?\d+(?:\.\d+)+[\w.+-]*|\d{4}-\d\d-\d\d.*|\d+(?:\.\d+)?(?:ms|s|m|h|d|k|kb|mb|gb|%)?", re.I)
+
+
+def is_secret_value(value: str, strength: Strength, key: str, *, exact: bool) -> bool:
+    """Decide for a value found under a name; `exact` says that quotes or the format mark where it ends."""
+    if strength == "none" or len(value) < 3 or is_mark(value):
+        return False
+    if value.lower() in _ORDINARY or value.lower().strip("_-") == key.lower().strip("_-") or _STAND_IN.fullmatch(value):
+        return False
+    if strength == "digits":
+        return (value.isdigit() and 3 <= len(value) <= 8) or _drawn(value)
+    if strength == "phrase":
+        return len(value) >= 6 and (exact or not _IDENTIFIER.fullmatch(value))
+    if any(char.isspace() for char in value):
+        return False
+    if (_CALL if exact else _CODE).fullmatch(value) or _PATH.fullmatch(value) or _URL.fullmatch(value):
+        return False
+    if strength == "weak":
+        return _weak(value, key)
+    if _IDENTIFIER.fullmatch(value):
+        if not exact and _UNWORDLY.search(value) and not any(sign in value for sign in "._"):
+            return True
+        return exact and len(value) >= 4 and not _is_name_of(value, key)
+    return len(value) >= 4 and not (_VERSION.fullmatch(value) and len(value) < 6)
+
+
+def _is_name_of(value: str, key: str) -> bool:
+    """Tell `password: "db_password"`, which names a setting, from a password."""
+    words = set(key_words(value))
+    return bool(words & {"password", "secret", "token", "key", "passwd", "credential", "credentials", "auth"})
+
+
+def _drawn(value: str) -> bool:
+    kinds = sum((any(map(str.isdigit, value)), any(map(str.islower, value)), any(map(str.isupper, value))))
+    return len(value) >= 16 and kinds >= 2 and entropy(value) >= 3.0
+
+
+def _weak(value: str, key: str) -> bool:
+    if _UUID.fullmatch(value) or _VERSION.fullmatch(value):
+        return False
+    last = key_words(key)[-1:]
+    if _HEX_values.fullmatch(value):
+        # Bare hex under "key", "hash" or "code" is a checksum more often than not.
+        return last in (["token"], ["auth"], ["pat"], ["bearer"], ["salt"]) and len(value) >= 16
+    if last in (["code"], ["hash"], ["seed"], ["nonce"], ["signature"], ["sig"], ["session"]) and len(value) < 20:
+        return False
+    return _drawn(value) and not re.fullmatch(r"[a-z0-9]+(?:[-_:./][a-z0-9]+)+", value)

@@ -1,0 +1,60 @@
+"""The configuration: every field has a default, and a mistake is named with its line or field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import small
+
+from eval_core.base.config import CONFIG_FILE, Config, load_config
+from eval_core.base.errors import UserError
+
+
+def test_without_a_file_everything_has_its_default(tmp_path: Path) -> None:
+    assert load_config(None, tmp_path) == Config()
+
+
+def test_an_empty_file_is_all_defaults(tmp_path: Path) -> None:
+    small.write(tmp_path / CONFIG_FILE, "# nothing yet\n")
+    assert load_config(None, tmp_path) == Config()
+
+
+def test_a_file_that_was_asked_for_must_exist(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"other\.yml: no such file"):
+        load_config(tmp_path / "other.yml")
+
+
+def test_values_are_read(tmp_path: Path) -> None:
+    path = small.write(
+        tmp_path / "c.yml", "runs: 5\nmodels:\n  judge: openai/gpt\n  prices:\n    m: {input: 1, output: 2.5}\n"
+    )
+    settings = load_config(path)
+    assert (settings.runs, settings.models.judge, settings.models.prices["m"].output) == (5, "openai/gpt", 2.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("runz: 5", r"c\.yml: runz: unknown field; remove it or check its spelling"),
+        ("runs: 0", r"c\.yml: runs: Input should be greater than or equal to 1 \(got '0'\)"),
+        ("runs: many", r"c\.yml: runs: .*valid integer.*\(got 'many'\)"),
+        ("bot:\n  conclusion: red", r"c\.yml: bot\.conclusion: 'red' is not one of neutral, verdict"),
+        ("models:\n  prices:\n    m: {input: -1, output: 2}", r"c\.yml: models\.prices\.m\.input: .*greater than"),
+        ("a: [1,\nb: 2", r"c\.yml: line 2: broken YAML: "),
+        ("- a", r"c\.yml: Input should be a valid dictionary"),
+        ("focus_topic: 2024-99-99", r"c\.yml: .*broken YAML: month must be in 1\.\.12"),
+        ("target: [1]", r"c\.yml: target"),
+    ],
+)
+def test_a_mistake_is_named_with_its_place_and_value(tmp_path: Path, text: str, message: str) -> None:
+    path = small.write(tmp_path / "c.yml", text)
+    with pytest.raises(UserError, match=message) as caught:
+        load_config(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_tag_of_yaml_runs_nothing(tmp_path: Path) -> None:
+    path = small.write(tmp_path / "c.yml", "focus_topic: !!python/object/apply:os.getcwd []")
+    with pytest.raises(UserError, match="broken YAML"):
+        load_config(path)

@@ -1,0 +1,395 @@
+"""Which verdict, in which words, with which exit code; and that the three never disagree."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eval_core.base.errors import UserError
+from eval_core.comparing.arms import Arm
+from eval_core.comparing.drift import Drift
+from eval_core.comparing.findings import Kind, RowVerdict, Verdict
+from eval_core.comparing.looks import share, spent
+from eval_core.comparing.verdict import FailOn, Options, decide, exit_code
+
+from .arms import CHECKS, constant, fixture, noisy
+
+QUICK = Options(arrangements=500)
+DRIFTED = Drift(True, 0.001, {"overall": -0.25}, 30, 30, 0.0001, 0.05)
+
+
+def without_scores(arm: Arm) -> Arm:
+    empty = {
+        name: dataclasses.replace(one, scores=np.zeros((0, len(one.probes), 6)), planned_scores=0)
+        for name, one in arm.fixtures.items()
+    }
+    return Arm(arm.label, empty)
+
+
+def with_structure(arm: Arm, failing: dict[str, list[bool]]) -> Arm:
+    """Let a check of every fixture pass or fail run by run."""
+    changed = {
+        name: dataclasses.replace(
+            one,
+            structure=tuple(
+                {**checks, **{key: flags[i] for key, flags in failing.items()}}
+                for i, checks in enumerate(one.structure)
+            ),
+        )
+        for name, one in arm.fixtures.items()
+    }
+    return Arm(arm.label, changed)
+
+
+# The decision
+
+
+def test_a_result_with_itself_is_no_detectable_change_and_says_what_would_have_been_seen() -> None:
+    verdict = decide(noisy(1, 10), noisy(1, 10))
+    assert verdict.kind is Kind.NO_DETECTABLE_CHANGE
+    assert "would have seen" in verdict.headline
+    assert {row.verdict for row in verdict.rows} == {RowVerdict.NO_DETECTABLE_CHANGE}
+
+
+def test_lower_scores_regress_and_higher_scores_improve() -> None:
+    high, low = noisy(1, 10, mean=4.2), noisy(2, 5, mean=3.2)
+    assert decide(high, low).kind is Kind.REGRESSED
+    assert decide(low, high).kind is Kind.IMPROVED
+
+
+def test_identical_deterministic_runs_are_no_detectable_change() -> None:
+    verdict = decide(constant(3, 4.0), constant(3, 4.0))
+    assert verdict.kind is Kind.NO_DETECTABLE_CHANGE
+    assert verdict.headline.startswith("No detectable change: overall 0.00 [")
+
+
+def test_a_deterministic_regression_is_seen() -> None:
+    verdict = decide(constant(3, 4.0), constant(3, 3.5))
+    assert verdict.kind is Kind.REGRESSED
+    assert verdict.headline.startswith("Regressed: overall −0.50 [")
+    # Six dimensions and overall; no single probe, because all moved alike and none stands out.
+    assert [item.kind for item in verdict.culprits] == ["dimension"] * 7
+
+
+def test_scores_up_and_facts_down_is_mixed_and_both_are_told() -> None:
+    verdict = decide(constant(3, 3.0, fact=0.9), constant(3, 4.0, fact=0.6))
+    assert verdict.kind is Kind.MIXED
+    assert "worse: facts kept 90 % → 60 %" in verdict.headline
+    assert "better: overall +1.00" in verdict.headline
+
+
+def test_facts_alone_decide_when_the_judge_was_not_called() -> None:
+    verdict = decide(constant(10, 4.0, fact=0.85), without_scores(constant(10, 4.0, fact=0.62)))
+    assert verdict.kind is Kind.REGRESSED
+    assert verdict.headline == "Regressed: facts kept 85 % → 62 %; census facts kept 85 % → 62 %."
+    assert [test.family for test in verdict.tests] == ["facts"]
+    assert any("No scores were compared" in note for note in verdict.notes)
+
+
+def test_facts_alone_can_show_no_detectable_change() -> None:
+    verdict = decide(noisy(1, 10), without_scores(noisy(2, 10)))
+    assert verdict.kind is Kind.NO_DETECTABLE_CHANGE
+    assert "pp of facts" in verdict.headline
+    assert "overall" not in verdict.headline
+
+
+def test_two_broken_probes_of_one_fixture_are_named() -> None:
+    base, candidate = noisy(1, 10, probes=10), noisy(2, 3, probes=10)
+    candidate.fixtures["f1"].scores[:, 2:4] = 0.0
+    verdict = decide(base, candidate)
+    assert verdict.kind is Kind.REGRESSED
+    assert {item.label for item in verdict.culprits if item.kind == "probe"} == {"f1 / p2", "f1 / p3"}
+    assert "broken probes: f1 / p" in verdict.headline
+    assert "f1" in verdict.next_step
+
+
+def test_a_lost_kind_of_census_fact_is_named() -> None:
+    base, candidate = noisy(1, 10, probes=10), noisy(2, 10, probes=10)
+    candidate.fixtures["f2"].census[:, 0] = 0.0
+    verdict = decide(base, candidate)
+    assert verdict.kind is Kind.REGRESSED
+    assert ("census", "f2", "path") in {(item.kind, item.fixture, item.name) for item in verdict.culprits}
+
+
+def test_too_few_runs_are_inconclusive_and_say_so() -> None:
+    verdict = decide(constant(3, 4.0, fixtures=1), constant(1, 3.0, fixtures=1))
+    assert verdict.kind is Kind.INCONCLUSIVE
+    assert "with so few runs no scores could be significant" in verdict.headline
+    # C(3 + n, n) arrangements: 56 at n = 5 are the first to allow p <= 0.03 (and 0.02 for the facts).
+    assert verdict.next_step == "Add 4 runs of each fixture; fewer cannot show any change."
+    assert not verdict.tests[0].can_reach
+
+
+def test_wide_intervals_are_inconclusive_and_say_what_more_runs_would_show() -> None:
+    verdict = decide(noisy(1, 4, mean=3, sd=0.7, fixtures=2), noisy(3, 3, mean=3, sd=0.7, fixtures=2))
+    assert verdict.kind is Kind.INCONCLUSIVE
+    assert "2 more runs would resolve" in verdict.headline
+    overall = verdict.row("overall")
+    assert overall is not None
+    assert overall.mde is not None
+    assert overall.mde_two_more is not None
+    assert overall.mde_two_more < overall.mde
+
+
+# Before any number: comparable, complete
+
+
+def test_different_fingerprints_come_first_and_show_no_delta() -> None:
+    difference = [("judge_model.name", "judge-a", "judge-b")]
+    verdict = decide(constant(3, 4.0), constant(3, 1.0), differences=difference)
+    assert verdict.kind is Kind.NOT_COMPARABLE
+    assert verdict.headline == "Not comparable: judge_model.name differs (judge-a → judge-b)."
+    assert not verdict.rows
+    assert not verdict.units
+    assert not verdict.medians
+    assert not verdict.tests
+
+
+def test_a_drifted_judge_makes_results_not_comparable() -> None:
+    verdict = decide(constant(3, 4.0), constant(3, 1.0), drift=DRIFTED)
+    assert verdict.kind is Kind.NOT_COMPARABLE
+    assert "the judge drifted: stored answers graded again move overall by −0.25" in verdict.headline
+    assert "Grade the baseline" in verdict.next_step
+
+
+def test_a_judge_that_did_not_drift_changes_nothing() -> None:
+    calm = dataclasses.replace(DRIFTED, fired=False)
+    assert decide(constant(3, 4.0), constant(3, 4.0), drift=calm).kind is Kind.NO_DETECTABLE_CHANGE
+
+
+@pytest.mark.parametrize(("lost", "kind"), [(6, Kind.NO_DETECTABLE_CHANGE), (7, Kind.INCOMPLETE)])
+def test_the_coverage_floor_is_five_percent_of_the_grid(lost: int, kind: Kind) -> None:
+    base, candidate = noisy(1, 10), noisy(1, 10)
+    for cell in range(lost):
+        candidate.fixtures[f"f{cell % 3}"].scores[cell, cell % 4] = np.nan
+    verdict = decide(base, candidate)
+    assert verdict.kind is kind
+    if kind is Kind.INCOMPLETE:
+        assert verdict.headline == "Incomplete: the candidate has 113 of 120 scores cells (94 %, floor 95 %)."
+        assert not verdict.rows
+
+
+def test_a_missing_fixture_names_its_side() -> None:
+    base, candidate = constant(3, 4.0), constant(3, 4.0)
+    del candidate.fixtures["f1"]
+    assert decide(base, candidate).headline == "Incomplete: the candidate has no fixture f1."
+    assert decide(candidate, base).headline == "Incomplete: the baseline has no fixture f1."
+
+
+def test_all_grades_missing_is_incomplete_never_a_regression() -> None:
+    candidate = constant(3, 4.0)
+    for one in candidate.fixtures.values():
+        one.scores[:] = np.nan
+    verdict = decide(constant(3, 4.0), candidate)
+    assert verdict.kind is Kind.INCOMPLETE
+    assert "the candidate has no scores of f0" in verdict.headline
+
+
+def test_nothing_on_either_side_is_incomplete() -> None:
+    assert decide(Arm("b", {}), Arm("c", {})).headline == "Incomplete: neither side has any fixture."
+
+
+def test_facts_that_were_not_at_risk_are_not_missing() -> None:
+    untested = fixture(
+        np.full((5, 2, 6), 4.0), np.full((5, 2), np.nan), np.full((5, 2), np.nan), structure=(CHECKS,) * 5
+    )
+    arm = Arm("a", {f"f{i}": untested for i in range(3)})
+    verdict = decide(arm, arm)
+    assert verdict.kind is Kind.NO_DETECTABLE_CHANGE
+    assert [test.family for test in verdict.tests] == ["scores"]
+
+
+def test_where_nothing_at_all_was_at_risk_the_verdict_is_inconclusive() -> None:
+    untested = fixture(None, np.full((5, 2), np.nan), np.full((5, 2), np.nan), structure=(CHECKS,) * 5)
+    verdict = decide(Arm("b", {"f": untested}), Arm("c", {"f": untested}))
+    assert verdict.kind is Kind.INCONCLUSIVE
+    assert "nothing that was compared had anything at risk" in verdict.headline
+
+
+def test_impossible_scores_are_refused() -> None:
+    candidate = constant(3, 4.0)
+    candidate.fixtures["f1"].scores[1, 0, 2] = 7.0
+    with pytest.raises(UserError, match=r"constant: f1 / p0, run 2: a score is 7.0, expected 0 to 5"):
+        decide(constant(3, 4.0), candidate)
+
+
+# Structure
+
+
+def test_a_broken_structure_check_regresses_by_itself() -> None:
+    base = constant(3, 4.0)
+    verdict = decide(base, with_structure(base, {"tool pairs whole": [False, False, True]}))
+    assert verdict.kind is Kind.REGRESSED
+    assert (
+        verdict.headline
+        == "Regressed: structure broken: f0 / tool pairs whole, f1 / tool pairs whole, f2 / tool pairs whole."
+    )
+    assert all(row.verdict is RowVerdict.NO_DETECTABLE_CHANGE for row in verdict.rows)
+
+
+def test_a_mended_structure_check_improves() -> None:
+    base = constant(3, 4.0)
+    verdict = decide(with_structure(base, {"tool pairs whole": [False] * 3}), base)
+    assert verdict.kind is Kind.IMPROVED
+    assert verdict.headline.startswith("Improved: structure mended:")
+
+
+def test_a_check_that_fails_once_is_told_and_does_not_decide() -> None:
+    base = constant(3, 4.0)
+    verdict = decide(base, with_structure(base, {"tool pairs whole": [True, False, True]}))
+    assert verdict.kind is Kind.NO_DETECTABLE_CHANGE
+    assert "f0 / tool pairs whole fails in 1 of 3 runs and never did in the baseline." in verdict.notes
+
+
+def test_an_incomplete_run_still_tells_of_broken_structure() -> None:
+    base = constant(3, 4.0)
+    candidate = with_structure(base, {"tool pairs whole": [False] * 3})
+    del candidate.fixtures["f1"]
+    verdict = decide(base, candidate)
+    assert verdict.kind is Kind.INCOMPLETE
+    assert "already certain: structure broken: f0 / tool pairs whole" in verdict.headline
+
+
+# Looks
+
+
+def test_one_planned_look_spends_all_three_split_it_and_unplanned_ones_are_owned_up_to() -> None:
+    assert [0.05 * share(look, 3) for look in (1, 2, 3)] == pytest.approx([0.01, 0.015, 0.025])
+    assert spent(3, 3) == pytest.approx(1.0)
+    assert share(1) == 1.0
+    assert (share(2), spent(2)) == (0.5, 1.5)
+    verdict = decide(constant(3, 4.0), constant(3, 4.0), looks=2)
+    assert (verdict.alpha, verdict.alpha_spent) == (0.025, 0.075)
+    assert any(note.startswith("Look 2 at the same change, 1 planned") and "7.5 %" in note for note in verdict.notes)
+
+
+def test_an_early_look_asks_for_stronger_evidence() -> None:
+    arms = noisy(1, 10, mean=4.0), noisy(2, 3, mean=3.8)
+    whole = decide(*arms)
+    early = decide(*arms, options=Options(planned_looks=3), looks=1)
+    assert early.tests[0].alpha == pytest.approx(0.006)
+    assert early.tests[0].p == whole.tests[0].p
+    assert early.alpha == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize(("look", "planned"), [(0, 1), (1, 2)])
+def test_looks_that_make_no_sense_are_refused(look: int, planned: int) -> None:
+    with pytest.raises(UserError, match="look"):
+        share(look, planned)
+
+
+# Exit codes and agreement
+
+CODES: dict[Kind, tuple[int, int, int]] = {
+    Kind.NOT_COMPARABLE: (0, 0, 1),
+    Kind.INCOMPLETE: (3, 3, 3),
+    Kind.REGRESSED: (0, 1, 1),
+    Kind.IMPROVED: (0, 0, 0),
+    Kind.MIXED: (0, 1, 1),
+    Kind.NO_DETECTABLE_CHANGE: (0, 0, 0),
+    Kind.INCONCLUSIVE: (0, 0, 1),
+}
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_exit_codes_follow_the_verdict(kind: Kind) -> None:
+    verdict = Verdict(kind=kind, headline="", next_step="", base_label="b", candidate_label="c")
+    modes: tuple[FailOn, ...] = ("never", "regressed", "inconclusive")
+    assert tuple(exit_code(verdict, mode) for mode in modes) == CODES[kind]
+
+
+def test_a_verdict_survives_json() -> None:
+    for verdict in (
+        decide(noisy(1, 10), noisy(2, 3, mean=3.2)),
+        decide(constant(1, 4.0), constant(1, 4.0)),
+        decide(constant(3, 4.0), constant(3, 4.0), drift=DRIFTED),
+    ):
+        text = verdict.to_json()
+        json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} in JSON"))
+        assert Verdict.from_json(text) == verdict
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    shift=st.sampled_from([-1.0, -0.4, -0.15, 0.0, 0.0, 0.15, 0.6]),
+    fact_shift=st.sampled_from([-0.2, 0.0, 0.0, 0.1]),
+    runs=st.integers(1, 5),
+    fixtures=st.integers(1, 3),
+    lost=st.integers(0, 3),
+    broken=st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_sentence_rows_culprits_and_exit_code_always_agree(
+    seed: int, shift: float, fact_shift: float, runs: int, fixtures: int, lost: int, broken: bool
+) -> None:
+    base = noisy(seed, 6, fixtures=fixtures)
+    candidate = noisy(seed + 1, runs, mean=4.0 + shift, fact=0.8 + fact_shift, fixtures=fixtures)
+    random = np.random.default_rng(seed)
+    for _ in range(lost):
+        candidate.fixtures["f0"].scores[random.integers(runs), random.integers(4)] = np.nan
+    if broken:
+        candidate = with_structure(candidate, {"tool pairs whole": [False] * runs})
+    verdict = decide(base, candidate, options=QUICK)
+    assert verdict.headline.startswith(verdict.kind.words + ": ")
+    assert "-0.00" not in verdict.headline
+    assert "nan" not in verdict.headline
+    assert "unknown or more" not in verdict.headline
+    assert "no regression" not in verdict.to_json().lower()
+    directions = {item.direction for item in verdict.culprits}
+    said = {row.verdict for row in verdict.rows}
+    expected = {
+        frozenset({"worse"}): Kind.REGRESSED,
+        frozenset({"better"}): Kind.IMPROVED,
+        frozenset({"worse", "better"}): Kind.MIXED,
+    }.get(frozenset(directions))
+    if verdict.kind is Kind.INCOMPLETE:
+        assert not verdict.rows
+    elif expected is not None:
+        assert verdict.kind is expected
+    else:
+        assert verdict.kind in (Kind.NO_DETECTABLE_CHANGE, Kind.INCONCLUSIVE)
+        assert not any(test.significant for test in verdict.tests)
+        settled = said == {RowVerdict.NO_DETECTABLE_CHANGE} and all(test.can_reach for test in verdict.tests)
+        assert (verdict.kind is Kind.NO_DETECTABLE_CHANGE) == settled
+    for direction in ("worse", "better"):
+        assert (RowVerdict(direction) not in said) or direction in directions
+    named = {item.name for item in verdict.culprits if item.kind in ("dimension", "retention")}
+    assert named == {row.name for row in verdict.rows if row.verdict in (RowVerdict.WORSE, RowVerdict.BETTER)}
+    for test in verdict.tests:
+        family = [item for item in verdict.culprits if item.kind in KINDS_OF[test.family]]
+        assert bool(family) == test.significant
+    assert exit_code(verdict, "regressed") == {Kind.REGRESSED: 1, Kind.MIXED: 1, Kind.INCOMPLETE: 3}.get(
+        verdict.kind, 0
+    )
+
+
+KINDS_OF = {"scores": {"dimension", "probe"}, "facts": {"retention", "fact", "census"}}
+
+
+@given(seed=st.integers(0, 10_000), runs=st.integers(1, 6), sd=st.sampled_from([0.0, 0.1, 0.8]))
+@settings(max_examples=25, deadline=None)
+def test_a_result_compared_with_itself_never_changes(seed: int, runs: int, sd: float) -> None:
+    arm = noisy(seed, runs, sd=sd)
+    verdict = decide(arm, arm, options=QUICK)
+    assert verdict.kind in (Kind.NO_DETECTABLE_CHANGE, Kind.INCONCLUSIVE)
+    assert all(math.isclose(test.p, 1.0) for test in verdict.tests)
+
+
+@given(seed=st.integers(0, 1000), holes=st.integers(0, 6))
+@settings(max_examples=10, deadline=None)
+def test_missing_cells_barely_move_the_means(seed: int, holes: int) -> None:
+    """Missing is never zero: a few lost cells move a mean by noise, not by points."""
+    base, whole, gappy = noisy(seed, 10), noisy(seed + 1, 10), noisy(seed + 1, 10)
+    random = np.random.default_rng(seed)
+    for _ in range(holes):
+        gappy.fixtures[f"f{random.integers(3)}"].scores[random.integers(10), random.integers(4)] = np.nan
+    one, other = decide(base, whole, options=QUICK).row("overall"), decide(base, gappy, options=QUICK).row("overall")
+    assert one is not None
+    assert other is not None
+    assert abs(one.candidate - other.candidate) < 0.05

@@ -1,0 +1,85 @@
+"""Two targets in one run: their fixture-runs alternate, each has its folder, and equal prompts are two draws."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import small
+
+from eval_core.domain.compression import Compression
+from eval_core.domain.fixture import Fixture
+from eval_core.judging.extractive import ExtractiveAnswerer
+from eval_core.judging.fact_judge import FactJudge
+from eval_core.measuring.session import MeasuringSession, measure_together
+from eval_core.measuring.wiring import Roles
+from eval_core.sandbox.targets import BuiltinSubject
+from eval_core.storage.results import ResultsFolder
+
+
+@dataclass
+class Noted:
+    """A compressor that writes its turns down in a list that it shares with the other arm."""
+
+    name: str
+    order: list[tuple[str, int]]
+    strategy: str = "anchored"
+    seeds: list[int] = field(default_factory=list)
+
+    async def compress(self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None) -> Compression:
+        self.order.append((self.name, run))
+        self.seeds.append(seed)
+        return await BuiltinSubject(self.strategy).compress(fixture, run=run, seed=seed, focus_topic=focus_topic)
+
+
+def session(folder: Path, subject: Noted, **options: object) -> MeasuringSession:
+    roles = Roles(subject, ExtractiveAnswerer(), FactJudge(), offline=True)
+    return MeasuringSession(
+        small.cases()[:1],
+        roles,
+        ResultsFolder(folder),
+        folder.name,
+        2,
+        3,
+        tree=folder.parent,
+        concurrency=1,
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def test_the_fixture_runs_of_both_arms_alternate(tmp_path: Path) -> None:
+    order: list[tuple[str, int]] = []
+    base, candidate = Noted("base", order), Noted("candidate", order)
+    sessions = [session(tmp_path / "a/base", base, draw=1000), session(tmp_path / "a", candidate)]
+    first, second = asyncio.run(measure_together(sessions))
+    assert order == [(name, run) for run in range(3) for name in ("base", "candidate")]
+    assert base.seeds == candidate.seeds
+    assert first.controls == second.controls
+    assert first.controls
+    assert len(list((tmp_path / "a/base").glob("*-run-*.json"))) == 3
+
+
+def test_facts_come_first_and_decide_for_both(tmp_path: Path) -> None:
+    order: list[tuple[str, int]] = []
+    sessions = [
+        session(tmp_path / "a/base", Noted("base", order)),
+        session(tmp_path / "a", Noted("candidate", order, strategy="opaque")),
+    ]
+    told: list[tuple[str, int]] = []
+    sessions[1].on_record = lambda record: told.append((record.fixture, record.run))
+    first, second = asyncio.run(measure_together(sessions, lambda measured: len(measured) == 2))
+    assert (first.planned_runs, second.planned_runs) == (0, 0)
+    assert not any(run.graded for run in second.fixtures["small-chained"])
+    assert len(told) == 3
+
+
+def test_what_was_compressed_to_look_at_facts_is_only_asked_about_afterwards(tmp_path: Path) -> None:
+    order: list[tuple[str, int]] = []
+    one = session(tmp_path / "a", Noted("candidate", order))
+    told: list[tuple[str, int]] = []
+    one.on_record = lambda record: told.append((record.fixture, record.run))
+    measurement = asyncio.run(one.measure(lambda measured: False))
+    assert order == [("candidate", run) for run in range(3)]
+    assert [run.graded for run in measurement.fixtures["small-chained"]] == [True, True, False]
+    assert sorted(told) == [("small-chained", run) for run in range(3)]

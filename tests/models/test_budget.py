@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+
+from bot.testing.provider import LoopbackProvider
+from eval_core.base.config import Price
+from eval_core.base.errors import UserError
+from eval_core.domain.call import Completion, Failed, Usage
+from eval_core.models.budget import Budget, Reservation, worst_tokens
+from eval_core.models.journal import Spent
+from eval_core.models.prices import parse_prices, tariff
+
+from .provider import MODEL, bench, call
+
+PRICE = tariff(MODEL, {MODEL: Price(input=1, output=2)})
+assert PRICE is not None
+WORST = PRICE.worst(worst_tokens(call()), 50)
+
+
+def test_the_worst_case_is_reserved_and_the_actual_settled() -> None:
+    async def scene() -> None:
+        budget = Budget(WORST * 1.5)
+        held = await budget.reserve(call(), PRICE)
+        assert isinstance(held, Reservation)
+        assert budget.held_usd == pytest.approx(WORST)
+        budget.settle(held, Usage(5, 0, 5, 0.001))
+        assert (budget.held_usd, budget.spent_usd) == (0.0, 0.001)
+
+    asyncio.run(scene())
+
+
+def test_a_call_waits_for_reservations_and_is_refused_only_by_spend() -> None:
+    async def scene() -> None:
+        budget = Budget(WORST * 1.5)
+        first = await budget.reserve(call(), PRICE)
+        assert isinstance(first, Reservation)
+        second = asyncio.create_task(budget.reserve(call(), PRICE))
+        await asyncio.sleep(0)
+        assert not second.done()
+        budget.settle(first, Usage(1, 0, 1, WORST / 100))
+        held = await second
+        assert isinstance(held, Reservation)
+        budget.settle(held, Usage(1, 0, 1, WORST))
+        refused = await budget.reserve(call(), PRICE)
+        assert isinstance(refused, Failed)
+        assert (refused.kind, refused.retryable) == ("budget", False)
+        assert "--budget-usd" in refused.message
+
+    asyncio.run(scene())
+
+
+def test_the_cap_is_never_passed_whatever_the_order() -> None:
+    async def scene(seed: int) -> None:
+        dice = random.Random(seed)
+        budget = Budget(WORST * 7.3)
+
+        async def one() -> None:
+            held = await budget.reserve(call(), PRICE)
+            assert budget.spent_usd + budget.unsure_usd + budget.held_usd <= WORST * 7.3 + 1e-12
+            if isinstance(held, Reservation):
+                for _ in range(dice.randrange(4)):
+                    await asyncio.sleep(0)
+                if dice.random() < 0.2:
+                    budget.lose(held)
+                else:
+                    budget.settle(held, Usage(1, 0, 1, held.usd * dice.random()))
+
+        await asyncio.gather(*(one() for _ in range(60)))
+        assert budget.spent_usd + budget.unsure_usd <= WORST * 7.3 + 1e-12
+
+    for seed in range(20):
+        asyncio.run(scene(seed))
+
+
+def test_earlier_spend_counts_and_so_does_what_may_have_been_charged() -> None:
+    async def scene() -> None:
+        budget = Budget(WORST * 3, carried=Spent(usd=WORST, unsure_usd=WORST * 1.5))
+        refused = await budget.reserve(call(), PRICE)
+        assert isinstance(refused, Failed)
+        assert "possibly charged" in refused.message
+
+    asyncio.run(scene())
+
+
+def test_a_token_cap_holds_without_any_price() -> None:
+    async def scene() -> None:
+        budget = Budget(None, worst_tokens(call()) + 50)
+        held = await budget.reserve(call(), None)
+        assert isinstance(held, Reservation)
+        budget.settle(held, Usage(10, 0, 10, None))
+        refused = await budget.reserve(call(), None)
+        assert isinstance(refused, Failed)
+        assert "--max-tokens-total" in refused.message
+
+    asyncio.run(scene())
+
+
+def test_an_unknown_price_is_refused_with_the_ways_out() -> None:
+    with pytest.raises(
+        UserError, match=r"nobody/knows: price unknown.*--price nobody/knows=IN,OUT.*--max-tokens-total"
+    ):
+        Budget(5.0).require_prices(["nobody/knows"], {"nobody/knows": None})
+    Budget(5.0, 1_000_000).require_prices(["nobody/knows"], {"nobody/knows": None})
+
+
+def test_a_run_stops_at_its_cap_and_the_provider_sees_no_more_calls(tmp_path: Path) -> None:
+    async def scene() -> None:
+        provider = LoopbackProvider(reply=lambda _: "word " * 40)
+        async with bench(tmp_path, provider=provider, usd=WORST * 4) as at:
+            outcomes = await asyncio.gather(*(at.client.complete(call(run=n)) for n in range(60)))
+            done = [o for o in outcomes if isinstance(o, Completion)]
+            refused = [o for o in outcomes if isinstance(o, Failed)]
+            assert done
+            assert {o.kind for o in refused} == {"budget"}
+            assert len(provider.asked) == len(done)
+            assert at.client.budget is not None
+            assert at.client.budget.spent_usd <= WORST * 4
+            assert at.journal is not None
+            assert at.journal.spent.usd == pytest.approx(at.client.budget.spent_usd)
+        more = LoopbackProvider(reply=lambda _: "word " * 40)
+        async with bench(tmp_path, provider=more, usd=WORST * 4) as at:
+            outcomes = await asyncio.gather(*(at.client.complete(call(run=n)) for n in range(60)))
+            assert len([o for o in outcomes if isinstance(o, Completion)]) == len(done)
+            assert not more.asked  # what was spent before still counts
+
+    asyncio.run(scene())
+
+
+def test_listed_models_have_prices_and_cached_tokens_are_cheaper() -> None:
+    listed = tariff("openai/gpt-4o-mini")
+    assert listed is not None
+    assert listed == tariff("gpt-4o-mini")
+    plain, cached = listed.cost(Usage(1000, 0, 10)), listed.cost(Usage(1000, 900, 10))
+    assert cached < plain
+    assert tariff("groq/gpt-4o-mini") is None  # the same name at another provider is another price
+    claude = tariff("anthropic/claude-sonnet-4-5")
+    assert claude is not None
+    assert (
+        claude.cost(Usage(1000, 0, 0, None, 1000)) > claude.cost(Usage(1000, 0, 0)) > claude.cost(Usage(1000, 1000, 0))
+    )
+
+
+def test_the_users_price_goes_before_the_list() -> None:
+    own = tariff("gpt-4o-mini", parse_prices(["gpt-4o-mini=10,20,1"]))
+    assert own is not None
+    assert own.cost(Usage(1_000_000, 500_000, 0)) == pytest.approx(5.5)
+
+
+@pytest.mark.parametrize("flag", ["", "m", "m=1", "m=1,2,3,4", "m=a,b", "=1,2", "m=-1,2", "m=nan,1", "m=1,inf"])
+def test_a_price_that_is_none_is_refused_with_an_example(flag: str) -> None:
+    with pytest.raises(UserError, match=r"--price .*expected MODEL=IN,OUT"):
+        parse_prices([flag])

@@ -1,0 +1,250 @@
+"""Every way in which a provider can fail, against a provider that really does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bot.testing.provider import MISBEHAVIOURS, Asked, LoopbackProvider
+from eval_core.base.messages import Message
+from eval_core.domain.call import Completion, Failed
+from eval_core.domain.grade import Answer, Grade, Unscored
+from eval_core.domain.probe import Probe
+from eval_core.judging.answering import ModelAnswerer
+from eval_core.judging.grading import ModelJudge
+
+from .provider import MODEL, bench, call, only_first
+
+STATE: list[Message] = [
+    {"role": "user", "content": "Where does the retry limit live?"},
+    {"role": "assistant", "content": "The retry limit lives in uploader/backoff.py and is 7."},
+]
+PROBE = Probe.model_validate(
+    {"id": "p", "type": "recall", "question": "Where is the retry limit?", "expected_facts": ["uploader/backoff.py"]}
+)
+# What a call comes to when the provider always fails in this way, and how many requests that takes.
+EXPECTED = {
+    "429": ("rate_limit", 13), "429-retry-after": ("rate_limit", 13), "429-quota": ("payment", 1),
+    "500": ("server", 6), "502": ("server", 6), "503": ("server", 6), "529": ("server", 6),
+    "400": ("bad_request", 1), "401": ("auth", 1), "402": ("payment", 1), "403": ("auth", 1), "404": ("not_found", 1),
+    "context-length": ("context_length", 1), "html": ("malformed", 3), "broken-body": ("malformed", 3),
+    "wrong-shape": ("malformed", 3), "error-with-200": ("server", 6), "empty": ("empty", 3), "null": ("empty", 3),
+    "reasoning-only": ("empty", 3), "refusal": ("refusal", 2), "content-filter": ("refusal", 2),
+    "truncated": ("truncated", 2), "reset": ("connection", 6), "drip": ("timeout", 3), "hang": ("timeout", 3),
+}  # fmt: skip
+UNREADABLE_GRADES = ("invalid-json", "wrong-schema", "out-of-range", "not-a-number")
+HARMLESS = ("wrong-model", "no-usage")
+
+
+def test_every_misbehaviour_has_an_expectation() -> None:
+    assert set(MISBEHAVIOURS) == {*EXPECTED, *UNREADABLE_GRADES, *HARMLESS}
+
+
+def patience(fault: str) -> float:
+    return 0.25 if fault in ("drip", "hang") else 20.0
+
+
+@pytest.mark.parametrize("fault", EXPECTED)
+def test_a_provider_fault_is_named_and_tried_as_often_as_sensible(fault: str, tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with bench(tmp_path, behave=lambda _: fault, usd=5.0, attempt_seconds=patience(fault)) as at:
+            failed = await at.client.complete(call())
+            assert isinstance(failed, Failed)
+            assert (failed.kind, len(at.provider.asked)) == EXPECTED[fault]
+            assert failed.message.startswith(f"{MODEL}: ")
+            assert len(failed.message) < 500
+            assert "Traceback" not in failed.message
+            lines = [json.loads(line) for line in (tmp_path / "journal.jsonl").read_text().splitlines()]
+            reasons = [line for line in lines if line["at"] != "sent"]
+            assert len(reasons) == EXPECTED[fault][1]
+            assert all(line["kind"] == failed.kind and line["reason"] for line in reasons)
+            paid = at.provider.input_tokens + at.provider.output_tokens
+            assert failed.usage.tokens == paid
+            assert at.journal is not None
+            assert at.journal.spent.tokens == paid
+            assert at.client.budget is not None
+            assert at.client.budget.spent_usd == pytest.approx(at.journal.spent.usd)
+            assert at.client.budget.unsure_usd == pytest.approx(at.journal.spent.unsure_usd)
+            assert at.client.budget.held_usd == 0
+
+    asyncio.run(scene())
+
+
+async def ask_and_grade(
+    folder: Path, behave: Callable[[Asked], str | None], seconds: float
+) -> tuple[object, list[Asked]]:
+    async with bench(folder, behave=behave, usd=5.0, attempt_seconds=seconds) as at:
+        answer = await ModelAnswerer(at.client).answer(STATE, PROBE, fixture="f", run=0)
+        if isinstance(answer, Unscored):
+            return answer, at.provider.asked
+        grade = await ModelJudge(at.client).grade(PROBE, answer.text, fixture="f", run=0)
+        return grade, at.provider.asked
+
+
+def is_judge(asked: Asked) -> bool:
+    return "artifact_trail" in str(asked.messages[0]["content"])
+
+
+@pytest.mark.parametrize("fault", [*EXPECTED, *UNREADABLE_GRADES])
+def test_a_fault_while_grading_leaves_the_probe_unscored_and_resume_completes_it(fault: str, tmp_path: Path) -> None:
+    async def scene() -> None:
+        result, asked = await ask_and_grade(tmp_path, lambda a: fault if is_judge(a) else None, patience(fault))
+        assert isinstance(result, Unscored)
+        assert result.reason.startswith("no grade (")
+        if fault in UNREADABLE_GRADES:
+            assert Counter(map(is_judge, asked)) == {False: 1, True: 3}
+            assert "could not be used" in asked[-1].last
+
+        result, asked = await ask_and_grade(tmp_path, lambda a: None, 20.0)
+        assert isinstance(result, Grade)
+        assert result.overall == 5.0
+        assert [is_judge(a) for a in asked] == [True]  # the answer was paid and is not asked for again
+
+        result, asked = await ask_and_grade(tmp_path, lambda a: "500", 20.0)
+        assert isinstance(result, Grade)
+        assert not asked
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("fault", EXPECTED)
+def test_a_fault_while_answering_leaves_the_probe_unscored_and_resume_completes_it(fault: str, tmp_path: Path) -> None:
+    async def scene() -> None:
+        result, _ = await ask_and_grade(tmp_path, lambda a: fault, patience(fault))
+        assert isinstance(result, Unscored)
+        assert result.reason.startswith(f"no answer ({EXPECTED[fault][0]})")
+        result, asked = await ask_and_grade(tmp_path, lambda a: None, 20.0)
+        assert isinstance(result, Grade)
+        assert len(asked) == 2
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("fault", [f for f, (_, tries) in EXPECTED.items() if tries > 1])
+def test_a_passing_fault_is_survived_and_its_cost_is_not_forgotten(fault: str, tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with bench(tmp_path, behave=only_first(fault), attempt_seconds=max(1.0, patience(fault))) as at:
+            done = await at.client.complete(call())
+            assert isinstance(done, Completion)
+            assert len(at.provider.asked) == 2
+            assert done.usage.tokens == at.provider.input_tokens + at.provider.output_tokens
+            assert at.journal is not None
+        async with bench(tmp_path, behave=lambda _: "500") as at:
+            again = await at.client.complete(call())
+            assert isinstance(again, Completion)
+            assert again.cached
+            assert (again.text, again.usage) == (done.text, done.usage)
+            assert not at.provider.asked
+
+    asyncio.run(scene())
+
+
+def test_an_unreadable_grade_is_asked_for_again_with_the_reason_and_then_counts_once(tmp_path: Path) -> None:
+    async def scene() -> None:
+        seen: list[Asked] = []
+
+        def behave(asked: Asked) -> str | None:
+            if is_judge(asked):
+                seen.append(asked)
+            return "wrong-schema" if len(seen) == 1 and is_judge(asked) else None
+
+        grade, _ = await ask_and_grade(tmp_path, behave, 20.0)
+        assert isinstance(grade, Grade)
+        assert "the JSON lacks accuracy" in seen[1].last
+        grade_again, asked = await ask_and_grade(tmp_path, lambda _: "500", 20.0)
+        assert grade_again == grade
+        assert not asked
+
+    asyncio.run(scene())
+
+
+def test_a_refused_connection_costs_nothing(tmp_path: Path) -> None:
+    async def scene() -> None:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))  # bound but not listening: connections are refused
+            url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+            async with bench(tmp_path, usd=5.0, settings={}) as at:
+                object.__setattr__(at.client.models, "api_base", url)
+                failed = await at.client.complete(call())
+                assert isinstance(failed, Failed)
+                assert (failed.kind, failed.retryable) == ("connection", True)
+                assert not at.provider.asked
+                assert at.client.budget is not None
+                assert (at.client.budget.spent_usd, at.client.budget.unsure_usd) == (0, 0)
+
+    asyncio.run(scene())
+
+
+def test_a_reply_from_another_model_is_used_and_named() -> None:
+    async def scene() -> None:
+        async with bench(behave=lambda _: "wrong-model") as at:
+            done = await at.client.complete(call())
+            assert isinstance(done, Completion)
+            assert done.model == "another-model"
+            assert at.client.served[MODEL] == {"another-model": 1}
+
+    asyncio.run(scene())
+
+
+def test_usage_that_the_provider_keeps_to_itself_is_counted_not_taken_for_zero() -> None:
+    async def scene() -> None:
+        async with bench(behave=lambda _: "no-usage") as at:
+            done = await at.client.complete(call())
+            assert isinstance(done, Completion)
+            assert done.usage.input_tokens > 0
+            assert done.usage.output_tokens > 0
+            assert done.usage.cost_usd
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("fault", ["401", "402", "404", "429-quota"])
+def test_a_fault_that_every_call_would_meet_is_met_once(fault: str) -> None:
+    async def scene() -> None:
+        async with bench(behave=lambda _: fault, concurrency=1) as at:
+            failures = await asyncio.gather(*(at.client.complete(call(run=n)) for n in range(20)))
+            assert len(at.provider.asked) == 1
+            assert {f.message for f in failures if isinstance(f, Failed)} == {at.client.fatal[MODEL].message}
+
+    asyncio.run(scene())
+
+
+def test_the_providers_wish_to_wait_is_kept() -> None:
+    async def scene() -> None:
+        async with bench(behave=only_first("429-retry-after")) as at:
+            assert isinstance(await at.client.complete(call()), Completion)
+            assert max(at.time.slept) >= 7.0
+
+    asyncio.run(scene())
+
+
+def test_an_answer_of_nothing_is_not_an_empty_answer() -> None:
+    async def scene() -> None:
+        async with bench(provider=LoopbackProvider(reply=lambda _: "  \n ")) as at:
+            result = await ModelAnswerer(at.client).answer(STATE, PROBE, fixture="f", run=0)
+            assert isinstance(result, Unscored)
+        async with bench() as at:
+            result = await ModelAnswerer(at.client).answer(STATE, PROBE, fixture="f", run=0)
+            assert isinstance(result, Answer)
+            assert "uploader/backoff.py" in result.text
+
+    asyncio.run(scene())
+
+
+def test_an_unlisted_model_is_asked_for_a_schema_and_in_words_where_that_is_refused(tmp_path: Path) -> None:
+    async def scene(behave: Callable[[Asked], str | None], folder: Path) -> list[bool]:
+        result, asked = await ask_and_grade(folder, behave, 20.0)
+        assert isinstance(result, Grade)
+        return ["response_format" in one.body for one in asked if is_judge(one)]
+
+    def refuse(asked: Asked) -> str | None:
+        return "400" if "response_format" in asked.body else None
+
+    assert asyncio.run(scene(lambda _: None, tmp_path / "follows")) == [True]
+    assert asyncio.run(scene(refuse, tmp_path / "refuses")) == [True, False]

@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eval_core.base.errors import UserError
+from eval_core.domain.call import Completion, Failed, Usage
+from eval_core.models.journal import Journal, call_key
+
+from .provider import call
+
+USAGE = Usage(100, 20, 10, 0.5)
+
+
+def key(text: str) -> str:
+    return call_key(call(text))
+
+
+def write(path: Path, *texts: str) -> None:
+    async def scene() -> None:
+        with Journal(path) as journal:
+            for text in texts:
+                journal.sent(key(text), 1.0, 500)
+                await journal.done(key(text), call(text), f"answer to {text}", "served", USAGE, 1.25)
+
+    asyncio.run(scene())
+
+
+def test_a_finished_call_is_found_again_by_another_process(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    write(path, "one", "two")
+    with Journal(path) as journal:
+        assert journal.lookup(key("one")) == Completion("answer to one", USAGE, "served", 1.25, cached=True)
+        assert journal.lookup(key("three")) is None
+        assert (journal.finished, journal.spent.usd, journal.spent.tokens) == (2, 1.0, 220)
+        assert journal.spent.unsure_usd == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"run": 1},
+        {"model": "other"},
+        {"max_tokens": 51},
+        {"temperature": 0.5},
+        {"response_schema": {"type": "object"}},
+        {"params": {"seed": 1}},
+        {"messages": ({"role": "user", "content": "else"},)},
+    ],
+)
+def test_every_part_of_a_call_is_part_of_its_key(change: dict[str, object]) -> None:
+    assert call_key(replace(call("one"), **change)) != key("one")  # type: ignore[arg-type]
+
+
+def test_what_does_not_change_the_answer_does_not_change_the_key() -> None:
+    assert call_key(replace(call("one"), prefix="p")) == key("one")
+
+
+@given(cut=st.integers(min_value=1, max_value=400))
+@settings(max_examples=30, deadline=None)
+def test_a_torn_last_line_is_cut_off_and_the_rest_kept(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
+    path = tmp_path_factory.mktemp("torn") / "journal.jsonl"
+    write(path, "one", "two")
+    whole = path.read_bytes()
+    done = [line for line in whole.splitlines(keepends=True) if b'"done"' in line]
+    cut = min(cut, len(done[1]))
+    path.write_bytes(whole[:-cut])
+    with Journal(path) as journal:
+        assert key("one") in journal
+        assert key("two") not in journal
+        assert journal.spent.unsure_usd == 1.0  # it was sent and may have been paid
+    assert path.read_bytes().endswith(b"\n")
+    write(path, "two")
+    with Journal(path) as journal:
+        assert key("two") in journal
+        assert journal.broken_lines == 0
+
+
+def test_a_broken_line_in_the_middle_costs_only_itself(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    write(path, "one", "two")
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[1] = b"\0" * (len(lines[1]) - 1) + b"\n"
+    path.write_bytes(b"".join(lines))
+    with Journal(path) as journal:
+        assert key("one") not in journal
+        assert journal.lookup(key("two")) is not None
+        assert journal.broken_lines == 1
+
+
+def test_unusable_replies_are_counted_but_not_replayed(tmp_path: Path) -> None:
+    async def scene() -> None:
+        with Journal(tmp_path / "journal.jsonl") as journal:
+            journal.sent(key("one"), 1.0, 500)
+            await journal.failed(key("one"), call("one"), Failed("empty", True, "it is empty", USAGE), "yes")
+            journal.sent(key("two"), 1.0, 500)
+            await journal.failed(key("two"), call("two"), Failed("timeout", True, "too slow"), "unsure")
+            journal.sent(key("three"), 1.0, 500)
+            await journal.failed(key("three"), call("three"), Failed("server", True, "HTTP 500"), "no")
+
+    asyncio.run(scene())
+    with Journal(tmp_path / "journal.jsonl") as journal:
+        assert journal.finished == 0
+        assert journal.wasted(key("one")) == USAGE
+        assert (journal.spent.usd, journal.spent.unsure_usd) == (0.5, 1.0)
+    assert "it is empty" in (tmp_path / "journal.jsonl").read_text()
+
+
+def test_the_second_process_on_one_journal_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "my-label" / "journal.jsonl"
+    script = (
+        "import sys; from pathlib import Path; from eval_core.models.journal import Journal\n"
+        "j = Journal(Path(sys.argv[1])); print('open', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdin is not None
+        assert holder.stdout.readline() == "open\n"
+        with pytest.raises(UserError, match=r"my-label.*another run"):
+            Journal(path)
+        holder.stdin.close()
+    Journal(path).close()
+
+
+def test_many_writers_in_one_process_leave_whole_lines(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+
+    async def scene() -> None:
+        with Journal(path) as journal:
+            await asyncio.gather(
+                *(journal.done(key(str(n)), call(str(n)), "é" * n, "m", USAGE, 0.1) for n in range(60))
+            )
+            for n in (0, 31, 59):
+                found = journal.lookup(key(str(n)))
+                assert found is not None
+                assert found.text == "é" * n
+
+    asyncio.run(scene())
+    assert len([json.loads(line) for line in path.read_text().splitlines()]) == 60
+
+
+def test_a_cancelled_writer_still_leaves_a_whole_line(tmp_path: Path) -> None:
+    async def scene() -> None:
+        with Journal(tmp_path / "journal.jsonl") as journal:
+            task = asyncio.create_task(journal.done(key("x"), call("x"), "text", "m", USAGE, 0.1))
+            await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await journal.drain()
+            assert key("x") in journal
+
+    asyncio.run(scene())
+
+
+def test_a_full_disk_is_one_message_and_no_torn_line(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    async def scene() -> None:
+        with Journal(path) as journal:
+            await journal.done(key("x"), call("x"), "text", "m", USAGE, 0.1)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 40, before[1]))
+            try:
+                with pytest.raises(UserError, match=r"cannot be written.*kept"):
+                    await journal.done(key("y"), call("y"), "text", "m", USAGE, 0.1)
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, before)
+            assert key("y") not in journal
+            await journal.done(key("z"), call("z"), "text", "m", USAGE, 0.1)
+
+    asyncio.run(scene())
+    with Journal(path) as journal:
+        assert (key("x") in journal, key("y") in journal, key("z") in journal) == (True, False, True)
+        assert journal.broken_lines == 0
+
+
+def test_an_answer_is_in_the_file_before_the_disk_is_synced(tmp_path: Path) -> None:
+    async def scene() -> None:
+        path = tmp_path / "journal.jsonl"
+        with Journal(path) as journal:
+            writing = asyncio.create_task(journal.done(key("one"), call("one"), "the answer", "served", USAGE, 1.0))
+            await asyncio.sleep(0)  # the task has run up to its first wait, which is for the disk
+            assert not writing.done()
+            assert b"the answer" in path.read_bytes()
+            await writing
+
+    asyncio.run(scene())
+
+
+def test_half_a_character_in_an_answer_does_not_lose_it(tmp_path: Path) -> None:
+    async def scene() -> None:
+        with Journal(tmp_path / "journal.jsonl") as journal:
+            await journal.done(key("one"), call("one"), "cut \ud83d here", "served", USAGE, 1.0)
+        with Journal(tmp_path / "journal.jsonl") as journal:
+            found = journal.lookup(key("one"))
+            assert found is not None
+            assert found.text == "cut \ud83d here"
+
+    asyncio.run(scene())

@@ -1,0 +1,270 @@
+"""The page holds everything, believes nothing and stays small."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from page_world import BIDI, HOSTILE, case, report, run_record, unscored
+
+from eval_core.comparing.compare import ReportData
+from eval_core.comparing.findings import Kind
+from eval_core.domain.case import Case
+from eval_core.domain.compression import Outcome
+from eval_core.domain.record import RunRecord
+from eval_core.reporting.html import render_html
+
+VOID = {"meta", "input", "br", "hr", "img", "link", "wbr"}
+OPTIONAL = {"li", "tr", "td", "th", "dt", "dd", "p", "option"}
+
+
+class Page(HTMLParser):
+    """Reads a page as a browser's tokenizer would: elements, attributes, text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.open: list[str] = []
+        self.faults: list[str] = []
+        self.words: list[str] = []
+        self.raw: dict[str, list[str]] = {"script": [], "style": []}
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        inside = self.open[-1] if self.open else ""
+        if inside in self.raw:
+            self.raw[inside].append(data)
+        else:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", "".join(self.words))
+
+    @property
+    def ids(self) -> list[str]:
+        return [attributes["id"] for _, attributes in self.elements if "id" in attributes]
+
+    def having(self, name: str) -> list[str]:
+        return [attributes[name] for _, attributes in self.elements if name in attributes]
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    return Page(render_html(report()))
+
+
+def test_the_page_is_well_formed_and_its_ids_are_unique(page: Page) -> None:
+    assert page.faults == []
+    assert page.open == []
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_every_link_leads_to_a_place_in_the_page(page: Page) -> None:
+    targets = page.having("href")
+    assert targets
+    assert all(address.startswith("#") for address in targets)
+    assert {address[1:] for address in targets} <= set(page.ids)
+
+
+def test_the_page_names_the_verdict_its_next_step_and_both_sides(page: Page) -> None:
+    data = report()
+    assert data.verdict is not None
+    assert data.verdict.kind is Kind.REGRESSED
+    assert "Regressed" in page.text
+    assert data.verdict.next_step in page.text
+    assert "builtin:main" in page.text
+    assert "builtin:change" in page.text
+    assert "baselines/main.json" in page.text
+
+
+def test_a_probe_shows_question_facts_answers_grades_and_reasons(page: Page) -> None:
+    for words in (
+        "Which port and which error did the gateway show?",
+        "lost in all 6 runs",
+        "used by every answer",
+        "left verbatim",
+        "superseded: an answer that states it as current is wrong",
+        "judged",
+        "Controls: the full transcript scores 5.00, no context 0.00",
+        "candidate, run 1",
+    ):
+        assert words in page.text, words
+
+
+def test_a_fact_links_to_its_evidence_and_is_marked_there() -> None:
+    html = render_html(report())
+    link = re.search(r'<a href="#(msg-deploy-1)" data-mark="([\d.]+)"', html)
+    assert link is not None
+    message = html[html.index(f'id="{link.group(1)}"') :].split("</article>")[0]
+    assert re.search(rf'<mark title="expected fact: 8443" data-fact="{re.escape(link.group(2))}">8443</mark>', message)
+
+
+def test_what_differs_between_the_summaries_is_marked() -> None:
+    html = render_html(report())
+    assert re.search(r"<del>on port (<mark[^>]*>)?8443", html) or re.search(r"<del>on port </del><del><mark", html)
+    assert html.count("Cert renewed.") == 2, "an equal line of two fixtures stands once in each"
+
+
+def test_messages_are_told_apart_as_verbatim_summarised_or_dropped() -> None:
+    html = render_html(report())
+    fates = dict(re.findall(r'<article class="message (\w+)" id="msg-deploy-(\d)"', html))
+    assert set(fates) == {"verbatim", "summarised", "dropped"}
+
+
+def test_equal_answers_of_all_runs_stand_once() -> None:
+    html = render_html(report(cases=[case("deploy")]))
+    assert html.count("Leave <mark") == 1
+    assert "The same answer on both sides" in html
+
+
+def test_without_a_base_the_page_says_why_and_shows_no_change() -> None:
+    page = Page(render_html(replace(report(), base=None, verdict=None, note="no baseline fits")))
+    assert "Measured, not compared" in page.text
+    assert "no baseline fits" in page.text
+    assert "worse than the base" not in page.text
+    assert page.faults == []
+
+
+def test_without_fixtures_at_hand_facts_and_answers_are_still_there() -> None:
+    page = Page(render_html(replace(report(), cases={})))
+    assert "E_GATE" in page.text
+    assert not [name for name in page.ids if name.startswith("msg-")]
+    assert {address[1:] for address in page.having("href")} <= set(page.ids)
+
+
+def test_a_page_is_the_same_whether_or_not_the_records_hold_messages() -> None:
+    data = report()
+    stripped = {
+        name: [run.model_copy(update={"messages": [{"role": "user", "content": "x"}]}) for run in runs]
+        for name, runs in data.candidate.fixtures.items()
+    }
+    filled = replace(data, candidate=data.candidate.model_copy(update={"fixtures": stripped}))
+    assert render_html(filled) == render_html(data)
+
+
+@pytest.mark.parametrize("outcome", [outcome for outcome in Outcome if outcome is not Outcome.OK])
+def test_a_run_that_failed_says_what_happened(outcome: Outcome) -> None:
+    def make(of: Case, run: int, graded: bool) -> RunRecord:
+        return run_record(of, run, good=False, graded=graded, outcome=outcome, text="the worker died: <b>signal 9</b>")
+
+    data = report(candidate=make)
+    assert data.verdict is not None
+    assert data.verdict.kind is Kind.INCOMPLETE
+    page = Page(render_html(data))
+    assert outcome.value.replace("_", " ") in page.text
+    assert "the worker died: <b>signal 9</b>" in page.text
+    assert page.faults == []
+
+
+def test_an_unscored_probe_shows_its_reason() -> None:
+    def make(of: Case, run: int, graded: bool) -> RunRecord:
+        record = run_record(of, run, good=True, graded=graded)
+        return unscored(record, "the judge returned no JSON") if run == 1 else record
+
+    text = Page(render_html(report(candidate=make))).text
+    assert "Unscored, candidate, run 2: the judge returned no JSON" in text
+
+
+def test_a_comparison_that_cannot_be_made_shows_the_field_and_no_change() -> None:
+    data = report(rubric="r2")
+    assert data.verdict is not None
+    assert data.verdict.kind is Kind.NOT_COMPARABLE
+    page = Page(render_html(data))
+    assert "rubric differs (r1 → r2)" in page.text
+    assert "▼" not in page.text
+
+
+def test_an_offline_run_says_so_before_anything_else() -> None:
+    page = Page(render_html(report(offline=True)))
+    assert page.text.index("no model judged this") < page.text.index("Regressed", page.text.index("Provenance"))
+    assert "no model judged this" not in Page(render_html(report())).text
+
+
+def test_only_the_pages_own_scripts_and_styles_are_allowed() -> None:
+    html = render_html(report(text=HOSTILE, base_text=HOSTILE))
+    page = Page(html)
+    policy = next(attributes["content"] for tag, attributes in page.elements if "http-equiv" in attributes)
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    for kind in ("script", "style"):
+        bodies = re.findall(rf"<{kind}>(.*?)</{kind}>", html, re.DOTALL)
+        hashes = {base64.b64encode(hashlib.sha256(body.encode()).digest()).decode() for body in bodies}
+        directive = re.search(rf"{kind}-src ([^;]+)", policy)
+        assert directive is not None
+        assert set(re.findall(r"'sha256-([^']+)'", directive.group(1))) == hashes
+
+
+def hostile_reports() -> dict[str, ReportData]:
+    def failing(of: Case, run: int, graded: bool) -> RunRecord:
+        return run_record(of, run, good=False, graded=graded, outcome=Outcome.TARGET_ERROR, text=HOSTILE)
+
+    def silent(of: Case, run: int, graded: bool) -> RunRecord:
+        return unscored(run_record(of, run, good=True, graded=graded), HOSTILE)
+
+    whole = report(text=HOSTILE, base_text=HOSTILE[::-1], cases=[case("deploy", HOSTILE.replace("\ud800", ""))])
+    named = whole.candidate.model_copy(
+        update={"label": HOSTILE, "stopped": HOSTILE, "fixtures": {HOSTILE: whole.candidate.fixtures["deploy"]}}
+    )
+    return {
+        "texts": whole,
+        "failures": report(candidate=failing),
+        "reasons": report(candidate=silent),
+        "names": ReportData(named, history=[{"date": HOSTILE, "overall": 1.0}], note=HOSTILE),
+    }
+
+
+@pytest.mark.parametrize("name", ["texts", "failures", "reasons", "names"])
+def test_hostile_text_stays_text(name: str) -> None:
+    html = render_html(hostile_reports()[name])
+    plain, page = Page(render_html(report())), Page(html)
+    html.encode("utf-8")  # a lone surrogate would fail here
+    assert page.faults == []
+    assert {tag for tag, _ in page.elements} <= {tag for tag, _ in plain.elements} | {"p", "del", "ins", "div"}
+    assert sum(tag == "script" for tag, _ in page.elements) == 2
+    assert not [key for _, attributes in page.elements for key in attributes if key.startswith("on") or key == "style"]
+    assert not [address for address in page.having("href") if not address.startswith("#")]
+    assert not page.having("src")
+    for hidden in (BIDI, "\u2066", "\0", "\u2028"):
+        assert hidden not in html
+    assert "⟨U+202E⟩gpj.exe⟨U+2066⟩ ⟨U+0000⟩ ⟨U+2028⟩ ⟨U+D800⟩" in page.text
+    assert "{{ 7*7 }}" in page.text
+
+
+def test_the_page_of_a_large_suite_stays_under_three_megabytes() -> None:
+    cases = [case(f"session-{number}", extra=" A line of the session." * 3500) for number in range(5)]
+
+    def make(of: Case, run: int, graded: bool) -> RunRecord:
+        return run_record(of, run, good=False, graded=graded, text=f"run {run} " + "an answer of some length " * 80)
+
+    html = render_html(report(cases=cases, candidate=make))
+    assert len(html.encode()) < 3_000_000
+
+
+def test_the_trend_ends_with_the_run_of_this_report() -> None:
+    html = render_html(report())
+    assert re.search(
+        r'aria-label="overall: 2026-01-01: 3\.10, 2026-02-01: 3\.20, 2026-03-01: 3\.30, this run: \d', html
+    )

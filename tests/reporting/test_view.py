@@ -1,0 +1,146 @@
+"""The view: everything that reports show, computed once."""
+
+from __future__ import annotations
+
+import pytest
+import report_world
+
+from eval_core.comparing.compare import ReportData
+from eval_core.comparing.findings import Kind
+from eval_core.domain.grade import DIMENSIONS, Grade
+from eval_core.domain.measurement import Controls, Measurement, ProbeControl
+from eval_core.reporting.losses import places
+from eval_core.reporting.metrics import target_metrics, tokens_per_task
+from eval_core.reporting.view import make_view, medians
+
+
+def test_a_table_of_medians_holds_medians_over_probes_of_medians_over_runs() -> None:
+    data = report_world.regressed()
+    found = medians(data.candidate, "deploy")
+    # recall-port: 1.5, 1.6, 1.7; decision-staging: 4.0 each time.
+    assert found["overall"] == pytest.approx((1.6 + 4.0) / 2)
+    assert set(found) == {*DIMENSIONS, "overall"}
+
+
+def test_changes_stand_beside_the_medians_where_both_sides_may_be_compared() -> None:
+    view = make_view(report_world.regressed())
+    assert view.kind is Kind.REGRESSED
+    assert {row.fixture for row in view.fixtures} == {"deploy", "migrate"}
+    assert all(delta == "−1.50†" for row in view.fixtures for delta in row.deltas)
+    assert all(row.marked for row in view.fixtures), "the simple rule would flag a change of 1.5"
+
+
+def test_where_sides_may_not_be_compared_no_number_of_the_baseline_is_shown() -> None:
+    view = make_view(report_world.not_comparable())
+    assert view.kind is Kind.NOT_COMPARABLE
+    assert view.table == ()
+    assert all(row.deltas == () for row in view.fixtures)
+    assert all(fact.base_kept is None for fact in view.lost)
+
+
+def test_lost_facts_come_with_their_place_and_what_the_baseline_kept() -> None:
+    first, *rest = make_view(report_world.regressed()).lost
+    assert (first.fact, first.evidence, first.kept, first.base_kept) == ("8443", (1,), 0.0, 1.0)
+    assert [fact.fixture for fact in rest] == ["migrate"]
+
+
+def test_facts_found_again_are_listed_when_the_sides_are_turned() -> None:
+    data = report_world.regressed()
+    assert data.base is not None
+    view = make_view(ReportData(data.base, base=data.candidate, verdict=data.verdict))
+    assert [fact.fact for fact in view.regained] == ["8443", "8443"]
+    assert view.lost == ()
+
+
+def test_misses_say_what_was_lost_and_what_was_not_used() -> None:
+    view = make_view(report_world.regressed())
+    (first, _) = view.misses
+    assert (first.fixture, first.probe) == ("deploy", "recall-port")
+    assert first.overall == pytest.approx(1.6)
+    assert first.reason == "lost in compression: 8443 (message 1)"
+
+
+def test_a_failed_fixture_shows_dashes_and_its_outcome() -> None:
+    view = make_view(report_world.incomplete())
+    assert view.kind is Kind.INCOMPLETE
+    row = view.fixtures[1]
+    assert (set(row.cells), row.deltas, row.note) == ({"-"}, (), "6 of 6 runs: target_error")
+    assert view.unscored == {"compression target_error: ValueError: boom": 6, "no answer: rate_limit": 1}
+
+
+def test_what_moved_and_what_everybody_looks_for_comes_first() -> None:
+    names = [row.name for row in make_view(report_world.regressed()).table]
+    assert set(names[:3]) == {"overall", "facts kept", "census facts kept"}
+    assert len(names) == 8
+
+
+def test_an_offline_result_says_so_and_costs_nothing() -> None:
+    view = make_view(report_world.alone())
+    assert view.offline_note == "offline, deterministic: no model judged this"
+    assert view.cost == "no model was called, $0.00"
+    assert view.headline == "No comparison: no baseline in baselines."
+
+
+def test_an_unknown_price_is_unknown_and_not_zero() -> None:
+    assert make_view(report_world.regressed()).cost.startswith("price unknown, 12 model calls")
+
+
+def _priced(measurement: Measurement) -> Measurement:
+    use = {role: item.model_copy(update={"cost_usd": 0.5}) for role, item in measurement.use.items()}
+    return measurement.model_copy(update={"use": use, "models": {**measurement.models, "judge": "m"}})
+
+
+def test_a_judge_that_grades_itself_is_mentioned() -> None:
+    view = make_view(ReportData(_priced(report_world.regressed().candidate)))
+    assert view.offline_note == "the judge is the same model as the compressor and the answer model"
+    assert "$0.50" in view.cost
+
+
+def test_failing_structure_checks_are_named_once() -> None:
+    assert make_view(report_world.regressed()).broken_structure == ("deploy: one_summary", "migrate: one_summary")
+
+
+def _quarantine(measurement: Measurement) -> Measurement:
+    bad = ProbeControl(
+        ceiling=0.3, floor=0.0, ceiling_facts=1.0, floor_facts=0.0, quarantined="the full transcript fails"
+    )
+    return measurement.model_copy(update={"controls": {"deploy": Controls(probes={"recall-port": bad})}})
+
+
+def test_a_quarantined_probe_is_named_and_counts_in_no_score() -> None:
+    view = make_view(ReportData(_quarantine(report_world.regressed().candidate)))
+    assert view.quarantined == ("deploy / recall-port: the full transcript fails",)
+    assert view.fixtures[0].cells[-1] == "4.00"
+    assert [miss.fixture for miss in view.misses] == ["migrate"]
+
+
+def test_metrics_without_a_measurement_are_not_measured() -> None:
+    data = report_world.incomplete()
+    failed = data.candidate.model_copy(update={"fixtures": {"migrate": data.candidate.fixtures["migrate"]}})
+    assert {metric.status for metric in target_metrics(failed)} == {"not measured"}
+    assert tokens_per_task(failed) is None
+
+
+def test_metrics_stand_beside_their_targets() -> None:
+    found = {metric.name: metric for metric in target_metrics(report_world.regressed().candidate)}
+    assert (found["Probe pass rate"].value, found["Probe pass rate"].status) == ("50 %", "red flag")
+    assert (found["Compression ratio"].value, found["Compression ratio"].status) == ("70 %", "on target")
+    assert found["Task completion"].status == "not measured"
+    tokens = tokens_per_task(report_world.regressed().candidate)
+    assert tokens is not None
+    assert (tokens.removed, tokens.refetched, tokens.net) == (700, 120, 580)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "words"),
+    [((), "place unknown"), ((4,), "message 4"), ((1, 2, 3), "messages 1, 2, 3"), ((1, 2, 3, 4), "messages 1, 2, 3 …")],
+)
+def test_places_are_told_briefly(evidence: tuple[int, ...], words: str) -> None:
+    assert places(evidence) == words
+
+
+def test_grades_hold_all_six_dimensions() -> None:
+    run = report_world.regressed().candidate.fixtures["deploy"][0]
+    result = run.probes["recall-port"].result
+    assert isinstance(result, Grade)
+    assert result.overall == pytest.approx(1.5)

@@ -1,0 +1,166 @@
+"""Stored baselines: what they hold, that they are small, and that nobody can change them unnoticed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small
+
+from eval_core.base.errors import UserError
+from eval_core.comparing.compare import compare_measurements
+from eval_core.comparing.findings import Kind
+from eval_core.domain.case import Case
+from eval_core.domain.measurement import Measurement
+from eval_core.domain.probe import Probe
+from eval_core.storage.baselines import (
+    dump_baseline,
+    find_baseline,
+    list_baselines,
+    load_baseline,
+    read_history,
+    stale_fields,
+    store_baseline,
+)
+
+
+def _without_messages(measurement: Measurement) -> Measurement:
+    fixtures = {
+        name: [run.model_copy(update={"messages": []}) for run in runs] for name, runs in measurement.fixtures.items()
+    }
+    return measurement.model_copy(update={"fixtures": fixtures})
+
+
+@pytest.fixture
+def stored(tmp_path: Path, small_measurement: Measurement) -> Path:
+    found = store_baseline(small_measurement, tmp_path / "baselines", None)
+    assert found is not None
+    return found[0]
+
+
+def test_a_baseline_reads_back_as_it_was_measured(stored: Path, small_measurement: Measurement) -> None:
+    measurement, noise = load_baseline(stored)
+    assert measurement == _without_messages(small_measurement)
+    assert noise["overall"] == 0
+    assert stored.name == "offline.json"
+
+
+def test_a_baseline_with_failures_and_unscored_probes_reads_back_too(
+    tmp_path: Path, small_measurement: Measurement
+) -> None:
+    body = _without_messages(small_measurement).model_dump(mode="json")
+    first, second, *_ = body["fixtures"]["small-debug"]
+    first["probes"]["recall-error"]["answer"] = None
+    first["probes"]["recall-error"]["result"] = {"kind": "unscored", "reason": "no answer"}
+    second.update(outcome="infra", detail="503", probes={}, summary="")
+    odd = Measurement.model_validate(body)
+    path = small.write(tmp_path / "odd.json", dump_baseline(odd, {"overall": 0.25}))
+    assert load_baseline(path) == (odd, {"overall": 0.25})
+
+
+def test_equal_runs_are_stored_once(stored: Path, small_measurement: Measurement) -> None:
+    body = json.loads(stored.read_text(encoding="utf-8"))
+    assert [run.get("same_as") for run in body["fixtures"]["small-plan"]] == [None, 0, 0, None, 3]
+    once = {name: runs[:1] for name, runs in small_measurement.fixtures.items()}
+    single = dump_baseline(small_measurement.model_copy(update={"fixtures": once}), {})
+    assert len(stored.read_text(encoding="utf-8")) < 2 * len(single)
+    assert "messages" not in body["fixtures"]["small-plan"][0]
+
+
+def test_storing_the_same_again_writes_nothing(stored: Path, small_measurement: Measurement) -> None:
+    before = {path.name: path.read_bytes() for path in stored.parent.iterdir()}
+    later = small_measurement.provenance.model_copy(update={"date": "2031-01-01T00:00:00Z"})
+    slower = {
+        name: [run.model_copy(update={"seconds": 9.0}) for run in runs]
+        for name, runs in small_measurement.fixtures.items()
+    }
+    again = small_measurement.model_copy(update={"provenance": later, "fixtures": slower})
+    assert store_baseline(again, stored.parent, None) is None
+    assert {path.name: path.read_bytes() for path in stored.parent.iterdir()} == before
+
+
+def test_a_forced_update_renews_the_date_and_adds_to_the_history(stored: Path, small_measurement: Measurement) -> None:
+    later = small_measurement.provenance.model_copy(update={"date": "2031-01-01T00:00:00Z"})
+    again = small_measurement.model_copy(update={"provenance": later})
+    assert store_baseline(again, stored.parent, None, force=True) is not None
+    lines = read_history(stored.parent, "offline")
+    assert [line["date"] for line in lines][1:] == ["2031-01-01T00:00:00Z"]
+    assert lines[0]["overall"] == lines[1]["overall"] > 4
+    assert read_history(stored.parent, "other") == []
+
+
+def test_an_incomplete_measurement_makes_no_baseline(tmp_path: Path, small_measurement: Measurement) -> None:
+    stopped = small_measurement.model_copy(update={"stopped": "the budget of $1.00 is used up"})
+    with pytest.raises(UserError, match=r"needs a complete measurement.*the budget of \$1\.00 is used up"):
+        store_baseline(stopped, tmp_path, None)
+    ungraded = {**small_measurement.fixtures, "small-plan": small_measurement.fixtures["small-plan"][3:]}
+    with pytest.raises(UserError, match="small-plan: no graded run"):
+        store_baseline(small_measurement.model_copy(update={"fixtures": ungraded}), tmp_path, None)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda b: b["fixtures"]["small-plan"][0]["probes"]["artifact-job"].update(kept="0"), "it was edited by hand"),
+        (lambda b: b.pop("digest"), "it was edited by hand"),
+        (
+            lambda b: b.update(schema_version=0),
+            "schema_version: 0, this program reads 1; .*`compression-eval baseline up",
+        ),
+        (lambda b: b.pop("schema_version"), "schema_version: None"),
+        (lambda b: b.pop("texts"), "not a baseline file; `compression-eval baseline update` writes one"),
+    ],
+)
+def test_a_baseline_that_cannot_be_believed_is_named(stored: Path, change: Any, message: str) -> None:
+    small.edit_json(stored, change)
+    with pytest.raises(UserError, match=rf"offline\.json: .*{message}"):
+        load_baseline(stored)
+
+
+def test_an_unreadable_baseline_is_replaced_by_an_update(stored: Path, small_measurement: Measurement) -> None:
+    small.edit_json(stored, lambda body: body.update(schema_version=0))
+    assert store_baseline(small_measurement, stored.parent, None) is not None
+    assert load_baseline(stored)[0] == _without_messages(small_measurement)
+
+
+def test_a_baseline_is_out_of_date_when_a_file_of_the_suite_changes(stored: Path) -> None:
+    cases = small.cases()
+    assert stale_fields(stored, cases) == []
+    assert stale_fields(stored, [*cases[:1], _edited(cases[1]), cases[2]]) == ["probes/small-debug.probes.json"]
+    assert stale_fields(stored, cases[1:]) == ["fixtures/small-chained.json", "probes/small-chained.probes.json"]
+
+
+def _edited(case: Case) -> Case:
+    first, *rest = case.bank.probes
+    probe: Probe = first.model_copy(update={"question": first.question + " Exactly?"})
+    return Case(case.fixture, case.bank.model_copy(update={"probes": [probe, *rest]}))
+
+
+def test_a_measurement_of_some_fixtures_is_compared_with_that_part(
+    stored: Path, small_measurement: Measurement, tmp_path: Path
+) -> None:
+    part = small.measure(small.cases()[1:2], tmp_path / "part", "anchored", runs=3, compress_runs=5)
+    found = find_baseline(stored.parent, part.fingerprint)
+    assert found == (stored, [])
+    verdict, base = compare_measurements(load_baseline(stored)[0], part)
+    assert verdict.kind not in (Kind.NOT_COMPARABLE, Kind.INCOMPLETE)
+    assert {row.delta for row in verdict.rows} == {0.0}
+    assert list(base.fixtures) == ["small-debug"]
+
+
+def test_a_measurement_of_more_fixtures_than_the_baseline_is_not_comparable(
+    small_measurement: Measurement, tmp_path: Path
+) -> None:
+    part = small.measure(small.cases()[:2], tmp_path / "part", "anchored")
+    verdict, _ = compare_measurements(part, small_measurement)
+    assert verdict.kind is Kind.NOT_COMPARABLE
+    assert "fixtures/small-plan.json" in verdict.headline
+
+
+def test_without_a_folder_there_are_no_baselines(tmp_path: Path, small_measurement: Measurement) -> None:
+    assert list_baselines(tmp_path / "none") == []
+    assert find_baseline(tmp_path / "none", small_measurement.fingerprint) is None
+    assert read_history(tmp_path / "none") == []

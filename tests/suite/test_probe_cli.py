@@ -1,0 +1,129 @@
+"""The probe commands say what is wrong, where, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from eval_core.base.errors import UserError
+from eval_core.cli.probe import probe
+from eval_core.domain.fixture import Fixture, dump_fixture
+from eval_core.domain.probe import ProbeBank, dump_bank, load_bank
+
+LINES = {
+    4: "The importer lives in ledger/importer.py.",
+    5: "It was committed as 4d68d0b9.",
+    6: "The cut-over waits until 26 March.",
+    7: "We chose Postgres for it.",
+}
+QUESTIONS = {"ledger/importer.py": "artifact", "4d68d0b9": "recall", "26 March": "continuation", "Postgres": "decision"}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    messages = [{"role": "system", "content": "You help."}]
+    messages += [
+        {"role": "assistant" if index % 2 else "user", "content": LINES.get(index, f"Step {index}.")}
+        for index in range(1, 16)
+    ]
+    (tmp_path / "fixtures").mkdir()
+    (tmp_path / "fixtures" / "ledger.json").write_text(dump_fixture(Fixture(name="ledger", messages=messages)))
+    write_bank(tmp_path, list(QUESTIONS))
+    return tmp_path
+
+
+def write_bank(place: Path, facts: list[str]) -> None:
+    probes = [
+        {
+            "id": f"p-{number}",
+            "type": QUESTIONS.get(fact, "recall"),
+            "question": "Which was it?",
+            "expected_facts": [fact],
+        }
+        for number, fact in enumerate(facts)
+    ]
+    bank = ProbeBank.model_validate({"fixture": "ledger", "probes": probes})
+    (place / "probes").mkdir(exist_ok=True)
+    (place / "probes" / "ledger.probes.json").write_text(dump_bank(bank))
+
+
+def invoke(place: Path, command: str, *arguments: str) -> Result:
+    options = ["--probes-dir", str(place / "probes")]
+    if command != "manifest":
+        options += ["--fixtures-dir", str(place / "fixtures")]
+    return CliRunner().invoke(probe, [command, *arguments, *options])
+
+
+def test_warnings_alone_leave_the_exit_code_at_zero(place: Path) -> None:
+    result = invoke(place, "lint")
+    assert result.exit_code == 0
+    assert "p-0: warning: fact 'ledger/importer.py' names no evidence" in result.output
+    assert result.output.endswith("1 bank(s), 4 probe(s): 0 error(s), 5 warning(s)\n")
+
+
+def test_an_error_is_printed_with_its_file_and_probe_and_exits_with_two(place: Path) -> None:
+    write_bank(place, [*QUESTIONS, "ledger/imports.py"])
+    result = invoke(place, "lint", "ledger")
+    assert result.exit_code == 2
+    line = (
+        f"{place / 'probes' / 'ledger.probes.json'}: p-4: fact 'ledger/imports.py' stands in no message of the fixture"
+    )
+    assert line in result.output
+
+
+def test_fill_writes_evidence_and_the_warning_goes(place: Path) -> None:
+    result = invoke(place, "lint", "--fill")
+    assert "names no evidence" not in result.output
+    bank = load_bank(place / "probes" / "ledger.probes.json")
+    assert [entry.expected_facts[0].evidence for entry in bank.probes] == [[4], [5], [6], [7]]
+    before = (place / "probes" / "ledger.probes.json").read_text()
+    assert "evidence filled" not in invoke(place, "lint", "--fill").output
+    assert (place / "probes" / "ledger.probes.json").read_text() == before
+
+
+def test_an_unknown_name_and_a_lonely_bank_or_fixture_are_named(place: Path) -> None:
+    result = invoke(place, "lint", "legder")
+    assert isinstance(result.exception, UserError)
+    assert "there are: ledger" in str(result.exception)
+    fixture = json.loads((place / "fixtures" / "ledger.json").read_text())
+    (place / "fixtures" / "other.json").write_text(json.dumps({**fixture, "name": "other", "messages": [
+        {"role": "user", "content": f"Nothing {index}"} for index in range(4)]}))  # fmt: skip
+    assert "other.json: warning: has no probe bank" in invoke(place, "lint").output
+    (place / "fixtures" / "ledger.json").unlink()
+    assert invoke(place, "lint").exit_code == 2
+
+
+def test_drafts_go_to_the_screen_or_to_a_file_but_never_over_one(place: Path) -> None:
+    shown = invoke(place, "propose", "ledger", "--output", "-")
+    drafts = json.loads(shown.output)["probes"]
+    assert drafts
+    assert all(entry["draft"] for entry in drafts)
+    refused = invoke(place, "propose", "ledger")
+    assert isinstance(refused.exception, UserError)
+    assert "--force" in str(refused.exception)
+    target = place / "drafts.json"
+    assert invoke(place, "propose", "ledger", "--output", str(target), "--limit", "1").exit_code == 0
+    assert len(load_bank(target).probes) == 1
+    assert invoke(place, "propose", "ledger", "--force").exit_code == 0
+    assert invoke(place, "lint").exit_code == 2
+
+
+def test_the_manifest_is_printed_one_probe_a_line(place: Path) -> None:
+    assert invoke(place, "manifest").output.splitlines() == [f"ledger/p-{number}" for number in range(4)]
+
+
+def test_every_command_shows_an_example_and_help_loads_nothing_heavy() -> None:
+    for name, command in probe.commands.items():
+        assert f"compression-eval probe {name}" in (command.help or "")
+    script = (
+        "import sys\nfrom click.testing import CliRunner\nfrom eval_core.cli.probe import probe\n"
+        "assert CliRunner().invoke(probe, ['lint', '--help']).exit_code == 0\n"
+        "print(sorted({'numpy', 'tiktoken', 'litellm', 'pydantic'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,46 @@
+"""The bars on planted data: `bench/scrubbing.py` prints the same measure by kind."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.scrubbing import Measured, measure
+from tests.suite.corpus_held_out import HELD_OUT
+from tests.suite.corpus_later import LATER
+from tests.suite.corpus_negatives import NEGATIVES
+from tests.suite.corpus_people import PEOPLE
+from tests.suite.corpus_secrets import SECRETS
+
+KINDS = (*SECRETS, *PEOPLE, *LATER, *NEGATIVES)
+
+
+@pytest.fixture(scope="module")
+def measured() -> Measured:
+    return measure(KINDS, seed=5, rounds=2)
+
+
+def test_the_corpus_is_wide_enough() -> None:
+    names = [kind.name for kind in (*KINDS, *HELD_OUT)]
+    assert len(names) == len(set(names))
+    assert sum(kind.group != "negative" for kind in KINDS) >= 80
+    assert len(NEGATIVES) >= 30
+
+
+def test_secrets_and_personal_data_are_gone(measured: Measured) -> None:
+    assert measured.share("secret") >= 0.99
+    assert measured.share("personal") >= 0.97
+
+
+def test_no_secret_is_left_in_part(measured: Measured) -> None:
+    assert [tally.kind.name for tally in measured.kinds.values() if tally.partial] == []
+
+
+def test_look_alikes_and_facts_stay(measured: Measured) -> None:
+    assert measured.share("negative") <= 0.05
+    assert measured.facts > 1_000
+    assert measured.facts_kept / measured.facts >= 0.99
+
+
+def test_json_parses_and_a_second_scrub_changes_nothing(measured: Measured) -> None:
+    assert measured.broken_json == 0
+    assert measured.unstable == 0
