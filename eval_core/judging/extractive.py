@@ -9,7 +9,6 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from eval_core.base.messages import Message, full_text
-from eval_core.domain.fingerprint import source_digest
 from eval_core.domain.grade import Answer, Unscored
 from eval_core.domain.probe import Probe
 
@@ -194,8 +193,8 @@ class ExtractiveAnswerer:
 
     @property
     def identity(self) -> dict[str, str]:
-        """What makes answers comparable: the code that picks the lines."""
-        return {"model": "offline:extractive", "code": source_digest("judge/extractive.py", "judge/question_shapes.py")}
+        """What makes answers comparable; how lines are picked is part of the instrument version."""
+        return {"model": "offline:extractive"}
 
     async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
         """Quote the lines that fit the question, or say that nothing does."""

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import re
 
-from eval_core.domain.fingerprint import source_digest
 from eval_core.domain.grade import Grade, Unscored
 from eval_core.domain.probe import Fact, Probe
 from eval_core.evidence.facts import Haystack, holds, infer_kind, normalise, states_superseded
@@ -58,8 +57,8 @@ class FactJudge:
 
     @property
     def identity(self) -> dict[str, str]:
-        """What makes grades comparable: the code that maps facts to scores."""
-        return {"model": "offline:facts", "code": source_digest("judge/fact_judge.py")}
+        """What makes grades comparable; how facts become scores is part of the instrument version."""
+        return {"model": "offline:facts"}
 
     async def grade(self, probe: Probe, answer: str, *, fixture: str, run: int) -> Grade | Unscored:
         """Grade one answer by the documented mapping."""

@@ -13,7 +13,7 @@ from eval_core.base.tokens import TOKENIZER
 from eval_core.domain.call import Completion, Failed, ModelCall
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Subject
-from eval_core.domain.fingerprint import Fingerprint, instrument
+from eval_core.domain.fingerprint import INSTRUMENT_VERSION, Fingerprint
 from eval_core.domain.grade import Answerer, Judge
 from eval_core.domain.measurement import SCHEMA_VERSION
 from eval_core.judging.extractive import ExtractiveAnswerer
@@ -76,7 +76,7 @@ def make_fingerprint(cases: Sequence[Case], roles: Roles, focus_topic: str | Non
         judge_model=judge,
         focus_topic=focus_topic,
         tokenizer=TOKENIZER,
-        instrument=instrument(),
+        instrument=INSTRUMENT_VERSION,
     )
 
 

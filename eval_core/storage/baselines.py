@@ -13,7 +13,7 @@ from typing import Any
 from eval_core.base.errors import UserError
 from eval_core.base.files import digest, parse, pretty, read_json, write_atomic
 from eval_core.domain.case import Case
-from eval_core.domain.fingerprint import Difference, Fingerprint, differences, instrument, narrowed, nearest
+from eval_core.domain.fingerprint import INSTRUMENT_VERSION, Difference, Fingerprint, differences, narrowed, nearest
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import SCHEMA_VERSION, Measurement
 from eval_core.storage.results import read_measurement
@@ -196,7 +196,7 @@ def stale_fields(path: Path, cases: Sequence[Case]) -> list[str]:
     then = {f"fixtures/{name}.json": value for name, value in stored.fixtures.items()}
     then |= {f"probes/{name}.probes.json": value for name, value in stored.probes.items()}
     fields = [name for name in dict.fromkeys([*now, *then]) if now.get(name) != then.get(name)]
-    if stored.instrument != instrument():
+    if stored.instrument != INSTRUMENT_VERSION:
         fields.append("the code that finds facts")
     return fields
 
