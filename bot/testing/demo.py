@@ -58,13 +58,14 @@ _SECTION = '        Section("blockers"'
 def demo_tree() -> dict[str, bytes]:
     """Return a repository that has adopted the bot: an agent's compressor, fixtures, probes and a baseline."""
     from bot.init import adoption
-    from bot.testing.journey import package_source, shipped, write_tree
+    from bot.testing.journey import package_source, write_tree
+    from eval_core import compressors
     from eval_core.base.config import CONFIG_FILE
+    from eval_core.base.shipped import shipped
 
-    root = shipped()
-    tree = package_source(root / "eval_core" / "compressors", "agent")
+    tree = package_source(Path(compressors.__file__).parent, "agent")
     for folder in ("fixtures", "probes", "baselines"):
-        tree |= {f"{folder}/{path.name}": path.read_bytes() for path in sorted((root / folder).glob("*.json*"))}
+        tree |= {f"{folder}/{path.name}": path.read_bytes() for path in sorted(shipped(folder).glob("*.json*"))}
     with tempfile.TemporaryDirectory() as name:
         write_tree(tree, Path(name))
         plan = adoption(Path(name), f"demo/compression-eval@{'0' * 40}", None)

@@ -19,20 +19,12 @@ from bot.testing.github.server import LoopbackGitHub
 from bot.testing.github.state import StoredPull
 from eval_core.base.errors import UserError
 
-__all__ = ["Journey", "label_event", "package_source", "shipped", "write_tree"]
+__all__ = ["Journey", "label_event", "package_source", "write_tree"]
 
 _GATE = {"contents": "read", "pull_requests": "write", "checks": "read", "actions": "read"}
 _EVALUATE = {"contents": "read", "actions": "read"}
 _PUBLISH = {"contents": "read", "pull_requests": "write", "checks": "write"}
 _KEPT = ("PATH", "HOME", "LANG", "VIRTUAL_ENV", "PYTHONPATH", "TMPDIR")
-
-
-def shipped() -> Path:
-    """Return the checkout that holds the shipped fixtures, probes and baselines."""
-    root = Path(__file__).resolve().parents[2]
-    if not (root / "fixtures").is_dir():
-        raise UserError("the shipped fixtures are not here: run the demo from a clone of the repository")
-    return root
 
 
 def package_source(folder: Path, into: str) -> dict[str, bytes]:

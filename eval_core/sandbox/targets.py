@@ -15,6 +15,7 @@ from typing import Any
 
 from eval_core.base.errors import UserError
 from eval_core.base.messages import Message
+from eval_core.base.shipped import shipped
 from eval_core.base.threads import computing, waiting
 from eval_core.base.tokens import count_messages
 from eval_core.compressors.strategies import STRATEGIES, create
@@ -161,7 +162,7 @@ def _used(bridge: _Bridge | None) -> ModelUse:
 
 # From what the user calls the target to a subject that can be run.
 
-_HERMES = Path(__file__).resolve().parents[2] / "docs" / "targets" / "hermes.yml"
+_HERMES = shipped("docs/targets/hermes.yml")
 
 
 @dataclass(frozen=True)
