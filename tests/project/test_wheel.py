@@ -1,0 +1,89 @@
+"""The wheel, outside any checkout: everything that is documented works without the clone."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel from a copy of the tracked files and unpack it into a folder of its own."""
+    folder = tmp_path_factory.mktemp("wheel")
+    listed = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True, check=True
+    )
+    for name in listed.stdout.splitlines():
+        if (ROOT / name).is_file():
+            (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, folder / "source" / name)
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    wheel = [*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(folder / "source")]
+    subprocess.run(wheel, check=True, capture_output=True)
+    (built,) = folder.glob("*.whl")
+    subprocess.run([*pip, "install", "--no-deps", "--target", str(folder / "site"), str(built)], check=True)
+    return folder / "site"
+
+
+@pytest.fixture
+def command(installed: Path, tmp_path: Path) -> Command:
+    """Run `compression-eval` from the wheel in an empty folder; only its dependencies come from this environment."""
+
+    def run(*words: str, expect: int = 0, **environ: str) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", "from bot.cli import main; main()", *words],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(installed), **environ},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == expect, done.stdout + done.stderr
+        return done
+
+    return run
+
+
+def test_the_code_and_the_data_come_from_the_wheel(installed: Path, tmp_path: Path) -> None:
+    code = "import bot, eval_core; from eval_core.base.shipped import shipped; print(bot.__file__, shipped('fixtures'))"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == [str(installed / "bot/__init__.py"), str(installed / "eval_core/shipped/fixtures")]
+
+
+def test_the_demo_runs_in_an_empty_folder(command: Command, tmp_path: Path) -> None:
+    command("demo")
+    assert "Regressed" in (tmp_path / "results/demo/comment.md").read_text(encoding="utf-8")
+
+
+def test_a_run_without_a_suite_uses_the_shipped_one_and_says_so(command: Command, tmp_path: Path) -> None:
+    done = command("run", "--fixtures", "debug-session-feishu-id-model", "--target", "builtin:anchored", "--runs", "1")
+    assert "shipped" in done.stderr
+    summary = json.loads((tmp_path / "results/latest/summary.json").read_text(encoding="utf-8"))
+    assert list(summary["fixtures"]) == ["debug-session-feishu-id-model"]
+
+
+def test_doctor_runs_in_an_empty_folder(command: Command) -> None:
+    assert "Traceback" not in command("doctor").stderr
+
+
+def test_the_target_of_hermes_is_found(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "agent").mkdir()
+    done = command("run", "--runs", "1", expect=2, HERMES_AGENT_ROOT="missing")
+    assert "HERMES_AGENT_ROOT=missing: no such folder" in done.stderr
