@@ -59,7 +59,7 @@ def update(
         measurement = execute(job, label, results, quiet=quiet).candidate
     else:
         measurement = load_side(source)
-    stored = store_baseline(measurement, Path(job.settings.baselines), name, force=force)
+    stored = store_baseline(measurement, job.root / job.settings.baselines, name, force=force)
     if stored is None:
         click.echo("The stored baseline already says the same; nothing written (--force renews its date).")
         return
@@ -108,16 +108,16 @@ def check(config: Path | None) -> None:
     Example:
       compression-eval baseline check
     """
-    from eval_core.base.config import load_config
+    from eval_core.base.config import config_folder, load_config
     from eval_core.base.errors import UserError
     from eval_core.domain.case import load_suite
     from eval_core.storage.baselines import list_baselines, stale_fields
 
-    settings = load_config(config)
-    cases = load_suite(Path(settings.fixtures), Path(settings.probes))
-    paths = list_baselines(Path(settings.baselines))
+    settings, root = load_config(config), config_folder(config)
+    cases = load_suite(root / settings.fixtures, root / settings.probes)
+    paths = list_baselines(root / settings.baselines)
     if not paths:
-        raise UserError(f"{settings.baselines}: no baseline here; `compression-eval baseline update` makes one")
+        raise UserError(f"{root / settings.baselines}: no baseline here; `compression-eval baseline update` makes one")
     stale = False
     for path in paths:
         if fields := stale_fields(path, cases):

@@ -40,14 +40,16 @@ class TargetSpec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     python: Annotated[
-        str | None, Field(description="Interpreter of the target's environment; the evaluator's own when absent.")
+        str | None, Field(description="Interpreter of the target's environment, relative to this file; default: ours.")
     ] = None
-    pythonpath: Annotated[list[str], Field(description="Import roots, relative to the tree under test.")] = ["."]
+    pythonpath: Annotated[
+        list[str], Field(description="Import roots: folders of the tree under test, relative to this file.")
+    ] = ["."]
     compressor: Annotated[
         str, Field(pattern=rf"^{_DOTTED}:{_DOTTED}$", description="`module:Class` or `module:function`.")
     ]
     adapter: Annotated[
-        str | None, Field(description="Python file beside the spec that bridges another calling convention.")
+        str | None, Field(description="Python file, relative to this one, that bridges another calling convention.")
     ] = None
     init: Annotated[dict[str, Any], Field(description="Keywords of the constructor.")] = {}
     optional_init: Annotated[
@@ -71,7 +73,15 @@ class TargetSpec(BaseModel):
             raise ValueError(f"${{{name}}} is not a variable; known are {', '.join(VARIABLES)}")
         return value
 
-    @field_validator("pythonpath", "files")
+    @field_validator("pythonpath")
+    @classmethod
+    def _relative(cls, value: list[str]) -> list[str]:
+        for path in value:
+            if PurePosixPath(path).is_absolute():
+                raise ValueError(f"{path!r} must be a relative path: import roots are folders of the tree under test")
+        return value
+
+    @field_validator("files")
     @classmethod
     def _inside(cls, value: Any) -> Any:
         for path in value:

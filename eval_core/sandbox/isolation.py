@@ -6,6 +6,7 @@ import functools
 import io
 import itertools
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -63,14 +64,25 @@ class SandboxView:
     gateway: str = GATEWAY
     home: str = HOME
 
+    def outside(self, text: str, tree: Path) -> str:
+        """Return a text from inside with paths as the user knows them: below the tree, or the tree's own."""
+        inside = re.escape(self.tree)
+        text = re.sub(rf"(?<![\w./-]){inside}/(?=[\w.])", "", text)
+        return re.sub(rf"(?<![\w./-]){inside}(?![\w/-])", lambda _: str(tree), text)
 
-def interpreter(named: str | None, base: Path) -> Path:
-    """Return the interpreter that a spec names, links unresolved so that a virtual environment stays one."""
+
+def interpreter(named: str | None) -> Path:
+    """Return the interpreter that a resolved spec names, its link left alone; ours where it names none."""
     if named is None:
         return Path(sys.executable)
-    path = Path(os.path.normpath(base / Path(named).expanduser()))
-    if not path.is_file() or not os.access(path, os.X_OK):
-        raise UserError(f"target.python: {path} is not an executable file; create the environment or fix the path")
+    path = Path(named)
+    if not path.is_file():
+        raise UserError(
+            f"target.python: {path}: no such file; create the environment (`setup:` in .compression-eval.yml says how), "
+            "or fix the path: it is relative to the file that names it"
+        )
+    if not os.access(path, os.X_OK):
+        raise UserError(f"target.python: {path} is not executable; name the python of a virtual environment")
     return path
 
 

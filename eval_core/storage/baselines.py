@@ -288,13 +288,13 @@ def stored_reference(baselines: Path, fingerprint: Fingerprint) -> Reference | N
     return Reference(found[0], not found[1]) if found else None
 
 
-def find_reference(compare_to: str, root: Path, baselines: Path, fingerprint: Fingerprint) -> Reference | None:
+def find_reference(compare_to: str, baselines: Path, fingerprint: Fingerprint) -> Reference | None:
     """Return what `--compare-to` names: none, a path, or with auto the nearest baseline."""
     if compare_to == "none":
         return None
     if compare_to == "auto":
         return stored_reference(baselines, fingerprint)
-    path = root / compare_to
+    path = Path(compare_to)
     base = load_side(path).fingerprint
     return Reference(path, not differences(narrowed(base, fingerprint.fixtures), fingerprint))
 
