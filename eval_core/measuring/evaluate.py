@@ -124,6 +124,7 @@ class Trial:
             focus_topic=self.job.topic,
             concurrency=self.job.concurrency or self.job.settings.concurrency,
             tree=target.tree,
+            source=self.job.source(target),
             known_controls=controls,
             on_record=self.on_record,
             stopped=cast.stopped,

@@ -17,6 +17,7 @@ from eval_core.domain.case import Case, load_suite, make_plan
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord
 from eval_core.domain.target import Builtin
+from eval_core.measuring.compressor_source import CompressorSource, source_of
 from eval_core.measuring.evaluate import Trial, own_base
 from eval_core.measuring.regrade import with_remedy
 from eval_core.measuring.wiring import Traffic
@@ -95,6 +96,10 @@ class Job:
             raise UserError(f"--base-tree {self.base_tree}: no such folder; it holds the tree of the base commit")
         return find_target(self.target, self.settings.target, self.root, self.base_tree)
 
+    def source(self, target: Target) -> CompressorSource:
+        """Read what a target is made of now."""
+        return source_of(target, watch=self.settings.watch, hidden=self.hidden)
+
     def size(self, cases: list[Case]) -> int:
         """Count the fixture-runs, the base's included where it is measured too."""
         return len(make_plan(cases, *self.plan)) * (2 if self.baseline == "rerun" else 1)
@@ -108,7 +113,7 @@ class Job:
     def hidden(self) -> tuple[str, ...]:
         """What the compressor under test must not see."""
         names = (self.settings.fixtures, self.settings.probes, self.settings.baselines, self.settings.results)
-        # At the same place in the tree, which is another commit's, and where they are read from, if that is in the tree.
+        # At the same place in the tree, which may be another commit's, and where they are read from.
         return (*names, *(str((self.root / name).resolve()) for name in names))
 
     @property

@@ -32,6 +32,7 @@ __all__ = [
     "detect",
     "interpreter",
     "open_view",
+    "prefixes",
     "run_folder",
     "view_of",
 ]
@@ -78,15 +79,15 @@ def interpreter(named: str | None) -> Path:
     path = Path(named)
     if not path.is_file():
         raise UserError(
-            f"target.python: {path}: no such file; create the environment (`setup:` in .compression-eval.yml says how), "
-            "or fix the path: it is relative to the file that names it"
+            f"target.python: {path}: no such file; create the environment (`setup:` in .compression-eval.yml) "
+            "or fix the path, which is relative to the file that names it"
         )
     if not os.access(path, os.X_OK):
         raise UserError(f"target.python: {path} is not executable; name the python of a virtual environment")
     return path
 
 
-def _prefixes(python: Path) -> list[Path]:
+def prefixes(python: Path) -> list[Path]:
     """Return the folders that an interpreter lives from: its virtual environment and its installation."""
     found = []
     config = python.parent.parent / "pyvenv.cfg"
@@ -139,7 +140,7 @@ def view_of(python: Path, tree: Path, gateway: Path | None, hidden: tuple[str, .
     """Plan the mounts for one interpreter and one tree; hidden names are relative to the tree."""
     tree = tree.resolve()  # of a relative one nothing could be shown, nor hidden
     binds: list[tuple[str, str]] = []
-    for prefix in _prefixes(python):
+    for prefix in prefixes(python):
         if _covered(prefix):
             continue
         binds += [(str(prefix / part), str(prefix / part)) for part in PREFIX_PARTS if (prefix / part).is_dir()]

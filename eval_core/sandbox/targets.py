@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from eval_core.base.errors import UserError
+from eval_core.base.files import read_text
 from eval_core.base.messages import Message
 from eval_core.base.threads import computing, waiting
 from eval_core.base.tokens import count_messages
@@ -184,7 +185,10 @@ class Target:
         if isinstance(self.spec, Builtin):
             subject = BuiltinSubject(self.spec.name, complete=complete, model=model, max_tokens=max_tokens)
             return subject, "not needed: the reference compressor is our own code"
-        interpreter(self.spec.python)  # before anything is measured or paid for
+        # Before anything is measured or paid for.
+        interpreter(self.spec.python)
+        if self.spec.adapter is not None:
+            read_text(Path(self.spec.adapter))
         choice = detect(sandbox)
         process = ProcessSubject(
             spec=self.spec,
