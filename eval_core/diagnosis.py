@@ -32,6 +32,8 @@ _SHORT = 40_000
 _PATIENCE = 60.0
 _SHOWN = 200
 _TURNS = 24
+_PLAIN = 6
+"""Exchanges without tools at the end, where many compressors keep a few messages as they are."""
 
 _ADVICE = {
     Outcome.SETUP_ERROR: "compare compressor, pythonpath, init and method with the code; see docs/targets/README.md",
@@ -159,7 +161,7 @@ def _told(done: Compression, session: Fixture, seconds: float) -> Diagnosis:
     if done.outcome in (Outcome.OK, Outcome.NOT_COMPRESSED):
         before, after = count_messages(session.messages), done.steps[-1].tokens_after
         text = _plain(render(done.state))
-        calls = f", {done.use.calls} calls of the offline model" if done.use.calls else ""
+        calls = f", offline model called {done.use.calls} x" if done.use.calls else ""
         what = (
             f"{session.name}: {len(session.messages)} messages, {before:,} tokens became {len(done.state)} messages, "
             f"{after:,} tokens, in {seconds:.1f} s{calls}"
@@ -231,6 +233,8 @@ def short_session() -> Fixture:
     messages: list[Message] = [
         {"role": "system", "content": "You are a coding agent. Answer briefly."},
         {"role": "user", "content": "The nightly export fails since Tuesday. Find out why and fix it."},
+        {"role": "assistant", "content": "I read the parts of the export one after the other."},
+        {"role": "user", "content": "Good, go on."},
     ]
     for turn in range(_TURNS):
         call: dict[str, Any] = {
@@ -245,5 +249,10 @@ def short_session() -> Fixture:
             {"role": "assistant", "content": f"Part {turn} is fine; we decided to check the next one."},
             {"role": "user", "content": f"Go on after part {turn}."},
         ]
-    messages.append({"role": "assistant", "content": "Found it: export/part_23.py opens the file without a timeout."})
+    for number in range(_PLAIN):
+        messages += [
+            {"role": "assistant", "content": f"Found it: export/part_{number}.py opens its file without a timeout."},
+            {"role": "user", "content": f"Set it to {30 + number} seconds there."},
+        ]
+    messages.append({"role": "assistant", "content": "Done: the timeouts are set and the export runs again."})
     return Fixture(name="short-session", messages=messages, context_length=32_000)

@@ -130,7 +130,7 @@ def target_from(value: Any, where: str) -> TargetSpec | Builtin:
 
 
 def read_target(path: Path) -> TargetSpec | Builtin:
-    """Read a spec file: the keys themselves, or `target:` with `watch:` beside it as in the configuration."""
+    """Read a spec file: the keys themselves, or `target:` as in the configuration, with `watch:` and `setup:`."""
     try:
         value = yaml.safe_load(read_text(path))
     except yaml.YAMLError as exc:
@@ -138,8 +138,8 @@ def read_target(path: Path) -> TargetSpec | Builtin:
         place = f": line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise UserError(f"{path}{place}: broken YAML: {getattr(exc, 'problem', None) or exc}") from None
     if isinstance(value, Mapping) and "target" in value:
-        if extra := sorted(map(str, set(value) - {"target", "watch"})):
-            raise UserError(f"{path}: {extra[0]}: unknown field beside target; only watch may stand there")
+        if extra := sorted(map(str, set(value) - {"target", "watch", "setup"})):
+            raise UserError(f"{path}: {extra[0]}: unknown field beside target; only watch and setup may stand there")
         if isinstance(value["target"], Mapping) and "watch" in value:
             if "watch" in value["target"]:
                 raise UserError(f"{path}: watch is given twice, in target and beside it; keep one")
