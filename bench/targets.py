@@ -73,7 +73,7 @@ def environment(folder: Path, name: str) -> tuple[Path, str]:
 def drive(spec: TargetSpec, sandbox: SandboxChoice, fixture: Fixture, model: object) -> tuple[Compression, float]:
     """Compress once; return the result and the time of the whole run, start of the child included."""
     with tempfile.TemporaryDirectory() as tree:
-        subject = ProcessSubject(spec, TARGETS, Path(tree), sandbox, "bench-model", model, count, retries=0)
+        subject = ProcessSubject(spec, Path(tree), sandbox, "bench-model", model, count, retries=0)
         started = time.monotonic()
         done = asyncio.run(subject.compress(fixture, run=0, seed=0))
         return done, time.monotonic() - started
@@ -103,7 +103,7 @@ def main() -> None:
             continue
         spec = read_target(TARGETS / f"{name}.yml")
         assert isinstance(spec, TargetSpec)
-        spec = spec.model_copy(update={"python": str(python)})
+        spec = spec.model_copy(update={"python": str(python), "adapter": spec.adapter and str(TARGETS / spec.adapter)})
         done, whole = drive(spec, sandbox, fixture, answering)
         broken = drive(spec, sandbox, fixture, down)[0].outcome.value if spec.llm == "required" else "-"
         sizes = "; ".join(f"{step.tokens_before:,} -> {step.tokens_after:,}" for step in done.steps)

@@ -6,28 +6,42 @@ import ast
 import difflib
 import re
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+import yaml
 
 from eval_core.base.errors import UserError
+from eval_core.sandbox.targets import SHIPPED_TARGETS
+
+if TYPE_CHECKING:
+    pass
+
 
 __all__ = [
+    "ADAPTERS",
     "AdoptionPlan",
     "Found",
     "adoption",
     "find_compressor",
     "init",
+    "known_agent",
     "named_compressor",
     "own_source",
 ]
 
-# Finding the compressor in a tree: by its file's name and by what its class takes.
+# Finding the compressor in a tree: an agent that we know, or by its file's name and by what its class takes.
+
+ADAPTERS = ".github/compression-eval"
+"""Where an adapter of ours is put: changes there are never taken from a pull request."""
 
 FILE = "context_compressor.py"
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_DEFINITIONS = (ast.ClassDef, *_FUNCTIONS)
 _SKIPPED = frozenset({".git", ".venv", "venv", "node_modules", "tests", "test", "site-packages", "build", "dist"})
 _SOURCES = ("src", "lib")
 # What the constructor of a compressor is given, by the name of its parameter.
@@ -49,13 +63,18 @@ _CALL = {"focus_topic": "${FOCUS_TOPIC}", "force": True}
 class Found:
     """A compressor, as a target spec wants it described."""
 
-    path: str
     target: dict[str, Any]
+    watch: tuple[str, ...]
+    setup: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+    """What the target needs beside the configuration: its adapter."""
+    note: str = ""
+    """What is to be known about this agent."""
 
 
 def _parameters(node: ast.ClassDef, method: str) -> list[str] | None:
     for item in node.body:
-        if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) and item.name == method:
+        if isinstance(item, _FUNCTIONS) and item.name == method:
             arguments = item.args
             return [argument.arg for argument in (*arguments.args, *arguments.kwonlyargs) if argument.arg != "self"]
     return None
@@ -82,23 +101,84 @@ def find_compressor(root: Path) -> Found | None:
         tree = _read(path)
         found = _compressor_class(tree) if tree else None
         if found is not None:
-            return Found(path.relative_to(root).as_posix(), _describe(root, path, found))
+            return Found(_describe(root, path, found, "compress"), _watched(root, path))
     return None
 
 
-def named_compressor(root: Path, name: str) -> Found | None:
-    """Return the compressor that is named as `package.module:Class`."""
+def known_agent(root: Path) -> Found | None:
+    """Return the shipped target of an agent whose source tree this is, with everything that belongs to it."""
+    for path in sorted(SHIPPED_TARGETS.glob("*.yml")):
+        shipped = yaml.safe_load(path.read_text(encoding="utf-8"))
+        target, watch = dict(shipped["target"]), shipped.get("watch", [])
+        place = _defined(root, *target["compressor"].split(":"))
+        if place is None or not all(any(root.glob(name)) for name in watch):
+            continue
+        source, module = place
+        files = {}
+        if adapter := target.get("adapter"):
+            target["adapter"] = f"{ADAPTERS}/{adapter}"
+            files[target["adapter"]] = (path.parent / adapter).read_text(encoding="utf-8")
+        target["pythonpath"] = [source.relative_to(root).as_posix()]
+        comments = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
+        return Found(
+            target, tuple(watch) or _watched(root, module), tuple(shipped.get("setup", ())), files, "\n".join(comments)
+        )
+    return None
+
+
+def _defined(root: Path, module: str, name: str) -> tuple[Path, Path] | None:
+    """Return the import root and the file of a class or function, which its package may only pass on."""
+    inner = Path(*module.split("."))
+    for source in (root, *(root / folder for folder in _SOURCES)):
+        folder = source / inner
+        files = [source / inner.with_suffix(".py"), *(sorted(folder.rglob("*.py")) if folder.is_dir() else ())]
+        for path in files:
+            tree = _read(path) if path.is_file() else None
+            if tree and any(isinstance(node, _DEFINITIONS) and node.name == name for node in tree.body):
+                return source, path
+    return None
+
+
+def _watched(root: Path, path: Path) -> tuple[str, ...]:
+    """Watch the compressor with the modules around it, which it may well be made of."""
+    file = PurePosixPath(path.relative_to(root).as_posix())
+    return (str(file) if file.parent == PurePosixPath() else f"{file.parent}/**",)
+
+
+def named_compressor(root: Path, name: str, method: str = "compress") -> Found:
+    """Return the compressor that is named as `package.module:Class`, or `:function`, if it can be called so."""
     module, _, wanted = name.partition(":")
     inner = Path(*module.split("."))
+    known: list[str] = []
     for source in (root, *(root / folder for folder in _SOURCES)):
         for path in (source / inner.with_suffix(".py"), source / inner / "__init__.py"):
             tree = _read(path) if path.is_file() else None
             for node in tree.body if tree else ():
-                if isinstance(node, ast.ClassDef) and node.name == wanted:
-                    target = {**_describe(root, path, node), "compressor": name}
-                    target["pythonpath"] = [source.relative_to(root).as_posix()]
-                    return Found(path.relative_to(root).as_posix(), target)
-    return None
+                if isinstance(node, _DEFINITIONS):
+                    known.append(node.name)
+                if not isinstance(node, _DEFINITIONS) or node.name != wanted:
+                    continue
+                if isinstance(node, ast.ClassDef):
+                    _check_method(name, node, method)
+                    target = {**_describe(root, path, node, method), "compressor": name}
+                else:
+                    target = {"compressor": name, "llm": "none"}
+                target["pythonpath"] = [source.relative_to(root).as_posix()]
+                return Found(target, _watched(root, path))
+    near = difflib.get_close_matches(wanted, known, n=1)
+    hint = f"did you mean {module}:{near[0]}?" if near else "give package.module:Class"
+    raise UserError(f"--compressor {name}: no such class or function in {root.resolve()}; {hint}")
+
+
+def _check_method(name: str, node: ast.ClassDef, method: str) -> None:
+    """Refuse a class that does not have the method; one that inherits is believed, until it is tried."""
+    if _parameters(node, method) is not None or node.bases:
+        return
+    methods = [item.name for item in node.body if isinstance(item, _FUNCTIONS) and not item.name.startswith("_")]
+    raise UserError(
+        f"--compressor {name}: the class has no method {method}; name the one that compresses with --method"
+        + (f" (it has {', '.join(methods[:8])})" if methods else "")
+    )
 
 
 def _source(root: Path, path: Path) -> Path:
@@ -112,7 +192,7 @@ def _source(root: Path, path: Path) -> Path:
     return root if top == path.parent else top
 
 
-def _describe(root: Path, path: Path, node: ast.ClassDef) -> dict[str, Any]:
+def _describe(root: Path, path: Path, node: ast.ClassDef, method: str) -> dict[str, Any]:
     source = _source(root, path)
     module = ".".join(path.relative_to(source).with_suffix("").parts)
     init = {name: _KNOWN[name] for name in _parameters(node, "__init__") or () if name in _KNOWN}
@@ -123,7 +203,9 @@ def _describe(root: Path, path: Path, node: ast.ClassDef) -> dict[str, Any]:
     }
     if needs_model:
         target["init"] = init
-    call = {name: value for name, value in _CALL.items() if name in (_parameters(node, "compress") or ())}
+    if method != "compress":
+        target["method"] = method
+    call = {name: value for name, value in _CALL.items() if name in (_parameters(node, method) or ())}
     if call:
         target["call"] = call
     target["llm"] = "required" if needs_model else "none"
@@ -138,6 +220,7 @@ _ACTION = re.compile(r"^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+@[A-Za-z0-9._/-]
 # A server's address; a path on this machine says nothing that a workflow could install from.
 _REMOTE = re.compile(r"^(?:(?:https?|ssh)://[^/]+/|[^/@]+@[^/:]+:)([A-Za-z0-9-]+/[A-Za-z0-9._-]+?)(?:\.git)?/?$")
 _RESULTS = "results/"
+_IGNORED = ".gitignore"
 
 
 def own_source() -> str | None:
@@ -162,38 +245,29 @@ class AdoptionPlan:
     """Files to be written, by path below the repository."""
 
     files: dict[str, str]
-    compressor: str
+    setup: tuple[str, ...] = ()
 
 
-def adoption(root: Path, action: str, compressor: str | None) -> AdoptionPlan:
+def adoption(root: Path, action: str, compressor: str | None, method: str = "compress") -> AdoptionPlan:
     """Work out everything that adopting the bot writes."""
+    from eval_core.base.config import CONFIG_FILE
 
-    found = named_compressor(root, compressor) if compressor else find_compressor(root)
-    if found is None and compressor:
-        raise UserError(f"--compressor {compressor}: no such class in {root}; give package.module:Class")
-    if found is None:
+    workflow = files("bot").joinpath("templates/compression-eval.yml").read_text(encoding="utf-8")
+    plan = {
+        str(WORKFLOW): workflow.replace(_INSTALL, f"- uses: {action}"),
+        _IGNORED: _ignoring(root / _IGNORED),
+        # git keeps no empty folder
+        **{f"{name}/.gitkeep": "" for name in ("fixtures", "probes", "baselines") if not _filled(root / name)},
+    }
+    found = named_compressor(root, compressor, method) if compressor else known_agent(root) or find_compressor(root)
+    if found is not None:
+        return AdoptionPlan({CONFIG_FILE: _config(found), **found.files, **plan}, found.setup)
+    if not (root / CONFIG_FILE).exists():
         raise UserError(
-            f"{root}: no context_compressor.py with a class that has a compress method; "
+            f"{root.resolve()}: no context_compressor.py with a class that has a compress method; "
             "name yours with --compressor package.module:Class"
         )
-    target = found.target
-    workflow = files("bot").joinpath("templates/compression-eval.yml").read_text(encoding="utf-8")
-    return AdoptionPlan(
-        {
-            str(WORKFLOW): workflow.replace(_INSTALL, f"- uses: {action}"),
-            ".compression-eval.yml": _config(target, _watched(found.path)),
-            ".gitignore": _ignoring(root / ".gitignore"),
-            # git keeps no empty folder
-            **{f"{name}/.gitkeep": "" for name in ("fixtures", "probes", "baselines") if not _filled(root / name)},
-        },
-        str(target["compressor"]),
-    )
-
-
-def _watched(path: str) -> str:
-    """Watch the compressor with the modules around it, which it may well be made of."""
-    folder = PurePosixPath(path).parent
-    return path if folder == PurePosixPath() else f"{folder}/**"
+    return AdoptionPlan(plan)
 
 
 def _ignoring(path: Path) -> str:
@@ -208,7 +282,7 @@ def _filled(folder: Path) -> bool:
     return folder.is_dir() and any(path.name != ".gitkeep" for path in folder.iterdir())
 
 
-def _config(target: dict[str, Any], watch: str) -> str:
+def _config(found: Found) -> str:
     import yaml
 
     head = (
@@ -217,53 +291,83 @@ def _config(target: dict[str, Any], watch: str) -> str:
         "# models: {compressor: anthropic/claude-sonnet-4-5, judge: openai/gpt-5}\n"
         "# budget_usd: 5\n"
     )
-    return head + str(yaml.safe_dump({"target": target, "watch": [watch]}, sort_keys=False))
+    body: dict[str, Any] = {"target": found.target, "watch": list(found.watch)}
+    if found.setup:
+        body["setup"] = list(found.setup)
+    note = f"#\n{found.note}\n" if found.note else ""
+    return head + note + str(yaml.safe_dump(body, sort_keys=False))
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True), default=Path())
 @click.option("--action", help="OWNER/REPO@SHA of compression-eval; default: the checkout this program runs from.")
 @click.option("--compressor", help="package.module:Class; default: found by looking for context_compressor.py.")
-@click.option("--yes", is_flag=True, help="Replace files that differ without asking.")
-def init(folder: Path, action: str | None, compressor: str | None, yes: bool) -> None:
-    """Write the workflow and .compression-eval.yml into a repository; running it again changes nothing.
+@click.option("--method", default="compress", show_default=True, help="The method that compresses, of --compressor.")
+@click.option("--force", is_flag=True, help="Replace files that differ; without it yours are kept.")
+def init(folder: Path, action: str | None, compressor: str | None, method: str, force: bool) -> None:
+    """Write the workflow and .compression-eval.yml into a repository, then try what was written (see doctor).
+
+    Running it again changes nothing that you edited: it shows the difference and keeps your file.
 
     \b
     Examples:
       compression-eval init
+      compression-eval init --compressor agent.memory:Memory --method shorten
       compression-eval init ../my-agent --action my-org/compression-eval@0123456789abcdef0123456789abcdef01234567
     """
-    from eval_core.base.files import write_atomic
+    from eval_core.base.config import load_config
+    from eval_core.cli.doctor import print_diagnoses
+    from eval_core.measuring.options import Job
 
-    source = action or own_source()
-    if source is None or not _ACTION.match(source):
-        raise UserError(
-            f"--action {source or ''}: give OWNER/REPO@SHA, the repository of compression-eval that the workflow "
-            "installs from; pin it by the full SHA of a commit that you have looked at"
-        )
-    plan = adoption(folder, source, compressor)
+    plan = adoption(folder, _checked_action(action), compressor, method)
     for name, text in plan.files.items():
-        path = folder / name
-        standing = path.read_text(encoding="utf-8") if path.exists() else None
-        if standing == text:
-            click.echo(f"  same     {name}")
-            continue
-        if standing is not None:
-            diff = difflib.unified_diff(
-                standing.splitlines(), text.splitlines(), f"{name} (yours)", f"{name} (new)", lineterm=""
-            )
-            click.echo("\n".join(diff))
-            if not yes and not click.confirm(f"Replace {name}?", default=False):
-                click.echo(f"  kept     {name}")
-                continue
-        write_atomic(path, text)
-        click.echo(f"  {'written ' if standing is None else 'replaced'} {name}")
-    click.echo(
-        f"\nThe compressor under test is {plan.compressor}. Three things are left to do:\n"
-        "  1. Secret: on GitHub, make the environment `compression-eval` and put the model key there as\n"
-        "     COMPRESSION_EVAL_API_KEY (a key of its own, with a spending limit). Offline runs need none.\n"
-        "  2. Label: make the label `eval-compression`.\n"
-        "  3. Fixtures and a first baseline: `compression-eval fixture import SESSION.jsonl`, "
-        "`compression-eval probe propose NAME`,\n"
-        "     then `compression-eval baseline update`, and commit fixtures/, probes/ and baselines/."
-    )
+        _write(folder / name, name, text, force=force)
+    click.echo("\n" + _LEFT_TO_DO)
+    if plan.setup:
+        click.echo("  4. The environment of the compressor, here and now: " + " && ".join(plan.setup))
+    click.echo("\nWhat works already (`compression-eval doctor` says it again):")
+    if print_diagnoses(Job(load_config(None, folder), folder)):
+        click.echo("Correct what is broken, then run `compression-eval doctor`.")
+
+
+_LEFT_TO_DO = """\
+Left to do:
+  1. Secret: on GitHub, make the environment `compression-eval` and put the model key there as
+     COMPRESSION_EVAL_API_KEY (a key of its own, with a spending limit). Offline runs need none.
+  2. Label: make the label `eval-compression`.
+  3. Fixtures and a first baseline: `compression-eval fixture import SESSION.jsonl`,
+     `compression-eval probe propose NAME`, then `compression-eval baseline update`, and commit
+     fixtures/, probes/ and baselines/."""
+
+
+def _checked_action(given: str | None) -> str:
+    source = given or own_source()
+    wanted = "OWNER/REPO@SHA, the repository of compression-eval that the workflow installs from"
+    if source is None:
+        raise UserError(
+            f"this program does not run from a clone of a GitHub repository, so it cannot tell where the workflow "
+            f"should install it from: give --action {wanted}"
+        )
+    if not _ACTION.match(source):
+        raise UserError(f"--action {source}: give {wanted}; pin it by the full SHA of a commit that you have looked at")
+    return source
+
+
+def _write(path: Path, name: str, text: str, *, force: bool) -> None:
+    """Write a file that is not there; keep one that differs, unless it is to be replaced."""
+    from eval_core.base.files import read_text, write_atomic
+
+    standing = read_text(path) if path.exists() else None
+    if standing == text:
+        click.echo(f"  same     {name}")
+        return
+    if standing is not None and name != _IGNORED:  # of that one, nothing is ever taken away
+        diff = difflib.unified_diff(
+            standing.splitlines(), text.splitlines(), f"{name} (yours)", f"{name} (new)", lineterm=""
+        )
+        click.echo("\n".join(diff))
+        if not force:
+            click.echo(f"  kept     {name}: yours differs as shown; --force replaces it")
+            return
+    write_atomic(path, text)
+    click.echo(f"  {'written ' if standing is None else 'replaced' if name != _IGNORED else 'extended'} {name}")

@@ -68,8 +68,7 @@ def evaluate(
     job = Job(
         settings=config,
         root=root,
-        # The sandbox is started from elsewhere: a relative path would lead nowhere.
-        tree=(root if baseline else work / SUBJECT).resolve(),
+        tree=root if baseline else work / SUBJECT,
         runs=ticket.runs or (config.baseline_runs if baseline else config.runs),
         resume=True,
         looks=ticket.looks,

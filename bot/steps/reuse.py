@@ -31,13 +31,16 @@ def take_up(ticket: Ticket, job: Job, cases: Sequence[Case], work: Path, folder:
     if not earlier.path.is_dir() and not accepted.path.is_dir():
         return None
     now = _claim(job, cases)
-    if _same_conditions(earlier, now):
+    if _stored_claim(earlier) == now:
         # No report and no summary: should this run die, the old verdict must not be taken for its own.
         for path in (*earlier.path.glob("*-run-*.json"), earlier.journal):
             if path.is_file():
                 shutil.copy(path, folder.path / path.name)
         return f"What an earlier run measured of {now.target} is reused."
-    if not _same_conditions(accepted, now) or not _same_compressor(job.settings, work, job.root):
+    then = _stored_claim(accepted)
+    if then is None or _without_files(then) != _without_files(now):
+        return None
+    if not _same_compressor(job.settings, work, job.root):
         return None
     taken = 0
     for case in cases:
@@ -55,9 +58,10 @@ def _claim(job: Job, cases: Sequence[Case]) -> Claim:
     async def cast() -> Claim:
         async with AsyncExitStack() as stack:
             journal = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "journal.jsonl"
+            target = job.load_target()
             made = await make_cast(
                 stack,
-                job.load_target(),
+                target,
                 job.models,
                 journal=journal,
                 budget_usd=job.settings.budget_usd,
@@ -67,22 +71,25 @@ def _claim(job: Job, cases: Sequence[Case]) -> Claim:
                 hidden=(),
             )
             fingerprint = make_fingerprint(cases, made.roles, job.settings.focus_topic)
-            return Claim(target=made.roles.subject.name, source_sha=None, seed=job.seed, fingerprint=fingerprint)
+            return Claim(
+                target=made.roles.subject.name, source=job.source(target), seed=job.seed, fingerprint=fingerprint
+            )
 
     return asyncio.run(cast())
 
 
-def _same_conditions(folder: ResultsFolder, now: Claim) -> bool:
-    """Tell whether results were measured with the fixtures, probes, models and prompts of now."""
+def _stored_claim(folder: ResultsFolder) -> Claim | None:
+    """Return what stored results are about; None where they do not say it as this version does."""
     path = folder.path / "session.json"
-    if not path.is_file():
-        return False
     try:
-        then = parse(Claim, read_json(path), str(path))
+        return parse(Claim, read_json(path), str(path)) if path.is_file() else None
     except UserError:
-        return False
-    # The commit is in the artifact's name; the one in the claim is that of the base branch around the tree.
-    return then.model_copy(update={"source_sha": None}) == now
+        return None
+
+
+def _without_files(claim: Claim) -> Claim:
+    """Leave out the files: between a pull request and the base branch, others may have changed."""
+    return claim.model_copy(update={"source": claim.source.model_copy(update={"files": {}})})
 
 
 def _same_compressor(config: Config, work: Path, root: Path) -> bool:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from eval_core.base.errors import UserError
 from eval_core.base.files import parse, read_text
 
-__all__ = ["CONFIG_FILE", "BotConfig", "Config", "ModelConfig", "Price", "load_config"]
+__all__ = ["CONFIG_FILE", "BotConfig", "Config", "ModelConfig", "Price", "config_folder", "load_config"]
 
 CONFIG_FILE = ".compression-eval.yml"
 
@@ -95,6 +95,11 @@ class Config(ConfigSection):
     concurrency: Annotated[int, Field(ge=1, le=256, description="Most model calls at once.")] = 16
     focus_topic: Annotated[str | None, Field(description="Passed on to the compressor.")] = None
     bot: BotConfig = BotConfig()
+
+
+def config_folder(path: Path | None) -> Path:
+    """Return the folder that every path in a configuration is relative to; None is the usual file, here."""
+    return Path() if path is None else path.parent
 
 
 def load_config(path: Path | None, root: Path | None = None) -> Config:

@@ -30,6 +30,7 @@ def baseline() -> None:
 @click.option("--from", "source", type=click.Path(path_type=Path), help="Store this results folder instead of running.")
 @click.option("--runs", type=click.IntRange(1, 50), help="Graded runs of each fixture.  [default: 10]")
 @click.option("--force", is_flag=True, help="Write even where nothing but the date would change.")
+@click.option("--accept-failing", is_flag=True, help="Store even a compressor that passes no probe.")
 @run_options
 @model_options
 def update(
@@ -37,6 +38,7 @@ def update(
     source: Path | None,
     runs: int | None,
     force: bool,
+    accept_failing: bool,
     label: str | None,
     results: Path | None,
     quiet: bool,
@@ -50,7 +52,7 @@ def update(
       compression-eval baseline update --model anthropic/claude-sonnet-4-5 --budget-usd 10
       compression-eval baseline update offline --from results/latest
     """
-    from eval_core.storage.baselines import load_side, store_baseline
+    from eval_core.storage.baselines import load_side, store_baseline, weaknesses
 
     job = make_job({**options, "compare_to": "none"})
     wanted = runs or job.settings.baseline_runs
@@ -59,7 +61,9 @@ def update(
         measurement = execute(job, label, results, quiet=quiet).candidate
     else:
         measurement = load_side(source)
-    stored = store_baseline(measurement, Path(job.settings.baselines), name, force=force)
+    stored = store_baseline(
+        measurement, job.root / job.settings.baselines, name, force=force, accept_failing=accept_failing
+    )
     if stored is None:
         click.echo("The stored baseline already says the same; nothing written (--force renews its date).")
         return
@@ -67,6 +71,8 @@ def update(
     click.echo(f"{path}: {measurement.planned_runs} graded runs of {len(measurement.fixtures)} fixtures stored.")
     for dimension, value in noise.items():
         click.echo(f"  noise of {dimension.replace('_', ' ')}: {value:.3f} (standard deviation of a run's mean)")
+    for weakness in weaknesses(measurement):
+        click.echo(f"  Note: {weakness}.")
     if measurement.planned_runs < wanted:
         click.echo(f"  Note: {wanted} graded runs are recommended; with fewer, only larger changes can be seen.")
 
@@ -108,16 +114,16 @@ def check(config: Path | None) -> None:
     Example:
       compression-eval baseline check
     """
-    from eval_core.base.config import load_config
+    from eval_core.base.config import config_folder, load_config
     from eval_core.base.errors import UserError
     from eval_core.domain.case import load_suite
     from eval_core.storage.baselines import list_baselines, stale_fields
 
-    settings = load_config(config)
-    cases = load_suite(Path(settings.fixtures), Path(settings.probes))
-    paths = list_baselines(Path(settings.baselines))
+    settings, root = load_config(config), config_folder(config)
+    cases = load_suite(root / settings.fixtures, root / settings.probes)
+    paths = list_baselines(root / settings.baselines)
     if not paths:
-        raise UserError(f"{settings.baselines}: no baseline here; `compression-eval baseline update` makes one")
+        raise UserError(f"{root / settings.baselines}: no baseline here; `compression-eval baseline update` makes one")
     stale = False
     for path in paths:
         if fields := stale_fields(path, cases):

@@ -2,88 +2,54 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from eval_core.base.errors import UserError
+if TYPE_CHECKING:
+    from eval_core.measuring.options import Job
 
-__all__ = ["doctor"]
-
-
-@dataclass(frozen=True)
-class _Finding:
-    state: str
-    what: str
-    advice: str = ""
+__all__ = ["doctor", "print_diagnoses"]
 
 
-def _configuration(config: Path | None) -> Iterator[_Finding]:
-    from eval_core.base.config import CONFIG_FILE, load_config
+def print_diagnoses(job: Job, config: Path | None = None) -> bool:
+    """Print what is found, line by line as it is found; return whether something is broken."""
+    from eval_core.diagnosis import diagnose
 
-    settings = load_config(config)
-    where = config or Path(CONFIG_FILE)
-    yield _Finding("ok", f"configuration: {where if where.exists() else 'defaults (no .compression-eval.yml here)'}")
-    for name in ("fixtures", "probes", "baselines"):
-        folder = Path(getattr(settings, name))
-        count = len(list(folder.glob("*.json"))) if folder.is_dir() else 0
-        advice = {
-            "fixtures": "`compression-eval fixture import SESSION` makes one",
-            "probes": "`compression-eval probe propose FIXTURE` drafts one",
-            "baselines": "`compression-eval baseline update` makes one",
-        }[name]
-        yield _Finding("ok", f"{folder}: {count} files") if count else _Finding("missing", f"{folder}: empty", advice)
-    from eval_core.sandbox.targets import find_target
-
-    target = find_target(None, settings.target, Path(), Path())
-    yield _Finding("ok", f"target: {getattr(target.spec, 'compressor', None) or 'builtin:' + target.spec.name}")
-
-
-def _models(config: Path | None) -> Iterator[_Finding]:
-    from eval_core.base.config import load_config
-    from eval_core.models.settings import ModelFlags, require_keys, resolve
-
-    models = resolve(ModelFlags(), os.environ, load_config(config).models)
-    if models is None:
-        advice = "set models in .compression-eval.yml, COMPRESSION_EVAL_MODEL or --model to use some"
-        yield _Finding("ok", "models: none, everything runs offline", advice)
-        return
-    yield _Finding("ok", f"models: compressor {models.compressor}, answer {models.answer}, judge {models.judge}")
-    require_keys(models)
-    yield _Finding("ok", "model keys: there")
-
-
-def _sandbox() -> Iterator[_Finding]:
-    from eval_core.sandbox.isolation import detect
-
-    choice = detect("auto")
-    advice = "" if choice.level.startswith("bwrap") else "bubblewrap starts faster: apt-get install bubblewrap"
-    yield _Finding("ok", f"sandbox: {choice.level}", advice)
+    broken = False
+    for item in diagnose(job, config):
+        broken = broken or item.state == "broken"
+        click.echo(f"  {item.state:8} {item.what}")
+        if item.advice:
+            click.echo(f"           {item.advice}")
+    return broken
 
 
 @click.command()
+@click.option("--target", help="builtin:NAME or a target file.  [default: the configured one]")
+@click.option(
+    "--tree", type=click.Path(path_type=Path), help="The code under test.  [default: the configuration's folder]"
+)
 @click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
-def doctor(config: Path | None) -> None:
-    """Say what is configured, what is missing and how to get it. Exit 2 when something does not work.
+@click.option(
+    "--sandbox", type=click.Choice(["auto", "bwrap", "docker", "none"]), default="auto", show_default=True,
+    help="For a target of your own tree; none runs it with your rights.",
+)  # fmt: skip
+def doctor(target: str | None, tree: Path | None, config: Path | None, sandbox: Any) -> None:
+    """Try what a run needs: load the suite, compress one short session in the sandbox, check keys and budget.
+
+    Nothing is paid for: the compressor gets the offline model. Exit 2 when something does not work.
 
     \b
-    Example:
+    Examples:
       compression-eval doctor
+      compression-eval doctor --target target.yml
     """
-    broken = False
-    version = ".".join(map(str, sys.version_info[:3]))
-    click.echo(f"  ok       Python {version}")
-    for findings in (_configuration(config), _models(config), _sandbox()):
-        try:
-            for finding in findings:
-                click.echo(f"  {finding.state:8} {finding.what}")
-                if finding.advice:
-                    click.echo(f"           {finding.advice}")
-        except UserError as exc:
-            broken = True
-            click.echo(f"  broken   {exc}")
-    sys.exit(2 if broken else 0)
+    from eval_core.base.config import config_folder, load_config
+    from eval_core.measuring.options import Job
+
+    click.echo(f"  ok       Python {'.'.join(map(str, sys.version_info[:3]))}")
+    job = Job(load_config(config), config_folder(config), tree=tree, target=target, sandbox=sandbox)
+    sys.exit(2 if print_diagnoses(job, config) else 0)

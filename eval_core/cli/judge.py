@@ -56,7 +56,7 @@ async def _cast(job: Job, journal: Path) -> AsyncIterator[Cast]:
         # Nothing is compressed here, so no target of the user's is started.
         yield await make_cast(
             stack,
-            Target(Builtin("anchored"), job.root, job.root),
+            Target(Builtin("anchored"), job.root, Builtin("anchored")),
             job.models,
             journal=journal,
             budget_usd=job.budget_usd or job.settings.budget_usd,
@@ -86,7 +86,7 @@ def calibrate(again: bool, results: Path | None, quiet: bool, **options: Any) ->
     from eval_core.judging.calibration import calibrate as measure
 
     job = _job(options)
-    root = results or Path(job.settings.results)
+    root = results or job.results
     journal = root / CALIBRATION / "journal.jsonl"
     if again:
         journal.unlink(missing_ok=True)
@@ -159,7 +159,7 @@ def regrade(
     job = _job(options, names=",".join(stored.fixtures))
     cases = job.load_cases()
     check_banks(stored, cases, str(path))
-    root = results or Path(job.settings.results)
+    root = results or job.results
     name = label or free_label(root, now().strftime("%Y-%m-%d_%H-%M-%S"))
 
     async def run(folder: ResultsFolder, progress: Progress) -> Measurement:

@@ -56,7 +56,7 @@ def _left_verbatim(target: str, fixture: Fixture) -> frozenset[int]:
     from eval_core.evidence.verbatim import verbatim_indexes
     from eval_core.sandbox.targets import find_target
 
-    found = find_target(target, target, Path(), Path())
+    found = find_target(target, target, Path())
     subject, _ = found.subject(complete=None, model=None, max_tokens=8_000, sandbox="auto", hidden=())
     compression = asyncio.run(subject.compress(fixture, run=0, seed=0))
     if not compression.steps:

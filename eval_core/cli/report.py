@@ -59,12 +59,12 @@ def report(results: Path, form: str, compare_to: str, config: Path | None) -> No
       compression-eval report
       compression-eval report results/before --format html > before.html
     """
-    from eval_core.base.config import load_config
+    from eval_core.base.config import config_folder, load_config
     from eval_core.measuring.options import Job
     from eval_core.storage.results import read_runs
 
     measurement = read_runs(results)
-    job = Job(load_config(config), names=tuple(measurement.fixtures), compare_to=compare_to)
+    job = Job(load_config(config), config_folder(config), names=tuple(measurement.fixtures), compare_to=compare_to)
     print_data(job.compared(measurement, job.load_cases(), results), form)
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from eval_core.base.errors import UserError
+
 if TYPE_CHECKING:
     from eval_core.comparing.compare import ReportData
     from eval_core.measuring.options import Job
@@ -83,6 +85,11 @@ def run_options(command: Any) -> Any:
         (
             click.option("--fixtures", "names", help="Comma-separated fixture names; default: all."),
             click.option("--target", help="builtin:NAME or a target file.  [default: the configured one]"),
+            click.option(
+                "--tree",
+                type=click.Path(path_type=Path),
+                help="The code under test.  [default: the configuration's folder]",
+            ),
             click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml"),
             click.option("--results", type=click.Path(path_type=Path), help="Default: results"),
             click.option("--label", help="Folder under the results folder; default: the time."),
@@ -125,7 +132,7 @@ def model_options(command: Any) -> Any:
 
 def make_job(options: dict[str, Any]) -> Job:
     """Build the job from the options of `run_options` and `model_options`, and what else a command knows."""
-    from eval_core.base.config import load_config
+    from eval_core.base.config import config_folder, load_config
     from eval_core.measuring.options import Job
     from eval_core.models.prices import parse_prices
     from eval_core.models.settings import ModelFlags
@@ -138,11 +145,22 @@ def make_job(options: dict[str, Any]) -> Job:
         api_base=options.pop("api_base"),
         prices=parse_prices(options.pop("prices")),
     )
-    names = options.pop("names")
-    settings = load_config(options.pop("config"))
+    names, config = options.pop("names"), options.pop("config")
     return Job(
-        settings=settings, flags=flags, names=tuple(map(str.strip, names.split(","))) if names else None, **options
+        settings=load_config(config), root=config_folder(config), flags=flags, names=_fixture_names(names), **options
     )
+
+
+def _fixture_names(given: str | None) -> tuple[str, ...] | None:
+    """Return the names of `--fixtures`; None for all."""
+    if given is None:
+        return None
+    names = tuple(name.strip() for name in given.split(","))
+    if "" in names:
+        raise UserError(
+            f"--fixtures {given!r}: a name is empty; give names with commas between, or leave it out for all"
+        )
+    return names
 
 
 def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -> ReportData:
@@ -158,7 +176,7 @@ def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -
         click.echo(OFFLINE, err=True)
     if job.sandbox == "none":
         click.echo(f"Warning: {NONE_WARNING}", err=True)
-    root = results or Path(job.settings.results)
+    root = results or job.results
     name = label or free_label(root, now().strftime("%Y-%m-%d_%H-%M-%S"))
     with open_results(root, name, resume=job.resume) as folder:
         with show_progress(job.size(cases), quiet=quiet) as progress:
@@ -230,6 +248,7 @@ def run(
       compression-eval run --target builtin:opaque --fixtures debug-session-feishu-id-model
       compression-eval run --model anthropic/claude-sonnet-4-5 --budget-usd 2 --dry-run
       compression-eval run --compare-to results/before --fail-on regressed
+      compression-eval run --target target.yml --tree ../my-agent
       compression-eval run --baseline rerun --base-tree ../main --target target.yml
     """
     from eval_core.cli.report import print_data
@@ -248,7 +267,7 @@ def run(
         sys.exit(code)
     if reason is None and data.verdict:
         reason = "; ".join(item.text for item in data.verdict.reasons[:2])
-    folder = Path(results or job.settings.results) / data.candidate.label
+    folder = (results or job.results) / data.candidate.label
     click.echo(
         f"Incomplete: {reason}. Everything paid for is kept in {folder}; "
         f"`{resume_command(data.candidate.label)}` completes it.",

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from eval_core.base.messages import Message
 from eval_core.domain.probe import Probe
 
-__all__ = ["DIMENSIONS", "Answer", "Answerer", "Grade", "Judge", "Unscored"]
+__all__ = ["DIMENSIONS", "PASS_SCORE", "Answer", "Answerer", "Grade", "Judge", "Unscored"]
 
 DIMENSIONS = (
     "accuracy",
@@ -19,6 +19,8 @@ DIMENSIONS = (
     "continuity",
     "instruction_following",
 )
+PASS_SCORE = 3.0
+"""A probe passes with this overall score; below it, it is listed as a miss."""
 
 
 class Answer(BaseModel):

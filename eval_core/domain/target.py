@@ -40,14 +40,16 @@ class TargetSpec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     python: Annotated[
-        str | None, Field(description="Interpreter of the target's environment; the evaluator's own when absent.")
+        str | None, Field(description="Interpreter of the target's environment, relative to this file; default: ours.")
     ] = None
-    pythonpath: Annotated[list[str], Field(description="Import roots, relative to the tree under test.")] = ["."]
+    pythonpath: Annotated[
+        list[str], Field(description="Import roots: folders of the tree under test, relative to this file.")
+    ] = ["."]
     compressor: Annotated[
         str, Field(pattern=rf"^{_DOTTED}:{_DOTTED}$", description="`module:Class` or `module:function`.")
     ]
     adapter: Annotated[
-        str | None, Field(description="Python file beside the spec that bridges another calling convention.")
+        str | None, Field(description="Python file, relative to this one, that bridges another calling convention.")
     ] = None
     init: Annotated[dict[str, Any], Field(description="Keywords of the constructor.")] = {}
     optional_init: Annotated[
@@ -71,7 +73,15 @@ class TargetSpec(BaseModel):
             raise ValueError(f"${{{name}}} is not a variable; known are {', '.join(VARIABLES)}")
         return value
 
-    @field_validator("pythonpath", "files")
+    @field_validator("pythonpath")
+    @classmethod
+    def _relative(cls, value: list[str]) -> list[str]:
+        for path in value:
+            if PurePosixPath(path).is_absolute():
+                raise ValueError(f"{path!r} must be a relative path: import roots are folders of the tree under test")
+        return value
+
+    @field_validator("files")
     @classmethod
     def _inside(cls, value: Any) -> Any:
         for path in value:
@@ -120,7 +130,7 @@ def target_from(value: Any, where: str) -> TargetSpec | Builtin:
 
 
 def read_target(path: Path) -> TargetSpec | Builtin:
-    """Read a spec file: the keys themselves, or `target:` with `watch:` beside it as in the configuration."""
+    """Read a spec file: the keys themselves, or `target:` as in the configuration, with `watch:` and `setup:`."""
     try:
         value = yaml.safe_load(read_text(path))
     except yaml.YAMLError as exc:
@@ -128,8 +138,8 @@ def read_target(path: Path) -> TargetSpec | Builtin:
         place = f": line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise UserError(f"{path}{place}: broken YAML: {getattr(exc, 'problem', None) or exc}") from None
     if isinstance(value, Mapping) and "target" in value:
-        if extra := sorted(map(str, set(value) - {"target", "watch"})):
-            raise UserError(f"{path}: {extra[0]}: unknown field beside target; only watch may stand there")
+        if extra := sorted(map(str, set(value) - {"target", "watch", "setup"})):
+            raise UserError(f"{path}: {extra[0]}: unknown field beside target; only watch and setup may stand there")
         if isinstance(value["target"], Mapping) and "watch" in value:
             if "watch" in value["target"]:
                 raise UserError(f"{path}: watch is given twice, in target and beside it; keep one")

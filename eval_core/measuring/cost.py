@@ -340,7 +340,7 @@ def _references(
         stored = stored_reference(baselines, fingerprint)
     except UserError:
         stored = None
-    reference = find_reference(job.compare_to, job.root, baselines, fingerprint) if job.baseline == "stored" else None
+    reference = find_reference(job.compare_to, baselines, fingerprint) if job.baseline == "stored" else None
     return judge, stored, reference
 
 
@@ -374,7 +374,7 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
     judge, stored, reference = _references(job, cases, models)
     comparable = reference.measurement if reference and reference.comparable else None
     known = [stored.measurement] if stored else []
-    folder = results or job.root / job.settings.results
+    folder = results or job.results
     calibrated = job.trust_judge or find_calibration(calibration_key(judge), folder, known) is not None
     runs, compress_runs = job.plan
     scope = Scope(

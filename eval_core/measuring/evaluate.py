@@ -75,7 +75,7 @@ class Trial:
         fingerprint = make_fingerprint(self.cases, cast.roles, job.topic)
         stored = self._stored(fingerprint)
         reference = (
-            find_reference(job.compare_to, job.root, job.root / job.settings.baselines, fingerprint)
+            find_reference(job.compare_to, job.root / job.settings.baselines, fingerprint)
             if job.baseline == "stored"
             else None
         )
@@ -124,6 +124,7 @@ class Trial:
             focus_topic=self.job.topic,
             concurrency=self.job.concurrency or self.job.settings.concurrency,
             tree=target.tree,
+            source=self.job.source(target),
             known_controls=controls,
             on_record=self.on_record,
             stopped=cast.stopped,

@@ -17,6 +17,7 @@ from eval_core.domain.case import Case, load_suite, make_plan
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord
 from eval_core.domain.target import Builtin
+from eval_core.measuring.compressor_source import CompressorSource, source_of
 from eval_core.measuring.evaluate import Trial, own_base
 from eval_core.measuring.regrade import with_remedy
 from eval_core.measuring.wiring import Traffic
@@ -35,9 +36,9 @@ class Job:
 
     settings: Config
     root: Path = field(default_factory=Path)
-    """Where configuration, fixtures, probes and baselines lie: the base branch."""
+    """The configuration's folder, with fixtures, probes and baselines: the base branch."""
     tree: Path | None = None
-    """The code under test; the root by default."""
+    """The code under test; by default the root, or where a target file from outside the root lies."""
     names: tuple[str, ...] | None = None
     runs: int | None = None
     compress_runs: int | None = None
@@ -82,18 +83,22 @@ class Job:
 
     def load_target(self) -> Target:
         """Find the compressor under test."""
-        return find_target(self.target, self.settings.target, self.root, self.tree or self.root)
+        return find_target(self.target, self.settings.target, self.root, self.tree)
 
     def load_base_target(self) -> Target:
         """Find the compressor of the base, which is measured in the same run."""
         target = self.load_target()
-        if isinstance(target.spec, Builtin):
-            return target if self.base_tree is None else replace(target, tree=self.base_tree)
         if self.base_tree is None:
+            if isinstance(target.spec, Builtin):
+                return target
             raise UserError("--baseline rerun: give the tree of the base with --base-tree")
         if not self.base_tree.is_dir():
             raise UserError(f"--base-tree {self.base_tree}: no such folder; it holds the tree of the base commit")
-        return replace(target, tree=self.base_tree)
+        return find_target(self.target, self.settings.target, self.root, self.base_tree)
+
+    def source(self, target: Target) -> CompressorSource:
+        """Read what a target is made of now."""
+        return source_of(target, watch=self.settings.watch, hidden=self.hidden)
 
     def size(self, cases: list[Case]) -> int:
         """Count the fixture-runs, the base's included where it is measured too."""
@@ -107,7 +112,14 @@ class Job:
     @property
     def hidden(self) -> tuple[str, ...]:
         """What the compressor under test must not see."""
-        return (self.settings.fixtures, self.settings.probes, self.settings.baselines, self.settings.results)
+        names = (self.settings.fixtures, self.settings.probes, self.settings.baselines, self.settings.results)
+        # At the same place in the tree, which may be another commit's, and where they are read from.
+        return (*names, *(str((self.root / name).resolve()) for name in names))
+
+    @property
+    def results(self) -> Path:
+        """Where results are written to, unless the command names another folder."""
+        return self.root / self.settings.results
 
     def execute(
         self,
@@ -124,7 +136,7 @@ class Job:
     def check(self) -> None:
         """Find mistakes that must not come out after the money is spent."""
         if self.compare_to not in ("auto", "none"):
-            load_side(self.root / self.compare_to)
+            load_side(Path(self.compare_to))
         if self.base_tree is not None and self.baseline != "rerun":
             raise UserError(f"--base-tree {self.base_tree}: only with --baseline rerun")
         if self.baseline == "rerun":
@@ -134,7 +146,7 @@ class Job:
         if (own := own_base(measurement, folder)) is not None:
             return own
         baselines = self.root / self.settings.baselines
-        found = find_reference(self.compare_to, self.root, baselines, measurement.fingerprint)
+        found = find_reference(self.compare_to, baselines, measurement.fingerprint)
         return found.path if found else None
 
     def compared(self, measurement: Measurement, cases: list[Case], folder: Path | None = None) -> ReportData:
@@ -142,7 +154,7 @@ class Job:
         suite = {case.fixture.name: case for case in cases}
         path = self._base(measurement, folder)
         if path is None:
-            baselines = self.settings.baselines
+            baselines = self.root / self.settings.baselines
             why = f"no baseline in {baselines}; `compression-eval baseline update` makes one"
             return ReportData(measurement, cases=suite, note="none was asked for" if self.compare_to == "none" else why)
         stored = load_side(path)

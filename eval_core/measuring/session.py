@@ -20,6 +20,7 @@ from eval_core.domain.measurement import Controls, Measurement, ProbeControl, Pr
 from eval_core.domain.probe import Probe
 from eval_core.domain.record import RunRecord, UseRecord
 from eval_core.evidence.facts import Haystack, holds
+from eval_core.measuring.compressor_source import CompressorSource
 from eval_core.measuring.execute import Executor, run_in_turn
 from eval_core.measuring.wiring import Roles, make_fingerprint
 from eval_core.storage.results import Claim, ResultsFolder, claim_folder
@@ -129,6 +130,8 @@ class MeasuringSession:
     focus_topic: str | None = None
     concurrency: int = 16
     tree: Path = field(default_factory=Path)
+    source: CompressorSource = field(default_factory=CompressorSource)
+    """What the target was made of when the session began."""
     known_controls: dict[str, Controls] = field(default_factory=dict)
     """Controls measured before under the same fingerprint: not paid for again."""
     on_record: Callable[[RunRecord], None] = lambda record: None
@@ -152,8 +155,7 @@ class MeasuringSession:
 
     def open(self) -> None:
         """Claim the folder and take up what is finished there."""
-        sha, _ = source_commit(self.tree)
-        claim = Claim(target=self.roles.subject.name, source_sha=sha, seed=self.seed, fingerprint=self.fingerprint)
+        claim = Claim(target=self.roles.subject.name, source=self.source, seed=self.seed, fingerprint=self.fingerprint)
         claim_folder(self.folder, claim, resume=self.resume)
         for cell in self.plan if self.resume else ():
             if (record := self.folder.read_run(cell.case.fixture.name, cell.run)) is not None:

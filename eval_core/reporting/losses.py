@@ -8,10 +8,9 @@ from statistics import fmean, median
 
 from eval_core.comparing.arms import quarantined
 from eval_core.comparing.verdict import Options
-from eval_core.domain.grade import Grade, Unscored
+from eval_core.domain.grade import PASS_SCORE, Grade, Unscored
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord
-from eval_core.reporting.metrics import PASS_SCORE
 
 __all__ = [
     "LostFact",

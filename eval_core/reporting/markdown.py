@@ -8,8 +8,8 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from eval_core.base.numbers import percent
+from eval_core.domain.grade import PASS_SCORE
 from eval_core.reporting.losses import LostFact, places
-from eval_core.reporting.metrics import PASS_SCORE
 from eval_core.reporting.view import COLUMNS, STEP_NOTE, FixtureRow, ReportView
 
 __all__ = ["markdown_environment", "plain", "render_markdown"]

@@ -9,14 +9,11 @@ from typing import Literal
 
 from eval_core.base.numbers import percent, score
 from eval_core.comparing.arms import quarantined
-from eval_core.domain.grade import Grade
+from eval_core.domain.grade import PASS_SCORE, Grade
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord
 
-__all__ = ["PASS_SCORE", "Metric", "TokensPerTask", "target_metrics", "tokens_per_task"]
-
-PASS_SCORE = 3.0
-"""A probe passes with this overall score; below it, it is listed as a miss."""
+__all__ = ["Metric", "TokensPerTask", "target_metrics", "tokens_per_task"]
 
 Status = Literal["on target", "off target", "red flag", "not measured"]
 

@@ -6,6 +6,7 @@ import functools
 import io
 import itertools
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,7 @@ __all__ = [
     "detect",
     "interpreter",
     "open_view",
+    "prefixes",
     "run_folder",
     "view_of",
 ]
@@ -63,18 +65,29 @@ class SandboxView:
     gateway: str = GATEWAY
     home: str = HOME
 
+    def outside(self, text: str, tree: Path) -> str:
+        """Return a text from inside with paths as the user knows them: below the tree, or the tree's own."""
+        inside = re.escape(self.tree)
+        text = re.sub(rf"(?<![\w./-]){inside}/(?=[\w.])", "", text)
+        return re.sub(rf"(?<![\w./-]){inside}(?![\w/-])", lambda _: str(tree), text)
 
-def interpreter(named: str | None, base: Path) -> Path:
-    """Return the interpreter that a spec names, links unresolved so that a virtual environment stays one."""
+
+def interpreter(named: str | None) -> Path:
+    """Return the interpreter that a resolved spec names, its link left alone; ours where it names none."""
     if named is None:
         return Path(sys.executable)
-    path = Path(os.path.normpath(base / Path(named).expanduser()))
-    if not path.is_file() or not os.access(path, os.X_OK):
-        raise UserError(f"target.python: {path} is not an executable file; create the environment or fix the path")
+    path = Path(named)
+    if not path.is_file():
+        raise UserError(
+            f"target.python: {path}: no such file; create the environment (`setup:` in .compression-eval.yml) "
+            "or fix the path, which is relative to the file that names it"
+        )
+    if not os.access(path, os.X_OK):
+        raise UserError(f"target.python: {path} is not executable; name the python of a virtual environment")
     return path
 
 
-def _prefixes(python: Path) -> list[Path]:
+def prefixes(python: Path) -> list[Path]:
     """Return the folders that an interpreter lives from: its virtual environment and its installation."""
     found = []
     config = python.parent.parent / "pyvenv.cfg"
@@ -127,7 +140,7 @@ def view_of(python: Path, tree: Path, gateway: Path | None, hidden: tuple[str, .
     """Plan the mounts for one interpreter and one tree; hidden names are relative to the tree."""
     tree = tree.resolve()  # of a relative one nothing could be shown, nor hidden
     binds: list[tuple[str, str]] = []
-    for prefix in _prefixes(python):
+    for prefix in prefixes(python):
         if _covered(prefix):
             continue
         binds += [(str(prefix / part), str(prefix / part)) for part in PREFIX_PARTS if (prefix / part).is_dir()]

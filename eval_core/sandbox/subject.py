@@ -122,10 +122,9 @@ class ProcessSubject:
     """Run a target in a child process, confined as the sandbox says, with the gateway as its only model."""
 
     spec: TargetSpec
-    base: Path
-    """Where the spec stands: `python` and `adapter` are relative to it, and come from the base branch."""
+    """With absolute paths: `python` and `adapter` come from the base branch, `pythonpath` is in the tree."""
     tree: Path
-    """The code under test; `pythonpath` is relative to it."""
+    """The code under test."""
     sandbox: SandboxChoice
     model: str
     """The compressor model, served whatever the target asks for."""
@@ -173,7 +172,7 @@ class ProcessSubject:
 
     async def _attempt(self, job: _Job, call_run: int, progress: _Progress) -> StepVerdict:
         """Start a child, take it through all segments, and end it."""
-        python = interpreter(self.spec.python, self.base)
+        python = interpreter(self.spec.python)
         gateway = Gateway(model=self.model, complete=self.complete, run=call_run, limits=self.limits)
         needs_model = self.spec.llm == "required"
         async with AsyncExitStack() as stack:
@@ -187,9 +186,11 @@ class ProcessSubject:
                 view = view_of(python, self.tree, folder / "gw" if needs_model else None, self.hidden)
             try:
                 child = await self._start(stack, view, folder, job)
-                return await self._drive(child, view, gateway, job, progress)
+                verdict = await self._drive(child, view, gateway, job, progress)
+                return replace(verdict, detail=view.outside(verdict.detail, self.tree))
             finally:
                 progress.calls = [replace(record) for record in gateway.log.records]
+                progress.output = view.outside(progress.output, self.tree)
 
     async def _start(self, stack: AsyncExitStack, view: SandboxView, folder: Path, job: _Job) -> Child:
         """Start the launcher and believe it only after its look around."""
@@ -237,8 +238,8 @@ class ProcessSubject:
             "RUN": job.run,
         }
         init, call = substitute(self.spec.init, variables), substitute(self.spec.call, variables)
-        adapter = None if self.spec.adapter is None else read_text(self.base / self.spec.adapter)
-        tree = Path(view.tree)
+        adapter = None if self.spec.adapter is None else read_text(Path(self.spec.adapter))
+        inside = [str(Path(view.tree) / (self.tree / entry).relative_to(self.tree)) for entry in self.spec.pythonpath]
         return {
             "compressor": self.spec.compressor,
             "method": self.spec.method,
@@ -263,7 +264,7 @@ class ProcessSubject:
             "gateway": f"{view.gateway}/{SOCKET}" if needs_model else "",
             "token": variables["LLM_API_KEY"],
             "directory": view.tree,
-            "pythonpath": [str(tree / entry) for entry in self.spec.pythonpath],
+            "pythonpath": inside,
             "resume": {"messages": progress.steps[-1].messages, "state": progress.state} if progress.steps else None,
         }
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from eval_core.base.errors import UserError
+from eval_core.base.files import read_text
 from eval_core.base.messages import Message
 from eval_core.base.shipped import shipped
 from eval_core.base.threads import computing, waiting
@@ -25,15 +26,17 @@ from eval_core.domain.compression import Compression, ModelUse, Outcome, Step, S
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.target import Builtin, TargetSpec, read_target, target_from
 from eval_core.models.offline import OFFLINE_MODEL, complete_offline
-from eval_core.sandbox.isolation import Wanted, detect
+from eval_core.sandbox.isolation import Wanted, detect, interpreter
 from eval_core.sandbox.subject import ProcessSubject
 
 __all__ = [
     "KEPT_LIMIT",
+    "SHIPPED_TARGETS",
     "BuiltinSubject",
     "Complete",
     "Target",
     "find_target",
+    "resolve_paths",
 ]
 
 # The reference compressors as subjects: our own code, run in this process.
@@ -160,9 +163,9 @@ def _used(bridge: _Bridge | None) -> ModelUse:
     return bridge.use if bridge else ModelUse()
 
 
-# From what the user calls the target to a subject that can be run.
+# From what the user calls the target to a subject that can be run. Every path of a target is resolved here, once.
 
-_HERMES = shipped("docs/targets/hermes.yml")
+SHIPPED_TARGETS = shipped("docs/targets")
 
 
 @dataclass(frozen=True)
@@ -170,8 +173,11 @@ class Target:
     """A compressor, described, and the tree that holds its code."""
 
     spec: TargetSpec | Builtin
-    base: Path
+    """Its paths are absolute."""
     tree: Path
+    """The code under test; absolute."""
+    written: TargetSpec | Builtin
+    """The description as it stands in its file, the same on every machine."""
 
     def subject(
         self, *, complete: Complete | None, model: str | None, max_tokens: int, sandbox: Wanted, hidden: tuple[str, ...]
@@ -180,10 +186,13 @@ class Target:
         if isinstance(self.spec, Builtin):
             subject = BuiltinSubject(self.spec.name, complete=complete, model=model, max_tokens=max_tokens)
             return subject, "not needed: the reference compressor is our own code"
+        # Before anything is measured or paid for.
+        interpreter(self.spec.python)
+        if self.spec.adapter is not None:
+            read_text(Path(self.spec.adapter))
         choice = detect(sandbox)
         process = ProcessSubject(
             spec=self.spec,
-            base=self.base,
             tree=self.tree,
             sandbox=choice,
             model=model or OFFLINE_MODEL,
@@ -195,29 +204,89 @@ class Target:
 
 
 def find_target(
-    given: str | None, configured: dict[str, Any] | str, root: Path, tree: Path, environ: Mapping[str, str] = os.environ
+    given: str | None,
+    configured: dict[str, Any] | str,
+    root: Path,
+    tree: Path | None = None,
+    environ: Mapping[str, str] = os.environ,
 ) -> Target:
-    """Choose the target: the command line, an agent project's own runner, or the configuration."""
+    """Choose the target: the command line, an agent project's own runner, or the configuration.
+
+    What the configuration says is relative to its folder, `root`; what a target file says, to that file. The tree under
+    test is the root unless another is named; a target file from outside the root describes the code beside it.
+    """
+    if tree is not None and not tree.is_dir():
+        raise UserError(f"--tree {tree}: no such folder; it holds the code under test")
     hermes = environ.get("HERMES_AGENT_ROOT")
     if given is None and hermes:
         # That runner starts us in our own checkout and means its own tree, whatever is configured here.
-        if not Path(hermes).is_dir():
-            raise UserError(f"HERMES_AGENT_ROOT={hermes}: no such folder; it should hold the agent's source tree")
-        return Target(_with_interpreter(read_target(_HERMES), Path(hermes)), _HERMES.parent, Path(hermes))
-    value = given if given is not None else configured
-    if isinstance(value, str) and not value.startswith("builtin:"):
-        path = root / value
-        if not path.exists():
+        return _hermes(Path(hermes))
+    home = folder = root.resolve()
+    value, where = configured, "target"
+    if given is not None and not given.startswith("builtin:"):
+        path = Path(given)
+        if not path.is_file():
             raise UserError(
-                f"--target {value}: no such file; give builtin:anchored, builtin:opaque ... or a target file"
+                f"--target {given}: no such file; give builtin:anchored, builtin:opaque ... or a target file"
             )
-        return Target(read_target(path), path.parent, tree)
-    return Target(target_from(value, "target"), root, tree)
+        written, where, folder = read_target(path), given, path.parent.resolve()
+        home = home if folder.is_relative_to(home) else folder
+        tree = tree or home
+    elif given is None and isinstance(value, str) and not value.startswith("builtin:"):
+        path = root / value
+        if not path.is_file():
+            raise UserError(f"target: {value}: no such file in {root.resolve()}; it is relative to the configuration")
+        written, where, folder = read_target(path), str(path), path.parent.resolve()
+    else:
+        written = target_from(value if given is None else given, where)
+    tree = (tree or root).resolve()
+    if isinstance(written, Builtin):
+        return Target(written, tree, written)
+    home = home if folder.is_relative_to(home) else folder
+    return Target(resolve_paths(written, folder, home, tree, where), tree, written)
 
 
-def _with_interpreter(spec: TargetSpec | Builtin, tree: Path) -> TargetSpec | Builtin:
-    """Use the environment of the agent's own tree, or ours where it has none."""
-    if isinstance(spec, Builtin) or spec.python is None:
-        return spec
-    python = tree / spec.python
-    return spec.model_copy(update={"python": str(python.absolute()) if python.exists() else None})
+def _absolute(folder: Path, named: str) -> str:
+    # The last link is left alone: a virtual environment's python is a link, and without it there is no environment.
+    return os.path.normpath(folder / Path(named).expanduser())
+
+
+def resolve_paths(spec: TargetSpec, folder: Path, home: Path, tree: Path, where: str) -> TargetSpec:
+    """Return the spec with absolute paths.
+
+    The interpreter and the adapter are those beside the file. Import roots are looked up in the tree under test, at the
+    place where they lie below `home`, so that a pull request's own code is imported and nothing else.
+    """
+    roots = []
+    for entry in spec.pythonpath:
+        path = Path(_absolute(folder, entry))
+        if not path.is_relative_to(tree):
+            if not path.is_relative_to(home):
+                raise UserError(
+                    f"{where}: pythonpath: {entry!r} is {path}, which is outside the tree under test ({tree}); "
+                    "name the tree with --tree"
+                )
+            path = tree / path.relative_to(home)
+        roots.append(str(path))
+    return spec.model_copy(
+        update={
+            "python": spec.python and _absolute(folder, spec.python),
+            "adapter": spec.adapter and _absolute(folder, spec.adapter),
+            "pythonpath": roots,
+        }
+    )
+
+
+def _hermes(tree: Path) -> Target:
+    """Return the shipped target as if it were in the agent's tree, with our own interpreter where the tree has none."""
+    if not tree.is_dir():
+        raise UserError(f"HERMES_AGENT_ROOT={tree}: no such folder; it should hold the agent's source tree")
+    tree = tree.resolve()
+    written = read_target(SHIPPED_TARGETS / "hermes.yml")
+    assert isinstance(written, TargetSpec)
+    python = written.python and _absolute(tree, written.python)
+    update = {
+        "adapter": written.adapter and str(SHIPPED_TARGETS / written.adapter),
+        "python": python if python and Path(python).exists() else None,
+    }
+    return Target(resolve_paths(written.model_copy(update=update), tree, tree, tree, "hermes.yml"), tree, written)

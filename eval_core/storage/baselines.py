@@ -12,9 +12,10 @@ from typing import Any
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import digest, parse, pretty, read_json, write_atomic
+from eval_core.base.numbers import percent
 from eval_core.domain.case import Case
 from eval_core.domain.fingerprint import INSTRUMENT_VERSION, Difference, Fingerprint, differences, narrowed, nearest
-from eval_core.domain.grade import DIMENSIONS, Grade
+from eval_core.domain.grade import DIMENSIONS, PASS_SCORE, Grade
 from eval_core.domain.measurement import SCHEMA_VERSION, Measurement
 from eval_core.storage.results import read_measurement
 
@@ -31,6 +32,7 @@ __all__ = [
     "stale_fields",
     "store_baseline",
     "stored_reference",
+    "weaknesses",
 ]
 
 # Baselines: measurements stored for comparison, reviewed as a diff.
@@ -162,9 +164,12 @@ def _essence(measurement: Measurement) -> Any:
 
 
 def store_baseline(
-    measurement: Measurement, folder: Path, name: str | None, *, force: bool = False
+    measurement: Measurement, folder: Path, name: str | None, *, force: bool = False, accept_failing: bool = False
 ) -> tuple[Path, dict[str, float]] | None:
-    """Store a complete measurement as a baseline with its noise floor; None where it would say nothing new."""
+    """Store a complete measurement as a baseline with its noise floor; None where it would say nothing new.
+
+    A compressor that passes no probe at all is refused unless that is accepted: against it everything is better.
+    """
     from eval_core.comparing.arms import make_arm
     from eval_core.comparing.noise import noise_floor
 
@@ -174,6 +179,13 @@ def store_baseline(
         why = f"{failed[0].outcome}: {failed[0].detail}" if failed else "no graded run"
         why = measurement.stopped or f"{', '.join(ungraded)}: {why}"
         raise UserError(f"a baseline needs a complete measurement, and this one is not: {why}")
+    if not accept_failing and not any(grade.overall >= PASS_SCORE for grade in _grades(measurement)):
+        raise UserError(
+            f"this compressor fails: no answer reaches {PASS_SCORE:g} of 5 (pass rate 0 %, facts kept "
+            f"{percent(_mean(_retention(measurement)))}), and against such a baseline every change looks good. Nothing "
+            "was stored: see what is left of the sessions with `compression-eval report`, or store it all the same "
+            "with `compression-eval baseline update --accept-failing`"
+        )
     path = folder / f"{name or ('offline' if measurement.offline else 'models')}.json"
     if path.exists() and not force:
         try:
@@ -233,9 +245,7 @@ def append_history(folder: Path, name: str, measurement: Measurement) -> None:
         "fingerprint": measurement.fingerprint.digest[:12],
         "overall": _mean(grade.overall for grade in _grades(measurement)),
         **{dim: _mean(grade.scores[dim] for grade in _grades(measurement)) for dim in DIMENSIONS},
-        "facts_kept": _mean(
-            record.retention for runs in measurement.fixtures.values() for run in runs for record in run.probes.values()
-        ),
+        "facts_kept": _mean(_retention(measurement)),
     }
     path = folder / HISTORY
     before = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -249,6 +259,24 @@ def read_history(folder: Path, name: str | None = None) -> list[dict[str, Any]]:
         return []
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     return [line for line in lines if name is None or line.get("baseline") == name]
+
+
+def weaknesses(measurement: Measurement) -> list[str]:
+    """Say in which fixtures the compressor failed or kept nothing that helps; a baseline of it is a low bar there."""
+    found = []
+    for fixture, runs in measurement.fixtures.items():
+        if failed := [run for run in runs if not run.ok]:
+            first = f"{failed[0].outcome}: {failed[0].detail}"[:200]
+            found.append(f"{fixture}: {len(failed)} of {len(runs)} runs failed and are not in it ({first})")
+        part = measurement.model_copy(update={"fixtures": {fixture: runs}})
+        if not any(grade.overall >= PASS_SCORE for grade in _grades(part)):
+            found.append(f"{fixture}: no answer passes ({PASS_SCORE:g} of 5)")
+    return found
+
+
+def _retention(measurement: Measurement) -> Iterator[float]:
+    for runs in measurement.fixtures.values():
+        yield from (record.retention for run in runs for record in run.probes.values())
 
 
 def _grades(measurement: Measurement) -> Iterator[Grade]:
@@ -288,13 +316,13 @@ def stored_reference(baselines: Path, fingerprint: Fingerprint) -> Reference | N
     return Reference(found[0], not found[1]) if found else None
 
 
-def find_reference(compare_to: str, root: Path, baselines: Path, fingerprint: Fingerprint) -> Reference | None:
+def find_reference(compare_to: str, baselines: Path, fingerprint: Fingerprint) -> Reference | None:
     """Return what `--compare-to` names: none, a path, or with auto the nearest baseline."""
     if compare_to == "none":
         return None
     if compare_to == "auto":
         return stored_reference(baselines, fingerprint)
-    path = root / compare_to
+    path = Path(compare_to)
     base = load_side(path).fingerprint
     return Reference(path, not differences(narrowed(base, fingerprint.fixtures), fingerprint))
 

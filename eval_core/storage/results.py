@@ -18,6 +18,7 @@ from eval_core.base.files import parse, pretty, read_json, write_atomic
 from eval_core.domain.fingerprint import Fingerprint, differences
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import Record, RunRecord, UseRecord
+from eval_core.measuring.compressor_source import CompressorSource, changed_parts
 
 __all__ = [
     "Claim",
@@ -148,7 +149,7 @@ class Claim(Record):
     """Everything that shapes a fixture-run, besides its number."""
 
     target: str
-    source_sha: str | None
+    source: CompressorSource
     seed: int
     fingerprint: Fingerprint
 
@@ -157,16 +158,26 @@ def claim_folder(folder: ResultsFolder, claim: Claim, *, resume: bool) -> None:
     """Write the claim down; refuse to mix two different measurements in one folder."""
     path = folder.path / _FILE
     if resume and path.exists():
-        before = parse(Claim, read_json(path), str(path))
-        names = ("target", "source_sha", "seed")
-        changed = [name for name in names if getattr(before, name) != getattr(claim, name)]
+        before = _read(path)
+        changed = [name for name in ("target", "seed") if getattr(before, name) != getattr(claim, name)]
+        changed = changed or changed_parts(before.source, claim.source)
         changed += [item.field for item in differences(before.fingerprint, claim.fingerprint)]
         if changed:
             raise UserError(
                 f"{folder.path}: --resume cannot complete this run: {', '.join(changed)} changed since it began; "
-                "use the same options, or start anew with another --label"
+                "use the same options and the same code, or start anew with another --label"
             )
     folder.write(_FILE, pretty(claim.model_dump(mode="json")))
+
+
+def _read(path: Path) -> Claim:
+    try:
+        return parse(Claim, read_json(path), str(path))
+    except UserError as exc:
+        raise UserError(
+            f"{exc}. --resume cannot tell what this run was about: another version of this program began it, or the "
+            "file was edited; start anew with another --label"
+        ) from None
 
 
 # What a run has cost so far, by role: every call of its journal, failed and repeated attempts included.

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import small
 
-from bot.init import find_compressor, named_compressor
+from bot.init import find_compressor, known_agent, named_compressor
+from eval_core.base.errors import UserError
 from eval_core.domain.target import TargetSpec, target_from
 
 PLAIN = "class ContextCompressor:\n    def compress(self, messages): ...\n"
@@ -40,7 +41,8 @@ def test_the_import_path_is_found_for_every_layout(
         small.write(tmp_path / package / "__init__.py", "")
     found = find_compressor(tmp_path)
     assert found is not None
-    assert found.path == path
+    parent = Path(path).parent.as_posix()
+    assert found.watch == ((path,) if parent == "." else (f"{parent}/**",))
     assert (found.target["pythonpath"], found.target["compressor"]) == ([source], f"{module}:ContextCompressor")
     assert isinstance(target_from(found.target, "target"), TargetSpec)
 
@@ -67,16 +69,55 @@ def test_the_shallowest_file_that_can_compress_wins_and_copies_are_passed_over(t
     small.write(tmp_path / "d/e/context_compressor.py", PLAIN)
     found = find_compressor(tmp_path)
     assert found is not None
-    assert found.path == "d/e/context_compressor.py"
+    assert found.watch == ("d/e/**",)
 
 
 @pytest.mark.parametrize("source", [".", "src", "lib"])
 def test_a_compressor_given_by_name_is_looked_up_where_it_lies(tmp_path: Path, source: str) -> None:
     small.write(tmp_path / source / "agent" / "shrink.py", MODEL.replace("ContextCompressor", "Shrinker"))
     found = named_compressor(tmp_path, "agent.shrink:Shrinker")
-    assert found is not None
-    assert found.path == (Path(source) / "agent/shrink.py").as_posix()
+    assert found.watch == ((Path(source) / "agent/**").as_posix(),)
     assert found.target["pythonpath"] == [source]
     assert (found.target["compressor"], found.target["llm"]) == ("agent.shrink:Shrinker", "required")
-    assert named_compressor(tmp_path, "agent.shrink:Missing") is None
-    assert named_compressor(tmp_path, "agent.missing:Shrinker") is None
+    with pytest.raises(UserError, match=r"no such class or function in .*; did you mean agent\.shrink:Shrinker\?"):
+        named_compressor(tmp_path, "agent.shrink:Shinker")
+    with pytest.raises(UserError, match=r"--compressor agent\.missing:Shrinker: no such class"):
+        named_compressor(tmp_path, "agent.missing:Shrinker")
+
+
+def test_the_method_of_a_named_class_must_be_there_unless_it_may_be_inherited(tmp_path: Path) -> None:
+    small.write(
+        tmp_path / "memory.py",
+        "class Memory:\n    def shorten(self, messages, force=False): ...\nclass Child(Memory): ...\n"
+        "def squeeze(messages): ...\n",
+    )
+    with pytest.raises(UserError, match=r"the class has no method compress; .* --method \(it has shorten\)"):
+        named_compressor(tmp_path, "memory:Memory")
+    found = named_compressor(tmp_path, "memory:Memory", "shorten")
+    assert (found.target["method"], found.target["call"]) == ("shorten", {"force": True})
+    assert named_compressor(tmp_path, "memory:Child").target["compressor"] == "memory:Child"
+    assert named_compressor(tmp_path, "memory:squeeze").target["compressor"] == "memory:squeeze"
+
+
+def test_an_agent_that_we_know_is_known_by_all_of_its_files(tmp_path: Path) -> None:
+    small.write(tmp_path / "agent/context_compressor.py", MODEL)
+    assert known_agent(tmp_path) is None
+    for name in ("agent/auxiliary_client.py", "agent/prompt_builder.py"):
+        small.write(tmp_path / name, "")
+    found = known_agent(tmp_path)
+    assert found is not None
+    assert found.target["python"] == ".venv/bin/python"
+    assert found.target["env"] == {"HERMES_DISABLE_LAZY_INSTALLS": "1"}
+    assert "agent/prompt_builder.py" in found.watch
+    assert found.setup[0] == "python3 -m venv .venv"
+    assert "def status(" in found.files[found.target["adapter"]]
+    assert isinstance(target_from(found.target, "target"), TargetSpec)
+
+
+def test_a_class_that_a_package_only_passes_on_is_found_in_its_own_file(tmp_path: Path) -> None:
+    package = tmp_path / "src/strands/agent/conversation_manager"
+    small.write(package / "__init__.py", "from .summarizing import SummarizingConversationManager\n")
+    small.write(package / "summarizing.py", "class SummarizingConversationManager: ...\n")
+    found = known_agent(tmp_path)
+    assert found is not None
+    assert (found.target["pythonpath"], found.watch) == (["src"], ("src/strands/agent/conversation_manager/**",))

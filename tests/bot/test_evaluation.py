@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import adopted
+import agent_tree
 import pytest
 import small
 
@@ -338,3 +340,25 @@ def test_an_error_file_that_is_not_ours_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("key", encoding="utf-8")
     (tmp_path / "error.txt").symlink_to(tmp_path / "secret")
     assert read_error(tmp_path) is None
+
+
+def test_the_base_branch_brings_interpreter_and_adapter_and_the_pull_request_only_the_code(tmp_path: Path) -> None:
+    """With relative paths all through, as the workflow calls it."""
+    base = agent_tree.write_agent(tmp_path / "base", environment=False)
+    tree = {path.relative_to(base).as_posix(): path.read_bytes() for path in base.rglob("*") if path.is_file()}
+    change = {
+        **tree,
+        "agent/shorten.py": tree["agent/shorten.py"].replace(b"base", b"the pull request"),
+        "adapter.py": b"raise RuntimeError('a pull request must not bring what judges it')",
+    }
+    agent_tree.make_environment(base / ".venv")
+    config = load_config(None, base).model_copy(update={"runs": 1, "compress_runs": 1})
+    github, _ = adopted.world(tree, change)
+    with github, contextlib.chdir(base):
+        client = GitHub(adopted.REPO, github.job_token(), api_url=github.url)
+        bench = Bench(github, client, Path(), config)
+        ticket = ticket_for(github)
+        bench.fetch(ticket)
+        bench.evaluate(ticket)
+        state = agent_tree.kept(bench.work / "results" / ticket.label)
+    assert state == ["the pull request with the dependency", "through the adapter"]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import sys
+import shutil
 from pathlib import Path
 
 import adopted
+import agent_tree
 import pytest
 import small
 import yaml
@@ -18,6 +18,7 @@ from eval_core.base.config import load_config
 ACTION = ("--action", adopted.ACTION)
 WORKFLOW = ".github/workflows/compression-eval.yml"
 CONFIG = ".compression-eval.yml"
+STANDIN = Path(__file__).parents[1] / "subject" / "hermes_standin"
 CODE = "class ContextCompressor:\n    def compress(self, messages): ...\n"
 
 
@@ -57,25 +58,68 @@ def test_doing_it_again_changes_nothing(folder: Path, cli: small.Cli) -> None:
     assert "replaced" not in ran.out
 
 
-@pytest.mark.parametrize(("answer", "kept"), [("n\n", True), ("\n", True), ("y\n", False)])
-def test_an_edited_file_is_shown_as_a_diff_before_it_is_replaced(
-    folder: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch, answer: str, kept: bool
-) -> None:
+def test_an_edited_file_is_kept_and_the_difference_is_shown(folder: Path, cli: small.Cli) -> None:
     cli("init", str(folder), *ACTION)
     edited = (folder / CONFIG).read_text(encoding="utf-8") + "runs: 7\n"
     small.write(folder / CONFIG, edited)
-    monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
     ran = cli("init", str(folder), *ACTION)
     assert ran.code == 0
     assert "-runs: 7" in ran.out
-    assert ((folder / CONFIG).read_text(encoding="utf-8") == edited) is kept
+    assert f"kept     {CONFIG}: yours differs as shown; --force replaces it" in ran.out
+    assert (folder / CONFIG).read_text(encoding="utf-8") == edited
 
 
-def test_yes_replaces_without_asking(folder: Path, cli: small.Cli) -> None:
+def test_force_replaces_what_was_edited(folder: Path, cli: small.Cli) -> None:
     small.write(folder / CONFIG, "runs: 7\n")
-    ran = cli("init", str(folder), *ACTION, "--yes")
+    ran = cli("init", str(folder), *ACTION, "--force")
     assert "-runs: 7" in ran.out
     assert "runs" not in yaml.safe_load((folder / CONFIG).read_text(encoding="utf-8"))
+
+
+def test_a_configured_repository_need_not_be_understood_again(tmp_path: Path, cli: small.Cli) -> None:
+    small.write(tmp_path / "mine.py", "def shorten(messages): return messages[:1]\n")
+    small.write(tmp_path / CONFIG, "target: {compressor: 'mine:shorten', llm: none}\n")
+    small.write(tmp_path / ".gitignore", "build/\n")
+    ran = cli("init", str(tmp_path), *ACTION)
+    assert ran.code == 0, ran.err
+    assert (tmp_path / ".gitignore").read_text(encoding="utf-8") == "build/\nresults/\n"
+    assert "target: mine:shorten in" in ran.out
+
+
+def test_it_ends_with_a_try(folder: Path, cli: small.Cli) -> None:
+    ran = cli("init", str(folder), *ACTION)
+    assert "broken   target: target_error: the compressor returned None" in ran.out
+    assert ran.out.rstrip().endswith("Correct what is broken, then run `compression-eval doctor`.")
+    small.write(folder / "agent/context_compressor.py", CODE.replace("...", "return messages[:2]"))
+    ran = cli("init", str(folder), *ACTION)
+    assert "ok       compressed short-session: " in ran.out
+    assert "broken" not in ran.out
+
+
+def test_an_agent_that_we_know_gets_its_whole_target(tmp_path: Path, cli: small.Cli) -> None:
+    shutil.copytree(STANDIN, tmp_path, dirs_exist_ok=True)
+    for name in ("agent/auxiliary_client.py", "agent/prompt_builder.py"):
+        small.write(tmp_path / name, "")
+    agent_tree.make_environment(tmp_path / ".venv")
+    ran = cli("init", str(tmp_path), *ACTION)
+    assert ran.code == 0, ran.err
+    config = load_config(None, tmp_path)
+    assert config.setup == ["python3 -m venv .venv", ".venv/bin/pip install pyyaml httpx requests openai"]
+    assert "provider: custom is what makes it use base_url" in (tmp_path / CONFIG).read_text(encoding="utf-8")
+    assert "ok       compressed short-session: " in ran.out
+    assert f"with {tmp_path}/.venv/bin/python" in ran.out
+    assert "offline model called 1 x" in ran.out
+
+
+def test_a_copy_that_is_no_clone_says_what_it_cannot_know(
+    folder: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.init.own_source", lambda: None)
+    ran = cli("init", str(folder))
+    assert ran.code == 2
+    assert "--action :" not in ran.err
+    assert "does not run from a clone of a GitHub repository" in ran.err
+    assert "give --action OWNER/REPO@SHA" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -150,3 +150,34 @@ def test_results_without_a_second_grading_say_nothing_of_the_judge_s_noise(based
     ran = cli("noise", "baselines/offline.json", "--splits", "10", "--regraded", "baselines/offline.json")
     assert ran.code == 2
     assert "holds no grades of this baseline's answers" in ran.err
+
+
+FORGETS = """\
+def compress(messages):
+    return [{"role": "user", "content": "We talked."}]
+"""
+
+
+@pytest.fixture
+def forgetful(project: Path) -> Path:
+    small.write(project / "forgets.py", FORGETS)
+    small.write(project / ".compression-eval.yml", "target: {compressor: 'forgets:compress', llm: none}\n")
+    return project
+
+
+def test_a_compressor_that_passes_nothing_is_no_baseline_unless_that_is_said(forgetful: Path, cli: small.Cli) -> None:
+    ran = cli("baseline", "update", *FAST, "--label", "bad")
+    assert ran.code == 2
+    assert "this compressor fails: no answer reaches 3 of 5 (pass rate 0 %, facts kept 0 %)" in ran.err
+    assert not (forgetful / "baselines").exists()
+    assert (forgetful / "results" / "bad" / "summary.json").exists()
+    ran = cli("baseline", "update", "--from", "results/bad", "--accept-failing")
+    assert ran.code == 0
+    assert "Note: small-plan: no answer passes (3 of 5)." in ran.out
+
+
+def test_an_update_says_where_the_compressor_is_weak(project: Path, cli: small.Cli) -> None:
+    ran = cli("baseline", "update", *FAST, "--target", "builtin:opaque")
+    assert ran.code == 0
+    assert "Note: small-chained: no answer passes (3 of 5)." in ran.out
+    assert "small-debug: no answer" not in ran.out

@@ -33,7 +33,8 @@ def test_the_lock_of_the_evaluation_satisfies_pyproject() -> None:
     pins = locked("evaluate")
     for wanted in requirements(project["dependencies"]):
         found = pins.get(canonicalize_name(wanted.name))
-        assert found is not None and found in wanted.specifier, f"{wanted} against {found}: run scripts/lock"
+        assert found is not None, f"{wanted} is not locked: run scripts/lock"
+        assert found in wanted.specifier, f"{wanted} against {found}: run scripts/lock"
 
 
 @pytest.mark.parametrize("name", ["bot", "build"])

@@ -175,7 +175,7 @@ def attack(sandbox: SandboxChoice, session: Fixture, tree: Path, python: Path) -
                             "compressor": compressor}, "attack")  # fmt: skip
         assert isinstance(spec, TargetSpec)
         subject = ProcessSubject(
-            spec, tree, tree, sandbox, "provider/cheap", complete,
+            spec, tree, sandbox, "provider/cheap", complete,
             lambda messages: sum(len(str(message.get("content"))) for message in messages),
             hidden=("probes",), **settings,
         )  # fmt: skip

@@ -67,7 +67,7 @@ def test_the_self_test_finds_each_hole_and_the_subject_is_not_started(sandbox, s
     async def complete(call):
         raise AssertionError("no model is asked")
 
-    subject = ProcessSubject(spec, tree, tree, Leaky(sandbox.level, missing=tuple(missing)), "m", complete, len)
+    subject = ProcessSubject(spec, tree, Leaky(sandbox.level, missing=tuple(missing)), "m", complete, len)
     with pytest.raises(SandboxBreach, match="was not started") as error:
         asyncio.run(subject.compress(session, run=0, seed=0))
     assert found in str(error.value)
@@ -139,13 +139,13 @@ def test_a_tree_that_only_its_owner_may_enter_is_shown_without_following_its_lin
     async def complete(call):
         raise AssertionError("no model is asked")
 
-    subject = ProcessSubject(spec, shut, shut, sandbox, "m", complete, lambda messages: len(str(messages)))
+    subject = ProcessSubject(spec, shut, sandbox, "m", complete, lambda messages: len(str(messages)))
     done = asyncio.run(subject.compress(session, run=0, seed=0))
     assert done.state == [{"role": "user", "content": "FileNotFoundError"}]
 
 
-def test_the_evaluator_s_own_interpreter_is_the_default(tmp_path):
-    assert interpreter(None, tmp_path) == Path(sys.executable)
+def test_the_evaluator_s_own_interpreter_is_the_default():
+    assert interpreter(None) == Path(sys.executable)
 
 
 def run_filter(code: bytes, number: int, arch: int, *arguments: int) -> int:

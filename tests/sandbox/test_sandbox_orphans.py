@@ -31,7 +31,7 @@ async def complete(call):
 
 tree = Path(sys.argv[1])
 spec = target_from({"compressor": "bombs:overspends", "timeout_s": 600}, "x")
-subject = ProcessSubject(spec, tree, tree, detect(sys.argv[2]), "m", complete, len)
+subject = ProcessSubject(spec, tree, detect(sys.argv[2]), "m", complete, len)
 session = Fixture(name="s", messages=[{"role": "user", "content": "x"}] * 4)
 asyncio.run(subject.compress(session, run=0, seed=0))
 """

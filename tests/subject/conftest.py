@@ -18,6 +18,7 @@ from eval_core.domain.fixture import Fixture
 from eval_core.domain.target import TargetSpec, target_from
 from eval_core.sandbox.isolation import SandboxChoice, detect
 from eval_core.sandbox.subject import ProcessSubject
+from eval_core.sandbox.targets import resolve_paths
 
 HERE = Path(__file__).parent
 
@@ -95,9 +96,8 @@ def run(choice: SandboxChoice, session: Fixture) -> Callable[..., Compression]:
             checked = target_from({"llm": "none", "timeout_s": 30, **spec}, "spec")
             assert isinstance(checked, TargetSpec)
             spec = checked
-        subject = ProcessSubject(
-            spec, base, tree, sandbox, "provider/served", (model or Model()).complete, count, **options
-        )
+        spec = resolve_paths(spec, base, base, tree, "spec")
+        subject = ProcessSubject(spec, tree, sandbox, "provider/served", (model or Model()).complete, count, **options)
         return asyncio.run(subject.compress(fixture, run=3, seed=11, focus_topic=focus_topic))
 
     return compress
