@@ -46,7 +46,7 @@ def _fixtures(folder: Path) -> dict[str, Fixture]:
 
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder; give --fixtures-dir")
-    return {path.stem: load_fixture(path) for path in fixture_files(folder)}
+    return {(session := load_fixture(path)).name: session for path in fixture_files(folder)}
 
 
 def _left_verbatim(target: str, fixture: Fixture) -> frozenset[int]:
@@ -142,12 +142,11 @@ def propose_command(
       compression-eval probe propose fixtures/my-session.json --limit 12
     """
     from eval_core.base.files import write_atomic
-    from eval_core.domain.fixture import load_fixture
+    from eval_core.domain.fixture import load_fixture, named_fixture
     from eval_core.domain.probe import dump_bank
     from eval_core.suite.propose import propose
 
-    source = Path(fixture) if fixture.endswith(".json") else fixtures_dir / f"{fixture}.json"
-    session = load_fixture(source)
+    session = load_fixture(named_fixture(fixture, fixtures_dir))
     target = output or probes_dir / f"{session.name}{_SUFFIX}"
     screen = str(target) == "-"
     if not screen and target.exists() and not force:
