@@ -115,7 +115,7 @@ def _measured(command: list[str]) -> tuple[int, float, float]:
     began = time.monotonic()
     child = os.fork()
     if child == 0:
-        with open(os.devnull, "w") as nowhere:
+        with Path(os.devnull).open("w") as nowhere:
             os.dup2(nowhere.fileno(), 1)
             os.dup2(nowhere.fileno(), 2)
         os.execv(sys.executable, [sys.executable, "-c", "from bot.cli import main; main()", *command])
