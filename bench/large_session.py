@@ -1,9 +1,9 @@
-"""How long and how much memory an offline run of a very long session takes.
+"""How long and how much memory a very long session takes, from its log to a report.
 
     python bench/large_session.py [TOKENS]
 
-Writes a session of about that many tokens (500,000 by default) to a temporary folder, runs the real command on it
-and prints the seconds and the peak memory of the whole process.
+Writes the log of a session of about that many tokens (500,000 by default) to a temporary folder, runs the real
+commands on it and prints the seconds and the peak memory of each process.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def turns(source: random.Random) -> Iterator[list[dict[str, Any]]]:
 def session(tokens: int) -> Fixture:
     """Build a session of about so many tokens."""
     messages: list[dict[str, Any]] = [
-        {"role": "system", "content": "You mend a large code base."},
-        {"role": "user", "content": "Find why release v7.3.2 answers 503 on /api/ledger and mend it."},
+        {"role": "system", "content": "You maintain a large code base."},
+        {"role": "user", "content": "Find why release v7.3.2 answers 503 on /api/ledger and fix it."},
     ]
     total = 0
     for turn in turns(random.Random(7)):
@@ -97,31 +97,52 @@ def bank(fixture: Fixture) -> ProbeBank:
     return ProbeBank.model_validate({"fixture": NAME, "probes": probes})
 
 
+def steps(log: Path) -> Iterator[list[str]]:
+    """Yield the commands that a long session goes through, from its log to a report."""
+    yield ["fixture", "import", str(log), "--name", NAME, "--yes", "--keep-system", "--max-output", "0"]
+    stored = next(Path("fixtures").glob(f"{NAME}.*"))
+    yield ["fixture", "scrub", str(stored), "--yes", "--keep-system", "--max-output", "0"]
+    yield ["fixture", "audit"]
+    yield ["fixture", "show", NAME, "--census"]
+    yield ["probe", "propose", NAME, "--output", "-"]
+    yield ["probe", "lint", "--fill"]
+    yield ["run", "--quiet", "--compare-to", "none"]
+    yield ["report", "results/latest"]
+
+
+def _measured(command: list[str]) -> tuple[int, float, float]:
+    """Run one command and return its exit code, seconds and peak megabytes."""
+    began = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        with Path(os.devnull).open("w") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+            os.dup2(nowhere.fileno(), 2)
+        os.execv(sys.executable, [sys.executable, "-c", "from bot.cli import main; main()", *command])
+    _, status, use = os.wait4(child, 0)
+    return os.waitstatus_to_exitcode(status), time.monotonic() - began, use.ru_maxrss / 1024
+
+
 def main() -> None:
     """Measure and print."""
     tokens = int(sys.argv[1]) if len(sys.argv) > 1 else 500_000
     fixture = session(tokens)
+    plain = len(dump_fixture(fixture).encode())
+    print(f"{len(fixture.messages):,} messages, {count_messages(fixture.messages):,} tokens, {plain:,} bytes of JSON")
     with tempfile.TemporaryDirectory() as folder:
-        for path, text in (
-            (Path(folder, "fixtures", f"{NAME}.json"), dump_fixture(fixture)),
-            (Path(folder, "probes", f"{NAME}.probes.json"), dump_bank(bank(fixture))),
-        ):
-            path.parent.mkdir()
-            path.write_text(text, encoding="utf-8")
-        began = time.monotonic()
-        child = os.fork()
-        if child == 0:
-            os.chdir(folder)
-            code = "from bot.cli import main; main()"
-            os.execv(sys.executable, [sys.executable, "-c", code, "run", "--quiet", "--compare-to", "none"])
-        _, status, use = os.wait4(child, 0)
-        seconds = time.monotonic() - began
-        page = Path(folder, "results", "latest", "report.html").stat().st_size
-    print(f"{len(fixture.messages):,} messages, {count_messages(fixture.messages):,} tokens")
-    print(
-        f"exit code {os.waitstatus_to_exitcode(status)}, {seconds:.1f} s ({use.ru_utime + use.ru_stime:.1f} s of CPU)"
-    )
-    print(f"peak memory {use.ru_maxrss / 1024:.0f} MB, report.html {page / 1e6:.1f} MB")
+        os.chdir(folder)
+        log = Path("session.jsonl")
+        log.write_text("".join(json.dumps(message) + "\n" for message in fixture.messages), encoding="utf-8")
+        Path("probes").mkdir()
+        Path("probes", f"{NAME}.probes.json").write_text(dump_bank(bank(fixture)), encoding="utf-8")
+        print("| command | exit code | seconds | peak MB |", "|---|---:|---:|---:|", sep="\n")
+        for command in steps(log):
+            code, seconds, memory = _measured(command)
+            print(f"| {' '.join(command[:2])} | {code} | {seconds:.1f} | {memory:.0f} |", flush=True)
+        stored = next(Path("fixtures").glob(f"{NAME}.*"))
+        page = Path("results", "latest", "report.html")
+        print(f"{stored.name}: {stored.stat().st_size:,} bytes; report.html {page.stat().st_size / 1e6:.1f} MB")
+        os.chdir("/")
 
 
 if __name__ == "__main__":

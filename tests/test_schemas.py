@@ -96,7 +96,10 @@ def test_a_misspelt_probe_type_is_named_exactly(tmp_path: Path, monkeypatch: pyt
     [
         (lambda b: b["probes"].append(b["probes"][0]), r"probes\[4\]\.id: 'recall-error' is used twice"),
         (lambda b: b["probes"][1].pop("question"), r"probes\[1\]\.question: Field required"),
-        (lambda b: b["probes"][1].update(hint="x"), r"probes\[1\]\.hint: unknown field"),
+        (
+            lambda b: b["probes"][1].update(kept_verbatm="x"),
+            r"probes\[1\]: kept_verbatm: unknown field; did you mean 'kept_verbatim'\?",
+        ),
         (lambda b: b["probes"][2].update(expected_facts=[]), r"probes\[2\]\.expected_facts: "),
         (lambda b: b["probes"][2].update(expected_facts=[" "]), r"expected_facts\[0\]: a fact must not be empty"),
         (

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from eval_core.base.errors import UserError
 
-__all__ = ["canonical", "digest", "parse", "pretty", "read_json", "read_text", "write_atomic"]
+__all__ = [
+    "ForeignRecord",
+    "canonical",
+    "digest",
+    "json_value",
+    "parse",
+    "pretty",
+    "read_json",
+    "read_text",
+    "write_atomic",
+]
 
 Model = TypeVar("Model", bound=BaseModel)
+_MOST_TOLD = 30
+_SLIP = 0.87  # "mesages" is "messages"; "note" is not "not"
 
 
 def read_text(path: Path) -> str:
@@ -38,7 +53,11 @@ def _refuse_constant(name: str) -> Any:
 
 def read_json(path: Path) -> Any:
     """Return the file's JSON value or name the line at which it breaks."""
-    text = read_text(path)
+    return json_value(read_text(path), path)
+
+
+def json_value(text: str, path: Path) -> Any:
+    """Return the JSON value of a text that was read from this file."""
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
         canonical(value)  # what cannot be written again would fail much later, in a digest or a report
@@ -56,25 +75,82 @@ def _location(parts: tuple[int | str, ...]) -> str:
     return text
 
 
+class ForeignRecord(BaseModel):
+    """A record that other programs write too: fields unknown here are kept, misspelt ones are told."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spelling(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        known = {spelling for name, field in cls.model_fields.items() for spelling in (field.alias or name, name)}
+        # A name beside the one it resembles is a field of its own, not a slip of the pen.
+        absent = sorted(known - set(value))
+        slips = [
+            f"{name}: unknown field; did you mean {near[0]!r}?"
+            for name in map(str, value)
+            if name not in known and (near := difflib.get_close_matches(name, absent, n=1, cutoff=_SLIP))
+        ]
+        if slips:
+            raise ValueError("\n".join(slips))
+        return value
+
+    @property
+    def unknown(self) -> dict[str, Any]:
+        """The fields that only the other program knows."""
+        return dict(self.model_extra or {})
+
+
+def _resolve(value: Any, parts: tuple[int | str, ...]) -> tuple[tuple[int | str, ...], bool]:
+    """Walk an error's place in the value; a part that is not there names a member of a union."""
+    at: tuple[int | str, ...] = ()
+    for part in parts:
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError):
+            return at, True
+        at += (part,)
+    return at, False
+
+
+def _problems(errors: Sequence[ErrorDetails], value: Any) -> list[ErrorDetails]:
+    """Return one error for each thing that is wrong, in the order of the file."""
+    chosen: dict[Any, ErrorDetails] = {}
+    for number, error in enumerate(errors):
+        at, in_union = _resolve(value, error["loc"] if error["type"] != "missing" else error["loc"][:-1])
+        # A union reports each member's complaint; the deepest one is about what the user meant to write.
+        key = ("union", at) if in_union else number
+        if key not in chosen or len(error["loc"]) > len(chosen[key]["loc"]):
+            chosen[key] = error
+    return list(chosen.values())
+
+
+def _told(error: ErrorDetails) -> list[str]:
+    place = _location(error["loc"])
+    message = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "literal_error":
+        expected = str(error.get("ctx", {}).get("expected", "")).replace("'", "").replace(" or ", ", ")
+        message = f"{error['input']!r} is not one of {expected}"
+    elif error["type"] == "extra_forbidden":
+        message = "unknown field; remove it or check its spelling"
+    elif error["type"] != "value_error" and error["type"] != "missing":
+        message = f"{message} (got {str(error['input'])[:80]!r})"
+    return [f"{place}: {line}" if place else line for line in message.split("\n")]
+
+
 def parse(model: type[Model], value: Any, where: str) -> Model:
-    """Validate a value against a model; the first error becomes one line with its place and value."""
+    """Validate a value against a model; every error becomes one line with its place and value."""
     try:
         return model.model_validate(value)
     except ValidationError as exc:
-        errors = exc.errors(include_url=False)
-        # A union reports each member's complaint; the deepest one is about what the user meant to write.
-        error = max(errors, key=lambda item: len(item["loc"]))
-        place = _location(error["loc"])
-        message = error["msg"].removeprefix("Value error, ")
-        if error["type"] == "literal_error":
-            expected = str(error.get("ctx", {}).get("expected", "")).replace("'", "").replace(" or ", ", ")
-            message = f"{error['input']!r} is not one of {expected}"
-        elif error["type"] == "extra_forbidden":
-            message = "unknown field; remove it or check its spelling"
-        elif error["type"] != "value_error" and error["type"] != "missing":
-            message = f"{message} (got {str(error['input'])[:80]!r})"
-        prefix = f"{where}: {place}" if place else where
-        raise UserError(f"{prefix}: {message}") from None
+        problems = [line for error in _problems(exc.errors(include_url=False), value) for line in _told(error)]
+        if len(problems) == 1:
+            raise UserError(f"{where}: {problems[0]}") from None
+        more = [f"  and {len(problems) - _MOST_TOLD} more"] if len(problems) > _MOST_TOLD else []
+        lines = [f"{where}: {len(problems)} problems:", *(f"  {line}" for line in problems[:_MOST_TOLD]), *more]
+        raise UserError("\n".join(lines)) from None
 
 
 def canonical(value: Any) -> bytes:
@@ -109,14 +185,15 @@ def pretty(value: Any) -> str:
     return _layout(value, "") + "\n"
 
 
-def write_atomic(path: Path, text: str) -> None:
+def write_atomic(path: Path, content: str | bytes) -> None:
     """Replace a file as a whole: a reader sees the old or the new one, never a part."""
+    body = content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as stream:
-                stream.write(text)
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(body)
                 stream.flush()
                 os.fsync(stream.fileno())
             Path(temporary).chmod(0o644)

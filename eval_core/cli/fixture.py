@@ -31,8 +31,8 @@ def _scrub_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--yes", is_flag=True, help="Take out every likely name without asking; doubtful ones stay."),
         click.option("--first-user", metavar="TEXT", help="Put this in place of the first user turn."),
         click.option("--keep-system", is_flag=True, help="Keep the recorded system prompt."),
-        click.option("--max-output", type=click.IntRange(200), default=4_000, show_default=True,
-                     help="Shorten tool outputs beyond this many characters a text."),
+        click.option("--max-output", type=click.IntRange(0), default=4_000, show_default=True,
+                     help="Shorten tool outputs beyond this many characters a text; 0: keep them whole."),
         click.option("--allow", type=_PATH, help="Allow list of the audit; default: allow.json beside the fixture."),
     )  # fmt: skip
     for option in reversed(options):
@@ -71,26 +71,25 @@ def import_command(
       compression-eval fixture import session.jsonl --name fix-login-timeout
       compression-eval fixture import state.db --format hermes --session 20260101_120000 --yes
     """
-    from eval_core.base.files import write_atomic
-    from eval_core.domain.fixture import NAME_PATTERN, dump_fixture
+    from eval_core.domain.fixture import NAME_PATTERN, find_fixture
     from eval_core.suite.importers import import_session
 
     if name is not None and not re.fullmatch(NAME_PATTERN, name):
         raise UserError(f"--name {name!r}: use up to 80 lower-case letters, digits, dots, dashes and underscores")
     recorded = import_session(source, wanted, name=name, truncate_to=truncate_to, session_id=session_id)
-    target = output / f"{recorded.name}.json"
-    if target.is_symlink() or (target.exists() and not force):
-        raise UserError(f"{target}: exists already; choose another --name or give --force")
+    earlier = find_fixture(output, recorded.name)
+    if earlier is not None and (earlier.is_symlink() or not force):
+        raise UserError(f"{earlier}: exists already; choose another --name or give --force")
     scrubbed, _, identities = _scrub(recorded, None, **scrub)
     _gate(scrubbed, identities, scrub["allow"] or output / "allow.json", "nothing was written")
-    write_atomic(target, dump_fixture(scrubbed))
+    target = _store(output, scrubbed)
     click.echo(f"{target}: {len(scrubbed.messages)} messages. {scrubbed.notes}")
 
 
 @fixture.command("scrub")
 @click.argument("path", type=_PATH)
 @click.option("--probes", type=_PATH, help="Probe bank to rewrite with the same placeholders.")
-@click.option("--output", type=_PATH, help="Write the fixture here instead of in place.")
+@click.option("--output", type=_PATH, help="Write the fixture to this file's folder instead of in place.")
 @click.option("--dry-run", is_flag=True, help="Only say what would change.")
 @_scrub_options
 def scrub_command(path: Path, probes: Path | None, output: Path | None, dry_run: bool, **scrub: Any) -> None:
@@ -101,19 +100,18 @@ def scrub_command(path: Path, probes: Path | None, output: Path | None, dry_run:
       compression-eval fixture scrub fixtures/my-session.json --probes probes/my-session.probes.json
     """
     from eval_core.base.files import write_atomic
-    from eval_core.domain.fixture import dump_fixture, load_fixture
+    from eval_core.domain.fixture import fixture_name, load_fixture
     from eval_core.domain.probe import dump_bank, load_bank
 
     recorded = load_fixture(path)
     target = output or path
-    if target.stem != recorded.name:
+    if fixture_name(target) != recorded.name:
         raise UserError(f"--output {target}: the file must be named {recorded.name}.json, as the fixture is")
     scrubbed, bank, identities = _scrub(recorded, load_bank(probes) if probes else None, **scrub)
     if dry_run:
         return
     _gate(scrubbed, identities, scrub["allow"] or target.parent / "allow.json", "nothing was written")
-    write_atomic(target, dump_fixture(scrubbed))
-    click.echo(f"{target}: written")
+    click.echo(f"{_store(target.parent, scrubbed)}: written")
     if probes is not None:
         write_atomic(probes, dump_bank(bank))
         click.echo(f"{probes}: written")
@@ -140,11 +138,30 @@ def audit_command(paths: tuple[Path, ...], identities: Path | None, allow: Path 
     known = load_identities(identities) if identities else None
     findings = audit_files(files, known, load_allow(allow or files[0].parent / ALLOW_FILE))
     _report(findings)
-    open_findings = [finding for finding in findings if finding.allowed is None]
+    open_findings = [finding for finding in findings if finding.open]
     size = sum(file.stat().st_size for file in files)
     click.echo(f"{len(files)} fixture(s), {size:,} bytes, {len(open_findings)} finding(s)")
     if open_findings:
         raise SystemExit(1)
+
+
+@fixture.command("list")
+@click.option("--fixtures", type=_PATH, default=Path("fixtures"), show_default=True)
+def list_command(fixtures: Path) -> None:
+    """List the fixtures with their messages, tokens and bytes, plain and compressed ones alike.
+
+    \b
+    Example:
+      compression-eval fixture list
+    """
+    from eval_core.domain.fixture import fixture_files
+    from eval_core.suite.show import fixture_row
+
+    files = fixture_files(fixtures)
+    if not files:
+        raise UserError(f"{fixtures}: no fixture there; `compression-eval fixture import SESSION` makes one")
+    for path in files:
+        click.echo(fixture_row(path))
 
 
 @fixture.command("show")
@@ -160,16 +177,11 @@ def show_command(name: str, fixtures: Path, probes: Path | None, census: bool) -
       compression-eval fixture show my-session
       compression-eval fixture show my-session --census
     """
-    from eval_core.domain.fixture import load_fixture
+    from eval_core.domain.fixture import load_fixture, named_fixture
     from eval_core.domain.probe import load_bank
     from eval_core.suite.show import describe
 
-    given = Path(name)
-    path = given if given.suffix == ".json" else fixtures / f"{name}.json"
-    if not path.exists():
-        known = ", ".join(sorted(file.stem for file in fixtures.glob("*.json") if file.name != "allow.json"))
-        raise UserError(f"{path}: no such fixture; there are: {known or 'none'}")
-    session = load_fixture(path)
+    session = load_fixture(named_fixture(name, fixtures))
     if census:
         _census(session)
         return
@@ -190,12 +202,27 @@ def _census(session: Fixture) -> None:
         click.echo(f"  {fact.kind:<11} {fact.salience:>6.2f}  {fact.value}  in message {places}")
 
 
+def _store(folder: Path, session: Fixture) -> Path:
+    """Write a fixture; say so when it is too large for plain JSON."""
+    from eval_core.domain.fixture import write_fixture
+    from eval_core.suite.packed import PACKED_SUFFIX, PLAIN_LIMIT
+
+    target = write_fixture(folder, session)
+    if target.name.endswith(PACKED_SUFFIX):
+        click.echo(
+            f"Warning: more than {PLAIN_LIMIT:,} bytes of JSON: stored compressed, {target.stat().st_size:,} bytes. "
+            "Reviewers read it with `compression-eval fixture show`.",
+            err=True,
+        )
+    return target
+
+
 def _scrub(recorded: Fixture, bank: Any, **options: Any) -> tuple[Fixture, Any, Identities]:
     from eval_core.suite.scrub import Identities, ScrubOptions, load_identities, scrub_fixture
 
     identities = load_identities(options["identities"]) if options["identities"] else Identities()
     _confirm(recorded, identities, options["yes"])
-    chosen = ScrubOptions(identities, options["first_user"], options["keep_system"], options["max_output"])
+    chosen = ScrubOptions(identities, options["first_user"], options["keep_system"], options["max_output"] or None)
     result = scrub_fixture(recorded, chosen, bank)
     for line in result.report.lines():
         click.echo(line, err=True)
@@ -247,12 +274,11 @@ def _gate(session: Fixture, identities: Identities, allow: Path, refusal: str) -
 
     findings = judge(audit_fixture(session, identities), load_allow(allow))
     _report(findings)
-    open_findings = [finding for finding in findings if finding.allowed is None]
+    open_findings = [finding for finding in findings if finding.open]
     if open_findings:
         click.echo(
             f"{len(open_findings)} finding(s) after scrubbing: {refusal}. Name the people with --identities, "
-            f"shorten with "
-            f"--truncate-to or --max-output, or allow a harmless text by its hash in {allow}",
+            f"or allow a harmless text by its hash in {allow}",
             err=True,
         )
         raise SystemExit(1)

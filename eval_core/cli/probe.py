@@ -17,6 +17,7 @@ __all__ = ["probe"]
 
 _PATH = click.Path(path_type=Path)
 _SUFFIX = ".probes.json"
+_SHOWN = 3
 _fixtures_dir = click.option(
     "--fixtures-dir", type=_PATH, default=Path("fixtures"), show_default=True, help="Folder of the fixtures."
 )
@@ -46,7 +47,7 @@ def _fixtures(folder: Path) -> dict[str, Fixture]:
 
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder; give --fixtures-dir")
-    return {path.stem: load_fixture(path) for path in fixture_files(folder)}
+    return {(session := load_fixture(path)).name: session for path in fixture_files(folder)}
 
 
 def _left_verbatim(target: str, fixture: Fixture) -> frozenset[int]:
@@ -81,8 +82,11 @@ def _filled(bank: ProbeBank, fixture: Fixture, path: Path) -> ProbeBank:
 @_fixtures_dir
 @_probes_dir
 @click.option("--fill", is_flag=True, help="Write the evidence of facts that lack it into the banks.")
+@click.option("--all", "every", is_flag=True, help="List every finding; default: the first three of each rule.")
 @click.option("--target", help="Warn of evidence that this compressor leaves verbatim: builtin:NAME or a target file.")
-def lint_command(names: tuple[str, ...], fixtures_dir: Path, probes_dir: Path, fill: bool, target: str | None) -> None:
+def lint_command(
+    names: tuple[str, ...], fixtures_dir: Path, probes_dir: Path, fill: bool, every: bool, target: str | None
+) -> None:
     """Check that every probe measures something; exit 2 if one does not.
 
     \b
@@ -92,7 +96,7 @@ def lint_command(names: tuple[str, ...], fixtures_dir: Path, probes_dir: Path, f
       compression-eval probe lint --target builtin:anchored
     """
     from eval_core.domain.probe import load_bank
-    from eval_core.suite.lint import lint
+    from eval_core.suite.lint import grouped, lint
 
     fixtures = _fixtures(fixtures_dir)
     chosen = _bank_names(probes_dir, names)
@@ -108,12 +112,11 @@ def lint_command(names: tuple[str, ...], fixtures_dir: Path, probes_dir: Path, f
         if fill:
             bank = _filled(bank, fixtures[name], path)
         verbatim = _left_verbatim(target, fixtures[name]) if target else None
-        for finding in lint(bank, fixtures[name], others=fixtures, verbatim=verbatim):
-            place = f"{path}: {finding.probe}" if finding.probe else str(path)
-            note = "warning: " if finding.level == "warning" else ""
-            click.echo(f"{place}: {note}{finding.message} [{finding.rule}]")
-            errors += finding.level == "error"
-            warnings += finding.level == "warning"
+        findings = lint(bank, fixtures[name], others=fixtures, verbatim=verbatim)
+        for line in grouped(findings, str(path), None if every else _SHOWN):
+            click.echo(line)
+        errors += sum(finding.level == "error" for finding in findings)
+        warnings += sum(finding.level == "warning" for finding in findings)
     if not names:
         for name in sorted(set(fixtures) - set(chosen)):
             click.echo(f"{fixtures_dir / name}.json: warning: has no probe bank; draft one: probe propose {name}")
@@ -142,12 +145,11 @@ def propose_command(
       compression-eval probe propose fixtures/my-session.json --limit 12
     """
     from eval_core.base.files import write_atomic
-    from eval_core.domain.fixture import load_fixture
+    from eval_core.domain.fixture import load_fixture, named_fixture
     from eval_core.domain.probe import dump_bank
     from eval_core.suite.propose import propose
 
-    source = Path(fixture) if fixture.endswith(".json") else fixtures_dir / f"{fixture}.json"
-    session = load_fixture(source)
+    session = load_fixture(named_fixture(fixture, fixtures_dir))
     target = output or probes_dir / f"{session.name}{_SUFFIX}"
     screen = str(target) == "-"
     if not screen and target.exists() and not force:

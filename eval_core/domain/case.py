@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eval_core.base.errors import UserError
-from eval_core.domain.fixture import Fixture, fixture_files, load_fixture
+from eval_core.domain.fixture import Fixture, find_fixture, fixture_files, fixture_name, load_fixture
 from eval_core.domain.probe import ProbeBank, load_bank
 
 __all__ = [
@@ -40,7 +40,7 @@ def _chosen(fixtures: Path, names: Sequence[str] | None) -> list[str]:
         raise UserError(
             f"{fixtures}: no such folder; it holds the recorded sessions; `fixtures:` in .compression-eval.yml names it"
         )
-    known = [path.stem for path in fixture_files(fixtures)]
+    known = sorted({fixture_name(path) for path in fixture_files(fixtures)})
     if not known:
         raise UserError(f"{fixtures}: no fixture here; `compression-eval fixture import` makes one from a session log")
     if names is None:
@@ -57,7 +57,7 @@ def load_suite(fixtures: Path, probes: Path, names: Sequence[str] | None = None)
     """Load the chosen fixtures (all by default) with their banks, sorted by name."""
     cases = []
     for name in sorted(_chosen(fixtures, names)):
-        fixture = load_fixture(fixtures / f"{name}.json")
+        fixture = load_fixture(find_fixture(fixtures, name) or fixtures / f"{name}.json")
         path = bank_path(probes, name)
         if not path.exists():
             raise UserError(

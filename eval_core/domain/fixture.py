@@ -1,17 +1,32 @@
-"""The fixture: one recorded session, as stored in `fixtures/<name>.json`."""
+"""The fixture: one recorded session, as stored in `fixtures/<name>.json` or, if large, compressed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from eval_core.base.errors import UserError
-from eval_core.base.files import digest, parse, pretty, read_json
+from eval_core.base.files import ForeignRecord, digest, json_value, parse, pretty, read_json, write_atomic
 from eval_core.base.messages import Message, tool_calls
+from eval_core.suite.packed import PACKED_SUFFIX, PLAIN_LIMIT, pack, packed_name, split_name, unpack
 
-__all__ = ["ALLOW_FILE", "ROLES", "Fixture", "dump_fixture", "fixture_files", "load_fixture", "message_problem"]
+__all__ = [
+    "ALLOW_FILE",
+    "ROLES",
+    "Fixture",
+    "dump_fixture",
+    "find_fixture",
+    "fixture_files",
+    "fixture_name",
+    "load_fixture",
+    "message_problem",
+    "message_problems",
+    "named_fixture",
+    "write_fixture",
+]
 
 ROLES = ("system", "user", "assistant", "tool", "developer")
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,79}$"
@@ -19,52 +34,60 @@ MIN_MESSAGES = 4
 ALLOW_FILE = "allow.json"
 
 
-def message_problem(messages: list[Message]) -> str | None:
-    """Return the first thing a provider would refuse in a message list, or None."""
+def message_problems(messages: list[Message]) -> Iterator[str]:
+    """Yield everything that a provider would refuse in a message list."""
     open_calls: dict[str, int] = {}
     for index, message in enumerate(messages):
         role = message.get("role")
         if role not in ROLES:
-            return f"messages[{index}].role: {role!r} is not one of {', '.join(ROLES)}"
+            yield f"messages[{index}].role: {role!r} is not one of {', '.join(ROLES)}"
         if role == "tool":
             call = message.get("tool_call_id")
             if not isinstance(call, str) or call not in open_calls:
-                return (
+                yield (
                     f"messages[{index}].tool_call_id: {call!r} answers no tool call before it; "
                     "drop the message or restore the call"
                 )
-            del open_calls[call]
+            else:
+                del open_calls[call]
         elif open_calls:
-            call, at = next(iter(open_calls.items()))
-            return f"messages[{at}].tool_calls: {call!r} is not answered before messages[{index}]"
-        content = message.get("content")
-        if not isinstance(content, str | list | None):
-            return f"messages[{index}].content: must be text, a list of parts or null, not {type(content).__name__}"
-        if isinstance(content, list) and not all(isinstance(part, str | dict) for part in content):
-            return f"messages[{index}].content: parts must be text or objects"
-        if content is None and role in ("system", "user", "tool"):
-            return f"messages[{index}].content: null is only allowed for an assistant that calls tools"
-        if not isinstance(message.get("tool_calls") or [], list):
-            return f"messages[{index}].tool_calls: must be a list"
-        for call in tool_calls(message):
+            for call, at in open_calls.items():
+                yield f"messages[{at}].tool_calls: {call!r} is not answered before messages[{index}]"
+            open_calls.clear()
+        yield from _content_problems(index, message)
+        for call in tool_calls(message) if isinstance(message.get("tool_calls"), list) else ():
             if not (
                 isinstance(call, dict) and isinstance(call.get("id"), str) and isinstance(call.get("function"), dict)
             ):
-                return f"messages[{index}].tool_calls: each call needs an id (text) and a function (an object)"
-            open_calls[call["id"]] = index
-    if open_calls:
-        call, at = next(iter(open_calls.items()))
-        return f"messages[{at}].tool_calls: {call!r} is never answered"
-    return None
+                yield f"messages[{index}].tool_calls: each call needs an id (text) and a function (an object)"
+            else:
+                open_calls[call["id"]] = index
+    for call, at in open_calls.items():
+        yield f"messages[{at}].tool_calls: {call!r} is never answered"
 
 
-class Fixture(BaseModel):
-    """A recorded session and what is needed to compress it again."""
+def _content_problems(index: int, message: Message) -> Iterator[str]:
+    content = message.get("content")
+    if not isinstance(content, str | list | None):
+        yield f"messages[{index}].content: must be text, a list of parts or null, not {type(content).__name__}"
+    if isinstance(content, list) and not all(isinstance(part, str | dict) for part in content):
+        yield f"messages[{index}].content: parts must be text or objects"
+    if content is None and message.get("role") in ("system", "user", "tool"):
+        yield f"messages[{index}].content: null is only allowed for an assistant that calls tools"
+    if not isinstance(message.get("tool_calls") or [], list):
+        yield f"messages[{index}].tool_calls: must be a list"
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+def message_problem(messages: list[Message]) -> str | None:
+    """Return the first thing a provider would refuse in a message list, or None."""
+    return next(message_problems(messages), None)
+
+
+class Fixture(ForeignRecord):
+    """A recorded session and what is needed to compress it again; fields of other programs are kept."""
 
     json_schema: Annotated[str | None, Field(alias="$schema", exclude=True)] = None
-    name: Annotated[str, Field(pattern=NAME_PATTERN, description="Equal to the file's name without .json.")]
+    name: Annotated[str, Field(pattern=NAME_PATTERN, description="Equal to the file's name without what follows it.")]
     description: Annotated[str, Field(description="One or two sentences: what happens in the session.")] = ""
     model: Annotated[str, Field(description="The model that the session was recorded with.")] = "unknown"
     context_length: Annotated[int, Field(gt=0, description="That model's context window in tokens.")] = 200_000
@@ -78,19 +101,21 @@ class Fixture(BaseModel):
 
     @model_validator(mode="after")
     def _whole(self) -> Fixture:
+        problems = []
         if len(self.messages) < MIN_MESSAGES:
-            raise ValueError(
+            problems.append(
                 f"messages: {len(self.messages)} messages are too few to compress; at least {MIN_MESSAGES} are needed"
             )
-        if problem := message_problem(self.messages):
-            raise ValueError(problem)
+        problems += message_problems(self.messages)
         previous = 0
         for cut in self.segments:
             if not previous < cut < len(self.messages):
-                raise ValueError(f"segments: {cut} must lie between {previous} and {len(self.messages)}, increasing")
-            if self.messages[cut].get("role") == "tool":
-                raise ValueError(f"segments: {cut} cuts a tool call from its answer")
+                problems.append(f"segments: {cut} must lie between {previous} and {len(self.messages)}, increasing")
+            elif self.messages[cut].get("role") == "tool":
+                problems.append(f"segments: {cut} cuts a tool call from its answer")
             previous = cut
+        if problems:
+            raise ValueError("\n".join(problems))
         return self
 
     @property
@@ -105,21 +130,71 @@ class Fixture(BaseModel):
 
 
 def fixture_files(folder: Path) -> list[Path]:
-    """Return the fixture files of a folder; the allow list of the audit lies beside them."""
-    return sorted(path for path in folder.glob("*.json") if path.name != ALLOW_FILE)
+    """Return the fixture files of a folder, plain and compressed; the audit's allow list lies beside them."""
+    found = [*folder.glob("*.json"), *folder.glob(f"*{PACKED_SUFFIX}")]
+    return sorted(path for path in found if path.name != ALLOW_FILE)
+
+
+def fixture_name(path: Path) -> str:
+    """Return the name of the fixture that a file holds."""
+    return split_name(path)[0]
+
+
+def find_fixture(folder: Path, name: str) -> Path | None:
+    """Return the one file of a fixture, or None; two files would leave open which of them is meant."""
+    found = [path for path in fixture_files(folder) if fixture_name(path) == name]
+    if len(found) > 1:
+        files = " and ".join(path.name for path in found)
+        raise UserError(f"{folder}: {files} both hold fixture {name!r}; remove the one that is out of date")
+    return found[0] if found else None
+
+
+def named_fixture(given: str, folder: Path) -> Path:
+    """Return the file that a user means by a fixture's name or path."""
+    if given.endswith((".json", PACKED_SUFFIX)):
+        path = Path(given)
+        return path if path.exists() else find_fixture(path.parent, fixture_name(path)) or path
+    found = find_fixture(folder, given)
+    if found is None:
+        known = ", ".join(sorted({fixture_name(path) for path in fixture_files(folder)}))
+        raise UserError(f"{folder / given}.json: no such fixture; there are: {known or 'none'}")
+    return found
 
 
 def load_fixture(path: Path) -> Fixture:
-    """Read and check one fixture file."""
-    fixture = parse(Fixture, read_json(path), str(path))
-    if path.stem != fixture.name:
-        raise UserError(f"{path}: name: {fixture.name!r} should equal the file's name, {path.stem!r}")
+    """Read and check one fixture file, plain or compressed."""
+    name, packed = split_name(path)
+    fixture = parse(Fixture, _packed_json(path) if packed else read_json(path), str(path))
+    if name != fixture.name:
+        raise UserError(f"{path}: name: {fixture.name!r} should equal the file's name, {name!r}")
     return fixture
+
+
+def _packed_json(path: Path) -> Any:
+    try:
+        return json_value(unpack(path).decode("utf-8"), path)
+    except UnicodeDecodeError as exc:
+        raise UserError(f"{path}: not UTF-8 (byte {exc.start}); save the file as UTF-8") from None
 
 
 def dump_fixture(fixture: Fixture) -> str:
     """Return the file text of a fixture; a reference to its schema, which editors follow, is kept."""
-    body = fixture.model_dump(mode="json", exclude_none=True)
+    body = fixture.model_dump(mode="json", exclude_none=True) | fixture.unknown
     if not fixture.segments:
         body.pop("segments")
     return pretty({"$schema": fixture.json_schema, **body} if fixture.json_schema else body)
+
+
+def write_fixture(folder: Path, fixture: Fixture) -> Path:
+    """Store a fixture in the form that its size asks for, in place of any earlier one of that name."""
+    text = dump_fixture(fixture).encode("utf-8", "backslashreplace")
+    earlier = [path for path in fixture_files(folder) if fixture_name(path) == fixture.name]
+    if len(text) < PLAIN_LIMIT:
+        target, content = folder / f"{fixture.name}.json", text
+    else:
+        target, content = folder / packed_name(fixture.name, text), pack(text)
+    write_atomic(target, content)
+    for path in earlier:
+        if path != target:
+            path.unlink()
+    return target

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from eval_core.base.files import digest, parse, pretty, read_json
+from eval_core.base.files import ForeignRecord, digest, parse, pretty, read_json
 
 __all__ = ["FACT_KINDS", "PROBE_TYPES", "Fact", "FactKind", "Probe", "ProbeBank", "ProbeType", "dump_bank", "load_bank"]
 
@@ -18,10 +18,8 @@ PROBE_TYPES: tuple[str, ...] = get_args(ProbeType)
 FACT_KINDS: tuple[str, ...] = get_args(FactKind)
 
 
-class Fact(BaseModel):
+class Fact(ForeignRecord):
     """One thing that must (or, with `not`, must no longer) be said. Exactly one form is given."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     fact: Annotated[str | None, Field(description="The value itself.")] = None
     any: Annotated[list[str] | None, Field(description="Alternatives: one of them suffices.")] = None
@@ -74,10 +72,8 @@ class Fact(BaseModel):
         return ("not " if self.superseded else "") + joiner.join(self.values)
 
 
-class Probe(BaseModel):
+class Probe(ForeignRecord):
     """One question to the compressed state."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,79}$")]
     type: ProbeType
@@ -102,10 +98,8 @@ class Probe(BaseModel):
         return [fact for fact in self.expected_facts if fact.superseded]
 
 
-class ProbeBank(BaseModel):
+class ProbeBank(ForeignRecord):
     """All probes of one fixture, as stored in `probes/<fixture>.probes.json`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     json_schema: Annotated[str | None, Field(alias="$schema", exclude=True)] = None
     fixture: str
@@ -114,14 +108,17 @@ class ProbeBank(BaseModel):
     @model_validator(mode="after")
     def _unique_ids(self) -> ProbeBank:
         seen: set[str] = set()
+        problems = []
         for index, probe in enumerate(self.probes):
             if probe.id in seen:
-                raise ValueError(f"probes[{index}].id: {probe.id!r} is used twice; ids are unique in a bank")
+                problems.append(f"probes[{index}].id: {probe.id!r} is used twice; ids are unique in a bank")
             seen.add(probe.id)
             if not probe.required:
-                raise ValueError(
+                problems.append(
                     f"probes[{index}].expected_facts: only superseded values; add what an answer should state"
                 )
+        if problems:
+            raise ValueError("\n".join(problems))
         return self
 
     @property

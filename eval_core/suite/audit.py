@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from eval_core.base.files import parse, read_json
 from eval_core.base.messages import call_arguments, content_text, tool_calls
-from eval_core.domain.fixture import Fixture, dump_fixture, load_fixture, message_problem
+from eval_core.domain.fixture import Fixture, fixture_files, load_fixture, message_problems
+from eval_core.suite.packed import PACKED_SUFFIX, PLAIN_LIMIT
 from eval_core.suite.scrub.hits import settle
 from eval_core.suite.scrub.people import Identities
 from eval_core.suite.scrub.pipeline import NOTE, ScrubOptions, scrub_fixture
@@ -21,7 +23,6 @@ from eval_core.suite.scrub.replace import context_hits, is_json, leaves
 
 __all__ = [
     "ALLOW_FILE",
-    "FIXTURE_LIMIT",
     "TOTAL_LIMIT",
     "AllowList",
     "AuditFinding",
@@ -70,7 +71,6 @@ def load_allow(path: Path) -> AllowList:
 
 # The gate: what is about to be stored is looked at again, by every detector and as a whole.
 
-FIXTURE_LIMIT = 150_000
 TOTAL_LIMIT = 500_000
 _SHORT_ALIAS = 4
 
@@ -84,8 +84,17 @@ class AuditFinding:
     where: str
     sha256: str
     allowed: str | None = None
+    warning: bool = False
+    """Whether this is advice, which stops nothing."""
+
+    @property
+    def open(self) -> bool:
+        """Whether this keeps the fixture from being stored or shared."""
+        return self.allowed is None and not self.warning
 
     def __str__(self) -> str:
+        if self.warning:
+            return f"{self.fixture}: warning: {self.where} [{self.rule}]"
         state = f"allowed: {self.allowed}" if self.allowed else f"sha256 {self.sha256}"
         return f"{self.fixture}: {self.where}: {self.rule} ({state})"
 
@@ -93,6 +102,8 @@ class AuditFinding:
 def _texts(fixture: Fixture) -> Iterator[tuple[str, str]]:
     for name in ("description", "notes", "model"):
         yield name, getattr(fixture, name)
+    for name, value in fixture.unknown.items():
+        yield name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     for index, message in enumerate(fixture.messages):
         yield f"messages[{index}].content", content_text(message)
         for number, call in enumerate(tool_calls(message)):
@@ -136,9 +147,7 @@ def _shape(where: str, text: str) -> Iterator[tuple[str, str, str]]:
             yield "broken JSON", where, text
 
 
-def audit_fixture(
-    fixture: Fixture, identities: Identities | None = None, size: int | None = None
-) -> list[AuditFinding]:
+def audit_fixture(fixture: Fixture, identities: Identities | None = None) -> list[AuditFinding]:
     """Return everything that speaks against storing a fixture."""
     identities = identities or Identities()
     found: list[tuple[str, str, str]] = []
@@ -146,11 +155,7 @@ def audit_fixture(
         found += _detected(where, text)
         found += _named(where, text, identities)
         found += _shape(where, text)
-    if problem := message_problem(fixture.messages):
-        found.append(("tool pairs", problem, problem))
-    size = len(dump_fixture(fixture).encode()) if size is None else size
-    if size >= FIXTURE_LIMIT:
-        found.append(("size", f"{size:,} bytes; a fixture must be under {FIXTURE_LIMIT:,}", f"{fixture.name}:size"))
+    found += (("tool pairs", problem, problem) for problem in message_problems(fixture.messages))
     if not found:
         options = ScrubOptions(identities=identities, keep_system=True, max_output=None)
         again = scrub_fixture(fixture, options).fixture
@@ -165,11 +170,22 @@ def audit_fixture(
 
 
 def fixture_paths(paths: Iterable[Path]) -> list[Path]:
-    """Return the fixture files that paths name: files as they are, folders by their JSON files."""
+    """Return the fixture files that paths name: files as they are, folders by the fixtures in them."""
     files: list[Path] = []
     for path in paths:
-        files += sorted(path.glob("*.json")) if path.is_dir() else [path]
+        files += fixture_files(path) if path.is_dir() else [path]
     return [file for file in files if file.name != ALLOW_FILE]
+
+
+def _sizes(sizes: dict[Path, int]) -> Iterator[AuditFinding]:
+    for path, size in sizes.items():
+        if size >= PLAIN_LIMIT and not path.name.endswith(PACKED_SUFFIX):
+            where = f"{size:,} bytes of plain JSON; `compression-eval fixture scrub {path}` stores it compressed"
+            yield AuditFinding(path.stem, "size", where, text_hash(f"{path.stem}:size"), warning=True)
+    total = sum(sizes.values())
+    if total >= TOTAL_LIMIT:
+        where = f"{total:,} bytes in {len(sizes)} files; more than {TOTAL_LIMIT:,} make a repository slow to clone"
+        yield AuditFinding("all fixtures", "size", where, text_hash("all fixtures:size"), warning=True)
 
 
 def audit_files(
@@ -177,19 +193,10 @@ def audit_files(
 ) -> list[AuditFinding]:
     """Audit fixture files, each and all together; allow-listed findings carry their reason."""
     allow = allow or AllowList()
-    findings: list[AuditFinding] = []
-    total = 0
-    for path in paths:
-        fixture = load_fixture(path)
-        size = path.stat().st_size
-        total += size
-        findings += audit_fixture(fixture, identities, size)
-    if total >= TOTAL_LIMIT:
-        where = f"{total:,} bytes in {len(paths)} fixtures; all together must be under {TOTAL_LIMIT:,}"
-        findings.append(AuditFinding("all fixtures", "size", where, text_hash("all fixtures:size")))
-    return judge(findings, allow)
+    findings = [finding for path in paths for finding in audit_fixture(load_fixture(path), identities)]
+    return judge([*findings, *_sizes({path: path.stat().st_size for path in paths})], allow)
 
 
 def judge(findings: Iterable[AuditFinding], allow: AllowList) -> list[AuditFinding]:
     """Mark the findings that the allow list lets stand."""
-    return [AuditFinding(f.fixture, f.rule, f.where, f.sha256, allow.reason(f.sha256)) for f in findings]
+    return [replace(finding, allowed=allow.reason(finding.sha256)) for finding in findings]

@@ -25,6 +25,7 @@ __all__ = [
     "common_reason",
     "did_you_mean",
     "fill_evidence",
+    "grouped",
     "lint",
     "manifest",
     "slow_regex",
@@ -157,7 +158,8 @@ def did_you_mean(value: str, texts: Iterable[str]) -> str | None:
         if abs(len(candidate) - len(value)) <= max(3, len(value) // 2)
         and len(wanted & _trigrams(candidate.lower())) * 3 >= len(wanted)
     ]
-    by_lower = {candidate.lower(): candidate for candidate in near}
+    # What reads the same would only tell the author to write what is written already.
+    by_lower = {candidate.lower(): candidate for candidate in near if normalise(candidate) != normalise(value)}
     best = difflib.get_close_matches(value.lower(), list(by_lower), n=1, cutoff=_CLOSE)
     return by_lower[best[0]] if best else None
 
@@ -174,16 +176,36 @@ def manifest(banks: Iterable[ProbeBank]) -> list[str]:
 
 EDGE_HEAD, EDGE_TAIL = 3, 5  # what nearly every compressor keeps as it is
 MIN_PROBES, MAX_PROBES = 8, 12
+_LEVELS = ("error", "warning", "note")
 
 
 @dataclass(frozen=True, slots=True)
 class LintFinding:
-    """One thing wrong with a bank."""
+    """One thing to be said of a bank."""
 
-    level: Literal["error", "warning"]
+    level: Literal["error", "warning", "note"]
+    """An error makes the bank measure something wrong, a warning less than it could; a note changes nothing."""
     probe: str | None
     rule: str
     message: str
+
+
+def grouped(findings: Iterable[LintFinding], where: str, most: int | None) -> Iterator[str]:
+    """Yield the lines that tell findings by rule; of a rule with many only the first few, unless all are wanted."""
+    by_rule: dict[tuple[str, str], list[LintFinding]] = {}
+    for finding in findings:
+        by_rule.setdefault((finding.level, finding.rule), []).append(finding)
+    for (level, rule), group in sorted(by_rule.items(), key=lambda item: _LEVELS.index(item[0][0])):
+        lead = "" if level == "error" else f"{level}: "
+        if most is None or len(group) <= most:
+            for finding in group:
+                place = f"{where}: {finding.probe}" if finding.probe else where
+                yield f"{place}: {lead}{finding.message} [{rule}]"
+        else:
+            probes = len({finding.probe for finding in group})
+            yield f"{where}: {lead}{len(group)} findings in {probes} probe(s) [{rule}], among them:"
+            yield from (f"  {finding.probe}: {finding.message}" for finding in group[:most])
+            yield f"  and {len(group) - most} more; --all lists them"
 
 
 @dataclass(frozen=True)
@@ -214,7 +236,14 @@ def _absence(probe: Probe, fact: Fact, session: _Session) -> Iterator[LintFindin
             advice = "correct the pattern"
         else:
             near = did_you_mean(value, (haystack.source for haystack in session.places.haystacks))
-            advice = f"did you mean {near!r}?" if near else "quote a value from a message"
+            within = any(normalise(value) in haystack.text for haystack in session.places.haystacks)
+            advice = (
+                f"did you mean {near!r}?"
+                if near
+                else "it stands only inside something longer, quote the whole of that"
+                if within
+                else "quote a value from a message"
+            )
         rule = "superseded-not-in-fixture" if fact.superseded else "not-in-fixture"
         what = "superseded value" if fact.superseded else "fact"
         yield LintFinding("error", probe.id, rule, f"{what} {value!r} stands in no message of the fixture; {advice}")
@@ -265,8 +294,8 @@ def _worth(probe: Probe, fact: Fact, session: _Session) -> Iterator[LintFinding]
     elsewhere = sorted(name for name, haystack in session.others.items() if holds(fact, haystack))
     if elsewhere:
         where = ", ".join(elsewhere)
-        message = f"fact {fact.label!r} also stands in fixture {where}; choose one that only this session has"
-        yield LintFinding("error", probe.id, "in-other-fixture", message)
+        message = f"fact {fact.label!r} also stands in fixture {where}, so it does not tell the two sessions apart"
+        yield LintFinding("note", probe.id, "in-other-fixture", message)
 
 
 def _region(probe: Probe, session: _Session) -> Iterator[LintFinding]:
@@ -326,7 +355,7 @@ def lint(
     others: Mapping[str, Fixture] | None = None,
     verbatim: frozenset[int] | None = None,
 ) -> list[LintFinding]:
-    """Return everything wrong with a bank, in its order; `others` are the fixtures its facts must not match."""
+    """Return everything to be said of a bank, in its order; `others` are fixtures whose facts it may share."""
     texts = {
         name: Haystack.of_all(full_text(message) for message in other.messages)
         for name, other in (others or {}).items()

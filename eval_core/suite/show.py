@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from eval_core.base.messages import Message, call_arguments, call_name, content_text, full_text, tool_calls
 from eval_core.base.tokens import count_messages
-from eval_core.domain.fixture import Fixture, dump_fixture
+from eval_core.domain.fixture import Fixture, dump_fixture, load_fixture
 from eval_core.domain.probe import ProbeBank
 from eval_core.evidence.facts import Haystack, holds
+from eval_core.suite.packed import PACKED_SUFFIX
 
-__all__ = ["MessageRow", "describe", "evidence_map", "message_rows"]
+__all__ = ["MessageRow", "describe", "evidence_map", "fixture_row", "message_rows"]
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,14 @@ def message_rows(fixture: Fixture, bank: ProbeBank | None = None) -> list[Messag
         )
         for index, message in enumerate(fixture.messages)
     ]
+
+
+def fixture_row(path: Path) -> str:
+    """Return one fixture file as a line of a list."""
+    fixture = load_fixture(path)
+    tokens, size = count_messages(fixture.messages), path.stat().st_size
+    form = " compressed" if path.name.endswith(PACKED_SUFFIX) else ""
+    return f"{fixture.name:<40} {len(fixture.messages):>6} messages {tokens:>9,} tokens {size:>9,} bytes{form}"
 
 
 def describe(fixture: Fixture, bank: ProbeBank | None = None) -> Iterator[str]:

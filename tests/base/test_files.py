@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import cast
 
 import pytest
 import small
@@ -97,10 +96,15 @@ def test_a_write_replaces_the_file_and_leaves_nothing_beside_it(tmp_path: Path) 
     assert path.stat().st_mode & 0o777 == 0o644
 
 
-def test_a_failed_write_leaves_the_old_file_whole(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_old_file_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = small.write(tmp_path / "a.json", "old")
-    with pytest.raises(TypeError):
-        write_atomic(path, cast(str, b"new"))
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(UserError, match="cannot be written: No space left on device"):
+        write_atomic(path, "new")
     assert path.read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eval_core.base.errors import UserError
-from eval_core.domain.fixture import dump_fixture
+from eval_core.domain.fixture import dump_fixture, write_fixture
 from eval_core.suite.audit import AllowList, audit_files, audit_fixture, fixture_paths, load_allow
 from eval_core.suite.scrub import Identities
 from tests.suite.conftest import ROOT
@@ -76,7 +76,7 @@ def test_arguments_that_are_no_json_are_found() -> None:
     assert [finding.rule for finding in audit_fixture(fixture)] == ["broken JSON"]
 
 
-def test_sizes_are_bounded_for_each_and_for_all(tmp_path: Path) -> None:
+def test_sizes_are_advice_for_each_and_for_all(tmp_path: Path) -> None:
     paths = []
     for number in range(4):
         fixture = session("lorem ipsum " * 11_500).model_copy(update={"name": f"big-{number}"})
@@ -84,7 +84,13 @@ def test_sizes_are_bounded_for_each_and_for_all(tmp_path: Path) -> None:
         path.write_text(dump_fixture(fixture), encoding="utf-8")
         paths.append(path)
     assert [finding.fixture for finding in audit_files(paths)] == ["all fixtures"]
-    assert [finding.rule for finding in audit_fixture(session("lorem ipsum " * 13_000))] == ["size"]
+    assert not any(finding.open for finding in audit_files(paths))
+    small = tmp_path / "sample.json"
+    small.write_text(dump_fixture(session("lorem ipsum " * 13_000)), encoding="utf-8")
+    (finding,) = audit_files([small])
+    assert "stores it compressed" in str(finding)
+    assert not finding.open
+    assert audit_files([write_fixture(tmp_path / "packed", session("lorem ipsum " * 13_000))]) == []
 
 
 def test_the_allow_file_is_no_fixture(tmp_path: Path) -> None:

@@ -53,6 +53,10 @@ _HOME = re.compile(
     rf"|%2F(?:home|Users)%2F|(?i:[a-z]:(?:\\{{1,4}}|/)(?:Users|Documents and Settings)(?:\\{{1,4}}"
     rf"|/))))(?P<user>{_NAME})"
 )
+_TOKEN_BEFORE = re.compile(r"[^\s\"'`<>()\[\]{}|,;=?#]*\Z")
+_WEB_PATH = re.compile(
+    r"(?:https?|wss?)://.*|(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,14}(?::\d+)?/.*|(?:[A-Za-z0-9-]+\.){1,4}(?:com|org|net|io|dev|cn)(?::\d+)?"
+)
 _SPACED = re.compile(r"(?: [A-Za-z][\w.-]*){1,2}(?=\\|/)")
 _DASHED = re.compile(r"(?<![A-Za-z0-9])-(?:Users|home)-(?P<user>[A-Za-z0-9_.]+)(?=-|\b)")
 _EMAIL = re.compile(
@@ -112,9 +116,17 @@ def is_reserved_domain(domain: str) -> bool:
     return _RESERVED.fullmatch(domain) is not None
 
 
+def _in_web_address(text: str, at: int) -> bool:
+    """Tell whether a place lies in the path of a web address, where /home/ is a page and nobody's folder."""
+    token = _TOKEN_BEFORE.search(text, max(0, at - 400), at)
+    return token is not None and _WEB_PATH.fullmatch(token.group()) is not None
+
+
 def home_folders(text: str, _key: str | None) -> Iterator[Hit]:
     """Find user names in paths."""
     for match in _HOME.finditer(text):
+        if match.group("root").startswith("/") and _in_web_address(text, match.start()):
+            continue
         start, end = match.span("user")
         if "\\" in match.group("root") and (spaced := _SPACED.match(text, end)):
             end = spaced.end()

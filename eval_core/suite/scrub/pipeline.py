@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eval_core.base.files import parse
+from eval_core.base.files import ForeignRecord, parse
 from eval_core.base.messages import Message, call_arguments, content_text, tool_calls
-from eval_core.domain.fixture import Fixture, dump_fixture
+from eval_core.domain.fixture import Fixture
 from eval_core.domain.probe import Fact, ProbeBank
 from eval_core.evidence.facts import Haystack, holds
 from eval_core.suite.importers.imported import flatten_parts, mend_pairs
@@ -166,8 +166,6 @@ class ScrubReport:
 
 SYSTEM_PROMPT = "You are a helpful assistant with access to tools. (The recorded system prompt was left out.)"
 MAX_OUTPUT = 4_000
-SIZE_LIMIT = 150_000
-_SMALLER_OUTPUTS = (2_000, 1_000, 500)
 
 
 @dataclass(frozen=True)
@@ -198,7 +196,7 @@ def message_texts(message: Message) -> Iterator[str]:
 
 def session_texts(fixture: Fixture) -> Iterator[str]:
     """Yield every text of a fixture that a scrub looks at."""
-    yield from (fixture.description, fixture.notes, fixture.model)
+    yield from (fixture.description, fixture.notes, fixture.model, *_unknown_texts(fixture))
     for message in fixture.messages:
         yield from message_texts(message)
 
@@ -254,7 +252,11 @@ def _rewrite_message(message: Message, index: int, replacer: Replacer, report: S
 
 def _rewrite_bank(bank: ProbeBank, replacer: Replacer) -> ProbeBank:
     body = bank.model_dump(mode="json", by_alias=True, exclude_none=True)
-    for probe in body["probes"]:
+    body |= _rewrite_unknown(bank.unknown, replacer.text)
+    for probe, record in zip(body["probes"], bank.probes, strict=True):
+        probe |= _rewrite_unknown(record.unknown, replacer.text)
+        for fact, stated in zip(probe["expected_facts"], record.expected_facts, strict=True):
+            fact |= _rewrite_unknown(stated.unknown, replacer.text)
         probe["question"] = replacer.text(probe["question"])
         for fact in probe["expected_facts"]:
             for form in ("fact", "regex", "not"):
@@ -275,7 +277,24 @@ def _shorten_pipeline(messages: list[Message], facts: list[Fact], limit: int) ->
     ]
 
 
-def _build(fixture: Fixture, messages: list[Message], segments: list[int], header: dict[str, str]) -> Fixture:
+def _rewrite_unknown(value: Any, rewrite: Callable[[str], str]) -> Any:
+    """Rewrite every text of a field that another program wrote; its meaning is unknown, so none is spared."""
+    if isinstance(value, str):
+        return rewrite(value)
+    if isinstance(value, dict):
+        return {key: _rewrite_unknown(item, rewrite) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_rewrite_unknown(item, rewrite) for item in value]
+    return value
+
+
+def _unknown_texts(record: ForeignRecord) -> list[str]:
+    found: list[str] = []
+    _rewrite_unknown(record.unknown, lambda text: found.append(text) or text)
+    return found
+
+
+def _build(fixture: Fixture, messages: list[Message], segments: list[int], header: dict[str, Any]) -> Fixture:
     body = {**fixture.model_dump(mode="json"), **header, "messages": messages, "segments": segments}
     return parse(Fixture, body, f"fixture {fixture.name} after scrubbing")
 
@@ -286,7 +305,8 @@ def scrub_fixture(fixture: Fixture, options: ScrubOptions | None = None, bank: P
     report = ScrubReport()
     messages, segments = _public_messages(fixture, options, report)
     replacer = Replacer(options.identities)
-    texts = [fixture.description, fixture.notes, fixture.model, *(text for m in messages for text in message_texts(m))]
+    texts = [fixture.description, fixture.notes, fixture.model, *_unknown_texts(fixture)]
+    texts += [text for message in messages for text in message_texts(message)]
     replacer.pseudonyms.reserve(texts)
     _, links = harvest(piece for text in texts for piece, _ in leaves(text))
     for aliases in links:
@@ -297,16 +317,14 @@ def scrub_fixture(fixture: Fixture, options: ScrubOptions | None = None, bank: P
         report.add(hit.rule, placeholder, -1)
 
     messages = [_rewrite_message(message, index, replacer, report) for index, message in enumerate(messages)]
-    header = {name: replacer.text(getattr(fixture, name), note) for name in ("description", "notes", "model")}
+    header = {name: getattr(fixture, name) for name in ("description", "notes", "model")} | fixture.unknown
+    header = _rewrite_unknown(header, lambda text: replacer.text(text, note))
     fresh_bank = _rewrite_bank(bank, replacer) if bank is not None else None
     facts = [fact for probe in fresh_bank.probes for fact in probe.expected_facts] if fresh_bank else []
     scrubbed = _build(fixture, messages, segments, header)
     if options.max_output is not None:
-        for limit in (options.max_output, *(size for size in _SMALLER_OUTPUTS if size < options.max_output)):
-            shorter = _shorten_pipeline(messages, facts, limit)
-            scrubbed = _build(fixture, shorter, segments, header)
-            if len(dump_fixture(scrubbed).encode()) < SIZE_LIMIT:
-                break
+        limit = options.max_output
+        scrubbed = _build(fixture, _shorten_pipeline(messages, facts, limit), segments, header)
         changed = sum(
             1 for one, two in zip(messages, scrubbed.messages, strict=True) if one["content"] != two["content"]
         )
