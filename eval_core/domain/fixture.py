@@ -9,11 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import digest, parse, pretty, read_json
-from eval_core.base.messages import Message, tool_calls
+from eval_core.base.messages import ROLES, Message, tool_calls
 
 __all__ = ["ALLOW_FILE", "ROLES", "Fixture", "dump_fixture", "fixture_files", "load_fixture", "message_problem"]
 
-ROLES = ("system", "user", "assistant", "tool", "developer")
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,79}$"
 MIN_MESSAGES = 4
 ALLOW_FILE = "allow.json"

@@ -15,7 +15,7 @@ from typing import Any
 from eval_core.sandbox.isolation import PATH, SandboxChoice
 from eval_core.sandbox.validate import MAX_FRAME, BadFrame, read_frame
 
-__all__ = ["Child", "ChildGone"]
+__all__ = ["Child", "ChildGone", "process_family"]
 
 KEPT_OUTPUT = 64 * 1024
 MAX_OUTPUT = 16 * 1024 * 1024
@@ -27,7 +27,7 @@ class ChildGone(Exception):
     """The child ended, or was ended, before it answered; the text says why."""
 
 
-def _family(root: int) -> list[int]:
+def process_family(root: int) -> list[int]:
     """Return a process and all its descendants, as the host's /proc shows them."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
@@ -108,7 +108,7 @@ class Child:
     async def _watch(self) -> None:
         while self._process.returncode is None:
             await asyncio.sleep(WATCH_EVERY_S)
-            if _memory(_family(self._process.pid)) > self._memory:
+            if _memory(process_family(self._process.pid)) > self._memory:
                 await self.kill(f"the compressor used more than {self._memory // 2**20} MiB of memory")
 
     async def send(self, frame: dict[str, Any]) -> None:
@@ -160,7 +160,7 @@ class Child:
         self._killed = self._killed or why
         if self._process.returncode is not None:
             return
-        pids = _family(self._process.pid)
+        pids = process_family(self._process.pid)
         denied = []
         for pid in pids:
             try:

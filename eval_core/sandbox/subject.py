@@ -310,7 +310,7 @@ class ProcessSubject:
             result = read_step(answer)
         except (ChildGone, BadFrame) as exc:
             result = str(exc)
-        evidence = StepEvidence(self.spec.llm == "required", calls=gateway.log.records[mark:])
+        evidence = await self._evidence(gateway, mark, started)
         if isinstance(result, str):
             return classify(replace(evidence, error=result))
         after = self.count(result.messages)
@@ -329,3 +329,14 @@ class ProcessSubject:
             progress.steps.append(Step(result.messages, before, after, seconds))
             progress.state = result.state
         return verdict
+
+    async def _evidence(self, gateway: Gateway, mark: int, started: float) -> StepEvidence:
+        """Collect what the gateway saw of a step, calls that are still with the provider included."""
+        if self.spec.llm != "required":
+            return StepEvidence(needs_model=False)
+        limit = self.spec.timeout_s
+        await gateway.settle(started + limit - time.monotonic())
+        calls = [replace(record) for record in gateway.log.records[mark:]]
+        now = time.monotonic()
+        stalled = any(call.status == "unfinished" and now - call.forwarded_at >= limit / 2 for call in calls)
+        return StepEvidence(needs_model=True, calls=calls, gateway=gateway.trouble, provider_stalled=stalled)
