@@ -62,7 +62,7 @@ def _sandbox() -> Iterator[_Finding]:
 
     choice = detect("auto")
     advice = "" if choice.level.startswith("bwrap") else "bubblewrap starts faster: apt-get install bubblewrap"
-    yield _Finding("ok", f"sandbox: {choice.level}", advice)
+    yield _Finding("ok", f"sandbox: {choice.in_words}", advice)
 
 
 @click.command()

@@ -20,16 +20,7 @@ from eval_core.domain.fixture import Fixture
 from eval_core.domain.target import TargetSpec, substitute
 from eval_core.sandbox.classify import CallRecord, StepEvidence, StepVerdict, classify, use_of
 from eval_core.sandbox.gateway import SOCKET, Complete, Gateway, GatewayLimits
-from eval_core.sandbox.isolation import (
-    PROCESSES,
-    SCRATCH,
-    SandboxChoice,
-    SandboxView,
-    interpreter,
-    open_view,
-    run_folder,
-    view_of,
-)
+from eval_core.sandbox.isolation import SandboxChoice, SandboxView, interpreter, open_view, run_folder, view_of
 from eval_core.sandbox.process import Child, ChildGone
 from eval_core.sandbox.validate import MAX_FRAME, BadFrame, StepResult, error_text, read_step
 
@@ -196,21 +187,19 @@ class ProcessSubject:
         seconds = self.spec.timeout_s * (len(job.fixture.cuts) + 1)
         memory = self.spec.memory_mb * 2**20
         canary = stack.enter_context(canaries(folder, (view.tree, view.launcher)))
+        group = stack.enter_context(self.sandbox.limit_memory(memory))
         child = await Child.start(
             self.sandbox.command(view, folder, seconds, self.spec.memory_mb),
             self.sandbox,
             name=folder.name,
-            memory=memory,
+            memory=group,
             environment={CANARY_VARIABLE: canary.value},
         )
         stack.push_async_callback(child.close)
-        limits = {"CORE": 0, "NOFILE": 256, "FSIZE": SCRATCH, "AS": memory, "CPU": int(seconds) + 1}
-        if self.sandbox.limits_processes:
-            limits["NPROC"] = PROCESSES
         hello = {
             "nonce": child.nonce,
             "max_frame": MAX_FRAME,
-            "limits": limits,
+            "limits": self.sandbox.resource_limits(memory, seconds),
             "canary": canary.as_frame() if self.sandbox.confined else None,
         }
         try:

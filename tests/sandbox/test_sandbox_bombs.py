@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import errno
 import json
 import os
@@ -48,7 +49,39 @@ def test_a_memory_bomb_meets_a_limit(attack):
 
 def test_memory_taken_by_many_processes_is_counted_together(attack):
     done = attack("bombs:memory_bomb_of_many", memory_mb=512)
-    assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "the compressor used more than 512 MiB of memory")
+    assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "the compressor reached its memory limit of 512 MB")
+
+
+@pytest.mark.parametrize("name", ["memfd_bomb", "memfd_bomb_of_many", "mapped_memory_bomb"])
+def test_shared_memory_counts_and_the_limit_that_was_reached_is_named(attack, name):
+    done = attack(f"bombs:{name}", memory_mb=512)
+    assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "the compressor reached its memory limit of 512 MB")
+
+
+def test_memory_that_nobody_holds_cannot_be_had(attack):
+    taken, number = said(attack("bombs:sysv_bomb"))
+    assert (taken, number) == (0, errno.EPERM)
+
+
+def test_shared_memory_files_end_with_their_scratch(attack):
+    taken, number = said(attack("bombs:posix_shm_bomb"))
+    assert (taken <= 16, number) == (True, errno.ENOSPC)
+
+
+def test_descriptors_end_at_the_limit_and_the_result_still_comes(attack):
+    done = attack("bombs:descriptor_exhaustion")
+    assert (done.outcome, done.state[0]["content"][-4:]) == (Outcome.OK, f" {errno.EMFILE}]")
+
+
+def test_inotify_instances_that_are_used_up_are_missed_by_nobody_outside(attack):
+    assert attack("bombs:watches").outcome is Outcome.OK
+    handle = ctypes.CDLL(None).inotify_init()
+    assert handle >= 0
+    os.close(handle)
+
+
+def test_arguments_and_environments_beyond_measure_are_refused_by_the_kernel(attack):
+    assert set(said(attack("bombs:huge_environment"))) == {errno.E2BIG}
 
 
 def test_a_disk_bomb_fills_only_its_own_scratch(attack):

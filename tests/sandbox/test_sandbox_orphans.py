@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from eval_core.sandbox.isolation import detect
-from eval_core.sandbox.process import process_family
+from eval_core.sandbox.memory import process_family
 
 ROOT = Path(__file__).parents[2]
 

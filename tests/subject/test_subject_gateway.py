@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from eval_core.domain.call import Completion, Failed, Usage
 from eval_core.sandbox.gateway import Gateway, GatewayLimits
-from eval_core.sandbox.process import process_family
+from eval_core.sandbox.memory import process_family
 from eval_core.sandbox.request import Refusal, read_request
 from tests.foreign import json_values
 

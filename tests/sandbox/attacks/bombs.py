@@ -1,5 +1,5 @@
 # Attackers use bare system calls.
-# ruff: noqa: PTH116, PTH123, PTH211
+# ruff: noqa: PTH108, PTH116, PTH123, PTH211
 """Subjects that break things, or try to lie about them; one child each."""
 
 from __future__ import annotations
@@ -404,3 +404,104 @@ def odd_requests(messages, requests):
             except OSError as exc:
                 lines.append(type(exc).__name__)
     return say([*lines, ask()])
+
+
+def memfd_bomb(messages):
+    """Fill memory files that are held open but never mapped."""
+    block = os.urandom(2**20)
+    while True:
+        handle = os.memfd_create("x")
+        for _ in range(60):
+            os.write(handle, block)
+
+
+def memfd_bomb_of_many(messages):
+    """The same, spread over processes so that none of them holds much."""
+    for _ in range(12):
+        if os.fork() == 0:
+            block = os.urandom(2**20)
+            for _ in range(4):
+                handle = os.memfd_create("x")
+                for _ in range(60):
+                    os.write(handle, block)
+            signal.pause()
+    signal.pause()
+
+
+def mapped_memory_bomb(messages):
+    """Map shared memory in many processes, of which none takes much."""
+    import mmap
+
+    for _ in range(8):
+        if os.fork() == 0:
+            held = mmap.mmap(-1, 128 * 2**20)
+            for page in range(0, len(held), 4096):
+                held[page] = 1
+            signal.pause()
+    signal.pause()
+
+
+def sysv_bomb(messages):
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.shmat.restype = ctypes.c_void_p
+    taken = 0
+    for _ in range(64):
+        segment = libc.shmget(0, 64 * 2**20, 0o1600)
+        if segment < 0:
+            return say([taken, ctypes.get_errno()])
+        address = libc.shmat(segment, None, 0)
+        ctypes.memset(address, 1, 64 * 2**20)
+        libc.shmdt(ctypes.c_void_p(address))
+        taken += 64
+    return say([taken, 0])
+
+
+def posix_shm_bomb(messages):
+    """Fill /dev/shm, and keep the files' memory after their names are gone."""
+    taken = 0
+    try:
+        while taken < 4096:
+            handle = os.open(f"/dev/shm/x{taken}", os.O_CREAT | os.O_RDWR)
+            os.unlink(f"/dev/shm/x{taken}")
+            os.write(handle, os.urandom(2**20))
+            taken += 1
+    except OSError as exc:
+        return say([taken, exc.errno])
+    return say([taken, 0])
+
+
+def descriptor_exhaustion(messages):
+    opened = 0
+    try:
+        while opened < 100_000:
+            os.dup(2)
+            opened += 1
+    except OSError as exc:
+        return [{"role": "user", "content": "x " + str([opened, exc.errno])}]
+
+
+def watches(messages):
+    """Take as many inotify instances as there are."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    taken = 0
+    while libc.inotify_init() >= 0:
+        taken += 1
+    return [{"role": "user", "content": f"x {taken}"}]
+
+
+def huge_environment(messages):
+    """Start programs with more arguments and a larger environment than fit."""
+    results = []
+    for arguments, environment in ((["x" * 2**17] * 1000, {}), (["true"], {f"N{i}": "x" * 2**16 for i in range(1000)})):
+        child = os.fork()
+        if child == 0:
+            try:
+                os.execve("/usr/bin/true", arguments, environment)
+            except OSError as exc:
+                os._exit(exc.errno)
+        results.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    return say(results)
