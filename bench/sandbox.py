@@ -33,8 +33,9 @@ async def start_once(choice: SandboxChoice, tree: Path) -> float:
         python = Path(sys.executable)
         view = view_of(python, tree, folder / "gw") if choice.confined else open_view(python, tree, folder)
         canary = stack.enter_context(canaries(folder, (view.tree, view.launcher)))
+        group = stack.enter_context(choice.limit_memory(2**31))
         child = await Child.start(
-            choice.command(view, folder, 60, 2048), choice, name=folder.name, memory=2**31,
+            choice.command(view, folder, 60, 2048), choice, name=folder.name, memory=group,
             environment={CANARY_VARIABLE: canary.value},
         )  # fmt: skip
         hello = {

@@ -117,11 +117,11 @@ def _baselines(job: Job, cases: list[Case]) -> Iterator[Diagnosis]:
 def _sandbox(job: Job) -> Iterator[Diagnosis]:
     choice = detect(job.sandbox)
     if not choice.confined:
-        yield Diagnosis("look", f"sandbox: {choice.level}", choice.warning)
+        yield Diagnosis("look", f"sandbox: {choice.in_words}", choice.warning)
     elif choice.level.startswith("bwrap"):
-        yield Diagnosis("ok", f"sandbox: {choice.level}")
+        yield Diagnosis("ok", f"sandbox: {choice.in_words}")
     else:
-        yield Diagnosis("ok", f"sandbox: {choice.level}", "bubblewrap starts faster: apt-get install bubblewrap")
+        yield Diagnosis("ok", f"sandbox: {choice.in_words}", "bubblewrap starts faster: apt-get install bubblewrap")
 
 
 def _target(job: Job, fixtures: list[Fixture]) -> Iterator[Diagnosis]:

@@ -10,7 +10,11 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-__all__ = ["Message", "ToolCall", "call_arguments", "call_name", "content_text", "full_text", "render", "tool_calls"]
+__all__ = [
+    "ROLES", "Message", "ToolCall", "call_arguments", "call_name", "content_text", "full_text", "render", "tool_calls",
+]  # fmt: skip
+
+ROLES = ("system", "user", "assistant", "tool", "developer")
 
 Message = dict[str, Any]
 ToolCall = dict[str, Any]

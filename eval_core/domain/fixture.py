@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import ForeignRecord, digest, json_value, parse, pretty, read_json, write_atomic
-from eval_core.base.messages import Message, tool_calls
+from eval_core.base.messages import ROLES, Message, tool_calls
 from eval_core.suite.packed import PACKED_SUFFIX, PLAIN_LIMIT, pack, packed_name, split_name, unpack
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "write_fixture",
 ]
 
-ROLES = ("system", "user", "assistant", "tool", "developer")
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,79}$"
 MIN_MESSAGES = 4
 ALLOW_FILE = "allow.json"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -24,7 +25,7 @@ __all__ = [
 
 # The record of a run's model calls, kept outside of the compressor.
 
-CallStatus = Literal["unfinished", "ok", "empty", "truncated", "failed", "refused"]
+CallStatus = Literal["arriving", "unfinished", "ok", "empty", "truncated", "failed", "refused"]
 
 
 @dataclass
@@ -35,7 +36,13 @@ class CallRecord:
     """Position on the log's own clock, which ticks at each start and each end."""
     requested_model: str = ""
     ended: int | None = None
-    status: CallStatus = "unfinished"
+    status: CallStatus = "arriving"
+    """What the provider did with it; `arriving` and `refused` never reached the provider."""
+    forwarded: bool = False
+    forwarded_at: float = 0.0
+    """Seconds on the monotonic clock at which it went to the provider."""
+    left: bool = False
+    """The compressor closed the connection before the answer."""
     kind: str = ""
     """The failure's kind, or the reason of a refusal."""
     retryable: bool = True
@@ -56,6 +63,10 @@ class CallLog:
         record = CallRecord(started=next(self._clock))
         self.records.append(record)
         return record
+
+    def forward(self, record: CallRecord) -> None:
+        """Note that a request was complete and in order, and is with the provider from now on."""
+        record.status, record.forwarded, record.forwarded_at = "unfinished", True, time.monotonic()
 
     def refuse(self, record: CallRecord, why: str) -> None:
         """Note that the gateway itself turned a request away."""
@@ -81,18 +92,15 @@ def last_word(records: Sequence[CallRecord]) -> list[CallRecord]:
     For calls one after another this is the last one. For calls side by side it is all of the last
     batch, so that one failed part of many is not hidden by a neighbour that succeeded.
     """
-    return [
-        record
-        for record in records
-        if not any(record.ended is not None and later.started > record.ended for later in records)
-    ]
+    latest = max((record.started for record in records), default=0)
+    return [record for record in records if record.ended is None or record.ended > latest]
 
 
 def use_of(records: Sequence[CallRecord]) -> ModelUse:
     """Sum up what the calls came to."""
     costs = [record.usage.cost_usd for record in records]
     return ModelUse(
-        calls=sum(record.status != "refused" for record in records),
+        calls=sum(record.forwarded for record in records),
         input_tokens=sum(record.usage.input_tokens for record in records),
         output_tokens=sum(record.usage.output_tokens for record in records),
         cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
@@ -116,6 +124,10 @@ class StepEvidence:
     """What the compressor did wrong: raised, died, ran out of time, returned no message list."""
     calls: Sequence[CallRecord] = ()
     """The gateway's records of this step."""
+    gateway: str = ""
+    """What the compressor's requests did to the gateway, where it did not withstand them."""
+    provider_stalled: bool = False
+    """A call that never ended was with the provider for most of the time that the step was allowed."""
     degraded: bool = False
     degraded_reason: str = ""
     tokens_before: int = 0
@@ -132,20 +144,28 @@ class StepVerdict:
     retry: bool = False
 
 
+# What the provider says of a request, not of itself.
+_REQUEST_FAULTS = {
+    "context_length": "its last model request was longer than the model's context window",
+    "bad_request": "the model's provider refused its last request as a bad one",
+}
+
+
 def _failure(call: CallRecord) -> str:
     if call.status == "unfinished":
-        return "a model call had not ended when the compressor stopped"
+        return "the provider did not answer a model call within the time of the step"
     if call.kind == "budget":
         return "the budget was used up before the compressor's model call"
     return f"the compressor's last model call failed: {call.kind.replace('_', ' ')}"
 
 
-def _of_calls(calls: Sequence[CallRecord]) -> StepVerdict | None:
-    last = last_word(calls)
+def _of_calls(seen: StepEvidence) -> StepVerdict | None:
+    """Say what the provider did, where that decides: a call that never reached it, or was dropped, does not."""
+    last = last_word(seen.calls)
     for call in last:
-        # A prompt that is too long for the model is the compressor's own doing.
-        if call.status == "unfinished" or (call.status == "failed" and call.kind != "context_length"):
-            return StepVerdict(Outcome.INFRA, _failure(call), retry=call.status == "unfinished" or call.retryable)
+        stalled = call.status == "unfinished" and seen.provider_stalled
+        if stalled or (call.status == "failed" and call.kind not in _REQUEST_FAULTS):
+            return StepVerdict(Outcome.INFRA, _failure(call), retry=stalled or call.retryable)
     for call in last:
         if call.status in ("empty", "truncated"):
             what = {"refusal": "refused to answer", "truncated": "was cut off"}.get(call.kind, "answered with nothing")
@@ -153,21 +173,29 @@ def _of_calls(calls: Sequence[CallRecord]) -> StepVerdict | None:
     return None
 
 
+def _request_fault(call: CallRecord) -> str | None:
+    """Return what the compressor did wrong with one call, if anything."""
+    if call.status == "refused":
+        return f"its last model request was turned away: {call.kind}"
+    if call.status == "arriving":
+        return "its last model request was never complete"
+    if call.status == "failed":
+        return _REQUEST_FAULTS.get(call.kind)
+    if call.status == "unfinished":
+        return "it did not wait for the answer to its last model call"
+    return "it closed the connection before its last model call was answered" if call.left else None
+
+
 def _own_fault(seen: StepEvidence) -> str | None:
-    reasons = [seen.error] if seen.error else []
-    for call in last_word(seen.calls):
-        if call.status == "refused":
-            reasons.append(f"its last model request was turned away: {call.kind}")
-        elif call.status == "failed" and call.kind == "context_length":
-            reasons.append("its last model request was longer than the model's context window")
-    return "; ".join(reasons) or None
+    faults = [seen.error, seen.gateway, *(_request_fault(call) for call in last_word(seen.calls))]
+    return "; ".join(dict.fromkeys(fault for fault in faults if fault)) or None
 
 
 def classify(seen: StepEvidence) -> StepVerdict:
     """Name the outcome; the order keeps an outage from being blamed on the compressor, and the reverse."""
     if seen.setup_error is not None:
         return StepVerdict(Outcome.SETUP_ERROR, seen.setup_error)
-    if (verdict := _of_calls(seen.calls)) is not None:
+    if (verdict := _of_calls(seen)) is not None:
         return verdict
     if (fault := _own_fault(seen)) is not None:
         return StepVerdict(Outcome.TARGET_ERROR, fault)

@@ -1,24 +1,33 @@
-"""The one door to a model: an OpenAI-shaped server on a unix socket, one for each run."""
+"""The one door to a model, one for each run: the evaluator's side.
+
+A process of its own reads what the compressor sends (`gateway_process`) and passes on checked requests over a private
+socket. Key, budget, journal and retries stay here, behind `complete`; nothing of them is in that process.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import hmac
+import contextlib
 import json
 import logging
 import secrets
-import time
+import signal
+import socket
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from aiohttp import web
-
+import eval_core
+from eval_core.base.errors import UserError
 from eval_core.domain.call import Completion, Failed, FailureKind, ModelCall, Usage
+from eval_core.sandbox import gateway_process
 from eval_core.sandbox.classify import CallLog, CallRecord
-from eval_core.sandbox.request import ChatRequest, Refusal, read_request
+from eval_core.sandbox.gateway_frames import FRAME_OVERHEAD, BadGatewayFrame, frame_of, read_gateway_frame
+from eval_core.sandbox.gateway_process import BACKLOG, OUT_OF_MEMORY
+from eval_core.sandbox.request import ChatRequest, GatewayLimits, Refusal, read_request
 
 __all__ = ["Complete", "Gateway", "GatewayLimits"]
 
@@ -26,6 +35,11 @@ Complete = Callable[[ModelCall], Awaitable[Completion | Failed]]
 
 SOCKET = "llm.sock"
 _LOG = logging.getLogger(__name__)
+_ROOT = str(Path(eval_core.__file__).parent.parent)
+# Without site-packages and without an environment: what the process may import is the standard library and ours.
+_START = f"import sys;sys.path.insert(0,sys.argv.pop(1));from {gateway_process.__name__} import main;main()"
+_PROMPT_S = 5.0
+"""In which a healthy process answers a ping, or ends when it is told to."""
 
 # What the compressor is told: a status that its SDK understands and a sentence of ours, never the provider's words.
 _ANSWERS: dict[FailureKind, tuple[int, str]] = {
@@ -40,22 +54,37 @@ _ANSWERS: dict[FailureKind, tuple[int, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class GatewayLimits:
-    """What one run of the compressor may ask for."""
-
-    requests: int = 64
-    request_bytes: int = 8 * 1024 * 1024
-    total_tokens: int = 4_000_000
-    """Input and output of all calls together; checked before each call."""
-    output_tokens: int = 16_384
-    """Of one call; a larger wish is lowered."""
+def _refused(number: int, refusal: Refusal) -> dict[str, Any]:
+    return {
+        "at": "refused", "id": number, "status": refusal.status, "message": refusal.message, "code": refusal.code,
+    }  # fmt: skip
 
 
-def _error(status: int, message: str, code: str) -> web.Response:
-    # The client behind `complete` has retried already; without the header SDKs would do so for minutes.
-    body = {"error": {"message": message, "type": "gateway_error", "param": None, "code": code}}
-    return web.json_response(body, status=status, headers={"x-should-retry": "false"})
+def _reply(number: int, result: Completion | Failed) -> dict[str, Any]:
+    """Return what the process is told of a finished call."""
+    text, finish, usage = "", "stop", Usage()
+    if isinstance(result, Completion):
+        text, usage = result.text, result.usage
+    elif result.kind not in ("empty", "refusal", "truncated"):
+        status, message = _ANSWERS.get(result.kind, (502, "the model failed"))
+        code = "context_length_exceeded" if result.kind == "context_length" else "upstream_failed"
+        return _refused(number, Refusal(status, message, code))
+    elif result.kind == "truncated":
+        # A provider sends these as a success with nothing in it, and so do we: that is what is being tested.
+        finish = "length"
+    return {
+        "at": "reply", "id": number, "text": text, "finish": finish,
+        "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens,
+    }  # fmt: skip
+
+
+def _how_it_ended(code: int) -> str:
+    if code == OUT_OF_MEMORY:
+        return "ran out of memory"
+    with contextlib.suppress(ValueError):
+        if code < 0:
+            return f"was ended by {signal.Signals(-code).name}"
+    return f"ended with status {code}"
 
 
 class Gateway:
@@ -64,74 +93,132 @@ class Gateway:
     def __init__(self, *, model: str, complete: Complete, run: int, limits: GatewayLimits | None = None) -> None:
         self.token = f"run-{secrets.token_urlsafe(32)}"
         self.log = CallLog()
+        self.trouble = ""
+        """What the compressor's requests did to the gateway: overloaded it, or ended its process."""
         self._model, self._complete, self._run = model, complete, run
         self._limits = limits or GatewayLimits()
+        self._records: dict[int, CallRecord] = {}
+        self._asking: set[asyncio.Task[None]] = set()
+        self._pings: dict[int, asyncio.Future[None]] = {}
+        self._writer: asyncio.StreamWriter | None = None
 
     @asynccontextmanager
     async def serve(self, folder: Path) -> AsyncIterator[Path]:
         """Listen in the folder until the block ends; a call still under way then stays unfinished."""
-        app = web.Application(client_max_size=self._limits.request_bytes)
-        app.router.add_post("/v1/chat/completions", self._chat)
-        app.router.add_get("/v1/models", self._models)
-        app.router.add_get("/v1/models/{name:.+}", self._models)
-        app.router.add_route("*", "/{path:.*}", self._nothing)
-        # Access lines would print the child's request targets into the evaluator's log.
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
-        await runner.setup()
         path = folder / SOCKET
-        try:
-            await web.UnixSite(runner, str(path)).start()
-            path.chmod(0o666)  # the child has another uid; the token is what opens the door
+        async with contextlib.AsyncExitStack() as stack:
+            ours, theirs = socket.socketpair()
+            stack.callback(ours.close)
+            with theirs, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+                listener.bind(str(path))
+                path.chmod(0o666)  # the child has another uid; the token is what opens the door
+                listener.listen(BACKLOG)
+                process = await self._spawn(listener, theirs)
+            stack.push_async_callback(self._end, process)
+            reader, self._writer = await asyncio.open_connection(sock=ours)
+            hello = {"token": self.token, "model": self._model, "limits": asdict(self._limits)}
+            self._send(hello)
+            listening = asyncio.create_task(self._listen(reader, process))
+            stack.push_async_callback(self._stop, listening)
             yield path
-        finally:
-            await runner.cleanup()
 
-    def _allowed(self, request: web.Request) -> bool:
-        given = request.headers.get("Authorization", "")
-        return hmac.compare_digest(given.encode(errors="replace"), f"Bearer {self.token}".encode())
-
-    async def _nothing(self, request: web.Request) -> web.Response:
-        return _error(404, "only /v1/chat/completions and /v1/models are served", "not_found")
-
-    async def _models(self, request: web.Request) -> web.Response:
-        if not self._allowed(request):
-            return _error(401, "the token is not this run's", "invalid_api_key")
-        model = {"id": self._model, "object": "model", "created": 0, "owned_by": "evaluation"}
-        return web.json_response(model if "name" in request.match_info else {"object": "list", "data": [model]})
-
-    async def _chat(self, request: web.Request) -> web.StreamResponse:
-        if not self._allowed(request):
-            return _error(401, "the token is not this run's", "invalid_api_key")
-        record = self.log.start()
+    async def _spawn(self, listener: socket.socket, control: socket.socket) -> asyncio.subprocess.Process:
+        null = asyncio.subprocess.DEVNULL
+        numbers = (listener.fileno(), control.fileno())
         try:
-            try:
-                asked = read_request(await request.read())
-            except web.HTTPRequestEntityTooLarge:
-                raise Refusal(413, f"more than {self._limits.request_bytes:,} bytes", "too_large") from None
-            record.requested_model, record.dropped = asked.requested_model, asked.dropped
+            return await asyncio.create_subprocess_exec(
+                sys.executable, "-I", "-S", "-B", "-c", _START, _ROOT, *map(str, numbers), pass_fds=numbers,
+                stdin=null, stdout=null, stderr=null, env={}, cwd="/", start_new_session=True,
+            )  # fmt: skip
+        except OSError as exc:
+            raise UserError(f"the gateway's process could not be started: {exc.strerror}") from None
+
+    async def _end(self, process: asyncio.subprocess.Process) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        try:
+            async with asyncio.timeout(_PROMPT_S):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+    async def _stop(self, listening: asyncio.Task[None]) -> None:
+        tasks = [listening, *self._asking]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _send(self, frame: dict[str, Any]) -> None:
+        if self._writer is not None and not self._writer.is_closing():
+            self._writer.write(frame_of(frame))
+
+    async def _listen(self, reader: asyncio.StreamReader, process: asyncio.subprocess.Process) -> None:
+        """Take the process's frames until it ends, which it should not do before us."""
+        # A request grows a little when it is written down anew, and most where it is all tiny messages.
+        most = 4 * self._limits.request_bytes + FRAME_OVERHEAD
+        try:
+            while (frame := await read_gateway_frame(reader, most)) is not None:
+                self._heard(frame)
+            code = await process.wait()
+            self._in_trouble(f"the gateway's process {_how_it_ended(code)}")
+        except (BadGatewayFrame, KeyError, TypeError, ValueError) as exc:
+            self._in_trouble(f"the gateway's process broke its protocol: {exc}")
+            process.kill()
+        finally:
+            for ping in self._pings.values():
+                if not ping.done():
+                    ping.set_result(None)
+
+    def _in_trouble(self, why: str) -> None:
+        self.trouble = self.trouble or why
+
+    def _heard(self, frame: dict[str, Any]) -> None:
+        at = frame["at"]
+        if at == "overload":
+            self._in_trouble(f"the compressor overloaded the gateway: {str(frame['why'])[:200]}")
+        elif at == "pong":
+            if (ping := self._pings.pop(frame["number"], None)) is not None and not ping.done():
+                ping.set_result(None)
+        elif at == "arrived":
+            if frame["id"] != len(self._records) + 1:
+                raise BadGatewayFrame("requests are not numbered in order")
+            self._records[frame["id"]] = self.log.start()
+        elif at == "refused":
+            self.log.refuse(self._records[frame["id"]], str(frame["why"])[:500])
+        elif at == "left":
+            self._records[frame["id"]].left = True
+        elif at == "ask":
+            record = self._records[frame["id"]]
+            record.dropped = tuple(str(name)[:60] for name in frame["dropped"])
+            self._ask(frame["id"], record, frame["body"])
+        else:
+            raise BadGatewayFrame(f"{str(at)[:40]!r} is not a kind of frame")
+
+    def _ask(self, number: int, record: CallRecord, body: Any) -> None:
+        """Check once more what is asked, and make the call."""
+        try:
+            asked = read_request(json.dumps(body).encode("ascii"))
+            record.requested_model = asked.requested_model
             self._check_limits()
         except Refusal as refusal:
             self.log.refuse(record, refusal.message)
-            return _error(refusal.status, refusal.message, refusal.code)
-        result = await self._ask(asked, record)
-        if isinstance(result, Failed):
-            if result.kind not in ("empty", "refusal", "truncated"):
-                status, message = _ANSWERS.get(result.kind, (502, "the model failed"))
-                code = "context_length_exceeded" if result.kind == "context_length" else "upstream_failed"
-                return _error(status, message, code)
-            # A provider sends these as a success with nothing in it, and so do we: that is what is being tested.
-            return await self._answer(request, asked, "", "length" if result.kind == "truncated" else "stop", Usage())
-        return await self._answer(request, asked, result.text, "stop", result.usage)
+            self._send(_refused(number, refusal))
+            return
+        self.log.forward(record)
+        task = asyncio.create_task(self._complete_call(number, record, asked))
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
 
     def _check_limits(self) -> None:
-        served = [record for record in self.log.records if record.status != "refused"]
-        if len(served) > self._limits.requests:
+        served = [record for record in self.log.records if record.forwarded]
+        if len(served) >= self._limits.requests:
             raise Refusal(429, f"the run's {self._limits.requests} requests are used up", "too_many_requests")
         spent = sum(record.usage.input_tokens + record.usage.output_tokens for record in served)
         if spent >= self._limits.total_tokens:
             raise Refusal(429, f"the run's {self._limits.total_tokens:,} tokens are used up", "too_many_tokens")
 
-    async def _ask(self, asked: ChatRequest, record: CallRecord) -> Completion | Failed:
+    async def _complete_call(self, number: int, record: CallRecord, asked: ChatRequest) -> None:
         call = ModelCall(
             role="compressor",
             model=self._model,
@@ -151,34 +238,18 @@ class Gateway:
             _LOG.exception("the model client raised")
             result = Failed("unknown", retryable=False, message=f"{type(exc).__name__} in the model client")
         self.log.finish(record, result)
-        return result
+        self._send(_reply(number, result))
 
-    async def _answer(
-        self, request: web.Request, asked: ChatRequest, text: str, finish: str, usage: Usage
-    ) -> web.StreamResponse:
-        head = {"id": f"chatcmpl-{secrets.token_hex(8)}", "created": int(time.time()), "model": self._model}
-        counted = {
-            "prompt_tokens": usage.input_tokens,
-            "completion_tokens": usage.output_tokens,
-            "total_tokens": usage.input_tokens + usage.output_tokens,
-        }
-        if not asked.stream:
-            message = {"role": "assistant", "content": text, "refusal": None}
-            choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": None}
-            return web.json_response({**head, "object": "chat.completion", "choices": [choice], "usage": counted})
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
-        await response.prepare(request)
-        deltas: list[tuple[dict[str, Any], str | None]] = [({"role": "assistant", "content": ""}, None)]
-        deltas += [({"content": text}, None)] if text else []
-        deltas.append(({}, finish))
-        events: list[dict[str, Any]] = [
-            {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]} for delta, reason in deltas
-        ]
-        if asked.stream_usage:
-            events.append({"choices": [], "usage": counted})
-        for event in events:
-            line = json.dumps({**head, "object": "chat.completion.chunk", **event})
-            await response.write(f"data: {line}\n\n".encode())
-        await response.write(b"data: [DONE]\n\n")
-        await response.write_eof()
-        return response
+    async def settle(self, seconds: float) -> None:
+        """Wait until everything that was sent is in the log, and for calls under way until the time is over.
+
+        Who is to blame for a call is decided by what the provider did with it, so it is worth waiting for. It is paid
+        for in any case.
+        """
+        number = len(self._pings) + 1
+        if self._writer is not None and not self.trouble:
+            heard = self._pings[number] = asyncio.get_running_loop().create_future()
+            self._send({"at": "ping", "number": number})
+            await asyncio.wait([heard], timeout=_PROMPT_S)
+        if self._asking:
+            await asyncio.wait(self._asking, timeout=max(0.0, seconds))

@@ -13,12 +13,13 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from eval_core.base.errors import UserError
+from eval_core.sandbox.memory import LIMITERS, MemoryGroup, MemoryLimiter, find_limiter, memory_group
 from eval_core.sandbox.seccomp import abi_of, program
 
 __all__ = [
@@ -172,6 +173,7 @@ IMAGE = "compression-eval-sandbox:1"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 SCRATCH = 64 * 1024 * 1024
 PROCESSES = 128
+DESCRIPTORS = 512
 BOOTSTRAP = (
     "import importlib.util as u,sys;d=sys.argv[1];n='_compression_eval_child';"
     "s=u.spec_from_file_location(n,d+'/__init__.py',submodule_search_locations=[d]);"
@@ -306,6 +308,13 @@ class SandboxChoice:
     level: Level
     warning: str = ""
     """For the user, where the choice is weaker than they may think."""
+    memory: MemoryLimiter = "count"
+    """What keeps the tree within its memory."""
+
+    @property
+    def in_words(self) -> str:
+        """How provenance and `doctor` tell of it."""
+        return f"{self.level}, memory limited by {LIMITERS[self.memory]}"
 
     @property
     def confined(self) -> bool:
@@ -316,6 +325,23 @@ class SandboxChoice:
     def limits_processes(self) -> bool:
         """Whether the child has a uid, or a user namespace, of its own that processes can be counted by."""
         return self.level.startswith("bwrap")
+
+    def limit_memory(self, memory: int) -> AbstractContextManager[MemoryGroup]:
+        """Return the limit of one run's whole tree, in bytes; it is there while the context is open."""
+        return memory_group(self.memory, memory, PROCESSES, sudo=self.level == "bwrap-sudo")
+
+    def resource_limits(self, memory: int, seconds: float, *, address_space: bool = True) -> dict[str, int]:
+        """Return the limits that the launcher sets on itself, and so on all that it starts.
+
+        Without a limit of address space for runtimes that reserve far more than they use, as Node and Bun do: the
+        limit of the whole tree holds for them all the same.
+        """
+        limits = {"CORE": 0, "NOFILE": DESCRIPTORS, "FSIZE": SCRATCH, "CPU": int(seconds) + 1}
+        if address_space:
+            limits["AS"] = memory
+        if self.limits_processes:
+            limits["NPROC"] = PROCESSES
+        return limits
 
     def command(self, view: SandboxView, folder: Path, seconds: float, memory: int) -> list[str]:
         """Return the command line that starts the launcher; stdin and stdout carry its frames."""
@@ -408,7 +434,7 @@ def _trouble(choice: SandboxChoice) -> str | None:
 def detect(wanted: Wanted = "auto") -> SandboxChoice:
     """Return the strongest sandbox that works here, tried for real, or refuse and say how to get one."""
     if wanted == "none":
-        return SandboxChoice("none", NONE_WARNING)
+        return SandboxChoice("none", NONE_WARNING, find_limiter("none"))
     levels: list[Level] = ["bwrap-root"] if os.geteuid() == 0 else ["bwrap-sudo"]
     levels.append("bwrap-user")
     if wanted == "docker":
@@ -420,7 +446,7 @@ def detect(wanted: Wanted = "auto") -> SandboxChoice:
         choice = SandboxChoice(level)
         trouble = _trouble(choice)
         if trouble is None:
-            return choice
+            return replace(choice, memory=find_limiter(level))
         troubles.append(f"{level}: {trouble}")
     raise UserError(
         f"no sandbox works here ({'; '.join(troubles)}), and a compressor under test is not run without one. "

@@ -9,10 +9,10 @@ import os
 import secrets
 import signal
 import struct
-from pathlib import Path
 from typing import Any
 
-from eval_core.sandbox.isolation import PATH, SandboxChoice
+from eval_core.sandbox.isolation import PATH, SCRATCH, SandboxChoice
+from eval_core.sandbox.memory import MemoryGroup, process_family
 from eval_core.sandbox.validate import MAX_FRAME, BadFrame, read_frame
 
 __all__ = ["Child", "ChildGone"]
@@ -20,42 +20,25 @@ __all__ = ["Child", "ChildGone"]
 KEPT_OUTPUT = 64 * 1024
 MAX_OUTPUT = 16 * 1024 * 1024
 WATCH_EVERY_S = 0.3
-PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+_LIMIT_SIGNALS: dict[int, str] = {
+    signal.SIGXCPU: "the compressor used up its processor time",
+    signal.SIGXFSZ: f"the compressor wrote a file of more than {SCRATCH // 2**20} MiB",
+    signal.SIGSYS: "the compressor made a system call that the sandbox forbids",
+}
 
 
 class ChildGone(Exception):
     """The child ended, or was ended, before it answered; the text says why."""
 
 
-def _family(root: int) -> list[int]:
-    """Return a process and all its descendants, as the host's /proc shows them."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                # The name in parentheses may hold anything, so the fields are counted from its end.
-                fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
-                children.setdefault(int(fields[1]), []).append(int(entry.name))
-    found = [root]
-    for pid in found:
-        found += children.get(pid, [])
-    return found
-
-
-def _memory(pids: list[int]) -> int:
-    """Return the bytes that the processes hold beside what they share with files and each other."""
-    total = 0
-    for pid in pids:
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            fields = Path(f"/proc/{pid}/statm").read_bytes().split()
-            total += (int(fields[1]) - int(fields[2])) * PAGE
-    return total
-
-
 def _ending(code: int) -> str:
     """Say how a process ended; a shell's 128+N and Python's -N both mean signal N."""
     number = -code if code < 0 else code - 128 if code > 128 else 0
     with contextlib.suppress(ValueError):
+        if number in _LIMIT_SIGNALS:
+            return _LIMIT_SIGNALS[number]
         if number:
             return f"the compressor's process was ended by {signal.Signals(number).name}"
     return f"the compressor's process ended by itself with status {code}"
@@ -64,7 +47,9 @@ def _ending(code: int) -> str:
 class Child:
     """The parent's side of a running child."""
 
-    def __init__(self, process: asyncio.subprocess.Process, sandbox: SandboxChoice, name: str, memory: int) -> None:
+    def __init__(
+        self, process: asyncio.subprocess.Process, sandbox: SandboxChoice, name: str, memory: MemoryGroup
+    ) -> None:
         self._process, self._sandbox, self._name, self._memory = process, sandbox, name, memory
         self.nonce = secrets.token_hex(16)
         self._killed = ""
@@ -74,15 +59,21 @@ class Child:
 
     @classmethod
     async def start(
-        cls, command: list[str], sandbox: SandboxChoice, *, name: str, memory: int, environment: dict[str, str]
+        cls, command: list[str], sandbox: SandboxChoice, *, name: str, memory: MemoryGroup, environment: dict[str, str]
     ) -> Child:
         """Start the command in a session of its own; `environment` is what a leak would show."""
         pipe = asyncio.subprocess.PIPE
-        base = {"PATH": PATH}
+        base = {"PATH": PATH, **memory.environment}
         if sandbox.level == "docker":
             base |= {key: os.environ[key] for key in ("HOME", "DOCKER_HOST", "DOCKER_CONTEXT") if key in os.environ}
         process = await asyncio.create_subprocess_exec(
-            *command, stdin=pipe, stdout=pipe, stderr=pipe, env=base | environment, start_new_session=True, cwd="/"
+            *memory.enter(command),
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            env=base | environment,
+            start_new_session=True,
+            cwd="/",
         )
         return cls(process, sandbox, name, memory)
 
@@ -108,8 +99,8 @@ class Child:
     async def _watch(self) -> None:
         while self._process.returncode is None:
             await asyncio.sleep(WATCH_EVERY_S)
-            if _memory(_family(self._process.pid)) > self._memory:
-                await self.kill(f"the compressor used more than {self._memory // 2**20} MiB of memory")
+            if await asyncio.to_thread(self._memory.exceeded, self._process.pid):
+                await self.kill(self._memory.in_words)
 
     async def send(self, frame: dict[str, Any]) -> None:
         """Write one command to the child."""
@@ -153,6 +144,8 @@ class Child:
         except TimeoutError:
             await self.kill("the compressor's process closed the result channel")
             code = 0
+        if not self._killed and self._memory.folders and self._memory.exceeded(self._process.pid):
+            self._killed = self._memory.in_words  # the kernel was faster than the watch
         raise ChildGone(self._killed or _ending(code))
 
     async def kill(self, why: str) -> None:
@@ -160,7 +153,7 @@ class Child:
         self._killed = self._killed or why
         if self._process.returncode is not None:
             return
-        pids = _family(self._process.pid)
+        pids = process_family(self._process.pid)
         denied = []
         for pid in pids:
             try:

@@ -1,16 +1,20 @@
-"""Checking one chat-completions request of the compressor: what may go to the provider, and nothing else."""
+"""What one request of the compressor means: checked, and rebuilt from what may go to the provider and nothing else.
+
+The gateway's process checks a request before it passes it on, and the evaluator checks what it is passed with the same
+function. Standard library only.
+"""
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from eval_core.base.messages import Message
-from eval_core.domain.fixture import ROLES
+from eval_core.base.messages import ROLES, Message
+from eval_core.strict_json import BadJson, parse_json, without_surrogates
 
-__all__ = ["ChatRequest", "Refusal", "read_request"]
+__all__ = ["ChatRequest", "GatewayLimits", "Refusal", "read_request"]
+
+MAX_MESSAGES = 20_000
 
 PASSED = ("top_p", "stop", "presence_penalty", "frequency_penalty")
 IGNORED = (
@@ -33,6 +37,31 @@ class Refusal(Exception):
 
 
 @dataclass(frozen=True)
+class GatewayLimits:
+    """What one run of the compressor may ask for, and how it may ask."""
+
+    requests: int = 64
+    """Model calls, all steps together."""
+    total_tokens: int = 4_000_000
+    """Input and output of all calls together; checked before each call."""
+    output_tokens: int = 16_384
+    """Of one call; a larger wish is lowered."""
+    request_bytes: int = 8 * 1024 * 1024
+    """Of one body; checked against its announced length before any of it is read."""
+    bytes_at_once: int = 32 * 1024 * 1024
+    """Of all bodies that are being read or answered."""
+    header_bytes: int = 32 * 1024
+    connections: int = 64
+    """Open at the same time."""
+    arrivals: int = 2_000
+    """Connections and requests of every kind, all together; then the gateway closes."""
+    request_seconds: float = 30.0
+    """For a request to arrive whole once it has begun."""
+    idle_seconds: float = 120.0
+    """For a connection to begin its next request."""
+
+
+@dataclass(frozen=True)
 class ChatRequest:
     """What is left of a request after checking."""
 
@@ -45,6 +74,20 @@ class ChatRequest:
     response_schema: dict[str, Any] | None
     params: dict[str, Any] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
+
+    def body(self) -> dict[str, Any]:
+        """Return the request as chat completions write it; `read_request` of it is this request again."""
+        body: dict[str, Any] = {"model": self.requested_model, "messages": list(self.messages), **self.params}
+        if self.max_tokens is not None:
+            body["max_tokens"] = self.max_tokens
+        if self.temperature is not None:
+            body["temperature"] = self.temperature
+        if self.stream:
+            body["stream"] = True
+        if self.response_schema is not None:
+            described = {"name": "answer", "schema": self.response_schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": described}
+        return body
 
 
 def _bad(message: str) -> Refusal:
@@ -104,7 +147,7 @@ def _number(body: dict[str, Any], name: str, low: float, high: float) -> float |
     value = body.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise _bad(f"{name}: must be a number")
     if not low <= value <= high:
         raise _bad(f"{name}: must lie between {low} and {high}")
@@ -148,11 +191,11 @@ def _params(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_request(data: bytes) -> ChatRequest:
-    """Check a request body; raise Refusal for whatever is not plain text chat."""
+    """Check a request body; raise Refusal, and nothing else, for whatever is not plain text chat."""
     try:
-        body = json.loads(data)
-    except (ValueError, RecursionError):
-        raise _bad("the body is not JSON") from None
+        body = without_surrogates(parse_json(data))
+    except BadJson as exc:
+        raise _bad(f"the body is not JSON: {exc}") from None
     if not isinstance(body, dict):
         raise _bad("the body must be an object")
     # SDKs send null or an empty list for what is not used.
@@ -167,6 +210,8 @@ def read_request(data: bytes) -> ChatRequest:
     messages = body.get("messages")
     if not isinstance(messages, list):
         raise _bad("messages: a list with at least one message is needed")
+    if len(messages) > MAX_MESSAGES:
+        raise _bad(f"messages: {len(messages):,} are more than the {MAX_MESSAGES:,} that are served")
     stream_options = body.get("stream_options")
     params = _params(body)
     return ChatRequest(

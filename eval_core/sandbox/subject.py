@@ -20,16 +20,7 @@ from eval_core.domain.fixture import Fixture
 from eval_core.domain.target import TargetSpec, substitute
 from eval_core.sandbox.classify import CallRecord, StepEvidence, StepVerdict, classify, use_of
 from eval_core.sandbox.gateway import SOCKET, Complete, Gateway, GatewayLimits
-from eval_core.sandbox.isolation import (
-    PROCESSES,
-    SCRATCH,
-    SandboxChoice,
-    SandboxView,
-    interpreter,
-    open_view,
-    run_folder,
-    view_of,
-)
+from eval_core.sandbox.isolation import SandboxChoice, SandboxView, interpreter, open_view, run_folder, view_of
 from eval_core.sandbox.process import Child, ChildGone
 from eval_core.sandbox.validate import MAX_FRAME, BadFrame, StepResult, error_text, read_step
 
@@ -197,21 +188,19 @@ class ProcessSubject:
         seconds = self.spec.timeout_s * (len(job.fixture.cuts) + 1)
         memory = self.spec.memory_mb * 2**20
         canary = stack.enter_context(canaries(folder, (view.tree, view.launcher)))
+        group = stack.enter_context(self.sandbox.limit_memory(memory))
         child = await Child.start(
             self.sandbox.command(view, folder, seconds, self.spec.memory_mb),
             self.sandbox,
             name=folder.name,
-            memory=memory,
+            memory=group,
             environment={CANARY_VARIABLE: canary.value},
         )
         stack.push_async_callback(child.close)
-        limits = {"CORE": 0, "NOFILE": 256, "FSIZE": SCRATCH, "AS": memory, "CPU": int(seconds) + 1}
-        if self.sandbox.limits_processes:
-            limits["NPROC"] = PROCESSES
         hello = {
             "nonce": child.nonce,
             "max_frame": MAX_FRAME,
-            "limits": limits,
+            "limits": self.sandbox.resource_limits(memory, seconds),
             "canary": canary.as_frame() if self.sandbox.confined else None,
         }
         try:
@@ -311,7 +300,7 @@ class ProcessSubject:
             result = read_step(answer)
         except (ChildGone, BadFrame) as exc:
             result = str(exc)
-        evidence = StepEvidence(self.spec.llm == "required", calls=gateway.log.records[mark:])
+        evidence = await self._evidence(gateway, mark, started)
         if isinstance(result, str):
             return classify(replace(evidence, error=result))
         after = self.count(result.messages)
@@ -330,3 +319,14 @@ class ProcessSubject:
             progress.steps.append(Step(result.messages, before, after, seconds))
             progress.state = result.state
         return verdict
+
+    async def _evidence(self, gateway: Gateway, mark: int, started: float) -> StepEvidence:
+        """Collect what the gateway saw of a step, calls that are still with the provider included."""
+        if self.spec.llm != "required":
+            return StepEvidence(needs_model=False)
+        limit = self.spec.timeout_s
+        await gateway.settle(started + limit - time.monotonic())
+        calls = [replace(record) for record in gateway.log.records[mark:]]
+        now = time.monotonic()
+        stalled = any(call.status == "unfinished" and now - call.forwarded_at >= limit / 2 for call in calls)
+        return StepEvidence(needs_model=True, calls=calls, gateway=gateway.trouble, provider_stalled=stalled)

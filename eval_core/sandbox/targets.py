@@ -200,7 +200,7 @@ class Target:
             count=count_messages,
             hidden=hidden,
         )
-        return process, choice.level
+        return process, choice.in_words
 
 
 def find_target(

@@ -166,10 +166,11 @@ def session() -> Fixture:
 def attack(sandbox: SandboxChoice, session: Fixture, tree: Path, python: Path) -> Callable[..., Compression]:
     """Return a function that runs one hostile subject in the sandbox."""
 
-    async def complete(call: ModelCall) -> Completion:
-        return Completion(f"served by {call.model}", Usage(100, 0, 10, 0.001), "m", 0.01)
+    def run(compressor: str, *, model_seconds: float = 0.0, **options: Any) -> Compression:
+        async def complete(call: ModelCall) -> Completion:
+            await asyncio.sleep(model_seconds)
+            return Completion(f"served by {call.model}", Usage(100, 0, 10, 0.001), "m", 0.01)
 
-    def run(compressor: str, **options: Any) -> Compression:
         settings = {key: options.pop(key) for key in ("limits", "retries") if key in options}
         spec = target_from({"llm": "none", "timeout_s": 20, "python": str(python), **options,
                             "compressor": compressor}, "attack")  # fmt: skip

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from eval_core.sandbox.isolation import detect
-from eval_core.sandbox.process import _family
+from eval_core.sandbox.memory import process_family
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,7 +53,7 @@ def test_a_killed_evaluator_leaves_no_process_behind(sandbox, tree, wanted):
     )
     assert evaluator.stdout is not None
     assert evaluator.stdout.readline() == b"asked\n"
-    family = [pid for pid in _family(evaluator.pid) if pid != evaluator.pid]
+    family = [pid for pid in process_family(evaluator.pid) if pid != evaluator.pid]
     assert family
     handles = {os.pidfd_open(pid): pid for pid in family}
     evaluator.kill()

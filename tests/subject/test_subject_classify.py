@@ -19,9 +19,23 @@ def log_of(*results):
         record = log.start()
         if isinstance(result, str):
             log.refuse(record, result)
-        elif result is not None:
+            continue
+        log.forward(record)
+        if result is not None:
             log.finish(record, result)
     return log.records
+
+
+def arriving():
+    log = CallLog()
+    log.start()
+    return log.records
+
+
+def left(*results):
+    records = log_of(*results)
+    records[-1].left = True
+    return records
 
 
 GOOD = {"needs_model": True, "calls": log_of(OK), "tokens_before": 100, "tokens_after": 20}
@@ -35,7 +49,16 @@ GOOD = {"needs_model": True, "calls": log_of(OK), "tokens_before": 100, "tokens_
         ({"calls": log_of(OK, SERVER), "error": "raised"}, Outcome.INFRA, True),
         ({"calls": log_of(OK, BUDGET)}, Outcome.INFRA, False),
         ({"calls": log_of(SERVER, OK)}, Outcome.OK, False),
-        ({"calls": log_of(None), "error": "took too long"}, Outcome.INFRA, True),
+        ({"calls": log_of(None), "error": "took too long", "provider_stalled": True}, Outcome.INFRA, True),
+        ({"calls": log_of(None), "error": "ended by itself"}, Outcome.TARGET_ERROR, False),
+        ({"calls": log_of(None)}, Outcome.TARGET_ERROR, False),
+        ({"calls": arriving()}, Outcome.TARGET_ERROR, False),
+        ({"calls": left(OK)}, Outcome.TARGET_ERROR, False),
+        ({"calls": left(SERVER)}, Outcome.INFRA, True),
+        ({"calls": left(None), "provider_stalled": True}, Outcome.INFRA, True),
+        ({"gateway": "the compressor overloaded the gateway"}, Outcome.TARGET_ERROR, False),
+        ({"calls": log_of(Failed("bad_request", False, ""))}, Outcome.TARGET_ERROR, False),
+        ({"calls": log_of(Failed("malformed", True, ""))}, Outcome.INFRA, True),
         ({"calls": log_of(EMPTY), "error": "raised"}, Outcome.BAD_COMPLETION, True),
         ({"calls": log_of(Failed("truncated", True, ""))}, Outcome.BAD_COMPLETION, True),
         ({"calls": log_of(Failed("refusal", False, ""))}, Outcome.BAD_COMPLETION, True),

@@ -1,14 +1,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import os
 import re
+import signal
+from pathlib import Path
 
 import aiohttp
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from eval_core.domain.call import Completion, Failed, Usage
 from eval_core.sandbox.gateway import Gateway, GatewayLimits
+from eval_core.sandbox.memory import process_family
+from eval_core.sandbox.request import Refusal, read_request
+from tests.foreign import json_values
 
 HELLO = [{"role": "user", "content": "hello"}]
 
@@ -38,7 +47,6 @@ def talk(body, *, answer="fine", token=None, limits=None, path="/v1/chat/complet
         return status, text, sent, gateway, calls
 
     import tempfile
-    from pathlib import Path
 
     with tempfile.TemporaryDirectory() as folder:
         return asyncio.run(main(Path(folder)))
@@ -179,3 +187,60 @@ def test_the_model_list_names_the_one_that_is_served():
 @pytest.mark.parametrize("path", ["/v1/files", "/v1/embeddings", "/", "/v1/chat/completions/../files"])
 def test_no_other_path_is_served(path):
     assert talk({}, path=path)[0] == 404
+
+
+def test_the_end_of_the_gateway_s_process_is_told_by_name_and_ends_nothing_else(tmp_path):
+    async def complete(call):
+        raise AssertionError("no model is asked")
+
+    async def main():
+        gateway = Gateway(model="m", complete=complete, run=0)
+        async with gateway.serve(tmp_path) as path:
+            await gateway.settle(0)
+            assert gateway.trouble == ""
+            for process in process_family(os.getpid()):
+                if b"gateway_process" in Path(f"/proc/{process}/cmdline").read_bytes():
+                    os.kill(process, signal.SIGKILL)
+            await gateway.settle(0)
+            with pytest.raises(OSError, match="refused"):
+                await asyncio.open_unix_connection(path)
+        return gateway.trouble
+
+    assert asyncio.run(main()) == "the gateway's process was ended by SIGKILL"
+
+
+def test_the_gateway_s_process_knows_nothing_of_the_evaluator(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROVIDER_API_KEY", "sk-of-the-evaluator")
+
+    async def main():
+        gateway = Gateway(model="m", complete=None, run=0)
+        async with gateway.serve(tmp_path):
+            await gateway.settle(0)
+            folders = [Path(f"/proc/{process}") for process in process_family(os.getpid())]
+            (folder,) = [one for one in folders if b"gateway_process" in (one / "cmdline").read_bytes()]
+            status = (folder / "status").read_text()
+            return (folder / "environ").read_bytes(), status, len(list((folder / "fd").iterdir()))
+
+    environment, status, descriptors = asyncio.run(main())
+    assert environment == b""
+    assert descriptors < 12
+    resident = int(re.search(r"VmRSS:\s+(\d+) kB", status)[1])
+    assert resident < 40_000
+    if os.geteuid() == 0:
+        assert re.search(r"Uid:\s+65534\s+65534\s+65534\s+65534", status)
+
+
+def test_a_request_survives_being_written_down_and_read_again():
+    body = {
+        "model": "x", "messages": [{"role": "user", "content": "half \ud800 of it"}], "temperature": 1, "stop": ["a"],
+        "max_tokens": 5, "response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "object"}}},
+    }  # fmt: skip
+    once = read_request(json.dumps(body).encode())
+    assert once.messages == ({"role": "user", "content": "half \ufffd of it"},)
+    assert read_request(json.dumps(once.body()).encode()) == once
+
+
+@given(st.binary(max_size=400) | json_values().map(lambda value: json.dumps(value).encode()))
+def test_no_request_makes_the_reader_raise_anything_but_a_refusal(data):
+    with contextlib.suppress(Refusal):
+        read_request(data)

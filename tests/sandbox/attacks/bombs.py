@@ -1,5 +1,5 @@
 # Attackers use bare system calls.
-# ruff: noqa: PTH123, PTH211
+# ruff: noqa: PTH108, PTH116, PTH123, PTH211
 """Subjects that break things, or try to lie about them; one child each."""
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import urllib.error
 import urllib.request
 
 LAST = [{"role": "user", "content": "short"}]
+HELD = []
 
 
 def say(value):
@@ -125,7 +126,7 @@ def daemonises(messages):
             while True:
                 time.sleep(3600)
         os._exit(0)
-    return say(os.getuid())
+    return say(os.stat("/proc/self/ns/pid").st_ino)
 
 
 def thread_left_running(messages):
@@ -293,3 +294,214 @@ def death_signal(messages):
 def limits(messages):
     kinds = ("CORE", "NOFILE", "FSIZE", "AS", "NPROC", "CPU")
     return say({kind: resource.getrlimit(getattr(resource, f"RLIMIT_{kind}")) for kind in kinds})
+
+
+def _gateway():
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(20)
+    connection.connect("/gw/llm.sock")
+    return connection
+
+
+def _head(length, token=None):
+    token = token or os.environ["OPENAI_API_KEY"]
+    lines = ["POST /v1/chat/completions HTTP/1.1", f"Authorization: Bearer {token}", f"Content-Length: {length}"]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def unfinished_bodies(messages, count):
+    """Announce bodies of the largest size and send all of each but the end."""
+    held = []
+    for _ in range(count):
+        try:
+            connection = _gateway()
+            connection.sendall(_head(8 * 2**20))
+            connection.settimeout(0.2)
+            for _ in range(7):
+                connection.sendall(bytes(2**20))
+        except OSError:
+            pass
+        held.append(connection)
+    return say(len(held))
+
+
+def one_unfinished_body(messages):
+    connection = _gateway()
+    HELD.append(connection)  # or it would be closed with the frame
+    connection.sendall(_head(100) + b"{")
+    time.sleep(0.3)
+    return say("done")
+
+
+def flood_of_connections(messages, processes, each):
+    """Open connections from many processes, past any limit of one process, and keep them open."""
+    ready, told = os.pipe()
+    for _ in range(processes):
+        if os.fork() == 0:
+            held = []
+            try:
+                for _ in range(each):
+                    held.append(_gateway())
+                    held[-1].send(b"P")
+            except OSError:
+                pass
+            os.write(told, b"x")
+            signal.pause()
+    for _ in range(processes):
+        os.read(ready, 1)
+    return say("flooded")
+
+
+def endless_connections(messages):
+    """Open and close connections until nobody answers."""
+    opened = 0
+    try:
+        while opened < 100_000:
+            with _gateway() as connection:
+                connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                if not connection.recv(100):
+                    break
+            opened += 1
+    except OSError:
+        pass
+    return say(opened)
+
+
+def huge_number(messages):
+    try:
+        return say(ask(max_tokens=10**400))
+    except OSError as exc:
+        return say(str(exc))
+
+
+def hangs_up(messages):
+    body = json.dumps({"messages": [{"role": "user", "content": "x"}]}).encode()
+    connection = _gateway()
+    connection.sendall(_head(len(body)) + body)
+    time.sleep(0.3)
+    connection.close()
+    return LAST
+
+
+def dies_in_a_call(messages):
+    body = json.dumps({"messages": [{"role": "user", "content": "x"}]}).encode()
+    connection = _gateway()
+    connection.sendall(_head(len(body)) + body)
+    time.sleep(0.3)
+    os._exit(7)
+
+
+def odd_requests(messages, requests):
+    """Send raw bytes; return the first line that each is answered with."""
+    token = os.environ["OPENAI_API_KEY"]
+    lines = []
+    for text in requests:
+        with _gateway() as connection:
+            connection.sendall(text.replace("TOKEN", token).encode("latin-1"))
+            connection.shutdown(socket.SHUT_WR)
+            try:
+                lines.append(connection.recv(200).decode("latin-1").split("\r\n")[0])
+            except OSError as exc:
+                lines.append(type(exc).__name__)
+    return say([*lines, ask()])
+
+
+def memfd_bomb(messages):
+    """Fill memory files that are held open but never mapped."""
+    block = os.urandom(2**20)
+    while True:
+        handle = os.memfd_create("x")
+        for _ in range(60):
+            os.write(handle, block)
+
+
+def memfd_bomb_of_many(messages):
+    """The same, spread over processes so that none of them holds much."""
+    for _ in range(12):
+        if os.fork() == 0:
+            block = os.urandom(2**20)
+            for _ in range(4):
+                handle = os.memfd_create("x")
+                for _ in range(60):
+                    os.write(handle, block)
+            signal.pause()
+    signal.pause()
+
+
+def mapped_memory_bomb(messages):
+    """Map shared memory in many processes, of which none takes much."""
+    import mmap
+
+    for _ in range(8):
+        if os.fork() == 0:
+            held = mmap.mmap(-1, 128 * 2**20)
+            for page in range(0, len(held), 4096):
+                held[page] = 1
+            signal.pause()
+    signal.pause()
+
+
+def sysv_bomb(messages):
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.shmat.restype = ctypes.c_void_p
+    taken = 0
+    for _ in range(64):
+        segment = libc.shmget(0, 64 * 2**20, 0o1600)
+        if segment < 0:
+            return say([taken, ctypes.get_errno()])
+        address = libc.shmat(segment, None, 0)
+        ctypes.memset(address, 1, 64 * 2**20)
+        libc.shmdt(ctypes.c_void_p(address))
+        taken += 64
+    return say([taken, 0])
+
+
+def posix_shm_bomb(messages):
+    """Fill /dev/shm, and keep the files' memory after their names are gone."""
+    taken = 0
+    try:
+        while taken < 4096:
+            handle = os.open(f"/dev/shm/x{taken}", os.O_CREAT | os.O_RDWR)
+            os.unlink(f"/dev/shm/x{taken}")
+            os.write(handle, os.urandom(2**20))
+            taken += 1
+    except OSError as exc:
+        return say([taken, exc.errno])
+    return say([taken, 0])
+
+
+def descriptor_exhaustion(messages):
+    opened = 0
+    try:
+        while opened < 100_000:
+            os.dup(2)
+            opened += 1
+    except OSError as exc:
+        return [{"role": "user", "content": "x " + str([opened, exc.errno])}]
+
+
+def watches(messages):
+    """Take as many inotify instances as there are."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    taken = 0
+    while libc.inotify_init() >= 0:
+        taken += 1
+    return [{"role": "user", "content": f"x {taken}"}]
+
+
+def huge_environment(messages):
+    """Start programs with more arguments and a larger environment than fit."""
+    results = []
+    for arguments, environment in ((["x" * 2**17] * 1000, {}), (["true"], {f"N{i}": "x" * 2**16 for i in range(1000)})):
+        child = os.fork()
+        if child == 0:
+            try:
+                os.execve("/usr/bin/true", arguments, environment)
+            except OSError as exc:
+                os._exit(exc.errno)
+        results.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    return say(results)

@@ -1,0 +1,264 @@
+"""The memory and process limit of one run's whole tree: a control group where one can be had, else a count.
+
+A control group counts everything, shared memory included, and the kernel keeps it. Without one the tree is counted
+three times a second, from what its processes map and from the memory files that they hold open.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import secrets
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from eval_core.base.errors import UserError
+
+__all__ = [
+    "LIMITERS",
+    "MemoryGroup",
+    "MemoryLimiter",
+    "find_limiter",
+    "group_of",
+    "memory_group",
+    "process_family",
+    "tree_memory",
+]
+
+MemoryLimiter = Literal["cgroup-v1", "cgroup-v2", "systemd-user", "docker", "count"]
+LIMITERS: dict[MemoryLimiter, str] = {
+    "cgroup-v1": "a control group (v1)",
+    "cgroup-v2": "a control group (v2)",
+    "systemd-user": "a scope of the user's systemd",
+    "docker": "the container",
+    "count": "counting, three times a second",
+}
+"""How each is told to people."""
+
+CGROUP = Path("/sys/fs/cgroup")
+PAGE = os.sysconf("SC_PAGE_SIZE")
+# bubblewrap and the shell before it are members too.
+_OWN_PROCESSES = 8
+# Joins each group that is named before the command, as root, and becomes the command.
+_ENTER = 'n=$0; while [ "$n" -gt 0 ]; do echo $$ >"$1" || exit 125; shift; n=$((n-1)); done; exec "$@"'
+# Makes folders and writes settings; those after a question mark may fail (kernels without swap accounting).
+_MAKE = (
+    'n=$0; while [ "$n" -gt 0 ]; do mkdir "$1" || exit 1; shift; n=$((n-1)); done; '
+    'while [ "$#" -gt 1 ]; do case "$1" in \\?*) { echo "$2" >"${1#?}"; } 2>/dev/null || :;; '
+    '*) echo "$2" >"$1" || exit 1;; esac; shift 2; done'
+)
+
+
+def process_family(root: int) -> list[int]:
+    """Return a process and all its descendants, as the host's /proc shows them."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                # The name in parentheses may hold anything, so the fields are counted from its end.
+                fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
+                children.setdefault(int(fields[1]), []).append(int(entry.name))
+    found = [root]
+    for pid in found:
+        found += children.get(pid, [])
+    return found
+
+
+def _mapped(pid: int) -> int:
+    """Return the bytes that one process maps beside files, its share of what several map; 0 for one that is gone."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+        values = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in lines[1:]}
+        if "Pss_Shmem" in values:
+            return values["Pss_Anon"] + values["Pss_Shmem"]
+    # Not ours to look at (through sudo), or an old kernel: what is shared is then counted for each process.
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
+        return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(("RssAnon:", "RssShmem:")))
+    return 0
+
+
+def _memory_files(pid: int) -> Iterator[tuple[tuple[int, int], int]]:
+    """Yield the memory files that a process holds open, each with the bytes it takes."""
+    with contextlib.suppress(OSError):
+        for entry in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                if str(entry.readlink()).startswith("/memfd:"):
+                    about = entry.stat()
+                    yield (about.st_dev, about.st_ino), about.st_blocks * 512
+
+
+def tree_memory(root: int) -> int:
+    """Return the bytes that a process and its descendants hold; a memory file that is mapped as well counts twice."""
+    pids = process_family(root)
+    files = dict(file for pid in pids for file in _memory_files(pid))
+    return sum(map(_mapped, pids)) + sum(files.values())
+
+
+@dataclass(frozen=True)
+class MemoryGroup:
+    """The limit of one run."""
+
+    limiter: MemoryLimiter
+    limit: int
+    folders: tuple[Path, ...] = ()
+    """Of the control group, one for each hierarchy."""
+    settings: tuple[tuple[str, str], ...] = ()
+    """(file, value); a file with a question mark before it may be missing."""
+    prefix: tuple[str, ...] = ()
+    """A command that starts the chain inside the limit."""
+    sudo: bool = False
+
+    @property
+    def in_words(self) -> str:
+        """What is told when the limit was reached."""
+        return f"the compressor reached its memory limit of {self.limit // 2**20} MB"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the prefix needs to find its service; the chain behind it starts from nothing."""
+        if not self.prefix:
+            return {}
+        names = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
+        return {name: os.environ[name] for name in names if name in os.environ}
+
+    def enter(self, command: list[str]) -> list[str]:
+        """Return the command line that runs a command inside the limit."""
+        if not self.folders:
+            return [*self.prefix, *command]
+        files = [str(folder / "cgroup.procs") for folder in self.folders]
+        words = ["/bin/sh", "-c", _ENTER, str(len(files)), *files]
+        # Through sudo only what comes after it may join.
+        return [*command[:2], *words, *command[2:]] if command[:2] == ["sudo", "-n"] else [*words, *command]
+
+    def exceeded(self, pid: int) -> bool:
+        """Tell whether the limit was reached, by the kernel's own count where there is one."""
+        if self.limiter == "docker":
+            return False
+        if self.limiter == "count":
+            return tree_memory(pid) > self.limit
+        return any(_kills(file) > 0 for file in self._events(pid))
+
+    def _events(self, pid: int) -> list[Path]:
+        if self.folders:
+            return [self.folders[0] / name for name in ("memory.events", "memory.oom_control")]
+        with contextlib.suppress(OSError):
+            lines = Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines()
+            own = [line.removeprefix("0::/") for line in lines if line.startswith("0::/")]
+            return [CGROUP / name / "memory.events" for name in own if name.endswith(".scope")]
+        return []
+
+    def make(self) -> None:
+        """Create the control group; raise OSError where that is not possible."""
+        if self.folders:
+            pairs = [word for pair in self.settings for word in pair]
+            self._root_shell(_MAKE, str(len(self.folders)), *map(str, self.folders), *pairs)
+
+    def remove(self) -> None:
+        """Remove the control group; its processes are gone or going."""
+        for folder in self.folders:
+            with contextlib.suppress(OSError):
+                self._root_shell('for _ in 1 2 3 4 5; do rmdir "$0" 2>/dev/null && exit; sleep 0.1; done', str(folder))
+
+    def _root_shell(self, script: str, *words: str) -> None:
+        command = [*(["sudo", "-n"] if self.sudo else []), "/bin/sh", "-c", script, *words]
+        ran = subprocess.run(command, capture_output=True, check=False, timeout=30)
+        if ran.returncode != 0:
+            raise OSError(ran.stderr.decode("utf-8", "replace").strip()[:200] or "no reason given")
+
+
+def _kills(file: Path) -> int:
+    """Return how many processes the kernel ended because of the limit."""
+    with contextlib.suppress(OSError, ValueError):
+        for line in file.read_text(encoding="ascii").splitlines():
+            name, _, value = line.partition(" ")
+            if name == "oom_kill":
+                return int(value)
+    return 0
+
+
+def _own_folder(controller: str) -> Path:
+    """Return the control group of this process in one v1 hierarchy; limits nest, so a container's own still holds."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
+            _, names, path = line.split(":", 2)
+            if controller in names.split(",") and (CGROUP / controller / path.lstrip("/")).is_dir():
+                return CGROUP / controller / path.lstrip("/")
+    return CGROUP / controller
+
+
+def group_of(limiter: MemoryLimiter, name: str, limit: int, processes: int, *, sudo: bool) -> MemoryGroup:
+    """Plan the limit of one run."""
+    most = str(processes + _OWN_PROCESSES)
+    if limiter == "cgroup-v1":
+        memory, pids = _own_folder("memory") / name, _own_folder("pids") / name
+        settings = (
+            (f"{memory}/memory.limit_in_bytes", str(limit)),
+            (f"?{memory}/memory.memsw.limit_in_bytes", str(limit)),
+            (f"{pids}/pids.max", most),
+        )
+        return MemoryGroup(limiter, limit, (memory, pids), settings, sudo=sudo)
+    if limiter == "cgroup-v2":
+        # Beside the slices: a group that holds processes itself, as ours does, cannot have limited ones below it.
+        folder = CGROUP / name
+        settings = (
+            (f"{folder}/memory.max", str(limit)),
+            (f"?{folder}/memory.swap.max", "0"),
+            (f"?{folder}/memory.oom.group", "1"),
+            (f"{folder}/pids.max", most),
+        )
+        return MemoryGroup(limiter, limit, (folder,), settings, sudo=sudo)
+    if limiter == "systemd-user":
+        properties = [f"MemoryMax={limit}", "MemorySwapMax=0", f"TasksMax={most}"]
+        words = ["systemd-run", "--user", "--scope", "--quiet", "--collect", f"--unit={name}"]
+        return MemoryGroup(limiter, limit, prefix=(*words, *(word for one in properties for word in ("-p", one)), "--"))
+    return MemoryGroup(limiter, limit)
+
+
+@contextmanager
+def memory_group(limiter: MemoryLimiter, limit: int, processes: int, *, sudo: bool) -> Iterator[MemoryGroup]:
+    """Make the limit of one run, and remove it afterwards."""
+    group = group_of(limiter, f"compression-eval-{secrets.token_hex(8)}", limit, processes, sudo=sudo)
+    try:
+        group.make()
+    except (OSError, subprocess.TimeoutExpired) as exc:
+        group.remove()
+        raise UserError(f"the control group that limits the compressor's memory could not be made: {exc}") from None
+    try:
+        yield group
+    finally:
+        group.remove()
+
+
+def _works(limiter: MemoryLimiter, *, sudo: bool) -> bool:
+    """Start nothing inside the limit once, for real."""
+    try:
+        with memory_group(limiter, 256 * 2**20, 64, sudo=sudo) as group:
+            command = group.enter([*(["sudo", "-n"] if sudo else []), "/usr/bin/env", "-i", "/usr/bin/true"])
+            environment = {"PATH": os.environ.get("PATH", os.defpath), **group.environment}
+            return (
+                subprocess.run(command, capture_output=True, env=environment, check=False, timeout=30).returncode == 0
+            )
+    except (UserError, OSError, subprocess.TimeoutExpired):
+        return False
+
+
+@functools.cache
+def find_limiter(level: str) -> MemoryLimiter:
+    """Return the best way to limit memory for a sandbox level, tried for real."""
+    if level == "docker":
+        return "docker"
+    sudo = level == "bwrap-sudo"
+    if os.geteuid() == 0 or sudo:
+        kind: MemoryLimiter = "cgroup-v2" if (CGROUP / "cgroup.controllers").is_file() else "cgroup-v1"
+        if CGROUP.is_dir() and _works(kind, sudo=sudo):
+            return kind
+    elif shutil.which("systemd-run") and _works("systemd-user", sudo=False):
+        return "systemd-user"
+    return "count"
