@@ -29,7 +29,7 @@ from eval_core.measuring.options import Job
 from eval_core.measuring.wiring import Roles, make_fingerprint
 from eval_core.models.client import ModelClient
 from eval_core.models.offline import complete_offline
-from eval_core.models.prices import Tariff, tariff
+from eval_core.models.prices import Tariff
 from eval_core.models.settings import Models
 from eval_core.sandbox.targets import BuiltinSubject, Target
 from eval_core.storage.baselines import Reference, find_reference, stored_reference
@@ -345,7 +345,7 @@ def _references(
 
 
 def _by_role(planned: Sequence[PlannedCalls], models: Models) -> list[EstimateRow]:
-    rows = estimate(planned, {model: tariff(model, models.prices) for model in models.distinct})
+    rows = estimate(planned, {model: models.tariff(model) for model in models.distinct})
     found = []
     for role in dict.fromkeys(row.role for row in rows):
         mine = [row for row in rows if row.role == role]
