@@ -128,7 +128,8 @@ class Trial:
             compresses=cast.compresses_with_model,
             trust_judge=self.job.trust_judge,
         )
-        if problem is not None:
+        # A budget that is used up is said by the budget, in its own words.
+        if problem is not None and not (cast.budget and cast.budget.refused):
             client.stop(problem)
 
     def _session(

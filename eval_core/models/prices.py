@@ -103,7 +103,11 @@ def listed_as(model: str, endpoint: EndpointConfig) -> str:
     """Return the name under which the list may know a model of an endpoint."""
     if endpoint.base_model:
         return endpoint.base_model
-    return f"openrouter/{model}" if endpoint.preset == "openrouter" else model
+    if endpoint.preset == "openrouter":
+        # Where the router itself is not listed, it charges what the provider does; their spellings of versions differ.
+        names = (f"openrouter/{model}", model, model.replace(".", "-"))
+        return next((name for name in names if known_model(name) is not None), model)
+    return model
 
 
 def supports_schema(model: str) -> bool:
