@@ -82,10 +82,8 @@ class _Graded:
 
 async def _grades(judge: Judge) -> _Graded:
     group, answers = plain_order()
-    # The first alone: whether the model takes a schema is learnt from it.
-    results = [await judge.grade(group.probe, answers[0].text, fixture="calibration", run=0)]
-    results += await asyncio.gather(
-        *(judge.grade(group.probe, answer.text, fixture="calibration", run=0) for answer in answers[1:])
+    results = await asyncio.gather(
+        *(judge.grade(group.probe, answer.text, fixture="calibration", run=0) for answer in answers)
     )
     return _Graded(tuple(answer.name for answer in answers), tuple(results))
 

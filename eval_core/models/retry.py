@@ -33,8 +33,6 @@ _AGAIN: Mapping[FailureKind, int] = MappingProxyType(
 )
 # Errors that name a mistake of ours. Among good replies one of them is an odd one out and costs nothing to try again.
 _OUR_MISTAKE = frozenset({"auth", "payment", "not_found", "bad_request", "context_length"})
-# Those of them that may concern this one call only, so that a model that never answered tells nothing about them.
-_THIS_CALL = frozenset({"bad_request", "context_length"})
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class RetryPolicy:
 
         The jitter comes from the seed, so that a plan repeats exactly and concurrent calls still spread out.
         """
-        if failures > self.again.get(kind, 0) or (kind in _THIS_CALL and not answered):
+        if failures > self.again.get(kind, 0) or (kind == "bad_request" and not answered):
             return None
         step = min(self.longest_seconds, self.base_seconds * 2.0 ** (failures - 1))
         spread = random.Random(f"{seed}/{kind}/{failures}").random()  # noqa: S311 - jitter, not cryptography

@@ -18,6 +18,7 @@ from eval_core.domain.grade import Answer, Grade, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.judging.answering import ModelAnswerer
 from eval_core.judging.grading import ModelJudge
+from eval_core.models.faults import fault_of
 
 from .provider import MODEL, bench, call, only_first
 
@@ -34,7 +35,7 @@ EXPECTED = {
     "500": ("server", 6), "502": ("server", 6), "503": ("server", 6), "529": ("server", 6),
     "400": ("bad_request", 1), "401": ("auth", 3), "402": ("payment", 3), "403": ("auth", 3), "404": ("not_found", 3),
     "429-quota-day": ("rate_limit", 3),
-    "context-length": ("context_length", 1), "html": ("malformed", 3), "broken-body": ("malformed", 3),
+    "context-length": ("context_length", 2), "html": ("malformed", 3), "broken-body": ("malformed", 3),
     "wrong-shape": ("malformed", 3), "error-with-200": ("server", 6), "empty": ("empty", 3), "null": ("empty", 3),
     "reasoning-only": ("empty", 3), "refusal": ("refusal", 3), "content-filter": ("refusal", 3),
     "truncated": ("truncated", 3), "reset": ("connection", 6), "drip": ("timeout", 3), "hang": ("timeout", 3),
@@ -271,3 +272,19 @@ def test_an_unlisted_model_is_asked_for_a_schema_and_in_words_where_that_is_refu
 
     assert asyncio.run(scene(lambda _: None, tmp_path / "follows")) == [True]
     assert asyncio.run(scene(refuse, tmp_path / "refuses")) == [True, False]
+
+
+def test_a_reply_that_the_library_cannot_read_is_no_lost_connection_and_brings_no_traceback() -> None:
+    class APIConnectionError(Exception):
+        status_code = 500
+
+    try:
+        try:
+            json.loads("<html>")
+        except ValueError as exc:
+            text = f"litellm.APIConnectionError: Expecting value\nTraceback (most recent call last):\n  File x\n{exc}"
+            raise APIConnectionError(text) from exc
+    except APIConnectionError as exc:
+        fault = fault_of(exc)
+    assert fault.kind == "malformed"
+    assert fault.message == "Expecting value"

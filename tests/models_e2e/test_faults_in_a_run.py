@@ -167,3 +167,62 @@ def test_a_model_that_another_one_answers_for_is_named(one_probe: Path, cli: sma
     assert ran.code == 0
     assert "openai/judge: 6 replies came from another-model" in ran.out
     assert "another-model" in (one_probe / "results/a/report.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    ["429", "429-quota", "429-quota-day", "500", "502", "400", "401", "402", "403", "404", "context-length", "html",
+     "broken-body", "wrong-shape", "empty", "refusal", "truncated", "reset", "hang"],
+)  # fmt: skip
+def test_a_provider_that_fails_one_call_in_ten_costs_no_cell(
+    fault: str, three_probes: Path, cli: small.Cli, provider: Provider
+) -> None:
+    provider.behave = lambda asked: fault if asked.number % 10 == 4 else None
+    ran = cli(
+        "run", "--runs", "2", "--compress-runs", "2", *provider.options, "--trust-judge", "--label", "a", "--quiet"
+    )
+    assert ran.code == 0, ran.err
+    summary = json.loads((three_probes / "results/a/summary.json").read_text())
+    assert [result["kind"] for result in results_of(summary)] == ["grade"] * 6
+
+
+def test_after_the_deadline_the_result_is_incomplete_with_the_numbers_it_has(
+    project: Path, cli: small.Cli, provider: Provider
+) -> None:
+    provider.server._latency = 0.2
+    command = (
+        "run",
+        "--runs",
+        "1",
+        "--compress-runs",
+        "8",
+        *provider.options,
+        "--trust-judge",
+        "--label",
+        "a",
+        "--quiet",
+    )
+    ran = cli(*command, "--concurrency", "2", "--deadline", "0.02")
+    assert ran.code == 3, ran.err
+    assert "Incomplete: the deadline of 0.02 minutes was reached" in ran.err
+    assert "--resume` completes it" in ran.err
+    asked = len(provider.server.asked)
+    summary = json.loads((project / "results/a/summary.json").read_text())
+    assert summary["stopped"] == "the deadline of 0.02 minutes was reached"
+    assert 5 < asked < 40
+    provider.server._latency = 0.0
+    assert cli(*command, "--resume").code == 0
+    assert all(r["kind"] == "grade" for r in results_of(json.loads((project / "results/a/summary.json").read_text())))
+
+
+def test_a_model_whose_every_grade_is_unreadable_is_refused_though_it_may_misrank(
+    one_probe: Path, cli: small.Cli, provider: Provider
+) -> None:
+    provider.behave = faulty("wrong-schema", JUDGE)
+    ran = cli("run", *ONE_RUN, *provider.options, "--label", "a", "--quiet")
+    assert ran.code == 3
+    assert "the judge model did not pass the check before the run: no grade (malformed)" in ran.err
+    assert len(provider.asked_of(COMPRESSOR)) == 0
+    ran = cli("judge", "calibrate", *provider.options)
+    assert ran.code in (1, 3)
+    assert len(provider.asked_of(JUDGE)) < 40
