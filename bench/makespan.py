@@ -6,8 +6,7 @@
 A loopback provider answers every call after a fixed latency. The whole pipeline runs over the shipped fixtures:
 compress, read facts, answer, grade, controls. The bound is the larger of the longest chain of calls and all calls
 spread over all slots. The prefix gate makes chains one call longer; urgent calls first (compress, then the first
-answer of each fixture-run) hide that behind the others' work. Starting the process and importing litellm are not
-counted. With --client the calls alone are made, without anything that computes.
+answer of each fixture-run) hide that behind the others' work. Starting the process is not counted. With --client the calls alone are made, without anything that computes.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from bench.plan import Size, client_at, evaluate, provider, warm_up
 from eval_core.base.config import Config, Price
 from eval_core.measuring.options import Job
 from eval_core.models.settings import ModelFlags
-from eval_core.models.transport import load_litellm
 from eval_core.storage.results import open_results
 
 REPOSITORY = Path(__file__).parents[1]
@@ -61,7 +59,6 @@ def pipeline(url: str, runs: int, concurrency: int) -> Measured:
         trust_judge=True,
     )
     cases = job.load_cases()
-    load_litellm()
     with tempfile.TemporaryDirectory() as folder, open_results(Path(folder), "bench", resume=False) as results:
         began, used = time.perf_counter(), time.process_time()
         data = job.execute(results, cases, lambda record: None)

@@ -152,6 +152,7 @@ def _error(status: int, message: str, code: str | None = None, **headers: str) -
 _ERRORS: dict[str, Callable[[], web.Response]] = {
     "429": lambda: _error(429, "slow down"),
     "429-retry-after": lambda: _error(429, "slow down", Retry_After="7"),
+    "429-quota-day": lambda: _error(429, "daily limit of 50 requests reached", Retry_After="24367"),
     "429-quota": lambda: _error(429, "you exceeded your current quota", "insufficient_quota"),
     "500": lambda: _error(500, "internal error"),
     "502": lambda: web.Response(status=502, text="<html>bad gateway</html>", content_type="text/html"),
@@ -184,7 +185,7 @@ _REPLIES: dict[str, dict[str, Any]] = {
     "not-a-number": {"content": '{"reason": "x", "accuracy": NaN, "context_awareness": 1, "artifact_trail": 1, '
                                 '"completeness": 1, "continuity": 1, "instruction_following": 1}'},
 }  # fmt: skip
-_WIRE = ("reset", "drip", "hang", "wrong-model", "no-usage")
+_WIRE = ("reset", "drip", "hang", "wrong-model", "no-usage", "truncated-late")
 MISBEHAVIOURS: tuple[str, ...] = (*_ERRORS, *_REPLIES, *_WIRE)
 
 
@@ -285,6 +286,8 @@ class LoopbackProvider:
         cached, beginnings = self._read_cache(asked) if self._prompt_cache else (0, {})
         choice: dict[str, Any] = {"content": self._reply(asked.messages), "finish_reason": "stop"}
         choice.update(_REPLIES.get(fault or "", {}))
+        if fault == "truncated-late":
+            choice["finish_reason"] = "length"
         finish = choice.pop("finish_reason")
         usage = self._usage(asked, cached, str(choice["content"] or ""))
         if self._latency:  # counted from the arrival: thinking up the reply is part of it

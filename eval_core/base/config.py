@@ -11,7 +11,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from eval_core.base.errors import UserError
 from eval_core.base.files import parse, read_text
 
-__all__ = ["CONFIG_FILE", "BotConfig", "Config", "ModelConfig", "Price", "config_folder", "load_config"]
+__all__ = [
+    "CONFIG_FILE",
+    "BotConfig",
+    "Config",
+    "EndpointConfig",
+    "ModelConfig",
+    "Price",
+    "config_folder",
+    "load_config",
+]
 
 CONFIG_FILE = ".compression-eval.yml"
 
@@ -42,17 +51,46 @@ class ModelParams(ConfigSection):
     logit_bias: Annotated[dict[str, float] | None, Field(description="Token numbers, made likelier or less.")] = None
 
 
+PresetName = Literal["github-models", "ollama", "vllm", "openrouter", "azure", "bedrock", "vertex"]
+
+
+class EndpointConfig(ConfigSection):
+    """Where and how one model is reached; what is not set comes from the preset, then from litellm."""
+
+    preset: Annotated[PresetName | None, Field(description="A provider whose settings are known.")] = None
+    url: Annotated[
+        str | None, Field(description="Base URL, up to and including /v1. Every call to the model goes there.")
+    ] = None
+    protocol: Annotated[
+        Literal["openai", "litellm"] | None,
+        Field(description="openai: sent as is to the URL. litellm: routed by the name. Default: openai with a URL."),
+    ] = None
+    key_env: Annotated[str | None, Field(description="Environment variable that holds the key.")] = None
+    price: Annotated[Price | None, Field(description="What the model costs.")] = None
+    base_model: Annotated[
+        str | None, Field(description="litellm name of the model whose price and window apply, e.g. of a deployment.")
+    ] = None
+    window: Annotated[int | None, Field(gt=0, description="Context window in tokens.")] = None
+    max_output: Annotated[int | None, Field(gt=0, description="Most tokens of one reply.")] = None
+    time_limit_s: Annotated[float | None, Field(gt=0, description="Seconds for one reply.")] = None
+
+
 class ModelConfig(ConfigSection):
     """Which models compress, answer and judge; without them everything runs offline."""
 
     compressor: Annotated[str | None, Field(description="litellm name of the model that the compressor calls.")] = None
     answer: Annotated[str | None, Field(description="Model that answers probes; default: the compressor's.")] = None
     judge: Annotated[str | None, Field(description="Model that grades; default: the answering model.")] = None
-    api_base: Annotated[str | None, Field(description="Base URL of an OpenAI-compatible provider.")] = None
+    api_base: Annotated[
+        str | None,
+        Field(description="Base URL of an OpenAI-compatible server, or a preset's name: every call goes there."),
+    ] = None
     temperature: Annotated[float | None, Field(ge=0, le=2, description="Sampling temperature of answers.")] = None
     answer_max_tokens: Annotated[int, Field(gt=0, description="The longest answer.")] = 700
     judge_max_tokens: Annotated[int, Field(gt=0, description="The longest grade, with its reasons.")] = 900
     compressor_max_tokens: Annotated[int, Field(gt=0, description="The longest summary.")] = 8_000
+    time_limit_s: Annotated[float, Field(gt=0, description="Seconds from a request to the end of its reply.")] = 180.0
+    endpoints: Annotated[dict[str, EndpointConfig], Field(description="How models are reached, by model.")] = {}
     prices: Annotated[dict[str, Price], Field(description="Prices of models that litellm does not know.")] = {}
     params: Annotated[dict[str, ModelParams], Field(description="Request parameters, by model.")] = {}
 
@@ -92,6 +130,9 @@ class Config(ConfigSection):
     compress_runs: Annotated[int, Field(ge=1, le=200, description="Compressions of each fixture, graded or not.")] = 10
     baseline_runs: Annotated[int, Field(ge=1, le=50, description="Graded runs stored in a baseline.")] = 10
     budget_usd: Annotated[float, Field(gt=0, description="No run spends more than this.")] = 5.0
+    deadline_minutes: Annotated[
+        float | None, Field(gt=0, description="No model call starts later than this; the result is then incomplete.")
+    ] = None
     concurrency: Annotated[int, Field(ge=1, le=256, description="Most model calls at once.")] = 16
     focus_topic: Annotated[str | None, Field(description="Passed on to the compressor.")] = None
     bot: BotConfig = BotConfig()

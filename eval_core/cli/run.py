@@ -118,8 +118,17 @@ def model_options(command: Any) -> Any:
             click.option("--compressor-model", help="Model that the compressor calls."),
             click.option("--answer-model", help="Model that answers the probes."),
             click.option("--judge-model", help="Model that grades."),
-            click.option("--api-base", help="Base URL of an OpenAI-compatible provider."),
+            click.option(
+                "--api-base",
+                help="Base URL of an OpenAI-compatible server, or a preset: github-models, ollama, vllm, openrouter.",
+            ),
             click.option("--budget-usd", type=click.FloatRange(min=0, min_open=True), help="Spend no more than this."),
+            click.option(
+                "--deadline",
+                "deadline_minutes",
+                type=click.FloatRange(min=0, min_open=True),
+                help="Minutes after which no model call starts; the result is then incomplete.",
+            ),
             click.option("--max-tokens-total", type=click.IntRange(min=1), help="Use no more tokens than this."),
             click.option("--price", "prices", multiple=True, help="MODEL=IN,OUT in dollars per million tokens."),
             click.option("--concurrency", type=click.IntRange(1, 256), help="Most model calls at once."),

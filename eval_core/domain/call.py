@@ -13,7 +13,7 @@ __all__ = ["Acceptance", "Completion", "Failed", "FailureKind", "ModelCall", "Ro
 Role = Literal["compressor", "answer", "judge"]
 FailureKind = Literal[
     "rate_limit", "server", "connection", "timeout", "auth", "payment", "bad_request", "not_found", "context_length",
-    "empty", "refusal", "truncated", "malformed", "budget", "unknown",
+    "empty", "refusal", "truncated", "malformed", "budget", "stopped", "unknown",
 ]  # fmt: skip
 
 
@@ -97,3 +97,5 @@ class Failed:
     retryable: bool
     message: str
     usage: Usage = field(default_factory=Usage)
+    text: str = ""
+    """What a truncated reply held."""

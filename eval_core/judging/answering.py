@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eval_core.base.messages import Message
-from eval_core.domain.call import Failed, ModelCall
+from eval_core.domain.call import Failed, ModelCall, Usage
 from eval_core.domain.grade import Answer, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.judging.prompts import as_turns, render, template_digest
@@ -59,13 +59,19 @@ class ModelAnswerer:
     async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
         """Ask the model."""
         outcome = await self._client.complete(self.call(state, probe, fixture=fixture, run=run))
+        if isinstance(outcome, Failed) and outcome.kind == "truncated" and outcome.text.strip():
+            # Longer than it was asked to be: what was said can be graded, and is paid for.
+            return _answer(outcome.text, outcome.usage)
         if isinstance(outcome, Failed):
             return Unscored(reason=f"no answer ({outcome.kind}): {outcome.message}")
-        usage = outcome.usage
-        return Answer(
-            text=outcome.text,
-            input_tokens=usage.input_tokens,
-            cached_tokens=usage.cached_tokens,
-            output_tokens=usage.output_tokens,
-            cost_usd=usage.cost_usd,
-        )
+        return _answer(outcome.text, outcome.usage)
+
+
+def _answer(text: str, usage: Usage) -> Answer:
+    return Answer(
+        text=text,
+        input_tokens=usage.input_tokens,
+        cached_tokens=usage.cached_tokens,
+        output_tokens=usage.output_tokens,
+        cost_usd=usage.cost_usd,
+    )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from eval_core.base.errors import UserError
@@ -162,6 +164,7 @@ async def calibrate(judge: Judge, data: CalibrationSet | None = None, *, run: in
 
 CALIBRATION = "calibration"
 """The folder below the results, and the name in a measurement's extra."""
+_LOOK_AGAIN = 0.2  # seconds between looks at another process's lock
 _FORM = TypeAdapter(Calibration)
 
 
@@ -206,17 +209,48 @@ def misranks(calibration: Calibration) -> list[str]:
     return replace(calibration, unscored=()).reasons if calibration.pairs else []
 
 
+@asynccontextmanager
+async def _alone(path: Path, stopped: Callable[[], str | None]) -> AsyncIterator[None]:
+    """Let one process at a time calibrate a judge: two labels that start together pay once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path)
+    while True:
+        try:
+            lock.acquire(blocking=False)
+            break
+        except Timeout:
+            if stopped() is not None:
+                break
+            await asyncio.sleep(_LOOK_AGAIN)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 async def trusted(
-    judge: Judge, results: Path, measurements: Iterable[Measurement], *, anyway: bool = False
+    judge: Judge,
+    results: Path,
+    measurements: Iterable[Measurement],
+    *,
+    anyway: bool = False,
+    stopped: Callable[[], str | None] = lambda: None,
 ) -> dict[str, Any] | None:
-    """Calibrate a judge, unless that was done before, and refuse one that misranks plain cases."""
-    key = calibration_key(judge)
-    found = find_calibration(key, results, measurements)
-    if found is None and anyway:
+    """Calibrate a judge, unless that was done before, and refuse one that misranks plain cases or grades too few.
+
+    Where the run had to stop meanwhile, the grades that are missing say nothing about the judge.
+    """
+    key, measurements = calibration_key(judge), list(measurements)
+    calibration = find_calibration(key, results, measurements)
+    if calibration is None and (anyway or stopped() is not None):
         return None
-    calibration = found or await calibrate(judge)
-    kept = keep_calibration(key, results, calibration)
-    reasons = misranks(calibration)
+    if calibration is None:
+        async with _alone(results / CALIBRATION / f"{key}.lock", stopped):
+            calibration = find_calibration(key, results, measurements) or await calibrate(judge)
+            kept = keep_calibration(key, results, calibration)
+    else:
+        kept = keep_calibration(key, results, calibration)
+    reasons = misranks(calibration) if stopped() is not None else calibration.reasons
     if reasons and not anyway:
         raise UserError(
             f"the judge {judge.identity['model']} is not fit to decide: {'; '.join(reasons)}. At least "

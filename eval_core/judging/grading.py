@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from eval_core.base.files import canonical, digest
@@ -225,7 +225,7 @@ class ModelJudge:
         self._client = client
         self._model, self._max_tokens = client.models.judge, client.models.judge_max_tokens
         self._schema = supports_schema(self._model)
-        self._schema_refused = False
+        self._schema_refused = self._schema_taken = False
 
     @property
     def identity(self) -> dict[str, str]:
@@ -259,8 +259,10 @@ class ModelJudge:
         outcome = await self._client.complete(call, acceptance)
         if isinstance(outcome, Failed) and outcome.kind == "bad_request" and call.response_schema is not None:
             # The provider knows the model but not the schema; the rubric asks for the same JSON in words.
-            self._schema_refused = True
-            outcome = await self._client.complete(self.call(probe, answer, run=run), acceptance)
+            self._schema_refused = not self._schema_taken
+            outcome = await self._client.complete(replace(call, response_schema=None), acceptance)
+        elif not isinstance(outcome, Failed):
+            self._schema_taken |= call.response_schema is not None
         if isinstance(outcome, Failed):
             return Unscored(reason=f"no grade ({outcome.kind}): {outcome.message}")
         result = parse_grade(outcome.text)

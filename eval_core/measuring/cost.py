@@ -26,10 +26,11 @@ from eval_core.judging.calibration import calibration_key, calibration_set, find
 from eval_core.judging.extractive import NOT_IN_CONTEXT, ExtractiveAnswerer
 from eval_core.judging.grading import ModelJudge, grade_messages
 from eval_core.measuring.options import Job
+from eval_core.measuring.preflight import compressor_call, plain_order
 from eval_core.measuring.wiring import Roles, make_fingerprint
 from eval_core.models.client import ModelClient
 from eval_core.models.offline import complete_offline
-from eval_core.models.prices import Tariff, tariff
+from eval_core.models.prices import Tariff
 from eval_core.models.settings import Models
 from eval_core.sandbox.targets import BuiltinSubject, Target
 from eval_core.storage.baselines import Reference, find_reference, stored_reference
@@ -117,6 +118,7 @@ def total(rows: Iterable[EstimateRow]) -> EstimateRow:
 
 CACHED_FROM = 1_024
 """Providers keep the beginning of a prompt from this length on."""
+_SHORT_SUMMARY = 60.0
 _REPLY = {"reason": "Both facts are stated; one value is vague, another missing.", **dict.fromkeys(DIMENSIONS, 3.5)}
 
 
@@ -146,6 +148,8 @@ class Scope:
     """Two when the base is measured in the same run."""
     controls: bool = True
     calibration: bool = True
+    compresses: bool = True
+    """Whether the compressor asks a model."""
     drift: Measurement | None = None
     drift_sample: int = 0
     output: dict[str, float] = field(default_factory=dict)
@@ -220,6 +224,21 @@ def _calibration(output: float) -> _Tally:
     return tally
 
 
+def _checks(scope: Scope, stand_ins: Sequence[StandIn], models: Models, grade: float) -> list[tuple[Role, _Tally]]:
+    """Count the calls before the run, without those that belong to the controls or the calibration anyway."""
+    compress, answer, judge = _Tally(), _Tally(), _Tally()
+    if scope.compresses:
+        compress.add(count_messages(compressor_call(models).messages), _SHORT_SUMMARY)
+    if not scope.controls and stand_ins:
+        case = min((item.case for item in stand_ins), key=lambda case: case.fixture.name)
+        answer.add(count_messages(answer_messages([], case.bank.probes[0])), count_text(NOT_IN_CONTEXT))
+    if not scope.calibration:
+        group, answers = plain_order()
+        for one in answers:
+            judge.add(count_messages(grade_messages(group.probe, one.text)), grade)
+    return [("compressor", compress), ("answer", answer), ("judge", judge)]
+
+
 def _drift(scope: Scope, cases: Sequence[Case], output: float) -> _Tally:
     tally = _Tally()
     if scope.drift is None or not scope.drift_sample:
@@ -252,6 +271,7 @@ def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list
         for item in stand_ins
     )
     rows: list[tuple[str, Role, _Tally]] = [
+        *(("checks", role, tally) for role, tally in _checks(scope, stand_ins, models, grade)),
         ("compressions", "compressor", _compressions(stand_ins, scope)),
         ("answers", "answer", asked),
     ]
@@ -345,7 +365,7 @@ def _references(
 
 
 def _by_role(planned: Sequence[PlannedCalls], models: Models) -> list[EstimateRow]:
-    rows = estimate(planned, {model: tariff(model, models.prices) for model in models.distinct})
+    rows = estimate(planned, {model: models.tariff(model) for model in models.distinct})
     found = []
     for role in dict.fromkeys(row.role for row in rows):
         mine = [row for row in rows if row.role == role]
@@ -383,6 +403,7 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
         arms=2 if job.baseline == "rerun" else 1,
         controls=not (stored and stored.comparable),
         calibration=not calibrated,
+        compresses=isinstance(target.spec, Builtin) or target.spec.llm == "required",
         drift=comparable,
         drift_sample=job.drift_sample,
         output={role: use.output_tokens / use.calls for role, use in comparable.use.items() if use.calls}

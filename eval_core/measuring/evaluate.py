@@ -18,6 +18,8 @@ from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Controls, Measurement, comparable_part
 from eval_core.domain.record import RunRecord
 from eval_core.judging.calibration import CALIBRATION, trusted
+from eval_core.measuring.interrupt import Interruption, interruptible
+from eval_core.measuring.preflight import preflight
 from eval_core.measuring.regrade import regrade, rejudge_sample
 from eval_core.measuring.session import MeasuringSession, measure_together
 from eval_core.measuring.wiring import Cast, Roles, Traffic, make_cast, make_fingerprint
@@ -27,6 +29,7 @@ from eval_core.storage.results import ResultsFolder, spending
 
 if TYPE_CHECKING:
     from eval_core.measuring.options import Job
+    from eval_core.models.client import ModelClient
 
 __all__ = ["BASE", "Trial", "own_base"]
 
@@ -60,9 +63,11 @@ class Trial:
                 concurrency=job.concurrency or job.settings.concurrency,
                 sandbox=job.sandbox,
                 hidden=job.hidden,
+                deadline_s=job.deadline_s,
             )
             self.watch(cast.traffic)
-            measurement = await self._measure(cast, target)
+            with interruptible(cast.stop, cast.abandon) as interruption:
+                measurement = await self._measure(cast, target, interruption)
             if (mistake := cast.mistake()) is not None:
                 raise UserError(
                     f"{mistake}. Check the key and the model's name; what is finished is kept in {self.folder.path}, "
@@ -70,7 +75,7 @@ class Trial:
                 )
             return measurement
 
-    async def _measure(self, cast: Cast, target: Target) -> Measurement:
+    async def _measure(self, cast: Cast, target: Target, interruption: Interruption) -> Measurement:
         job = self.job
         fingerprint = make_fingerprint(self.cases, cast.roles, job.topic)
         stored = self._stored(fingerprint)
@@ -80,16 +85,19 @@ class Trial:
             else None
         )
         extra: dict[str, Any] = {}
-        if not cast.roles.offline:
+        if cast.client is not None:
+            await self._preflight(cast, cast.client)
             known = [stored.measurement] if stored else []
-            kept = await trusted(cast.roles.judge, self.folder.path.parent, known, anyway=job.trust_judge)
+            kept = await trusted(
+                cast.roles.judge, self.folder.path.parent, known, anyway=job.trust_judge, stopped=cast.stopped
+            )
             extra |= {CALIBRATION: kept} if kept else {}
         controls = stored.measurement.controls if stored and stored.comparable else {}
-        sessions = [self._session(cast, cast.roles, self.folder, target, controls)]
+        sessions = [self._session(cast, cast.roles, self.folder, target, controls, interruption)]
         if job.baseline == "rerun":
             base = job.load_base_target()
             roles = replace(cast.roles, subject=cast.subject_of(base, _BASE_DRAW))
-            session = self._session(cast, roles, ResultsFolder(self.folder.path / BASE), base, controls)
+            session = self._session(cast, roles, ResultsFolder(self.folder.path / BASE), base, controls, interruption)
             session.draw = _BASE_DRAW
             sessions.insert(0, session)
             extra[BASE] = "rerun"
@@ -109,8 +117,29 @@ class Trial:
             measurement = await self._regraded(again, measurement, cast)
         return self._keep(measurement, cast)
 
+    async def _preflight(self, cast: Cast, client: ModelClient) -> None:
+        """Make the first calls; where they fail, the rest of the run only writes down that it could not be made."""
+        case = min(self.cases, key=lambda case: case.fixture.name)
+        problem = await preflight(
+            client,
+            cast.roles.answerer,
+            cast.roles.judge,
+            case,
+            compresses=cast.compresses_with_model,
+            trust_judge=self.job.trust_judge,
+        )
+        # A budget that is used up is said by the budget, in its own words.
+        if problem is not None and not (cast.budget and cast.budget.refused):
+            client.stop(problem)
+
     def _session(
-        self, cast: Cast, roles: Roles, folder: ResultsFolder, target: Target, controls: dict[str, Controls]
+        self,
+        cast: Cast,
+        roles: Roles,
+        folder: ResultsFolder,
+        target: Target,
+        controls: dict[str, Controls],
+        interruption: Interruption,
     ) -> MeasuringSession:
         runs, compress_runs = self.job.plan
         return MeasuringSession(
@@ -127,7 +156,9 @@ class Trial:
             source=self.job.source(target),
             known_controls=controls,
             on_record=self.on_record,
-            stopped=cast.stopped,
+            stopped=lambda: interruption.why or cast.stopped(),
+            halted=lambda: interruption.why or cast.halted(),
+            cut=interruption.cut,
             resume=self.job.resume,
         )
 
@@ -170,7 +201,7 @@ class Trial:
         return measurement.model_copy(update={"extra": {**measurement.extra, BASE: "regraded"}})
 
     def _keep(self, measurement: Measurement, cast: Cast) -> Measurement:
-        update: dict[str, Any] = {"stopped": cast.stopped()}
+        update: dict[str, Any] = {"stopped": measurement.stopped or cast.stopped()}
         if cast.client is not None:
             update["use"] = spending(self.folder.journal)
             update["extra"] = {**measurement.extra, "served": cast.served()}

@@ -11,7 +11,7 @@ from eval_core.base.messages import Message, render
 from eval_core.base.threads import compute
 from eval_core.base.tokens import count_messages
 from eval_core.domain.case import Case, Cell
-from eval_core.domain.compression import Compression, ModelUse, Step, Subject
+from eval_core.domain.compression import Compression, ModelUse, Outcome, Step, Subject
 from eval_core.domain.grade import Answer, Answerer, Grade, Judge, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.domain.record import CensusRecord, ProbeRecord, RunRecord, UseRecord
@@ -24,6 +24,7 @@ from eval_core.evidence.verbatim import Kept
 __all__ = ["Executor", "run_in_turn"]
 
 _Reply = tuple[Answer | None, Grade | Unscored]
+_LAST_WORDS = 1.0  # seconds in which a fixture-run whose calls were given up can still write its record
 _WORST = 12  # lost census facts named in a record; the counts cover all of them
 
 
@@ -90,6 +91,8 @@ class Executor:
     draw: int = 0
     """Added to the run index of model calls: equal prompts of two arms are still two draws."""
     on_record: Callable[[RunRecord], None] = lambda record: None
+    halted: Callable[[], str | None] = lambda: None
+    """Why no fixture-run should begin any more."""
     compressed: Mapping[tuple[str, int], RunRecord] = field(default_factory=dict)
     """Fixture-runs whose compression is done; only what is asked about it may be missing."""
     _known: dict[str, _Known] = field(default_factory=dict)
@@ -122,6 +125,8 @@ class Executor:
     async def cell(self, cell: Cell) -> RunRecord:
         """Execute one cell and hand its record on."""
         earlier = self.compressed.get((cell.case.fixture.name, cell.run))
+        if earlier is None and (why := self.halted()) is not None:
+            return self.unfinished(cell, f"not started: {why}")
         if earlier is not None:
             compression = _stored_compression(earlier)
         else:
@@ -131,6 +136,20 @@ class Executor:
         record = await self._measure(cell, compression)
         self.on_record(record)
         return record
+
+    def unfinished(self, cell: Cell, why: str) -> RunRecord:
+        """Return the record of a cell that was not executed; it is written nowhere, and a resumed run executes it."""
+        tokens = count_messages(cell.case.fixture.messages)
+        return RunRecord(
+            fixture=cell.case.fixture.name,
+            run=cell.run,
+            graded=cell.graded,
+            outcome=Outcome.INFRA,
+            detail=why,
+            tokens_before=tokens,
+            tokens_after=0,
+            seconds=0.0,
+        )
 
     async def _measure(self, cell: Cell, compression: Compression) -> RunRecord:
         # Reading takes processor time; in a thread, other fixture-runs' calls go out meanwhile.
@@ -200,15 +219,41 @@ class Executor:
         return ProbeRecord(facts=facts.probe(probe, answer.text if answer else None), answer=answer, result=result)
 
 
-async def run_in_turn(jobs: Sequence[tuple[Executor, Cell]], concurrency: int) -> list[RunRecord]:
-    """Execute cells, so many at once, and begin them in the order given."""
+async def run_in_turn(
+    jobs: Sequence[tuple[Executor, Cell]], concurrency: int, cut: asyncio.Event | None = None
+) -> list[RunRecord]:
+    """Execute cells, so many at once, and begin them in the order given; those that run when `cut` is set end there."""
     slots = asyncio.Semaphore(concurrency)
 
     async def one(executor: Executor, cell: Cell) -> RunRecord:
         async with slots:
             return await executor.cell(cell)
 
-    return list(await asyncio.gather(*(one(executor, cell) for executor, cell in jobs)))
+    if cut is None:
+        return list(await asyncio.gather(*(one(executor, cell) for executor, cell in jobs)))
+    tasks = [asyncio.create_task(one(executor, cell)) for executor, cell in jobs]
+    done = asyncio.gather(*tasks, return_exceptions=True)
+    waiter = asyncio.create_task(cut.wait())
+    try:
+        await asyncio.wait({done, waiter}, return_when=asyncio.FIRST_COMPLETED)
+        if cut.is_set() and not done.done():
+            await asyncio.wait({done}, timeout=_LAST_WORDS)
+            for task in tasks:
+                task.cancel()
+        results = await done
+    finally:
+        waiter.cancel()
+        for task in tasks:
+            task.cancel()
+    records = []
+    for (executor, cell), result in zip(jobs, results, strict=True):
+        if isinstance(result, asyncio.CancelledError):
+            records.append(executor.unfinished(cell, "the run was interrupted"))
+        elif isinstance(result, BaseException):
+            raise result
+        else:
+            records.append(result)
+    return records
 
 
 def _reply_uses(probes: dict[str, ProbeRecord]) -> dict[str, UseRecord]:

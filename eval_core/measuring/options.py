@@ -45,6 +45,8 @@ class Job:
     target: str | None = None
     flags: ModelFlags = field(default_factory=ModelFlags)
     budget_usd: float | None = None
+    deadline_minutes: float | None = None
+    """No model call starts later than this after the beginning of the run."""
     max_tokens_total: int | None = None
     focus_topic: str | None = None
     concurrency: int | None = None
@@ -103,6 +105,12 @@ class Job:
     def size(self, cases: list[Case]) -> int:
         """Count the fixture-runs, the base's included where it is measured too."""
         return len(make_plan(cases, *self.plan)) * (2 if self.baseline == "rerun" else 1)
+
+    @property
+    def deadline_s(self) -> float | None:
+        """Seconds from the beginning of the run after which no model call starts."""
+        minutes = self.deadline_minutes or self.settings.deadline_minutes
+        return None if minutes is None else 60 * minutes
 
     @property
     def topic(self) -> str | None:

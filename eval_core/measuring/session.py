@@ -137,6 +137,10 @@ class MeasuringSession:
     on_record: Callable[[RunRecord], None] = lambda record: None
     stopped: Callable[[], str | None] = lambda: None
     """Why the run cannot go on, e.g. that the budget is used up."""
+    halted: Callable[[], str | None] = lambda: None
+    """Why no fixture-run should begin any more."""
+    cut: asyncio.Event | None = None
+    """Set when fixture-runs under way have to end."""
     resume: bool = False
     draw: int = 0
     """Keeps the model calls of this session apart from another's that asks the same."""
@@ -177,6 +181,7 @@ class MeasuringSession:
             concurrency=self.concurrency,
             draw=self.draw,
             on_record=self._keep,
+            halted=self.halted,
             compressed={key: record for key, record in self._known.items() if record.ok and record.messages},
         )
 
@@ -276,7 +281,9 @@ async def _execute(sessions: Sequence[MeasuringSession], plans: Sequence[Sequenc
         ]
         slots = max(session.concurrency for session in sessions)
         for (arm, at), record in zip(
-            turns, await run_in_turn([(executors[arm], plans[arm][at]) for arm, at in turns], slots), strict=True
+            turns,
+            await run_in_turn([(executors[arm], plans[arm][at]) for arm, at in turns], slots, sessions[0].cut),
+            strict=True,
         ):
             done[arm][at] = record
     return [[known[at] for at in range(len(plan))] for known, plan in zip(done, plans, strict=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from eval_core.domain.compression import Subject
 from eval_core.domain.fingerprint import INSTRUMENT_VERSION, Fingerprint
 from eval_core.domain.grade import Answerer, Judge
 from eval_core.domain.measurement import SCHEMA_VERSION
+from eval_core.domain.target import Builtin
 from eval_core.judging.extractive import ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
 from eval_core.models.retry import RetryPolicy
@@ -83,7 +85,7 @@ def make_fingerprint(cases: Sequence[Case], roles: Roles, focus_topic: str | Non
 # Casting a run: models where they are configured, honest stand-ins where they are not.
 
 RETRY = RetryPolicy()
-# What every call would meet and only the user can mend; an empty account or a used-up budget is not a mistake.
+# What every call would meet and only the user can put right; an empty account or a used-up budget is not a mistake.
 _MISTAKES = frozenset({"auth", "not_found"})
 
 
@@ -106,13 +108,16 @@ class Cast:
     """Another target with the same models; the number keeps its calls apart from equal ones."""
     client: ModelClient | None = None
     budget: Budget | None = None
+    compresses_with_model: bool = True
 
     def stopped(self) -> str | None:
         """Say why the run had to stop, if it had to."""
         if self.client is None or self.budget is None:
             return None
-        if self.client.fatal:
-            return next(iter(self.client.fatal.values())).message
+        if self.client.stopped is not None:
+            return self.client.stopped.message
+        if self.client.out:
+            return next(iter(self.client.out.values())).message
         if not self.budget.refused:
             return None
         spent = self.budget.spent_usd + self.budget.unsure_usd
@@ -123,8 +128,33 @@ class Cast:
 
     def mistake(self) -> str | None:
         """Return what the provider says is wrong with the configuration: a key or a model's name."""
-        fatal = self.client.fatal.values() if self.client else ()
-        return next((failed.message for failed in fatal if failed.kind in _MISTAKES), None)
+        out = self.client.out if self.client else {}
+        return next(
+            (
+                failed.message
+                for model, failed in out.items()
+                if failed.kind in _MISTAKES and self.client and not self.client.health(model).answered
+            ),
+            None,
+        )
+
+    def halted(self) -> str | None:
+        """Say why no fixture-run should begin, if so: its compression could not be made, or nobody waits for it."""
+        if self.client is None:
+            return None
+        out = self.client.health(self.client.models.compressor).out if self.compresses_with_model else None
+        found = self.client.stopped or out
+        return found.message if found else None
+
+    def stop(self, why: str) -> None:
+        """Start no new call."""
+        if self.client is not None:
+            self.client.stop(why)
+
+    def abandon(self) -> None:
+        """Give up the calls under way."""
+        if self.client is not None:
+            self.client.abandon()
 
     def traffic(self) -> Traffic | None:
         """Return what goes on; None offline."""
@@ -158,6 +188,7 @@ async def make_cast(
     concurrency: int,
     sandbox: Wanted,
     hidden: tuple[str, ...],
+    deadline_s: float | None = None,
 ) -> Cast:
     """Bring everybody together; what must be closed is closed with the stack."""
     if models is None:
@@ -170,14 +201,25 @@ async def make_cast(
     from eval_core.models.settings import require_keys
     from eval_core.models.transport import load_litellm
 
-    # Once, before anything is timed: the import takes seconds.
-    await asyncio.to_thread(load_litellm)
+    if models.through_litellm:  # once, before anything is timed: the import takes seconds
+        await asyncio.to_thread(load_litellm)
     require_keys(models)
     record = stack.enter_context(Journal(journal))
     budget = Budget(budget_usd, max_tokens_total, carried=record.spent)
     client = await stack.enter_async_context(
-        ModelClient(models, journal=record, budget=budget, concurrency=concurrency, retry=RETRY)
+        ModelClient(
+            models,
+            journal=record,
+            budget=budget,
+            concurrency=concurrency,
+            retry=RETRY,
+            deadline=None if deadline_s is None else time.monotonic() + deadline_s,
+        )
     )
+    if deadline_s is not None:
+        reached = f"the deadline of {deadline_s / 60:g} minutes was reached"
+        timer = asyncio.get_running_loop().call_later(deadline_s, client.stop, reached)
+        stack.callback(timer.cancel)
 
     def cast(target: Target, draw: int) -> tuple[Subject, str]:
         async def complete(call: ModelCall) -> Completion | Failed:
@@ -204,4 +246,5 @@ async def make_cast(
         },
         sandbox=confined,
     )
-    return Cast(roles, lambda target, draw: cast(target, draw)[0], client, budget)
+    asks = isinstance(target.spec, Builtin) or target.spec.llm == "required"
+    return Cast(roles, lambda target, draw: cast(target, draw)[0], client, budget, asks)

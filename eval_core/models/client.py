@@ -14,12 +14,14 @@ from typing import Self
 
 from eval_core.domain.call import Acceptance, Completion, Failed, FailureKind, ModelCall, Usage
 from eval_core.models.budget import Budget, Reservation, worst_tokens
+from eval_core.models.direct import DirectConnections
 from eval_core.models.faults import Fault
+from eval_core.models.health import ModelHealth
 from eval_core.models.journal import Journal, call_key
 from eval_core.models.limiter import Limiter, rate_window
-from eval_core.models.prices import tariff
 from eval_core.models.retry import RetryPolicy
 from eval_core.models.settings import Endpoint, Models, environment_secrets
+from eval_core.models.thinking import with_thinking
 from eval_core.models.transport import Attempt, PrefixGate, close_connections, load_litellm, send
 
 __all__ = ["ModelClient"]
@@ -27,8 +29,7 @@ __all__ = ["ModelClient"]
 # The longest chains first: what others wait for is sent before what nobody waits for.
 _PRIORITY = {"compressor": 0, "answer": 20, "judge": 30}
 _LEADER = 10
-# Failures that every other call to the same model would meet as well.
-_FATAL = frozenset({"auth", "payment", "not_found"})
+_MORE_ROOM = 2  # by how much the limit of a reply grows that was cut off
 
 
 class ModelClient:
@@ -42,29 +43,34 @@ class ModelClient:
         budget: Budget | None = None,
         concurrency: int = 16,
         retry: RetryPolicy | None = None,
+        deadline: float | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Check that the budget can be kept with the prices that are known."""
+        """Check that the budget can be kept with the prices that are known; the deadline is a moment of the clock."""
         self.models = models
+        self.deadline = deadline
         self.budget = budget
         self.retry = retry or RetryPolicy()
-        self.fatal: dict[str, Failed] = {}
-        """Models that are out of reach for good, and why."""
+        self.stopped: Failed | None = None
+        """Why no new call starts, whatever the model."""
         self.served: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """Which model answered for which, as the providers named it."""
         self.sent = 0
         self._journal = journal
         self._concurrency = concurrency
         self._clock, self._sleep = clock, sleep
-        self._tariffs = {model: tariff(model, models.prices) for model in models.distinct}
+        self._tariffs = {model: models.tariff(model) for model in models.distinct}
         if budget is not None:
             budget.require_prices(models.distinct, self._tariffs)
-        secrets = environment_secrets(os.environ)
-        self._secrets = (*secrets, models.key.reveal()) if models.key else secrets
+        keys = [key.reveal() for key in (models.key, *models.keys.values()) if key is not None]
+        self._secrets = (*environment_secrets(os.environ), *keys)
         self._gate = PrefixGate()
         self._limiters: dict[str, Limiter] = {}
         self._running: dict[str, asyncio.Task[Completion | Failed]] = {}
+        self._health: dict[str, ModelHealth] = {}
+        self._stopping = asyncio.Event()
+        self._direct = DirectConnections()
         self._loaded: asyncio.Task[object] | None = None
 
     async def __aenter__(self) -> Self:
@@ -79,13 +85,13 @@ class ModelClient:
 
     async def aclose(self) -> None:
         """Drop what is under way and close the connections."""
-        for task in list(self._running.values()):
-            task.cancel()
+        self.abandon()
         await asyncio.gather(*self._running.values(), return_exceptions=True)
         for limiter in self._limiters.values():
             limiter.close()
         if self._journal is not None:
             await self._journal.drain()
+        await self._direct.aclose()
         if self._loaded is not None:
             await close_connections()
 
@@ -94,10 +100,59 @@ class ModelClient:
         """The number of requests that are with a provider right now."""
         return sum(limiter.active for limiter in self._limiters.values())
 
+    def health(self, model: str) -> ModelHealth:
+        """Return the state of a model."""
+        if model not in self._health:
+            self._health[model] = ModelHealth(model, self._clock, lambda: self.deadline)
+        return self._health[model]
+
+    @property
+    def out(self) -> dict[str, Failed]:
+        """The models that get no more calls, and why."""
+        return {model: health.out for model, health in self._health.items() if health.out is not None}
+
+    def stop(self, why: str) -> None:
+        """Start no new call; those under way may end."""
+        if self.stopped is None:
+            self.stopped = Failed("stopped", True, why)
+            self._stopping.set()
+            self._wake()
+
+    async def finish(self, seconds: float) -> None:
+        """Wait for what is under way, so long at most: it is being paid for."""
+        if self._running:
+            await asyncio.wait(self._running.values(), timeout=seconds)
+
+    def abandon(self) -> None:
+        """Give up what is under way: its worst case stays in the journal."""
+        for task in list(self._running.values()):
+            task.cancel()
+
+    def _wake(self) -> None:
+        for limiter in self._limiters.values():
+            limiter.resume()
+
+    def _refusal(self, model: str) -> Failed | None:
+        """Say why no call to this model may start now, if so."""
+        if self.stopped is None and self.deadline is not None and self._clock() >= self.deadline:
+            self.stop("the deadline was reached")
+        return self.stopped or self.health(model).out
+
+    async def _pause(self, seconds: float, health: ModelHealth) -> None:
+        """Wait, but not for a model that is out or a run that stops."""
+        waits = [
+            asyncio.ensure_future(wait) for wait in (self._sleep(seconds), health.gone.wait(), self._stopping.wait())
+        ]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
     async def complete(self, call: ModelCall, acceptance: Acceptance | None = None) -> Completion | Failed:
         """Answer from the journal, join an equal call under way, or make the call."""
         if params := self.models.params.get(call.model):
-            call = replace(call, params={**params, **call.params})
+            call = with_thinking(replace(call, params={**params, **call.params}))
         key = call_key(call)
         if self._journal is not None and (found := self._journal.lookup(key)) is not None:
             self.served[call.model][found.model] += 1
@@ -108,7 +163,12 @@ class ModelClient:
             task = self._running[key] = asyncio.create_task(self._first(call, key, acceptance))
             task.add_done_callback(lambda _: self._running.pop(key, None))
         # Shielded: a caller who goes away must not throw away what is being paid for.
-        outcome = await asyncio.shield(task)
+        try:
+            outcome = await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled() and self.stopped is not None:
+                return self.stopped
+            raise
         return replace(outcome, cached=True) if joined and isinstance(outcome, Completion) else outcome
 
     async def _first(self, call: ModelCall, key: str, acceptance: Acceptance | None) -> Completion | Failed:
@@ -118,11 +178,11 @@ class ModelClient:
     async def _attempts(
         self, call: ModelCall, key: str, acceptance: Acceptance | None, priority: int
     ) -> Completion | Failed:
-        await self._load()
         used = self._journal.wasted(key) if self._journal is not None else Usage()
         failures: Counter[FailureKind] = Counter()
-        endpoint = self.models.endpoint(call.model)
+        endpoint, health = self.models.endpoint(call.model), self.health(call.model)
         began: float | None = None
+        kept = ""
         while True:
             attempt = await self._attempt(call, key, endpoint, acceptance, priority)
             if isinstance(attempt, Failed):
@@ -135,42 +195,57 @@ class ModelClient:
                 return Completion(attempt.text, used, attempt.served_by, attempt.seconds)
             fault = attempt.fault
             failures[fault.kind] += 1
+            if fault.kind == "truncated":
+                kept = max(kept, attempt.text, key=len)
+            too_long = fault.retry_after is not None and health.too_long(fault.retry_after)
             wait = self.retry.delay(
                 fault.kind,
                 failures[fault.kind],
                 elapsed=self._clock() - began,
-                retry_after=fault.retry_after,
+                retry_after=None if too_long else fault.retry_after,
                 seed=key,
+                # A schema that is refused is not refused by chance; the caller knows how to ask without one.
+                answered=health.answered > 0 and call.response_schema is None,
             )
             if wait is None:
-                tries = failures.total()
-                again = f" (gave up after {tries} attempts)" if tries > 1 else ""
-                asked = f"; the provider asks to wait {fault.retry_after:g} s" if fault.retry_after else ""
-                failed = Failed(
-                    fault.kind,
-                    self.retry.retryable(fault.kind),
-                    f"{call.model}: {fault.message}{asked}{again}",
-                    used,
-                )
-                if fault.kind in _FATAL and "HTTP 403" not in fault.message:
-                    self.fatal.setdefault(call.model, failed)
-                return failed
+                return self._given_up(call, fault, failures.total(), used, kept)
             if acceptance is not None and fault.kind in ("malformed", "truncated"):
                 call = replace(call, messages=acceptance.amend(fault.message))
-            await self._sleep(wait)
+            if fault.kind == "truncated":
+                call = replace(call, max_tokens=_more_room(call.max_tokens, endpoint.max_output))
+            await self._pause(wait, health)
+
+    def _given_up(self, call: ModelCall, fault: Fault, tries: int, used: Usage, kept: str) -> Failed:
+        again = f" (gave up after {tries} attempts)" if tries > 1 else ""
+        asked = f"; the provider asks to wait {fault.retry_after:g} s" if fault.retry_after else ""
+        hint = ""
+        if fault.kind == "not_found" and self.models.endpoint(call.model).direct and "/" in call.model:
+            hint = f"; the name is sent as it is: does the server know it as {call.model!r}?"
+        return Failed(
+            fault.kind,
+            self.retry.retryable(fault.kind),
+            f"{call.model}: {fault.message}{asked}{hint}{again}",
+            used,
+            kept,
+        )
 
     async def _attempt(
         self, call: ModelCall, key: str, endpoint: Endpoint, acceptance: Acceptance | None, priority: int
     ) -> Attempt | Failed:
         """Make one request, with its slot held and its worst case reserved; write down what it came to."""
-        limiter = self._limiter(endpoint.provider)
+        if (refusal := self._refusal(call.model)) is not None:
+            return refusal
+        limiter, health = self._limiter(endpoint.provider), self.health(call.model)
+        seconds = min(endpoint.seconds, self.retry.attempt_seconds or endpoint.seconds)
+        if not endpoint.direct:
+            await self._load()
         price = self._tariffs.get(call.model)
         if self.budget is not None:
             # Counted ahead, where no slot waits for it, and in a thread: the tokenizer really runs beside the loop.
             await asyncio.to_thread(worst_tokens, call)
         async with limiter.slot(priority) as granted_at:
-            if call.model in self.fatal:
-                return self.fatal[call.model]
+            if (refusal := self._refusal(call.model)) is not None:
+                return refusal
             held: Reservation | None = None
             if self.budget is not None:
                 reserved = await self.budget.reserve(call, price)
@@ -181,7 +256,8 @@ class ModelClient:
                 if self._journal is not None:
                     self._journal.sent(key, held.usd if held else 0.0, held.tokens if held else 0)
                 self.sent += 1
-                attempt = await send(call, endpoint, self.retry.attempt_seconds, self._secrets)
+                post = self._direct.send if endpoint.direct else send
+                attempt = await post(call, endpoint, seconds, self._secrets)
             except BaseException:
                 if self.budget is not None and held is not None:
                     self.budget.lose(held)
@@ -189,12 +265,15 @@ class ModelClient:
             if attempt.usage is not None:
                 cost = None if price is None else price.cost(attempt.usage)
                 attempt = replace(attempt, usage=replace(attempt.usage, cost_usd=cost))
-            if acceptance is not None and attempt.fault is None:
-                problem = acceptance.problem(attempt.text)
-                if problem is not None:
-                    attempt = replace(attempt, fault=Fault("malformed", problem, "yes"))
+            attempt = _judged(attempt, acceptance)
             self._account(attempt, held)
             self._adapt(limiter, attempt, granted_at)
+            if attempt.fault is None:
+                health.succeeded()
+            else:
+                health.failed(attempt.fault, attempt.seconds)
+                if health.out is not None:
+                    self._wake()
         await self._write_down(call, key, attempt)
         return attempt
 
@@ -233,3 +312,17 @@ class ModelClient:
         if self._loaded is None:
             self._loaded = asyncio.create_task(asyncio.to_thread(load_litellm))
         await self._loaded
+
+
+def _judged(attempt: Attempt, acceptance: Acceptance | None) -> Attempt:
+    """Hold a reply against what its caller can use: one that was cut off behind the last word needed will do."""
+    if acceptance is None or (attempt.fault is not None and attempt.fault.kind != "truncated"):
+        return attempt
+    problem = acceptance.problem(attempt.text)
+    if problem is None:
+        return replace(attempt, fault=None)
+    return attempt if attempt.fault else replace(attempt, fault=Fault("malformed", problem, "yes"))
+
+
+def _more_room(max_tokens: int, most: int | None) -> int:
+    return max(max_tokens, min(_MORE_ROOM * max_tokens, most or _MORE_ROOM * max_tokens))

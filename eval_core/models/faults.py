@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Literal
 
 from eval_core.domain.call import FailureKind
 from eval_core.models.limiter import retry_after
 from eval_core.models.settings import redact
 
-__all__ = ["Charge", "Fault", "fault_of", "unusable"]
+__all__ = ["Charge", "Delivered", "Fault", "fault_of", "fault_of_status", "unusable"]
 
 Charge = Literal["no", "yes", "unsure"]
 """Whether the provider bills the attempt; unsure where it may have worked on it and we never saw the end."""
@@ -32,6 +33,21 @@ _NO_REPLY = re.compile(r"invalid response|not a list|received: '|no 'choices'", 
 _NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 _LIBRARY_NOISE = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception|Timeout)\b(?:: | - )?)+")
 _LONGEST = 300
+_UNREADABLE = frozenset(
+    {
+        "JSONDecodeError",
+        "KeyError",
+        "IndexError",
+        "TypeError",
+        "AttributeError",
+        "ValidationError",
+        "UnicodeDecodeError",
+    }
+)
+_BROKEN_OFF = frozenset(
+    {"ReadError", "WriteError", "RemoteProtocolError", "ClientPayloadError", "ServerDisconnectedError",
+     "ConnectionResetError", "ClientOSError"}
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -65,6 +81,7 @@ def _headers(exc: BaseException) -> Mapping[str, object]:
 
 
 def _one_line(text: str, secrets: Iterable[str]) -> str:
+    text = text.partition("Traceback (most recent call last)")[0] or text.strip().rpartition("\n")[2]
     start = text.find('{"error"')
     if start >= 0:
         with suppress(ValueError, TypeError, KeyError):
@@ -79,16 +96,15 @@ def _without_status(exc: BaseException, names: set[str]) -> tuple[FailureKind, C
         return "connection", "no"  # nothing was sent
     if "TimeoutError" in names or any(name.endswith("Timeout") for name in names):
         return "timeout", "unsure"
-    if names & {"ReadError", "WriteError", "RemoteProtocolError", "ClientPayloadError", "ServerDisconnectedError",
-                "ConnectionResetError", "APIConnectionError", "ClientOSError"}:  # fmt: skip
+    if names & _UNREADABLE and not names & _BROKEN_OFF:
+        return "malformed", "unsure"  # the reply came; the library wraps its own confusion as a lost connection
+    if names & _BROKEN_OFF or "APIConnectionError" in names:
         return "connection", "unsure"
-    if "JSONDecodeError" in names or _NO_REPLY.search(str(exc)):
+    if _NO_REPLY.search(str(exc)):
         return "malformed", "unsure"
     status = getattr(exc, "status_code", None)
     if isinstance(status, int) and status != 500 and "APIError" not in names:
         return _BY_STATUS.get(status, "server" if status >= 500 else "bad_request"), "no"
-    if "KeyError" in names or "TypeError" in names or "AttributeError" in names or "ValidationError" in names:
-        return "malformed", "unsure"
     return ("server", "unsure") if isinstance(status, int) and status >= 500 else ("unknown", "unsure")
 
 
@@ -129,28 +145,48 @@ def fault_of(exc: BaseException, secrets: Iterable[str] = ()) -> Fault:
     return Fault(kind, shown + _one_line(text, secrets), charge, after)
 
 
-def unusable(choice: Any | None, max_tokens: int) -> Fault | None:
+def fault_of_status(
+    status: int, text: str, headers: Mapping[str, object] = MappingProxyType({}), secrets: Iterable[str] = ()
+) -> Fault:
+    """Name the failure behind an HTTP status and the body that came with it."""
+    kind = _BY_STATUS.get(status, "server" if status >= 500 else "bad_request")
+    if status == 429 and any(f'"{code}"' in text for code in _NO_MONEY):
+        kind = "payment"
+    elif kind == "bad_request" and _TOO_LONG.search(text):
+        kind = "context_length"
+    elif kind == "bad_request" and ("content_policy_violation" in text or "content_filter" in text):
+        kind = "refusal"
+    after = retry_after(headers, datetime.now(UTC)) if kind in ("rate_limit", "server", "timeout") else None
+    return Fault(kind, f"HTTP {status}: {_one_line(text, secrets)}", "no", after)
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """The parts of a delivered reply that tell whether it is of use."""
+
+    content: object
+    finish: str | None
+    refusal: object = None
+    tool_calls: bool = False
+    reasoning: bool = False
+
+
+def unusable(reply: Delivered | None, max_tokens: int) -> Fault | None:
     """Name what makes a delivered reply unusable, or None; the reply is paid either way."""
-    if choice is None:
+    if reply is None:
         return Fault("malformed", "the reply holds no choice", "yes")
-    message = choice.message
-    text = message.content
-    finish = choice.finish_reason
-    refusal = getattr(message, "refusal", None) or (getattr(message, "provider_specific_fields", None) or {}).get(
-        "refusal"
-    )
-    if refusal:
-        return Fault("refusal", f"the model refused: {_one_line(str(refusal), ())}", "yes")
-    if finish == "content_filter":
+    if reply.refusal:
+        return Fault("refusal", f"the model refused: {_one_line(str(reply.refusal), ())}", "yes")
+    if reply.finish == "content_filter":
         return Fault("refusal", "the provider's content filter stopped the reply", "yes")
-    if finish == "length":
+    if reply.finish == "length":
         return Fault("truncated", f"the reply was cut off at max_tokens = {max_tokens}; allow more", "yes")
-    if isinstance(text, str) and text.strip():
+    if isinstance(reply.content, str) and reply.content.strip():
         return None
-    if getattr(message, "tool_calls", None):
+    if reply.tool_calls:
         return Fault("malformed", "the reply is a tool call, though no tool was offered", "yes")
-    if text is not None and not isinstance(text, str):
-        return Fault("malformed", f"the reply's content is {type(text).__name__}, not text", "yes")
-    if getattr(message, "reasoning_content", None):
+    if reply.content is not None and not isinstance(reply.content, str):
+        return Fault("malformed", f"the reply's content is {type(reply.content).__name__}, not text", "yes")
+    if reply.reasoning:
         return Fault("empty", "the reply holds only reasoning and no answer", "yes")
     return Fault("empty", "the reply is empty", "yes")

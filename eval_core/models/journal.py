@@ -13,19 +13,24 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import json
+import math
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import digest
 from eval_core.domain.call import Completion, Failed, ModelCall, Usage
 
 __all__ = ["Journal", "Spent", "call_key"]
+
+_KEY = re.compile(r"(?:[0-9a-f]{2})+")
+_USAGE = frozenset(field.name for field in fields(Usage))
 
 
 def call_key(call: ModelCall) -> str:
@@ -52,6 +57,29 @@ class Spent:
     unsure_usd: float = 0.0
     unsure_tokens: int = 0
     calls: int = 0
+
+
+def _amount(value: object) -> bool:
+    """Tell whether a value is an amount of money, tokens or seconds."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+
+
+def _sound(line: object) -> TypeGuard[dict[str, Any]]:
+    """Tell whether a line says what lines of its kind say: a damaged one must not be replayed, nor change the spend."""
+    if not isinstance(line, dict) or not isinstance(line.get("key"), str) or not _KEY.fullmatch(line["key"]):
+        return False
+    at = line.get("at")
+    if at == "sent":
+        return _amount(line.get("usd")) and _amount(line.get("tokens"))
+    if at in ("free", "lost"):
+        return True
+    usage = line.get("usage")
+    if at not in ("done", "paid") or not isinstance(usage, dict) or not set(usage) <= _USAGE:
+        return False
+    if not all(_amount(value) or (name == "cost_usd" and value is None) for name, value in usage.items()):
+        return False
+    told = isinstance(line.get("text"), str) and isinstance(line.get("served"), str) and _amount(line.get("seconds"))
+    return at == "paid" or told
 
 
 class Journal:
@@ -219,8 +247,11 @@ class Journal:
                     break
                 try:
                     line = json.loads(raw)
+                except (ValueError, RecursionError):
+                    line = None
+                if _sound(line):
                     self._note(line, end, len(raw))
-                except (ValueError, KeyError, TypeError, AttributeError):
+                else:
                     self.broken_lines += 1  # a bad block in the middle costs its own line only
                 end += len(raw)
         os.ftruncate(self._file, end)

@@ -103,7 +103,7 @@ def rate_window(headers: Mapping[str, object], now: datetime) -> RateWindow:
 
 # How many calls a provider gets at once: half when it protests, more again while it copes.
 
-_LONGEST_PAUSE = 120.0  # a header that asks for more is left to the retry policy's deadline
+_LONGEST_PAUSE = 120.0  # a header that asks for more says that a quota is used up, which is the model's health
 
 
 class Limiter:
@@ -172,7 +172,7 @@ class Limiter:
         if granted_at >= self._halved_at:
             self.limit = max(1.0, self.limit / 2)
             self._halved_at = self._clock()
-        if retry_after:
+        if retry_after and retry_after <= _LONGEST_PAUSE:
             self._hold(retry_after)
 
     def _heed(self, window: RateWindow) -> None:
@@ -180,6 +180,11 @@ class Limiter:
             self._hold(window.reset_seconds)
         elif window.remaining_requests is not None and window.remaining_requests < self.active:
             self.limit = max(1.0, min(self.limit, float(window.remaining_requests)))
+
+    def resume(self) -> None:
+        """End a pause: those who wait have to learn that there is nothing left to wait for."""
+        self._paused_until = float("-inf")
+        self._grant()
 
     def _hold(self, seconds: float) -> None:
         until = self._clock() + min(seconds, _LONGEST_PAUSE)

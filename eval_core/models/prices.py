@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
@@ -13,14 +14,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from eval_core.base.config import Price
+from eval_core.base.config import EndpointConfig, Price
 from eval_core.base.errors import UserError
 from eval_core.domain.call import Usage
 
-__all__ = ["Tariff", "known_model", "parse_prices", "supports_schema", "tariff"]
+__all__ = ["Tariff", "known_model", "listed_as", "parse_prices", "supports_schema", "tariff"]
 
 _LONG = 200_000  # the length at which providers with two prices change to the higher one
 _MILLION = 1_000_000
+_PROFILE = re.compile(r"^(?:us|us-gov|eu|apac|jp|au|ca|global)\.")
+_OWN_MACHINE = frozenset({"ollama", "ollama_chat", "lm_studio", "llamafile", "hosted_vllm", "vllm"})
 
 
 @dataclass(frozen=True)
@@ -51,25 +54,60 @@ class Tariff:
         return dollars * (self.long_factor if input_tokens > _LONG else 1.0)
 
 
-@lru_cache(maxsize=64)
-def known_model(model: str) -> Mapping[str, Any] | None:
-    """Return litellm's entry for a model, without importing litellm (which takes seconds)."""
+@cache
+def _list() -> Mapping[str, Any]:
+    """Read litellm's list of models, without importing litellm (which takes seconds)."""
     spec = find_spec("litellm")
     if spec is None or spec.origin is None:
-        return None
+        return {}
     path = Path(spec.origin).parent / "model_prices_and_context_window_backup.json"
     try:
         listed = json.loads(path.read_bytes())
     except (OSError, ValueError):
-        return None
+        return {}
+    return listed if isinstance(listed, dict) else {}
+
+
+def _spellings(model: str) -> Iterator[str]:
+    """Return the names under which a model may be listed, the most exact one first."""
+    yield model
+    provider, slash, bare = model.partition("/")
+    if slash and provider == "bedrock":
+        # A profile is the model with the regions it serves in front; routes and regions may come before that.
+        bare = bare.rpartition("/")[2]
+        yield bare
+        yield _PROFILE.sub("", bare)
+    if slash and provider == "vertex_ai":
+        yield f"{provider}/{bare.partition('@')[0]}"
+
+
+@lru_cache(maxsize=256)
+def known_model(model: str) -> Mapping[str, Any] | None:
+    """Return litellm's entry for a model."""
+    listed = _list()
+    for spelling in _spellings(model):
+        if spelling in listed:
+            return MappingProxyType(listed[spelling])
     provider, _, bare = model.partition("/")
-    if model in listed:
-        return MappingProxyType(listed[model])
+    if provider == "vertex_ai" and "@" not in bare:
+        dated = sorted(name for name in listed if name.startswith(f"{model}@"))
+        return MappingProxyType(listed[dated[-1]]) if dated else None
     entry = listed.get(bare)
     # "openai/gpt-x" is listed as "gpt-x"; the same bare name at another provider has another price.
     if bare and entry and str(entry.get("litellm_provider", "")).split("-")[0] == provider:
         return MappingProxyType(entry)
     return None
+
+
+def listed_as(model: str, endpoint: EndpointConfig) -> str:
+    """Return the name under which the list may know a model of an endpoint."""
+    if endpoint.base_model:
+        return endpoint.base_model
+    if endpoint.preset == "openrouter":
+        # Where the router itself is not listed, it charges what the provider does; their spellings of versions differ.
+        names = (f"openrouter/{model}", model, model.replace(".", "-"))
+        return next((name for name in names if known_model(name) is not None), model)
+    return model
 
 
 def supports_schema(model: str) -> bool:
@@ -100,15 +138,17 @@ def _listed(entry: Mapping[str, Any]) -> Tariff | None:
     )
 
 
-def tariff(model: str, prices: Mapping[str, Price] = MappingProxyType({})) -> Tariff | None:
-    """Return the tariff of a model: the user's price, else the list's, else None."""
+def tariff(model: str, prices: Mapping[str, Price] = MappingProxyType({}), listed: str | None = None) -> Tariff | None:
+    """Return the tariff of a model: the user's price, else the list's, nothing for one's own machine, else None."""
     own = prices.get(model)
     if own is not None:
         price = own.input / _MILLION
         cached = price if own.cached_input is None else own.cached_input / _MILLION
         return Tariff(input=price, output=own.output / _MILLION, cached_input=cached, cache_write=price)
-    entry = known_model(model)
-    return None if entry is None else _listed(entry)
+    entry = known_model(listed or model)
+    if entry is not None and (found := _listed(entry)) is not None:
+        return found
+    return Tariff(0.0, 0.0, 0.0, 0.0) if model.partition("/")[0] in _OWN_MACHINE else None
 
 
 def parse_prices(flags: Iterable[str]) -> dict[str, Price]:

@@ -21,11 +21,18 @@ _AGAIN: Mapping[FailureKind, int] = MappingProxyType(
         "timeout": 2,
         "empty": 2,
         "malformed": 2,
-        "truncated": 1,
-        "refusal": 1,
+        "truncated": 2,
+        "refusal": 2,
         "unknown": 1,
+        "auth": 2,
+        "payment": 2,
+        "not_found": 2,
+        "bad_request": 2,
+        "context_length": 1,
     }
 )
+# Errors that name a mistake of ours. Among good replies one of them is an odd one out and costs nothing to try again.
+_OUR_MISTAKE = frozenset({"auth", "payment", "not_found", "bad_request", "context_length"})
 
 
 @dataclass(frozen=True)
@@ -36,22 +43,31 @@ class RetryPolicy:
     longest_seconds: float = 60.0
     deadline_seconds: float = 900.0
     """From the first attempt to the start of the last one."""
-    attempt_seconds: float = 180.0
-    """One attempt from request to last byte, however slowly the bytes drip."""
+    attempt_seconds: float | None = None
+    """The most for one attempt, from request to last byte, where the endpoint's own limit is too patient."""
     again: Mapping[FailureKind, int] = field(default_factory=lambda: _AGAIN)
 
     def retryable(self, kind: FailureKind) -> bool:
         """Tell whether asking again could help."""
-        return self.again.get(kind, 0) > 0
+        return kind not in _OUR_MISTAKE and self.again.get(kind, 0) > 0
 
     def delay(
-        self, kind: FailureKind, failures: int, *, elapsed: float, retry_after: float | None, seed: str
+        self,
+        kind: FailureKind,
+        failures: int,
+        *,
+        elapsed: float,
+        retry_after: float | None,
+        seed: str,
+        answered: bool = True,
     ) -> float | None:
         """Return how long to wait after the n-th failure of this kind, or None to give up.
 
+        `answered` tells whether the model has answered other calls.
+
         The jitter comes from the seed, so that a plan repeats exactly and concurrent calls still spread out.
         """
-        if failures > self.again.get(kind, 0):
+        if failures > self.again.get(kind, 0) or (kind == "bad_request" and not answered):
             return None
         step = min(self.longest_seconds, self.base_seconds * 2.0 ** (failures - 1))
         spread = random.Random(f"{seed}/{kind}/{failures}").random()  # noqa: S311 - jitter, not cryptography

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from eval_core.base.config import ModelConfig, Price
+from eval_core.base.config import EndpointConfig, ModelConfig, Price
 from eval_core.base.errors import UserError
 from eval_core.base.files import canonical
 from eval_core.domain.call import Role
+from eval_core.models.presets import PRESETS, with_preset
+from eval_core.models.prices import Tariff, known_model, listed_as, tariff
 
 __all__ = [
     "Endpoint",
@@ -75,11 +77,8 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 _ENV = "COMPRESSION_EVAL_"
 ROLES: tuple[Role, ...] = ("compressor", "answer", "judge")
-# Providers in litellm's naming that are reached through `api_base` with the OpenAI protocol.
-_OPENAI_LIKE = frozenset(
-    {"openai", "custom_openai", "hosted_vllm", "lm_studio", "llamafile", "litellm_proxy", "openai_like", "vllm"}
-)
-_NO_KEY = "no-key-needed"  # the OpenAI protocol wants some value where a local server wants none
+# Providers of litellm's that log in by asking somebody to open a web page.
+_INTERACTIVE = frozenset({"github_copilot", "chatgpt"})
 
 
 @dataclass(frozen=True)
@@ -99,11 +98,16 @@ class Endpoint:
     """Where and how one model is reached."""
 
     model: str
-    """The name that litellm routes by."""
+    """The name as it is sent, or as litellm routes by it."""
     provider: str
     """Calls to the same provider share its rate limits."""
     api_base: str | None = None
     key: Secret | None = None
+    direct: bool = False
+    """Whether the server speaks the OpenAI protocol and is called without litellm."""
+    seconds: float = 180.0
+    """From a request to the last byte of its reply."""
+    max_output: int | None = None
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,10 @@ class Models:
     prices: Mapping[str, Price] = field(default_factory=dict)
     params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What is sent along with every call to a model."""
+    time_limit_s: float = 180.0
+    endpoints: Mapping[str, EndpointConfig] = field(default_factory=dict)
+    keys: Mapping[str, Secret] = field(default_factory=dict)
+    """Keys that are for one model only."""
 
     def identity(self, model: str) -> dict[str, str]:
         """Return what makes the replies of a model comparable, beside its name."""
@@ -134,32 +142,41 @@ class Models:
         return tuple(dict.fromkeys((self.compressor, self.answer, self.judge)))
 
     def endpoint(self, model: str) -> Endpoint:
-        """Tell how a model is reached.
-
-        The base URL is for models that speak the OpenAI protocol (and for names without a provider); when it is
-        set, the key goes there and to nobody else.
-        """
+        """Tell how a model is reached: with a URL every call goes there, under the name as it was given."""
+        found = self.endpoints.get(model, EndpointConfig())
+        url = found.url or self.api_base
         provider, slash, _ = model.partition("/")
-        if self.api_base is None:
-            return Endpoint(model, provider if slash else _bare_provider(model), None, self.key)
-        if slash and provider not in _OPENAI_LIKE and _is_provider(provider):
-            return Endpoint(model, provider)
-        bare = model.partition("/")[2] if slash and provider in _OPENAI_LIKE else model
-        # The same protocol without the SDK of its inventor, which takes 20 ms for a prompt of 60 messages, 5 times as
-        # long as everything else together: servers nearby answer faster than that.
-        return Endpoint(f"hosted_vllm/{bare}", self.api_base, self.api_base, self.key or Secret(_NO_KEY))
+        direct = url is not None and found.protocol != "litellm"
+        return Endpoint(
+            model,
+            url or (provider if slash else _bare_provider(model)),
+            url,
+            self.keys.get(model, self.key),
+            direct,
+            found.time_limit_s or self.time_limit_s,
+            found.max_output or _most_output(found.base_model or model),
+        )
+
+    @property
+    def through_litellm(self) -> bool:
+        """Whether any model is reached through litellm, whose import takes seconds."""
+        return any(not self.endpoint(model).direct for model in self.distinct)
+
+    def tariff(self, model: str) -> Tariff | None:
+        """Return what a model costs: the user's price, the endpoint's, else that of the list."""
+        found = self.endpoints.get(model, EndpointConfig())
+        if model in self.prices or found.price is None:
+            return tariff(model, self.prices, listed_as(model, found))
+        return tariff(model, {model: found.price})
 
 
 def _bare_provider(model: str) -> str:
-    from eval_core.models.prices import known_model
-
     return str((known_model(model) or {}).get("litellm_provider", "unnamed"))
 
 
-def _is_provider(name: str) -> bool:
-    from eval_core.models.transport import load_litellm
-
-    return name in load_litellm().provider_list
+def _most_output(model: str) -> int | None:
+    found = (known_model(model) or {}).get("max_output_tokens")
+    return found if isinstance(found, int) and found > 0 else None
 
 
 def _checked_base(url: str, where: str) -> str:
@@ -189,14 +206,36 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
     if some is None:
         return None
     answer = answer or compressor or some
-    base = flags.api_base or env("API_BASE") or config.api_base
+    for model in (compressor, answer, judge):
+        _refuse_logins(model)
+    said = flags.api_base or env("API_BASE")
+    base = said or config.api_base
     where = "--api-base" if flags.api_base else f"{_ENV}API_BASE" if env("API_BASE") else "models.api_base"
     key = env("API_KEY")
+    chosen_models = dict.fromkeys((compressor or answer, answer, judge or answer))
+    # A preset's name in place of the URL, and its other settings with it; what the file says of one model goes before.
+    preset = PRESETS.get(base or "")
+    if base and preset is not None and preset.url is None:
+        raise UserError(f"{where}: {base} is reached by the model's name, e.g. --model {base}/NAME; give no base URL")
+    url = preset.url if preset else _checked_base(base, where) if base else None
+    endpoints: dict[str, EndpointConfig] = {}
+    for model in chosen_models:
+        found = with_preset(config.endpoints.get(model, EndpointConfig()))
+        if preset is not None and found.url is None:
+            found = with_preset(found, preset)
+        if found.url is not None:
+            found = found.model_copy(update={"url": _checked_base(found.url, f"models.endpoints.{model}.url")})
+        if said:
+            found = found.model_copy(update={"url": url})  # the command line and the environment go before the file
+        endpoints[model] = found
     return Models(
         compressor=compressor or answer,
         answer=answer,
         judge=judge or answer,
-        api_base=_checked_base(base, where) if base else None,
+        api_base=url,
+        time_limit_s=config.time_limit_s,
+        endpoints=endpoints,
+        keys=_own_keys(endpoints, environ),
         key=Secret(key) if key else None,
         temperature=config.temperature,
         answer_max_tokens=config.answer_max_tokens,
@@ -207,14 +246,34 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
     )
 
 
+def _own_keys(endpoints: Mapping[str, EndpointConfig], environ: Mapping[str, str]) -> dict[str, Secret]:
+    found = {}
+    for model, endpoint in endpoints.items():
+        if endpoint.key_env and (value := environ.get(endpoint.key_env, "").strip()):
+            found[model] = Secret(value)
+    return found
+
+
+def _refuse_logins(model: str | None) -> None:
+    provider = (model or "").partition("/")[0]
+    if provider in _INTERACTIVE:
+        raise UserError(
+            f"{model}: {provider} logs in through a web page, which a run cannot do; name a provider with an API key"
+        )
+
+
 def require_keys(models: Models) -> None:
     """Refuse early, in one message, when a provider's key is not there."""
-    from eval_core.models.transport import load_litellm
-
     missing: dict[str, list[str]] = {}
     for model in models.distinct:
         endpoint = models.endpoint(model)
-        if endpoint.key is None:
+        wanted_key = models.endpoints.get(model, EndpointConfig()).key_env
+        if endpoint.key is None and endpoint.direct:
+            if wanted_key:
+                missing[model] = [wanted_key]
+        elif endpoint.key is None:
+            from eval_core.models.transport import load_litellm
+
             found = load_litellm().validate_environment(model=endpoint.model)
             if not found.get("keys_in_environment") and found.get("missing_keys"):
                 missing[model] = sorted(found["missing_keys"])

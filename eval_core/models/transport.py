@@ -17,7 +17,7 @@ from typing import Any
 from eval_core.base.messages import Message
 from eval_core.base.tokens import count_messages, count_text
 from eval_core.domain.call import ModelCall, Usage
-from eval_core.models.faults import Fault, fault_of, unusable
+from eval_core.models.faults import Delivered, Fault, fault_of, unusable
 from eval_core.models.settings import Endpoint
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "load_litellm",
     "mark_prefix",
     "send",
+    "served_by",
     "wants_marks",
 ]
 
@@ -86,7 +87,7 @@ def mark_prefix(messages: Sequence[Message], model: str) -> list[Message]:
     return marked
 
 
-# One attempt at one call, through litellm.
+# One attempt at one call through litellm, which knows the protocols of the providers.
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,19 @@ def _usage(response: Any, call: ModelCall, text: str) -> Usage:
     return Usage(spent_in, cached, spent_out, None, min(written, spent_in - cached))
 
 
-def _served_by(name: str) -> str:
+def _delivered(choice: Any) -> Delivered:
+    message = choice.message
+    extra = getattr(message, "provider_specific_fields", None) or {}
+    return Delivered(
+        message.content,
+        choice.finish_reason,
+        getattr(message, "refusal", None) or extra.get("refusal"),
+        bool(getattr(message, "tool_calls", None)),
+        bool(getattr(message, "reasoning_content", None)),
+    )
+
+
+def served_by(name: str) -> str:
     """Return the model's name; local servers give the path of its file, which is nobody else's business."""
     return name.rsplit("/", 1)[-1] if name.startswith("/") else name
 
@@ -188,15 +201,14 @@ async def send(call: ModelCall, endpoint: Endpoint, seconds: float, secrets: Ite
         return Attempt("", "", None, time.monotonic() - began, fault_of(exc, secrets))
     took = time.monotonic() - began
     choices = getattr(response, "choices", None) or []
-    choice = choices[0] if choices else None
-    content = getattr(getattr(choice, "message", None), "content", None)
-    text = content if isinstance(content, str) else ""
+    reply = _delivered(choices[0]) if choices else None
+    text = reply.content if reply and isinstance(reply.content, str) else ""
     hidden = getattr(response, "_hidden_params", None) or {}
     return Attempt(
         text,
-        _served_by(str(getattr(response, "model", "") or "")),
+        served_by(str(getattr(response, "model", "") or "")),
         _usage(response, call, text),
         took,
-        unusable(choice, call.max_tokens),
+        unusable(reply, call.max_tokens),
         dict(hidden.get("additional_headers") or {}),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from eval_core.base.errors import UserError
@@ -110,17 +110,16 @@ def open_results(root: Path, label: str, *, resume: bool) -> Iterator[ResultsFol
         raise UserError(f"{folder}: this label has results already; choose another --label, or --resume to complete it")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        lock = FileLock(folder / ".lock")
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise UserError(f"{folder}: another run is writing here; wait for it or choose another --label") from None
     except OSError as exc:
         raise UserError(f"{folder}: cannot be written: {exc.strerror}; choose another folder with --results") from None
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UserError(f"{folder}: another run is writing here; wait for it or choose another --label") from None
         yield ResultsFolder(folder)
     finally:
-        os.close(handle)
+        lock.release()
 
 
 def read_measurement(path: Path) -> Measurement:

@@ -18,6 +18,7 @@ from eval_core.domain.grade import Answer, Grade, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.judging.answering import ModelAnswerer
 from eval_core.judging.grading import ModelJudge
+from eval_core.models.faults import fault_of
 
 from .provider import MODEL, bench, call, only_first
 
@@ -30,16 +31,17 @@ PROBE = Probe.model_validate(
 )
 # What a call comes to when the provider always fails in this way, and how many requests that takes.
 EXPECTED = {
-    "429": ("rate_limit", 13), "429-retry-after": ("rate_limit", 13), "429-quota": ("payment", 1),
+    "429": ("rate_limit", 10), "429-retry-after": ("rate_limit", 12), "429-quota": ("payment", 3),
     "500": ("server", 6), "502": ("server", 6), "503": ("server", 6), "529": ("server", 6),
-    "400": ("bad_request", 1), "401": ("auth", 1), "402": ("payment", 1), "403": ("auth", 1), "404": ("not_found", 1),
-    "context-length": ("context_length", 1), "html": ("malformed", 3), "broken-body": ("malformed", 3),
+    "400": ("bad_request", 1), "401": ("auth", 3), "402": ("payment", 3), "403": ("auth", 3), "404": ("not_found", 3),
+    "429-quota-day": ("rate_limit", 3),
+    "context-length": ("context_length", 2), "html": ("malformed", 3), "broken-body": ("malformed", 3),
     "wrong-shape": ("malformed", 3), "error-with-200": ("server", 6), "empty": ("empty", 3), "null": ("empty", 3),
-    "reasoning-only": ("empty", 3), "refusal": ("refusal", 2), "content-filter": ("refusal", 2),
-    "truncated": ("truncated", 2), "reset": ("connection", 6), "drip": ("timeout", 3), "hang": ("timeout", 3),
+    "reasoning-only": ("empty", 3), "refusal": ("refusal", 3), "content-filter": ("refusal", 3),
+    "truncated": ("truncated", 3), "reset": ("connection", 6), "drip": ("timeout", 3), "hang": ("timeout", 3),
 }  # fmt: skip
 UNREADABLE_GRADES = ("invalid-json", "wrong-schema", "out-of-range", "not-a-number")
-HARMLESS = ("wrong-model", "no-usage")
+HARMLESS = ("wrong-model", "no-usage", "truncated-late")
 
 
 def test_every_misbehaviour_has_an_expectation() -> None:
@@ -113,7 +115,7 @@ def test_a_fault_while_grading_leaves_the_probe_unscored_and_resume_completes_it
     asyncio.run(scene())
 
 
-@pytest.mark.parametrize("fault", EXPECTED)
+@pytest.mark.parametrize("fault", [fault for fault in EXPECTED if fault != "truncated"])
 def test_a_fault_while_answering_leaves_the_probe_unscored_and_resume_completes_it(fault: str, tmp_path: Path) -> None:
     async def scene() -> None:
         result, _ = await ask_and_grade(tmp_path, lambda a: fault, patience(fault))
@@ -164,6 +166,28 @@ def test_an_unreadable_grade_is_asked_for_again_with_the_reason_and_then_counts_
     asyncio.run(scene())
 
 
+def test_an_answer_that_was_cut_off_is_asked_for_with_more_room_and_then_used_as_it_is(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with bench(tmp_path, behave=lambda _: "truncated") as at:
+            answer = await ModelAnswerer(at.client).answer(STATE, PROBE, fixture="f", run=0)
+            assert isinstance(answer, Answer)
+            assert answer.text == '{"reason": "the answer'
+            assert [asked.max_tokens for asked in at.provider.asked] == [700, 1400, 2800]
+            assert answer.output_tokens == at.provider.output_tokens
+
+    asyncio.run(scene())
+
+
+def test_a_grade_that_is_whole_is_used_though_the_reply_was_cut_off_behind_it(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with bench(tmp_path, behave=lambda _: "truncated-late") as at:
+            grade = await ModelJudge(at.client).grade(PROBE, "uploader/backoff.py", fixture="f", run=0)
+            assert isinstance(grade, Grade)
+            assert len(at.provider.asked) == 1
+
+    asyncio.run(scene())
+
+
 def test_a_refused_connection_costs_nothing(tmp_path: Path) -> None:
     async def scene() -> None:
         with socket.socket() as taken:
@@ -205,12 +229,12 @@ def test_usage_that_the_provider_keeps_to_itself_is_counted_not_taken_for_zero()
 
 
 @pytest.mark.parametrize("fault", ["401", "402", "404", "429-quota"])
-def test_a_fault_that_every_call_would_meet_is_met_once(fault: str) -> None:
+def test_a_fault_that_every_call_would_meet_is_met_three_times(fault: str) -> None:
     async def scene() -> None:
         async with bench(behave=lambda _: fault, concurrency=1) as at:
             failures = await asyncio.gather(*(at.client.complete(call(run=n)) for n in range(20)))
-            assert len(at.provider.asked) == 1
-            assert {f.message for f in failures if isinstance(f, Failed)} == {at.client.fatal[MODEL].message}
+            assert len(at.provider.asked) == 3
+            assert [f.kind for f in failures if isinstance(f, Failed)] == [at.client.out[MODEL].kind] * 20
 
     asyncio.run(scene())
 
@@ -248,3 +272,19 @@ def test_an_unlisted_model_is_asked_for_a_schema_and_in_words_where_that_is_refu
 
     assert asyncio.run(scene(lambda _: None, tmp_path / "follows")) == [True]
     assert asyncio.run(scene(refuse, tmp_path / "refuses")) == [True, False]
+
+
+def test_a_reply_that_the_library_cannot_read_is_no_lost_connection_and_brings_no_traceback() -> None:
+    class APIConnectionError(Exception):
+        status_code = 500
+
+    try:
+        try:
+            json.loads("<html>")
+        except ValueError as exc:
+            text = f"litellm.APIConnectionError: Expecting value\nTraceback (most recent call last):\n  File x\n{exc}"
+            raise APIConnectionError(text) from exc
+    except APIConnectionError as exc:
+        fault = fault_of(exc)
+    assert fault.kind == "malformed"
+    assert fault.message == "Expecting value"

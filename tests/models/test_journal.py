@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -208,3 +209,85 @@ def test_half_a_character_in_an_answer_does_not_lose_it(tmp_path: Path) -> None:
             assert found.text == "cut \ud83d here"
 
     asyncio.run(scene())
+
+
+def test_an_answer_is_not_handed_on_before_the_disk_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "journal.jsonl"
+    synced: list[int] = []
+    really = os.fsync
+
+    def fsync(file: int) -> None:
+        really(file)
+        synced.append(path.read_bytes().count(b'"at":"done"') if os.fstat(file).st_ino == path.stat().st_ino else 0)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+
+    async def scene() -> None:
+        with Journal(path) as journal:
+            for number, text in enumerate(("one", "two")):
+                await journal.done(key(text), call(text), "text", "served", USAGE, 1.0)
+                assert synced[-1] == number + 1
+
+    asyncio.run(scene())
+
+
+def test_a_call_that_never_came_back_counts_beside_the_one_that_replaces_it(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    with Journal(path) as journal:
+        journal.sent(key("one"), 1.0, 500)  # the process dies here
+    write(path, "one")
+    with Journal(path) as journal:
+        assert (journal.spent.usd, journal.spent.unsure_usd, journal.spent.unsure_tokens) == (0.5, 1.0, 500)
+    with Journal(path) as journal:
+        journal.sent(key("two"), 2.0, 700)
+        journal.sent(key("two"), 2.0, 700)
+        assert (journal.spent.unsure_usd, journal.spent.unsure_tokens) == (5.0, 1_900)
+
+
+DONE = {"at": "done", "key": "ab" * 32, "usage": {"input_tokens": 1}, "text": "t", "served": "s", "seconds": 1.0}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        [],
+        "text",
+        None,
+        {},
+        {**DONE, "at": "gone"},
+        {**DONE, "key": 7},
+        {**DONE, "key": "xyz"},
+        {**DONE, "usage": None},
+        {**DONE, "usage": {"input_tokens": "many"}},
+        {**DONE, "usage": {"cost_usd": -1e9}},
+        {**DONE, "usage": {"cost_usd": float("nan")}},
+        {**DONE, "usage": {"tokens": 1}},
+        {**DONE, "usage": {"output_tokens": True}},
+        {name: value for name, value in DONE.items() if name != "text"},
+        {**DONE, "text": ["t"]},
+        {**DONE, "served": None},
+        {**DONE, "seconds": "soon"},
+        {"at": "sent", "key": "ab" * 32, "usd": float("inf"), "tokens": 1},
+        {"at": "sent", "key": "ab" * 32, "usd": 1.0},
+        {"at": "sent", "key": "ab" * 32, "usd": 1.0, "tokens": -5},
+        {"at": "sent", "key": "ab" * 32, "usd": 1.0, "tokens": 1e999},
+    ],
+)
+def test_a_line_that_says_nonsense_is_neither_replayed_nor_counted(line: object, tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    with Journal(path) as journal:
+        journal.sent("ab" * 32, 1.0, 500)
+    with path.open("a") as stream:
+        stream.write(json.dumps(line) + "\n")
+    write(path, "one")
+    with Journal(path) as journal:
+        assert journal.broken_lines == 1
+        assert journal.lookup("ab" * 32) is None
+        assert (journal.spent.usd, journal.spent.unsure_usd) == (0.5, 1.0)
+
+
+def test_a_line_of_brackets_without_end_is_a_broken_line(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_text("[" * 200_000 + "\n")
+    with Journal(path) as journal:
+        assert journal.broken_lines == 1

@@ -12,10 +12,20 @@ def delay(kind: str, failures: int = 1, **kwargs: object) -> float | None:
     return POLICY.delay(kind, failures, **values)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", ["auth", "payment", "bad_request", "not_found", "context_length", "budget"])
+@pytest.mark.parametrize("kind", ["budget", "stopped"])
 def test_what_cannot_get_better_is_never_tried_again(kind: str) -> None:
     assert delay(kind) is None
     assert not POLICY.retryable(kind)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["auth", "payment", "not_found", "bad_request", "context_length"])
+def test_an_error_that_names_a_mistake_is_tried_again_but_is_nobodys_outage(kind: str) -> None:
+    assert delay(kind) is not None
+    assert not POLICY.retryable(kind)  # type: ignore[arg-type]
+
+
+def test_a_request_that_is_refused_by_a_model_that_never_answered_is_given_up() -> None:
+    assert delay("bad_request", answered=False) is None
 
 
 def test_delays_grow_and_stay_under_the_longest() -> None:

@@ -53,7 +53,7 @@ def test_a_key_that_the_provider_quotes_back_reaches_neither_message_nor_journal
                 failed = await at.client.complete(call())
                 assert isinstance(failed, Failed)
                 assert failed.kind == "auth"
-                return failed.message + repr(at.client.fatal) + repr(vars(at.client.models))
+                return failed.message + repr(at.client.out) + repr(vars(at.client.models))
         finally:
             loopback._ERRORS["401"] = original
 

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from eval_core.base.config import ModelConfig, ModelParams, Price
+from eval_core.base.config import EndpointConfig, ModelConfig, ModelParams, Price
 from eval_core.base.errors import UserError
+from eval_core.models.prices import known_model
 from eval_core.models.settings import ModelFlags, Models, require_keys, resolve
 
 NOTHING = ModelConfig()
@@ -67,13 +68,115 @@ def test_the_key_goes_to_the_base_url_and_to_nobody_else() -> None:
     models = with_key(key, COMPRESSION_EVAL_API_BASE="http://127.0.0.1:1/v1")
     local = models.endpoint("openai/local")
     assert local.key is not None
-    assert (local.key.reveal(), local.api_base, local.model) == (key, "http://127.0.0.1:1/v1", "hosted_vllm/local")
-    bare = models.endpoint("local")
-    assert bare.model == "hosted_vllm/local"
-    nested = models.endpoint("meta-llama/local-8b")  # a model's own name with a slash, not a provider
-    assert (nested.model, nested.api_base) == ("hosted_vllm/meta-llama/local-8b", "http://127.0.0.1:1/v1")
-    other = models.endpoint("anthropic/claude-sonnet-4-5")
-    assert (other.key, other.api_base) == (None, None)
+    assert (local.key.reveal(), local.api_base) == (key, "http://127.0.0.1:1/v1")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "local",
+        "openai/gpt-4o",
+        "meta/llama",
+        "deepseek/chat",
+        "xai/grok",
+        "anthropic/claude-sonnet-4-5",
+        "github/gpt-4o",
+    ],
+)
+def test_with_a_base_url_every_call_goes_there_under_the_name_as_it_was_given(name: str) -> None:
+    models = with_key("k" * 20, COMPRESSION_EVAL_API_BASE="http://127.0.0.1:1/v1")
+    found = models.endpoint(name)
+    assert (found.model, found.api_base, found.direct) == (name, "http://127.0.0.1:1/v1", True)
+
+
+def test_every_model_may_have_an_endpoint_of_its_own() -> None:
+    config = ModelConfig(
+        answer="a/model",
+        judge="openai/gpt-4.1",
+        api_base="http://127.0.0.1:1/v1",
+        endpoints={
+            "a/model": EndpointConfig(
+                url="http://127.0.0.1:2/v1/",
+                key_env="A_KEY",
+                price=Price(input=3, output=4),
+                time_limit_s=9,
+                max_output=77,
+            ),
+            "openai/gpt-4.1": EndpointConfig(preset="github-models"),
+        },
+    )
+    environ = {"A_KEY": "a" * 20, "GITHUB_TOKEN": "g" * 20, "COMPRESSION_EVAL_API_KEY": "c" * 20}
+    models = resolve(ModelFlags(), environ, config)
+    assert models is not None
+    own, judge = models.endpoint("a/model"), models.endpoint("openai/gpt-4.1")
+    assert own.key is not None
+    assert judge.key is not None
+    assert (own.api_base, own.key.reveal(), own.seconds, own.max_output) == ("http://127.0.0.1:2/v1", "a" * 20, 9, 77)
+    assert (judge.api_base, judge.key.reveal()) == ("https://models.github.ai/inference", "g" * 20)
+    price, free = models.tariff("a/model"), models.tariff("openai/gpt-4.1")
+    assert price is not None
+    assert free is not None
+    assert (price.input, price.output) == (3e-6, 4e-6)
+    assert free.worst(10**6, 10**6) == 0
+    said = resolve(ModelFlags(api_base="http://127.0.0.1:3/v1"), environ, config)  # the command line goes before
+    assert said is not None
+    assert {said.endpoint(model).api_base for model in said.distinct} == {"http://127.0.0.1:3/v1"}
+
+
+@pytest.mark.parametrize(
+    ("preset", "url"),
+    [("ollama", "http://localhost:11434/v1"), ("vllm", "http://localhost:8000/v1")],
+)
+def test_a_preset_may_take_the_place_of_the_url(preset: str, url: str) -> None:
+    models = resolve(ModelFlags(model="llama3.2", api_base=preset), {}, NOTHING)
+    assert models is not None
+    assert models.endpoint("llama3.2").api_base == url
+    assert not models.through_litellm
+    require_keys(models)
+    price = models.tariff("llama3.2")
+    assert price is not None
+    assert price.worst(10**6, 10**6) == 0
+
+
+def test_a_preset_that_needs_a_key_says_which() -> None:
+    models = resolve(ModelFlags(model="openai/gpt-4o-mini", api_base="openrouter"), {}, NOTHING)
+    assert models is not None
+    with pytest.raises(UserError, match="OPENROUTER_API_KEY"):
+        require_keys(models)
+    price = models.tariff("openai/gpt-4o-mini")
+    listed = known_model("openrouter/openai/gpt-4o-mini")
+    assert (price is None) == (listed is None)
+
+
+@pytest.mark.parametrize("preset", ["azure", "bedrock", "vertex"])
+def test_a_preset_without_a_url_is_no_base_url(preset: str) -> None:
+    with pytest.raises(UserError, match="reached by the model's name"):
+        resolve(ModelFlags(model="m", api_base=preset), {}, NOTHING)
+
+
+@pytest.mark.parametrize("name", ["github_copilot/gpt-4o", "chatgpt/gpt-5"])
+def test_a_provider_that_logs_in_through_a_web_page_is_refused(name: str) -> None:
+    with pytest.raises(UserError, match="web page"):
+        resolve(ModelFlags(model=name), {}, NOTHING)
+
+
+@pytest.mark.parametrize(
+    ("name", "endpoint"),
+    [
+        ("bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", EndpointConfig()),
+        ("bedrock/eu.anthropic.claude-3-5-sonnet-20240620-v1:0", EndpointConfig()),
+        ("bedrock/converse/anthropic.claude-3-5-sonnet-20240620-v1:0", EndpointConfig()),
+        ("vertex_ai/claude-sonnet-4-5", EndpointConfig()),
+        ("azure/our-deployment", EndpointConfig(preset="azure", base_model="azure/gpt-4o")),
+        ("ollama/llama3.2", EndpointConfig()),
+        ("anthropic/claude-sonnet-4.5", EndpointConfig(preset="openrouter")),
+    ],
+)
+def test_prices_are_found_as_far_as_the_list_goes(name: str, endpoint: EndpointConfig) -> None:
+    config = ModelConfig(judge=name, endpoints={name: endpoint})
+    models = resolve(ModelFlags(), {}, config)
+    assert models is not None
+    assert models.tariff(name) is not None
 
 
 def test_without_a_base_url_names_are_left_to_litellm() -> None:
@@ -86,7 +189,7 @@ def test_without_a_base_url_names_are_left_to_litellm() -> None:
 def test_a_local_server_needs_no_key() -> None:
     models = resolve(ModelFlags(model="m", api_base="http://127.0.0.1:1/v1"), {}, NOTHING)
     assert models is not None
-    assert models.endpoint("m").key is not None
+    assert models.endpoint("m").key is None
     require_keys(models)
 
 

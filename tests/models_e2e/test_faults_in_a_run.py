@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 import small
 
-from .world import ANSWER, COMPRESSOR, JUDGE, ONE_RUN, Provider, faulty, results_of
+from .world import ANSWER, CHECKS, COMPRESSOR, JUDGE, ONE_RUN, Provider, faulty, results_of
 
 # The fault, whose calls it meets, and the kind of failure that the report names.
 FAULTS = {
     "429": (ANSWER, "rate_limit"),
     "429-retry-after": (ANSWER, "rate_limit"),
+    "429-quota-day": (ANSWER, "rate_limit"),
     "500": (ANSWER, "server"),
     "502": (JUDGE, "server"),
     "503": (ANSWER, "server"),
@@ -42,7 +43,7 @@ def test_a_lasting_fault_leaves_the_run_incomplete_and_resumable(
 ) -> None:
     model, kind = FAULTS[fault]
     command = ("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a")
-    provider.behave = faulty(fault, model)
+    provider.behave = faulty(fault, model, after=CHECKS[model])
     ran = cli(*command, "--quiet")
     assert ran.code == 3, ran.err
     assert "Incomplete: " in ran.err
@@ -60,6 +61,52 @@ def test_a_lasting_fault_leaves_the_run_incomplete_and_resumable(
     (result,) = results_of(json.loads((one_probe / "results/a/summary.json").read_text()))
     assert (result["kind"], result["scores"]["accuracy"]) == ("grade", 5.0)
     assert provider.paid_twice() == 0
+
+
+CHECKS_COST = 0.02  # dollars at the prices of the loopback; 2 % of a run of the shipped suite is several times that
+ALWAYS = {
+    **{fault: kind for fault, (_, kind) in FAULTS.items()},
+    "429-quota": "payment",
+    "400": "bad_request",
+    "403": "auth",
+    "broken-body": "malformed",
+    "wrong-shape": "malformed",
+    "error-with-200": "server",
+}
+
+
+MODELS = (COMPRESSOR, ANSWER, JUDGE)
+
+
+@pytest.mark.parametrize(
+    ("fault", "model"),
+    [
+        *((fault, model) for fault in ("429-quota-day", "500", "hang", "empty") for model in MODELS),
+        *((fault, JUDGE) for fault in ("invalid-json", "wrong-schema", "out-of-range", "truncated", "403")),
+        *((fault, MODELS[at % 3]) for at, fault in enumerate(ALWAYS)),
+    ],
+)
+def test_a_model_that_never_answers_stops_the_run_before_it_spends(
+    fault: str, model: str, three_probes: Path, cli: small.Cli, provider: Provider
+) -> None:
+    if fault in ("invalid-json", "wrong-schema", "out-of-range") and model != JUDGE:
+        pytest.skip("a proper reply for this role")
+    if fault == "truncated" and model == ANSWER:
+        pytest.skip("a long answer is used as far as it goes")
+    provider.behave = faulty(fault, model)
+    command = ("run", *provider.options, "--label", "a")
+    ran = cli(*command, "--quiet")
+    assert ran.code == (2 if fault == "403" else 3), ran.err
+    assert f"({ALWAYS[fault]})" in ran.err or fault == "403"
+    assert model in ran.err
+    assert len(provider.server.delivered) <= sum(CHECKS.values())
+    assert provider.bill() < CHECKS_COST
+    if fault != "403":
+        assert "--label a --quiet --resume` completes it" in ran.err
+        summary = json.loads((three_probes / "results/a/summary.json").read_text())
+        assert {run["outcome"] for runs in summary["fixtures"].values() for run in runs} == {"infra"}
+    provider.behave = lambda asked: None
+    assert cli(*command, "--resume", "--runs", "1", "--compress-runs", "1", "--trust-judge").code == 0
 
 
 @pytest.mark.parametrize("fault", ["429", "500", "reset", "empty", "truncated"])
@@ -109,7 +156,7 @@ def test_a_wrong_key_or_model_is_one_message_and_exit_code_2(
     assert ran.err.startswith("Error: ")
     assert words in ran.err
     assert ran.err.count("\n") == 1
-    assert len(provider.server.asked) <= 3  # one for each model, not one for each call
+    assert len(provider.server.asked) <= 9  # three for each model, not one for each call
     provider.behave = lambda asked: None
     assert cli(*command, "--resume").code == 0
 
@@ -118,5 +165,64 @@ def test_a_model_that_another_one_answers_for_is_named(one_probe: Path, cli: sma
     provider.behave = faulty("wrong-model", JUDGE)
     ran = cli("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet")
     assert ran.code == 0
-    assert "openai/judge: 3 replies came from another-model" in ran.out
+    assert "openai/judge: 6 replies came from another-model" in ran.out
     assert "another-model" in (one_probe / "results/a/report.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    ["429", "429-quota", "429-quota-day", "500", "502", "400", "401", "402", "403", "404", "context-length", "html",
+     "broken-body", "wrong-shape", "empty", "refusal", "truncated", "reset", "hang"],
+)  # fmt: skip
+def test_a_provider_that_fails_one_call_in_ten_costs_no_cell(
+    fault: str, three_probes: Path, cli: small.Cli, provider: Provider
+) -> None:
+    provider.behave = lambda asked: fault if asked.number % 10 == 4 else None
+    ran = cli(
+        "run", "--runs", "2", "--compress-runs", "2", *provider.options, "--trust-judge", "--label", "a", "--quiet"
+    )
+    assert ran.code == 0, ran.err
+    summary = json.loads((three_probes / "results/a/summary.json").read_text())
+    assert [result["kind"] for result in results_of(summary)] == ["grade"] * 6
+
+
+def test_after_the_deadline_the_result_is_incomplete_with_the_numbers_it_has(
+    project: Path, cli: small.Cli, provider: Provider
+) -> None:
+    provider.server._latency = 0.2
+    command = (
+        "run",
+        "--runs",
+        "1",
+        "--compress-runs",
+        "8",
+        *provider.options,
+        "--trust-judge",
+        "--label",
+        "a",
+        "--quiet",
+    )
+    ran = cli(*command, "--concurrency", "2", "--deadline", "0.02")
+    assert ran.code == 3, ran.err
+    assert "Incomplete: the deadline of 0.02 minutes was reached" in ran.err
+    assert "--resume` completes it" in ran.err
+    asked = len(provider.server.asked)
+    summary = json.loads((project / "results/a/summary.json").read_text())
+    assert summary["stopped"] == "the deadline of 0.02 minutes was reached"
+    assert 5 < asked < 40
+    provider.server._latency = 0.0
+    assert cli(*command, "--resume").code == 0
+    assert all(r["kind"] == "grade" for r in results_of(json.loads((project / "results/a/summary.json").read_text())))
+
+
+def test_a_model_whose_every_grade_is_unreadable_is_refused_though_it_may_misrank(
+    one_probe: Path, cli: small.Cli, provider: Provider
+) -> None:
+    provider.behave = faulty("wrong-schema", JUDGE)
+    ran = cli("run", *ONE_RUN, *provider.options, "--label", "a", "--quiet")
+    assert ran.code == 3
+    assert "the judge model did not pass the check before the run: no grade (malformed)" in ran.err
+    assert len(provider.asked_of(COMPRESSOR)) == 0
+    ran = cli("judge", "calibrate", *provider.options)
+    assert ran.code in (1, 3)
+    assert len(provider.asked_of(JUDGE)) < 40

@@ -19,7 +19,7 @@ from eval_core.measuring.options import Job
 from eval_core.storage.baselines import load_baseline
 from eval_core.storage.results import read_measurement
 
-from .world import JUDGE, ONE_RUN, Provider
+from .world import CHECKS, JUDGE, ONE_RUN, Provider
 
 TWO_RUNS = ("--runs", "2", "--compress-runs", "2")
 CALIBRATION = 85
@@ -60,9 +60,10 @@ class TestCalibration:
         assert len(provider.server.asked) == CALIBRATION
         assert cli("judge", "calibrate", *provider.options).out == ran.out
         assert cli("run", *ONE_RUN, *provider.options, "--quiet").code == 0
-        assert len(provider.asked_of(JUDGE)) == CALIBRATION + 3
+        # Three grades before the run, one of it and two of the controls.
+        assert len(provider.asked_of(JUDGE)) == CALIBRATION + 3 + 3
         cli("judge", "calibrate", "--again", *provider.options)
-        assert len(provider.asked_of(JUDGE)) == 2 * CALIBRATION + 3
+        assert len(provider.asked_of(JUDGE)) == 2 * CALIBRATION + 3 + 3
 
     def test_a_judge_that_likes_everything_is_refused_before_anything_else_is_paid(
         self, one_probe: Path, cli: small.Cli, provider: Provider
@@ -70,13 +71,14 @@ class TestCalibration:
         provider.reply = flattering
         ran = cli("run", *ONE_RUN, *provider.options, "--label", "a", "--quiet")
         assert ran.code == 2
-        assert ran.err.startswith("Error: the judge openai/judge is not fit to decide: 0% of ")
+        assert ran.err.startswith("Error: the judge openai/judge is not fit to decide: it graded three answers ")
+        assert "right answer 5.0, partial answer 5.0, wrong_path answer 5.0" in ran.err
         assert "--trust-judge" in ran.err
-        assert len(provider.server.asked) == CALIBRATION
+        assert len(provider.server.asked) == sum(CHECKS.values())
         calibrated = cli("judge", "calibrate", *provider.options)
         assert calibrated.code == 1
         assert "This judge should not be used: " in calibrated.out
-        assert len(provider.server.asked) == CALIBRATION
+        assert len(provider.server.asked) == sum(CHECKS.values()) + CALIBRATION
         assert cli("run", *ONE_RUN, *provider.options, "--label", "b", "--quiet", "--trust-judge").code == 0
 
     def test_a_baseline_remembers_the_calibration(self, one_probe: Path, cli: small.Cli, provider: Provider) -> None:
@@ -84,8 +86,8 @@ class TestCalibration:
         judged = len(provider.asked_of(JUDGE))
         shutil.rmtree(one_probe / "results")
         assert cli("run", *ONE_RUN, *provider.options, "--quiet").code == 0
-        # One grade of the run and one of the drift sample; calibration and controls are known.
-        assert len(provider.asked_of(JUDGE)) == judged + 2
+        # Three before the run, one of it and one of the drift sample; calibration and controls are known.
+        assert len(provider.asked_of(JUDGE)) == judged + 5
 
 
 class TestDrift:
@@ -148,7 +150,7 @@ class TestDrift:
     def test_it_can_be_turned_off(self, baseline: Path, cli: small.Cli, provider: Provider) -> None:
         asked = len(provider.asked_of(JUDGE))
         cli("run", *TWO_RUNS, *provider.options, "--quiet", "--trust-judge", "--drift-sample", "0")
-        assert len(provider.asked_of(JUDGE)) == asked + 6
+        assert len(provider.asked_of(JUDGE)) == asked + 3 + 6
 
 
 class TestRegrade:

@@ -37,8 +37,8 @@ class Provider:
         return (*roles, "--api-base", self.server.base_url, *prices)
 
     def asked_of(self, model: str) -> list[Asked]:
-        """Return the requests for one model."""
-        return [asked for asked in self.server.asked if asked.model == model.partition("/")[2]]
+        """Return the requests for one model, without the short compression before the run."""
+        return [asked for asked in self.server.asked if asked.model == model and "EXPORT_BUCKET" not in asked.last]
 
     def paid_twice(self) -> int:
         """Count replies that were delivered for a request that had one before; runs that ask the same are told apart.
@@ -80,12 +80,19 @@ def tiny(*probes: str) -> Case:
     return Case(small.debug_fixture(), bank.model_copy(update={"probes": chosen}))
 
 
-def faulty(fault: str, model: str, times: int | None = None) -> Callable[[Asked], str | None]:
-    """Misbehave towards one model, always or so often."""
-    left = [times]
+CHECKS = {COMPRESSOR: 1, ANSWER: 1, JUDGE: 3}
+"""How many calls each model gets before the run."""
+
+
+def faulty(fault: str, model: str, times: int | None = None, *, after: int = 0) -> Callable[[Asked], str | None]:
+    """Misbehave towards one model, always or so often, after so many good replies."""
+    left, good = [times], [after]
 
     def behave(asked: Asked) -> str | None:
-        if asked.model != model.partition("/")[2] or left[0] == 0:
+        if asked.model != model or left[0] == 0:
+            return None
+        if good[0]:
+            good[0] -= 1
             return None
         if left[0] is not None:
             left[0] -= 1

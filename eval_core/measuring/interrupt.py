@@ -1,0 +1,63 @@
+"""SIGTERM and SIGINT end a run in good order: nothing new is sent, what is paid is waited for, all is written."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+__all__ = ["GRACE", "Interruption", "interruptible"]
+
+GRACE = 8.0
+"""Seconds for calls under way: a cancelled job of GitHub Actions is killed ten seconds after its first signal."""
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+@dataclass
+class Interruption:
+    """Whether a signal came, and whether the time that was left after it is over."""
+
+    why: str | None = None
+    cut: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@contextmanager
+def interruptible(stop: Callable[[str], None], abandon: Callable[[], None]) -> Iterator[Interruption]:
+    """Call `stop` at the first signal, and `abandon` when the grace is over or a second signal comes."""
+    state = Interruption()
+    if threading.current_thread() is not threading.main_thread():
+        yield state  # signals reach the main thread only
+        return
+    loop = asyncio.get_running_loop()
+    timers: list[asyncio.TimerHandle] = []
+
+    def cut() -> None:
+        if not state.cut.is_set():
+            abandon()
+            state.cut.set()
+            _release(loop)  # whoever signals a third time means it
+
+    def signalled(number: signal.Signals) -> None:
+        if state.why is None:
+            state.why = f"interrupted by {number.name}"
+            stop(state.why)
+            timers.append(loop.call_later(GRACE, cut))
+        else:
+            cut()
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, signalled, number)
+    try:
+        yield state
+    finally:
+        for timer in timers:
+            timer.cancel()
+        _release(loop)
+
+
+def _release(loop: asyncio.AbstractEventLoop) -> None:
+    for number in _SIGNALS:
+        loop.remove_signal_handler(number)

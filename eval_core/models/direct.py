@@ -1,0 +1,169 @@
+"""One attempt at one call to an OpenAI-compatible server, sent without a client library between.
+
+A call costs half a millisecond of processor time this way and six through litellm, which is what a run at a high
+concurrency is made of; and a server that is named by its URL needs no routing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import aiohttp
+
+from eval_core.base.tokens import count_messages, count_text
+from eval_core.domain.call import ModelCall, Usage
+from eval_core.models.faults import Delivered, Fault, fault_of, fault_of_status, unusable
+from eval_core.models.settings import Endpoint
+from eval_core.models.transport import Attempt, mark_prefix, served_by
+
+__all__ = ["DirectConnections"]
+
+_LARGEST_REPLY = 64 * 2**20
+_NEWER_LIMIT = "max_completion_tokens"  # what OpenAI's reasoning models call it, and insist on
+
+
+class DirectConnections:
+    """The open connections to OpenAI-compatible servers."""
+
+    def __init__(self) -> None:
+        """Connect to nobody yet."""
+        self._session: aiohttp.ClientSession | None = None
+        self._newer: set[tuple[str, str]] = set()
+
+    async def aclose(self) -> None:
+        """Close them all."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            connector = aiohttp.TCPConnector(limit=0, ttl_dns_cache=300)
+            # The limit of time is the caller's; proxies are taken from the environment as everywhere.
+            self._session = aiohttp.ClientSession(
+                connector=connector, timeout=aiohttp.ClientTimeout(total=None), trust_env=True
+            )
+        return self._session
+
+    async def send(self, call: ModelCall, endpoint: Endpoint, seconds: float, secrets: Iterable[str] = ()) -> Attempt:
+        """Send the call once and wait at most so long for the last byte of the reply."""
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(seconds):
+                status, headers, raw = await self._post(call, endpoint)
+                if status == 400 and self._learn(endpoint, raw):
+                    status, headers, raw = await self._post(call, endpoint)
+        except TimeoutError:
+            fault = Fault("timeout", f"no complete reply within {seconds:g} s", "unsure")
+            return Attempt("", "", None, time.monotonic() - began, fault)
+        except (aiohttp.ClientError, OSError, ValueError) as exc:
+            return Attempt("", "", None, time.monotonic() - began, fault_of(exc, secrets))
+        took = time.monotonic() - began
+        if status != 200:
+            text = raw.decode("utf-8", "replace")
+            return Attempt("", "", None, took, fault_of_status(status, text, headers, secrets), headers)
+        return _read(call, raw, took, headers, secrets)
+
+    async def _post(self, call: ModelCall, endpoint: Endpoint) -> tuple[int, dict[str, str], bytes]:
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if endpoint.key is not None:
+            headers["Authorization"] = f"Bearer {endpoint.key.reveal()}"
+        body = json.dumps(self._body(call, endpoint)).encode()
+        url = f"{endpoint.api_base}/chat/completions"
+        # No redirects: the key and the session's text go to the configured address only.
+        async with self._open().post(url, data=body, headers=headers, allow_redirects=False) as response:
+            parts, size = [], 0
+            async for part in response.content.iter_chunked(2**16):
+                parts.append(part)
+                size += len(part)
+                if size > _LARGEST_REPLY:
+                    raise ValueError(f"the reply is larger than {_LARGEST_REPLY:,} bytes")
+            return response.status, {name.lower(): value for name, value in response.headers.items()}, b"".join(parts)
+
+    def _body(self, call: ModelCall, endpoint: Endpoint) -> dict[str, Any]:
+        messages = list(call.messages)
+        if call.prefix is not None:
+            messages = mark_prefix(messages, endpoint.model)
+        newer = (endpoint.api_base or "", endpoint.model) in self._newer
+        body: dict[str, Any] = {
+            **call.params,
+            "model": endpoint.model,
+            "messages": messages,
+            _NEWER_LIMIT if newer else "max_tokens": call.max_tokens,
+            "stream": False,
+        }
+        if call.temperature is not None:
+            body["temperature"] = call.temperature
+        if call.response_schema is not None:
+            schema = {"name": "reply", "schema": call.response_schema, "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        return body
+
+    def _learn(self, endpoint: Endpoint, raw: bytes) -> bool:
+        """Note that a model wants its limit under the newer name; true when that is news."""
+        which = (endpoint.api_base or "", endpoint.model)
+        if which in self._newer or _NEWER_LIMIT.encode() not in raw:
+            return False
+        self._newer.add(which)
+        return True
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _usage(reply: Mapping[str, Any], call: ModelCall, text: str) -> Usage:
+    """Read the usage; count ourselves where the provider sent none, since unknown is not zero."""
+    usage = _mapping(reply.get("usage"))
+    spent_in, spent_out = _whole(usage.get("prompt_tokens")), _whole(usage.get("completion_tokens"))
+    if not spent_in:
+        return Usage(count_messages(call.messages), 0, spent_out or count_text(text), None)
+    details = _mapping(usage.get("prompt_tokens_details"))
+    cached = min(_whole(details.get("cached_tokens")), spent_in)
+    written = _whole(usage.get("cache_creation_input_tokens")) or _whole(details.get("cache_creation_tokens"))
+    return Usage(spent_in, cached, spent_out, None, min(written, spent_in - cached))
+
+
+def _read(call: ModelCall, raw: bytes, took: float, headers: Mapping[str, str], secrets: Iterable[str]) -> Attempt:
+    try:
+        reply = json.loads(raw)
+    except (ValueError, RecursionError):
+        fault = Fault("malformed", "the reply is not JSON; is this the base URL of an OpenAI-compatible API?", "unsure")
+        return Attempt("", "", None, took, fault, headers)
+    if not isinstance(reply, dict):
+        return Attempt("", "", None, took, Fault("malformed", "the reply is no JSON object", "unsure"), headers)
+    if reply.get("error") and not reply.get("choices"):
+        error = _mapping(reply["error"])
+        code = error.get("code")
+        status = code if isinstance(code, int) and 400 <= code < 600 else 500
+        return Attempt("", "", None, took, fault_of_status(status, json.dumps(reply), headers, secrets), headers)
+    choices = reply.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        return Attempt("", "", None, took, Fault("malformed", "the reply holds no choice", "unsure"), headers)
+    choice = choices[0]
+    message = _mapping(choice.get("message"))
+    content, finish = message.get("content"), choice.get("finish_reason")
+    text = content if isinstance(content, str) else ""
+    delivered = Delivered(
+        content,
+        finish if isinstance(finish, str) else None,
+        message.get("refusal"),
+        bool(message.get("tool_calls")),
+        bool(message.get("reasoning_content") or message.get("reasoning")),
+    )
+    return Attempt(
+        text,
+        served_by(str(reply.get("model") or "")),
+        _usage(reply, call, text),
+        took,
+        unusable(delivered, call.max_tokens),
+        headers,
+    )

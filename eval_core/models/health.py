@@ -1,0 +1,140 @@
+"""Whether a model is worth another call: one state per model, fed by every outcome.
+
+A model is healthy, throttled until a moment, or out. It goes out when failures of one kind follow each other with no
+good reply in between, so that a provider that hangs, fails, refuses or answers with nothing costs minutes and a few
+calls, not hours and all of them. One odd error among good replies changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from eval_core.domain.call import Failed, FailureKind
+from eval_core.models.faults import Fault
+
+__all__ = ["LONGEST_WAIT", "Breaker", "ModelHealth"]
+
+LONGEST_WAIT = 300.0
+"""A provider that asks to wait longer than this has closed the door, e.g. because a daily quota is used up."""
+
+
+@dataclass(frozen=True)
+class Breaker:
+    """Failures in a row, over at least this many seconds without a good reply, that take a model out."""
+
+    failures: int
+    seconds: float = 0.0
+
+
+_PAID_FOR_NOTHING = Breaker(6)
+_REFUSED_ENTRY = Breaker(3)
+BREAKERS: Mapping[FailureKind, Breaker] = MappingProxyType(
+    {
+        "timeout": Breaker(5),
+        "server": Breaker(8, 60.0),
+        "connection": Breaker(8, 60.0),
+        "rate_limit": Breaker(8, 150.0),
+        "empty": _PAID_FOR_NOTHING,
+        "refusal": _PAID_FOR_NOTHING,
+        "malformed": _PAID_FOR_NOTHING,
+        "truncated": _PAID_FOR_NOTHING,
+        "unknown": _PAID_FOR_NOTHING,
+        "auth": _REFUSED_ENTRY,
+        "payment": _REFUSED_ENTRY,
+        "not_found": _REFUSED_ENTRY,
+    }
+)
+_REMEDIES: Mapping[FailureKind, str] = MappingProxyType(
+    {
+        "timeout": "the provider hangs, or models.time_limit_s is too short for this model",
+        "server": "the provider is down; resume later",
+        "connection": "nobody answers at that address; check --api-base and the network",
+        "rate_limit": "the rate limit leaves no room; lower --concurrency, or resume later",
+        "empty": "this model answers with nothing; name another",
+        "refusal": "this model refuses the work; name another",
+        "malformed": "this model's replies cannot be read; name another",
+        "truncated": "raise the role's max_tokens under models, or lower reasoning_effort",
+        "auth": "check the key",
+        "payment": "the account is out of credit or quota; top it up, or name another model",
+        "not_found": "check the model's name",
+    }
+)
+
+
+def _span(seconds: float) -> str:
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 120
+        else f"{seconds / 60:.0f} min"
+        if seconds < 5400
+        else f"{seconds / 3600:.1f} h"
+    )
+
+
+@dataclass
+class ModelHealth:
+    """The state of one model."""
+
+    model: str
+    clock: Callable[[], float]
+    until: Callable[[], float | None] = lambda: None
+    """The moment after which no call starts, if there is one."""
+    out: Failed | None = None
+    """Why no more calls are made to it."""
+    answered: int = 0
+    throttled_until: float | None = None
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+    _in_a_row: Counter[FailureKind] = field(default_factory=Counter)
+    _too_long: int = 0
+    _quiet_since: float | None = None
+
+    @property
+    def state(self) -> str:
+        """Name the state: healthy, throttled or out."""
+        if self.out is not None:
+            return "out"
+        throttled = self.throttled_until is not None and self.clock() < self.throttled_until
+        return "throttled" if throttled else "healthy"
+
+    def succeeded(self) -> None:
+        """Forget earlier failures: they were passing ones."""
+        self.answered += 1
+        self._in_a_row.clear()
+        self._too_long = 0
+        self._quiet_since = self.throttled_until = None
+
+    def failed(self, fault: Fault, seconds: float = 0.0) -> None:
+        """Count a failure that took so many seconds, and decide whether the model is out."""
+        now = self.clock()
+        if self._quiet_since is None:
+            self._quiet_since = now - seconds
+        self._in_a_row[fault.kind] += 1
+        if fault.retry_after is not None and self.too_long(fault.retry_after):
+            self._too_long += 1
+            if self._too_long >= _REFUSED_ENTRY.failures:
+                asked = f"the provider asks to wait {_span(fault.retry_after)}, which is longer than this run can"
+                self._go(
+                    fault.kind, f"{fault.message}; {asked}: a quota is used up; resume then, or name another model"
+                )
+            return
+        if fault.retry_after is not None:
+            self.throttled_until = max(self.throttled_until or now, now + fault.retry_after)
+        breaker = BREAKERS.get(fault.kind)
+        count = self._in_a_row[fault.kind]
+        if breaker and count >= breaker.failures and now - self._quiet_since >= breaker.seconds:
+            remedy = _REMEDIES.get(fault.kind)
+            self._go(fault.kind, f"{fault.message} ({count} times in a row)" + (f"; {remedy}" if remedy else ""))
+
+    def too_long(self, wait: float) -> bool:
+        """Tell whether a wait is longer than the run can afford."""
+        until = self.until()
+        return wait > LONGEST_WAIT or (until is not None and self.clock() + wait > until)
+
+    def _go(self, kind: FailureKind, why: str) -> None:
+        if self.out is None:
+            self.out = Failed(kind, True, f"{self.model}: {why}")
+            self.gone.set()

@@ -1,0 +1,65 @@
+"""Providers whose address, key and price need not be looked up: `models.endpoints.NAME.preset`, or `--api-base NAME`.
+
+Shapes were checked against the providers' published request formats and against a server on loopback; there is no
+account behind them. What a provider changes can be set beside the preset, which then gives way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from eval_core.base.config import EndpointConfig, Price
+
+__all__ = ["LIMITS", "PRESETS", "ProviderLimits", "with_preset"]
+
+_FREE = Price(input=0, output=0)
+
+PRESETS: Mapping[str, EndpointConfig] = MappingProxyType(
+    {
+        "github-models": EndpointConfig(
+            preset="github-models",
+            url="https://models.github.ai/inference",
+            key_env="GITHUB_TOKEN",
+            price=_FREE,
+            max_output=4_000,
+            window=8_000,
+        ),
+        "ollama": EndpointConfig(preset="ollama", url="http://localhost:11434/v1", price=_FREE),
+        "vllm": EndpointConfig(preset="vllm", url="http://localhost:8000/v1", price=_FREE),
+        "openrouter": EndpointConfig(
+            preset="openrouter", url="https://openrouter.ai/api/v1", key_env="OPENROUTER_API_KEY"
+        ),
+        # These have protocols and logins of their own, which litellm knows: azure/DEPLOYMENT, bedrock/MODEL,
+        # vertex_ai/MODEL. An Azure deployment says with base_model what it deploys.
+        "azure": EndpointConfig(preset="azure", protocol="litellm"),
+        "bedrock": EndpointConfig(preset="bedrock", protocol="litellm"),
+        "vertex": EndpointConfig(preset="vertex", protocol="litellm"),
+    }
+)
+
+
+@dataclass(frozen=True)
+class ProviderLimits:
+    """What a provider allows, where that is too little for some runs."""
+
+    input_tokens: int
+    """Of one request."""
+    requests_per_day: int
+    requests_per_minute: int
+
+
+LIMITS: Mapping[str, ProviderLimits] = MappingProxyType(
+    # The free tier for models of the low and the high group differs; these are the tighter ones.
+    {"github-models": ProviderLimits(input_tokens=8_000, requests_per_day=50, requests_per_minute=10)}
+)
+
+
+def with_preset(given: EndpointConfig, preset: EndpointConfig | None = None) -> EndpointConfig:
+    """Fill in what an endpoint leaves open from its preset."""
+    base = preset or PRESETS.get(given.preset or "")
+    if base is None:
+        return given
+    own = {name: value for name in given.model_fields_set if (value := getattr(given, name)) is not None}
+    return base.model_copy(update=own)
