@@ -24,6 +24,7 @@ Policy = Literal["neutral", "verdict"]
 _BY_VERDICT: dict[str, Conclusion] = {
     "improved": "success",
     "no_detectable_change": "success",
+    "broken": "failure",
     "regressed": "failure",
     # Something got worse, even if something else got better.
     "mixed": "failure",

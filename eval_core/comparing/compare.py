@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eval_core.base.numbers import listed
-from eval_core.comparing.arms import make_arm, quarantined
+from eval_core.comparing.arms import Arm, make_arm, quarantined
 from eval_core.comparing.drift import Drift, drift_of
 from eval_core.comparing.findings import Kind, Verdict
+from eval_core.comparing.outcome import broken_fixtures, compare_outcomes
 from eval_core.comparing.verdict import Options, decide
 from eval_core.domain.case import Case
 from eval_core.domain.measurement import Measurement, comparable_part
@@ -19,6 +18,7 @@ __all__ = [
     "OFFLINE_NOTE",
     "ReportData",
     "compare_measurements",
+    "judged_alone",
 ]
 
 # What every view is made from: one object, so that comment, page, terminal and exit code cannot disagree.
@@ -70,26 +70,16 @@ def compare_measurements(
         make_arm(candidate, banned),
         differences=differing,
         drift=drift_of(part, candidate) if drift is None else drift,
+        outcome=compare_outcomes(part.fixtures, candidate.fixtures),
         options=options,
         looks=looks,
     )
-    return _blamed(verdict, candidate), part
+    return verdict, part
 
 
-def _blamed(verdict: Verdict, candidate: Measurement) -> Verdict:
-    """Say so where an incomplete result is the compressor's own doing, which no resuming can mend.
-
-    Only the class of the failure is named here: its text is the target's, and this sentence is printed as it is.
-    """
-    runs = [run for records in candidate.fixtures.values() for run in records]
-    failed = [run for run in runs if not run.ok and not run.outcome.retryable]
-    if verdict.kind is not Kind.INCOMPLETE or not failed:
-        return verdict
-    kinds = ", ".join(f"{count} x {outcome.value}" for outcome, count in Counter(run.outcome for run in failed).items())
-    where = listed(list(dict.fromkeys(run.fixture for run in failed)))
-    return verdict.model_copy(
-        update={
-            "headline": f"Incomplete: the compressor failed in {len(failed)} of {len(runs)} runs ({kinds}): {where}.",
-            "next_step": "Look at what is listed as not scored, mend the compressor or its description, and run again.",
-        }
-    )
+def judged_alone(candidate: Measurement) -> Verdict | None:
+    """Return the verdict that needs no baseline: a compressor that fails in every run is broken."""
+    outcome = compare_outcomes({}, candidate.fixtures)
+    if not broken_fixtures(outcome):
+        return None
+    return decide(Arm("none", {}), Arm(candidate.label, {}), outcome=outcome)

@@ -34,8 +34,9 @@ Family = Literal["scores", "facts"]
 
 
 class Kind(StrEnum):
-    """The seven things a comparison can come to, in the order in which they are decided."""
+    """What a comparison can come to, in the order in which it is decided."""
 
+    BROKEN = "broken"
     NOT_COMPARABLE = "not_comparable"
     INCOMPLETE = "incomplete"
     REGRESSED = "regressed"
@@ -66,8 +67,10 @@ class _Frozen(BaseModel):
 class Reason(_Frozen):
     """Why nothing can be said: a field that differs, a judge that drifted, a side that is missing."""
 
-    code: Literal["difference", "drift", "missing", "coverage"]
+    code: Literal["difference", "drift", "missing", "coverage", "failing"]
     text: str
+    mutes: Literal["everything", "facts", "scores"] = "everything"
+    """What cannot be compared because of it; where facts cannot, scores cannot either."""
     field: str | None = None
     base: str | None = None
     candidate: str | None = None
@@ -76,7 +79,7 @@ class Reason(_Frozen):
 class Culprit(_Frozen):
     """One thing that moved for certain."""
 
-    kind: Literal["dimension", "retention", "probe", "fact", "census", "structure"]
+    kind: Literal["outcome", "dimension", "retention", "probe", "fact", "census", "structure"]
     """A score dimension or overall; authored facts or census as a whole; a probe's scores; a probe's facts;
     a kind of census fact; a structure check."""
     direction: Direction

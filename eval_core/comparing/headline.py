@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from eval_core.base.numbers import change, counted, interval, listed, percent_change, points, pp, signed
-from eval_core.comparing.findings import Culprit, Kind, Reason, Row, RowVerdict
+from eval_core.comparing.findings import Culprit, Kind, Reason, Row, RowVerdict, Verdict
 from eval_core.comparing.hypotheses import AUTHORED, CENSUS, OVERALL
+from eval_core.comparing.outcome import OutcomeChange
 
-__all__ = ["changed", "incomplete", "inconclusive", "next_step", "no_change", "not_comparable"]
+__all__ = ["broken", "changed", "incomplete", "inconclusive", "next_step", "no_change", "not_comparable", "undecided"]
 
 RETENTION = {AUTHORED: "facts kept", CENSUS: "census facts kept"}
 
@@ -120,11 +121,24 @@ def not_comparable(reasons: Sequence[Reason]) -> str:
     return f"{Kind.NOT_COMPARABLE.words}: {listed([reason.text for reason in reasons])}."
 
 
-def incomplete(reasons: Sequence[Reason], broken: Iterable[Culprit]) -> str:
-    """Say what is missing and where, and what is certain already."""
-    seen = [item.label for item in broken]
-    certain = f"; already certain: structure broken: {listed(seen)}" if seen else ""
-    return f"{Kind.INCOMPLETE.words}: {listed([reason.text for reason in reasons])}{certain}."
+def incomplete(reasons: Sequence[Reason]) -> str:
+    """Say what is missing and where."""
+    return f"{Kind.INCOMPLETE.words}: {listed([reason.text for reason in reasons])}."
+
+
+def broken(outcome: OutcomeChange, fixtures: Sequence[str]) -> str:
+    """Say how often the compressor failed, in what way and where; its own words are listed elsewhere."""
+    items = [item for item in outcome.candidate if item.fixture in fixtures]
+    failed, runs = sum(item.failed for item in items), sum(item.runs for item in items)
+    kinds: dict[str, int] = {}
+    for item in items:
+        for kind, count in item.kinds.items():
+            kinds[kind.words] = kinds.get(kind.words, 0) + count
+    how = ", ".join(kinds)
+    base = [item for item in outcome.base if item.fixture in fixtures]
+    before = f"; the baseline failed in {sum(item.failed for item in base)} of {sum(item.runs for item in base)}"
+    where = listed(list(fixtures))
+    return f"{Kind.BROKEN.words}: {failed} of {runs} runs of {where} failed ({how}){before if base else ''}."
 
 
 def next_step(
@@ -136,6 +150,8 @@ def next_step(
     too_few: bool = False,
 ) -> str:
     """Return one sentence on what to do."""
+    if kind is Kind.BROKEN:
+        return "Read why it failed under “Not scored”, repair the compressor or its description, and run again."
     if kind is Kind.NOT_COMPARABLE:
         if any(reason.code == "difference" for reason in reasons):
             return "Make a baseline with these settings, or run again with the baseline's."
@@ -155,3 +171,9 @@ def next_step(
         return "More candidate runs alone will not settle it: add runs to the baseline as well, or more fixtures."
     why = "fewer cannot show any change" if too_few else "if the difference stays where it is, that settles it"
     return f"Add {counted(more_runs, 'run')} of each fixture; {why}."
+
+
+def undecided(verdict: Verdict, fail_on: str) -> str:
+    """Say for a gate that could not be decided that it was not passed, and what to do about it."""
+    gate = "" if fail_on == "never" else f"--fail-on {fail_on} cannot be decided: "
+    return f"{gate}{verdict.kind.words.lower()}. {verdict.next_step}"

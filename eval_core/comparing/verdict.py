@@ -25,6 +25,7 @@ from eval_core.comparing.drift import Drift
 from eval_core.comparing.findings import (
     Coverage,
     Culprit,
+    Family,
     Kind,
     MedianFinding,
     Reason,
@@ -36,6 +37,7 @@ from eval_core.comparing.findings import (
     Verdict,
 )
 from eval_core.comparing.hypotheses import FACT_HYPOTHESES, SCORE_HYPOTHESES, fact_blocks, score_blocks
+from eval_core.comparing.outcome import OutcomeChange, broken_fixtures, outcome_culprits
 from eval_core.comparing.permutation import LIMIT, Design, permute
 from eval_core.domain.fingerprint import Difference
 
@@ -82,16 +84,20 @@ def coverage_of(base: Arm, candidate: Arm) -> list[Coverage]:
 
 
 def _missing_fixtures(side: Side, arm: Arm, other: Arm) -> list[Reason]:
-    def reason(text: str) -> Reason:
-        return Reason(code="missing", text=text)
+    def reason(text: str, family: Family | None = None) -> Reason:
+        return Reason(code="missing", text=text, mutes="scores" if family == "scores" else "everything")
 
-    def empty(fixture: FixtureArm) -> list[str]:
-        scores = ["scores"] if fixture.planned_scores and not fixture.score_cells else []
-        return scores + (["compressions"] if fixture.planned_facts and not fixture.fact_cells else [])
+    def empty(fixture: FixtureArm) -> list[tuple[str, Family]]:
+        found: list[tuple[str, Family]] = []
+        if fixture.planned_scores and not fixture.score_cells:
+            found.append(("scores", "scores"))
+        if fixture.planned_facts and not fixture.fact_cells:
+            found.append(("compressions", "facts"))
+        return found
 
     found = [reason(f"the {side} has no fixture {name}") for name in other.fixtures if name not in arm.fixtures]
     for name, fixture in arm.fixtures.items():
-        found += [reason(f"the {side} has no {what} of {name}") for what in empty(fixture)]
+        found += [reason(f"the {side} has no {what} of {name}", family) for what, family in empty(fixture)]
     return found
 
 
@@ -107,6 +113,7 @@ def gaps(base: Arm, candidate: Arm, coverage: Sequence[Coverage], floor: float) 
     found += [
         Reason(
             code="coverage",
+            mutes="scores" if item.family == "scores" else "everything",
             text=f"the {item.side} has {item.observed} of {item.planned} {item.family} cells"
             f" ({percent(item.share)}, floor {percent(floor)})",
         )
@@ -188,10 +195,21 @@ class _Case:
         )
 
 
+_MUTED_BY: dict[str, Literal["facts", "scores"]] = {
+    "judge_model": "scores",
+    "rubric": "scores",
+    "answer_model": "scores",
+    "answer_template": "scores",
+    "compressor_model": "facts",
+}
+"""What a differing field of the fingerprint keeps from being compared; any other field forbids everything."""
+
+
 def _incomparable(differences: Iterable[tuple[str, str, str]], drift: Drift | None) -> list[Reason]:
     reasons = [
         Reason(
             code="difference",
+            mutes=_MUTED_BY.get(item.field.partition(".")[0], "everything"),
             text=f"{item.field} differs ({item.base} → {item.candidate})",
             field=item.field,
             base=item.base,
@@ -202,12 +220,12 @@ def _incomparable(differences: Iterable[tuple[str, str, str]], drift: Drift | No
     if drift is not None and drift.fired:
         name, shift = drift.largest
         text = f"the judge drifted: stored answers graded again move {name} by {signed(shift)} (p {p_value(drift.p)})"
-        reasons.append(Reason(code="drift", text=text))
+        reasons.append(Reason(code="drift", text=text, mutes="scores"))
     return reasons
 
 
-def _test(case: _Case) -> list[TestedFamily]:
-    """Run the two tests, each with its part of alpha for this look."""
+def _test(case: _Case, muted: set[str]) -> list[TestedFamily]:
+    """Run the tests that are not muted, each with its part of alpha for this look."""
     options, part = case.options, looking.share(case.look, case.options.planned_looks)
     found = []
     score = permute(
@@ -224,9 +242,9 @@ def _test(case: _Case) -> list[TestedFamily]:
         seed=options.seed,
         limit=options.arrangements,
     )
-    if score is not None:
+    if score is not None and not muted:
         found.append(TestedFamily("scores", score, options.margin_scores, options.culprit_alpha))
-    if fact is not None:
+    if fact is not None and muted <= {"scores"}:
         found.append(TestedFamily("facts", fact, options.margin_facts, options.culprit_alpha))
     return found
 
@@ -292,40 +310,57 @@ def decide(
     *,
     differences: Iterable[tuple[str, str, str]] = (),
     drift: Drift | None = None,
+    outcome: OutcomeChange | None = None,
     options: Options | None = None,
     looks: int = 1,
 ) -> Verdict:
-    """Compare two arms. `looks` says which look at this candidate it is, counted from 1."""
+    """Compare two arms. `looks` says which look at this candidate it is, counted from 1.
+
+    What cannot be compared, or was not measured, mutes what it touches and nothing else: a judge that drifted hides
+    no broken structure and no lost fact.
+    """
     case = _Case(base, candidate, options or Options(), looks)
     validate(base)
     validate(candidate)
     coverage = coverage_of(base, candidate)
     incomparable = _incomparable(differences, drift)
-    if incomparable:
+    missing = gaps(base, candidate, coverage, case.options.coverage_floor)
+    reasons = [*incomparable, *missing]
+    muted: set[str] = {reason.mutes for reason in reasons}
+    if outcome is not None and (broken := broken_fixtures(outcome)):
+        return case.verdict(
+            Kind.BROKEN,
+            headline.broken(outcome, broken),
+            headline.next_step(Kind.BROKEN),
+            reasons=reasons if base.fixtures else (),
+            culprits=outcome_culprits(outcome, broken),
+            structure=() if any(reason.mutes == "everything" for reason in incomparable) else changes(base, candidate),
+            coverage=coverage,
+        )
+    if any(reason.mutes == "everything" for reason in incomparable):
         step = headline.next_step(Kind.NOT_COMPARABLE, reasons=incomparable)
         text = headline.not_comparable(incomparable)
         return case.verdict(Kind.NOT_COMPARABLE, text, step, reasons=incomparable, coverage=coverage)
     structure = changes(base, candidate)
     certain = structure_culprits(structure)
-    missing = gaps(base, candidate, coverage, case.options.coverage_floor)
-    if missing:
-        broken = [item for item in certain if item.direction == "worse"]
-        step = headline.next_step(Kind.INCOMPLETE, reasons=missing)
-        text = headline.incomplete(missing, broken)
-        return case.verdict(
-            Kind.INCOMPLETE, text, step, reasons=missing, culprits=broken, structure=structure, coverage=coverage
-        )
-    evidence = _test(case)
+    evidence = _test(case, muted)
     culprits = [culprit for item in evidence for culprit in culprits_of(item)] + certain
     medians = seed_rule.medians(base), seed_rule.medians(candidate)
     rows = [row_of(item, hypothesis, medians) for item in evidence for hypothesis in item.result.hypotheses]
     kind = _kind(evidence, culprits, rows)
     unreachable, extra = _unreachable(evidence)
+    if reasons and not (muted == {"scores"} and culprits) and not any(item.direction == "worse" for item in certain):
+        # Calm as far as it was compared is not calm: nothing passes a gate on half of the evidence.
+        kind = Kind.NOT_COMPARABLE if incomparable else Kind.INCOMPLETE
     if kind is Kind.NO_DETECTABLE_CHANGE:
         text = headline.no_change(rows)
     elif kind is Kind.INCONCLUSIVE:
         text = headline.inconclusive(rows, unreachable)
         extra = extra if unreachable else settle(evidence, rows)
+    elif kind is Kind.NOT_COMPARABLE:
+        text = headline.not_comparable(incomparable)
+    elif kind is Kind.INCOMPLETE:
+        text = headline.incomplete(missing)
     else:
         text = headline.changed(kind, culprits)
     where = list(dict.fromkeys(item.fixture for item in culprits if item.fixture and item.direction == "worse"))
@@ -333,7 +368,8 @@ def decide(
     return case.verdict(
         kind,
         text,
-        headline.next_step(kind, fixtures=where, more_runs=extra, too_few=unreachable is not None),
+        headline.next_step(kind, reasons=reasons, fixtures=where, more_runs=extra, too_few=unreachable is not None),
+        reasons=reasons,
         culprits=culprits,
         rows=rows,
         units=[unit for item in evidence for unit in item.units],
@@ -348,14 +384,15 @@ def decide(
 
 
 def exit_code(verdict: Verdict, fail_on: FailOn = "never") -> int:
-    """Return 0 done, 1 where the condition holds, 3 incomplete.
+    """Return 0 done, 1 where the condition holds, 3 where there is no answer to it.
 
-    `regressed` fails on what holds a regression, so on mixed too; `inconclusive` on everything that does not show
-    the change to be harmless, so on not comparable too.
+    `regressed` fails on what holds a regression, so on broken and mixed too; `inconclusive` also on a change that is
+    not shown to be harmless. A gate that could not be decided is never passed: incomplete, and with any condition not
+    comparable too, end with 3.
     """
-    if verdict.kind is Kind.INCOMPLETE:
+    if verdict.kind is Kind.INCOMPLETE or (verdict.kind is Kind.NOT_COMPARABLE and fail_on != "never"):
         return 3
-    harmful = {Kind.REGRESSED, Kind.MIXED}
-    unproven = harmful | {Kind.INCONCLUSIVE, Kind.NOT_COMPARABLE}
+    harmful = {Kind.BROKEN, Kind.REGRESSED, Kind.MIXED}
+    unproven = harmful | {Kind.INCONCLUSIVE}
     failing: dict[FailOn, set[Kind]] = {"never": set(), "regressed": harmful, "inconclusive": unproven}
     return int(verdict.kind in failing[fail_on])

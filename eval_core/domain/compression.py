@@ -32,6 +32,11 @@ class Outcome(StrEnum):
     """More than nine tenths of the tokens are still there."""
 
     @property
+    def words(self) -> str:
+        """How people read it."""
+        return self.value.replace("_", " ")
+
+    @property
     def retryable(self) -> bool:
         """Whether the provider, not the compressor, is to blame."""
         return self in (Outcome.INFRA, Outcome.BAD_COMPLETION)

@@ -119,4 +119,5 @@ class RunRecord(Record):
     @property
     def ok(self) -> bool:
         """Whether there is something to score."""
-        return self.outcome is Outcome.OK
+        # A session that did not shrink was measured all the same: it is a finding, not a gap.
+        return self.outcome is Outcome.OK or (self.outcome is Outcome.NOT_COMPRESSED and bool(self.structure))

@@ -33,7 +33,7 @@ __all__ = ["BASE", "Trial", "own_base"]
 BASE = "base"
 """The folder below a result that holds its own base, and the name in its extra that says so."""
 _BASE_DRAW = 100_000
-_DECIDED = (Kind.REGRESSED, Kind.IMPROVED, Kind.MIXED)
+_DECIDED = (Kind.BROKEN, Kind.REGRESSED, Kind.IMPROVED, Kind.MIXED)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from eval_core.base.messages import Message, render
 from eval_core.base.threads import compute
 from eval_core.base.tokens import count_messages
 from eval_core.domain.case import Case, Cell
-from eval_core.domain.compression import Compression, ModelUse, Step, Subject
+from eval_core.domain.compression import Compression, ModelUse, Outcome, Step, Subject
 from eval_core.domain.grade import Answer, Answerer, Grade, Judge, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.domain.record import CensusRecord, ProbeRecord, RunRecord, UseRecord
@@ -157,7 +157,7 @@ class Executor:
             messages=compression.state,
             use={"compressor": _model_use(compression.use)},
         )
-        if not bare.ok:
+        if bare.outcome not in (Outcome.OK, Outcome.NOT_COMPRESSED) or not compression.steps:
             return bare, None
         state = compression.state
         kept = Kept(fixture.messages, state)

@@ -289,9 +289,12 @@ class ProcessSubject:
         for index in range(len(progress.steps), len(cuts) - 1):
             segment = job.fixture.messages[cuts[index] : cuts[index + 1]]
             verdict = await self._step(child, gateway, segment, progress)
-            if verdict.outcome is not Outcome.OK:
-                place = f"step {index + 1} of {len(cuts) - 1}: " if len(cuts) > 2 else ""
-                verdict = replace(verdict, detail=place + verdict.detail)
+            place = f"step {index + 1} of {len(cuts) - 1}: " if len(cuts) > 2 else ""
+            verdict = replace(verdict, detail=place + verdict.detail) if verdict.detail else verdict
+            if verdict.outcome is Outcome.NOT_COMPRESSED and index + 2 < len(cuts):
+                # A step that does not shrink is data: the session goes on, and what counts is how it ends.
+                progress.notes.append(f"not compressed: {verdict.detail}")
+            elif verdict.outcome is not Outcome.OK:
                 break
         progress.output = child.output
         if child.output_bytes:

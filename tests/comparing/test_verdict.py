@@ -141,10 +141,10 @@ def test_wide_intervals_are_inconclusive_and_say_what_more_runs_would_show() -> 
 
 
 def test_different_fingerprints_come_first_and_show_no_delta() -> None:
-    difference = [("judge_model.name", "judge-a", "judge-b")]
+    difference = [("tokenizer", "old", "new")]
     verdict = decide(constant(3, 4.0), constant(3, 1.0), differences=difference)
     assert verdict.kind is Kind.NOT_COMPARABLE
-    assert verdict.headline == "Not comparable: judge_model.name differs (judge-a → judge-b)."
+    assert verdict.headline == "Not comparable: tokenizer differs (old → new)."
     assert not verdict.rows
     assert not verdict.units
     assert not verdict.medians
@@ -156,6 +156,33 @@ def test_a_drifted_judge_makes_results_not_comparable() -> None:
     assert verdict.kind is Kind.NOT_COMPARABLE
     assert "the judge drifted: stored answers graded again move overall by −0.25" in verdict.headline
     assert "Grade the baseline" in verdict.next_step
+
+
+def test_another_judge_mutes_the_scores_only() -> None:
+    difference = [("judge_model.name", "judge-a", "judge-b")]
+    calm = decide(constant(3, 4.0), constant(3, 1.0), differences=difference)
+    assert calm.kind is Kind.NOT_COMPARABLE
+    assert calm.headline == "Not comparable: judge_model.name differs (judge-a → judge-b)."
+    assert {row.family for row in calm.rows} == {"facts"}
+    lost = decide(constant(10, 4.0), constant(10, 4.0, fact=0.4), differences=difference)
+    assert lost.kind is Kind.REGRESSED
+    assert [reason.mutes for reason in lost.reasons] == ["scores"]
+
+
+def test_a_drifted_judge_hides_no_lost_fact_and_no_broken_structure() -> None:
+    lost = decide(constant(10, 4.0), constant(10, 4.0, fact=0.4), drift=DRIFTED)
+    assert lost.kind is Kind.REGRESSED
+    assert {test.family for test in lost.tests} == {"facts"}
+    broken = with_structure(constant(10, 4.0), {"tool pairs whole": [False] * 10})
+    assert decide(constant(10, 4.0), broken, drift=DRIFTED).kind is Kind.REGRESSED
+    assert exit_code(lost, "regressed") == 1
+
+
+def test_another_compressor_model_mutes_facts_but_not_structure() -> None:
+    difference = [("compressor_model.model", "a", "b")]
+    assert decide(constant(9, 4.0), constant(9, 4.0, fact=0.4), differences=difference).kind is Kind.NOT_COMPARABLE
+    broken = with_structure(constant(9, 4.0), {"tool pairs whole": [False] * 9})
+    assert decide(constant(9, 4.0), broken, differences=difference).kind is Kind.REGRESSED
 
 
 def test_a_judge_that_did_not_drift_changes_nothing() -> None:
@@ -172,7 +199,7 @@ def test_the_coverage_floor_is_five_percent_of_the_grid(lost: int, kind: Kind) -
     assert verdict.kind is kind
     if kind is Kind.INCOMPLETE:
         assert verdict.headline == "Incomplete: the candidate has 113 of 120 scores cells (94 %, floor 95 %)."
-        assert not verdict.rows
+        assert {row.family for row in verdict.rows} == {"facts"}
 
 
 def test_a_missing_fixture_names_its_side() -> None:
@@ -247,13 +274,14 @@ def test_a_check_that_fails_once_is_told_and_does_not_decide() -> None:
     assert "f0 / tool pairs whole fails in 1 of 3 runs and never did in the baseline." in verdict.notes
 
 
-def test_an_incomplete_run_still_tells_of_broken_structure() -> None:
-    base = constant(3, 4.0)
-    candidate = with_structure(base, {"tool pairs whole": [False] * 3})
-    del candidate.fixtures["f1"]
-    verdict = decide(base, candidate)
-    assert verdict.kind is Kind.INCOMPLETE
-    assert "already certain: structure broken: f0 / tool pairs whole" in verdict.headline
+def test_missing_grades_hide_no_broken_structure() -> None:
+    candidate = with_structure(constant(3, 4.0), {"tool pairs whole": [False] * 3})
+    for one in candidate.fixtures.values():
+        one.scores[:] = np.nan
+    verdict = decide(constant(3, 4.0), candidate)
+    assert verdict.kind is Kind.REGRESSED
+    assert "tool pairs whole" in verdict.headline
+    assert verdict.reasons
 
 
 # Looks
@@ -287,7 +315,8 @@ def test_looks_that_make_no_sense_are_refused(look: int, planned: int) -> None:
 # Exit codes and agreement
 
 CODES: dict[Kind, tuple[int, int, int]] = {
-    Kind.NOT_COMPARABLE: (0, 0, 1),
+    Kind.BROKEN: (0, 1, 1),
+    Kind.NOT_COMPARABLE: (0, 3, 3),
     Kind.INCOMPLETE: (3, 3, 3),
     Kind.REGRESSED: (0, 1, 1),
     Kind.IMPROVED: (0, 0, 0),
@@ -349,7 +378,8 @@ def test_sentence_rows_culprits_and_exit_code_always_agree(
         frozenset({"worse", "better"}): Kind.MIXED,
     }.get(frozenset(directions))
     if verdict.kind is Kind.INCOMPLETE:
-        assert not verdict.rows
+        assert all(row.family == "facts" for row in verdict.rows)
+        assert not verdict.culprits
     elif expected is not None:
         assert verdict.kind is expected
     else:
