@@ -91,6 +91,7 @@ def compare(base: Path, candidate: Path, form: str, fail_on: str, seed: int) -> 
       compression-eval compare baselines/offline.json results/latest
       compression-eval compare results/before results/after --fail-on regressed
     """
+    from eval_core.base.config import load_config
     from eval_core.comparing.compare import ReportData, compare_measurements
     from eval_core.comparing.headline import undecided
     from eval_core.comparing.verdict import Options, exit_code
@@ -98,7 +99,7 @@ def compare(base: Path, candidate: Path, form: str, fail_on: str, seed: int) -> 
     from eval_core.storage.baselines import load_side
 
     before, after = load_side(base), load_side(candidate)
-    verdict, part = compare_measurements(before, after, options=Options(seed=seed))
+    verdict, part = compare_measurements(before, after, options=Options(seed=seed), accept=load_config(None).accept)
     verdict = with_remedy(verdict, part, str(base), after)
     print_data(ReportData(after, base=part, verdict=verdict, base_path=str(base)), form)
     code = exit_code(verdict, fail_on)  # type: ignore[arg-type]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from eval_core.base.config import AcceptConfig
 from eval_core.comparing.arms import Arm, make_arm, quarantined
 from eval_core.comparing.drift import Drift, drift_of
 from eval_core.comparing.findings import Kind, Verdict
+from eval_core.comparing.form import degenerate_runs
 from eval_core.comparing.outcome import broken_fixtures, compare_outcomes
+from eval_core.comparing.strands import read_evidence
 from eval_core.comparing.verdict import Options, decide
 from eval_core.domain.case import Case
+from eval_core.domain.compression import Outcome
 from eval_core.domain.measurement import Measurement, comparable_part
 
 __all__ = [
@@ -57,6 +61,7 @@ def compare_measurements(
     looks: int = 1,
     drift: Drift | None = None,
     options: Options | None = None,
+    accept: AcceptConfig | None = None,
 ) -> tuple[Verdict, Measurement]:
     """Decide, and return the verdict with the part of the base that was compared.
 
@@ -64,13 +69,18 @@ def compare_measurements(
     the same two measurements comes to the same verdict.
     """
     part, differing = comparable_part(base, candidate)
+    candidate, stubs = without_stubs(part, candidate)
     banned = quarantined(part, candidate)
     verdict = decide(
         make_arm(part, banned),
         make_arm(candidate, banned),
         differences=differing,
         drift=drift_of(part, candidate) if drift is None else drift,
-        outcome=compare_outcomes(part.fixtures, candidate.fixtures),
+        recorded=replace(
+            read_evidence(part, candidate, accept),
+            stubs=len(stubs),
+            all_stubs=bool(stubs) and stubs == every(candidate),
+        ),
         options=options,
         looks=looks,
     )
@@ -82,4 +92,35 @@ def judged_alone(candidate: Measurement) -> Verdict | None:
     outcome = compare_outcomes({}, candidate.fixtures)
     if not broken_fixtures(outcome):
         return None
-    return decide(Arm("none", {}), Arm(candidate.label, {}), outcome=outcome)
+    return decide(Arm("none", {}), Arm(candidate.label, {}), recorded=read_evidence(_nothing(candidate), candidate))
+
+
+def _nothing(candidate: Measurement) -> Measurement:
+    return candidate.model_copy(update={"fixtures": {}})
+
+
+def every(measurement: Measurement) -> set[tuple[str, int]]:
+    """Return all fixture-runs that the compressor finished."""
+    return {(name, run.run) for name, runs in measurement.fixtures.items() for run in runs if run.ok}
+
+
+def without_stubs(base: Measurement, candidate: Measurement) -> tuple[Measurement, set[tuple[str, int]]]:
+    """Turn runs whose summary is a refusal or garbage into what they are: failures of the model, to be run again.
+
+    Where every run is one, it is the change's doing, and they stay.
+    """
+    stubs = degenerate_runs(base.fixtures, candidate.fixtures)
+    if not stubs or stubs == every(candidate):
+        return candidate, stubs
+    fixtures = {
+        name: [
+            run.model_copy(
+                update={"outcome": Outcome.BAD_COMPLETION, "detail": "the summary is a refusal or a stub", "probes": {}}
+            )
+            if (name, run.run) in stubs
+            else run
+            for run in runs
+        ]
+        for name, runs in candidate.fixtures.items()
+    }
+    return candidate.model_copy(update={"fixtures": fixtures}), stubs

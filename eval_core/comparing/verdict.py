@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Literal
@@ -23,22 +24,29 @@ from eval_core.comparing.culprits import (
 )
 from eval_core.comparing.drift import Drift
 from eval_core.comparing.findings import (
+    STRANDS,
     Coverage,
     Culprit,
+    FactChange,
     Family,
     Kind,
     MedianFinding,
     Reason,
     Row,
     RowVerdict,
+    Strand,
+    StrandName,
+    StrandState,
     StructureFinding,
     TestSummary,
     UnitRow,
     Verdict,
 )
-from eval_core.comparing.hypotheses import FACT_HYPOTHESES, SCORE_HYPOTHESES, fact_blocks, score_blocks
-from eval_core.comparing.outcome import OutcomeChange, broken_fixtures, outcome_culprits
-from eval_core.comparing.permutation import LIMIT, Design, permute
+from eval_core.comparing.hypotheses import FACT_HYPOTHESES, OVERALL, SCORE_HYPOTHESES, fact_blocks, score_blocks
+from eval_core.comparing.outcome import broken_fixtures, outcome_culprits
+from eval_core.comparing.permutation import LIMIT, Design, Hypothesis, permute
+from eval_core.comparing.rule import decide_kind, facts_strand, outcome_strand, scores_strand, structure_strand
+from eval_core.comparing.strands import Recorded
 from eval_core.domain.fingerprint import Difference
 
 __all__ = [
@@ -126,6 +134,7 @@ def gaps(base: Arm, candidate: Arm, coverage: Sequence[Coverage], floor: float) 
 # The decision: from two arms to one verdict, in a fixed order, with every number that led to it.
 
 FailOn = Literal["never", "regressed", "inconclusive"]
+_CALM = (RowVerdict.NO_DETECTABLE_CHANGE, RowVerdict.ADVISORY)
 
 
 @dataclass(frozen=True)
@@ -163,6 +172,10 @@ class _Case:
         next_step: str,
         *,
         reasons: Sequence[Reason] = (),
+        strands: Sequence[Strand] = (),
+        facts: Sequence[FactChange] = (),
+        exact: bool = False,
+        accept: str | None = None,
         culprits: Sequence[Culprit] = (),
         rows: Sequence[Row] = (),
         units: Sequence[UnitRow] = (),
@@ -180,6 +193,10 @@ class _Case:
             base_label=self.base.label,
             candidate_label=self.candidate.label,
             reasons=tuple(reasons),
+            strands=tuple(strands),
+            facts=tuple(facts),
+            exact=exact,
+            accept=accept,
             culprits=tuple(culprits),
             rows=tuple(rows),
             units=tuple(units),
@@ -249,17 +266,6 @@ def _test(case: _Case, muted: set[str]) -> list[TestedFamily]:
     return found
 
 
-def _kind(evidence: Sequence[TestedFamily], culprits: Sequence[Culprit], rows: Sequence[Row]) -> Kind:
-    directions = {item.direction for item in culprits}
-    if directions:
-        if len(directions) == 2:
-            return Kind.MIXED
-        return Kind.REGRESSED if "worse" in directions else Kind.IMPROVED
-    reachable = all(item.result.can_reach for item in evidence)
-    settled = rows and all(row.verdict is RowVerdict.NO_DETECTABLE_CHANGE for row in rows)
-    return Kind.NO_DETECTABLE_CHANGE if settled and reachable else Kind.INCONCLUSIVE
-
-
 def _unreachable(evidence: Sequence[TestedFamily]) -> tuple[str | None, int | None]:
     """Return the words for a design with too few runs, and how many more would do."""
     short = [item for item in evidence if not item.result.can_reach]
@@ -304,20 +310,77 @@ def _notes(case: _Case, evidence: Sequence[TestedFamily], structure: Sequence[St
     case.notes.append("The inference covers these fixtures, not all sessions.")
 
 
+def _counted(
+    evidence: TestedFamily, item: Hypothesis, state: StrandState, medians: tuple[dict[str, float], ...]
+) -> Row:
+    """Return a row that was counted on deterministic runs: two numbers, and nothing estimated."""
+    moved = state in (StrandState.WORSE, StrandState.BETTER, StrandState.BOTH) and abs(item.delta) > 1e-9
+    return row_of(evidence, item, (medians[0], medians[1])).model_copy(
+        update={
+            **dict.fromkeys(("ci_low", "ci_high", "ci90_low", "ci90_high", "p", "mde", "mde_two_more")),
+            "verdict": RowVerdict("worse" if item.delta < 0 else "better")
+            if moved
+            else RowVerdict.NO_DETECTABLE_CHANGE,
+        }
+    )
+
+
+def _rows(
+    evidence: Sequence[TestedFamily], medians: tuple[dict[str, float], ...], recorded: Recorded | None
+) -> list[Row]:
+    rows = []
+    for item in evidence:
+        counted = recorded is not None and recorded.exact and item.family == "facts"
+        advisory = recorded is not None and not recorded.judged and item.family == "scores"
+        state = facts_strand(recorded, None, (), ()).state if counted else StrandState.SAME
+        for hypothesis in item.result.hypotheses:
+            if counted:
+                rows.append(_counted(item, hypothesis, state, medians))
+            elif advisory and hypothesis.name == OVERALL:
+                row = _counted(item, hypothesis, StrandState.SAME, medians)
+                rows.append(row.model_copy(update={"verdict": RowVerdict.ADVISORY}))
+            elif not advisory:
+                rows.append(row_of(item, hypothesis, (medians[0], medians[1])))
+    return rows
+
+
+def _muted(strand: Strand, reasons: Sequence[Reason], levels: tuple[str, ...]) -> Strand:
+    """Return the strand, or that it cannot be compared or is not complete, with the reason."""
+    reason = next((item for item in reasons if item.mutes in levels), None)
+    if reason is None:
+        return strand
+    missing = reason.code in ("missing", "coverage")
+    state = StrandState.INCOMPLETE if missing else StrandState.NOT_COMPARABLE
+    return Strand(name=strand.name, state=state, details=(reason.text,))
+
+
+_LEVELS: dict[StrandName, tuple[str, ...]] = {
+    "outcome": (),
+    "structure": ("everything",),
+    "window": ("everything",),
+    "shown": ("everything",),
+    "form": ("everything", "facts"),
+    "facts": ("everything", "facts"),
+    "size": ("everything", "facts"),
+    "scores": ("everything", "facts", "scores"),
+}
+"""Which reasons mute which strand."""
+
+
 def decide(
     base: Arm,
     candidate: Arm,
     *,
     differences: Iterable[tuple[str, str, str]] = (),
     drift: Drift | None = None,
-    outcome: OutcomeChange | None = None,
+    recorded: Recorded | None = None,
     options: Options | None = None,
     looks: int = 1,
 ) -> Verdict:
     """Compare two arms. `looks` says which look at this candidate it is, counted from 1.
 
     What cannot be compared, or was not measured, mutes what it touches and nothing else: a judge that drifted hides
-    no broken structure and no lost fact.
+    no broken structure and no lost fact. `recorded` is what the records say beside the arrays of the arms.
     """
     case = _Case(base, candidate, options or Options(), looks)
     validate(base)
@@ -327,58 +390,103 @@ def decide(
     missing = gaps(base, candidate, coverage, case.options.coverage_floor)
     reasons = [*incomparable, *missing]
     muted: set[str] = {reason.mutes for reason in reasons}
-    if outcome is not None and (broken := broken_fixtures(outcome)):
-        return case.verdict(
-            Kind.BROKEN,
-            headline.broken(outcome, broken),
-            headline.next_step(Kind.BROKEN),
-            reasons=reasons if base.fixtures else (),
-            culprits=outcome_culprits(outcome, broken),
-            structure=() if any(reason.mutes == "everything" for reason in incomparable) else changes(base, candidate),
-            coverage=coverage,
-        )
+    if recorded is not None and (broken := broken_fixtures(recorded.outcome)):
+        return _broken(case, recorded, broken, reasons, coverage)
     if any(reason.mutes == "everything" for reason in incomparable):
         step = headline.next_step(Kind.NOT_COMPARABLE, reasons=incomparable)
         text = headline.not_comparable(incomparable)
-        return case.verdict(Kind.NOT_COMPARABLE, text, step, reasons=incomparable, coverage=coverage)
+        strands = [Strand(name=name, state=StrandState.NOT_COMPARABLE) for name in STRANDS if name != "outcome"]
+        return case.verdict(Kind.NOT_COMPARABLE, text, step, reasons=incomparable, coverage=coverage, strands=strands)
     structure = changes(base, candidate)
-    certain = structure_culprits(structure)
+    judged = recorded is None or recorded.judged
+    exact = recorded is not None and recorded.exact
     evidence = _test(case, muted)
-    culprits = [culprit for item in evidence for culprit in culprits_of(item)] + certain
-    medians = seed_rule.medians(base), seed_rule.medians(candidate)
-    rows = [row_of(item, hypothesis, medians) for item in evidence for hypothesis in item.result.hypotheses]
-    kind = _kind(evidence, culprits, rows)
-    unreachable, extra = _unreachable(evidence)
-    if reasons and not (muted == {"scores"} and culprits) and not any(item.direction == "worse" for item in certain):
+    tested = [
+        item for item in evidence if not (exact and item.family == "facts") and (judged or item.family == "facts")
+    ]
+    certain = structure_culprits(structure)
+    culprits = [culprit for item in tested for culprit in culprits_of(item)] + certain
+    rows = _rows(evidence, (seed_rule.medians(base), seed_rule.medians(candidate)), recorded)
+    by_family = {item.family: item for item in tested}
+    size = recorded.size if recorded is not None and muted <= {"scores"} else None
+    found = [structure_strand(structure)]
+    found.append(facts_strand(recorded, by_family.get("facts"), culprits, rows))
+    found.append(scores_strand(by_family.get("scores"), culprits, rows, judged=judged))
+    if recorded is not None:
+        found += [outcome_strand(recorded.outcome), recorded.window, recorded.shown, recorded.form_strand]
+        found.append(recorded.size.strand)
+    strands = {item.name: _muted(item, reasons, _LEVELS[item.name]) for item in found}
+    settled = bool(rows) and all(row.verdict in _CALM for row in rows) and all(item.result.can_reach for item in tested)
+    false_values = recorded is not None and (recorded.invented.more or recorded.stale.more)
+    kind = decide_kind(
+        strands,
+        size,
+        certain=false_values and strands["facts"].state is StrandState.WORSE,
+        settled=settled or (exact and bool(rows)),
+    )
+    unreachable, extra = _unreachable(tested)
+    if reasons and kind in (Kind.NO_DETECTABLE_CHANGE, Kind.INCONCLUSIVE):
         # Calm as far as it was compared is not calm: nothing passes a gate on half of the evidence.
         kind = Kind.NOT_COMPARABLE if incomparable else Kind.INCOMPLETE
     if kind is Kind.NO_DETECTABLE_CHANGE:
-        text = headline.no_change(rows)
+        text = headline.no_change(rows, strands.get("facts"), size, exact=exact and not by_family)
     elif kind is Kind.INCONCLUSIVE:
         text = headline.inconclusive(rows, unreachable)
-        extra = extra if unreachable else settle(evidence, rows)
+        extra = extra if unreachable else settle(tested, rows)
     elif kind is Kind.NOT_COMPARABLE:
         text = headline.not_comparable(incomparable)
     elif kind is Kind.INCOMPLETE:
         text = headline.incomplete(missing)
     else:
-        text = headline.changed(kind, culprits)
-    where = list(dict.fromkeys(item.fixture for item in culprits if item.fixture and item.direction == "worse"))
-    _notes(case, evidence, structure)
+        text = headline.changed(kind, strands, size)
+    facts = recorded.facts if recorded is not None and muted <= {"scores"} else ()
+    where = [item.fixture for item in culprits if item.fixture and item.direction == "worse"]
+    where += [item.fixture for item in facts if item.clear and item.change < 0]
+    _notes(case, tested, structure)
+    if recorded is not None and recorded.stubs:
+        runs = f"{recorded.stubs} run{'s' if recorded.stubs > 1 else ''}"
+        case.notes.append(f"Left out as the model's failure, not the change's: {runs} with a refusal or a stub.")
     return case.verdict(
         kind,
         text,
-        headline.next_step(kind, reasons=reasons, fixtures=where, more_runs=extra, too_few=unreachable is not None),
+        headline.next_step(
+            kind,
+            reasons=reasons,
+            fixtures=[name for name, _ in Counter(where).most_common()],
+            more_runs=extra,
+            too_few=unreachable is not None,
+        ),
         reasons=reasons,
+        strands=[strands[name] for name in STRANDS if name in strands],
+        facts=facts,
+        exact=exact,
+        accept=headline.accept_line([*recorded.form.gone, *recorded.form.emptied]) if recorded is not None else None,
         culprits=culprits,
         rows=rows,
-        units=[unit for item in evidence for unit in item.units],
+        units=[unit for item in tested for unit in item.units],
         structure=structure,
         medians=[
             MedianFinding(**asdict(row), delta=row.delta, flagged=row.flagged)
             for row in seed_rule.table(base, candidate)
         ],
-        tests=[item.summary for item in evidence],
+        tests=[item.summary for item in tested],
+        coverage=coverage,
+    )
+
+
+def _broken(
+    case: _Case, recorded: Recorded, broken: Sequence[str], reasons: Sequence[Reason], coverage: Sequence[Coverage]
+) -> Verdict:
+    """Return the verdict on a compressor that does not compress: nothing else about it matters yet."""
+    culprits = outcome_culprits(recorded.outcome, broken)
+    strand = outcome_strand(recorded.outcome).model_copy(update={"state": StrandState.WORSE, "loss": 1.0})
+    return case.verdict(
+        Kind.BROKEN,
+        headline.broken(recorded.outcome, broken),
+        headline.next_step(Kind.BROKEN),
+        reasons=reasons if case.base.fixtures else (),
+        culprits=culprits,
+        strands=[strand],
         coverage=coverage,
     )
 
@@ -386,13 +494,16 @@ def decide(
 def exit_code(verdict: Verdict, fail_on: FailOn = "never") -> int:
     """Return 0 done, 1 where the condition holds, 3 where there is no answer to it.
 
-    `regressed` fails on what holds a regression, so on broken and mixed too; `inconclusive` also on a change that is
+    `regressed` fails on what holds a regression, so on broken, on mixed and on a trade of facts for size too;
+    `inconclusive` also on a change that is
     not shown to be harmless. A gate that could not be decided is never passed: incomplete, and with any condition not
     comparable too, end with 3.
     """
     if verdict.kind is Kind.INCOMPLETE or (verdict.kind is Kind.NOT_COMPARABLE and fail_on != "never"):
         return 3
     harmful = {Kind.BROKEN, Kind.REGRESSED, Kind.MIXED}
+    if verdict.kind is Kind.TRADE and any(item.state is StrandState.WORSE for item in verdict.strands):
+        harmful.add(Kind.TRADE)
     unproven = harmful | {Kind.INCONCLUSIVE}
     failing: dict[FailOn, set[Kind]] = {"never": set(), "regressed": harmful, "inconclusive": unproven}
     return int(verdict.kind in failing[fail_on])

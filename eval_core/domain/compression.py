@@ -75,6 +75,8 @@ class Compression:
     """For people: what happened, where the outcome is not ok."""
     steps: tuple[Step, ...] = ()
     use: ModelUse = field(default_factory=ModelUse)
+    requests: tuple[tuple[Message, ...], ...] | None = None
+    """What the compressor put before its model, request by request; None where nobody looked."""
     notes: tuple[str, ...] = ()
     """What the reader should know though it is no failure (dropped optional keywords, captured output)."""
     output: str = ""

@@ -146,7 +146,7 @@ class Trial:
         if not bases and reference is None:
             return False
         base = bases[0] if bases or reference is None else reference.measurement
-        verdict, _ = compare_measurements(base, candidate, looks=self.job.looks)
+        verdict, _ = compare_measurements(base, candidate, looks=self.job.looks, accept=self.job.settings.accept)
         return verdict.kind in _DECIDED
 
     async def _sample(self, reference: Reference | None, cast: Cast) -> dict[str, Any] | None:

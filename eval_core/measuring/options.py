@@ -147,7 +147,7 @@ class Job:
             note = "none was asked for" if self.compare_to == "none" else why
             return ReportData(measurement, verdict=judged_alone(measurement), cases=suite, note=note)
         stored = load_side(path)
-        verdict, base = compare_measurements(stored, measurement, looks=self.looks)
+        verdict, base = compare_measurements(stored, measurement, looks=self.looks, accept=self.settings.accept)
         verdict = with_remedy(verdict, base, str(path), measurement)
         history = read_history(self.root / self.settings.baselines, path.stem)
         return ReportData(measurement, base=base, verdict=verdict, base_path=str(path), cases=suite, history=history)

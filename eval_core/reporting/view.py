@@ -33,6 +33,7 @@ _ROW_WORDS = {
     RowVerdict.BETTER: "better",
     RowVerdict.NO_DETECTABLE_CHANGE: "no detectable change",
     RowVerdict.INCONCLUSIVE: "inconclusive",
+    RowVerdict.ADVISORY: "advisory",
 }
 _ROW_NAMES = {"authored facts": "facts kept", "census": "census facts kept"}
 _MOST_ROWS = 8

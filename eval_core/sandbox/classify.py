@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from eval_core.base.files import canonical
+from eval_core.base.messages import Message
 from eval_core.domain.call import Completion, Failed, Usage
 from eval_core.domain.compression import ModelUse, Outcome
 
@@ -19,6 +21,7 @@ __all__ = [
     "StepVerdict",
     "classify",
     "last_word",
+    "requests_of",
     "use_of",
 ]
 
@@ -40,6 +43,8 @@ class CallRecord:
     """The failure's kind, or the reason of a refusal."""
     retryable: bool = True
     usage: Usage = field(default_factory=Usage)
+    messages: tuple[Message, ...] = ()
+    """What the model was shown."""
     dropped: tuple[str, ...] = ()
     """Fields of the request that were not passed on."""
 
@@ -86,6 +91,12 @@ def last_word(records: Sequence[CallRecord]) -> list[CallRecord]:
         for record in records
         if not any(record.ended is not None and later.started > record.ended for later in records)
     ]
+
+
+def requests_of(records: Sequence[CallRecord]) -> tuple[tuple[Message, ...], ...]:
+    """Return what the model was shown and answered, each request once: a retry repeats itself."""
+    unique = {canonical(list(record.messages)): record.messages for record in records if record.status == "ok"}
+    return tuple(unique.values())
 
 
 def use_of(records: Sequence[CallRecord]) -> ModelUse:

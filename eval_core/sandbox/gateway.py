@@ -109,6 +109,7 @@ class Gateway:
             except web.HTTPRequestEntityTooLarge:
                 raise Refusal(413, f"more than {self._limits.request_bytes:,} bytes", "too_large") from None
             record.requested_model, record.dropped = asked.requested_model, asked.dropped
+            record.messages = asked.messages
             self._check_limits()
         except Refusal as refusal:
             self.log.refuse(record, refusal.message)

@@ -145,6 +145,7 @@ _SIGNS = {
     Kind.INCOMPLETE: "…",
     Kind.REGRESSED: "▼",
     Kind.IMPROVED: "▲",
+    Kind.TRADE: "⇄",
     Kind.MIXED: "◆",
     Kind.NO_DETECTABLE_CHANGE: "=",
     Kind.INCONCLUSIVE: "?",
