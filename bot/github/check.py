@@ -24,9 +24,12 @@ Policy = Literal["neutral", "verdict"]
 _BY_VERDICT: dict[str, Conclusion] = {
     "improved": "success",
     "no_detectable_change": "success",
+    "broken": "failure",
     "regressed": "failure",
     # Something got worse, even if something else got better.
     "mixed": "failure",
+    # Quality for size, either way: for people to decide.
+    "trade": "neutral",
     # Nothing was shown either way: not a pass, and not the author's fault.
     "inconclusive": "neutral",
     "incomplete": "neutral",

@@ -13,6 +13,7 @@ from eval_core.base.files import parse, read_text
 
 __all__ = [
     "CONFIG_FILE",
+    "AcceptConfig",
     "BotConfig",
     "Config",
     "EndpointConfig",
@@ -109,6 +110,13 @@ class BotConfig(ConfigSection):
     ] = "neutral"
 
 
+class AcceptConfig(ConfigSection):
+    """What may be missing from now on: removals that were meant, which the verdict then no longer counts."""
+
+    sections: Annotated[list[str], Field(description="Sections of the summary that may go, by their label.")] = []
+    facts: Annotated[list[str], Field(description="Facts that need not be kept any more, by their value.")] = []
+
+
 class Config(ConfigSection):
     """Everything that a repository can set; every field has a default."""
 
@@ -135,6 +143,7 @@ class Config(ConfigSection):
     ] = None
     concurrency: Annotated[int, Field(ge=1, le=256, description="Most model calls at once.")] = 16
     focus_topic: Annotated[str | None, Field(description="Passed on to the compressor.")] = None
+    accept: AcceptConfig = AcceptConfig()
     bot: BotConfig = BotConfig()
 
 

@@ -16,8 +16,10 @@ __all__ = [
     "percent_change",
     "points",
     "pp",
+    "quoted",
     "score",
     "signed",
+    "tokens",
 ]
 
 MINUS = "\N{MINUS SIGN}"
@@ -94,6 +96,16 @@ def p_value(p: float | None) -> str:
 def counted(number: int, noun: str) -> str:
     """Return a count with its noun: 1 run, 2 runs."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def tokens(count: float) -> str:
+    """Return a number of tokens: 640, 5.2k."""
+    return f"{count / 1000:.1f}k" if count >= 999.5 else f"{count:.0f}"
+
+
+def quoted(text: str) -> str:
+    """Return a name that was read off a text as plain words in quotes: letters and digits only, not too long."""
+    return f"“{' '.join(''.join(char if char.isalnum() else ' ' for char in text).split())[:60]}”"
 
 
 def listed(items: Sequence[str], most: int = 3) -> str:

@@ -80,7 +80,7 @@ def report(results: Path, form: str, compare_to: str, config: Path | None) -> No
     type=click.Choice(["never", "regressed", "inconclusive"]),
     default="never",
     show_default=True,
-    help="Exit with 1 on this verdict or a worse one.",
+    help="Exit with 1 on this verdict or a worse one, with 3 where it cannot be told.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the permutation test.")
 def compare(base: Path, candidate: Path, form: str, fail_on: str, seed: int) -> None:
@@ -91,13 +91,18 @@ def compare(base: Path, candidate: Path, form: str, fail_on: str, seed: int) -> 
       compression-eval compare baselines/offline.json results/latest
       compression-eval compare results/before results/after --fail-on regressed
     """
+    from eval_core.base.config import load_config
     from eval_core.comparing.compare import ReportData, compare_measurements
+    from eval_core.comparing.headline import undecided
     from eval_core.comparing.verdict import Options, exit_code
     from eval_core.measuring.regrade import with_remedy
     from eval_core.storage.baselines import load_side
 
     before, after = load_side(base), load_side(candidate)
-    verdict, part = compare_measurements(before, after, options=Options(seed=seed))
+    verdict, part = compare_measurements(before, after, options=Options(seed=seed), accept=load_config(None).accept)
     verdict = with_remedy(verdict, part, str(base), after)
     print_data(ReportData(after, base=part, verdict=verdict, base_path=str(base)), form)
-    sys.exit(exit_code(verdict, fail_on))  # type: ignore[arg-type]
+    code = exit_code(verdict, fail_on)  # type: ignore[arg-type]
+    if code == 3:
+        click.echo(undecided(verdict, fail_on), err=True)
+    sys.exit(code)

@@ -223,7 +223,7 @@ def resume_command(label: str) -> str:
     type=click.Choice(["never", "regressed", "inconclusive"]),
     default="never",
     show_default=True,
-    help="Exit with 1 on this verdict or a worse one.",
+    help="Exit with 1 on this verdict or a worse one, with 3 where it cannot be told.",
 )
 @click.option("--format", "form", type=click.Choice(["text", "md", "json"]), default="text", show_default=True)
 @click.option(
@@ -261,6 +261,8 @@ def run(
       compression-eval run --baseline rerun --base-tree ../main --target target.yml
     """
     from eval_core.cli.report import print_data
+    from eval_core.comparing.findings import Kind
+    from eval_core.comparing.headline import undecided
     from eval_core.comparing.verdict import exit_code
     from eval_core.reporting.losses import outage
 
@@ -274,6 +276,9 @@ def run(
     reason = data.candidate.stopped or outage(data.candidate)
     if code != 3 and not data.candidate.stopped and (data.verdict or reason is None):
         sys.exit(code)
+    if data.verdict and data.verdict.kind is Kind.NOT_COMPARABLE and not data.candidate.stopped:
+        click.echo(undecided(data.verdict, fail_on), err=True)
+        sys.exit(3)
     if reason is None and data.verdict:
         reason = "; ".join(item.text for item in data.verdict.reasons[:2])
     folder = (results or job.results) / data.candidate.label

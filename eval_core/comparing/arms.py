@@ -160,6 +160,11 @@ def _scores(runs: list[RunRecord], probes: tuple[str, ...], banned: Collection[s
     return cells
 
 
+def _failed(runs: list[RunRecord]) -> int:
+    """Count the runs that the compressor failed: that is a finding about it, not something still to be measured."""
+    return sum(not run.ok and not run.outcome.retryable for run in runs)
+
+
 def _fixture_arm(
     runs: list[RunRecord], probes: tuple[str, ...], planned: tuple[int, int], banned: Collection[str]
 ) -> FixtureArm:
@@ -170,6 +175,8 @@ def _fixture_arm(
     census = np.full((len(ordered), len(kinds)), np.nan)
     weights = np.zeros((len(ordered), len(kinds)))
     for row, run in enumerate(ordered):
+        if not run.ok:
+            continue
         for column, probe in enumerate(probes):
             if probe in run.probes:
                 facts[row, column] = run.probes[probe].retention
@@ -184,9 +191,9 @@ def _fixture_arm(
         census_kinds=kinds,
         census=census,
         census_weights=weights,
-        structure=tuple(dict(run.structure) for run in ordered),
-        planned_scores=planned[0] * (len(probes) - len(set(banned) & set(probes))),
-        planned_facts=planned[1] * len(probes),
+        structure=tuple(dict(run.structure) if run.ok else {} for run in ordered),
+        planned_scores=(planned[0] - _failed(graded)) * (len(probes) - len(set(banned) & set(probes))),
+        planned_facts=(planned[1] - _failed(ordered)) * len(probes),
     )
 
 

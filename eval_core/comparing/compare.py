@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from eval_core.base.numbers import listed
-from eval_core.comparing.arms import make_arm, quarantined
+from eval_core.base.config import AcceptConfig
+from eval_core.comparing.arms import Arm, make_arm, quarantined
 from eval_core.comparing.drift import Drift, drift_of
 from eval_core.comparing.findings import Kind, Verdict
+from eval_core.comparing.form import degenerate_runs
+from eval_core.comparing.outcome import broken_fixtures, compare_outcomes
+from eval_core.comparing.strands import read_evidence
 from eval_core.comparing.verdict import Options, decide
 from eval_core.domain.case import Case
+from eval_core.domain.compression import Outcome
 from eval_core.domain.measurement import Measurement, comparable_part
 
 __all__ = [
     "OFFLINE_NOTE",
     "ReportData",
     "compare_measurements",
+    "judged_alone",
 ]
 
 # What every view is made from: one object, so that comment, page, terminal and exit code cannot disagree.
@@ -57,6 +61,7 @@ def compare_measurements(
     looks: int = 1,
     drift: Drift | None = None,
     options: Options | None = None,
+    accept: AcceptConfig | None = None,
 ) -> tuple[Verdict, Measurement]:
     """Decide, and return the verdict with the part of the base that was compared.
 
@@ -64,32 +69,58 @@ def compare_measurements(
     the same two measurements comes to the same verdict.
     """
     part, differing = comparable_part(base, candidate)
+    candidate, stubs = without_stubs(part, candidate)
     banned = quarantined(part, candidate)
     verdict = decide(
         make_arm(part, banned),
         make_arm(candidate, banned),
         differences=differing,
         drift=drift_of(part, candidate) if drift is None else drift,
+        recorded=replace(
+            read_evidence(part, candidate, accept),
+            stubs=len(stubs),
+            all_stubs=bool(stubs) and stubs == every(candidate),
+        ),
         options=options,
         looks=looks,
     )
-    return _blamed(verdict, candidate), part
+    return verdict, part
 
 
-def _blamed(verdict: Verdict, candidate: Measurement) -> Verdict:
-    """Say so where an incomplete result is the compressor's own doing, which no resuming can mend.
+def judged_alone(candidate: Measurement) -> Verdict | None:
+    """Return the verdict that needs no baseline: a compressor that fails in every run is broken."""
+    outcome = compare_outcomes({}, candidate.fixtures)
+    if not broken_fixtures(outcome):
+        return None
+    return decide(Arm("none", {}), Arm(candidate.label, {}), recorded=read_evidence(_nothing(candidate), candidate))
 
-    Only the class of the failure is named here: its text is the target's, and this sentence is printed as it is.
+
+def _nothing(candidate: Measurement) -> Measurement:
+    return candidate.model_copy(update={"fixtures": {}})
+
+
+def every(measurement: Measurement) -> set[tuple[str, int]]:
+    """Return all fixture-runs that the compressor finished."""
+    return {(name, run.run) for name, runs in measurement.fixtures.items() for run in runs if run.ok}
+
+
+def without_stubs(base: Measurement, candidate: Measurement) -> tuple[Measurement, set[tuple[str, int]]]:
+    """Turn runs whose summary is a refusal or garbage into what they are: failures of the model, to be run again.
+
+    Where every run is one, it is the change's doing, and they stay.
     """
-    runs = [run for records in candidate.fixtures.values() for run in records]
-    failed = [run for run in runs if not run.ok and not run.outcome.retryable]
-    if verdict.kind is not Kind.INCOMPLETE or not failed:
-        return verdict
-    kinds = ", ".join(f"{count} x {outcome.value}" for outcome, count in Counter(run.outcome for run in failed).items())
-    where = listed(list(dict.fromkeys(run.fixture for run in failed)))
-    return verdict.model_copy(
-        update={
-            "headline": f"Incomplete: the compressor failed in {len(failed)} of {len(runs)} runs ({kinds}): {where}.",
-            "next_step": "Look at what is listed as not scored, mend the compressor or its description, and run again.",
-        }
-    )
+    stubs = degenerate_runs(base.fixtures, candidate.fixtures)
+    if not stubs or stubs == every(candidate):
+        return candidate, stubs
+    fixtures = {
+        name: [
+            run.model_copy(
+                update={"outcome": Outcome.BAD_COMPLETION, "detail": "the summary is a refusal or a stub", "probes": {}}
+            )
+            if (name, run.run) in stubs
+            else run
+            for run in runs
+        ]
+        for name, runs in candidate.fixtures.items()
+    }
+    return candidate.model_copy(update={"fixtures": fixtures}), stubs

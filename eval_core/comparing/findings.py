@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 __all__ = [
+    "STRANDS",
     "Coverage",
     "Culprit",
+    "FactChange",
     "Kind",
     "MedianFinding",
     "Reason",
     "Row",
     "RowVerdict",
+    "Strand",
+    "StrandName",
+    "StrandState",
     "StructureFinding",
     "TestSummary",
     "UnitRow",
@@ -34,12 +39,14 @@ Family = Literal["scores", "facts"]
 
 
 class Kind(StrEnum):
-    """The seven things a comparison can come to, in the order in which they are decided."""
+    """What a comparison can come to, in the order in which it is decided."""
 
+    BROKEN = "broken"
     NOT_COMPARABLE = "not_comparable"
     INCOMPLETE = "incomplete"
     REGRESSED = "regressed"
     IMPROVED = "improved"
+    TRADE = "trade"
     MIXED = "mixed"
     NO_DETECTABLE_CHANGE = "no_detectable_change"
     INCONCLUSIVE = "inconclusive"
@@ -50,6 +57,27 @@ class Kind(StrEnum):
         return self.value.replace("_", " ").capitalize()
 
 
+class StrandState(StrEnum):
+    """What one strand of evidence says."""
+
+    WORSE = "worse"
+    BETTER = "better"
+    BOTH = "both"
+    CHANGED = "changed"
+    """Another, and neither better nor worse for it."""
+    SAME = "same"
+    CANNOT_TELL = "cannot_tell"
+    ACCEPTED = "accepted"
+    NOT_COMPARABLE = "not_comparable"
+    INCOMPLETE = "incomplete"
+    NOT_RECORDED = "not_recorded"
+
+    @property
+    def words(self) -> str:
+        """How people read it."""
+        return "better and worse" if self is StrandState.BOTH else self.value.replace("_", " ")
+
+
 class RowVerdict(StrEnum):
     """What one row of the table says."""
 
@@ -57,6 +85,8 @@ class RowVerdict(StrEnum):
     BETTER = "better"
     NO_DETECTABLE_CHANGE = "no_detectable_change"
     INCONCLUSIVE = "inconclusive"
+    ADVISORY = "advisory"
+    """Shown, and decides nothing: a grade that no model gave."""
 
 
 class _Frozen(BaseModel):
@@ -66,8 +96,10 @@ class _Frozen(BaseModel):
 class Reason(_Frozen):
     """Why nothing can be said: a field that differs, a judge that drifted, a side that is missing."""
 
-    code: Literal["difference", "drift", "missing", "coverage"]
+    code: Literal["difference", "drift", "missing", "coverage", "failing"]
     text: str
+    mutes: Literal["everything", "facts", "scores"] = "everything"
+    """What cannot be compared because of it; where facts cannot, scores cannot either."""
     field: str | None = None
     base: str | None = None
     candidate: str | None = None
@@ -76,7 +108,7 @@ class Reason(_Frozen):
 class Culprit(_Frozen):
     """One thing that moved for certain."""
 
-    kind: Literal["dimension", "retention", "probe", "fact", "census", "structure"]
+    kind: Literal["outcome", "dimension", "retention", "probe", "fact", "census", "structure"]
     """A score dimension or overall; authored facts or census as a whole; a probe's scores; a probe's facts;
     a kind of census fact; a structure check."""
     direction: Direction
@@ -96,6 +128,51 @@ class Culprit(_Frozen):
         return f"{self.fixture} / {self.name}" if self.fixture else self.name
 
 
+StrandName = Literal["outcome", "structure", "window", "shown", "form", "facts", "size", "scores"]
+STRANDS: tuple[StrandName, ...] = get_args(StrandName)
+
+
+class Strand(_Frozen):
+    """One kind of evidence: what it says, apart from all others."""
+
+    name: StrandName
+    state: StrandState
+    base: str = ""
+    candidate: str = ""
+    """The two sides in a few words; only ours, nothing quoted."""
+    says: str = ""
+    """The finding in one clause of our own words; empty where there is none."""
+    details: tuple[str, ...] = ()
+    """What exactly: names from sessions and summaries, to be shown as quotations."""
+    loss: float = 0.0
+    gain: float = 0.0
+    """How much was lost and gained, as shares of what there is; only comparable with those of other strands."""
+
+
+class FactChange(_Frozen):
+    """One fact that the two sides keep in different numbers of runs."""
+
+    fixture: str
+    source: Literal["authored", "census"]
+    name: str
+    kind: str
+    """The kind of a census fact, the probe of an authored one."""
+    messages: tuple[int, ...]
+    base_kept: int
+    base_runs: int
+    candidate_kept: int
+    candidate_runs: int
+    clear: bool
+    """Whether it is more than the chance of single runs."""
+    shown: Literal["never shown", "shown, not written"] | None = None
+    """For a loss: whether the compressor's own model saw it; null where that is not known."""
+
+    @property
+    def change(self) -> float:
+        """How much more often it is kept; negative for a loss."""
+        return self.candidate_kept / self.candidate_runs - self.base_kept / self.base_runs
+
+
 class Row(_Frozen):
     """One hypothesis of the table."""
 
@@ -109,7 +186,8 @@ class Row(_Frozen):
     """Simultaneous 95 %; null where nothing measures the noise."""
     ci90_low: MaybeFloat
     ci90_high: MaybeFloat
-    p: float
+    p: float | None
+    """Null, as are the intervals, where deterministic runs were counted and nothing was estimated."""
     mde: MaybeFloat
     mde_two_more: MaybeFloat
     verdict: RowVerdict
@@ -198,6 +276,13 @@ class Verdict(_Frozen):
     base_label: str
     candidate_label: str
     reasons: tuple[Reason, ...] = ()
+    strands: tuple[Strand, ...] = ()
+    facts: tuple[FactChange, ...] = ()
+    """Facts that moved, worst first; those that are clear before those that may be chance."""
+    exact: bool = False
+    """Whether the facts were counted on deterministic runs, with nothing left to chance."""
+    accept: str | None = None
+    """The line of configuration that accepts what was removed, where it may have been removed on purpose."""
     culprits: tuple[Culprit, ...] = ()
     rows: tuple[Row, ...] = ()
     units: tuple[UnitRow, ...] = ()
@@ -221,6 +306,10 @@ class Verdict(_Frozen):
     def from_json(cls, text: str) -> Verdict:
         """Read a verdict back."""
         return cls.model_validate_json(text)
+
+    def strand(self, name: StrandName) -> Strand | None:
+        """Return what one strand says, where it was looked at."""
+        return next((strand for strand in self.strands if strand.name == name), None)
 
     def row(self, name: str) -> Row | None:
         """Return the row of a hypothesis, where it was tested."""

@@ -2,66 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
-from eval_core.base.numbers import change, counted, interval, listed, percent_change, points, pp, signed
-from eval_core.comparing.findings import Culprit, Kind, Reason, Row, RowVerdict
+from eval_core.base.numbers import counted, interval, listed, percent, percent_change, points, pp, signed, tokens
+from eval_core.comparing.findings import Kind, Reason, Row, RowVerdict, Strand, StrandName, StrandState, Verdict
 from eval_core.comparing.hypotheses import AUTHORED, CENSUS, OVERALL
+from eval_core.comparing.outcome import OutcomeChange
+from eval_core.comparing.strands import SizeChange
 
-__all__ = ["changed", "incomplete", "inconclusive", "next_step", "no_change", "not_comparable"]
+__all__ = [
+    "accept_line",
+    "broken",
+    "changed",
+    "incomplete",
+    "inconclusive",
+    "next_step",
+    "no_change",
+    "not_comparable",
+    "undecided",
+]
 
 RETENTION = {AUTHORED: "facts kept", CENSUS: "census facts kept"}
+_ORDER: tuple[StrandName, ...] = ("outcome", "structure", "form", "facts", "shown", "scores", "window")
+_MOST = 2
+"""Findings that fit into one sentence; the others are listed below it."""
 
 
-def _dimension(item: Culprit) -> str:
-    return f"{item.name} {signed(item.delta)} {interval(item.ci_low, item.ci_high)}"
+def _findings(strands: Mapping[StrandName, Strand], states: Sequence[StrandState]) -> list[str]:
+    found = [strands[name] for name in _ORDER if name in strands]
+    return [item.says for item in found if item.says and item.state in states]
 
 
-def _shares(item: Culprit, name: str) -> str:
-    return f"{name} {percent_change(item.base or 0.0, item.candidate or 0.0)}"
+def _at(size: SizeChange | None) -> str:
+    """Say at which size, where it is another."""
+    if size is None or not (size.larger or size.smaller):
+        return ""
+    word = "more" if size.larger else "fewer"
+    sizes = f"{tokens(size.base_tokens)} → {tokens(size.candidate_tokens)}"
+    return f"{percent(abs(size.ratio - 1))} {word} tokens ({sizes})"
 
 
-def _side(culprits: Sequence[Culprit], direction: str) -> str:
-    """Return all that moved in one direction, in a fixed order of kinds."""
-    mine = [item for item in culprits if item.direction == direction]
-
-    def of(kind: str) -> list[Culprit]:
-        return [item for item in mine if item.kind == kind]
-
-    worse = direction == "worse"
-    # Overall first: it is what a reader looks for.
-    dimensions = sorted(of("dimension"), key=lambda item: (item.name != OVERALL, -abs(item.delta or 0.0)))
-    parts = [listed([_dimension(item) for item in dimensions])] if dimensions else []
-    sections = (
-        ("probe", "broken probes" if worse else "mended probes"),
-        ("fact", "facts lost in" if worse else "facts regained in"),
-        ("census", "census facts lost in" if worse else "census facts regained in"),
-    )
-    retention = of("retention")
-    for kind, title in sections:
-        items = sorted(of(kind), key=lambda item: -abs(item.delta or 0.0))
-        # The overall share says it shorter; single units are named where they alone moved.
-        covered = {"fact": AUTHORED, "census": CENSUS}.get(kind)
-        if items and not any(item.name == covered for item in retention):
-            shown = [f"{item.label} ({_move(item)})" for item in items]
-            parts.append(f"{title}: {listed(shown)}")
-    parts += [_shares(item, RETENTION[item.name]) for item in retention]
-    if of("structure"):
-        broken = "structure broken" if worse else "structure mended"
-        parts.append(f"{broken}: {listed([item.label for item in of('structure')])}")
-    return "; ".join(parts)
-
-
-def _move(item: Culprit) -> str:
-    move = change if item.kind == "probe" else percent_change
-    return move(item.base or 0.0, item.candidate or 0.0)
-
-
-def changed(kind: Kind, culprits: Sequence[Culprit]) -> str:
-    """Say what moved."""
+def changed(kind: Kind, strands: Mapping[StrandName, Strand], size: SizeChange | None) -> str:
+    """Say what moved, in one sentence."""
+    worse = _findings(strands, (StrandState.WORSE, StrandState.BOTH))
+    better = _findings(strands, (StrandState.BETTER, StrandState.BOTH))
+    at = _at(size)
     if kind is Kind.MIXED:
-        return f"{kind.words}: worse: {_side(culprits, 'worse')}; better: {_side(culprits, 'better')}."
-    return f"{kind.words}: {_side(culprits, 'worse' if kind is Kind.REGRESSED else 'better')}."
+        parts = list(dict.fromkeys([*worse[:_MOST], *better[:_MOST]]))
+        return f"{kind.words}: {'; '.join(parts)}{f', with {at}' if at else ''}."
+    if kind is Kind.TRADE:
+        moved = better if size is not None and size.larger else worse
+        verb = "bought with" if size is not None and size.larger else "for"
+        return f"{kind.words}: {'; '.join(moved[:_MOST])}, {verb} {at}."
+    moved = worse if kind is Kind.REGRESSED else better
+    if not moved:
+        what = "no fact gained" if kind is Kind.REGRESSED else "the same facts"
+        return f"{kind.words}: {what} {'for' if kind is Kind.REGRESSED else 'in'} {at}."
+    return f"{kind.words}: {'; '.join(moved[:_MOST])}{f', with {at}' if at else ''}."
 
 
 def _row(row: Row) -> str:
@@ -75,19 +72,23 @@ def _row(row: Row) -> str:
 
 def _lead(rows: Sequence[Row]) -> tuple[Row | None, Row | None]:
     """Return the row that stands for the scores and the row that stands for the facts."""
-    overall = next((row for row in rows if row.name == OVERALL), None)
+    overall = next((row for row in rows if row.name == OVERALL and row.p is not None), None)
     return overall, next((row for row in rows if row.family == "facts"), None)
 
 
-def no_change(rows: Sequence[Row]) -> str:
-    """Say that nothing moved, and what would have been seen."""
-    overall, facts = _lead(rows)
-    first = overall or facts
+def no_change(rows: Sequence[Row], facts: Strand | None, size: SizeChange | None, *, exact: bool) -> str:
+    """Say that nothing moved; where runs vary, also what would have been seen."""
+    if exact:
+        at = f", at {tokens(size.candidate_tokens)} tokens" if size is not None else ""
+        what = (facts.says if facts else "") or "every fact is kept or lost as before"
+        return f"{Kind.NO_DETECTABLE_CHANGE.words}: {what}{at}."
+    overall, kept = _lead(rows)
+    first = overall or kept
     seen = []
     if overall is not None:
         seen.append(f"{points(overall.mde)} or more")
-    if facts is not None:
-        seen.append(f"about {pp(facts.mde)} of facts")
+    if kept is not None:
+        seen.append(f"about {pp(kept.mde)} of facts")
     described = _row(first) if first is not None else "nothing measured"
     return f"{Kind.NO_DETECTABLE_CHANGE.words}: {described}; would have seen {', or '.join(seen)}."
 
@@ -120,11 +121,24 @@ def not_comparable(reasons: Sequence[Reason]) -> str:
     return f"{Kind.NOT_COMPARABLE.words}: {listed([reason.text for reason in reasons])}."
 
 
-def incomplete(reasons: Sequence[Reason], broken: Iterable[Culprit]) -> str:
-    """Say what is missing and where, and what is certain already."""
-    seen = [item.label for item in broken]
-    certain = f"; already certain: structure broken: {listed(seen)}" if seen else ""
-    return f"{Kind.INCOMPLETE.words}: {listed([reason.text for reason in reasons])}{certain}."
+def incomplete(reasons: Sequence[Reason]) -> str:
+    """Say what is missing and where."""
+    return f"{Kind.INCOMPLETE.words}: {listed([reason.text for reason in reasons])}."
+
+
+def broken(outcome: OutcomeChange, fixtures: Sequence[str]) -> str:
+    """Say how often the compressor failed, in what way and where; its own words are listed elsewhere."""
+    items = [item for item in outcome.candidate if item.fixture in fixtures]
+    failed, runs = sum(item.failed for item in items), sum(item.runs for item in items)
+    kinds: dict[str, int] = {}
+    for item in items:
+        for kind, count in item.kinds.items():
+            kinds[kind.words] = kinds.get(kind.words, 0) + count
+    how = ", ".join(kinds)
+    base = [item for item in outcome.base if item.fixture in fixtures]
+    before = f"; the baseline failed in {sum(item.failed for item in base)} of {sum(item.runs for item in base)}"
+    where = listed(list(fixtures))
+    return f"{Kind.BROKEN.words}: {failed} of {runs} runs of {where} failed ({how}){before if base else ''}."
 
 
 def next_step(
@@ -136,6 +150,8 @@ def next_step(
     too_few: bool = False,
 ) -> str:
     """Return one sentence on what to do."""
+    if kind is Kind.BROKEN:
+        return "Read why it failed under “Not scored”, repair the compressor or its description, and run again."
     if kind is Kind.NOT_COMPARABLE:
         if any(reason.code == "difference" for reason in reasons):
             return "Make a baseline with these settings, or run again with the baseline's."
@@ -145,6 +161,8 @@ def next_step(
     if kind is Kind.REGRESSED:
         where = f", starting with {listed(fixtures, 2)}" if fixtures else ""
         return f"Look at what the compressed state lost{where}; then run again."
+    if kind is Kind.TRADE:
+        return "Decide whether the size is worth it; the report shows what else that many tokens would keep."
     if kind is Kind.MIXED:
         return "Decide whether the gain is worth the loss; the table names both."
     if kind is Kind.IMPROVED:
@@ -155,3 +173,17 @@ def next_step(
         return "More candidate runs alone will not settle it: add runs to the baseline as well, or more fixtures."
     why = "fewer cannot show any change" if too_few else "if the difference stays where it is, that settles it"
     return f"Add {counted(more_runs, 'run')} of each fixture; {why}."
+
+
+def undecided(verdict: Verdict, fail_on: str) -> str:
+    """Say for a gate that could not be decided that it was not passed, and what to do about it."""
+    gate = "" if fail_on == "never" else f"--fail-on {fail_on} cannot be decided: "
+    return f"{gate}{verdict.kind.words.lower()}. {verdict.next_step}"
+
+
+def accept_line(labels: Sequence[str]) -> str | None:
+    """Return the line of configuration that accepts the removal of sections; None where none was removed."""
+    if not labels:
+        return None
+    names = ", ".join("".join(char if char.isalnum() or char == " " else " " for char in label) for label in labels)
+    return f"accept: {{sections: [{names}]}}"

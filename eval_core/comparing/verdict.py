@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Literal
@@ -23,20 +24,29 @@ from eval_core.comparing.culprits import (
 )
 from eval_core.comparing.drift import Drift
 from eval_core.comparing.findings import (
+    STRANDS,
     Coverage,
     Culprit,
+    FactChange,
+    Family,
     Kind,
     MedianFinding,
     Reason,
     Row,
     RowVerdict,
+    Strand,
+    StrandName,
+    StrandState,
     StructureFinding,
     TestSummary,
     UnitRow,
     Verdict,
 )
-from eval_core.comparing.hypotheses import FACT_HYPOTHESES, SCORE_HYPOTHESES, fact_blocks, score_blocks
-from eval_core.comparing.permutation import LIMIT, Design, permute
+from eval_core.comparing.hypotheses import FACT_HYPOTHESES, OVERALL, SCORE_HYPOTHESES, fact_blocks, score_blocks
+from eval_core.comparing.outcome import broken_fixtures, outcome_culprits
+from eval_core.comparing.permutation import LIMIT, Design, Hypothesis, permute
+from eval_core.comparing.rule import decide_kind, facts_strand, outcome_strand, scores_strand, structure_strand
+from eval_core.comparing.strands import Recorded
 from eval_core.domain.fingerprint import Difference
 
 __all__ = [
@@ -82,16 +92,20 @@ def coverage_of(base: Arm, candidate: Arm) -> list[Coverage]:
 
 
 def _missing_fixtures(side: Side, arm: Arm, other: Arm) -> list[Reason]:
-    def reason(text: str) -> Reason:
-        return Reason(code="missing", text=text)
+    def reason(text: str, family: Family | None = None) -> Reason:
+        return Reason(code="missing", text=text, mutes="scores" if family == "scores" else "everything")
 
-    def empty(fixture: FixtureArm) -> list[str]:
-        scores = ["scores"] if fixture.planned_scores and not fixture.score_cells else []
-        return scores + (["compressions"] if fixture.planned_facts and not fixture.fact_cells else [])
+    def empty(fixture: FixtureArm) -> list[tuple[str, Family]]:
+        found: list[tuple[str, Family]] = []
+        if fixture.planned_scores and not fixture.score_cells:
+            found.append(("scores", "scores"))
+        if fixture.planned_facts and not fixture.fact_cells:
+            found.append(("compressions", "facts"))
+        return found
 
     found = [reason(f"the {side} has no fixture {name}") for name in other.fixtures if name not in arm.fixtures]
     for name, fixture in arm.fixtures.items():
-        found += [reason(f"the {side} has no {what} of {name}") for what in empty(fixture)]
+        found += [reason(f"the {side} has no {what} of {name}", family) for what, family in empty(fixture)]
     return found
 
 
@@ -107,6 +121,7 @@ def gaps(base: Arm, candidate: Arm, coverage: Sequence[Coverage], floor: float) 
     found += [
         Reason(
             code="coverage",
+            mutes="scores" if item.family == "scores" else "everything",
             text=f"the {item.side} has {item.observed} of {item.planned} {item.family} cells"
             f" ({percent(item.share)}, floor {percent(floor)})",
         )
@@ -119,6 +134,7 @@ def gaps(base: Arm, candidate: Arm, coverage: Sequence[Coverage], floor: float) 
 # The decision: from two arms to one verdict, in a fixed order, with every number that led to it.
 
 FailOn = Literal["never", "regressed", "inconclusive"]
+_CALM = (RowVerdict.NO_DETECTABLE_CHANGE, RowVerdict.ADVISORY)
 
 
 @dataclass(frozen=True)
@@ -156,6 +172,10 @@ class _Case:
         next_step: str,
         *,
         reasons: Sequence[Reason] = (),
+        strands: Sequence[Strand] = (),
+        facts: Sequence[FactChange] = (),
+        exact: bool = False,
+        accept: str | None = None,
         culprits: Sequence[Culprit] = (),
         rows: Sequence[Row] = (),
         units: Sequence[UnitRow] = (),
@@ -173,6 +193,10 @@ class _Case:
             base_label=self.base.label,
             candidate_label=self.candidate.label,
             reasons=tuple(reasons),
+            strands=tuple(strands),
+            facts=tuple(facts),
+            exact=exact,
+            accept=accept,
             culprits=tuple(culprits),
             rows=tuple(rows),
             units=tuple(units),
@@ -188,10 +212,21 @@ class _Case:
         )
 
 
+_MUTED_BY: dict[str, Literal["facts", "scores"]] = {
+    "judge_model": "scores",
+    "rubric": "scores",
+    "answer_model": "scores",
+    "answer_template": "scores",
+    "compressor_model": "facts",
+}
+"""What a differing field of the fingerprint keeps from being compared; any other field forbids everything."""
+
+
 def _incomparable(differences: Iterable[tuple[str, str, str]], drift: Drift | None) -> list[Reason]:
     reasons = [
         Reason(
             code="difference",
+            mutes=_MUTED_BY.get(item.field.partition(".")[0], "everything"),
             text=f"{item.field} differs ({item.base} → {item.candidate})",
             field=item.field,
             base=item.base,
@@ -202,12 +237,12 @@ def _incomparable(differences: Iterable[tuple[str, str, str]], drift: Drift | No
     if drift is not None and drift.fired:
         name, shift = drift.largest
         text = f"the judge drifted: stored answers graded again move {name} by {signed(shift)} (p {p_value(drift.p)})"
-        reasons.append(Reason(code="drift", text=text))
+        reasons.append(Reason(code="drift", text=text, mutes="scores"))
     return reasons
 
 
-def _test(case: _Case) -> list[TestedFamily]:
-    """Run the two tests, each with its part of alpha for this look."""
+def _test(case: _Case, muted: set[str]) -> list[TestedFamily]:
+    """Run the tests that are not muted, each with its part of alpha for this look."""
     options, part = case.options, looking.share(case.look, case.options.planned_looks)
     found = []
     score = permute(
@@ -224,22 +259,11 @@ def _test(case: _Case) -> list[TestedFamily]:
         seed=options.seed,
         limit=options.arrangements,
     )
-    if score is not None:
+    if score is not None and not muted:
         found.append(TestedFamily("scores", score, options.margin_scores, options.culprit_alpha))
-    if fact is not None:
+    if fact is not None and muted <= {"scores"}:
         found.append(TestedFamily("facts", fact, options.margin_facts, options.culprit_alpha))
     return found
-
-
-def _kind(evidence: Sequence[TestedFamily], culprits: Sequence[Culprit], rows: Sequence[Row]) -> Kind:
-    directions = {item.direction for item in culprits}
-    if directions:
-        if len(directions) == 2:
-            return Kind.MIXED
-        return Kind.REGRESSED if "worse" in directions else Kind.IMPROVED
-    reachable = all(item.result.can_reach for item in evidence)
-    settled = rows and all(row.verdict is RowVerdict.NO_DETECTABLE_CHANGE for row in rows)
-    return Kind.NO_DETECTABLE_CHANGE if settled and reachable else Kind.INCONCLUSIVE
 
 
 def _unreachable(evidence: Sequence[TestedFamily]) -> tuple[str | None, int | None]:
@@ -286,76 +310,200 @@ def _notes(case: _Case, evidence: Sequence[TestedFamily], structure: Sequence[St
     case.notes.append("The inference covers these fixtures, not all sessions.")
 
 
+def _counted(
+    evidence: TestedFamily, item: Hypothesis, state: StrandState, medians: tuple[dict[str, float], ...]
+) -> Row:
+    """Return a row that was counted on deterministic runs: two numbers, and nothing estimated."""
+    moved = state in (StrandState.WORSE, StrandState.BETTER, StrandState.BOTH) and abs(item.delta) > 1e-9
+    return row_of(evidence, item, (medians[0], medians[1])).model_copy(
+        update={
+            **dict.fromkeys(("ci_low", "ci_high", "ci90_low", "ci90_high", "p", "mde", "mde_two_more")),
+            "verdict": RowVerdict("worse" if item.delta < 0 else "better")
+            if moved
+            else RowVerdict.NO_DETECTABLE_CHANGE,
+        }
+    )
+
+
+def _rows(
+    evidence: Sequence[TestedFamily], medians: tuple[dict[str, float], ...], recorded: Recorded | None
+) -> list[Row]:
+    rows = []
+    for item in evidence:
+        counted = recorded is not None and recorded.exact and item.family == "facts"
+        advisory = recorded is not None and not recorded.judged and item.family == "scores"
+        state = facts_strand(recorded, None, (), ()).state if counted else StrandState.SAME
+        for hypothesis in item.result.hypotheses:
+            if counted:
+                rows.append(_counted(item, hypothesis, state, medians))
+            elif advisory and hypothesis.name == OVERALL:
+                row = _counted(item, hypothesis, StrandState.SAME, medians)
+                rows.append(row.model_copy(update={"verdict": RowVerdict.ADVISORY}))
+            elif not advisory:
+                rows.append(row_of(item, hypothesis, (medians[0], medians[1])))
+    return rows
+
+
+def _muted(strand: Strand, reasons: Sequence[Reason], levels: tuple[str, ...]) -> Strand:
+    """Return the strand, or that it cannot be compared or is not complete, with the reason."""
+    reason = next((item for item in reasons if item.mutes in levels), None)
+    if reason is None:
+        return strand
+    missing = reason.code in ("missing", "coverage")
+    state = StrandState.INCOMPLETE if missing else StrandState.NOT_COMPARABLE
+    return Strand(name=strand.name, state=state, details=(reason.text,))
+
+
+_LEVELS: dict[StrandName, tuple[str, ...]] = {
+    "outcome": (),
+    "structure": ("everything",),
+    "window": ("everything",),
+    "shown": ("everything",),
+    "form": ("everything", "facts"),
+    "facts": ("everything", "facts"),
+    "size": ("everything", "facts"),
+    "scores": ("everything", "facts", "scores"),
+}
+"""Which reasons mute which strand."""
+
+
 def decide(
     base: Arm,
     candidate: Arm,
     *,
     differences: Iterable[tuple[str, str, str]] = (),
     drift: Drift | None = None,
+    recorded: Recorded | None = None,
     options: Options | None = None,
     looks: int = 1,
 ) -> Verdict:
-    """Compare two arms. `looks` says which look at this candidate it is, counted from 1."""
+    """Compare two arms. `looks` says which look at this candidate it is, counted from 1.
+
+    What cannot be compared, or was not measured, mutes what it touches and nothing else: a judge that drifted hides
+    no broken structure and no lost fact. `recorded` is what the records say beside the arrays of the arms.
+    """
     case = _Case(base, candidate, options or Options(), looks)
     validate(base)
     validate(candidate)
     coverage = coverage_of(base, candidate)
     incomparable = _incomparable(differences, drift)
-    if incomparable:
+    missing = gaps(base, candidate, coverage, case.options.coverage_floor)
+    reasons = [*incomparable, *missing]
+    muted: set[str] = {reason.mutes for reason in reasons}
+    if recorded is not None and (broken := broken_fixtures(recorded.outcome)):
+        return _broken(case, recorded, broken, reasons, coverage)
+    if any(reason.mutes == "everything" for reason in incomparable):
         step = headline.next_step(Kind.NOT_COMPARABLE, reasons=incomparable)
         text = headline.not_comparable(incomparable)
-        return case.verdict(Kind.NOT_COMPARABLE, text, step, reasons=incomparable, coverage=coverage)
+        strands = [Strand(name=name, state=StrandState.NOT_COMPARABLE) for name in STRANDS if name != "outcome"]
+        return case.verdict(Kind.NOT_COMPARABLE, text, step, reasons=incomparable, coverage=coverage, strands=strands)
     structure = changes(base, candidate)
+    judged = recorded is None or recorded.judged
+    exact = recorded is not None and recorded.exact
+    evidence = _test(case, muted)
+    tested = [
+        item for item in evidence if not (exact and item.family == "facts") and (judged or item.family == "facts")
+    ]
     certain = structure_culprits(structure)
-    missing = gaps(base, candidate, coverage, case.options.coverage_floor)
-    if missing:
-        broken = [item for item in certain if item.direction == "worse"]
-        step = headline.next_step(Kind.INCOMPLETE, reasons=missing)
-        text = headline.incomplete(missing, broken)
-        return case.verdict(
-            Kind.INCOMPLETE, text, step, reasons=missing, culprits=broken, structure=structure, coverage=coverage
-        )
-    evidence = _test(case)
-    culprits = [culprit for item in evidence for culprit in culprits_of(item)] + certain
-    medians = seed_rule.medians(base), seed_rule.medians(candidate)
-    rows = [row_of(item, hypothesis, medians) for item in evidence for hypothesis in item.result.hypotheses]
-    kind = _kind(evidence, culprits, rows)
-    unreachable, extra = _unreachable(evidence)
+    culprits = [culprit for item in tested for culprit in culprits_of(item)] + certain
+    rows = _rows(evidence, (seed_rule.medians(base), seed_rule.medians(candidate)), recorded)
+    by_family = {item.family: item for item in tested}
+    size = recorded.size if recorded is not None and muted <= {"scores"} else None
+    found = [structure_strand(structure)]
+    found.append(facts_strand(recorded, by_family.get("facts"), culprits, rows))
+    found.append(scores_strand(by_family.get("scores"), culprits, rows, judged=judged))
+    if recorded is not None:
+        found += [outcome_strand(recorded.outcome), recorded.window, recorded.shown, recorded.form_strand]
+        found.append(recorded.size.strand)
+    strands = {item.name: _muted(item, reasons, _LEVELS[item.name]) for item in found}
+    settled = bool(rows) and all(row.verdict in _CALM for row in rows) and all(item.result.can_reach for item in tested)
+    false_values = recorded is not None and (recorded.invented.more or recorded.stale.more)
+    kind = decide_kind(
+        strands,
+        size,
+        certain=false_values and strands["facts"].state is StrandState.WORSE,
+        settled=settled or (exact and bool(rows)),
+    )
+    unreachable, extra = _unreachable(tested)
+    if reasons and kind in (Kind.NO_DETECTABLE_CHANGE, Kind.INCONCLUSIVE):
+        # Calm as far as it was compared is not calm: nothing passes a gate on half of the evidence.
+        kind = Kind.NOT_COMPARABLE if incomparable else Kind.INCOMPLETE
     if kind is Kind.NO_DETECTABLE_CHANGE:
-        text = headline.no_change(rows)
+        text = headline.no_change(rows, strands.get("facts"), size, exact=exact and not by_family)
     elif kind is Kind.INCONCLUSIVE:
         text = headline.inconclusive(rows, unreachable)
-        extra = extra if unreachable else settle(evidence, rows)
+        extra = extra if unreachable else settle(tested, rows)
+    elif kind is Kind.NOT_COMPARABLE:
+        text = headline.not_comparable(incomparable)
+    elif kind is Kind.INCOMPLETE:
+        text = headline.incomplete(missing)
     else:
-        text = headline.changed(kind, culprits)
-    where = list(dict.fromkeys(item.fixture for item in culprits if item.fixture and item.direction == "worse"))
-    _notes(case, evidence, structure)
+        text = headline.changed(kind, strands, size)
+    facts = recorded.facts if recorded is not None and muted <= {"scores"} else ()
+    where = [item.fixture for item in culprits if item.fixture and item.direction == "worse"]
+    where += [item.fixture for item in facts if item.clear and item.change < 0]
+    _notes(case, tested, structure)
+    if recorded is not None and recorded.stubs:
+        runs = f"{recorded.stubs} run{'s' if recorded.stubs > 1 else ''}"
+        case.notes.append(f"Left out as the model's failure, not the change's: {runs} with a refusal or a stub.")
     return case.verdict(
         kind,
         text,
-        headline.next_step(kind, fixtures=where, more_runs=extra, too_few=unreachable is not None),
+        headline.next_step(
+            kind,
+            reasons=reasons,
+            fixtures=[name for name, _ in Counter(where).most_common()],
+            more_runs=extra,
+            too_few=unreachable is not None,
+        ),
+        reasons=reasons,
+        strands=[strands[name] for name in STRANDS if name in strands],
+        facts=facts,
+        exact=exact,
+        accept=headline.accept_line([*recorded.form.gone, *recorded.form.emptied]) if recorded is not None else None,
         culprits=culprits,
         rows=rows,
-        units=[unit for item in evidence for unit in item.units],
+        units=[unit for item in tested for unit in item.units],
         structure=structure,
         medians=[
             MedianFinding(**asdict(row), delta=row.delta, flagged=row.flagged)
             for row in seed_rule.table(base, candidate)
         ],
-        tests=[item.summary for item in evidence],
+        tests=[item.summary for item in tested],
+        coverage=coverage,
+    )
+
+
+def _broken(
+    case: _Case, recorded: Recorded, broken: Sequence[str], reasons: Sequence[Reason], coverage: Sequence[Coverage]
+) -> Verdict:
+    """Return the verdict on a compressor that does not compress: nothing else about it matters yet."""
+    culprits = outcome_culprits(recorded.outcome, broken)
+    strand = outcome_strand(recorded.outcome).model_copy(update={"state": StrandState.WORSE, "loss": 1.0})
+    return case.verdict(
+        Kind.BROKEN,
+        headline.broken(recorded.outcome, broken),
+        headline.next_step(Kind.BROKEN),
+        reasons=reasons if case.base.fixtures else (),
+        culprits=culprits,
+        strands=[strand],
         coverage=coverage,
     )
 
 
 def exit_code(verdict: Verdict, fail_on: FailOn = "never") -> int:
-    """Return 0 done, 1 where the condition holds, 3 incomplete.
+    """Return 0 done, 1 where the condition holds, 3 where there is no answer to it.
 
-    `regressed` fails on what holds a regression, so on mixed too; `inconclusive` on everything that does not show
-    the change to be harmless, so on not comparable too.
+    `regressed` fails on what holds a regression, so on broken, on mixed and on a trade of facts for size too;
+    `inconclusive` also on a change that is
+    not shown to be harmless. A gate that could not be decided is never passed: incomplete, and with any condition not
+    comparable too, end with 3.
     """
-    if verdict.kind is Kind.INCOMPLETE:
+    if verdict.kind is Kind.INCOMPLETE or (verdict.kind is Kind.NOT_COMPARABLE and fail_on != "never"):
         return 3
-    harmful = {Kind.REGRESSED, Kind.MIXED}
-    unproven = harmful | {Kind.INCONCLUSIVE, Kind.NOT_COMPARABLE}
+    harmful = {Kind.BROKEN, Kind.REGRESSED, Kind.MIXED}
+    if verdict.kind is Kind.TRADE and any(item.state is StrandState.WORSE for item in verdict.strands):
+        harmful.add(Kind.TRADE)
+    unproven = harmful | {Kind.INCONCLUSIVE}
     failing: dict[FailOn, set[Kind]] = {"never": set(), "regressed": harmful, "inconclusive": unproven}
     return int(verdict.kind in failing[fail_on])

@@ -32,6 +32,11 @@ class Outcome(StrEnum):
     """More than nine tenths of the tokens are still there."""
 
     @property
+    def words(self) -> str:
+        """How people read it."""
+        return self.value.replace("_", " ")
+
+    @property
     def retryable(self) -> bool:
         """Whether the provider, not the compressor, is to blame."""
         return self in (Outcome.INFRA, Outcome.BAD_COMPLETION)
@@ -70,6 +75,8 @@ class Compression:
     """For people: what happened, where the outcome is not ok."""
     steps: tuple[Step, ...] = ()
     use: ModelUse = field(default_factory=ModelUse)
+    requests: tuple[tuple[Message, ...], ...] | None = None
+    """What the compressor put before its model, request by request; None where nobody looked."""
     notes: tuple[str, ...] = ()
     """What the reader should know though it is no failure (dropped optional keywords, captured output)."""
     output: str = ""

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from eval_core.domain.fingerprint import Difference, Fingerprint, differences, narrowed
-from eval_core.domain.record import Record, RunRecord, UseRecord
+from eval_core.domain.record import CensusEntry, FrontierPoint, Record, RunRecord, UseRecord
 
 __all__ = ["SCHEMA_VERSION", "Controls", "Measurement", "ProbeControl", "Provenance", "comparable_part"]
 
@@ -50,6 +50,8 @@ class Measurement(BaseModel):
     schema_version: int = SCHEMA_VERSION
     label: str
     offline: bool
+    deterministic: bool | None = None
+    """Whether the compressor must come out the same in every run; null where that is not known."""
     fingerprint: Fingerprint
     provenance: Provenance
     models: dict[str, str]
@@ -59,6 +61,10 @@ class Measurement(BaseModel):
     fixtures: dict[str, list[RunRecord]]
     probe_types: dict[str, dict[str, str]] = {}
     controls: dict[str, Controls] = {}
+    census: dict[str, list[CensusEntry]] = {}
+    """The census facts of each fixture, in the order in which the runs tell their fates."""
+    frontier: dict[str, list[FrontierPoint]] = {}
+    """Plain ways to make each session small, to see what a compressor's size buys."""
     use: dict[str, UseRecord] = {}
     stopped: str | None = None
     """Why the run ended before its plan, if it did."""

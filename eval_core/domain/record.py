@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -9,7 +10,23 @@ from pydantic import BaseModel, ConfigDict, Field
 from eval_core.domain.compression import Outcome
 from eval_core.domain.grade import Answer, Grade, Unscored
 
-__all__ = ["CensusRecord", "FactRecord", "FactStatus", "ProbeRecord", "RunRecord", "UseRecord"]
+__all__ = [
+    "CensusEntry",
+    "CensusRecord",
+    "FactRecord",
+    "FactStatus",
+    "FormRecord",
+    "FrontierPoint",
+    "InventedRecord",
+    "ProbeRecord",
+    "RunRecord",
+    "SectionRecord",
+    "ShownRecord",
+    "SizeRecord",
+    "StaleRecord",
+    "UseRecord",
+    "WindowRecord",
+]
 
 FactStatus = Literal["used", "not_used", "kept", "lost", "untested"]
 """kept: in the compressed state (and used or not used by an answer, where there is one); untested: its evidence was
@@ -56,9 +73,11 @@ class ProbeRecord(Record):
         """The share of the expected facts that the compressed state holds.
 
         Facts left verbatim count as kept: a change that moves the verbatim region would otherwise give the two
-        arms of a comparison different denominators.
+        arms of a comparison different denominators. Facts that the session does not hold are nobody's to keep, and
+        count nowhere; not a number where there is no other.
         """
-        return sum(fact.kept for fact in self.facts) / len(self.facts)
+        present = [fact for fact in self.facts if fact.evidence]
+        return sum(fact.kept for fact in present) / len(present) if present else math.nan
 
 
 class CensusRecord(Record):
@@ -69,6 +88,83 @@ class CensusRecord(Record):
     lost: dict[str, int] = {}
     worst: list[str] = []
     """The most telling lost facts, as `kind: value`."""
+    fates: str = ""
+    """One sign for each census fact of the fixture: 1 kept, 0 lost, - never at risk; empty where not recorded."""
+
+
+class CensusEntry(Record):
+    """One census fact of a fixture; the runs tell its fate by its place in the list."""
+
+    value: str
+    kind: str
+    messages: list[int]
+
+
+class WindowRecord(Record):
+    """Messages that were kept verbatim: at the beginning, at the end, between; and those changed where they stand."""
+
+    head: int
+    tail: int
+    middle: int
+    changed: int
+
+
+class ShownRecord(Record):
+    """What the compressor put before its own model."""
+
+    calls: int
+    tokens: int
+    digest: str
+    headings: list[str] = []
+    facts: str = ""
+    """One sign for each census fact: 1 in a request, 0 in none."""
+
+
+class SectionRecord(Record):
+    """One labelled part of what the compressor wrote; 0 tokens where it says nothing."""
+
+    label: str
+    tokens: int
+
+
+class FormRecord(Record):
+    """The sections of what the compressor wrote, in order, and its length."""
+
+    sections: list[SectionRecord]
+    tokens: int
+
+
+class SizeRecord(Record):
+    """Facts of the session, authored and census together, in the state and in two plain ways to be that small."""
+
+    facts: int
+    kept: int
+    recency: float
+    """Facts in the system prompt and the last messages, as many tokens as the state has."""
+    proportional: float
+    """Facts left if every message were cut to the same share of its length."""
+
+
+class InventedRecord(Record):
+    """A value that the compressor wrote and that is nowhere in the session."""
+
+    kind: str
+    value: str
+
+
+class StaleRecord(Record):
+    """A superseded value that the state holds without its successor."""
+
+    probe: str
+    value: str
+
+
+class FrontierPoint(Record):
+    """One way to make a session small: how many tokens it leaves, and how many facts."""
+
+    name: str
+    tokens: int
+    kept: float
 
 
 class UseRecord(Record):
@@ -112,11 +208,21 @@ class RunRecord(Record):
     probes: dict[str, ProbeRecord] = {}
     census: CensusRecord = CensusRecord()
     structure: dict[str, bool] = {}
+    window: WindowRecord | None = None
+    """This and the following are null in results of older versions: not recorded."""
+    shown: ShownRecord | None = None
+    form: FormRecord | None = None
+    size: SizeRecord | None = None
+    invented: list[InventedRecord] | None = None
+    stale: list[StaleRecord] | None = None
     refetch_tokens: int = 0
     """Tokens of the messages that must be read again for the facts that were lost, each message once."""
+    refetch_messages: int | None = None
+    """How many messages these are: each takes a search of its own."""
     use: dict[str, UseRecord] = {}
 
     @property
     def ok(self) -> bool:
         """Whether there is something to score."""
-        return self.outcome is Outcome.OK
+        # A session that did not shrink was measured all the same: it is a finding, not a gap.
+        return self.outcome is Outcome.OK or (self.outcome is Outcome.NOT_COMPRESSED and bool(self.structure))

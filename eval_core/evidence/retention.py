@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from eval_core.base.messages import Message, full_text
-from eval_core.base.tokens import count_messages
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.probe import Fact, Probe
 from eval_core.domain.record import FactRecord
@@ -150,11 +149,6 @@ class FixtureFacts:
         if key not in self._found:
             self._found[key] = [index for index, text in enumerate(self._texts) if holds(fact, text)]
         return self._found[key]
-
-    def refetch_tokens(self, lost: Collection[FactRecord]) -> int:
-        """Count the tokens of the messages to be read again for lost facts: the first evidence of each, once."""
-        indexes = {fact.evidence[0] for fact in lost if fact.evidence}
-        return count_messages(self._messages[index] for index in indexes)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from eval_core.domain.fixture import ROLES
 from eval_core.evidence.facts import normalise
 from eval_core.evidence.verbatim import Kept, message_key
 
-__all__ = ["STRUCTURE_CHECKS", "structure_checks"]
+__all__ = ["STRUCTURE_CHECKS", "changed_in_place", "orders_reader", "structure_checks"]
 
 STRUCTURE_CHECKS: dict[str, str] = {
     "kept_messages_in_order": "Messages that are kept stand in their original order.",
@@ -35,6 +35,11 @@ _ORDERS = re.compile(
     r"|(?:begin|start|proceed|act) (?:immediately|at once|right away|without delay)"
     r"|you must (?:now|immediately|continue|resume)"
 )
+
+
+def orders_reader(text: str) -> bool:
+    """Tell whether a text orders its reader about."""
+    return _ORDERS.search(normalise(text)) is not None
 
 
 def _calls(message: Message) -> list[tuple[str, str]]:
@@ -98,6 +103,19 @@ def _summaries(kept: Kept, others: set[int]) -> list[int]:
     return sorted(own - noted or noted)
 
 
+def changed_in_place(kept: Kept) -> dict[int, int]:
+    """Return the compressed messages that are originals with another text, each with its original's index."""
+    by_call = _index_by_call(kept.original)
+    before = {message_key(message) for message in kept.original}
+    # An original that stands out of order or twice has its equal, but no partner in the ordered pairing.
+    return {
+        at: origin
+        for at in kept.alignment.written
+        if message_key(kept.compressed[at]) not in before
+        and (origin := _changed_origin(kept.compressed[at], by_call)) is not None
+    }
+
+
 def structure_checks(original: Sequence[Message], compressed: Sequence[Message]) -> dict[str, bool]:
     """Return each named check as passed or failed for one compression."""
     kept = Kept(original, compressed)
@@ -106,12 +124,7 @@ def structure_checks(original: Sequence[Message], compressed: Sequence[Message])
     strays = {at for at in kept.alignment.written if message_key(compressed[at]) in before}
     duplicated = any(count > before[key] for key, count in after.items() if key in before)
     displaced = any(after[key] <= before[key] for key in (message_key(compressed[at]) for at in strays))
-    by_call = _index_by_call(original)
-    changed = {
-        at: origin
-        for at in kept.alignment.written
-        if at not in strays and (origin := _changed_origin(compressed[at], by_call)) is not None
-    }
+    changed = changed_in_place(kept)
     summaries = _summaries(kept, strays | changed.keys())
     present = {*kept.alignment.kept.values(), *kept.alignment.carried.values(), *changed.values()}
     gap = next((index for index in range(len(original)) if index not in present), None)

@@ -36,7 +36,7 @@ __all__ = ["BASE", "Trial", "own_base"]
 BASE = "base"
 """The folder below a result that holds its own base, and the name in its extra that says so."""
 _BASE_DRAW = 100_000
-_DECIDED = (Kind.REGRESSED, Kind.IMPROVED, Kind.MIXED)
+_DECIDED = (Kind.BROKEN, Kind.REGRESSED, Kind.IMPROVED, Kind.MIXED)
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class Trial:
         if not bases and reference is None:
             return False
         base = bases[0] if bases or reference is None else reference.measurement
-        verdict, _ = compare_measurements(base, candidate, looks=self.job.looks)
+        verdict, _ = compare_measurements(base, candidate, looks=self.job.looks, accept=self.job.settings.accept)
         return verdict.kind in _DECIDED
 
     async def _sample(self, reference: Reference | None, cast: Cast) -> dict[str, Any] | None:

@@ -5,21 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from eval_core.base.messages import Message, render
 from eval_core.base.threads import compute
 from eval_core.base.tokens import count_messages
-from eval_core.domain.case import Case, Cell
+from eval_core.domain.case import Cell
 from eval_core.domain.compression import Compression, ModelUse, Outcome, Step, Subject
 from eval_core.domain.grade import Answer, Answerer, Grade, Judge, Unscored
 from eval_core.domain.probe import Probe
-from eval_core.domain.record import CensusRecord, ProbeRecord, RunRecord, UseRecord
-from eval_core.evidence.census import CensusFact, census
+from eval_core.domain.record import CensusRecord, ProbeRecord, RunRecord, SizeRecord, UseRecord
+from eval_core.evidence.census import CensusFact
 from eval_core.evidence.facts import Haystack
-from eval_core.evidence.retention import CensusRetention, FixtureFacts, StateFacts, census_retention
+from eval_core.evidence.form import read_form, written_texts
+from eval_core.evidence.invented import read_invented, read_stale
+from eval_core.evidence.retention import CensusRetention, StateFacts, census_retention
+from eval_core.evidence.shown import read_shown
+from eval_core.evidence.size import SessionFacts
 from eval_core.evidence.structure import structure_checks
 from eval_core.evidence.verbatim import Kept
+from eval_core.evidence.window import read_window
 
 __all__ = ["Executor", "run_in_turn"]
 
@@ -64,21 +68,6 @@ def _sum(uses: Sequence[UseRecord]) -> UseRecord:
 
 
 @dataclass
-class _Known:
-    """What is read of a case once, for all its runs; only ever by the one thread that computes."""
-
-    case: Case
-
-    @cached_property
-    def evidence(self) -> FixtureFacts:
-        return FixtureFacts(self.case.fixture)
-
-    @cached_property
-    def census(self) -> tuple[CensusFact, ...]:
-        return census(self.case.fixture.messages)
-
-
-@dataclass
 class Executor:
     """Runs cells of a plan with one subject, one answerer and one judge."""
 
@@ -95,7 +84,8 @@ class Executor:
     """Why no fixture-run should begin any more."""
     compressed: Mapping[tuple[str, int], RunRecord] = field(default_factory=dict)
     """Fixture-runs whose compression is done; only what is asked about it may be missing."""
-    _known: dict[str, _Known] = field(default_factory=dict)
+    known: dict[str, SessionFacts] = field(default_factory=dict)
+    """What is read of each fixture once."""
 
     @property
     def deterministic(self) -> bool:
@@ -134,6 +124,9 @@ class Executor:
                 cell.case.fixture, run=cell.run, seed=self.seed + cell.run, focus_topic=self.focus_topic
             )
         record = await self._measure(cell, compression)
+        if earlier is not None:
+            # The requests are gone, and what they showed was written down when they were made.
+            record = record.model_copy(update={"shown": earlier.shown})
         self.on_record(record)
         return record
 
@@ -162,7 +155,7 @@ class Executor:
 
     def _read(self, cell: Cell, compression: Compression) -> tuple[RunRecord, StateFacts | None]:
         fixture = cell.case.fixture
-        known = self._known.setdefault(fixture.name, _Known(cell.case))
+        known = self.known.setdefault(fixture.name, SessionFacts(cell.case))
         bare = RunRecord(
             fixture=fixture.name,
             run=cell.run,
@@ -176,26 +169,46 @@ class Executor:
             messages=compression.state,
             use={"compressor": _model_use(compression.use)},
         )
-        if not bare.ok:
+        if bare.outcome not in (Outcome.OK, Outcome.NOT_COMPRESSED) or not compression.steps:
             return bare, None
         state = compression.state
         kept = Kept(fixture.messages, state)
         retention = census_retention(known.census, fixture.messages, state)
+        written = written_texts(kept)
+        held = Haystack.of(render(state))
         read = {
             "summary": "\n\n".join(kept.own_texts),
             "verbatim": sorted(kept.indexes),
             "census": _census_record(known.census, retention),
             "structure": structure_checks(fixture.messages, state),
+            "window": read_window(kept),
+            "form": read_form(written),
+            "invented": read_invented(written, known.text),
+            "stale": read_stale(cell.case.bank.probes, held),
         }
-        return bare.model_copy(update=read), StateFacts(Haystack.of(render(state)), kept.haystack, known.evidence)
+        if compression.requests is not None:
+            read["shown"] = read_shown(compression.requests, known.census, known.lines)
+        return bare.model_copy(update=read), StateFacts(held, kept.haystack, known.evidence)
 
     def _attribute(self, cell: Cell, bare: RunRecord, facts: StateFacts, replies: Mapping[str, _Reply]) -> RunRecord:
         probes = {probe.id: self._probe_record(probe, replies.get(probe.id), facts) for probe in cell.case.bank.probes}
-        lost = {fact.label: fact for probe in probes.values() for fact in probe.facts if not fact.kept}
+        known = self.known[cell.case.fixture.name]
+        authored = [fact for probe in probes.values() for fact in probe.facts if fact.evidence]
+        kept = sum(fact.kept for fact in authored) + len(bare.census.fates) - bare.census.fates.count("0")
+        lost = [fact.evidence[0] for fact in authored if not fact.kept]
+        lost += [fact.messages[0] for fact, fate in zip(known.census, bare.census.fates, strict=True) if fate == "0"]
+        again = set(lost)
         return bare.model_copy(
             update={
                 "probes": probes,
-                "refetch_tokens": facts.evidence.refetch_tokens(list(lost.values())),
+                "size": SizeRecord(
+                    facts=known.total,
+                    kept=kept,
+                    recency=round(known.recency(bare.tokens_after), 2),
+                    proportional=round(known.proportional(bare.tokens_after), 2),
+                ),
+                "refetch_tokens": sum(known.tokens[index] for index in again),
+                "refetch_messages": len(again),
                 "use": {**bare.use, **_reply_uses(probes)},
             }
         )
@@ -263,12 +276,14 @@ def _reply_uses(probes: dict[str, ProbeRecord]) -> dict[str, UseRecord]:
 
 
 def _census_record(facts: Sequence[CensusFact], retention: CensusRetention) -> CensusRecord:
+    lost, retained = set(retention.lost), set(retention.retained)
     worst = sorted(retention.lost, key=lambda fact: (-fact.salience, fact.kind, fact.value))[:_WORST]
     return CensusRecord(
         total=_by_kind(facts),
         at_risk=_by_kind([*retention.retained, *retention.lost]),
         lost=_by_kind(retention.lost),
         worst=[f"{fact.kind}: {fact.value}" for fact in worst],
+        fates="".join("0" if fact in lost else "1" if fact in retained else "-" for fact in facts),
     )
 
 

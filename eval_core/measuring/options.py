@@ -11,7 +11,7 @@ from typing import Literal
 
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
-from eval_core.comparing.compare import ReportData, compare_measurements
+from eval_core.comparing.compare import ReportData, compare_measurements, judged_alone
 from eval_core.comparing.drift import SAMPLE
 from eval_core.domain.case import Case, load_suite, make_plan
 from eval_core.domain.measurement import Measurement
@@ -164,9 +164,10 @@ class Job:
         if path is None:
             baselines = self.root / self.settings.baselines
             why = f"no baseline in {baselines}; `compression-eval baseline update` makes one"
-            return ReportData(measurement, cases=suite, note="none was asked for" if self.compare_to == "none" else why)
+            note = "none was asked for" if self.compare_to == "none" else why
+            return ReportData(measurement, verdict=judged_alone(measurement), cases=suite, note=note)
         stored = load_side(path)
-        verdict, base = compare_measurements(stored, measurement, looks=self.looks)
+        verdict, base = compare_measurements(stored, measurement, looks=self.looks, accept=self.settings.accept)
         verdict = with_remedy(verdict, base, str(path), measurement)
         history = read_history(self.root / self.settings.baselines, path.stem)
         return ReportData(measurement, base=base, verdict=verdict, base_path=str(path), cases=suite, history=history)

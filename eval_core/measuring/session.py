@@ -18,8 +18,9 @@ from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.grade import Answer, Answerer, Grade, Judge
 from eval_core.domain.measurement import Controls, Measurement, ProbeControl, Provenance
 from eval_core.domain.probe import Probe
-from eval_core.domain.record import RunRecord, UseRecord
+from eval_core.domain.record import CensusEntry, RunRecord, UseRecord
 from eval_core.evidence.facts import Haystack, holds
+from eval_core.evidence.size import SessionFacts
 from eval_core.measuring.compressor_source import CompressorSource
 from eval_core.measuring.execute import Executor, run_in_turn
 from eval_core.measuring.wiring import Roles, make_fingerprint
@@ -146,6 +147,7 @@ class MeasuringSession:
     """Keeps the model calls of this session apart from another's that asks the same."""
     _known: dict[tuple[str, int], RunRecord] = field(default_factory=dict)
     _told: set[tuple[str, int]] = field(default_factory=set)
+    _facts: dict[str, SessionFacts] = field(default_factory=dict)
 
     async def measure(self, settled: Callable[[Measurement], bool] | None = None) -> Measurement:
         """Execute the plan. With `settled`, all compressions come first and grading is skipped if facts decide."""
@@ -182,6 +184,7 @@ class MeasuringSession:
             draw=self.draw,
             on_record=self._keep,
             halted=self.halted,
+            known=self._facts,
             compressed={key: record for key, record in self._known.items() if record.ok and record.messages},
         )
 
@@ -227,9 +230,11 @@ class MeasuringSession:
             fixtures[record.fixture].append(record)
             for role, spent in record.use.items():
                 use[role] = use.get(role, UseRecord()).plus(spent)
+        read = {case.fixture.name: self._facts.setdefault(case.fixture.name, SessionFacts(case)) for case in self.cases}
         return Measurement(
             label=self.label,
             offline=self.roles.offline,
+            deterministic=True if getattr(self.roles.subject, "deterministic", False) else None,
             fingerprint=self.fingerprint,
             provenance=Provenance(
                 target=self.roles.subject.name,
@@ -248,6 +253,8 @@ class MeasuringSession:
                 case.fixture.name: {probe.id: probe.type for probe in case.bank.probes} for case in self.cases
             },
             controls=controls,
+            census={name: _entries(facts) for name, facts in read.items()},
+            frontier={name: facts.frontier() for name, facts in read.items()} if controls else {},
             use=use,
             stopped=self.stopped(),
         )
@@ -256,6 +263,10 @@ class MeasuringSession:
         """Write the summary."""
         self.folder.write_measurement(measurement)
         return measurement
+
+
+def _entries(facts: SessionFacts) -> list[CensusEntry]:
+    return [CensusEntry(value=fact.value, kind=fact.kind, messages=list(fact.messages)) for fact in facts.census]
 
 
 async def _execute(sessions: Sequence[MeasuringSession], plans: Sequence[Sequence[Cell]]) -> list[list[RunRecord]]:

@@ -43,6 +43,8 @@ def _dimension(measurement: Measurement, name: str) -> float:
 
 def _status(data: ReportData, scores: dict[str, float]) -> str:
     kind = data.verdict.kind if data.verdict else None
+    if kind is Kind.BROKEN:
+        return "fail"
     if not scores or kind in (Kind.INCOMPLETE, Kind.NOT_COMPARABLE):
         return "unavailable"
     return "fail" if kind in (Kind.REGRESSED, Kind.MIXED) else "pass"

@@ -17,6 +17,7 @@ from eval_core.reporting.view import COLUMNS, STEP_NOTE, ReportView
 __all__ = ["console", "plain_table", "print_report"]
 
 _STYLES = {
+    Kind.BROKEN: "bold red",
     Kind.REGRESSED: "bold red",
     Kind.IMPROVED: "bold green",
     Kind.MIXED: "bold yellow",

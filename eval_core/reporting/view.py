@@ -11,6 +11,7 @@ from eval_core.comparing.arms import Quarantine, quarantined
 from eval_core.comparing.compare import OFFLINE_NOTE, ReportData
 from eval_core.comparing.findings import Kind, Row, RowVerdict
 from eval_core.comparing.medians import STEP
+from eval_core.domain.compression import Outcome
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
 from eval_core.reporting.losses import LostFact, Miss, changed_facts, doubts, misses, unscored
@@ -32,6 +33,7 @@ _ROW_WORDS = {
     RowVerdict.BETTER: "better",
     RowVerdict.NO_DETECTABLE_CHANGE: "no detectable change",
     RowVerdict.INCONCLUSIVE: "inconclusive",
+    RowVerdict.ADVISORY: "advisory",
 }
 _ROW_NAMES = {"authored facts": "facts kept", "census": "census facts kept"}
 _MOST_ROWS = 8
@@ -175,7 +177,7 @@ def _fixture_rows(data: ReportData) -> tuple[FixtureRow, ...]:
     for fixture, runs in data.candidate.fixtures.items():
         ours = medians(data.candidate, fixture, banned)
         theirs = medians(base, fixture, banned) if base else {}
-        failed = [run for run in runs if not run.ok]
+        failed = [run for run in runs if run.outcome is not Outcome.OK]
         note = f"{len(failed)} of {len(runs)} runs: {failed[0].outcome}" if failed else ""
         rows.append(
             FixtureRow(

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from eval_core.base.files import canonical
+from eval_core.base.messages import Message
 from eval_core.domain.call import Completion, Failed, Usage
 from eval_core.domain.compression import ModelUse, Outcome
 
@@ -20,6 +22,7 @@ __all__ = [
     "StepVerdict",
     "classify",
     "last_word",
+    "requests_of",
     "use_of",
 ]
 
@@ -47,6 +50,8 @@ class CallRecord:
     """The failure's kind, or the reason of a refusal."""
     retryable: bool = True
     usage: Usage = field(default_factory=Usage)
+    messages: tuple[Message, ...] = ()
+    """What the model was shown."""
     dropped: tuple[str, ...] = ()
     """Fields of the request that were not passed on."""
 
@@ -94,6 +99,12 @@ def last_word(records: Sequence[CallRecord]) -> list[CallRecord]:
     """
     latest = max((record.started for record in records), default=0)
     return [record for record in records if record.ended is None or record.ended > latest]
+
+
+def requests_of(records: Sequence[CallRecord]) -> tuple[tuple[Message, ...], ...]:
+    """Return what the model was shown and answered, each request once: a retry repeats itself."""
+    unique = {canonical(list(record.messages)): record.messages for record in records if record.status == "ok"}
+    return tuple(unique.values())
 
 
 def use_of(records: Sequence[CallRecord]) -> ModelUse:

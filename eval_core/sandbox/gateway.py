@@ -199,7 +199,7 @@ class Gateway:
         """Check once more what is asked, and make the call."""
         try:
             asked = read_request(json.dumps(body).encode("ascii"))
-            record.requested_model = asked.requested_model
+            record.requested_model, record.messages = asked.requested_model, asked.messages
             self._check_limits()
         except Refusal as refusal:
             self.log.refuse(record, refusal.message)

@@ -18,7 +18,7 @@ from eval_core.base.messages import Message
 from eval_core.domain.compression import Compression, Outcome, Step
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.target import TargetSpec, substitute
-from eval_core.sandbox.classify import CallRecord, StepEvidence, StepVerdict, classify, use_of
+from eval_core.sandbox.classify import CallRecord, StepEvidence, StepVerdict, classify, requests_of, use_of
 from eval_core.sandbox.gateway import SOCKET, Complete, Gateway, GatewayLimits
 from eval_core.sandbox.isolation import SandboxChoice, SandboxView, interpreter, open_view, run_folder, view_of
 from eval_core.sandbox.process import Child, ChildGone
@@ -157,6 +157,7 @@ class ProcessSubject:
             detail=verdict.detail,
             steps=tuple(progress.steps),
             use=use_of(calls),
+            requests=requests_of(calls),
             notes=tuple(notes),
             output=progress.output,
         )
@@ -279,9 +280,12 @@ class ProcessSubject:
         for index in range(len(progress.steps), len(cuts) - 1):
             segment = job.fixture.messages[cuts[index] : cuts[index + 1]]
             verdict = await self._step(child, gateway, segment, progress)
-            if verdict.outcome is not Outcome.OK:
-                place = f"step {index + 1} of {len(cuts) - 1}: " if len(cuts) > 2 else ""
-                verdict = replace(verdict, detail=place + verdict.detail)
+            place = f"step {index + 1} of {len(cuts) - 1}: " if len(cuts) > 2 else ""
+            verdict = replace(verdict, detail=place + verdict.detail) if verdict.detail else verdict
+            if verdict.outcome is Outcome.NOT_COMPRESSED and index + 2 < len(cuts):
+                # A step that does not shrink is data: the session goes on, and what counts is how it ends.
+                progress.notes.append(f"not compressed: {verdict.detail}")
+            elif verdict.outcome is not Outcome.OK:
                 break
         progress.output = child.output
         if child.output_bytes:

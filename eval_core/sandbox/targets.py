@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,7 @@ class _Bridge:
     loop: asyncio.AbstractEventLoop
     max_tokens: int
     use: ModelUse
+    requests: list[tuple[Message, ...]] = field(default_factory=list)
     queued: float = 0.0
     """Seconds spent waiting for a turn, for imports and for retries: not the compressor's latency."""
 
@@ -87,6 +88,7 @@ class _Bridge:
             result: Completion | Failed = asyncio.run_coroutine_threadsafe(self.complete(call), self.loop).result()
         if isinstance(result, Failed):
             raise _ModelFailed(result)
+        self.requests.append(tuple(messages))
         self.queued += time.perf_counter() - began - result.seconds
         usage, use = result.usage, self.use
         cost = None if usage.cost_usd is None or use.cost_usd is None else use.cost_usd + usage.cost_usd
@@ -135,9 +137,15 @@ class BuiltinSubject:
         kept = steps[-1].tokens_after / max(steps[-1].tokens_before, 1)
         if kept > KEPT_LIMIT:
             return Compression(
-                Outcome.NOT_COMPRESSED, f"{kept:.0%} of the tokens are still there", steps, _used(bridge)
+                Outcome.NOT_COMPRESSED,
+                f"{kept:.0%} of the tokens are still there",
+                steps,
+                _used(bridge),
+                requests=tuple(bridge.requests) if bridge else (),
             )
-        return Compression(Outcome.OK, steps=steps, use=_used(bridge))
+        return Compression(
+            Outcome.OK, steps=steps, use=_used(bridge), requests=tuple(bridge.requests) if bridge else ()
+        )
 
     def _in_turn(self, fixture: Fixture, bridge: _Bridge | None, focus_topic: str | None) -> tuple[Step, ...]:
         with computing():

@@ -105,7 +105,7 @@ def test_a_second_process_on_one_label_refuses(project: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_compressor_that_fails_makes_the_comparison_incomplete(project: Path, cli: small.Cli) -> None:
+def test_a_compressor_that_fails_where_the_base_never_did_is_broken(project: Path, cli: small.Cli) -> None:
     cli("baseline", "update", "--runs", "2", "--quiet")
     short = small.plan_fixture().model_copy(update={"messages": [small.user("ok"), small.say("ok")] * 9})
     cli("run", *FAST, "--label", "whole", "--quiet")
@@ -116,13 +116,35 @@ def test_a_compressor_that_fails_makes_the_comparison_incomplete(project: Path, 
 
     small.edit_json(summary, fail)
     ran = cli("compare", "baselines/offline.json", "results/whole")
-    assert ran.code == 3
-    assert ran.out.startswith("Incomplete: the compressor failed in 1 of 3 runs (1 x target_error): small-plan.")
+    assert ran.code == 0
+    assert ran.out.startswith("Broken: 1 of 1 runs of small-plan failed (target error); the baseline failed in 0 of ")
+    assert cli("compare", "baselines/offline.json", "results/whole", "--fail-on", "regressed").code == 1
     assert "1 x compression target_error: boom" in ran.out
     small.write(project / "fixtures" / "small-plan.json", dump_fixture(short))
-    ran = cli("run", *FAST, "--quiet", "--compare-to", "none")
+    ran = cli("run", *FAST, "--quiet", "--compare-to", "none", "--fail-on", "regressed")
     assert ran.code == 0
     assert "small-plan: 1 of 1 runs: not_compressed" in ran.out
+
+
+def test_a_compressor_that_always_raises_does_not_pass_without_a_baseline(project: Path, cli: small.Cli) -> None:
+    small.write(project / "raises.py", "def compress(messages):\n    raise ValueError('no')\n")
+    small.write(project / "target.yml", "compressor: raises:compress\nllm: none\n")
+    arguments = ("run", *FAST, "--quiet", "--target", "target.yml", "--sandbox", "none")
+    ran = cli(*arguments, "--compare-to", "none", "--fail-on", "regressed")
+    assert ran.code == 1
+    assert ran.out.startswith("Broken: 3 of 3 runs of ")
+    cli("baseline", "update", "--runs", "2", "--quiet")
+    ran = cli(*arguments, "--fail-on", "regressed", "--label", "second")
+    assert (ran.code, ran.out.split(":")[0]) == (1, "Broken")
+
+
+def test_a_session_that_does_not_shrink_is_measured_and_stored(project: Path, cli: small.Cli) -> None:
+    short = small.plan_fixture().model_copy(update={"messages": [small.user("ok"), small.say("ok")] * 9})
+    small.write(project / "fixtures" / "small-plan.json", dump_fixture(short))
+    assert cli("baseline", "update", "--runs", "2", "--quiet").code == 0
+    ran = cli("run", "--runs", "2", "--quiet", "--fail-on", "regressed")
+    assert ran.code == 0
+    assert "not_compressed" in ran.out
 
 
 def test_a_regression_is_found_and_fails_where_that_is_asked_for(project: Path, cli: small.Cli) -> None:
@@ -154,9 +176,14 @@ def test_probes_that_changed_are_named_and_nothing_is_compared(project: Path, cl
     assert ran.code == 0
     assert ran.out.startswith("Not comparable: probes/small-debug.probes.json differs (")
     assert "Compared with the baseline" not in ran.out
-    ran = cli("compare", "baselines/offline.json", "results/a", "--fail-on", "inconclusive")
-    assert ran.code == 1
-    assert "probes/small-debug.probes.json differs" in ran.out
+    for gate in ("regressed", "inconclusive"):
+        ran = cli("compare", "baselines/offline.json", "results/a", "--fail-on", gate)
+        assert ran.code == 3
+        assert "probes/small-debug.probes.json differs" in ran.out
+        assert f"--fail-on {gate} cannot be decided: not comparable. Make a baseline with these settings" in ran.err
+        ran = cli("run", *FAST, "--quiet", "--label", gate, "--fail-on", gate)
+        assert ran.code == 3
+        assert "cannot be decided" in ran.err
 
 
 Break = Callable[[Path], object]

@@ -80,14 +80,13 @@ def test_a_deterministic_regression_is_seen() -> None:
 def test_scores_up_and_facts_down_is_mixed_and_both_are_told() -> None:
     verdict = decide(constant(3, 3.0, fact=0.9), constant(3, 4.0, fact=0.6))
     assert verdict.kind is Kind.MIXED
-    assert "worse: facts kept 90 % → 60 %" in verdict.headline
-    assert "better: overall +1.00" in verdict.headline
+    assert verdict.headline.startswith("Mixed: facts kept 90 % → 60 %; overall +1.00 [")
 
 
 def test_facts_alone_decide_when_the_judge_was_not_called() -> None:
     verdict = decide(constant(10, 4.0, fact=0.85), without_scores(constant(10, 4.0, fact=0.62)))
     assert verdict.kind is Kind.REGRESSED
-    assert verdict.headline == "Regressed: facts kept 85 % → 62 %; census facts kept 85 % → 62 %."
+    assert verdict.headline == "Regressed: facts kept 85 % → 62 %."
     assert [test.family for test in verdict.tests] == ["facts"]
     assert any("No scores were compared" in note for note in verdict.notes)
 
@@ -105,7 +104,7 @@ def test_two_broken_probes_of_one_fixture_are_named() -> None:
     verdict = decide(base, candidate)
     assert verdict.kind is Kind.REGRESSED
     assert {item.label for item in verdict.culprits if item.kind == "probe"} == {"f1 / p2", "f1 / p3"}
-    assert "broken probes: f1 / p" in verdict.headline
+    assert verdict.headline.startswith("Regressed: overall −0.28 [")
     assert "f1" in verdict.next_step
 
 
@@ -141,10 +140,10 @@ def test_wide_intervals_are_inconclusive_and_say_what_more_runs_would_show() -> 
 
 
 def test_different_fingerprints_come_first_and_show_no_delta() -> None:
-    difference = [("judge_model.name", "judge-a", "judge-b")]
+    difference = [("tokenizer", "old", "new")]
     verdict = decide(constant(3, 4.0), constant(3, 1.0), differences=difference)
     assert verdict.kind is Kind.NOT_COMPARABLE
-    assert verdict.headline == "Not comparable: judge_model.name differs (judge-a → judge-b)."
+    assert verdict.headline == "Not comparable: tokenizer differs (old → new)."
     assert not verdict.rows
     assert not verdict.units
     assert not verdict.medians
@@ -156,6 +155,33 @@ def test_a_drifted_judge_makes_results_not_comparable() -> None:
     assert verdict.kind is Kind.NOT_COMPARABLE
     assert "the judge drifted: stored answers graded again move overall by −0.25" in verdict.headline
     assert "Grade the baseline" in verdict.next_step
+
+
+def test_another_judge_mutes_the_scores_only() -> None:
+    difference = [("judge_model.name", "judge-a", "judge-b")]
+    calm = decide(constant(3, 4.0), constant(3, 1.0), differences=difference)
+    assert calm.kind is Kind.NOT_COMPARABLE
+    assert calm.headline == "Not comparable: judge_model.name differs (judge-a → judge-b)."
+    assert {row.family for row in calm.rows} == {"facts"}
+    lost = decide(constant(10, 4.0), constant(10, 4.0, fact=0.4), differences=difference)
+    assert lost.kind is Kind.REGRESSED
+    assert [reason.mutes for reason in lost.reasons] == ["scores"]
+
+
+def test_a_drifted_judge_hides_no_lost_fact_and_no_broken_structure() -> None:
+    lost = decide(constant(10, 4.0), constant(10, 4.0, fact=0.4), drift=DRIFTED)
+    assert lost.kind is Kind.REGRESSED
+    assert {test.family for test in lost.tests} == {"facts"}
+    broken = with_structure(constant(10, 4.0), {"tool pairs whole": [False] * 10})
+    assert decide(constant(10, 4.0), broken, drift=DRIFTED).kind is Kind.REGRESSED
+    assert exit_code(lost, "regressed") == 1
+
+
+def test_another_compressor_model_mutes_facts_but_not_structure() -> None:
+    difference = [("compressor_model.model", "a", "b")]
+    assert decide(constant(9, 4.0), constant(9, 4.0, fact=0.4), differences=difference).kind is Kind.NOT_COMPARABLE
+    broken = with_structure(constant(9, 4.0), {"tool pairs whole": [False] * 9})
+    assert decide(constant(9, 4.0), broken, differences=difference).kind is Kind.REGRESSED
 
 
 def test_a_judge_that_did_not_drift_changes_nothing() -> None:
@@ -172,7 +198,7 @@ def test_the_coverage_floor_is_five_percent_of_the_grid(lost: int, kind: Kind) -
     assert verdict.kind is kind
     if kind is Kind.INCOMPLETE:
         assert verdict.headline == "Incomplete: the candidate has 113 of 120 scores cells (94 %, floor 95 %)."
-        assert not verdict.rows
+        assert {row.family for row in verdict.rows} == {"facts"}
 
 
 def test_a_missing_fixture_names_its_side() -> None:
@@ -237,7 +263,7 @@ def test_a_mended_structure_check_improves() -> None:
     base = constant(3, 4.0)
     verdict = decide(with_structure(base, {"tool pairs whole": [False] * 3}), base)
     assert verdict.kind is Kind.IMPROVED
-    assert verdict.headline.startswith("Improved: structure mended:")
+    assert verdict.headline.startswith("Improved: structure repaired:")
 
 
 def test_a_check_that_fails_once_is_told_and_does_not_decide() -> None:
@@ -247,13 +273,14 @@ def test_a_check_that_fails_once_is_told_and_does_not_decide() -> None:
     assert "f0 / tool pairs whole fails in 1 of 3 runs and never did in the baseline." in verdict.notes
 
 
-def test_an_incomplete_run_still_tells_of_broken_structure() -> None:
-    base = constant(3, 4.0)
-    candidate = with_structure(base, {"tool pairs whole": [False] * 3})
-    del candidate.fixtures["f1"]
-    verdict = decide(base, candidate)
-    assert verdict.kind is Kind.INCOMPLETE
-    assert "already certain: structure broken: f0 / tool pairs whole" in verdict.headline
+def test_missing_grades_hide_no_broken_structure() -> None:
+    candidate = with_structure(constant(3, 4.0), {"tool pairs whole": [False] * 3})
+    for one in candidate.fixtures.values():
+        one.scores[:] = np.nan
+    verdict = decide(constant(3, 4.0), candidate)
+    assert verdict.kind is Kind.REGRESSED
+    assert "tool pairs whole" in verdict.headline
+    assert verdict.reasons
 
 
 # Looks
@@ -287,10 +314,12 @@ def test_looks_that_make_no_sense_are_refused(look: int, planned: int) -> None:
 # Exit codes and agreement
 
 CODES: dict[Kind, tuple[int, int, int]] = {
-    Kind.NOT_COMPARABLE: (0, 0, 1),
+    Kind.BROKEN: (0, 1, 1),
+    Kind.NOT_COMPARABLE: (0, 3, 3),
     Kind.INCOMPLETE: (3, 3, 3),
     Kind.REGRESSED: (0, 1, 1),
     Kind.IMPROVED: (0, 0, 0),
+    Kind.TRADE: (0, 0, 0),
     Kind.MIXED: (0, 1, 1),
     Kind.NO_DETECTABLE_CHANGE: (0, 0, 0),
     Kind.INCONCLUSIVE: (0, 0, 1),
@@ -344,14 +373,18 @@ def test_sentence_rows_culprits_and_exit_code_always_agree(
     directions = {item.direction for item in verdict.culprits}
     said = {row.verdict for row in verdict.rows}
     expected = {
-        frozenset({"worse"}): Kind.REGRESSED,
-        frozenset({"better"}): Kind.IMPROVED,
-        frozenset({"worse", "better"}): Kind.MIXED,
+        frozenset({"worse"}): {Kind.REGRESSED},
+        frozenset({"better"}): {Kind.IMPROVED},
+        # Both: the weightier side, or mixed where they are of comparable weight.
+        frozenset({"worse", "better"}): {Kind.REGRESSED, Kind.IMPROVED, Kind.MIXED},
     }.get(frozenset(directions))
+    if broken:
+        assert verdict.kind is Kind.REGRESSED
     if verdict.kind is Kind.INCOMPLETE:
-        assert not verdict.rows
+        assert all(row.family == "facts" for row in verdict.rows)
+        assert not verdict.culprits
     elif expected is not None:
-        assert verdict.kind is expected
+        assert verdict.kind in expected
     else:
         assert verdict.kind in (Kind.NO_DETECTABLE_CHANGE, Kind.INCONCLUSIVE)
         assert not any(test.significant for test in verdict.tests)

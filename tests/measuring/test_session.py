@@ -14,8 +14,9 @@ import small
 from eval_core.base.errors import UserError
 from eval_core.base.messages import Message
 from eval_core.comparing.arms import make_arm, quarantined
-from eval_core.comparing.compare import ReportData, compare_measurements
+from eval_core.comparing.compare import ReportData, compare_measurements, judged_alone
 from eval_core.comparing.findings import Kind
+from eval_core.comparing.verdict import exit_code
 from eval_core.domain.case import Case, make_plan
 from eval_core.domain.compression import Compression, Outcome
 from eval_core.domain.fixture import Fixture
@@ -162,14 +163,27 @@ class TestMissingIsNeverZero:
     def test_its_cells_are_absent_from_the_comparison(self, failed: Measurement) -> None:
         arm = make_arm(failed).fixtures["small-plan"]
         assert (arm.score_cells, arm.fact_cells) == (0, 0)
-        assert (arm.planned_scores, arm.planned_facts) == (8, 12)
+        # A failed compression is a finding about the compressor, not something still to be measured.
+        assert (arm.planned_scores, arm.planned_facts) == (0, 0)
 
-    def test_the_comparison_is_incomplete_and_names_the_fixture(
+    def test_the_compressor_is_broken_and_the_fixture_is_named(
         self, failed: Measurement, small_measurement: Measurement
     ) -> None:
         verdict, _ = compare_measurements(small_measurement, failed)
-        assert verdict.kind is Kind.INCOMPLETE
-        assert "small-plan" in verdict.headline
+        assert verdict.kind is Kind.BROKEN
+        assert verdict.headline == (
+            "Broken: 3 of 3 runs of small-plan failed (target error); the baseline failed in 0 of 5."
+        )
+
+    def test_it_is_broken_without_a_baseline_too(self, failed: Measurement, small_measurement: Measurement) -> None:
+        verdict = judged_alone(failed)
+        assert verdict is not None
+        assert verdict.headline == "Broken: 3 of 3 runs of small-plan failed (target error)."
+        assert exit_code(verdict, "regressed") == 1
+        assert judged_alone(small_measurement) is None
+
+    def test_what_the_base_fails_at_too_is_no_change(self, failed: Measurement) -> None:
+        assert compare_measurements(failed, failed)[0].kind is not Kind.BROKEN
 
     def test_the_report_shows_the_outcome_and_a_dash(self, failed: Measurement) -> None:
         view = make_view(ReportData(failed))

@@ -140,10 +140,12 @@ def use_rows(candidate: Measurement, base: Measurement | None) -> list[UseRow]:
 
 _ASSETS = Path(__file__).parent.parent / "assets"
 _SIGNS = {
+    Kind.BROKEN: "✖",
     Kind.NOT_COMPARABLE: "≠",
     Kind.INCOMPLETE: "…",
     Kind.REGRESSED: "▼",
     Kind.IMPROVED: "▲",
+    Kind.TRADE: "⇄",
     Kind.MIXED: "◆",
     Kind.NO_DETECTABLE_CHANGE: "=",
     Kind.INCONCLUSIVE: "?",
@@ -196,14 +198,20 @@ def _culprit_words(item: Culprit) -> tuple[str, str, str]:
     if item.kind in ("dimension", "probe"):
         ends = f" {wording.interval(item.ci_low, item.ci_high)}" if item.ci_low is not None else ""
         return item.kind, wording.change(item.base or 0.0, item.candidate or 0.0), wording.signed(item.delta) + ends
-    names = {"retention": "facts", "fact": "facts of a probe", "census": "census facts", "structure": "runs that pass"}
+    names = {
+        "outcome": "runs that compress",
+        "retention": "facts",
+        "fact": "facts of a probe",
+        "census": "census facts",
+        "structure": "runs that pass",
+    }
     move = wording.percent_change(item.base or 0.0, item.candidate or 0.0)
     return names[item.kind], move, wording.pp(item.delta, sign=True)
 
 
 def _ordered(culprits: Sequence[Culprit]) -> list[Culprit]:
     """Put what says most first: overall, the facts, structure, dimensions, then single units by their size."""
-    ranks = {"retention": 1, "structure": 2, "dimension": 3, "probe": 4, "fact": 5, "census": 6}
+    ranks = {"outcome": 0, "retention": 1, "structure": 2, "dimension": 3, "probe": 4, "fact": 5, "census": 6}
 
     def rank(item: Culprit) -> tuple[int, float]:
         return 0 if item.name == OVERALL and item.fixture is None else ranks[item.kind], -abs(item.delta or 0.0)

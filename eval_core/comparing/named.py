@@ -1,0 +1,186 @@
+"""Facts by name: which are lost, gained, invented or stale, in how many runs, and whether that is more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from eval_core.comparing.exact import Counts, fewer_p
+from eval_core.comparing.findings import FactChange
+from eval_core.domain.measurement import Measurement
+from eval_core.domain.record import RunRecord
+
+__all__ = ["CLEAR_ALPHA", "FalseValues", "fact_changes", "false_values", "is_exact", "never_shown"]
+
+CLEAR_ALPHA = 0.02
+"""A single fact is named as changed, not as noise, below this chance."""
+FALSE_ALPHA = 0.01
+_LONGEST = 160
+
+
+@dataclass(frozen=True)
+class _Tally:
+    kept: int
+    runs: int
+
+
+def _measured(measurement: Measurement, fixture: str) -> list[RunRecord]:
+    return [run for run in measurement.fixtures.get(fixture, []) if run.ok]
+
+
+def _result(run: RunRecord) -> tuple[object, ...]:
+    facts = tuple((name, tuple(fact.kept for fact in record.facts)) for name, record in sorted(run.probes.items()))
+    return run.summary, run.tokens_after, run.census.fates, tuple(sorted(run.structure.items())), facts
+
+
+def is_exact(measurement: Measurement) -> bool:
+    """Tell whether every run of a fixture came out the same, so that there is nothing to estimate."""
+    if measurement.deterministic:
+        return True
+    runs = [[_result(run) for run in records if run.ok] for records in measurement.fixtures.values()]
+    return bool(runs) and all(len(found) >= 3 and len(set(found)) == 1 for found in runs if found)
+
+
+def _authored(runs: Sequence[RunRecord]) -> dict[tuple[str, str], tuple[_Tally, tuple[int, ...]]]:
+    found: dict[tuple[str, str], tuple[_Tally, tuple[int, ...]]] = {}
+    for run in runs:
+        for probe, record in run.probes.items():
+            for fact in record.facts:
+                if fact.evidence:
+                    old = found.get((probe, fact.label), (_Tally(0, 0), ()))[0]
+                    found[probe, fact.label] = (_Tally(old.kept + fact.kept, old.runs + 1), tuple(fact.evidence))
+    return found
+
+
+def _census(runs: Sequence[RunRecord], size: int) -> list[_Tally]:
+    recorded = [run.census.fates for run in runs if len(run.census.fates) == size]
+    return [_Tally(sum(fates[at] != "0" for fates in recorded), len(recorded)) for at in range(size)]
+
+
+def never_shown(runs: Sequence[RunRecord], size: int) -> dict[int, bool]:
+    """Return, for each census fact at risk, whether most runs kept it from the compressor's own model."""
+    held: dict[int, list[bool]] = {}
+    for run in runs:
+        if run.shown is None or len(run.shown.facts) != size or len(run.census.fates) != size:
+            continue
+        for at, fate in enumerate(run.census.fates):
+            if fate != "-":
+                held.setdefault(at, []).append(run.shown.facts[at] == "0")
+    return {at: sum(hidden) * 2 > len(hidden) for at, hidden in held.items()}
+
+
+def _clear(counts: Counts, *, exact: bool) -> bool:
+    if exact:
+        return True
+    before, after = counts.base / counts.base_runs, counts.candidate / counts.candidate_runs
+    if abs(before - after) < 0.5 - 1e-9:
+        return False
+    return fewer_p([counts if after < before else counts.swapped]) < CLEAR_ALPHA
+
+
+def _changes(
+    base: Measurement, candidate: Measurement, fixture: str, accepted: Collection[str], *, exact: bool
+) -> Iterator[FactChange]:
+    theirs, ours = _measured(base, fixture), _measured(candidate, fixture)
+    if not theirs or not ours:
+        return
+
+    def change(
+        source: str, name: str, kind: str, messages: tuple[int, ...], old: _Tally, new: _Tally, shown: str | None
+    ) -> Iterator[FactChange]:
+        if not old.runs or not new.runs or old.kept * new.runs == new.kept * old.runs or name in accepted:
+            return
+        counts = Counts(old.kept, old.runs, new.kept, new.runs)
+        yield FactChange(
+            fixture=fixture,
+            source=source,
+            name=name[:_LONGEST],
+            kind=kind,
+            messages=messages,
+            base_kept=old.kept,
+            base_runs=old.runs,
+            candidate_kept=new.kept,
+            candidate_runs=new.runs,
+            clear=_clear(counts, exact=exact),
+            shown=shown,
+        )
+
+    before, now = _authored(theirs), _authored(ours)
+    for (probe, label), (tally, messages) in now.items():
+        if (probe, label) in before:
+            yield from change("authored", label, probe, messages, before[probe, label][0], tally, None)
+    entries = candidate.census.get(fixture, [])
+    if entries != base.census.get(fixture):
+        return
+    hidden = never_shown(ours, len(entries))
+    pairs = zip(entries, _census(theirs, len(entries)), _census(ours, len(entries)), strict=True)
+    for at, (entry, old, new) in enumerate(pairs):
+        lost = new.runs and old.runs and new.kept / new.runs < old.kept / old.runs
+        shown = None if not lost or at not in hidden else "never shown" if hidden[at] else "shown, not written"
+        yield from change("census", entry.value, entry.kind, tuple(entry.messages), old, new, shown)
+
+
+def fact_changes(
+    base: Measurement, candidate: Measurement, accepted: Collection[str] = (), *, exact: bool
+) -> tuple[FactChange, ...]:
+    """Return every fact that moved: clear losses first, then clear gains, then what may be chance."""
+    found = [
+        change for fixture in candidate.fixtures for change in _changes(base, candidate, fixture, accepted, exact=exact)
+    ]
+    return tuple(sorted(found, key=lambda item: (not item.clear, item.change, item.source, item.fixture, item.name)))
+
+
+@dataclass(frozen=True)
+class FalseValues:
+    """Values that a state should not hold: invented ones, or superseded ones without their successor."""
+
+    recorded: bool
+    base_runs: int
+    """Runs with at least one, of all."""
+    candidate_runs: int
+    more: bool
+    """Whether the candidate has more of them than chance explains."""
+    fewer: bool
+    named: tuple[str, ...]
+    """Values that the candidate states and no run of the base does, with the runs that do."""
+
+
+def _values(run: RunRecord, which: str) -> dict[str, str] | None:
+    if which == "invented":
+        return None if run.invented is None else {item.value: item.kind for item in run.invented}
+    return None if run.stale is None else {item.value: item.probe for item in run.stale}
+
+
+def _found(measurement: Measurement, fixture: str, which: str) -> list[dict[str, str]]:
+    read = (_values(run, which) for run in _measured(measurement, fixture))
+    return [values for values in read if values is not None]
+
+
+def false_values(base: Measurement, candidate: Measurement, which: str, *, exact: bool) -> FalseValues:
+    """Compare how many runs state invented (or stale) values, and name those that are new."""
+    counts: list[Counts] = []
+    fresh: dict[tuple[str, str], tuple[str, int, int]] = {}
+    gone = 0
+    for fixture in candidate.fixtures:
+        theirs, ours = _found(base, fixture, which), _found(candidate, fixture, which)
+        if not theirs or not ours:
+            continue
+        known: Mapping[str, str] = {value: kind for values in theirs for value, kind in values.items()}
+        counts.append(Counts(sum(map(bool, theirs)), len(theirs), sum(map(bool, ours)), len(ours)))
+        for values in ours:
+            for value, kind in values.items():
+                if value not in known:
+                    seen = fresh.get((fixture, value), (kind, 0, len(ours)))
+                    fresh[fixture, value] = (kind, seen[1] + 1, len(ours))
+        gone += len(known.keys() - {value for values in ours for value in values})
+    more = bool(fresh) if exact else bool(counts) and fewer_p([item.swapped for item in counts]) < FALSE_ALPHA
+    fewer = bool(gone) and not fresh if exact else bool(counts) and fewer_p(counts) < FALSE_ALPHA
+    ranked = sorted(fresh.items(), key=lambda item: (-item[1][1], item[0]))
+    return FalseValues(
+        recorded=bool(counts),
+        base_runs=sum(item.base for item in counts),
+        candidate_runs=sum(item.candidate for item in counts),
+        more=more,
+        fewer=fewer,
+        named=tuple(f"{value} ({kind}, {fixture}, {n} of {runs} runs)" for (fixture, value), (kind, n, runs) in ranked),
+    )

@@ -1,0 +1,219 @@
+"""The rule: from the strands to one verdict.
+
+1. What failed to compress is *broken*.
+2. A broken structure check, a section gone, a value invented or stale is a regression whatever else was gained.
+3. Facts, scores and what the compressor's model is shown are weighed, each as a share of what there is. Where there is
+   gain and loss, and the lesser is at least half of the greater, that is *mixed*; otherwise the greater decides.
+4. A gain that came with a larger state and no higher lift over recency, and a loss beside a state that shrank by at
+   least twice the share, are a *trade*.
+5. Nothing gained or lost: a smaller state is an improvement, a larger one a regression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from eval_core.base.numbers import counted, interval, listed, percent_change, score, signed
+from eval_core.comparing.culprits import StructureChange, TestedFamily, culprits_of
+from eval_core.comparing.findings import Culprit, FactChange, Kind, Row, Strand, StrandName, StrandState
+from eval_core.comparing.hypotheses import FACT_HYPOTHESES
+from eval_core.comparing.outcome import OutcomeChange
+from eval_core.comparing.strands import Recorded, SizeChange
+
+__all__ = [
+    "COMPARABLE",
+    "MATTERS",
+    "decide_kind",
+    "facts_strand",
+    "outcome_strand",
+    "scores_strand",
+    "structure_strand",
+    "weigh",
+]
+
+COMPARABLE = 0.5
+"""Gain and loss are of comparable weight if the lesser is at least this share of the greater."""
+MATTERS = 0.01
+"""On deterministic runs a change of the census counts from this share of its facts, an authored fact always."""
+TRADED = 2.0
+"""A loss is a trade if the state shrank by at least this many times its share."""
+_WEIGHED: tuple[StrandName, ...] = ("facts", "scores", "shown")
+_CERTAIN: tuple[StrandName, ...] = ("structure", "form")
+
+
+def weigh(loss: float, gain: float) -> StrandState:
+    """Tell which side decides, or that both do."""
+    if not loss and not gain:
+        return StrandState.SAME
+    if min(loss, gain) >= COMPARABLE * max(loss, gain):
+        return StrandState.BOTH
+    return StrandState.WORSE if loss > gain else StrandState.BETTER
+
+
+def outcome_strand(change: OutcomeChange) -> Strand:
+    """Say how often the two sides failed."""
+
+    def words(items: Sequence[tuple[int, int]]) -> str:
+        failed, runs = sum(item[0] for item in items), sum(item[1] for item in items)
+        return f"{runs - failed} of {runs} runs" if runs else ""
+
+    details = [f"fails now and then: {name}" for name in change.shaky] + [f"repaired: {name}" for name in change.mended]
+    state = StrandState.CANNOT_TELL if change.shaky else StrandState.BETTER if change.mended else StrandState.SAME
+    return Strand(
+        name="outcome",
+        state=StrandState.WORSE if change.broken else state,
+        base=words([(item.failed, item.runs) for item in change.base]),
+        candidate=words([(item.failed, item.runs) for item in change.candidate]),
+        says=f"{counted(len(change.mended), 'fixture')} compress again" if change.mended else "",
+        details=tuple(details),
+        gain=len(change.mended) / max(len(change.candidate), 1),
+    )
+
+
+def structure_strand(changes: Sequence[StructureChange]) -> Strand:
+    """Say which checks broke or were repaired."""
+    broken = [item.label for item in changes if item.kind == "broken"]
+    mended = [item.label for item in changes if item.kind == "mended"]
+    says = [f"structure broken: {listed(broken)}"] if broken else []
+    says += [f"structure repaired: {listed(mended)}"] if mended else []
+    state = StrandState.WORSE if broken else StrandState.BETTER if mended else StrandState.SAME
+    return Strand(
+        name="structure",
+        state=state,
+        says="; ".join(says),
+        details=tuple(f"{item.kind}: {item.label}" for item in changes),
+        loss=float(bool(broken)),
+        gain=float(bool(mended)),
+    )
+
+
+def _retention(rows: Sequence[Row], evidence: TestedFamily | None) -> str:
+    """Say how the share of facts moved: of the row that moved most, named rows first."""
+    named = {item.name for item in culprits_of(evidence)} if evidence else set()
+    family = [row for row in rows if row.family == "facts"]
+    if not family:
+        return ""
+    row = max(family, key=lambda row: (row.name in named, abs(row.delta)))
+    name = "facts kept" if row.name == "authored facts" else "census facts kept"
+    return f"{name} {percent_change(row.base, row.candidate)}"
+
+
+def _moved(facts: Sequence[FactChange], source: str) -> tuple[int, int]:
+    mine = [item for item in facts if item.source == source and item.clear]
+    return sum(item.change < 0 for item in mine), sum(item.change > 0 for item in mine)
+
+
+def _false(recorded: Recorded) -> tuple[list[str], list[str]]:
+    says, details = [], []
+    for what, found in (("invented", recorded.invented), ("stale", recorded.stale)):
+        if found.more:
+            number = counted(len(found.named), "value")
+            where = (
+                "that are nowhere in the session" if what == "invented" else "that were superseded, without the new one"
+            )
+            says.append(f"it states {number} {where}" if found.named else f"more runs with {what} values")
+            details += [f"{what}: {name}" for name in found.named]
+    return says, details
+
+
+def facts_strand(
+    recorded: Recorded | None, evidence: TestedFamily | None, culprits: Sequence[Culprit], rows: Sequence[Row]
+) -> Strand:
+    """Say what became of the facts: counted where runs are deterministic, tested where they vary."""
+    says, details = _false(recorded) if recorded else ([], [])
+    loss = gain = 0.0
+    if recorded is not None and recorded.exact:
+        (lost, won), (census_lost, census_won) = (_moved(recorded.facts, name) for name in ("authored", "census"))
+        total, census = max(recorded.authored_facts, 1), max(recorded.census_facts, 1)
+        if lost or won or census_lost + census_won >= MATTERS * census:
+            loss, gain = (lost / total + census_lost / census) / 2, (won / total + census_won / census) / 2
+        if lost + census_lost + won + census_won:
+            says.append(
+                f"{lost + census_lost} of {recorded.authored_facts + recorded.census_facts} facts lost,"
+                f" {won + census_won} gained"
+            )
+    elif evidence is not None and evidence.significant:
+        moved = [item for item in culprits if item.kind in ("retention", "fact", "census")]
+        units = max(len(evidence.result.units), 1)
+        scale = {"retention": 1 / len(FACT_HYPOTHESES), "fact": 1 / units, "census": 1 / units}
+        loss = sum(-(item.delta or 0.0) * scale[item.kind] for item in moved if item.direction == "worse")
+        gain = sum((item.delta or 0.0) * scale[item.kind] for item in moved if item.direction == "better")
+        words = _retention(rows, evidence)
+        if recorded is not None and recorded.facts:
+            lost, won = (
+                sum(pair) for pair in zip(*(_moved(recorded.facts, s) for s in ("authored", "census")), strict=True)
+            )
+            words += f" ({lost} lost, {won} gained)"
+        says.append(words)
+    certain = recorded is not None and (recorded.invented.more or recorded.stale.more)
+    state = StrandState.WORSE if certain else weigh(loss, gain)
+    if state is StrandState.SAME and evidence is not None and not evidence.result.can_reach:
+        state = StrandState.CANNOT_TELL
+    kept = [row for row in rows if row.family == "facts"]
+    base, candidate = ", ".join(f"{row.base:.0%}" for row in kept), ", ".join(f"{row.candidate:.0%}" for row in kept)
+    return Strand(
+        name="facts",
+        state=state,
+        base=base.replace("%", " %"),
+        candidate=candidate.replace("%", " %"),
+        says="; ".join(says),
+        details=tuple(details),
+        loss=loss,
+        gain=gain,
+    )
+
+
+def scores_strand(
+    evidence: TestedFamily | None, culprits: Sequence[Culprit], rows: Sequence[Row], *, judged: bool
+) -> Strand:
+    """Say what a judge saw; without one the grades are advice and decide nothing."""
+    overall = next((row for row in rows if row.name == "overall"), None)
+    sides = {"base": score(overall.base), "candidate": score(overall.candidate)} if overall else {}
+    if not judged:
+        return Strand(name="scores", state=StrandState.SAME, details=("advisory: no model judged",), **sides)
+    if evidence is None or not evidence.significant:
+        reach = evidence is None or evidence.result.can_reach
+        return Strand(name="scores", state=StrandState.SAME if reach else StrandState.CANNOT_TELL, **sides)
+    moved = [item for item in culprits if item.kind in ("dimension", "probe")]
+    dimensions = [item for item in moved if item.kind == "dimension"]
+    units = 1.0 if dimensions else float(max(len(evidence.result.units), 1))
+    weights = [(item.direction, abs(item.delta or 0.0) / 5 / units) for item in dimensions or moved]
+    loss = sum(weight for direction, weight in weights if direction == "worse")
+    gain = sum(weight for direction, weight in weights if direction == "better")
+    if dimensions:
+        first = max(dimensions, key=lambda item: (item.name == "overall", abs(item.delta or 0.0)))
+        says = f"{first.name.replace('_', ' ')} {signed(first.delta)} {interval(first.ci_low, first.ci_high)}"
+    else:
+        says = f"{counted(len(moved), 'probe')} answered {'worse' if loss > gain else 'better'}"
+    number = max(len(dimensions), 1)
+    return Strand(name="scores", state=weigh(loss, gain), says=says, loss=loss / number, gain=gain / number, **sides)
+
+
+def _relative_loss(size: SizeChange) -> float:
+    return 1 - size.candidate_kept / size.base_kept if size.base_kept else 0.0
+
+
+def decide_kind(strands: Mapping[StrandName, Strand], size: SizeChange | None, *, certain: bool, settled: bool) -> Kind:
+    """Apply the rule; `certain` says that a value was invented or is stale, `settled` that calm rows are calm."""
+    if certain or any(name in strands and strands[name].state is StrandState.WORSE for name in _CERTAIN):
+        return Kind.REGRESSED
+    weighed = [strands[name] for name in _WEIGHED if name in strands]
+    spoke = (StrandState.WORSE, StrandState.BETTER, StrandState.BOTH)
+    loss = max((item.loss for item in weighed if item.state in spoke), default=0.0)
+    gain = max((item.gain for item in weighed if item.state in spoke), default=0.0)
+    gain = max([gain, *(strands[name].gain for name in ("structure", "outcome") if name in strands)])
+    state = weigh(loss, gain)
+    shrunk = 1 - size.ratio if size is not None else 0.0
+    if state is StrandState.BOTH:
+        return Kind.MIXED
+    if state is StrandState.WORSE:
+        traded = size is not None and size.smaller and size.recorded and shrunk >= TRADED * _relative_loss(size)
+        return Kind.TRADE if traded else Kind.REGRESSED
+    if state is StrandState.BETTER:
+        return Kind.TRADE if size is not None and size.bought else Kind.IMPROVED
+    if not settled:
+        return Kind.INCONCLUSIVE
+    if size is not None and size.smaller:
+        window = strands.get("window")
+        return Kind.TRADE if window is not None and window.state is StrandState.WORSE else Kind.IMPROVED
+    return Kind.REGRESSED if size is not None and size.larger else Kind.NO_DETECTABLE_CHANGE

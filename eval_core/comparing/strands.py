@@ -1,0 +1,278 @@
+"""The strands that come from the records alone: window, shown, facts by name, and size."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from eval_core.base.config import AcceptConfig
+from eval_core.base.numbers import counted, percent, tokens
+from eval_core.comparing.findings import FactChange, Strand, StrandState
+from eval_core.comparing.form import FormChange, compare_form, form_strand
+from eval_core.comparing.named import FalseValues, fact_changes, false_values, is_exact, never_shown
+from eval_core.comparing.outcome import OutcomeChange, compare_outcomes
+from eval_core.domain.measurement import Measurement
+from eval_core.domain.record import RunRecord, WindowRecord
+
+__all__ = ["GROWTH", "LIFT", "Recorded", "SizeChange", "read_evidence", "shown_finding"]
+
+GROWTH = 0.05
+"""A state that is larger or smaller by more than this is another size; unchanged compressors stay within 0.023."""
+LIFT = 0.03
+"""Facts gained beside a larger state count as a gain only if the lift over recency rises by this."""
+
+
+@dataclass(frozen=True)
+class SizeChange:
+    """What the two sides retain."""
+
+    recorded: bool
+    base_tokens: float
+    candidate_tokens: float
+    """Mean over fixtures of the mean over runs."""
+    base_kept: float = 0.0
+    candidate_kept: float = 0.0
+    """Share of all facts of the sessions that the state holds, verbatim or not."""
+    base_lift: float = 0.0
+    candidate_lift: float = 0.0
+    """That share less the share which the newest messages of the same size hold."""
+    fixtures: tuple[tuple[str, float, float], ...] = ()
+
+    @property
+    def ratio(self) -> float:
+        """Candidate tokens over base tokens."""
+        return self.candidate_tokens / self.base_tokens if self.base_tokens else 1.0
+
+    @property
+    def larger(self) -> bool:
+        """Whether the state grew by more than runs vary."""
+        return self.ratio > 1 + GROWTH
+
+    @property
+    def smaller(self) -> bool:
+        """Whether the state shrank by more than runs vary."""
+        return self.ratio < 1 - GROWTH
+
+    @property
+    def bought(self) -> bool:
+        """Whether what was gained came with the size: it grew, and the lift over recency did not."""
+        return self.larger and (not self.recorded or self.candidate_lift - self.base_lift < LIFT)
+
+    @property
+    def strand(self) -> Strand:
+        """Say what the size shows; a size alone is neither good nor bad."""
+        state = StrandState.CHANGED if self.larger or self.smaller else StrandState.SAME
+        details = [
+            f"{name}: {tokens(before)} → {tokens(after)} tokens"
+            for name, before, after in self.fixtures
+            if abs(after / max(before, 1.0) - 1) > GROWTH
+        ]
+        word = "larger" if self.larger else "smaller"
+        return Strand(
+            name="size",
+            state=state if self.base_tokens else StrandState.NOT_RECORDED,
+            base=f"{tokens(self.base_tokens)} tokens",
+            candidate=f"{tokens(self.candidate_tokens)} tokens",
+            says=f"the state is {percent(abs(self.ratio - 1))} {word}" if state is StrandState.CHANGED else "",
+            details=tuple(details),
+        )
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Everything that the records say without a test of scores."""
+
+    outcome: OutcomeChange
+    window: Strand
+    shown: Strand
+    form: FormChange
+    facts: tuple[FactChange, ...]
+    invented: FalseValues
+    stale: FalseValues
+    size: SizeChange
+    authored_facts: int
+    census_facts: int
+    exact: bool
+    """Every run of a fixture came out the same on both sides: facts are counted, not tested."""
+    judged: bool
+    """Whether a model judged; without one the grades are advice."""
+    stubs: int = 0
+    """Runs left out because the model's answer was a refusal or garbage."""
+    all_stubs: bool = False
+
+    @property
+    def form_strand(self) -> Strand:
+        """What the form shows."""
+        if self.all_stubs:
+            return Strand(
+                name="form",
+                state=StrandState.WORSE,
+                says="every summary is a refusal or a stub",
+                loss=1.0,
+            )
+        return form_strand(self.form)
+
+
+def _ok(measurement: Measurement) -> dict[str, list[RunRecord]]:
+    return {name: found for name, runs in measurement.fixtures.items() if (found := [run for run in runs if run.ok])}
+
+
+def _typical(runs: Sequence[RunRecord]) -> WindowRecord | None:
+    """Return the window that most runs have."""
+    seen = Counter(run.window for run in runs if run.window is not None)
+    return seen.most_common(1)[0][0] if seen else None
+
+
+def _window(base: Mapping[str, Sequence[RunRecord]], candidate: Mapping[str, Sequence[RunRecord]]) -> Strand:
+    pairs = [
+        (name, before, now)
+        for name in base.keys() & candidate.keys()
+        if (before := _typical(base[name])) and (now := _typical(candidate[name]))
+    ]
+    if not pairs:
+        return Strand(name="window", state=StrandState.NOT_RECORDED)
+    details, shrunk, grown = [], 0, 0
+    for name, before, now in sorted(pairs, key=lambda pair: pair[0]):
+        parts = [
+            f"{part} {getattr(before, part)} → {getattr(now, part)}"
+            for part in ("head", "tail", "middle", "changed")
+            if getattr(before, part) != getattr(now, part)
+        ]
+        if parts:
+            details.append(f"{name}: {', '.join(parts)} messages")
+        kept = (now.head + now.tail + now.middle) - (before.head + before.tail + before.middle)
+        shrunk, grown = shrunk + (kept < 0), grown + (kept > 0)
+    sides = [before for _, before, _ in pairs], [now for _, _, now in pairs]
+    totals = [sum(item.head + item.tail + item.middle for item in side) / len(pairs) for side in sides]
+    if shrunk > grown and shrunk * 2 > len(pairs):
+        state, says = StrandState.WORSE, f"fewer messages are kept verbatim ({totals[0]:.1f} → {totals[1]:.1f})"
+    else:
+        state, says = (StrandState.CHANGED if details else StrandState.SAME), ""
+    return Strand(
+        name="window",
+        state=state,
+        base=f"{totals[0]:.1f} messages",
+        candidate=f"{totals[1]:.1f} messages",
+        says=says,
+        details=tuple(details),
+        loss=max(0.0, 1 - totals[1] / totals[0]) if totals[0] else 0.0,
+    )
+
+
+def _hidden(measurement: Measurement) -> dict[str, dict[int, bool]]:
+    return {
+        name: found
+        for name, runs in _ok(measurement).items()
+        if (found := never_shown(runs, len(measurement.census.get(name, []))))
+    }
+
+
+def shown_finding(measurement: Measurement) -> tuple[int, int] | None:
+    """Return how many facts at risk never reach the compressor's own model, of how many; None where it has none."""
+    hidden = _hidden(measurement)
+    every = [value for found in hidden.values() for value in found.values()]
+    return (sum(every), len(every)) if every else None
+
+
+def _shown(base: Measurement, candidate: Measurement) -> Strand:
+    calls = [run.shown for runs in _ok(candidate).values() for run in runs]
+    if not any(calls):
+        return Strand(name="shown", state=StrandState.NOT_RECORDED)
+    before, now = _hidden(base), _hidden(candidate)
+    if not now:
+        return Strand(name="shown", state=StrandState.SAME, candidate="no model was called")
+    if not before:
+        found = shown_finding(candidate) or (0, 0)
+        return Strand(name="shown", state=StrandState.NOT_RECORDED, candidate=f"{found[0]} of {found[1]} never shown")
+    cut, uncovered, total = [], 0, 0
+    for name, facts in now.items():
+        if base.census.get(name) != candidate.census.get(name):
+            continue
+        known = before.get(name, {})
+        total += len(facts)
+        for at, hidden in facts.items():
+            entry = candidate.census[name][at]
+            if hidden and at in known and not known[at]:
+                cut.append(f"no longer shown: {entry.value} ({entry.kind}, {name})")
+            uncovered += not hidden and known.get(at, False)
+    asked = [
+        {label for runs in _ok(side).values() for run in runs if run.shown for label in run.shown.headings}
+        for side in (base, candidate)
+    ]
+    headings = [f"no longer asked for: {label}" for label in sorted(asked[0] - asked[1])]
+    headings += [f"newly asked for: {label}" for label in sorted(asked[1] - asked[0])]
+    theirs, ours = shown_finding(base) or (0, 0), shown_finding(candidate) or (0, 0)
+    worse, better = len(cut) > uncovered, uncovered > len(cut)
+    state = StrandState.WORSE if worse else StrandState.BETTER if better else StrandState.SAME
+    if state is StrandState.SAME and headings:
+        state = StrandState.CHANGED
+    return Strand(
+        name="shown",
+        state=state,
+        base=f"{theirs[0]} of {theirs[1]} never shown",
+        candidate=f"{ours[0]} of {ours[1]} never shown",
+        says=f"{counted(len(cut), 'fact')} no longer reach the compressor's model" if worse else "",
+        details=(*cut, *headings),
+        loss=len(cut) / max(total, 1),
+        gain=uncovered / max(total, 1),
+    )
+
+
+def _size(base: Mapping[str, Sequence[RunRecord]], candidate: Mapping[str, Sequence[RunRecord]]) -> SizeChange:
+    names = sorted(base.keys() & candidate.keys())
+    if not names:
+        return SizeChange(recorded=False, base_tokens=0.0, candidate_tokens=0.0)
+
+    def mean(side: Mapping[str, Sequence[RunRecord]], name: str) -> float:
+        return fmean(run.tokens_after for run in side[name])
+
+    def shares(side: Mapping[str, Sequence[RunRecord]], *, lift: bool) -> float:
+        return fmean(
+            fmean(
+                (run.size.kept - (run.size.recency if lift else 0.0)) / max(run.size.facts, 1)
+                for run in side[name]
+                if run.size
+            )
+            for name in names
+        )
+
+    rows = tuple((name, mean(base, name), mean(candidate, name)) for name in names)
+    recorded = all(run.size for side in (base, candidate) for name in names for run in side[name])
+    return SizeChange(
+        recorded=recorded,
+        base_tokens=fmean(row[1] for row in rows),
+        candidate_tokens=fmean(row[2] for row in rows),
+        base_kept=shares(base, lift=False) if recorded else 0.0,
+        candidate_kept=shares(candidate, lift=False) if recorded else 0.0,
+        base_lift=shares(base, lift=True) if recorded else 0.0,
+        candidate_lift=shares(candidate, lift=True) if recorded else 0.0,
+        fixtures=rows,
+    )
+
+
+def _authored_count(measurement: Measurement) -> int:
+    firsts = [runs[0] for runs in _ok(measurement).values()]
+    return sum(bool(fact.evidence) for run in firsts for record in run.probes.values() for fact in record.facts)
+
+
+def read_evidence(base: Measurement, candidate: Measurement, accept: AcceptConfig | None = None) -> Recorded:
+    """Read every strand that the records hold."""
+    accept = accept or AcceptConfig()
+    exact = is_exact(base) and is_exact(candidate)
+    theirs, ours = _ok(base), _ok(candidate)
+    return Recorded(
+        outcome=compare_outcomes(base.fixtures, candidate.fixtures),
+        window=_window(theirs, ours),
+        shown=_shown(base, candidate),
+        form=compare_form(theirs, ours, accept.sections, exact=exact),
+        facts=fact_changes(base, candidate, accept.facts, exact=exact),
+        invented=false_values(base, candidate, "invented", exact=exact),
+        stale=false_values(base, candidate, "stale", exact=exact),
+        size=_size(theirs, ours),
+        authored_facts=_authored_count(candidate),
+        census_facts=sum(len(entries) for entries in candidate.census.values()),
+        exact=exact,
+        judged=not candidate.models.get("judge", "").startswith("offline:"),
+    )

@@ -1,0 +1,107 @@
+"""Form: the sections of what the compressor wrote.
+
+Labels are read off the text, whatever style it uses: markdown headings, bold labels, XML tags, JSON keys, titles in
+capitals, `Label:` lines. There is no list of sections that a summary should have: what counts is learned from the
+base's runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from eval_core.base.tokens import count_text
+from eval_core.domain.record import FormRecord, SectionRecord
+from eval_core.evidence.structure import changed_in_place
+from eval_core.evidence.verbatim import Kept
+
+__all__ = ["Section", "label_key", "labels", "read_form", "sections", "written_texts"]
+
+_FENCE = re.compile(r"^\s*(?:```|~~~)")
+_HEADING = re.compile(r"^\s{0,3}(#{1,6})\s+(\S.{0,100}?)\s*#*\s*$")
+_BOLD = re.compile(r"^\s*(?:[-*]\s+)?\*\*([^*\n]{2,80}?):?\*\*:?(?=\s|$)")
+_TAG = re.compile(r"^\s*<([A-Za-z][\w-]{1,60})>")
+_KEY = re.compile(r"^\s*\"([A-Za-z][\w -]{1,60})\"\s*:")
+_CAPITALS = re.compile(r"^\s*(?:\d{1,2}[.)]\s+)?([A-Z][A-Z0-9 /&-]{3,60}):?\s*$")
+_NUMBERED = re.compile(r"^\s*\d{1,2}[.)]\s+([A-Z][\w /&'-]{2,60}):?\s*$")
+_LABEL = re.compile(r"^\s*([A-Z][\w /&'-]{2,40}):(?=\s|$)")
+# How deep a label lies: a section lasts until the next label that is no deeper.
+_STYLES = ((_TAG, 7), (_KEY, 7), (_BOLD, 8), (_CAPITALS, 8), (_NUMBERED, 9), (_LABEL, 9))
+_LONGEST = 6  # words of a label; more is a sentence
+_NOT_WORDS = re.compile(r"[^\w ]+|_")
+_NOTHING = re.compile(r"\W*(?:none|n/?a|nothing(?: \w+){0,3}|no \w+(?: \w+){0,2}|unknown|empty|null|tbd)?\W*", re.I)
+
+
+@dataclass(frozen=True)
+class Section:
+    """One labelled part of a text."""
+
+    label: str
+    text: str
+
+    @property
+    def empty(self) -> bool:
+        """Whether it says nothing."""
+        return _NOTHING.fullmatch(self.text) is not None
+
+
+def label_key(label: str) -> str:
+    """Return the form in which labels are compared; empty for what is a sentence, not a label."""
+    words = _NOT_WORDS.sub(" ", label).lower().split()
+    while words and words[0].isdigit():
+        words.pop(0)
+    return " ".join(words) if 0 < len(words) <= _LONGEST else ""
+
+
+def _label(line: str) -> tuple[str, int, str] | None:
+    """Return the label that a line begins with, its depth, and what follows on the line."""
+    if match := _HEADING.match(line):
+        name = label_key(match[2])
+        return (name, len(match[1]), "") if name else None
+    for pattern, depth in _STYLES:
+        if match := pattern.match(line):
+            name = label_key(match[1])
+            return (name, depth, line[match.end() :]) if name else None
+    return None
+
+
+def sections(text: str) -> list[Section]:
+    """Return the labelled parts of a text, in order; a part holds the deeper parts inside it."""
+    lines = text.splitlines()
+    found: list[tuple[int, str, int, str]] = []
+    fenced = False
+    for number, line in enumerate(lines):
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif not fenced and (label := _label(line)) is not None:
+            found.append((number, *label))
+    result = []
+    for at, (number, name, depth, rest) in enumerate(found):
+        end = next((later[0] for later in found[at + 1 :] if later[2] <= depth), len(lines))
+        result.append(Section(name, "\n".join([rest, *lines[number + 1 : end]])))
+    return result
+
+
+def labels(text: str, known_lines: Collection[str] = ()) -> list[str]:
+    """Return the labels of a text, each once; those on lines that the session itself holds are not the text's own."""
+    found = (_label(line) for line in text.splitlines() if line.strip() not in known_lines)
+    return list(dict.fromkeys(label[0] for label in found if label is not None))
+
+
+def written_texts(kept: Kept) -> list[str]:
+    """Return what the compressor wrote itself, without the messages that it only shortened."""
+    changed = changed_in_place(kept)
+    own = [at for at in range(len(kept.compressed)) if at not in kept.alignment.kept]
+    return [text for at, text in zip(own, kept.own_texts, strict=True) if at not in changed]
+
+
+def read_form(texts: Sequence[str]) -> FormRecord:
+    """Record the sections of what a compressor wrote."""
+    found: dict[str, SectionRecord] = {}
+    for text in texts:
+        for section in sections(text):
+            if section.label not in found or found[section.label].tokens == 0:
+                tokens = 0 if section.empty else count_text(section.text)
+                found[section.label] = SectionRecord(label=section.label, tokens=tokens)
+    return FormRecord(sections=list(found.values()), tokens=sum(count_text(text) for text in texts))

@@ -1,0 +1,58 @@
+"""Invented and stale: what a compressed state says that the session does not, or no longer does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from eval_core.domain.probe import Fact, Probe
+from eval_core.domain.record import InventedRecord, StaleRecord
+from eval_core.evidence.census import extract
+from eval_core.evidence.facts import Haystack, holds, infer_kind, normalise, value_in
+
+__all__ = ["STRONG_KINDS", "read_invented", "read_stale"]
+
+STRONG_KINDS = ("url", "hash", "pr", "cron", "path")
+"""Kinds that an honest model copies and does not coin; identifiers, branches and counts it does."""
+_PIECE = 6
+_MOST = 40
+
+
+def _known_path(value: str, session: Haystack) -> bool:
+    """Tell whether a path is put together from what the session says: its end as a whole, and every part."""
+    parts = [part for part in normalise(value).split("/") if part not in ("", ".", "~")]
+    return "/".join(parts[-2:]) in session.text and all(part in session.text for part in parts)
+
+
+def _known(kind: str, value: str, session: Haystack) -> bool:
+    plain = normalise(value)
+    if len(plain) >= _PIECE and plain in session.text:
+        return True
+    if kind in ("url", "hash", "pr", "cron", "path") and value_in(value, kind, session):  # type: ignore[arg-type]
+        return True
+    return kind == "path" and _known_path(value, session)
+
+
+def read_invented(texts: Sequence[str], session: Haystack) -> list[InventedRecord]:
+    """Return the values of strong kinds in the compressor's own text that are nowhere in the session."""
+    found: dict[tuple[str, str], InventedRecord] = {}
+    for text in texts:
+        for kind, value in extract(text, "assistant"):
+            named = kind in STRONG_KINDS and (kind != "path" or "." in value.rsplit("/", 1)[-1])
+            if named and not _known(kind, value, session):
+                found.setdefault((kind, normalise(value)), InventedRecord(kind=kind, value=value[:160]))
+    return list(found.values())[:_MOST]
+
+
+def _kind(fact: Fact) -> str:
+    return fact.kind or infer_kind(fact.values[0])
+
+
+def read_stale(probes: Sequence[Probe], state: Haystack) -> list[StaleRecord]:
+    """Return the superseded values that the state holds without any value that replaced them."""
+    found: dict[str, StaleRecord] = {}
+    for probe in probes:
+        for old in probe.superseded:
+            successors = [fact for fact in probe.required if _kind(fact) == _kind(old)] or probe.required
+            if holds(old, state) and not any(holds(fact, state) for fact in successors):
+                found.setdefault(old.values[0], StaleRecord(probe=probe.id, value=old.values[0]))
+    return list(found.values())
