@@ -92,10 +92,7 @@ def _title(ledger: Ledger) -> str:
 def _state(ledger: Ledger) -> list[str]:
     """Say what is going on now: evaluations under way, then what was refused or went wrong last."""
     lines = [_under_way(run) for run in ledger.runs]
-    if ledger.notice is not None:
-        kept = ledger.shown is not None
-        lines.append(_noticed(ledger.notice, kept=kept))
-    return lines
+    return lines + [_noticed(notice, kept=ledger.shown is not None) for notice in ledger.notices]
 
 
 def _under_way(run: LedgerRun) -> str:

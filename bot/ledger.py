@@ -31,7 +31,8 @@ __all__ = [
 ]
 
 MOST_RESULTS = 5
-_MOST_RUNS = 5
+_MOST_RUNS = 12
+_MOST_NOTICES = 3
 
 Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 Stage = Literal["approval", "queued", "evaluating"]
@@ -95,7 +96,8 @@ class Ledger(BaseModel):
     """The last measured results, newest first."""
     runs: tuple[LedgerRun, ...] = ()
     """Evaluations under way, oldest first."""
-    notice: LedgerNotice | None = None
+    notices: tuple[LedgerNotice, ...] = ()
+    """What was refused or went wrong since the last result or request, newest first."""
     body: Annotated[str, Field(exclude=True)] = ""
     """The report of `shown`; it is kept in the comment's visible text."""
 
@@ -197,7 +199,7 @@ def _queued(ledger: Ledger, event: EvaluationQueued) -> Ledger:
         return ledger
     others = [run for run in ledger.runs if run.run_id != event.run.id]
     # One evaluation of a pull request runs at a time; the others wait for it.
-    stage: Stage = "approval" if event.approval else "queued" if _busy(others) else "evaluating"
+    stage: Stage = "approval" if event.approval else "queued"
     entry = LedgerRun(
         run_id=event.run.id,
         attempt=event.run.attempt,
@@ -208,9 +210,9 @@ def _queued(ledger: Ledger, event: EvaluationQueued) -> Ledger:
         minutes=event.minutes,
         note=event.note,
     )
-    gone = ledger.notice is not None and ledger.notice.at <= event.at
-    runs = (*others, entry)[-_MOST_RUNS:]
-    return ledger.model_copy(update={"runs": runs, "notice": None if gone else ledger.notice})
+    runs = _in_turn([*others, entry][-_MOST_RUNS:], event.at)
+    notices = tuple(notice for notice in ledger.notices if notice.at > event.at)
+    return ledger.model_copy(update={"runs": runs, "notices": notices})
 
 
 def _started(ledger: Ledger, event: EvaluationStarted) -> Ledger:
@@ -221,10 +223,9 @@ def _started(ledger: Ledger, event: EvaluationStarted) -> Ledger:
         return _queued(ledger, EvaluationQueued(run=event.run, at=event.at, url=event.url, sha=event.sha))
     if known.stage != "approval":
         return ledger
-    others = [run for run in ledger.runs if run.run != event.run]
-    stage: Stage = "queued" if _busy(others) else "evaluating"
-    moved = known.model_copy(update={"stage": stage, "at": event.at})
-    return ledger.model_copy(update={"runs": tuple(moved if run is known else run for run in ledger.runs)})
+    moved = known.model_copy(update={"stage": "queued", "at": event.at})
+    runs = _in_turn([moved if run is known else run for run in ledger.runs], event.at)
+    return ledger.model_copy(update={"runs": runs})
 
 
 def _measured(ledger: Ledger, event: ResultMeasured) -> Ledger:
@@ -243,9 +244,9 @@ def _measured(ledger: Ledger, event: ResultMeasured) -> Ledger:
     shown = ledger.shown
     if shown is None or shown.run == result.run or _rank(result, ledger) >= _rank(shown, ledger):
         changed |= {"shown": result, "body": event.body}
-    notice = ledger.notice
-    if notice is not None and (notice.run_id == event.run.id or notice.sha in (None, event.sha)):
-        changed["notice"] = None
+    changed["notices"] = tuple(
+        notice for notice in ledger.notices if notice.run_id != event.run.id and notice.sha not in (None, event.sha)
+    )
     return ledger.model_copy(update=changed)
 
 
@@ -266,9 +267,6 @@ def _vanished(ledger: Ledger, event: RunVanished) -> Ledger:
 
 
 def _noticed(ledger: Ledger, event: LedgerEvent, kind: NoticeKind, why: str, sha: str | None) -> Ledger:
-    notice = ledger.notice
-    if notice is not None and (notice.at, notice.run) > (event.at, event.run):
-        return ledger
     made = LedgerNotice(
         run_id=event.run.id,
         attempt=event.run.attempt,
@@ -278,7 +276,9 @@ def _noticed(ledger: Ledger, event: LedgerEvent, kind: NoticeKind, why: str, sha
         why=why[:1_500],
         sha=sha,
     )
-    return ledger.model_copy(update={"notice": made})
+    others = [notice for notice in ledger.notices if notice.run_id != made.run_id]
+    found = sorted([made, *others], key=lambda notice: (notice.at, notice.run), reverse=True)
+    return ledger.model_copy(update={"notices": tuple(found[:_MOST_NOTICES])})
 
 
 def _rank(result: LedgerResult, ledger: Ledger) -> tuple[bool, datetime, WorkflowRun]:
@@ -287,20 +287,20 @@ def _rank(result: LedgerResult, ledger: Ledger) -> tuple[bool, datetime, Workflo
 
 
 def _without(ledger: Ledger, event: LedgerEvent) -> tuple[LedgerRun, ...]:
-    """Return the runs that go on; the oldest that waited for this one takes its turn."""
-    left = [run for run in ledger.runs if run.run_id != event.run.id]
-    if len(left) < len(ledger.runs) and not _busy(left):
-        for index, run in enumerate(left):
-            if run.stage == "queued":
-                left[index] = run.model_copy(update={"stage": "evaluating", "at": max(event.at, run.at)})
-                break
-    return tuple(left)
+    """Return the runs that go on."""
+    return _in_turn([run for run in ledger.runs if run.run_id != event.run.id], event.at)
 
 
-def _busy(runs: Sequence[LedgerRun]) -> bool:
-    return any(run.stage != "approval" for run in runs)
+def _in_turn(runs: Sequence[LedgerRun], at: datetime) -> tuple[LedgerRun, ...]:
+    """Let the oldest of those that wait have its turn if none is being evaluated: GitHub starts it by itself."""
+    if any(run.stage == "evaluating" for run in runs):
+        return tuple(runs)
+    waiting = next((run for run in runs if run.stage == "queued"), None)
+    if waiting is None:
+        return tuple(runs)
+    begun = waiting.model_copy(update={"stage": "evaluating", "at": max(at, waiting.at)})
+    return tuple(begun if run is waiting else run for run in runs)
 
 
 def _is_over(ledger: Ledger, run: WorkflowRun) -> bool:
-    over = {result.run for result in ledger.results}
-    return run in over or (ledger.notice is not None and ledger.notice.run == run)
+    return any(known.run == run for known in (*ledger.results, *ledger.notices))
