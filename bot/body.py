@@ -13,6 +13,7 @@ from jinja2 import Template
 from bot.github.escape import inline
 from bot.ledger import Ledger, LedgerNotice, LedgerRun, NoticeKind
 from bot.ticket import Ticket
+from eval_core.base.numbers import percent
 from eval_core.reporting.losses import LostFact, places
 from eval_core.reporting.markdown import markdown_environment
 from eval_core.reporting.view import COLUMNS, STEP_NOTE, ReportView
@@ -181,7 +182,7 @@ def _loss(view: ReportView, fact: LostFact) -> str:
     """Say in a sentence what was lost: where it was, in how many runs it is gone, and what the baseline did."""
     runs = [run for run in view.data.candidate.fixtures.get(fact.fixture, ()) if fact.probe in run.probes]
     gone = round((1 - fact.kept) * len(runs))
-    before = "" if fact.base_kept is None else f"; the baseline kept it in {fact.base_kept:.0%} of its runs"
+    before = "" if fact.base_kept is None else f"; the baseline kept it in {percent(fact.base_kept)} of its runs"
     return (
         f"{inline(fact.fact, 120)} was in {places(fact.evidence)} of {fact.fixture} and is gone in {gone} of "
         f"{len(runs)} runs{before}."
