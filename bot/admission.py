@@ -27,7 +27,7 @@ __all__ = [
 # Which changed files make an evaluation worth its cost, and which are never taken from a pull request.
 
 EVALUATOR = ("eval_core/**", "bot/**", "scripts/**", "action.yml", "action.yaml")
-"""The evaluator's own code, where it lives in the repository that it evaluates."""
+"""The evaluator's own code, in the evaluator's own repository and nowhere else."""
 
 _DEPENDENCIES = (
     "**/pyproject.toml",
@@ -52,7 +52,7 @@ def matches(path: str, globs: Iterable[str]) -> bool:
     return any(_pattern(glob).fullmatch(path) for glob in globs)
 
 
-def base_only(path: str, config: Config, evaluator: Sequence[str] = EVALUATOR) -> str | None:
+def base_only(path: str, config: Config, evaluator: Sequence[str] = ()) -> str | None:
     """Say what a changed file is if its version on the base branch is used instead; None if the PR's counts."""
     folders = {"fixture": config.fixtures, "probe": config.probes, "baseline": config.baselines}
     for kind, folder in folders.items():
@@ -111,6 +111,8 @@ Why = Literal[
     "daily-quota",
     "unfit",
     "not-default",
+    "command",
+    "pull-requests-off",
 ]
 
 _MAY_SPEND = frozenset({"write", "maintain", "admin"})
@@ -131,6 +133,9 @@ class Facts:
     """Evaluations of the whole repository in the last 24 hours."""
     pull: Pull | None = None
     files: tuple[ChangedFile, ...] = ()
+    own_repository: bool = False
+    """This is the evaluator's own repository: its packages come from the base branch. Elsewhere a folder that happens
+    to have the same name is the adopter's code."""
 
 
 @dataclass(frozen=True)
@@ -164,19 +169,18 @@ class Refused:
     code: Why
 
 
-def decide(
-    request: EvaluationRequest, facts: Facts, config: Config, *, evaluator: Sequence[str] = EVALUATOR
-) -> Allowed | Refused:
+def decide(request: EvaluationRequest, facts: Facts, config: Config) -> Allowed | Refused:
     """Allow or refuse a request; the first thing in the way is named."""
     pull = facts.pull
     refused = (
         _sender(request, facts)
+        or _command(request)
         or (_pull(request, pull) if pull is not None or request.pr is not None else None)
         or _quota(request, facts, config)
     )
     if refused is not None:
         return refused
-    ignored = _ignored(facts.files, config, evaluator)
+    ignored = _ignored(facts.files, config, EVALUATOR if facts.own_repository else ())
     warnings: list[str] = []
     stale = pull is not None and pull.head_sha != request.sha
     if pull is not None and request.mode == "evaluate":
@@ -193,11 +197,6 @@ def decide(
             )
         if pull.draft:
             warnings.append("The pull request is a draft.")
-    if stale and pull is not None:
-        warnings.append(
-            f"The pull request has moved on to {pull.head_sha[:7]}; this is about {request.sha[:7]}, "
-            "its last commit when the evaluation was asked for."
-        )
     return Allowed(
         pr=request.pr,
         sha=request.sha,
@@ -220,6 +219,10 @@ def _sender(request: EvaluationRequest, facts: Facts) -> Refused | None:
     )
 
 
+def _command(request: EvaluationRequest) -> Refused | None:
+    return None if request.mistake is None else Refused(f"{request.mistake}.", "command")
+
+
 def _pull(request: EvaluationRequest, pull: Pull | None) -> Refused | None:
     if pull is None or pull.number != request.pr:
         return Refused(
@@ -240,7 +243,7 @@ def _pull(request: EvaluationRequest, pull: Pull | None) -> Refused | None:
             "unlock it, then ask again.",
             "locked",
         )
-    if request.trigger == "dispatch" and pull.head_sha != request.sha:
+    if request.trigger != "label" and pull.head_sha != request.sha:
         return Refused(
             f"{request.sha[:7]} is not the last commit of pull request #{pull.number}: "
             f"start again with its head, {pull.head_sha}.",

@@ -49,8 +49,10 @@ def bot() -> None:
     fetch     the pull request's tree by SHA, as data             GITHUB_TOKEN, TICKET
     setup     the configured setup commands, without any secret   TICKET
     evaluate  measures, sandboxed                                 model key, TICKET
+    begin     says that a reviewer approved and it has started    GITHUB_TOKEN, TICKET
     publish   comment and check run                               GITHUB_TOKEN, TICKET
     baseline  proposes the measured baseline by pull request      GITHUB_TOKEN, TICKET
+    record    keeps GitHub's answers about one run, for tests     GITHUB_TOKEN
     """
 
 
@@ -82,6 +84,15 @@ def _summary(text: str) -> None:
             stream.write(text + "\n")
 
 
+def _event(path: Path) -> object:
+    """Read what GitHub says has happened."""
+    try:
+        value: object = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as exc:
+        raise UserError(f"GITHUB_EVENT_PATH: {path} cannot be read as JSON ({exc}); start the workflow again") from None
+    return value
+
+
 @contextmanager
 def _measuring(work: Path) -> Iterator[Ticket]:
     """Give the ticket to a step of the evaluate job; why it fails is left for the comment."""
@@ -103,30 +114,19 @@ def gate() -> None:
     Example (in a workflow):
       compression-eval bot gate
     """
+    from bot.base_config import read_base_config
     from bot.github.repository import GitHub
-    from bot.steps.evaluate import check_target
     from bot.steps.gate import Admission, admit
-    from eval_core.base.config import Config, load_config
     from eval_core.measuring.cost import describe
 
-    config, unfit = Config(), None
-    try:
-        config = load_config(None)
-        check_target(config, Path())
-    except UserError as exc:
-        unfit = str(exc)
-    payload = json.loads(Path(_environment("GITHUB_EVENT_PATH")).read_text(encoding="utf-8"))
-    plan = describe(config)
     decision = admit(
         GitHub.from_environment(os.environ),
         _environment("GITHUB_EVENT_NAME"),
-        payload,
+        _event(Path(_environment("GITHUB_EVENT_PATH"))),
         os.environ,
-        config,
-        models=plan.models,
-        estimate=plan.cost,
-        minutes=plan.minutes,
-        unfit=unfit,
+        read_config=read_base_config,
+        describe=describe,
+        own_token=os.environ.get("OWN_TOKEN") == "true",
     )
     if isinstance(decision, Admission):
         ticket = decision.ticket
@@ -137,6 +137,7 @@ def gate() -> None:
             artifact=ticket.artifact,
             results=f"{_DEFAULT_WORK}/results/{ticket.label}",
             ticket=ticket.line,
+            awaits="true" if decision.awaits else "false",
         )
         click.echo(f"Allowed: {ticket.mode} {ticket.sha} with everything else from {ticket.base_sha}.")
         return
@@ -173,8 +174,18 @@ def setup(work: Path) -> None:
 
 @bot.command()
 @_WORK
-def evaluate(work: Path) -> None:
-    """Measure the evaluated commit; the result goes into the work folder, also when it is incomplete."""
+@click.option(
+    "--deadline",
+    type=click.IntRange(min=1),
+    help="End after this many minutes with what is measured by then; keep it below the job's timeout-minutes.",
+)
+def evaluate(work: Path, deadline: int | None) -> None:
+    """Measure the evaluated commit; the result goes into the work folder, also when it is incomplete.
+
+    \b
+    Example (in a workflow, with TICKET from the gate):
+      compression-eval bot evaluate --deadline 80
+    """
     from bot.steps.evaluate import evaluate as measure
     from eval_core.base.config import load_config
     from eval_core.domain.record import RunRecord
@@ -194,7 +205,15 @@ def evaluate(work: Path) -> None:
         click.echo(f"{done} of {total}: {record.fixture}, run {record.run}: {record.outcome}")
 
     with _measuring(work) as ticket:
-        data, folder = measure(ticket, load_config(None), root=Path(), work=work, on_start=started, on_record=finished)
+        data, folder = measure(
+            ticket,
+            load_config(None),
+            root=Path(),
+            work=work,
+            on_start=started,
+            on_record=finished,
+            deadline_minutes=deadline,
+        )
     _summary(render_markdown(make_view(data)))
     click.echo(f"Results in {folder.path}.")
     if data.candidate.stopped:
@@ -202,11 +221,27 @@ def evaluate(work: Path) -> None:
 
 
 @bot.command()
+def begin() -> None:
+    """Say in the comment and on the commit that an evaluation that waited for a reviewer has begun.
+
+    \b
+    Example (in a workflow, with TICKET from the gate):
+      compression-eval bot begin
+    """
+    from bot.github.repository import GitHub
+    from bot.steps.publish import begin as tell
+
+    for trouble in tell(GitHub.from_environment(os.environ), _ticket()):
+        click.echo(f"::warning::{trouble}")
+
+
+@bot.command()
 @_WORK
 def publish(work: Path) -> None:
     """Check what the evaluate job left and post it to the comment and the check run.
 
-    EVALUATE_RESULT holds that job's result: success, failure, cancelled or skipped.
+    EVALUATE_RESULT holds that job's result: success, failure, cancelled or skipped. REPORT_URL is the address of the
+    uploaded report, if there is one.
     """
     from bot.github.repository import GitHub
     from bot.steps.publish import publish as post
@@ -215,12 +250,16 @@ def publish(work: Path) -> None:
     ticket = _ticket()
     result = os.environ.get("EVALUATE_RESULT", "success")
     posted = post(
-        GitHub.from_environment(os.environ), ticket, load_config(None), root=Path(), folder=work, result=result
+        GitHub.from_environment(os.environ),
+        ticket,
+        load_config(None),
+        root=Path(),
+        folder=work,
+        result=result,
+        report_url=os.environ.get("REPORT_URL"),
     )
     _summary(posted.report)
     click.echo(posted.title)
-    if posted.superseded:
-        click.echo("A newer run has written the comment; it was left as it is.")
     if posted.troubles:
         raise IncompleteError(f"not everything could be posted: {'; '.join(posted.troubles)}")
 
@@ -235,7 +274,13 @@ def baseline(work: Path, name: str | None) -> None:
     from eval_core.base.config import load_config
 
     proposed = propose(
-        GitHub.from_environment(os.environ), _ticket(), load_config(None), root=Path(), folder=work, name=name
+        GitHub.from_environment(os.environ),
+        _ticket(),
+        load_config(None),
+        root=Path(),
+        folder=work,
+        name=name,
+        own_token=os.environ.get("OWN_TOKEN") == "true",
     )
     _summary(proposed.message)
     click.echo(proposed.message)

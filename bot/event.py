@@ -1,27 +1,35 @@
-"""What happened on GitHub, read into one request: a label was added, or somebody pressed "Run workflow"."""
+"""What happened on GitHub, read into one request: a label, the command in a comment, or "Run workflow"."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from eval_core.base.errors import UserError
 
-__all__ = ["EvaluationRequest", "Ignored", "Mode", "Trigger", "WorkflowRun", "read_event"]
+__all__ = ["COMMAND", "LOGIN", "REPO", "EvaluationRequest", "Ignored", "Mode", "Trigger", "WorkflowRun", "read_event"]
 
 Mode = Literal["evaluate", "baseline"]
-Trigger = Literal["label", "dispatch"]
+Trigger = Literal["label", "dispatch", "comment"]
 
+COMMAND = "/eval-compression"
+"""The first word of a comment that asks for an evaluation."""
 MAX_RUNS = 50
 DEFAULT_SERVER = "https://github.com"
 
+REPO = r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}/[A-Za-z0-9._-]{1,100}"
+"""owner/name; accounts that a company manages carry an underscore and a suffix, also as owners."""
+LOGIN = r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}(\[bot\])?"
+"""An account; apps end in "[bot]"."""
+
 _PR = re.compile(r"[0-9]{1,7}")
 _SHA = re.compile(r"[0-9a-f]{40}")
-_REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}/[A-Za-z0-9._-]{1,100}")
-# Managed accounts carry an underscore and a suffix; apps end in "[bot]".
-_LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}(\[bot\])?")
+_SHORT_SHA = re.compile(r"[0-9a-f]{7,40}")
+_REPO = re.compile(REPO)
+_LOGIN = re.compile(LOGIN)
+_FIXTURE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _COUNT = re.compile(r"[0-9]{1,3}")
 _ID = re.compile(r"[0-9]{1,19}")
 _SERVER = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?")
@@ -43,6 +51,7 @@ class EvaluationRequest:
     pr: int | None
     """None only for a baseline of the branch itself."""
     sha: str
+    """The commit; a dispatch or a comment may give its first digits, and a comment none at all: the head is meant."""
     sender: str
     trigger: Trigger
     mode: Mode
@@ -52,6 +61,10 @@ class EvaluationRequest:
     label: str | None
     run: WorkflowRun
     run_url: str
+    fixtures: tuple[str, ...] = ()
+    """Fixtures asked for; none means all."""
+    mistake: str | None = None
+    """What is wrong with the command, for whoever may give one."""
 
 
 @dataclass(frozen=True)
@@ -61,23 +74,26 @@ class Ignored:
     why: str
 
 
-def read_event(name: str, payload: Any, env: Mapping[str, str], *, label: str) -> EvaluationRequest | Ignored:
-    """Turn a webhook payload into a request; anything malformed is an error, anything else is ignored."""
+def read_event(name: str, payload: Any, env: Mapping[str, str]) -> EvaluationRequest | Ignored:
+    """Turn a webhook payload into a request; anything malformed is an error, anything else is ignored.
+
+    Whether a label is the one that starts an evaluation is for the configuration of the base branch to say.
+    """
     if name == "pull_request_target":
-        return _labeled(_table(payload, "event"), env, label)
+        return _labeled(_table(payload, "event"), env)
     if name == "workflow_dispatch":
         return _dispatched(_table(payload, "event"), env)
+    if name == "issue_comment":
+        return _commented(_table(payload, "event"), env)
     return Ignored(f"the event {_shown(name)} does not start an evaluation")
 
 
-def _labeled(payload: Mapping[str, Any], env: Mapping[str, str], wanted: str) -> EvaluationRequest | Ignored:
+def _labeled(payload: Mapping[str, Any], env: Mapping[str, str]) -> EvaluationRequest | Ignored:
     action = _text(payload, "action", "event")
     if action != "labeled":
         # "synchronize" above all: a push after the label must never start a run with our key.
         return Ignored(f"the action {_shown(action)} of a pull request does not start an evaluation")
     name = _text(_table(payload.get("label"), "event.label"), "name", "event.label")
-    if name != wanted:
-        return Ignored(f"the label {_shown(name)} is not {_shown(wanted)}")
     pull = _table(payload.get("pull_request"), "event.pull_request")
     number = _number(pull.get("number"), "event.pull_request.number")
     outer = payload.get("number")
@@ -111,7 +127,7 @@ def _dispatched(payload: Mapping[str, Any], env: Mapping[str, str]) -> Evaluatio
     if mode == "evaluate" and not pr:
         raise UserError("inputs.pr: empty; give the number of the pull request to evaluate, for example 123")
     if pr and not sha:
-        raise UserError("inputs.sha: empty; give the full 40-digit SHA of the pull request's last commit")
+        raise UserError("inputs.sha: empty; give the SHA of the pull request's last commit, at least 7 digits of it")
     if sha and not pr:
         raise UserError("inputs.pr: empty although a SHA is given; give the pull request that the commit belongs to")
     run, run_url, repo = _surroundings(payload, env)
@@ -119,7 +135,7 @@ def _dispatched(payload: Mapping[str, Any], env: Mapping[str, str]) -> Evaluatio
         repo=repo,
         pr=_number(pr, "inputs.pr") if pr else None,
         # Without a pull request the commit is the one that the workflow was started on.
-        sha=_sha(sha, "inputs.sha") if sha else _sha(env.get("GITHUB_SHA"), "GITHUB_SHA"),
+        sha=_short_sha(sha, "inputs.sha") if sha else _sha(env.get("GITHUB_SHA"), "GITHUB_SHA"),
         sender=_sender(payload),
         trigger="dispatch",
         mode=mode,
@@ -129,6 +145,65 @@ def _dispatched(payload: Mapping[str, Any], env: Mapping[str, str]) -> Evaluatio
         run=run,
         run_url=run_url,
     )
+
+
+def _commented(payload: Mapping[str, Any], env: Mapping[str, str]) -> EvaluationRequest | Ignored:
+    """Read `/eval-compression [runs=5] [fixtures=a,b] [sha=1234567] [force] [baseline]` from a new comment."""
+    if _text(payload, "action", "event") != "created":
+        return Ignored("only a new comment starts an evaluation")
+    issue = _table(payload.get("issue"), "event.issue")
+    body = _table(payload.get("comment"), "event.comment").get("body")
+    words = body.strip().split("\n", 1)[0].split() if isinstance(body, str) and body.strip() else []
+    if issue.get("pull_request") is None or not words or words[0] != COMMAND:
+        return Ignored(f"the comment does not begin with {COMMAND} on a pull request")
+    run, run_url, repo = _surroundings(payload, env)
+    bare = EvaluationRequest(
+        repo=repo,
+        pr=_number(issue.get("number"), "event.issue.number"),
+        sha="",
+        sender=_sender(payload),
+        trigger="comment",
+        mode="evaluate",
+        runs=None,
+        force=False,
+        label=None,
+        run=run,
+        run_url=run_url,
+    )
+    try:
+        return _with_options(bare, words[1:])
+    except UserError as exc:
+        return replace(bare, mistake=str(exc))
+
+
+def _with_options(request: EvaluationRequest, words: Sequence[str]) -> EvaluationRequest:
+    for word in words:
+        name, sign, value = word.partition("=")
+        match (name, bool(sign)):
+            case ("runs", True):
+                request = replace(request, runs=_runs(value, "runs"))
+            case ("fixtures", True):
+                request = replace(request, fixtures=_fixtures(value))
+            case ("sha", True):
+                request = replace(request, sha=_short_sha(value, "sha"))
+            case ("force", False):
+                request = replace(request, force=True)
+            case ("baseline", False):
+                request = replace(request, mode="baseline")
+            case _:
+                raise UserError(
+                    f"{COMMAND}: {_shown(word)} is not an option; "
+                    "known are runs=N, fixtures=A,B, sha=1234567, force and baseline"
+                )
+    return request
+
+
+def _fixtures(value: str) -> tuple[str, ...]:
+    names = tuple(name for name in value.split(",") if name)
+    wrong = [name for name in names if not _FIXTURE.fullmatch(name)]
+    if wrong or not names or len(names) > 50:
+        raise UserError(f"fixtures: {_shown(wrong[0] if wrong else value)} is not a list of fixtures, like a,b")
+    return tuple(dict.fromkeys(names))
 
 
 def _surroundings(payload: Mapping[str, Any], env: Mapping[str, str]) -> tuple[WorkflowRun, str, str]:
@@ -181,11 +256,14 @@ def _input(inputs: Mapping[str, Any], key: str) -> str:
         return str(value)
     if not isinstance(value, str):
         raise UserError(f"inputs.{key}: {_shown(value)} is not a text")
-    return value
+    # Typed by a person into a form.
+    return value.strip()
 
 
 def _number(value: Any, where: str) -> int:
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if isinstance(text, str):
+        text = text.removeprefix("#")
     if not isinstance(text, str) or not _PR.fullmatch(text) or int(text) == 0:
         raise UserError(f"{where}: {_shown(value)} is not the number of a pull request; give digits only, like 123")
     return int(text)
@@ -195,6 +273,12 @@ def _sha(value: Any, where: str) -> str:
     if not isinstance(value, str) or not _SHA.fullmatch(value):
         raise UserError(f"{where}: {_shown(value)} is not a full commit SHA; give all 40 digits (0-9, a-f)")
     return value
+
+
+def _short_sha(value: str, where: str) -> str:
+    if not _SHORT_SHA.fullmatch(value.lower()):
+        raise UserError(f"{where}: {_shown(value)} is not a commit SHA; give 7 to 40 digits (0-9, a-f)")
+    return value.lower()
 
 
 def _sender(payload: Mapping[str, Any]) -> str:
@@ -212,11 +296,11 @@ def _mode(value: str) -> Mode:
     raise UserError(f"inputs.mode: {_shown(value)} is not one of evaluate, baseline")
 
 
-def _runs(value: str) -> int | None:
+def _runs(value: str, where: str = "inputs.runs") -> int | None:
     if not value:
         return None
     if not _COUNT.fullmatch(value) or not 1 <= int(value) <= MAX_RUNS:
-        raise UserError(f"inputs.runs: {_shown(value)} is not a number from 1 to {MAX_RUNS}")
+        raise UserError(f"{where}: {_shown(value)} is not a number from 1 to {MAX_RUNS}")
     return int(value)
 
 

@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.admission import Allowed
-from bot.event import EvaluationRequest, Mode, WorkflowRun
+from bot.event import LOGIN, REPO, EvaluationRequest, Mode, WorkflowRun
 from eval_core.base.errors import UserError
 
 __all__ = [
@@ -39,12 +39,14 @@ class Ticket(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    repo: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,99}/[A-Za-z0-9._-]{1,100}$")]
+    repo: Annotated[str, Field(pattern=f"^{REPO}$")]
     mode: Mode
     pr: Annotated[int | None, Field(ge=1, le=9_999_999)]
     sha: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
     base_sha: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+    sender: Annotated[str, Field(pattern=f"^{LOGIN}$")]
     runs: Annotated[int | None, Field(ge=1, le=50)]
+    fixtures: list[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]]
     looks: Annotated[int, Field(ge=1)]
     run_id: int
     run_attempt: int
@@ -63,7 +65,9 @@ class Ticket(BaseModel):
             pr=allowed.pr,
             sha=allowed.sha,
             base_sha=allowed.base_sha,
+            sender=request.sender,
             runs=request.runs,
+            fixtures=list(request.fixtures),
             looks=allowed.looks,
             run_id=request.run.id,
             run_attempt=request.run.attempt,

@@ -90,6 +90,7 @@ def world(tree: Tree, change: Tree | None = None) -> tuple[LoopbackGitHub, Store
     github = LoopbackGitHub(REPO, files=tree)
     github.user("maintainer", "write")
     github.workflow("compression-eval.yml")
+    github.state.actions_open_pulls = True
     pull = github.open_pull(worse_tree(tree) if change is None else change)
     github.label(pull.number, LABEL)
     return github, pull

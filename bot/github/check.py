@@ -34,16 +34,27 @@ _BY_VERDICT: dict[str, Conclusion] = {
     "inconclusive": "neutral",
     "incomplete": "neutral",
     "not_comparable": "neutral",
+    # The compressor does not work any more.
+    "broken": "failure",
+    # Smaller for a price: for people to weigh.
+    "trade": "neutral",
 }
 # How an evaluation can end without a verdict.
-_BY_END: dict[str, Conclusion] = {"failed": "neutral", "refused": "skipped", "cancelled": "cancelled"}
+_BY_END: dict[str, Conclusion] = {
+    "failed": "neutral",
+    "refused": "skipped",
+    "cancelled": "cancelled",
+    "timed_out": "neutral",
+    "rejected": "cancelled",
+    "vanished": "cancelled",
+}
 
 
 def conclude(outcome: str, policy: Policy) -> Conclusion:
     """Map a verdict, or the way an evaluation ended without one, to the check's conclusion."""
     if outcome in _BY_END:
         return _BY_END[outcome]
-    conclusion = _BY_VERDICT[outcome]
+    conclusion = _BY_VERDICT.get(outcome, "neutral")
     return conclusion if policy == "verdict" or conclusion == "success" else "neutral"
 
 
@@ -57,6 +68,10 @@ class Check:
         self._details_url = details_url
         # Finds the check again after a lost answer, and in the job that publishes.
         self._external_id = f"{run.id}/{run.attempt}"
+
+    def queue(self, title: str, summary: str) -> CheckRun:
+        """Show that the evaluation was asked for."""
+        return self._put({"status": "queued"}, title, summary)
 
     def start(self, title: str, summary: str) -> CheckRun:
         """Show that the evaluation is under way."""

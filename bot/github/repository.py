@@ -119,23 +119,36 @@ class Contents:
                     raise
         raise AssertionError("unreachable: the last try returns or raises")
 
-    def open_pull(self, *, head: str, base: str, title: str, body: str) -> OpenedPull:
-        """Open a pull request from a branch of ours, or bring the open one up to date."""
+    def open_pull_of(self, head: str, base: str) -> OpenedPull | None:
+        """Return the open pull request from a branch of ours."""
+        data = self._standing(head, base)
+        return None if data is None else _opened(data, created=False)
+
+    def open_pull(self, *, head: str, base: str, title: str, body: str, draft: bool = False) -> OpenedPull:
+        """Open a pull request from a branch of ours, or bring the open one up to date.
+
+        Where the repository's plan has no drafts it is opened as usual.
+        """
         standing = self._standing(head, base)
         if standing is None:
+            fields = {"title": title, "body": body, "head": head, "base": base, "maintainer_can_modify": True}
             try:
-                fields = {"title": title, "body": body, "head": head, "base": base, "maintainer_can_modify": True}
-                data = self._transport.send("POST", f"{self._base}/pulls", f"pull request {head} -> {base}", fields)[1]
-                return OpenedPull(number=int(data["number"]), html_url=str(data["html_url"]), created=True)
+                return self._create_pull({**fields, "draft": draft})
             except (Conflict, Unavailable) as exc:
                 # Opened meanwhile, or opened by this very request although its answer got lost.
                 standing = self._standing(head, base)
+                if standing is None and draft and isinstance(exc, Conflict):
+                    return self._create_pull(fields)
                 if standing is None:
                     raise exc
         number = int(standing["number"])
         path = f"{self._base}/pulls/{number}"
         self._transport.send("PATCH", path, f"pull request #{number}", {"title": title, "body": body})
-        return OpenedPull(number=number, html_url=str(standing["html_url"]), created=False)
+        return _opened(standing, created=False)
+
+    def _create_pull(self, fields: dict[str, Any]) -> OpenedPull:
+        what = f"pull request {fields['head']} -> {fields['base']}"
+        return _opened(self._transport.send("POST", f"{self._base}/pulls", what, fields)[1], created=True)
 
     def _move(self, name: str, sha: str) -> None:
         path = f"{self._base}/git/refs/heads/{quote(name)}"
@@ -146,12 +159,21 @@ class Contents:
         return next(iter(self._transport.pages(f"{self._base}/pulls", f"pull requests from {head}", query)), None)
 
 
+def _opened(data: Any, *, created: bool) -> OpenedPull:
+    return OpenedPull(
+        number=int(data["number"]),
+        html_url=str(data["html_url"]),
+        body=str(data.get("body") or ""),
+        created=created,
+    )
+
+
 # Runs of the evaluation's workflow and the artifacts that they left.
 
 WORKFLOW = "compression-eval.yml"
 """The file name of the workflow that evaluates."""
 
-TRUSTED_EVENTS = frozenset({"pull_request_target", "workflow_dispatch"})
+TRUSTED_EVENTS = frozenset({"pull_request_target", "workflow_dispatch", "issue_comment"})
 """Events whose workflow file comes from this repository; a fork can run its own file of the same name on others."""
 
 ARTIFACT_LIMIT = 200 << 20
@@ -191,6 +213,37 @@ class WorkflowRuns:
             and (item["status"] == "completed" or not finished)
             for item in jobs
         )
+
+    def is_over(self, run_id: int, attempt: int) -> bool:
+        """Tell whether an attempt of a run has ended; a run that is gone has."""
+        try:
+            run = _run(self._transport.get(f"{self._base}/runs/{run_id}", f"run {run_id}"))
+        except NotFound:
+            return True
+        return run.attempt > attempt or run.status == "completed"
+
+    def ended_at(self, run_id: int, job: str) -> datetime | None:
+        """Return when a job of a run was last completed, whichever attempt it was."""
+        path = f"{self._base}/runs/{run_id}/jobs"
+        jobs = self._transport.pages(path, f"jobs of run {run_id}", {"filter": "all"}, key="jobs")
+        ends = [
+            datetime.fromisoformat(item["completed_at"])
+            for item in jobs
+            if item["name"] == job and item.get("completed_at") and item.get("conclusion") != "skipped"
+        ]
+        return max(ends, default=None)
+
+    def rejection(self, run_id: int) -> str | None:
+        """Return who rejected a run's deployment and what they said, None if nobody did."""
+        path = f"{self._base}/runs/{run_id}/approvals"
+        for review in self._transport.get(path, f"approvals of run {run_id}"):
+            if review.get("state") == "rejected":
+                login, comment = (
+                    str((review.get("user") or {}).get("login") or "ghost"),
+                    str(review.get("comment") or ""),
+                )
+                return f"{login} rejected it" + (f": {comment}" if comment else "")
+        return None
 
     def find_artifact(self, workflow: str, name: str, *, head_sha: str | None = None) -> Artifact | None:
         """Return the newest artifact of that name that a trusted run of the workflow left and that can be had."""
@@ -285,15 +338,27 @@ class GitHub:
 
     @cached_property
     def me(self) -> User:
-        """The account that this token acts as."""
+        """The account that this token acts as: a person's, an app's own, or the job's."""
         try:
-            data = self._transport.get("/user", "who am I")
+            return _user(self._transport.get("/user", "who am I"))
         except Forbidden as exc:
             if exc.status != 403:
                 raise
-            # A job's own token has no user to show; what it writes is signed by this account.
-            data = self._transport.get(f"/users/{quote(_ACTIONS_BOT)}", f"account {_ACTIONS_BOT}")
-        return _user(data)
+        # An app's token has no user to show there; GraphQL names the account that signs what it writes.
+        login = self._viewer() or _ACTIONS_BOT
+        return _user(self._transport.get(f"/users/{quote(login)}", f"account {login}"))
+
+    def _viewer(self) -> str | None:
+        try:
+            data = self._transport.graphql("query { viewer { login } }", "who am I")
+        except ApiError:
+            return None
+        viewer = (data.get("data") or {}).get("viewer") or {}
+        return str(viewer["login"]) if viewer.get("login") else None
+
+    def wait(self, seconds: float) -> None:
+        """Let some time pass."""
+        self._transport.patience.sleep(seconds)
 
     def pull(self, number: int) -> Pull:
         """Return a pull request as it is now."""
@@ -355,6 +420,38 @@ class GitHub:
         """Replace the text of a comment."""
         path = f"{self._base}/issues/comments/{comment_id}"
         return _comment(self._transport.send("PATCH", path, f"comment {comment_id}", {"body": body})[1])
+
+    def delete_comment(self, comment_id: int) -> None:
+        """Delete a comment; one that is gone already is as good."""
+        try:
+            self._transport.send("DELETE", f"{self._base}/issues/comments/{comment_id}", f"comment {comment_id}")
+        except NotFound:
+            return
+
+    def reviewers_of(self, environment: str) -> bool | None:
+        """Tell whether jobs of an environment wait for a reviewer; None if GitHub does not say."""
+        path = f"{self._base}/environments/{quote(environment, safe='')}"
+        try:
+            data = self._transport.get(path, f"environment {environment}")
+        except NotFound:
+            return False  # made by its first use, without any rule
+        except (ApiError, Unavailable):
+            return None
+        rules = data.get("protection_rules") or []
+        return any(rule.get("type") in ("required_reviewers", "wait_timer") for rule in rules)
+
+    def may_open_pulls(self, branch: str) -> bool | None:
+        """Tell whether this token may open pull requests, by asking for one that cannot be; None if unclear."""
+        fields = {"title": "May pull requests be opened here?", "head": branch, "base": branch}
+        try:
+            self._transport.send("POST", f"{self._base}/pulls", "opening pull requests", fields, repeatable=True)
+        except Forbidden:
+            return False
+        except Conflict:
+            return True  # "no commits between": the question was understood and nothing was opened
+        except (ApiError, Unavailable):
+            return None
+        return None
 
     def check_runs(self, sha: str, name: str) -> list[CheckRun]:
         """Return every check run of that name on a commit, oldest first."""

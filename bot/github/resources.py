@@ -118,6 +118,7 @@ class OpenedPull:
 
     number: int
     html_url: str
+    body: str
     created: bool
 
 

@@ -151,6 +151,14 @@ class Transport:
         again = verb != "POST" if repeatable is None else repeatable
         return patiently(once, what, repeatable=again, patience=self.patience)
 
+    def graphql(self, query: str, what: str) -> Mapping[str, Any]:
+        """Ask GraphQL a question that changes nothing; on a server of one's own it has another address."""
+
+        def once() -> Mapping[str, Any]:
+            return self._pygithub().graphql_query(query, {})[1]
+
+        return patiently(once, what, repeatable=True, patience=self.patience)
+
     def pages(
         self, path: str, what: str, query: Mapping[str, Any] | None = None, key: str | None = None
     ) -> Iterator[Any]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.github.api_error import Forbidden
+from bot.github.api_error import Forbidden, NotFound
 from bot.github.escape import inline
 from bot.github.repository import GitHub
+from bot.github.resources import OpenedPull
 from bot.steps.publish import read_measured
 from bot.ticket import Ticket
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
-from eval_core.base.numbers import score
+from eval_core.base.numbers import points, pp, score
 from eval_core.comparing.compare import ReportData, compare_measurements
+from eval_core.comparing.findings import RowVerdict
 from eval_core.domain.measurement import Measurement
 from eval_core.reporting.view import make_view
 from eval_core.storage.baselines import load_baseline, store_baseline
@@ -22,7 +25,8 @@ from eval_core.storage.baselines import load_baseline, store_baseline
 __all__ = ["Proposed", "propose"]
 
 BRANCH = "compression-eval/baseline"
-STAGE = "compression-eval/baseline-next"
+_MEASURED = re.compile(r"<!-- compression-eval:baseline ([0-9a-f]{40}) -->")
+_REASON = "Why is this all right?"
 
 
 @dataclass(frozen=True)
@@ -33,10 +37,29 @@ class Proposed:
     message: str
 
 
+@dataclass(frozen=True)
+class _Change:
+    """What a new baseline means for the one it replaces."""
+
+    title: str
+    sentence: str
+    worse: bool = False
+
+
 def propose(
-    github: GitHub, ticket: Ticket, config: Config, *, root: Path, folder: Path, name: str | None = None
+    github: GitHub,
+    ticket: Ticket,
+    config: Config,
+    *,
+    root: Path,
+    folder: Path,
+    name: str | None = None,
+    own_token: bool = False,
 ) -> Proposed:
-    """Write baseline and history on a branch of ours and open, or bring up to date, one pull request."""
+    """Write baseline and history on a branch of ours and open, or bring up to date, one pull request.
+
+    `own_token` says that the token is not the job's: only then does the pull request start other workflows.
+    """
     measurement, _, _ = read_measured(ticket, config, root, folder)
     baselines = root / config.baselines
     chosen = name or ("offline" if measurement.offline else "models")
@@ -45,38 +68,60 @@ def propose(
     if stored is None:
         return Proposed(None, f"{config.baselines}/{chosen}.json already says the same; nothing to propose.")
     path, noise = stored
-    body = _body(ticket, measurement, before, noise, f"{config.baselines}/{chosen}.json")
     base = github.default_branch()
+    if newer := _newer_proposal(github, ticket.base_sha, base):
+        return Proposed(
+            newer.html_url,
+            f"Pull request #{newer.number} proposes the baseline of a newer commit; this one stays in the artifact "
+            f"{ticket.artifact}.",
+        )
+    change = _changed(before, measurement, chosen)
+    body = _body(ticket, measurement, change, noise, f"{config.baselines}/{chosen}.json", own_token=own_token)
     files = {
         f"{config.baselines}/{path.name}": path,
         f"{config.baselines}/history.jsonl": path.parent / "history.jsonl",
     }
-    _write_branch(github, ticket.base_sha, files)
+    _write_branch(github, ticket, files)
     try:
-        title = f"Update the compression baseline {chosen}"
-        pull = github.contents.open_pull(head=BRANCH, base=base, title=title, body=body)
+        pull = github.contents.open_pull(head=BRANCH, base=base, title=change.title, body=body, draft=change.worse)
     except Forbidden as exc:
         raise UserError(
             f"the branch {BRANCH} holds the new baseline, but GitHub does not let this workflow open a pull request "
-            f"({exc.reason}): allow it under Settings, Actions, General, and start again, or open it by hand"
+            f'({exc.reason}): turn on Settings, Actions, General, "Allow GitHub Actions to create and approve pull '
+            'requests", or store a token as the secret COMPRESSION_EVAL_TOKEN, and start again; or open it by hand'
         ) from None
     verb = "opened" if pull.created else "brought up to date"
     return Proposed(pull.html_url, f"Pull request #{pull.number} {verb}: {pull.html_url}")
 
 
-def _write_branch(github: GitHub, base_sha: str, files: Mapping[str, Path]) -> None:
+def _newer_proposal(github: GitHub, base_sha: str, base: str) -> OpenedPull | None:
+    """Return the open proposal if its commit is newer than ours: of several runs the last to end need not be it."""
+    standing = github.contents.open_pull_of(BRANCH, base)
+    found = _MEASURED.search(standing.body) if standing else None
+    if standing is None or found is None or found.group(1) == base_sha:
+        return None
+    try:
+        apart = github.compare(base_sha, found.group(1))
+    except NotFound:
+        return None
+    return standing if apart.ahead and not apart.behind else None
+
+
+def _write_branch(github: GitHub, ticket: Ticket, files: Mapping[str, Path]) -> None:
     """Let our branch hold the files on top of the base, in one move.
 
-    Pointing it to the bare base first would leave an open pull request without commits, and GitHub closes those.
+    Pointing it to the bare base first would leave an open pull request without commits, and GitHub closes those. The
+    files are put together on a branch of this run alone, so that runs at the same time do not meet.
     """
     contents = github.contents
-    contents.point_branch(STAGE, base_sha)
+    stage = f"{BRANCH}-run-{ticket.run_id}"
+    contents.point_branch(stage, ticket.base_sha)
     for target, source in files.items():
-        contents.put_file(target, source.read_bytes(), branch=STAGE, message=f"Update {target}")
-    done = contents.branch(STAGE)
+        contents.put_file(target, source.read_bytes(), branch=stage, message=f"Update {target}")
+    done = contents.branch(stage)
     assert done is not None
     contents.point_branch(BRANCH, done)
-    contents.delete_branch(STAGE)
+    contents.delete_branch(stage)
 
 
 def _standing(path: Path) -> Measurement | None:
@@ -86,27 +131,59 @@ def _standing(path: Path) -> Measurement | None:
         return None  # of an older schema or broken: replaced by what is proposed
 
 
-def _compared(before: Measurement | None, after: Measurement) -> str:
+def _changed(before: Measurement | None, after: Measurement, name: str) -> _Change:
+    """Say whether the new baseline is better, worse or merely newer, in a title that can be judged at a glance."""
+    start = f"Compression baseline {name}"
     if before is None:
-        return "There was no such baseline before."
+        return _Change(f"{start}: the first one", "There was no such baseline before.")
     verdict, _ = compare_measurements(before, after)
-    return f"Against the one it replaces: {inline(verdict.headline, 500)}"
+    sentence = f"Against the one it replaces: {inline(verdict.headline, 500)}"
+    moved = [row for row in verdict.rows if row.verdict in (RowVerdict.WORSE, RowVerdict.BETTER)]
+    overall = next((row for row in verdict.rows if row.name == "overall"), None)
+    row = overall if overall in moved else next((row for row in moved if row.verdict is RowVerdict.WORSE), None)
+    row = row or next(iter(moved), None)
+    if row is None:
+        return _Change(f"{start}: refresh", sentence)
+    size = pp(row.delta) if row.family == "facts" else points(row.delta)
+    what = "" if row is overall else f" ({row.name.replace('_', ' ')})"
+    if row.verdict is RowVerdict.WORSE:
+        return _Change(f"{start}: worse by {size}{what}, needs a reason", sentence, worse=True)
+    return _Change(f"{start}: better by {size}{what}", sentence)
 
 
 def _body(
-    ticket: Ticket, measurement: Measurement, before: Measurement | None, noise: dict[str, float], path: str
+    ticket: Ticket,
+    measurement: Measurement,
+    change: _Change,
+    noise: dict[str, float],
+    path: str,
+    *,
+    own_token: bool,
 ) -> str:
     """Say what is proposed, against what, and what it cost."""
     view = make_view(ReportData(measurement))
     rows = [f"| {name.replace('_', ' ')} | {score(value)} |" for name, value in noise.items()]
     size = f"{measurement.planned_runs} graded runs of each of {len(measurement.fixtures)} fixtures"
     lines = [
+        f"<!-- compression-eval:baseline {ticket.base_sha} -->",
         f"The baseline `{path}`, measured at `{ticket.base_sha[:12]}`: {size}.",
-        _compared(before, measurement),
+        change.sentence,
         "\n".join(["| Run-to-run noise | Standard deviation |", "|---|---:|", *rows]),
         f"Cost: {view.cost}. Fingerprint: `{measurement.fingerprint.digest[:12]}`.",
     ]
     if note := measurement.extra.get("promoted"):
         lines.append(inline(str(note), 300))
-    lines.append(f"[Log of the run]({ticket.run_url}). Merge it to make it the measure of the next pull requests.")
+    if change.worse:
+        lines.append(
+            f"**{_REASON}** The next pull requests would be measured against something worse than before. Write the "
+            "reason here and mark this ready for review, or close it and look for what was lost."
+        )
+    else:
+        lines.append("Merge it to make it the measure of the next pull requests.")
+    if not own_token:
+        lines.append(
+            "_Opened with the job's own token, so no other workflow starts on it: if a required check stays "
+            '"expected", close and reopen this pull request, or store a token as the secret COMPRESSION_EVAL_TOKEN._'
+        )
+    lines.append(f"[Log of the run]({ticket.run_url}).")
     return "\n\n".join(lines)

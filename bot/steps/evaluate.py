@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
-from bot.steps.fetch import SUBJECT
+from bot.steps.fetch import BASE, SUBJECT
 from bot.steps.reuse import take_up
 from bot.ticket import Ticket, forget_error
 from eval_core.base.config import Config
@@ -61,6 +62,7 @@ def evaluate(
     work: Path,
     on_start: Callable[[int], None],
     on_record: Callable[[RunRecord], None],
+    deadline_minutes: int | None = None,
 ) -> tuple[ReportData, ResultsFolder]:
     """Measure the evaluated commit with everything else from the base branch, always sandboxed."""
     check_target(config, root)
@@ -68,12 +70,16 @@ def evaluate(
     job = Job(
         settings=config,
         root=root,
-        tree=root if baseline else work / SUBJECT,
+        tree=work / (BASE if baseline else SUBJECT),
+        names=tuple(ticket.fixtures) or None,
         runs=ticket.runs or (config.baseline_runs if baseline else config.runs),
         resume=True,
         looks=ticket.looks,
         compare_to="auto",
     )
+    if deadline_minutes is not None and any(field.name == "deadline_minutes" for field in fields(Job)):
+        options: dict[str, Any] = {"deadline_minutes": deadline_minutes}
+        job = replace(job, **options)
     if baseline:
         job = job.with_runs(job.plan[0])
     cases = job.load_cases()

@@ -21,6 +21,7 @@ from eval_core.base.errors import UserError
 
 __all__ = [
     "ACCEPTED",
+    "BASE",
     "EARLIER",
     "SUBJECT",
     "TreeLimits",
@@ -145,15 +146,15 @@ def _extract(tar: tarfile.TarFile, sha: str, into: Path, limits: TreeLimits, wha
     if not seen:
         raise UserError(f"{what}: the archive is empty; refused")
     # Links come last, so that no file was ever written through one.
-    for link in links:
-        _link(link, into, what)
+    made = [link for link in links if _link(link, into, what)]
     root = into.resolve()
-    for link in links:
+    for link in made:
         try:
             arrives = (into / link.name).resolve()
         except (OSError, RuntimeError):
             continue  # A circle leads nowhere at all.
         if not arrives.is_relative_to(root):
+            # Inside by its own words, but outside by way of another link.
             raise UserError(f"{what}: the link {link.name!r} leads out of the tree; refused")
 
 
@@ -167,17 +168,21 @@ def _inside(path: str, limits: TreeLimits, what: str) -> str | None:
     return "/".join(parts[1:]) or None
 
 
-def _link(link: tarfile.TarInfo, into: Path, what: str) -> None:
+def _link(link: tarfile.TarInfo, into: Path, what: str) -> bool:
+    """Make a link that stays inside the tree; one that leads out is left out, since nothing it names is here."""
     target = posixpath.normpath(posixpath.join(posixpath.dirname(link.name), link.linkname))
     if posixpath.isabs(link.linkname) or target == ".." or target.startswith("../"):
-        raise UserError(
-            f"{what}: the link {link.name!r} leads out of the tree (to {link.linkname[:80]!r}); remove it from the PR"
+        print(
+            f"{what}: the link {link.name!a} leads out of the tree (to {link.linkname[:80]!a}); left out",
+            flush=True,
         )
+        return False
     place = into / link.name
     place.parent.mkdir(parents=True, exist_ok=True)
     if not place.parent.resolve().is_relative_to(into.resolve()):
         raise UserError(f"{what}: the link {link.name!r} lies behind another link; refused")
     place.symlink_to(link.linkname)
+    return True
 
 
 class _Capped(io.RawIOBase):
@@ -200,6 +205,9 @@ class _Capped(io.RawIOBase):
 # Fetching what the evaluate job works on: the pull request's tree as data, and what was measured before.
 
 SUBJECT = "subject"
+BASE = "base"
+"""The tree that a baseline is measured of: fetched as a pull request's is, since a checkout differs from GitHub's
+archive where .gitattributes leaves files out of archives or keeps them elsewhere."""
 EARLIER = "earlier"
 """Left by a run with the same ticket."""
 ACCEPTED = "accepted"
@@ -210,6 +218,8 @@ def fetch(github: GitHub, ticket: Ticket, work: Path) -> None:
     """Bring the tree of the evaluated commit, and what was measured of it before, into the work folder."""
     if ticket.pr is not None:
         fetch_tree(github, ticket.sha, work / SUBJECT)
+    if ticket.mode == "baseline":
+        fetch_tree(github, ticket.base_sha, work / BASE)
     _bring(github, ticket.artifact, work / EARLIER)
     if ticket.mode == "baseline" and ticket.pr is not None:
         _bring(github, evaluation_artifact(ticket.sha), work / ACCEPTED)

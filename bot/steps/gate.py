@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bot.admission import Allowed, Facts, Refused, decide
-from bot.body import last_runs, queued, refused
+from bot.admission import EVALUATOR, Allowed, Facts, Refused, decide, matches
 from bot.event import EvaluationRequest, Ignored, read_event
 from bot.github.api_error import Conflict, NotFound
-from bot.github.check import CHECK_NAME, FAILED
+from bot.github.check import CHECK_NAME, FAILED, Check
 from bot.github.comment import Sticky
 from bot.github.escape import inline
 from bot.github.repository import WORKFLOW, GitHub
+from bot.github.resources import Pull
+from bot.ledger import EvaluationQueued, RequestRefused, RunVanished
 from bot.ticket import Ticket
 from eval_core.base.config import BotConfig, Config
-from eval_core.base.errors import UserError
+from eval_core.base.errors import IncompleteError, UserError
+from eval_core.measuring.cost import LabelCost
+from eval_core.measuring.session import now
 
 __all__ = [
+    "ENVIRONMENT",
     "Admission",
     "Turned",
     "admit",
@@ -27,6 +32,8 @@ __all__ = [
 ]
 
 # Asking GitHub for what the gate has to know.
+
+PACKAGE = "compression-eval"
 
 # Checks that were called off show nobody a result, as those that failed do not.
 _NOT_A_LOOK = frozenset({"cancelled", "skipped", "stale"})
@@ -37,24 +44,36 @@ def gather(
     request: EvaluationRequest,
     config: BotConfig,
     *,
+    pull: Pull | None,
+    base_sha: str,
     workflow: str,
     check: str,
     job: str = "evaluate",
     now: datetime | None = None,
 ) -> Facts:
     """Collect the facts about a request: `workflow` is a file name, `check` our check's, `job` the one that costs."""
-    pull = None if request.pr is None else github.pull(request.pr)
-    files = () if request.pr is None else github.changed_files(request.pr)
-    # Everything but the subject comes from the tip of the base branch, not from where the PR once left it.
-    base = pull.base_ref if pull is not None else request.sha
+    files = () if pull is None else github.changed_files(pull.number)
     return Facts(
         permission=github.permission(request.sender),
-        base_sha=github.commit(base).sha,
-        looks=_looks(github, request.sha, check),
+        base_sha=base_sha,
+        looks=_looks(github, request.sha, check) if len(request.sha) == 40 else 0,
         runs_today=_runs_today(github, request, config, workflow, job, now or datetime.now(UTC)),
         pull=pull,
         files=files,
+        own_repository=any(matches(file.path, EVALUATOR) for file in files) and _is_own(github, base_sha),
     )
+
+
+def _is_own(github: GitHub, base_sha: str) -> bool:
+    """Tell whether the repository is the evaluator's own, by the name that its base branch installs under."""
+    found = github.contents.file("pyproject.toml", base_sha)
+    if found is None:
+        return False
+    try:
+        project = tomllib.loads(found.content.decode("utf-8", "replace")).get("project")
+    except tomllib.TOMLDecodeError:
+        return False
+    return isinstance(project, dict) and project.get("name") == PACKAGE
 
 
 def _looks(github: GitHub, sha: str, check: str) -> int:
@@ -81,7 +100,13 @@ def _runs_today(
     return count
 
 
-# The gate's job: decide, consume the label, and tell the pull request either way.
+# The gate's job: decide, consume the label, and tell the pull request, whatever happens.
+
+ENVIRONMENT = "compression-eval"
+"""The environment that holds the model key, and whose reviewers approve a run."""
+
+ReadConfig = Callable[[GitHub, str], tuple[Config, str | None]]
+Describe = Callable[[Config], LabelCost]
 
 
 @dataclass(frozen=True)
@@ -89,6 +114,8 @@ class Admission:
     """The evaluation may begin."""
 
     ticket: Ticket
+    awaits: bool = False
+    """A reviewer may have to approve it first, so that its start has to be told."""
 
 
 @dataclass(frozen=True)
@@ -103,61 +130,177 @@ def admit(
     name: str,
     payload: Any,
     env: Mapping[str, str],
-    config: Config,
     *,
-    models: str,
-    estimate: str,
-    minutes: str,
-    unfit: str | None = None,
+    read_config: ReadConfig,
+    describe: Describe,
+    own_token: bool = False,
 ) -> Admission | Turned:
-    """Read the event, ask GitHub, decide, and post what was decided; `unfit` says why nothing can be measured here."""
-    event = read_event(name, payload, env, label=config.bot.label)
+    """Read the event, ask GitHub, decide, and post what was decided.
+
+    `own_token` says that the baseline's pull request will be opened with a token other than the job's.
+    """
+    event = read_event(name, payload, env)
     if isinstance(event, Ignored):
         return Turned(event.why)
-    decision = _unfit(unfit) or _decided(github, event, config)
-    if event.label is not None and event.pr is not None:
-        # Consumed whatever was decided: a label that stays on would look like a promise.
-        github.remove_label(event.pr, event.label)
-    if isinstance(decision, Refused):
-        _tell(github, event, decision.why)
-        return Turned(decision.why)
-    ticket = Ticket.of(event, decision)
-    if event.pr is not None and event.mode == "evaluate":
-        github.react(event.pr, "eyes")
-        sticky = Sticky(github, event.pr)
-        standing = sticky.find()
-        runs = last_runs(standing.body) if standing else []
-        sticky.put(queued(ticket, models=models, estimate=estimate, minutes=minutes, runs=runs), ticket.run)
-    return Admission(ticket)
+    try:
+        return _Gate(github, event, read_config, describe, own_token).pass_through()
+    except (UserError, IncompleteError) as exc:
+        _tell_failure(github, event, str(exc))
+        raise
 
 
-def _unfit(why: str | None) -> Refused | None:
-    if why is None:
-        return None
-    return Refused(f"The base branch is not ready for an evaluation: {inline(why, 600)}", "unfit")
+@dataclass
+class _Gate:
+    """One request on its way through the gate."""
 
+    github: GitHub
+    request: EvaluationRequest
+    read_config: ReadConfig
+    describe: Describe
+    own_token: bool
 
-def _decided(github: GitHub, event: EvaluationRequest, config: Config) -> Allowed | Refused:
-    facts = gather(github, event, config.bot, workflow=WORKFLOW, check=CHECK_NAME)
-    decision = decide(event, facts, config)
-    if event.mode == "baseline" and isinstance(decision, Allowed):
-        branch = github.default_branch()
-        if github.compare(branch, decision.base_sha).ahead:
+    def pass_through(self) -> Admission | Turned:
+        pull = None if self.request.pr is None else self.github.pull(self.request.pr)
+        request = self.request = _pinned(self.request, pull)
+        # Everything but the subject comes from the tip of the base branch, not from where the PR once left it.
+        base_sha = self.github.commit(pull.base_ref if pull is not None else request.sha).sha
+        config, unfit = self.read_config(self.github, base_sha)
+        if request.label is not None and request.label != config.bot.label:
+            return Turned(f"the label {inline(request.label)} is not {inline(config.bot.label)}")
+        decision = self._decision(pull, base_sha, config, unfit)
+        if request.label is not None and request.pr is not None:
+            # Consumed whatever was decided: a label that stays on would look like a promise.
+            self.github.remove_label(request.pr, request.label)
+        if isinstance(decision, Refused):
+            # Anybody may comment; only those who may ask for an evaluation get an answer in the comment.
+            if not (request.trigger == "comment" and decision.code == "permission"):
+                self._tell(decision.why, pull)
+            return Turned(decision.why)
+        ticket = Ticket.of(request, decision)
+        return self._announced(ticket, config, pull)
+
+    def _decision(self, pull: Pull | None, base_sha: str, config: Config, unfit: str | None) -> Allowed | Refused:
+        facts = gather(
+            self.github,
+            self.request,
+            config.bot,
+            pull=pull,
+            base_sha=base_sha,
+            workflow=WORKFLOW,
+            check=CHECK_NAME,
+        )
+        decision = decide(self.request, facts, config)
+        if isinstance(decision, Refused):
+            return decision
+        if unfit is not None:
+            why = f"The base branch is not ready for an evaluation: {inline(unfit, 600)}"
+            return Refused(why, "unfit")
+        return self._baseline_decision(decision) if self.request.mode == "baseline" else decision
+
+    def _baseline_decision(self, decision: Allowed) -> Allowed | Refused:
+        """Refuse a baseline that could not be proposed, before anything is paid for."""
+        branch = self.github.default_branch()
+        if self.github.compare(branch, decision.base_sha).ahead:
             return Refused(
                 f"{decision.base_sha[:7]} is not on {branch}, which the baseline is proposed to: "
                 f"merge first, or start the workflow on {branch}.",
                 "not-default",
             )
-    return decision
+        if not self.own_token and self.github.may_open_pulls(branch) is False:
+            return Refused(
+                "GitHub does not let this workflow open the pull request that would propose the baseline, so nothing "
+                'was measured. Turn on Settings, Actions, General, "Allow GitHub Actions to create and approve pull '
+                'requests", or store a token as the secret COMPRESSION_EVAL_TOKEN; then start again.',
+                "pull-requests-off",
+            )
+        return decision
+
+    def _announced(self, ticket: Ticket, config: Config, pull: Pull | None) -> Admission:
+        """Show on the commit and in the comment that the evaluation is coming; none of this decides anything."""
+        if pull is None or ticket.mode != "evaluate":
+            return Admission(ticket)
+        waits = self.github.reviewers_of(ENVIRONMENT)
+        plan = self.describe(config)
+        self._try("reaction", lambda: self.github.react(pull.number, "eyes"))
+        check = Check(self.github, ticket.sha, ticket.run, ticket.run_url)
+        title = "Waiting for approval" if waits else "Evaluating"
+        summary = f"{title}. [Live log]({ticket.run_url}); expected: {plan.minutes}. Estimated cost: {plan.cost}."
+        self._try("check run", lambda: (check.queue if waits else check.start)(title, summary))
+        sticky = Sticky(self.github, pull.number)
+        self._try("runs that ended unseen", lambda: self._clear_vanished(sticky))
+        event = EvaluationQueued(
+            run=ticket.run,
+            at=now(),
+            url=ticket.run_url,
+            head=pull.head_sha,
+            sha=ticket.sha,
+            approval=bool(waits),
+            minutes=plan.most_minutes,
+            note=_note(plan, ticket),
+        )
+        self._try("comment", lambda: sticky.record(event))
+        return Admission(ticket, awaits=waits is not False)
+
+    def _clear_vanished(self, sticky: Sticky) -> None:
+        """Take evaluations off the comment whose run has ended without a word, as after a forced cancellation."""
+        for run in sticky.read().runs:
+            over = run.run_id != self.request.run.id and self.github.workflow_runs.is_over(run.run_id, run.attempt)
+            if over:
+                sticky.record(RunVanished(run=run.run, at=now(), url=run.url))
+                check = Check(self.github, run.sha, run.run, run.url)
+                if (standing := check.find()) is not None and standing.conclusion is None:
+                    check.finish("vanished", "The evaluation ended without a result", "See its log.", policy="neutral")
+
+    def _tell(self, why: str, pull: Pull | None) -> None:
+        """Post a refusal where it can be read; the run's page shows it where the pull request cannot be written to."""
+        if pull is None:
+            return
+        event = RequestRefused(
+            run=self.request.run,
+            at=now(),
+            url=self.request.run_url,
+            head=pull.head_sha,
+            why=why,
+            sha=self.request.sha if len(self.request.sha) == 40 else None,
+        )
+        self._try("refusal", lambda: Sticky(self.github, pull.number).record(event))
+
+    @staticmethod
+    def _try(what: str, call: Callable[[], object]) -> None:
+        try:
+            call()
+        except (UserError, IncompleteError) as exc:
+            print(f"::warning::The {what} could not be posted: {exc}", flush=True)
 
 
-def _tell(github: GitHub, request: EvaluationRequest, why: str) -> None:
-    """Post a refusal where it can be read; the run's page shows it where the pull request cannot be written to."""
+def _pinned(request: EvaluationRequest, pull: Pull | None) -> EvaluationRequest:
+    """Complete the first digits of the head's SHA; a comment without any means the head."""
+    if pull is None or len(request.sha) == 40:
+        return request
+    return replace(request, sha=pull.head_sha) if pull.head_sha.startswith(request.sha) else request
+
+
+def _note(plan: LabelCost, ticket: Ticket) -> str:
+    lines = [f"Models: {plan.models}.", f"Estimated cost: {plan.cost}."]
+    if ticket.runs:
+        lines.append(f"{ticket.runs} graded runs, as asked.")
+    if ticket.fixtures:
+        lines.append(f"Only {', '.join(ticket.fixtures)}, as asked.")
+    return " ".join(lines)[:600]
+
+
+def _tell_failure(github: GitHub, request: EvaluationRequest, reason: str) -> None:
+    """Consume the label and say that nothing was decided; what fails here is added to the red job's log."""
     if request.pr is None:
         return
+    if request.label is not None:
+        try:
+            github.remove_label(request.pr, request.label)
+        except (UserError, IncompleteError) as exc:
+            print(f"::warning::The label could not be taken off: {exc}", flush=True)
+    why = f"GitHub did not answer as it should: {inline(reason, 600)}. Nothing was evaluated or paid for; ask again."
+    event = RequestRefused(run=request.run, at=now(), url=request.run_url, why=why, kind="failed")
     try:
-        sticky = Sticky(github, request.pr)
-        standing = sticky.find()
-        sticky.put(refused(why, last_runs(standing.body) if standing else ()), request.run)
-    except UserError as exc:
-        print(f"The refusal could not be posted: {exc}")
+        Sticky(github, request.pr).record(event)
+    except (UserError, IncompleteError) as exc:
+        print(f"::warning::The failure could not be posted: {exc}", flush=True)

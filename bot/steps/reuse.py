@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from bot.admission import matches
-from bot.steps.fetch import ACCEPTED, EARLIER, SUBJECT
+from bot.steps.fetch import ACCEPTED, BASE, EARLIER, SUBJECT
 from bot.ticket import Ticket
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
@@ -40,7 +40,7 @@ def take_up(ticket: Ticket, job: Job, cases: Sequence[Case], work: Path, folder:
     then = _stored_claim(accepted)
     if then is None or _without_files(then) != _without_files(now):
         return None
-    if not _same_compressor(job.settings, work, job.root):
+    if not _same_compressor(job.settings, work):
         return None
     taken = 0
     for case in cases:
@@ -92,13 +92,11 @@ def _without_files(claim: Claim) -> Claim:
     return claim.model_copy(update={"source": claim.source.model_copy(update={"files": {}})})
 
 
-def _same_compressor(config: Config, work: Path, root: Path) -> bool:
+def _same_compressor(config: Config, work: Path) -> bool:
     """Tell whether the watched files of the accepted commit are those of the tree that is measured now."""
 
-    def watched(tree: Path, skipped: Path | None = None) -> dict[str, bytes]:
-        files = (path for path in tree.rglob("*") if path.is_file() and ".git" not in path.relative_to(tree).parts)
-        inside = (path for path in files if skipped is None or not path.resolve().is_relative_to(skipped.resolve()))
-        names = {path.relative_to(tree).as_posix(): path for path in inside}
+    def watched(tree: Path) -> dict[str, bytes]:
+        names = {path.relative_to(tree).as_posix(): path for path in tree.rglob("*") if path.is_file()}
         return {name: path.read_bytes() for name, path in names.items() if matches(name, config.watch)}
 
-    return bool(config.watch) and watched(work / SUBJECT) == watched(root, skipped=work)
+    return bool(config.watch) and watched(work / SUBJECT) == watched(work / BASE)

@@ -21,9 +21,10 @@ from eval_core.base.errors import UserError
 
 __all__ = ["Journey", "label_event", "package_source", "write_tree"]
 
-_GATE = {"contents": "read", "pull_requests": "write", "checks": "read", "actions": "read"}
+_GATE = {"contents": "read", "pull_requests": "write", "checks": "write", "actions": "read"}
 _EVALUATE = {"contents": "read", "actions": "read"}
-_PUBLISH = {"contents": "read", "pull_requests": "write", "checks": "write"}
+_BEGIN = {"contents": "read", "pull_requests": "write", "checks": "write"}
+_PUBLISH = {"contents": "read", "pull_requests": "write", "checks": "write", "actions": "read"}
 _KEPT = ("PATH", "HOME", "LANG", "VIRTUAL_ENV", "PYTHONPATH", "TMPDIR")
 
 

@@ -108,6 +108,9 @@ class BotConfig(ConfigSection):
         Literal["neutral", "verdict"],
         Field(description="neutral: the check never fails a PR; verdict: a regression is a failure."),
     ] = "neutral"
+    mention: Annotated[
+        bool, Field(description="Name whoever asked for the evaluation when its result is there; it notifies them.")
+    ] = True
 
 
 class AcceptConfig(ConfigSection):

@@ -14,10 +14,12 @@ __all__ = [
     "p_value",
     "percent",
     "percent_change",
+    "percents_and_change",
     "points",
     "pp",
     "quoted",
     "score",
+    "scores_and_change",
     "signed",
     "tokens",
 ]
@@ -84,6 +86,35 @@ def pp(share: float | None, *, sign: bool = False) -> str:
         return UNKNOWN
     digits = 0 if abs(share) >= 0.0095 or abs(share) < 0.0005 else 1
     return f"{_number(share * 100 if sign else abs(share * 100), digits, sign=sign)} pp"
+
+
+def _adding_up(before: float, after: float, digits: int, most: int) -> tuple[int, float]:
+    """Return how many digits to show, and the change that the two rounded numbers have between them.
+
+    A digit more is shown where rounding each number by itself would contradict the rounded change.
+    """
+    for shown in range(digits, most + 1):
+        apart = round(round(after, shown) - round(before, shown), shown)
+        hidden = apart == 0 and round(after - before, most) != 0
+        if apart == round(after - before, shown) and not hidden:
+            return shown, apart
+    return most, round(round(after, most) - round(before, most), most)
+
+
+def scores_and_change(before: float, after: float) -> tuple[str, str, str]:
+    """Return two scores and their change, which add up: 4.69, 1.83, −2.86."""
+    if not (_known(before) and _known(after)):
+        return score(before), score(after), UNKNOWN
+    digits, apart = _adding_up(before, after, 2, 3)
+    return _number(before, digits, sign=False), _number(after, digits, sign=False), _number(apart, digits, sign=True)
+
+
+def percents_and_change(before: float, after: float) -> tuple[str, str, str]:
+    """Return two shares and their change in percentage points, which add up: 86.4 %, 81.5 %, −4.9 pp."""
+    if not (_known(before) and _known(after)):
+        return percent(before), percent(after), UNKNOWN
+    digits, apart = _adding_up(before * 100, after * 100, 0, 1)
+    return percent(before, digits), percent(after, digits), f"{_number(apart, digits, sign=True)} pp"
 
 
 def p_value(p: float | None) -> str:

@@ -434,13 +434,15 @@ class LabelCost:
     models: str
     cost: str
     minutes: str
+    most_minutes: int | None = None
+    """When it should be over, for the line that says what is going on."""
 
 
 def describe(config: Config) -> LabelCost:
     """Describe the run that the configuration asks for; an estimate that fails is no reason to refuse it."""
     models = Job(config).models
     if models is None:
-        return LabelCost("none (offline: rules, quotations, facts)", "$0.00", "a minute or two")
+        return LabelCost("none (offline: rules, quotations, facts)", "$0.00", "a minute or two", 3)
     names = ", ".join(dict.fromkeys((models.compressor, models.answer, models.judge)))
     cap = f"at most ${config.budget_usd:.2f} (the budget)"
     try:
@@ -453,4 +455,4 @@ def describe(config: Config) -> LabelCost:
     low, high = found.total.cached_cost_usd, found.total.cost_usd
     cost = cap if low is None or high is None else f"${low:.2f} to ${high:.2f}, {cap}"
     minutes = math.ceil(found.total.calls * _SECONDS_PER_CALL / config.concurrency / 60)
-    return LabelCost(names, cost, f"about {minutes} minute{'s' if minutes != 1 else ''}")
+    return LabelCost(names, cost, f"about {minutes} minute{'s' if minutes != 1 else ''}", minutes)

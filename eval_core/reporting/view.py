@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import median
 
-from eval_core.base.numbers import interval, pp, score, signed
-from eval_core.base.numbers import percent as percent_words
+from eval_core.base.numbers import interval, percents_and_change, pp, score, scores_and_change, signed
 from eval_core.comparing.arms import Quarantine, quarantined
 from eval_core.comparing.compare import OFFLINE_NOTE, ReportData
 from eval_core.comparing.findings import Kind, Row, RowVerdict
@@ -36,7 +35,6 @@ _ROW_WORDS = {
     RowVerdict.ADVISORY: "advisory",
 }
 _ROW_NAMES = {"authored facts": "facts kept", "census": "census facts kept"}
-_MOST_ROWS = 8
 _BEST, _CELLS = 5, 10
 MARK = "†"
 STEP_NOTE = (
@@ -113,28 +111,29 @@ def _table(data: ReportData) -> tuple[TableRow, ...]:
     # What moved comes first; overall and the facts are always there.
     lead = [row for row in rows if row.name in ("overall", *_ROW_NAMES)]
     rest = sorted((row for row in rows if row not in lead), key=lambda row: (row.verdict not in moved, -abs(row.delta)))
-    shown = [*lead, *rest][:_MOST_ROWS]
-    return tuple(_row(row) for row in shown)
+    return tuple(_row(row) for row in [*lead, *rest])
 
 
 def _row(row: Row) -> TableRow:
     if row.family == "facts":
         ends = "[unknown]" if row.ci_low is None else f"[{pp(row.ci_low, sign=True)}, {pp(row.ci_high, sign=True)}]"
+        base, candidate, delta = percents_and_change(row.base, row.candidate)
         return TableRow(
             _ROW_NAMES.get(row.name, row.name),
-            percent_words(row.base),
-            percent_words(row.candidate),
-            pp(row.delta, sign=True),
+            base,
+            candidate,
+            delta,
             ends,
             pp(row.mde),
             _ROW_WORDS[row.verdict],
             _bar(row.base, row.candidate),
         )
+    base, candidate, delta = scores_and_change(row.base, row.candidate)
     return TableRow(
         row.name.replace("_", " "),
-        score(row.base),
-        score(row.candidate),
-        signed(row.delta),
+        base,
+        candidate,
+        delta,
         interval(row.ci_low, row.ci_high),
         score(row.mde),
         _ROW_WORDS[row.verdict],

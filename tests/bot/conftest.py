@@ -18,6 +18,7 @@ def gh() -> Iterator[LoopbackGitHub]:
         server.user("maintainer", "write")
         server.open_pull({**FILES, "src/compressor.py": b"def compress(messages):\n    return messages[-1:]\n"})
         server.workflow(WORKFLOW)
+        server.state.actions_open_pulls = True
         yield server
 
 

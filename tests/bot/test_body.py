@@ -10,16 +10,16 @@ from functools import cache
 from pathlib import Path
 
 import adopted
-import pytest
 import small
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_ticket import allowed, request
 
-from bot.body import ended, final, last_runs, queued, refused, run_line
-from bot.github.comment import LIMIT, MARKER
+from bot.body import Surroundings, result_body
+from bot.github.comment import LIMIT
 from bot.ticket import Ticket
 from eval_core.comparing.compare import ReportData, compare_measurements
+from eval_core.domain.grade import DIMENSIONS
 from eval_core.domain.measurement import Measurement
 from eval_core.reporting.view import ReportView, make_view
 
@@ -48,13 +48,21 @@ def view() -> ReportView:
     return make_view(data)
 
 
-def text(budget: int = LIMIT, ticket: Ticket = TICKET, warnings: Sequence[str] = (), runs: Sequence[str] = ()) -> str:
-    return final(view(), ticket, label="eval-compression", warnings=warnings, judged=JUDGED, runs=runs, budget=budget)
+def text(
+    budget: int = LIMIT, ticket: Ticket = TICKET, warnings: Sequence[str] = (), shown: ReportView | None = None
+) -> str:
+    around = Surroundings(
+        label="eval-compression",
+        warnings=warnings,
+        judged=JUDGED,
+        baseline_age="baseline 12 days old, 3 commits behind",
+        mention="maintainer",
+    )
+    return result_body(shown or view(), ticket, around, budget=budget)
 
 
 def test_the_comment_is_the_one_that_was_looked_at() -> None:
-    line = run_line(TICKET, "regressed", "2026-01-02 03:04")
-    shown = text(warnings=["The pull request is a draft."], runs=[line]) + "\n"
+    shown = text(warnings=["The pull request is a draft."]) + "\n"
     # It changes with every version of what it is taken of.
     shown = re.sub(r"(Fingerprint: )`[0-9a-f]{12}`", r"\1`0123456789ab`", shown)
     if os.environ.get("UPDATE_GOLDEN"):
@@ -63,33 +71,40 @@ def test_the_comment_is_the_one_that_was_looked_at() -> None:
     assert shown == GOLDEN.read_text(encoding="utf-8")
 
 
-def test_the_verdict_comes_first_and_only_tables_stand_open() -> None:
-    shown = text(runs=[run_line(TICKET, "regressed", "2026-01-02 03:04")])
+def test_the_first_screen_says_the_verdict_the_worst_losses_what_to_do_and_where_the_rest_is() -> None:
+    shown = text()
     open_part = re.sub(r"<details>.*?</details>", "", shown, flags=re.DOTALL)
-    assert open_part.startswith("**")
+    first, _, table = open_part.partition("| | Verdict |")
+    assert first.startswith("**Regressed:** ")
+    assert first.count("\n- ") == 3
+    assert "`POOL_SIZE = 32` was in message 8 of small-debug and is gone in 3 of 3 runs" in first
+    assert view().next_step in first
+    assert f"[Full report in the artifact of this run]({TICKET.run_url})" in first
+    assert f"commit {TICKET.sha[:12]} · baseline 12 days old, 3 commits behind · asked for by @maintainer" in first
+    assert table
+    assert "**Facts" not in open_part
     assert shown.count("<details>") == shown.count("</details>") == 5
-    assert "pull request changed" not in open_part
+
+
+def test_all_six_dimensions_are_in_the_table_with_the_verdict_beside_the_name() -> None:
+    rows = re.findall(r"^\| ([a-z ]+) \| ([a-z ]+) \|", text(), re.MULTILINE)
+    names = [name for name, _ in rows]
+    assert names[:3] == ["overall", "facts kept", "census facts kept"]
+    assert set(names[3:]) == {name.replace("_", " ") for name in DIMENSIONS}
+    assert {verdict for _, verdict in rows} == {"worse"}
 
 
 def test_the_least_important_goes_first_and_is_named() -> None:
-    runs = [run_line(TICKET, "regressed", "2026-01-02 03:04")]
-    whole = text(runs=runs)
-    order = [
-        "Last runs",
-        "Medians by fixture",
-        "changed files were taken",
-        "Targets, tokens",
-        "Facts lost",
-        "| overall |",
-    ]
+    whole = text()
+    order = ["Medians by fixture", "changed files were taken", "Targets, tokens", "facts lost since", "| overall |"]
     size, gone = len(whole.encode()), []
     for budget in range(size, 300, -40):
-        shown = text(budget, runs=runs)
+        shown = text(budget)
         missing = [name for name in order if name not in shown]
         assert missing == order[: len(missing)]
         assert len(shown.encode()) <= budget or len(missing) == len(order)
         if missing:
-            assert "_Left out to fit: runs" in shown
+            assert "_Left out to fit: medians" in shown
             assert f"[full report]({TICKET.run_url})" in shown
         gone = missing
     assert gone == order
@@ -153,37 +168,3 @@ def test_the_way_to_run_again_is_exact() -> None:
     assert (
         f"add the label `eval-compression`, or start the workflow by hand with `pr=7` and `sha={TICKET.sha}`" in text()
     )
-
-
-def test_each_state_says_what_it_is_and_where_the_log_is() -> None:
-    before = ["- `1234567` 2026-01-01 00:00: improved ([log](https://github.com/acme/agent/actions/runs/1/attempts/1))"]
-    states = {
-        "### Evaluating `aaaaaaa`": queued(TICKET, models="none", estimate="$0", minutes="a minute", runs=before),
-        "### Not evaluated": refused("Because: do this.", before),
-        "### The evaluation failed": ended(TICKET, "failed", "why @all <b>", before),
-        "### The evaluation was cancelled": ended(TICKET, "cancelled", "", before),
-    }
-    for title, shown in states.items():
-        assert shown.startswith(title)
-        assert before[0] in shown
-        assert "@all" not in shown
-        if "Not evaluated" not in title:
-            assert TICKET.run_url in shown
-
-
-def test_the_list_of_runs_keeps_five_and_takes_only_our_own_lines() -> None:
-    lines = [
-        run_line(TICKET.model_copy(update={"sha": f"{n}" * 40}), "mixed", f"2026-01-0{n} 00:00") for n in range(1, 8)
-    ]
-    standing = f"{MARKER}\ntext\n- `evil` ([log](https://example.invalid))\n" + "\n".join(lines)
-    assert last_runs(standing) == lines[:5]
-    newest = run_line(TICKET, "no detectable change", "2026-02-01 00:00")
-    assert last_runs(standing, newest) == [newest, *lines[:4]]
-    assert last_runs(f"{newest}\n{standing}", newest)[:2] == [newest, lines[0]]
-    assert last_runs("") == []
-
-
-@pytest.mark.parametrize("outcome", ["improved", "no_detectable_change", "not_comparable", "incomplete", "failed"])
-def test_every_outcome_is_found_again_in_the_next_comment(outcome: str) -> None:
-    line = run_line(TICKET, outcome.replace("_", " "), "2026-01-02 03:04")
-    assert last_runs(text(runs=[line])) == [line]

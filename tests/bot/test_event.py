@@ -47,7 +47,7 @@ def changed(value: dict[str, Any], path: str, new: Any) -> dict[str, Any]:
 
 
 def test_a_label_pins_the_commit_of_its_event() -> None:
-    request = read_event("pull_request_target", payload("labeled"), ENV, label=LABEL)
+    request = read_event("pull_request_target", payload("labeled"), ENV)
     assert request == EvaluationRequest(
         repo="acme/agent",
         pr=7,
@@ -66,7 +66,7 @@ def test_a_label_pins_the_commit_of_its_event() -> None:
 def test_a_dispatch_carries_its_inputs() -> None:
     value = payload("workflow_dispatch")
     value["inputs"] |= {"runs": "5", "force": True}
-    request = read_event("workflow_dispatch", value, ENV, label=LABEL)
+    request = read_event("workflow_dispatch", value, ENV)
     assert isinstance(request, EvaluationRequest)
     assert (request.pr, request.sha, request.trigger, request.mode) == (7, SHA, "dispatch", "evaluate")
     assert (request.runs, request.force, request.label, request.sender) == (5, True, None, "maintainer")
@@ -74,14 +74,14 @@ def test_a_dispatch_carries_its_inputs() -> None:
 
 def test_a_baseline_of_the_branch_needs_no_pull_request() -> None:
     value = changed(payload("workflow_dispatch"), "inputs", {"mode": "baseline", "pr": "", "sha": ""})
-    request = read_event("workflow_dispatch", value, ENV, label=LABEL)
+    request = read_event("workflow_dispatch", value, ENV)
     assert isinstance(request, EvaluationRequest)
     assert (request.pr, request.sha, request.mode) == (None, "f" * 40, "baseline")
 
 
 def test_a_baseline_may_name_a_pull_request() -> None:
     value = changed(payload("workflow_dispatch"), "inputs.mode", "baseline")
-    request = read_event("workflow_dispatch", value, ENV, label=LABEL)
+    request = read_event("workflow_dispatch", value, ENV)
     assert isinstance(request, EvaluationRequest)
     assert (request.pr, request.sha, request.mode) == (7, SHA, "baseline")
 
@@ -90,10 +90,10 @@ def test_of_two_runs_the_later_attempt_is_newer() -> None:
     assert WorkflowRun(1, 2) < WorkflowRun(2, 1) < WorkflowRun(2, 2)
 
 
-@pytest.mark.parametrize("name", ["pull_request", "push", "issue_comment", "schedule", "Workflow_Dispatch", "", "x\n"])
+@pytest.mark.parametrize("name", ["pull_request", "push", "schedule", "Workflow_Dispatch", "", "x\n"])
 def test_other_events_are_ignored_whatever_they_carry(name: str) -> None:
-    assert isinstance(read_event(name, payload("labeled"), ENV, label=LABEL), Ignored)
-    assert isinstance(read_event(name, None, ENV, label=LABEL), Ignored)
+    assert isinstance(read_event(name, payload("labeled"), ENV), Ignored)
+    assert isinstance(read_event(name, None, ENV), Ignored)
 
 
 @pytest.mark.parametrize(
@@ -101,16 +101,7 @@ def test_other_events_are_ignored_whatever_they_carry(name: str) -> None:
 )
 def test_only_adding_a_label_starts_anything(action: str) -> None:
     value = changed(payload("labeled"), "action", action)
-    assert isinstance(read_event("pull_request_target", value, ENV, label=LABEL), Ignored)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["Eval-Compression", "eval-compression ", " eval-compression", "eval-compression\n", "eval", "eval\u2010compressi"],
-)
-def test_only_the_exact_label_counts(name: str) -> None:
-    value = changed(payload("labeled"), "label.name", name)
-    assert isinstance(read_event("pull_request_target", value, ENV, label=LABEL), Ignored)
+    assert isinstance(read_event("pull_request_target", value, ENV), Ignored)
 
 
 HOSTILE_LABELED: list[tuple[str, Any]] = [
@@ -151,7 +142,7 @@ HOSTILE_LABELED: list[tuple[str, Any]] = [
 @pytest.mark.parametrize(("path", "value"), HOSTILE_LABELED)
 def test_a_malformed_label_event_is_an_error(path: str, value: Any) -> None:
     with pytest.raises(UserError) as caught:
-        read_event("pull_request_target", changed(payload("labeled"), path, value), ENV, label=LABEL)
+        read_event("pull_request_target", changed(payload("labeled"), path, value), ENV)
     assert "\n" not in str(caught.value)
 
 
@@ -159,8 +150,8 @@ HOSTILE_INPUTS: list[tuple[str, Any]] = [
     ("pr", ""),
     ("pr", "0"),
     ("pr", "12345678"),
-    ("pr", "7\n"),
-    ("pr", " 7"),
+    ("pr", "##7"),
+    ("pr", "7 8"),
     ("pr", "+7"),
     ("pr", "7; curl example"),
     ("pr", "$(id)"),
@@ -173,16 +164,13 @@ HOSTILE_INPUTS: list[tuple[str, Any]] = [
     ("sha", ""),
     ("sha", "main"),
     ("sha", "HEAD"),
-    ("sha", SHA[:7]),
-    ("sha", SHA.upper()),
+    ("sha", SHA[:6]),
     ("sha", SHA + "0"),
-    ("sha", SHA + "\n"),
     ("sha", f"{SHA}^{{}}"),
     ("sha", "--upload-pack=x" + "a" * 25),
     ("sha", "g" * 40),
     ("mode", "Evaluate"),
     ("mode", "delete"),
-    ("mode", "evaluate\n"),
     ("runs", "0"),
     ("runs", "51"),
     ("runs", "-1"),
@@ -198,7 +186,7 @@ HOSTILE_INPUTS: list[tuple[str, Any]] = [
 @pytest.mark.parametrize(("key", "value"), HOSTILE_INPUTS)
 def test_a_hostile_input_is_refused_and_quoted_harmlessly(key: str, value: Any) -> None:
     with pytest.raises(UserError) as caught:
-        read_event("workflow_dispatch", changed(payload("workflow_dispatch"), f"inputs.{key}", value), ENV, label=LABEL)
+        read_event("workflow_dispatch", changed(payload("workflow_dispatch"), f"inputs.{key}", value), ENV)
     message = str(caught.value)
     assert message.startswith("inputs")
     assert message.isascii()
@@ -209,13 +197,13 @@ def test_a_hostile_input_is_refused_and_quoted_harmlessly(key: str, value: Any) 
 @pytest.mark.parametrize("inputs", [None, {}, [], "pr=7"])
 def test_a_dispatch_without_inputs_is_refused(inputs: Any) -> None:
     with pytest.raises(UserError):
-        read_event("workflow_dispatch", changed(payload("workflow_dispatch"), "inputs", inputs), ENV, label=LABEL)
+        read_event("workflow_dispatch", changed(payload("workflow_dispatch"), "inputs", inputs), ENV)
 
 
 def test_a_sha_without_its_pull_request_is_refused() -> None:
     value = changed(payload("workflow_dispatch"), "inputs", {"mode": "baseline", "sha": SHA})
     with pytest.raises(UserError, match=r"inputs\.pr"):
-        read_event("workflow_dispatch", value, ENV, label=LABEL)
+        read_event("workflow_dispatch", value, ENV)
 
 
 @pytest.mark.parametrize(
@@ -231,13 +219,13 @@ def test_a_sha_without_its_pull_request_is_refused() -> None:
 )
 def test_a_strange_environment_is_refused(key: str, value: str) -> None:
     with pytest.raises(UserError, match=r"GITHUB_|event\.repository"):
-        read_event("pull_request_target", payload("labeled"), {**ENV, key: value}, label=LABEL)
+        read_event("pull_request_target", payload("labeled"), {**ENV, key: value})
 
 
 @pytest.mark.parametrize("value", [None, [], "text", 3])
 def test_a_payload_that_is_no_object_is_refused(value: Any) -> None:
     with pytest.raises(UserError):
-        read_event("pull_request_target", value, ENV, label=LABEL)
+        read_event("pull_request_target", value, ENV)
 
 
 def test_deciding_needs_no_network_library_and_the_bot_no_model() -> None:
@@ -249,3 +237,76 @@ def test_deciding_needs_no_network_library_and_the_bot_no_model() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n")[0] == "[] False False"
+
+
+@pytest.mark.parametrize(("given", "meant"), [("#2", 2), (" 2", 2), ("2 ", 2), ("2", 2), (" #2 ", 2)])
+def test_a_number_may_be_written_as_people_write_it(given: str, meant: int) -> None:
+    value = changed(payload("workflow_dispatch"), "inputs.pr", given)
+    request = read_event("workflow_dispatch", value, ENV)
+    assert isinstance(request, EvaluationRequest)
+    assert request.pr == meant
+
+
+@pytest.mark.parametrize("given", [SHA[:7], SHA[:12], f" {SHA[:9]} ", SHA[:8].upper()])
+def test_a_short_sha_is_taken(given: str) -> None:
+    request = read_event("workflow_dispatch", changed(payload("workflow_dispatch"), "inputs.sha", given), ENV)
+    assert isinstance(request, EvaluationRequest)
+    assert SHA.startswith(request.sha)
+
+
+def test_an_owner_that_a_company_manages_is_one() -> None:
+    value = changed(payload("labeled"), "repository.full_name", "jane_acme/agent")
+    request = read_event("pull_request_target", value, {**ENV, "GITHUB_REPOSITORY": "jane_acme/agent"})
+    assert isinstance(request, EvaluationRequest)
+    assert request.repo == "jane_acme/agent"
+
+
+def comment(body: object, *, pull: bool = True, action: str = "created") -> dict[str, Any]:
+    issue: dict[str, Any] = {"number": 7, **({"pull_request": {"url": "x"}} if pull else {})}
+    return {
+        "action": action,
+        "issue": issue,
+        "comment": {"body": body},
+        "repository": {"full_name": "acme/agent"},
+        "sender": {"login": "maintainer"},
+    }
+
+
+def test_the_command_in_a_comment_asks_for_the_head_with_its_options() -> None:
+    body = f"/eval-compression runs=5 fixtures=a,b-1 sha={SHA[:7]} force\r\n\r\nplease"
+    request = read_event("issue_comment", comment(body), ENV)
+    assert isinstance(request, EvaluationRequest)
+    assert (request.pr, request.sha, request.trigger, request.mode) == (7, SHA[:7], "comment", "evaluate")
+    assert (request.runs, request.fixtures, request.force, request.mistake) == (5, ("a", "b-1"), True, None)
+    bare = read_event("issue_comment", comment("/eval-compression"), ENV)
+    assert isinstance(bare, EvaluationRequest)
+    assert (bare.sha, bare.runs, bare.fixtures) == ("", None, ())
+    renew = read_event("issue_comment", comment("/eval-compression baseline"), ENV)
+    assert isinstance(renew, EvaluationRequest)
+    assert renew.mode == "baseline"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        comment("/eval-compression", pull=False),
+        comment("/eval-compression", action="edited"),
+        comment("/eval-compressions"),
+        comment("please /eval-compression"),
+        comment("> /eval-compression"),
+        comment(""),
+        comment(None),
+    ],
+)
+def test_other_comments_start_nothing(value: dict[str, Any]) -> None:
+    assert isinstance(read_event("issue_comment", value, ENV), Ignored)
+
+
+@pytest.mark.parametrize(
+    "options", ["runs=0", "runs=x", "runs", "fixtures=", "fixtures=../x", "fixtures=a;b", "sha=HEAD", "now", "--force"]
+)
+def test_a_mistake_in_the_command_is_kept_for_the_answer(options: str) -> None:
+    request = read_event("issue_comment", comment(f"/eval-compression {options}"), ENV)
+    assert isinstance(request, EvaluationRequest)
+    assert request.mistake
+    assert "`" not in request.mistake

@@ -41,7 +41,9 @@ def request_(gh: LoopbackGitHub) -> EvaluationRequest:
 
 
 def facts(client: GitHub, request: EvaluationRequest) -> Facts:
-    return gather(client, request, CONFIG.bot, workflow=WORKFLOW, check=CHECK_NAME)
+    pull = None if request.pr is None else client.pull(request.pr)
+    base = client.commit(pull.base_ref if pull else request.sha).sha
+    return gather(client, request, CONFIG.bot, pull=pull, base_sha=base, workflow=WORKFLOW, check=CHECK_NAME)
 
 
 def test_a_first_request_passes(gh: LoopbackGitHub, client: GitHub, request_: EvaluationRequest) -> None:
@@ -112,3 +114,43 @@ def test_the_gate_reads_with_nothing_but_read_permissions(gh: LoopbackGitHub, re
     granted = {"metadata": "read", "contents": "read", "pull_requests": "read", "checks": "read", "actions": "read"}
     reader = GitHub(REPO, gh.job_token(granted), api_url=gh.url)
     assert isinstance(decide(request_, facts(reader, request_), CONFIG), Allowed)
+
+
+OWN = {"bot/rules.py": b"1\n", "scripts/build": b"1\n", "eval_core/a.py": b"1\n", "action.yml": b"1\n"}
+
+
+@pytest.mark.parametrize("project", [b"", b'[project]\nname = "agent"\n', b"not toml ["])
+def test_an_adopters_own_folders_are_not_the_evaluator(gh: LoopbackGitHub, client: GitHub, project: bytes) -> None:
+    gh.push("main", {**FILES, "pyproject.toml": project} if project else FILES)
+    request = _labelled(gh, OWN)
+    found = facts(client, request)
+    verdict = decide(request, found, Config(watch=["bot/**"]))
+    assert isinstance(verdict, Allowed)
+    assert verdict.ignored_files == ()
+
+
+def test_in_its_own_repository_the_evaluator_comes_from_the_base_branch(gh: LoopbackGitHub, client: GitHub) -> None:
+    gh.push("main", {**FILES, "pyproject.toml": b'[project]\nname = "compression-eval"\n'})
+    request = _labelled(gh, OWN)
+    verdict = decide(request, facts(client, request), Config())
+    assert isinstance(verdict, Refused)
+    assert verdict.code == "base-only"
+
+
+def _labelled(gh: LoopbackGitHub, change: dict[str, bytes]) -> EvaluationRequest:
+    base = gh.state.history.commits[gh.state.refs["heads/main"]].tree
+    pull = gh.open_pull({**base, **change})
+    gh.label(pull.number, "eval-compression")
+    return EvaluationRequest(
+        repo=REPO,
+        pr=pull.number,
+        sha=pull.head_sha,
+        sender="maintainer",
+        trigger="label",
+        mode="evaluate",
+        runs=None,
+        force=False,
+        label="eval-compression",
+        run=WorkflowRun(1, 1),
+        run_url="",
+    )

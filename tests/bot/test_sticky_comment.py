@@ -2,98 +2,168 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
+from bot_world import REPO, Waits
 
 from bot.event import WorkflowRun
 from bot.github.api_error import Forbidden, Unavailable
-from bot.github.comment import LIMIT, MARKER, Posted, Sticky, Superseded, body_budget
+from bot.github.comment import LIMIT, MARKER, Posted, Sticky, compose
 from bot.github.repository import GitHub
+from bot.github.rest import Patience
+from bot.ledger import EvaluationQueued, Ledger, RequestRefused, ResultMeasured, advance
 from bot.testing.github import LoopbackGitHub
-from eval_core.base.errors import UserError
 
-FIRST, SECOND = WorkflowRun(100, 1), WorkflowRun(101, 1)
+SHA = "a" * 40
+START = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+
+
+def queued(run: int = 100) -> EvaluationQueued:
+    return EvaluationQueued(run=WorkflowRun(run, 1), at=START, url=f"https://x.invalid/{run}", sha=SHA, head=SHA)
+
+
+def result(run: int = 100, minute: int = 1, body: str = "") -> ResultMeasured:
+    return ResultMeasured(
+        run=WorkflowRun(run, 1),
+        at=START + timedelta(minutes=minute),
+        url=f"https://x.invalid/{run}",
+        sha=SHA,
+        head=SHA,
+        outcome="regressed",
+        headline="Regressed: x.",
+        body=body or f"report of {run}",
+    )
+
+
+def refusal(run: int) -> RequestRefused:
+    return RequestRefused(
+        run=WorkflowRun(run, 1), at=START, url=f"https://x.invalid/{run}", why="no.", sha=SHA, head=SHA
+    )
 
 
 def bodies(gh: LoopbackGitHub) -> list[str]:
     return [comment.body for comment in gh.comments(1) if comment.author.endswith("[bot]")]
 
 
+def record(client: GitHub, *events: EvaluationQueued | ResultMeasured | RequestRefused) -> Posted:
+    posted = [Sticky(client, 1).record(event) for event in events]
+    return posted[-1]
+
+
 def test_a_comment_is_created_then_updated_then_left_alone(gh: LoopbackGitHub, client: GitHub) -> None:
-    sticky = Sticky(client, 1)
-    actions = []
-    for body in ("queued", "done", "done"):
-        posted = sticky.put(body, FIRST)
-        assert isinstance(posted, Posted)
-        actions.append(posted.action)
+    actions = [record(client, event).action for event in (queued(), result(), result())]
     assert actions == ["created", "updated", "unchanged"]
-    assert len(bodies(gh)) == 1
-    assert bodies(gh)[0].endswith("done")
+    (body,) = bodies(gh)
+    assert "report of 100" in body
 
 
 def test_among_three_hundred_comments_ours_is_found(gh: LoopbackGitHub, client: GitHub) -> None:
     for index in range(150):
         gh.comment(1, "contributor", f"before {index}")
-    Sticky(client, 1).put("one", FIRST)
+    record(client, queued())
     for index in range(150):
         gh.comment(1, "contributor", f"after {index}")
-    posted = Sticky(client, 1).put("two", SECOND)
-    assert isinstance(posted, Posted)
-    assert posted.action == "updated"
+    assert record(client, result()).action == "updated"
     assert len(bodies(gh)) == 1
 
 
 @pytest.mark.parametrize("login", ["contributor", "maintainer"])
-def test_a_forged_marker_of_somebody_else_is_no_comment_of_ours(gh: LoopbackGitHub, client: GitHub, login: str) -> None:
-    forged = gh.comment(1, login, f"{MARKER}\n<!-- compression-eval:run id=999999 attempt=1 -->\nImproved!")
-    posted = Sticky(client, 1).put("real", FIRST)
-    assert isinstance(posted, Posted)
-    assert posted.action == "created"
-    assert gh.state.comments[forged.id].body.endswith("Improved!")
+def test_a_perfect_forgery_of_somebody_else_is_no_comment_of_ours(
+    gh: LoopbackGitHub, client: GitHub, login: str
+) -> None:
+    forged = gh.comment(1, login, compose(advance(Ledger(), result(999, 99, "Improved!")), f"{REPO}#1"))
+    assert record(client, queued()).action == "created"
+    assert "Improved!" in gh.state.comments[forged.id].body
+    assert "Improved!" not in bodies(gh)[0]
 
 
 def test_another_workflow_of_the_same_account_is_left_alone(gh: LoopbackGitHub, client: GitHub) -> None:
     other = gh.comment(1, "github-actions[bot]", f"Coverage 80 %\n> {MARKER}\n\n{MARKER}")
-    Sticky(client, 1).put("real", FIRST)
+    record(client, queued())
     assert gh.state.comments[other.id].body.startswith("Coverage")
     assert len(bodies(gh)) == 2
+
+
+def test_an_apps_own_token_finds_its_comment_again(gh: LoopbackGitHub, waits: Waits) -> None:
+    app = GitHub(REPO, gh.app_token("our-evals"), api_url=gh.url, patience=Patience(timeout=5, sleep=waits))
+    record(app, queued(), result())
+    assert [comment.author for comment in gh.comments(1)] == ["our-evals[bot]"]
 
 
 def test_of_two_comments_of_ours_the_oldest_is_kept_up_to_date(gh: LoopbackGitHub, client: GitHub) -> None:
     oldest = gh.comment(1, "github-actions[bot]", f"{MARKER}\nold")
     gh.comment(1, "github-actions[bot]", f"{MARKER}\nnewer")
-    posted = Sticky(client, 1).put("now", FIRST)
-    assert isinstance(posted, Posted)
-    assert posted.comment.id == oldest.id
+    assert record(client, result()).comment.id == oldest.id
 
 
-@pytest.mark.parametrize("older", [WorkflowRun(99, 1), WorkflowRun(99, 7), WorkflowRun(100, 1)])
-def test_an_older_run_never_overwrites_a_newer_one(gh: LoopbackGitHub, client: GitHub, older: WorkflowRun) -> None:
-    newer = WorkflowRun(100, 2)
-    Sticky(client, 1).put("new", newer)
-    refused = Sticky(client, 1).put("old", older)
-    assert isinstance(refused, Superseded)
-    assert refused.by == newer
-    assert bodies(gh)[0].endswith("new")
+def test_two_first_runs_that_meet_leave_one_comment_with_both(gh: LoopbackGitHub, client: GitHub) -> None:
+    gh.before("POST", "/issues/1/comments", lambda: _write(gh, result(7)))
+    record(client, queued(8))
+    (body,) = bodies(gh)
+    assert "report of 7" in body
+    assert "x.invalid/8" in body
 
 
-def test_a_comment_edited_in_the_browser_is_still_ours(gh: LoopbackGitHub, client: GitHub) -> None:
-    Sticky(client, 1).put("one\ntwo", FIRST)
+def _write(gh: LoopbackGitHub, *events: EvaluationQueued | ResultMeasured | RequestRefused) -> None:
+    """Write as another job that read the comment as it is now."""
+    standing = next((c for c in gh.comments(1) if c.author.endswith("[bot]")), None)
+    from bot.github.comment import read_comment
+
+    ledger = read_comment(standing.body, f"{REPO}#1") if standing else Ledger()
+    for event in events:
+        ledger = advance(ledger, event)
+    text = compose(ledger, f"{REPO}#1")
+    if standing is None:
+        gh.comment(1, "github-actions[bot]", text)
+    else:
+        standing.body = text
+
+
+def test_a_result_overwritten_by_somebody_who_read_before_is_written_again(gh: LoopbackGitHub, waits: Waits) -> None:
+    overwritten = []
+
+    def sleep(seconds: float) -> None:
+        # While we wait, a gate that read the comment before our result writes its refusal.
+        if not overwritten:
+            (comment,) = gh.comments(1)
+            overwritten.append(comment.body)
+            comment.body = compose(advance(advance(Ledger(), queued()), refusal(101)), f"{REPO}#1")
+        waits(seconds)
+
+    client = GitHub(REPO, gh.job_token(), api_url=gh.url, patience=Patience(timeout=5, sleep=waits))
+    record(client, queued())
+    slow = GitHub(REPO, gh.job_token(), api_url=gh.url, patience=Patience(timeout=5, sleep=sleep))
+    record(slow, result())
+    (body,) = bodies(gh)
+    assert overwritten
+    assert "report of 100" in body
+
+
+def test_a_comment_with_the_browsers_line_ends_is_still_ours(gh: LoopbackGitHub, client: GitHub) -> None:
+    record(client, queued(), result())
     (comment,) = gh.comments(1)
     comment.body = comment.body.replace("\n", "\r\n")
-    again = Sticky(client, 1).put("one\ntwo", FIRST)
-    assert isinstance(again, Posted)
-    assert again.action == "unchanged"
+    assert record(client, result()).action == "unchanged"
+
+
+def test_a_comment_edited_by_hand_is_not_believed_and_says_so(gh: LoopbackGitHub, client: GitHub) -> None:
+    record(client, queued(), result())
+    (comment,) = gh.comments(1)
+    comment.body = comment.body.replace("report of 100", "Improved!")
+    record(client, refusal(101))
+    (body,) = bodies(gh)
+    assert "Improved!" not in body
+    assert "edit history" in body
 
 
 def test_a_comment_deleted_between_read_and_edit_is_written_anew(gh: LoopbackGitHub, client: GitHub) -> None:
-    Sticky(client, 1).put("one", FIRST)
+    record(client, queued())
     (first,) = gh.comments(1)
     gh.before("PATCH", "/issues/comments/", lambda: gh.delete_comment(first.id))
-    posted = Sticky(client, 1).put("two", SECOND)
-    assert isinstance(posted, Posted)
-    assert posted.action == "created"
-    assert len(bodies(gh)) == 1
-    assert bodies(gh)[0].endswith("two")
+    assert record(client, result()).action == "created"
+    (body,) = bodies(gh)
+    assert "report of 100" in body
 
 
 @pytest.mark.parametrize("kind", ["status", "drop"])
@@ -102,49 +172,41 @@ def test_a_lost_answer_makes_no_second_comment_and_loses_none(
     gh: LoopbackGitHub, client: GitHub, kind: str, takes_effect: bool
 ) -> None:
     gh.fail("POST", "/comments$", 502, takes_effect=takes_effect, kind=kind)  # type: ignore[arg-type]
-    posted = Sticky(client, 1).put("once", FIRST)
-    assert isinstance(posted, Posted)
-    assert posted.action == "created"
+    assert record(client, result()).action == "created"
     assert len(bodies(gh)) == 1
 
 
 def test_an_update_survives_outages(gh: LoopbackGitHub, client: GitHub) -> None:
-    Sticky(client, 1).put("one", FIRST)
+    record(client, queued())
     gh.fail("PATCH", "/issues/comments/", 500, times=2)
     gh.secondary_limit("PATCH", "/issues/comments/", status=429, retry_after=3)
-    Sticky(client, 1).put("two", SECOND)
-    assert [body.rsplit("\n", 1)[-1] for body in bodies(gh)] == ["two"]
+    record(client, result())
+    (body,) = bodies(gh)
+    assert "report of 100" in body
 
 
 def test_an_outage_without_end_is_an_error_not_a_flood(gh: LoopbackGitHub, client: GitHub) -> None:
     gh.fail("POST", "/comments$", 502, times=99)
     with pytest.raises(Unavailable, match="comment on #1"):
-        Sticky(client, 1).put("never", FIRST)
-    assert sum(seen.method == "POST" for seen in gh.seen) == 3
+        record(client, queued())
+    assert sum(seen.method == "POST" and "/comments" in seen.path for seen in gh.seen) == 5
 
 
 def test_a_locked_conversation_is_explained(gh: LoopbackGitHub, client: GitHub) -> None:
     gh.lock_conversation(1)
     with pytest.raises(Forbidden, match=r"comment on #1: the conversation is locked .* unlock it"):
-        Sticky(client, 1).put("x", FIRST)
+        record(client, queued())
 
 
 def test_a_closed_pull_request_still_gets_its_result(gh: LoopbackGitHub, client: GitHub) -> None:
-    Sticky(client, 1).put("running", FIRST)
+    record(client, queued())
     gh.close(1)
-    assert isinstance(Sticky(client, 1).put("done", FIRST), Posted)
+    assert "report of 100" in record(client, result()).comment.body
 
 
-def test_a_body_that_is_too_long_is_refused_before_it_is_sent(gh: LoopbackGitHub, client: GitHub) -> None:
-    room = body_budget(FIRST)
-    with pytest.raises(UserError, match="65,536"):
-        Sticky(client, 1).put("ä" * (room // 2 + 1), FIRST)
-    assert gh.seen == []
-    assert isinstance(Sticky(client, 1).put("x" * room, FIRST), Posted)
-    assert len(bodies(gh)[0]) == LIMIT
-
-
-def test_a_marker_inside_the_body_is_taken_apart(gh: LoopbackGitHub, client: GitHub) -> None:
-    Sticky(client, 1).put("<!-- compression-eval:run id=9999 attempt=9 -->", FIRST)
-    assert bodies(gh)[0].count("<!-- compression-eval:") == 2
-    assert isinstance(Sticky(client, 1).put("next", SECOND), Posted)
+def test_a_report_without_a_budget_does_not_cost_the_verdict(gh: LoopbackGitHub, client: GitHub) -> None:
+    record(client, result(body="ä" * LIMIT))
+    (body,) = bodies(gh)
+    assert len(body.encode()) <= LIMIT
+    assert "Regressed" in body
+    assert record(client, refusal(101)).ledger.shown is not None

@@ -56,7 +56,13 @@ def test_no_expression_is_pasted_into_a_script(workflow: dict[Any, Any]) -> None
 
 
 def test_the_model_key_is_in_the_environment_of_exactly_one_step(workflow: dict[Any, Any], text: str) -> None:
-    assert text.count(f"secrets.{SECRET}") == text.count("secrets.") == 1
+    assert text.count(f"secrets.{SECRET}") == 1
+    # The other secret opens the baseline's pull request; the gate learns only whether there is one.
+    others = [line.split(": ", 1)[1] for line in text.splitlines() if "secrets." in line and SECRET not in line]
+    known = "${{ secrets.COMPRESSION_EVAL_TOKEN != '' }}"
+    assert sorted(others) == sorted([known, known, "${{ secrets.COMPRESSION_EVAL_TOKEN || github.token }}"])
+    users = {name for name, job in workflow["jobs"].items() if "COMPRESSION_EVAL_TOKEN ||" in str(job)}
+    assert users == {"propose"}
     holders = [step for step in steps(workflow) if SECRET in step.get("env", {})]
     assert [step["run"] for step in holders] == ["compression-eval bot evaluate"]
     assert "GITHUB_TOKEN" not in holders[0]["env"]
@@ -74,6 +80,7 @@ def test_permissions_are_named_job_by_job_and_are_those_that_the_journey_is_test
 
     assert of("gate") == journey._GATE
     assert of("evaluate") == journey._EVALUATE
+    assert of("begin") == journey._BEGIN
     assert of("publish") == journey._PUBLISH
     assert of("propose") == {"contents": "write", "pull_requests": "write"}
 
@@ -111,8 +118,33 @@ def test_later_jobs_wait_for_the_gates_word_and_a_crash_is_published(workflow: d
 
 def test_two_evaluations_of_one_pull_request_wait_for_each_other(workflow: dict[Any, Any]) -> None:
     concurrency = workflow["jobs"]["evaluate"]["concurrency"]
-    assert "github.event.pull_request.number || inputs.pr" in concurrency["group"]
+    assert "github.event.pull_request.number || github.event.issue.number || inputs.pr" in concurrency["group"]
     assert concurrency["cancel-in-progress"] is False
+
+
+def test_baselines_wait_for_nobody_since_github_keeps_only_one_of_those_that_wait(workflow: dict[Any, Any]) -> None:
+    assert (
+        "needs.gate.outputs.mode == 'baseline' && github.run_id" in workflow["jobs"]["evaluate"]["concurrency"]["group"]
+    )
+    assert [name for name, job in workflow["jobs"].items() if "concurrency" in job] == ["evaluate"]
+
+
+def test_the_command_in_a_comment_is_off_and_one_line_turns_it_on(text: str, workflow: dict[Any, Any]) -> None:
+    assert "issue_comment" not in workflow[True]
+    turned_on = yaml.safe_load(text.replace("  # issue_comment:", "  issue_comment:"))
+    assert turned_on[True]["issue_comment"] == {"types": ["created"]}
+    assert "startsWith(github.event.comment.body, '/eval-compression')" in workflow["jobs"]["gate"]["if"]
+
+
+def test_the_evaluation_ends_by_itself_ten_minutes_before_the_job_would_be_cut_off(workflow: dict[Any, Any]) -> None:
+    job = workflow["jobs"]["evaluate"]
+    (command,) = [step["run"] for step in job["steps"] if "bot evaluate" in step.get("run", "")]
+    assert command.split() == ["compression-eval", "bot", "evaluate", "--deadline", str(job["timeout-minutes"] - 10)]
+
+
+def test_the_checkout_is_not_the_release_that_refuses_forks_wrongly(text: str) -> None:
+    assert "actions/checkout@" in text
+    assert "# v7.0.0" not in text
 
 
 def test_the_template_is_the_file_that_runs_here(text: str) -> None:
@@ -125,7 +157,7 @@ def test_an_adopter_gets_the_same_file_but_for_the_line_that_installs(text: str,
     given = adoption(tmp_path, action, None).files[".github/workflows/compression-eval.yml"].splitlines()
     changed = [(ours, theirs) for ours, theirs in zip(text.splitlines(), given, strict=True) if ours != theirs]
     assert set(changed) == {("      - run: scripts/install-action", f"      - uses: {action}")}
-    assert len(changed) == 4
+    assert len(changed) == 5
 
 
 def tool(*words: str) -> subprocess.CompletedProcess[str]:

@@ -10,6 +10,7 @@ from datetime import datetime
 from threading import RLock
 
 from bot.testing.github.state import (
+    ACTIONS_BOT,
     ACTIONS_BOT_ID,
     ROLES,
     START_OF_IDS,
@@ -26,7 +27,6 @@ from bot.testing.github.state import (
 
 __all__ = ["ACTIONS_BOT", "Seed"]
 
-ACTIONS_BOT = "github-actions[bot]"
 JOB_PERMISSIONS = {
     "metadata": "read",
     "contents": "write",
@@ -65,6 +65,13 @@ class Seed:
     def job_token(self, permissions: Mapping[str, str] | None = None) -> str:
         """Return a token as a workflow's job has it; by default with all that the bot needs."""
         return self._token(Token(ACTIONS_BOT, dict(JOB_PERMISSIONS if permissions is None else permissions)))
+
+    def app_token(self, slug: str, permissions: Mapping[str, str] | None = None) -> str:
+        """Return a token of an app that is installed here; it acts as an account of its own."""
+        login = f"{slug}[bot]"
+        with self._lock:
+            self.state.accounts.setdefault(login, Account(login, self.state.new_id(), "Bot"))
+        return self._token(Token(login, dict(JOB_PERMISSIONS if permissions is None else permissions)))
 
     def commit(
         self, tree: Mapping[str, bytes], parents: Sequence[str] = (), message: str = "Change", author: str = ""
@@ -155,6 +162,12 @@ class Seed:
             self.state.refs[f"heads/{pull.base_ref}"] = sha
             pull.state, pull.merged, pull.closed, pull.merge_commit_sha = "closed", True, now(), sha
             return sha
+
+    def reopen(self, number: int) -> None:
+        """Open a closed pull request again."""
+        with self._lock:
+            pull = self.state.pulls[number]
+            pull.state, pull.closed = "open", None
 
     def lock_conversation(self, number: int) -> None:
         """Lock a pull request's conversation."""

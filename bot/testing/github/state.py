@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 ROLES = ("none", "read", "triage", "write", "maintain", "admin")
+ACTIONS_BOT = "github-actions[bot]"
 ACTIONS_BOT_ID = 41_898_282
 START_OF_IDS = 1_000
 
@@ -144,6 +145,8 @@ class StoredRun:
     attempt: int
     created: datetime
     jobs: list[StoredJob] = field(default_factory=list)
+    reviews: list[tuple[str, str, str, str]] = field(default_factory=list)
+    """Environment, state, reviewer, comment."""
 
 
 @dataclass
@@ -188,6 +191,12 @@ class State:
     runs: dict[int, StoredRun] = field(default_factory=dict)
     workflows: dict[str, int] = field(default_factory=dict)
     artifacts: dict[int, StoredArtifact] = field(default_factory=dict)
+    reviewers: dict[str, list[str]] = field(default_factory=dict)
+    """Environments and the accounts that approve their jobs."""
+    actions_open_pulls: bool = False
+    """The setting that lets a job's token open pull requests; off, as in a new repository."""
+    drafts: bool = True
+    """Whether the repository's plan has draft pull requests."""
     signed: dict[str, Any] = field(default_factory=dict)
     """Short-lived download addresses that were handed out."""
     _ids: Any = field(default_factory=lambda: itertools.count(START_OF_IDS))

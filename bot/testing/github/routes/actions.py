@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from aiohttp import web
 
 from bot.testing.github.exchange import Exchange, Handler, Json, Problem, answer
-from bot.testing.github.shapes import node_id, repository, stamp
-from bot.testing.github.state import StoredArtifact, StoredJob, StoredRun
+from bot.testing.github.shapes import node_id, repository, stamp, user
+from bot.testing.github.state import Account, StoredArtifact, StoredJob, StoredRun
 
 __all__ = ["ROUTES"]
 
@@ -152,6 +152,46 @@ async def download(ex: Exchange) -> web.Response:
     return web.Response(status=302, headers={"Location": f"{storage}/_storage/{key}"})
 
 
+async def approvals(ex: Exchange) -> web.Response:
+    """List who approved or rejected a run's deployments."""
+    ex.needs("actions", level="read", role="read")
+    run = _find(ex)
+
+    def entry(environment: str, state: str, login: str, comment: str) -> Json:
+        reviewer = ex.state.account(login) or Account("ghost", 10_137)
+        shown = {key: value for key, value in _environment(ex, environment).items() if key != "protection_rules"}
+        return {"environments": [shown], "state": state, "user": user(reviewer, ex.url), "comment": comment}
+
+    return answer([entry(*review) for review in run.reviews])
+
+
+async def environment(ex: Exchange) -> web.Response:
+    """Show an environment with its rules; it exists once it was made or used."""
+    ex.needs("actions", level="read", role="read")
+    name = ex.part("environment")
+    if name not in ex.state.reviewers:
+        raise Problem(404, "Not Found")
+    return answer(_environment(ex, name))
+
+
+def _environment(ex: Exchange, name: str) -> Json:
+    here, made = f"{ex.url}/repos/{ex.state.repo}/environments/{name}", "2024-01-01T00:00:00Z"
+    accounts = [ex.state.account(login) or Account("ghost", 10_137) for login in ex.state.reviewers.get(name, [])]
+    reviewers = [{"type": "User", "reviewer": user(account, ex.url)} for account in accounts]
+    rule = {"id": 1, "node_id": node_id("GA", 1), "type": "required_reviewers", "reviewers": reviewers}
+    return {
+        "id": 1,
+        "node_id": node_id("EN", 1),
+        "name": name,
+        "url": here,
+        "html_url": f"{ex.url}/{ex.state.repo}/deployments/activity_log?environments_filter={name}",
+        "created_at": made,
+        "updated_at": made,
+        "protection_rules": [{**rule, "prevent_self_review": False}] if reviewers else [],
+        "deployment_branch_policy": None,
+    }
+
+
 def _artifacts(ex: Exchange, found: list[StoredArtifact]) -> web.Response:
     ex.needs("actions", level="read", role="read")
     name = ex.request.query.get("name")
@@ -205,6 +245,8 @@ ROUTES: list[tuple[str, str, Handler]] = [
     ("GET", "/actions/runs/{run}", show),
     ("GET", "/actions/runs/{run}/jobs", jobs),
     ("GET", "/actions/runs/{run}/artifacts", run_artifacts),
+    ("GET", "/actions/runs/{run}/approvals", approvals),
+    ("GET", "/environments/{environment}", environment),
     ("GET", "/actions/artifacts", artifacts),
     ("GET", "/actions/artifacts/{artifact}/zip", download),
 ]

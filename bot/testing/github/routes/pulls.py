@@ -10,7 +10,7 @@ from aiohttp import web
 from bot.testing.github.exchange import Exchange, Handler, Json, Problem, answer
 from bot.testing.github.history import FileDiff
 from bot.testing.github.shapes import label, node_id, repository, stamp, user
-from bot.testing.github.state import Account, StoredPull, now
+from bot.testing.github.state import ACTIONS_BOT, Account, StoredPull, now
 
 __all__ = ["ROUTES", "changed", "find", "shape"]
 
@@ -162,6 +162,8 @@ async def files(ex: Exchange) -> web.Response:
 async def create(ex: Exchange) -> web.Response:
     """Open a pull request from a branch of this repository."""
     ex.needs("pull_requests")
+    if ex.login == ACTIONS_BOT and not ex.state.actions_open_pulls:
+        raise Problem(403, "GitHub Actions is not permitted to create or approve pull requests.")
     body = await ex.body()
     owner = ex.state.repo.split("/")[0]
     title, head, base = (_text(body, key, "PullRequest") for key in ("title", "head", "base"))
@@ -173,6 +175,8 @@ async def create(ex: Exchange) -> web.Response:
     if any(p.state == "open" and p.head_ref == head and p.base_ref == base for p in ex.state.pulls.values()):
         message = f"A pull request already exists for {owner}:{head}."
         raise Problem.invalid("PullRequest", "head", "custom", message)
+    if body.get("draft") is True and not ex.state.drafts:
+        raise Problem(422, "Draft pull requests are not supported in this repository.")
     head_sha, base_sha = ex.state.refs[f"heads/{head}"], ex.state.refs[f"heads/{base}"]
     if head_sha in ex.state.history.ancestors(base_sha):
         raise Problem.invalid("PullRequest", "head", "custom", f"No commits between {base} and {head}")
