@@ -24,6 +24,7 @@ Policy = Literal["neutral", "verdict"]
 _BY_VERDICT: dict[str, Conclusion] = {
     "improved": "success",
     "no_detectable_change": "success",
+    # The compressor does not work any more.
     "broken": "failure",
     "regressed": "failure",
     # Something got worse, even if something else got better.
@@ -34,10 +35,6 @@ _BY_VERDICT: dict[str, Conclusion] = {
     "inconclusive": "neutral",
     "incomplete": "neutral",
     "not_comparable": "neutral",
-    # The compressor does not work any more.
-    "broken": "failure",
-    # Smaller for a price: for people to weigh.
-    "trade": "neutral",
 }
 # How an evaluation can end without a verdict.
 _BY_END: dict[str, Conclusion] = {
