@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -160,6 +161,19 @@ def make_job(options: dict[str, Any]) -> Job:
     )
 
 
+def _with_a_suite(job: Job, *, quiet: bool) -> Job:
+    """Use the shipped suite where there is neither a configuration nor a suite, so that a first run needs no clone."""
+    from eval_core.base.config import CONFIG_FILE
+    from eval_core.base.shipped import shipped
+
+    if (job.root / CONFIG_FILE).exists() or (job.root / job.settings.fixtures).is_dir():
+        return job
+    if not quiet:
+        click.echo("No fixtures here: using the shipped suite.", err=True)
+    folders = {name: str(shipped(name)) for name in ("fixtures", "probes", "baselines")}
+    return replace(job, settings=job.settings.model_copy(update=folders))
+
+
 def _fixture_names(given: str | None) -> tuple[str, ...] | None:
     """Return the names of `--fixtures`; None for all."""
     if given is None:
@@ -266,7 +280,7 @@ def run(
     from eval_core.comparing.verdict import exit_code
     from eval_core.reporting.losses import outage
 
-    job = make_job(options)
+    job = _with_a_suite(make_job(options), quiet=quiet)
     if dry_run:
         print_estimate(job, results)
         return
