@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -60,6 +61,11 @@ def base_only(path: str, config: Config, evaluator: Sequence[str] = ()) -> str |
             return kind
     if path == CONFIG_FILE:
         return "configuration"
+    if isinstance(config.target, str):
+        if path == posixpath.normpath(config.target):
+            return "target"
+    elif (adapter := config.target.get("adapter")) and path == posixpath.normpath(str(adapter)):
+        return "adapter"
     if matches(path, [".github/**"]):
         return "workflow"
     if matches(path, _DEPENDENCIES):

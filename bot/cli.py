@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 
 import click
 
-from eval_core.base.errors import IncompleteError, UserError
+from eval_core.cli.entry import CommandGroup, run_command
 
 __all__ = ["main", "root"]
 
@@ -22,12 +21,12 @@ _COMMANDS = {
     "judge": ("eval_core.cli.judge:judge", "Calibrate the judge, or grade stored answers again."),
     "bot": ("bot.commands:bot", "The steps of the pull-request workflow."),
     "init": ("bot.init:init", "Adopt the bot in a repository."),
-    "doctor": ("eval_core.cli.doctor:doctor", "Say what is configured, what is missing, how to get it."),
+    "doctor": ("eval_core.cli.doctor:doctor", "Try what a run needs, your compressor included."),
     "demo": ("bot.testing.demo:demo", "The whole journey on loopback: no account, no key."),
 }
 
 
-class _LazyGroup(click.Group):
+class _LazyGroup(CommandGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 
@@ -58,17 +57,6 @@ def root() -> None:
 
 
 def main() -> None:
-    """Run a command; a user's mistake is one message and exit code 2, never a traceback."""
-    try:
-        root(standalone_mode=False)
-    except click.exceptions.Exit as exc:
-        sys.exit(exc.exit_code)
-    except click.Abort:
-        click.echo("Stopped.", err=True)
-        sys.exit(130)
-    except click.ClickException as exc:
-        exc.show()
-        sys.exit(exc.exit_code)
-    except (UserError, IncompleteError) as exc:
-        click.echo(f"Error: {exc}", err=True)
-        sys.exit(exc.exit_code)
+    """Run a command."""
+    assert isinstance(root, CommandGroup)
+    run_command(root)

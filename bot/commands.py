@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from eval_core.base.errors import IncompleteError, UserError
+from eval_core.cli.entry import CommandGroup
 
 if TYPE_CHECKING:
     from bot.ticket import Ticket
@@ -28,7 +29,7 @@ _WORK = click.option(
 )
 
 
-class _Steps(click.Group):
+class _Steps(CommandGroup):
     """Shows what went wrong on the run's page as well."""
 
     def invoke(self, ctx: click.Context) -> object:

@@ -21,8 +21,8 @@ _CONFIGURATION = """\
 <!-- Written by scripts/export-schemas from the code; change it there. -->
 
 A repository is configured by `.compression-eval.yml` in its root. Every field has a default, and a misspelt field is an
-error. The bot reads the file of the base branch, never that of the pull request. Editors can check it against
-[the JSON schema](schema/config.schema.json).
+error. Paths are relative to the file, wherever you run the command from. The bot reads the file of the base branch,
+never that of the pull request. Editors can check it against [the JSON schema](schema/config.schema.json).
 
 ```yaml
 target:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from html import escape
 from pathlib import Path
@@ -101,9 +100,11 @@ def demo(output: Path) -> None:
     """
     from bot.testing.github.server import LoopbackGitHub
     from bot.testing.journey import Journey, label_event, write_tree
+    from eval_core.base.files import write_atomic
 
     tree = demo_tree()
-    output.mkdir(parents=True, exist_ok=True)
+    # Before the journey, not after it: a place that cannot be written to is known at once.
+    write_atomic(output / "comment.md", "")
     with (
         tempfile.TemporaryDirectory(prefix="compression-eval-demo-") as name,
         LoopbackGitHub(REPO, files=tree) as github,
@@ -121,9 +122,9 @@ def demo(output: Path) -> None:
         journey.play(label_event(REPO, pull, "maintainer"))
         body = github.comments(pull.number)[-1].body
         for report in work.glob("results/*/report.html"):
-            shutil.copy(report, output / "report.html")
-    (output / "comment.md").write_text(body, encoding="utf-8")
-    (output / "comment.html").write_text(comment_page(body, pull.title), encoding="utf-8")
+            write_atomic(output / "report.html", report.read_text(encoding="utf-8"))
+    write_atomic(output / "comment.md", body)
+    write_atomic(output / "comment.html", comment_page(body, pull.title))
     click.echo(_readable(body))
     click.echo(
         f"\nThe comment as a page: {output / 'comment.html'}\nThe full report: {output / 'report.html'}", err=True

@@ -8,12 +8,13 @@ from typing import Any
 
 import click
 
+from eval_core.cli.entry import CommandGroup
 from eval_core.cli.run import execute, make_job, model_options, run_options
 
 __all__ = ["baseline"]
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def baseline() -> None:
     """Update, show or check stored baselines.
 

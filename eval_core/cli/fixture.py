@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from eval_core.base.errors import UserError
+from eval_core.cli.entry import CommandGroup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +42,7 @@ def _scrub_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def fixture() -> None:
     """Record, clean, check and look at the sessions that are compressed."""
 
@@ -257,7 +259,15 @@ def _confirm(recorded: Fixture, identities: Identities, yes: bool) -> None:
 
 def _numbers(count: int, doubtful: list[int]) -> set[int]:
     default = ",".join(map(str, doubtful)) or "none"
-    answer = click.prompt("Numbers to leave in the text, with commas", default=default, err=True)
+    try:
+        answer = click.prompt("Numbers to leave in the text, with commas", default=default, err=True)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        raise UserError(
+            "there is no terminal to ask which of these names to leave: give --yes to take out every likely one, or "
+            "--identities FILE with the names to take out, one person a line, and !WORD for those to leave"
+        ) from None
     if answer.strip() in ("none", ""):
         return set()
     try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from eval_core.cli.entry import CommandGroup
 from eval_core.cli.run import make_job, model_options
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["judge"]
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def judge() -> None:
     """Calibrate the judge, or grade stored answers again.
 

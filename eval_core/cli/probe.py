@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from eval_core.base.errors import UserError
+from eval_core.cli.entry import CommandGroup
 
 if TYPE_CHECKING:
     from eval_core.domain.fixture import Fixture
@@ -26,7 +27,7 @@ _probes_dir = click.option(
 )
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def probe() -> None:
     """Check, propose or list probes."""
 

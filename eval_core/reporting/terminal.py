@@ -26,12 +26,19 @@ _STYLES = {
 _PIPED_WIDTH = 160  # a pipe has no width; wide enough that no row breaks
 
 
+class _Printer(Console):
+    """A console that leaves a closed pipe to the command, which knows how to end."""
+
+    def on_broken_pipe(self) -> None:
+        raise
+
+
 def console(stream: TextIO | None = None) -> Console:
     """Return a console that respects NO_COLOR and the terminal's width."""
     target = stream or sys.stdout
     width = None if target.isatty() else _PIPED_WIDTH
     # Without markup and emoji: "[unknown]" and ":warning:" are what we or a session wrote, not orders to rich.
-    return Console(file=target, width=width, highlight=False, markup=False, emoji=False)
+    return _Printer(file=target, width=width, highlight=False, markup=False, emoji=False)
 
 
 def plain_table(title: str, *columns: str) -> Table:

@@ -228,7 +228,7 @@ def find_target(
     hermes = environ.get("HERMES_AGENT_ROOT")
     if given is None and hermes:
         # That runner starts us in our own checkout and means its own tree, whatever is configured here.
-        return _hermes(Path(hermes))
+        return _hermes(Path(hermes), tree)
     home = folder = root.resolve()
     value, where = configured, "target"
     if given is not None and not given.startswith("builtin:"):
@@ -285,16 +285,17 @@ def resolve_paths(spec: TargetSpec, folder: Path, home: Path, tree: Path, where:
     )
 
 
-def _hermes(tree: Path) -> Target:
-    """Return the shipped target as if it were in the agent's tree, with our own interpreter where the tree has none."""
-    if not tree.is_dir():
-        raise UserError(f"HERMES_AGENT_ROOT={tree}: no such folder; it should hold the agent's source tree")
-    tree = tree.resolve()
+def _hermes(agent: Path, tree: Path | None) -> Target:
+    """Return the shipped target as if it were in the agent's folder, with our own interpreter where that has none."""
+    if not agent.is_dir():
+        raise UserError(f"HERMES_AGENT_ROOT={agent}: no such folder; it should hold the agent's source tree")
+    agent = agent.resolve()
+    tree = (tree or agent).resolve()
     written = read_target(SHIPPED_TARGETS / "hermes.yml")
     assert isinstance(written, TargetSpec)
-    python = written.python and _absolute(tree, written.python)
+    python = written.python and _absolute(agent, written.python)
     update = {
         "adapter": written.adapter and str(SHIPPED_TARGETS / written.adapter),
         "python": python if python and Path(python).exists() else None,
     }
-    return Target(resolve_paths(written.model_copy(update=update), tree, tree, tree, "hermes.yml"), tree, written)
+    return Target(resolve_paths(written.model_copy(update=update), agent, agent, tree, "hermes.yml"), tree, written)

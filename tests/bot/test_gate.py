@@ -211,6 +211,9 @@ def test_watching_a_fixture_does_not_let_a_pull_request_bring_its_own() -> None:
     config = Config(watch=["**"])
     assert base_only("fixtures/a.json", config) == "fixture"
     assert base_only(".github/workflows/x.yml", config) == "workflow"
+    own = config.model_copy(update={"target": {"compressor": "a:B", "adapter": "./eval/adapter.py"}})
+    assert base_only("eval/adapter.py", own) == "adapter"
+    assert base_only("eval/target.yml", config.model_copy(update={"target": "eval/target.yml"})) == "target"
     assert isinstance(decide(REQUEST, facts("fixtures/a.json"), config), Refused)
 
 

@@ -21,10 +21,14 @@ OWN = {"compressor": "my.module:Compressor", "llm": "none"}
 def test_the_command_line_comes_before_the_runner_and_the_runner_before_the_configuration(tmp_path: Path) -> None:
     runner = {"HERMES_AGENT_ROOT": str(tmp_path)}
     assert find_target("builtin:opaque", OWN, tmp_path, tmp_path, runner).spec == Builtin("opaque")
-    asked = find_target(None, OWN, Path(), Path(), runner)
+    asked = find_target(None, OWN, Path(), None, runner)
     assert isinstance(asked.spec, TargetSpec)
     assert asked.spec.compressor == "agent.context_compressor:ContextCompressor"
     assert asked.tree == tmp_path
+    (tmp_path / "base").mkdir()
+    base = find_target(None, OWN, Path(), tmp_path / "base", runner)
+    assert isinstance(base.spec, TargetSpec)
+    assert (base.tree, base.spec.pythonpath) == (tmp_path / "base", [str(tmp_path / "base")])
     configured = find_target(None, OWN, tmp_path, tmp_path, {})
     assert isinstance(configured.spec, TargetSpec)
     assert configured.spec.compressor == "my.module:Compressor"

@@ -1,0 +1,105 @@
+"""How a command is found and how it ends: suggestions, one message for a mistake, the exit codes, a closed pipe."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import select
+import signal
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from eval_core.base.errors import IncompleteError, UserError
+
+__all__ = ["CommandGroup", "run_command"]
+
+
+class _OutputClosed(Exception):
+    """Nobody reads our output any more; by another name than BrokenPipeError, which click makes exit code 1 of."""
+
+
+@contextlib.contextmanager
+def _closed_output() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        if _reader_gone():
+            raise _OutputClosed from None
+        raise
+
+
+class CommandGroup(click.Group):
+    """A group that suggests what a mistyped command may have been, and lets a closed pipe be one."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Read the words; this is where help is printed."""
+        with _closed_output():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        with _closed_output():
+            return super().invoke(ctx)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command of a name."""
+        name, known = args[0], self.list_commands(ctx)
+        if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
+            near = difflib.get_close_matches(name, known, n=2)
+            hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(known)}."
+            ctx.fail(f"No such command {name!r}. {hint}")
+        return super().resolve_command(ctx, args)
+
+
+def run_command(root: CommandGroup) -> None:
+    """Run a command; a user's mistake is one message and exit code 2, never a traceback."""
+    try:
+        try:
+            _run(root)
+        finally:
+            with _closed_output():
+                sys.stdout.flush()  # here, and not when the interpreter ends and only a message can be printed
+    except _OutputClosed:
+        _end_like_a_filter()
+
+
+def _run(root: CommandGroup) -> None:
+    try:
+        root(standalone_mode=False)
+    except click.exceptions.Exit as exc:
+        sys.exit(exc.exit_code)
+    except click.Abort:
+        click.echo("Stopped.", err=True)
+        sys.exit(130)
+    except click.ClickException as exc:
+        exc.show()
+        sys.exit(exc.exit_code)
+    except (UserError, IncompleteError) as exc:
+        click.echo(f"Error: {exc}", err=True)
+        sys.exit(exc.exit_code)
+
+
+def _reader_gone() -> bool:
+    """Tell whether it is our own output that nobody reads; a pipe of something else that breaks is a bug."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            poll = select.poll()
+            poll.register(stream.fileno(), 0)
+            if any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0)):
+                return True
+    return False
+
+
+def _end_like_a_filter() -> None:
+    """Die of SIGPIPE, as `cat` does when `head` has had enough; only now, since a socket may break while we work."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGPIPE)

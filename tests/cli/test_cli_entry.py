@@ -1,0 +1,75 @@
+"""How commands are found and how they end, in a real shell where that matters."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import small
+
+COMMAND = f"{sys.executable} -m bot"
+
+
+def shell(script: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=cwd, check=False)
+
+
+@pytest.mark.parametrize(
+    "words", ["fixture show debug-session-feishu-id-model --census", "baseline show baselines/offline.json", "--help"]
+)
+def test_a_reader_that_has_had_enough_ends_a_command_as_it_ends_cat(words: str) -> None:
+    done = shell(f"{COMMAND} {words} | head -c 5; echo ${{PIPESTATUS[0]}}", small.REPOSITORY)
+    assert done.stdout.splitlines()[-1].removeprefix(done.stdout[:5]) in ("141", "0")
+    assert done.stderr == ""
+
+
+def test_a_pipe_that_is_closed_at_once_is_no_error_code_1() -> None:
+    done = shell(
+        f"({COMMAND} fixture show debug-session-feishu-id-model --census; echo $? >&2) | true", small.REPOSITORY
+    )
+    assert done.stderr.strip() == "141"
+
+
+def test_a_command_that_is_read_to_its_end_keeps_its_own_code(tmp_path: Path) -> None:
+    done = shell(f"{COMMAND} run --fixtures x 2>&1 | cat >/dev/null; echo ${{PIPESTATUS[0]}}", tmp_path)
+    assert done.stdout.strip() == "2"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("runn",), "No such command 'runn'. Did you mean run?"),
+        (("baseline", "updte"), "No such command 'updte'. Did you mean update?"),
+        (("bot", "publsh"), "No such command 'publsh'. Did you mean publish?"),
+        (("probe", "xyz"), "No such command 'xyz'. Known: lint, manifest, propose."),
+    ],
+)
+def test_a_mistyped_command_gets_a_suggestion(cli: small.Cli, words: tuple[str, ...], said: str) -> None:
+    ran = cli(*words)
+    assert ran.code == 2
+    assert said in ran.err
+
+
+@pytest.mark.parametrize("given", ["", ",", "small-debug,", " "])
+def test_an_empty_name_does_not_mean_everything(project: Path, cli: small.Cli, given: str) -> None:
+    ran = cli("run", "--fixtures", given, "--quiet")
+    assert ran.code == 2
+    assert f"--fixtures {given!r}: a name is empty" in ran.err
+    assert not (project / "results").exists()
+
+
+def test_a_demo_that_cannot_be_written_says_so_before_it_starts(tmp_path: Path, cli: small.Cli) -> None:
+    small.write(tmp_path / "file", "")
+    ran = cli("demo", "--output", str(tmp_path / "file" / "below"))
+    assert ran.code == 2
+    assert ran.err == f"Error: {tmp_path}/file/below/comment.md: cannot be written: Not a directory\n"
+
+
+def test_an_import_without_a_terminal_says_what_to_pass(tmp_path: Path) -> None:
+    source = small.REPOSITORY / "docs" / "examples" / "session.jsonl"
+    done = shell(f"{COMMAND} fixture import {source} --output {tmp_path} </dev/null", small.REPOSITORY)
+    assert done.returncode == 2
+    assert "there is no terminal to ask which of these names to leave: give --yes" in done.stderr
+    assert "Stopped." not in done.stderr
