@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import tempfile
+import traceback
+from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import click
 
 from eval_core.base.errors import IncompleteError, UserError
+from eval_core.models.settings import environment_secrets, redact
 
-__all__ = ["main", "root"]
+__all__ = ["DEBUG", "UNEXPECTED", "main", "root", "unexpected"]
+
+UNEXPECTED = 70
+"""The exit code of an error that is nobody's but ours (EX_SOFTWARE)."""
+DEBUG = "COMPRESSION_EVAL_DEBUG"
 
 _COMMANDS = {
     "run": ("eval_core.cli.run:run", "Compress, probe and grade; compare with the baseline."),
@@ -27,7 +39,17 @@ _COMMANDS = {
 }
 
 
+class _PipeClosed(Exception):
+    """Whoever read our output has gone."""
+
+
 class _LazyGroup(click.Group):
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise _PipeClosed from None  # click would end with 1, which is the code of a verdict
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 
@@ -58,7 +80,10 @@ def root() -> None:
 
 
 def main() -> None:
-    """Run a command; a user's mistake is one message and exit code 2, never a traceback."""
+    """Run a command; what went wrong is one message and a code of its own, never a traceback.
+
+    1 is left to what a command was asked to tell (a verdict, findings). Nothing that fails may end with it.
+    """
     try:
         root(standalone_mode=False)
     except click.exceptions.Exit as exc:
@@ -68,7 +93,35 @@ def main() -> None:
         sys.exit(130)
     except click.ClickException as exc:
         exc.show()
-        sys.exit(exc.exit_code)
+        sys.exit(UserError.exit_code)
     except (UserError, IncompleteError) as exc:
         click.echo(f"Error: {exc}", err=True)
         sys.exit(exc.exit_code)
+    except _PipeClosed:
+        # As a program in a shell's pipe ends; what is left in the buffer has no reader any more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
+    except Exception as exc:
+        click.echo(unexpected(exc, os.environ), err=True)
+        sys.exit(UNEXPECTED)
+
+
+def unexpected(exc: Exception, environ: Mapping[str, str]) -> str:
+    """Keep the traceback of an error of ours in a file, and return the sentence that says where."""
+    trace = redact("".join(traceback.format_exception(exc)), environment_secrets(environ))
+    if environ.get(DEBUG):
+        return trace
+    said = redact(f"{type(exc).__name__}: {' '.join(str(exc).split())[:200]}", environment_secrets(environ))
+    # In the results where there are some: nothing else of a checkout may change.
+    folder = Path("results") if Path("results").is_dir() else Path(tempfile.gettempdir())
+    try:
+        handle, name = tempfile.mkstemp(prefix="compression-eval-error-", suffix=".txt", dir=folder)
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as stream:
+            stream.write(trace)
+        kept = f"the traceback is in {name}"
+    except OSError:
+        kept = f"set {DEBUG}=1 to see the traceback"
+    return (
+        f"Error: this should not happen, and is a fault of compression-eval: {said}. "
+        f"Everything paid for so far is kept; {kept}. Please report it"
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -107,6 +106,7 @@ def gate() -> None:
     from bot.steps.evaluate import check_target
     from bot.steps.gate import Admission, admit
     from eval_core.base.config import Config, load_config
+    from eval_core.base.files import read_json
     from eval_core.measuring.cost import describe
 
     config, unfit = Config(), None
@@ -115,7 +115,7 @@ def gate() -> None:
         check_target(config, Path())
     except UserError as exc:
         unfit = str(exc)
-    payload = json.loads(Path(_environment("GITHUB_EVENT_PATH")).read_text(encoding="utf-8"))
+    payload = read_json(Path(_environment("GITHUB_EVENT_PATH")))
     plan = describe(config)
     decision = admit(
         GitHub.from_environment(os.environ),

@@ -13,12 +13,16 @@ from typing import Any
 __all__ = ["MAX_DEPTH", "BadJson", "parse_json", "without_surrogates"]
 
 MAX_DEPTH = 64
-MAX_DIGITS = 18
-"""Of an integer: all of them fit into 64 bits."""
+MAX_DIGITS = 20
+"""Of an integer: as many as 64 bits can hold, which is where identifiers end."""
 
 
 class BadJson(ValueError):
     """The text is not JSON that can be used; the message says why, without quoting more than a few characters."""
+
+    def __init__(self, problem: str, place: str = "") -> None:
+        super().__init__(f"{place}: {problem}" if place else problem)
+        self.problem, self.place = problem, place
 
 
 def _constant(name: str) -> Any:
@@ -64,7 +68,7 @@ def parse_json(data: str | bytes, *, depth: int = MAX_DEPTH) -> Any:
     except BadJson:
         raise
     except json.JSONDecodeError as exc:
-        raise BadJson(f"line {exc.lineno}, column {exc.colno}: {exc.msg}") from None
+        raise BadJson(exc.msg, f"line {exc.lineno}, column {exc.colno}") from None
     except UnicodeDecodeError as exc:
         raise BadJson(f"not UTF-8 (byte {exc.start})") from None
     except RecursionError:

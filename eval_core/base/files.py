@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from eval_core.base.errors import UserError
+from eval_core.strict_json import BadJson, parse_json
 
 __all__ = ["canonical", "digest", "parse", "pretty", "read_json", "read_text", "write_atomic"]
 
@@ -32,21 +33,14 @@ def read_text(path: Path) -> str:
         raise UserError(f"{path}: cannot be read: {exc.strerror}") from None
 
 
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a number JSON knows")
-
-
 def read_json(path: Path) -> Any:
     """Return the file's JSON value or name the line at which it breaks."""
     text = read_text(path)
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
-        canonical(value)  # what cannot be written again would fail much later, in a digest or a report
-    except json.JSONDecodeError as exc:
-        raise UserError(f"{path}: line {exc.lineno}, column {exc.colno}: broken JSON: {exc.msg}") from None
-    except (ValueError, RecursionError) as exc:
-        raise UserError(f"{path}: broken JSON: {exc}") from None
-    return value
+        return parse_json(text)
+    except BadJson as exc:
+        place = f"{exc.place}: " if exc.place else ""
+        raise UserError(f"{path}: {place}broken JSON: {exc.problem}") from None
 
 
 def _location(parts: tuple[int | str, ...]) -> str:

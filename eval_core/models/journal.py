@@ -14,6 +14,7 @@ import asyncio
 import fcntl
 import json
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -24,8 +25,9 @@ from typing import Any, Self
 from eval_core.base.errors import UserError
 from eval_core.base.files import digest
 from eval_core.domain.call import Completion, Failed, ModelCall, Usage
+from eval_core.strict_json import BadJson, parse_json
 
-__all__ = ["Journal", "Spent", "call_key"]
+__all__ = ["Journal", "Spent", "call_key", "parse_line"]
 
 
 def call_key(call: ModelCall) -> str:
@@ -52,6 +54,50 @@ class Spent:
     unsure_usd: float = 0.0
     unsure_tokens: int = 0
     calls: int = 0
+
+
+_USAGE = {"input_tokens": int, "cached_tokens": int, "output_tokens": int, "written_tokens": int, "cost_usd": float}
+_LARGEST = 1e12
+"""Of a number of tokens or dollars: more is damage, and would upset every sum that it gets into."""
+
+
+def _is_amount(value: Any, kind: type) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int if kind is int else int | float):
+        return False
+    return 0 <= value <= _LARGEST
+
+
+def _line_problem(line: Any) -> str | None:
+    """Return what is wrong with a line's fields, for the kinds that are read again."""
+    if not isinstance(line, dict) or line.get("at") not in ("sent", "done", "paid", "free", "lost"):
+        return "not a line of a journal"
+    key = line.get("key")
+    if not isinstance(key, str) or not re.fullmatch(r"(?:[0-9a-f]{2}){1,64}", key):
+        return "key is not a digest"
+    if line["at"] == "sent" and not (_is_amount(line.get("usd"), float) and _is_amount(line.get("tokens"), int)):
+        return "usd and tokens are not amounts"
+    if line["at"] in ("done", "paid"):
+        usage = line.get("usage")
+        if not isinstance(usage, dict) or not set(usage) <= set(_USAGE):
+            return "usage is not what a call uses"
+        for name, value in usage.items():
+            if not _is_amount(value, _USAGE[name]) and not (name == "cost_usd" and value is None):
+                return f"usage.{name} is not an amount"
+    if line["at"] == "done":
+        if not isinstance(line.get("text"), str) or not isinstance(line.get("served"), str):
+            return "text and served are not text"
+        if not _is_amount(line.get("seconds"), float):
+            return "seconds is not an amount"
+    return None
+
+
+def parse_line(raw: bytes) -> dict[str, Any]:
+    """Return one line of a journal, checked, or raise BadJson: a file can be damaged in any way."""
+    line = parse_json(raw)
+    if problem := _line_problem(line):
+        raise BadJson(problem)
+    checked: dict[str, Any] = line
+    return checked
 
 
 class Journal:
@@ -120,7 +166,7 @@ class Journal:
         if where is None:
             return None
         offset, length = where
-        line = json.loads(os.pread(self._file, length, offset))
+        line = parse_line(os.pread(self._file, length, offset))
         usage = Usage(**line["usage"]).plus(self.wasted(key))
         return Completion(line["text"], usage, line["served"], line["seconds"], cached=True)
 
@@ -218,9 +264,8 @@ class Journal:
                 if not raw.endswith(b"\n"):
                     break
                 try:
-                    line = json.loads(raw)
-                    self._note(line, end, len(raw))
-                except (ValueError, KeyError, TypeError, AttributeError):
+                    self._note(parse_line(raw), end, len(raw))
+                except BadJson:
                     self.broken_lines += 1  # a bad block in the middle costs its own line only
                 end += len(raw)
         os.ftruncate(self._file, end)
