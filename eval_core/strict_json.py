@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 __all__ = ["MAX_DEPTH", "BadJson", "parse_json", "without_surrogates"]
@@ -42,6 +43,7 @@ def _int(text: str) -> int:
     return int(text)
 
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _decoder = json.JSONDecoder(parse_constant=_constant, parse_float=_float, parse_int=_int)
 
 
@@ -80,9 +82,7 @@ def parse_json(data: str | bytes, *, depth: int = MAX_DEPTH) -> Any:
 def without_surrogates(value: Any) -> Any:
     """Return a parsed value that can be written as UTF-8: halves of surrogate pairs become U+FFFD."""
     if isinstance(value, str):
-        if value.isascii():
-            return value
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
     if isinstance(value, dict):
         return {without_surrogates(key): without_surrogates(inner) for key, inner in value.items()}
     if isinstance(value, list):
