@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ import click
 
 from eval_core.base.errors import IncompleteError, UserError
 from eval_core.cli.entry import CommandGroup
+from eval_core.strict_json import BadJson, parse_json
 
 if TYPE_CHECKING:
     from bot.ticket import Ticket
@@ -88,8 +88,8 @@ def _summary(text: str) -> None:
 def _event(path: Path) -> object:
     """Read what GitHub says has happened."""
     try:
-        value: object = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as exc:
+        value: object = parse_json(path.read_bytes())
+    except (OSError, BadJson) as exc:
         raise UserError(f"GITHUB_EVENT_PATH: {path} cannot be read as JSON ({exc}); start the workflow again") from None
     return value
 

@@ -102,8 +102,9 @@ def show(path: Path) -> None:
         out.print(Text(f"  {dimension.replace('_', ' ')}: {value:.3f}"))
     out.print(Text("\nHistory", style="bold"))
     for line in read_history(path.parent, path.stem):
-        sha = (line.get("source_sha") or "unknown")[:12]
-        out.print(Text(f"  {line['date']}  overall {line['overall']}  facts kept {line['facts_kept']}  {sha}"))
+        sha = str(line.get("source_sha") or "unknown")[:12]
+        date, overall, kept = (str(line.get(field, "?"))[:40] for field in ("date", "overall", "facts_kept"))
+        out.print(Text(f"  {date}  overall {overall}  facts kept {kept}  {sha}"))
 
 
 @baseline.command()

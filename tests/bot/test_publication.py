@@ -158,7 +158,7 @@ FORGERIES: dict[str, tuple[Callable[[Json], None], str]] = {
     "run twice": (_set(f"{RUN}/run", 1), "there twice"),
     "score": (_set(f"{GRADE}/scores/accuracy", 50), "six scores"),
     "no score": (_set(f"{GRADE}/scores", {"accuracy": 5}), "six scores"),
-    "huge": (_set(f"{RUN}/tokens_before", 10**400), "number that no measurement has"),
+    "huge": (_set(f"{RUN}/tokens_before", 10**400), "a number has 401 digits"),
     "key": (lambda body: body["models"].update({"<img src=x>": "y"}), "not a plain text"),
     "model": (_set("models/judge", "[x](https://example.invalid)"), "not a plain text"),
     "address": (_set("models/judge", "see https://example.invalid"), "not a plain text"),
@@ -166,6 +166,17 @@ FORGERIES: dict[str, tuple[Callable[[Json], None], str]] = {
     "quarantine": (_set("controls/small-plan/probes/recall-refusal/quarantined", "</details>"), "not a plain text"),
     "structure": (lambda body: body["fixtures"]["small-plan"][0]["structure"].update({"*a*": False}), "plain text"),
 }
+
+
+def test_what_a_quarantine_says_is_text_in_the_comment_and_no_link(
+    gh: LoopbackGitHub, post: Post, summary: Json
+) -> None:
+    body = copy.deepcopy(summary)
+    _set("controls/small-plan/probes/recall-refusal/quarantined", "ask somebody@example.invalid")(body)
+    post(body)
+    comment = only_comment(gh)
+    assert "Left out of the scores: small-plan / recall-refusal: ask somebody" in comment
+    assert "somebody@" not in comment
 
 
 @pytest.mark.parametrize("name", FORGERIES)
