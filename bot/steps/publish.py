@@ -44,7 +44,9 @@ _LARGEST_COUNT = 1e12
 _PLAIN = re.compile(r"(?:[\w .,;:/()+%$='~{}-]|(?<=\w)@){0,300}")
 _ADDRESS = re.compile(r"://|\bwww\.", re.IGNORECASE)
 # Texts of sessions and models; whoever shows them makes them harmless.
-_FREE = frozenset({"detail", "notes", "summary", "text", "reason", "label", "worst", "flags", "stopped", "extra"})
+_FREE = frozenset(
+    {"detail", "notes", "summary", "text", "reason", "label", "worst", "flags", "stopped", "extra", "value", "headings"}
+)
 
 
 def read_result(ticket: Ticket, config: Config, root: Path, folder: Path) -> ReportData:

@@ -24,6 +24,7 @@ from eval_core.evidence.size import SessionFacts
 from eval_core.evidence.structure import structure_checks
 from eval_core.evidence.verbatim import Kept
 from eval_core.evidence.window import read_window
+from eval_core.judging.fact_judge import FactJudge
 
 __all__ = ["Executor", "run_in_turn"]
 
@@ -131,7 +132,7 @@ class Executor:
         if facts is None:
             return bare
         state = compression.state
-        replies = await self._ask(cell, state) if cell.graded else {}
+        replies = await self._ask(cell, state, facts.state) if cell.graded else {}
         return await compute(self._attribute, cell, bare, facts, replies)
 
     def _read(self, cell: Cell, compression: Compression) -> tuple[RunRecord, StateFacts | None]:
@@ -194,7 +195,7 @@ class Executor:
             }
         )
 
-    async def _ask(self, cell: Cell, state: list[Message]) -> dict[str, _Reply]:
+    async def _ask(self, cell: Cell, state: list[Message], held: Haystack) -> dict[str, _Reply]:
         name, run = cell.case.fixture.name, cell.run + self.draw
 
         async def one(probe: Probe) -> _Reply:
@@ -202,6 +203,8 @@ class Executor:
             if isinstance(answer, Unscored):
                 told = answer.reason.startswith("no answer")
                 return None, answer if told else Unscored(reason=f"no answer: {answer.reason}")
+            if isinstance(self.judge, FactJudge):
+                return answer, self.judge.grade_state(probe, held)
             return answer, await self.judge.grade(probe, answer.text, fixture=name, run=run)
 
         probes = cell.case.bank.probes
