@@ -163,8 +163,10 @@ MUTANTS = [
     _hermes("section 'critical context' removed", "damaging", "form", '("Critical Context"', "LINE"),
     _hermes("tail of two", "damaging", "window", "PROTECT_LAST = 6", "PROTECT_LAST = 1"),
     _hermes("room cut to a third", "damaging", "facts", "SUMMARY_CHARS = 9_000", "SUMMARY_CHARS = 3_000"),
-    _hermes("previous summary forgotten", "damaging", "facts", "        self._previous = summary\n",
-            "        messages = []\n"),
+    _hermes("previous summary forgotten", "damaging", "facts", '        prompt += f"TURNS:\\n{serialise(middle)}"',
+            '        prompt = prompt.partition("PREVIOUS SUMMARY")[0]\n'
+            "        middle = [m for m in middle if PREFACE not in str(m.get('content'))]\n"
+            '        prompt += f"TURNS:\\n{serialise(middle)}"'),
     _hermes("tool messages of the tail shortened", "structural", "structure", END,
             'tail = [{**m, "content": str(m.get("content"))[:40]} if m.get("role") == "tool" else m for m in tail]\n'
             "        " + END),

@@ -12,8 +12,8 @@ p = share of the question's parts the answer touches, f = 1 for an answer in a u
     instruction_following  5 f (0.4 + 0.6 r)
 
 Every score rises with r and a and falls with s. An answer without any fact gets 0, but for at most 2 points
-of form. A measured run is graded by what its compressed state holds, with s = 0, p = 1 and f = 1 from the first fact on: a state that holds more
-never scores less.
+of form. A measured run is graded by what its compressed state holds, with s = 0, p = 1, and f = 1 from the first fact
+on: a state that holds more never scores less.
 """
 
 from __future__ import annotations

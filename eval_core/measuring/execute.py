@@ -29,6 +29,7 @@ from eval_core.judging.fact_judge import FactJudge
 __all__ = ["Executor", "run_in_turn"]
 
 _Reply = tuple[Answer | None, Grade | Unscored]
+_AGAIN = 2  # a fact that is mentioned again after its own call and answer was needed
 _WORST = 12  # lost census facts named in a record; the counts cover all of them
 
 
@@ -178,7 +179,11 @@ class Executor:
         authored = [fact for probe in probes.values() for fact in probe.facts if fact.evidence]
         kept = sum(fact.kept for fact in authored) + len(bare.census.fates) - bare.census.fates.count("0")
         lost = [fact.evidence[0] for fact in authored if not fact.kept]
-        lost += [fact.messages[0] for fact, fate in zip(known.census, bare.census.fates, strict=True) if fate == "0"]
+        lost += [
+            fact.messages[0]
+            for fact, fate in zip(known.census, bare.census.fates, strict=True)
+            if fate == "0" and fact.messages[-1] - fact.messages[0] > _AGAIN
+        ]
         again = set(lost)
         return bare.model_copy(
             update={
@@ -190,7 +195,8 @@ class Executor:
                     proportional=round(known.proportional(bare.tokens_after), 2),
                 ),
                 "refetch_tokens": sum(known.tokens[index] for index in again),
-                "refetch_messages": len(again),
+                "refetch_facts": len(lost),
+                "turns_ahead": known.turns_ahead,
                 "use": {**bare.use, **_reply_uses(probes)},
             }
         )

@@ -91,8 +91,11 @@ def print_report(view: ReportView, out: Console) -> None:
     if view.tokens:
         out.print(
             Text(
-                f"Tokens per task: {view.tokens.removed:,.0f} removed, {view.tokens.refetched:,.0f} to be read again, "
+                f"Tokens per task over {view.tokens.turns:.0f} further turns, in full-price input tokens: "
+                f"{view.tokens.uncompressed:,.0f} uncompressed; {view.tokens.retained:,.0f} retained, "
+                f"{view.tokens.call:,.0f} for compressing, {view.tokens.reread:,.0f} for reading again what was lost: "
                 f"net {view.tokens.net:,.0f}"
+                + (f", pays after {view.tokens.pays_after} turns" if view.tokens.pays_after else ", never pays")
             )
         )
     out.print(Text(f"Cost: {view.cost}"))
