@@ -92,7 +92,7 @@ class SessionFacts:
     def turns_ahead(self) -> int:
         """The turns of the model in the second half of the session: so long does the work go on."""
         later = self.messages[len(self.messages) // 2 :]
-        return max(1, sum(message.get("role") == "assistant" for message in later))
+        return max(1, len([message for message in later if message.get("role") == "assistant"]))
 
     @cached_property
     def _last_places(self) -> list[int]:

@@ -302,7 +302,8 @@ def test_facts_cut_before_the_model_are_counted_and_told_from_those_not_written(
     shown = verdict.strand("shown")
     assert shown is not None
     assert shown.state is StrandState.WORSE
-    assert any(item.shown == "never shown" for item in verdict.facts)
+    assert any(detail.startswith("no longer shown: ") for detail in shown.details)
+    assert all(item.shown for item in verdict.facts if item.source == "census" and item.change < 0)
     text = json.dumps(verdict.model_dump(mode="json"))
     assert "no longer shown" in text
     assert "are cut before the compressor's model sees them" in done.out

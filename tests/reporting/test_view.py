@@ -131,9 +131,8 @@ def test_metrics_stand_beside_their_targets() -> None:
     assert (found["Probe pass rate"].value, found["Probe pass rate"].status) == ("50 %", "red flag")
     assert (found["Compression ratio"].value, found["Compression ratio"].status) == ("70 %", "on target")
     assert found["Task completion"].status == "not measured"
-    tokens = tokens_per_task(report_world.regressed().candidate)
-    assert tokens is not None
-    assert tokens.reread > 0
+    # Runs of older versions do not tell which lost facts were needed.
+    assert tokens_per_task(report_world.regressed().candidate) is None
 
 
 @pytest.mark.parametrize(
@@ -158,7 +157,7 @@ def test_short_sighted_compression_costs_more_than_it_saves() -> None:
     assert (light.net, aggressive.net) == (1_000, -1_100)
     assert light.pays_after == 1
     later = task_cost(2_000, 100, turns=4, reread_tokens=3_000, searches=0, prices=plain)
-    assert later.pays_after == 5
+    assert later.pays_after == 4
 
 
 def test_losing_nearly_everything_costs_more_than_forgetting_the_beginning(shipped: list[Case], tmp_path: Path) -> None:
