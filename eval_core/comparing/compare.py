@@ -48,7 +48,9 @@ class ReportData:
     @property
     def kind_is_comparable(self) -> bool:
         """Whether numbers of the two sides may stand beside each other at all."""
-        return self.base is not None and self.verdict is not None and self.verdict.kind is not Kind.NOT_COMPARABLE
+        if self.base is None or self.verdict is None or self.verdict.kind is Kind.NOT_COMPARABLE:
+            return False
+        return not any(reason.code == "difference" for reason in self.verdict.reasons)
 
 
 # Comparing two stored measurements.

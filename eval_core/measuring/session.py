@@ -21,6 +21,7 @@ from eval_core.domain.probe import Probe
 from eval_core.domain.record import CensusEntry, RunRecord, UseRecord
 from eval_core.evidence.facts import Haystack, holds
 from eval_core.evidence.size import SessionFacts
+from eval_core.judging.fact_judge import FactJudge
 from eval_core.measuring.compressor_source import CompressorSource
 from eval_core.measuring.execute import Executor, run_in_turn
 from eval_core.measuring.wiring import Roles, make_fingerprint
@@ -80,6 +81,8 @@ async def _overall(
     answer = await answerer.answer(state, probe, fixture=name, run=CONTROL_RUN)
     if not isinstance(answer, Answer):
         return None
+    if isinstance(judge, FactJudge):
+        return judge.grade_state(probe, Haystack.of(render(state))).overall
     grade = await judge.grade(probe, answer.text, fixture=name, run=CONTROL_RUN)
     return grade.overall if isinstance(grade, Grade) else None
 
@@ -100,7 +103,12 @@ async def measure_controls(case: Case, answerer: Answerer, judge: Judge) -> Cont
     probes = {}
     for probe, ceiling, floor in zip(banks, ceilings, floors, strict=True):
         reason = None
-        if ceiling is not None and ceiling < _CEILING_FAILS:
+        if not _share(probe, full):
+            reason = "none of its facts is in the session"
+        elif isinstance(judge, FactJudge):
+            # Rules answer worse than a model would: that says nothing about the probe.
+            pass
+        elif ceiling is not None and ceiling < _CEILING_FAILS:
             reason = f"the full transcript scores only {ceiling:.1f}"
         elif floor is not None and floor > _FLOOR_PASSES:
             reason = f"no context at all scores {floor:.1f}"

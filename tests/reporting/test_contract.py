@@ -35,6 +35,7 @@ def test_only_harm_fails_and_only_what_was_decided_passes(kind: Kind) -> None:
     data = report_world.regressed()
     assert data.verdict is not None
     expected = {
+        Kind.BROKEN: "fail",
         Kind.REGRESSED: "fail",
         Kind.MIXED: "fail",
         Kind.INCOMPLETE: "unavailable",
