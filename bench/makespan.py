@@ -6,7 +6,8 @@
 A loopback provider answers every call after a fixed latency. The whole pipeline runs over the shipped fixtures:
 compress, read facts, answer, grade, controls. The bound is the larger of the longest chain of calls and all calls
 spread over all slots. The prefix gate makes chains one call longer; urgent calls first (compress, then the first
-answer of each fixture-run) hide that behind the others' work. Starting the process is not counted. With --client the calls alone are made, without anything that computes.
+answer of each fixture-run) hide that behind the others' work. Starting the process is not counted. With --client the
+calls alone are made, without anything that computes.
 """
 
 from __future__ import annotations

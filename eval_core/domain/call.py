@@ -87,6 +87,8 @@ class Completion:
     seconds: float
     cached: bool = False
     """Read from the journal: nothing was sent."""
+    refusal: str = ""
+    """The beginning of a text that says nothing but that the model will not do the work."""
 
 
 @dataclass(frozen=True)

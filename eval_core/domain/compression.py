@@ -70,6 +70,8 @@ class Compression:
     """For people: what happened, where the outcome is not ok."""
     steps: tuple[Step, ...] = ()
     use: ModelUse = field(default_factory=ModelUse)
+    refused: str = ""
+    """What the compressor's model said in place of a summary, where it refused in plain text."""
     notes: tuple[str, ...] = ()
     """What the reader should know though it is no failure (dropped optional keywords, captured output)."""
     output: str = ""

@@ -115,6 +115,8 @@ class RunRecord(Record):
     refetch_tokens: int = 0
     """Tokens of the messages that must be read again for the facts that were lost, each message once."""
     use: dict[str, UseRecord] = {}
+    refused: str = ""
+    """What the compressor's model said in place of a summary, where it refused in plain text."""
 
     @property
     def ok(self) -> bool:

@@ -43,6 +43,7 @@ def _stored_compression(record: RunRecord) -> Compression:
         steps=(Step(record.messages, record.tokens_before, record.tokens_after, record.seconds),),
         use=ModelUse(use.calls, use.input_tokens, use.output_tokens, use.cost_usd),
         notes=tuple(record.notes),
+        refused=record.refused,
     )
 
 
@@ -175,6 +176,7 @@ class Executor:
             seconds=compression.seconds,
             messages=compression.state,
             use={"compressor": _model_use(compression.use)},
+            refused=compression.refused,
         )
         if not bare.ok:
             return bare, None

@@ -14,6 +14,7 @@ from pathlib import Path
 from eval_core.base.messages import Message, render
 from eval_core.base.threads import compute
 from eval_core.domain.case import Case, Cell, make_plan
+from eval_core.domain.compression import Outcome
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.grade import Answer, Answerer, Grade, Judge
 from eval_core.domain.measurement import Controls, Measurement, ProbeControl, Provenance
@@ -113,6 +114,10 @@ async def measure_controls(case: Case, answerer: Answerer, judge: Judge) -> Cont
 
 
 # One run from plan to measurement.
+
+_KEPT_OF_A_REFUSAL = (
+    "fixture", "run", "graded", "notes", "tokens_before", "tokens_after", "seconds", "messages", "use", "refused",
+)  # fmt: skip
 
 
 @dataclass
@@ -219,6 +224,7 @@ class MeasuringSession:
     def measurement(self, records: Sequence[RunRecord], controls: dict[str, Controls], runs: int) -> Measurement:
         """Put the measurement together."""
         sha, dirty = source_commit(self.tree)
+        records = self._without_refusals(records)
         fixtures: dict[str, list[RunRecord]] = {case.fixture.name: [] for case in self.cases}
         use: dict[str, UseRecord] = {}
         for record in records:
@@ -249,6 +255,28 @@ class MeasuringSession:
             use=use,
             stopped=self.stopped(),
         )
+
+    def _without_refusals(self, records: Sequence[RunRecord]) -> list[RunRecord]:
+        """Take out fixtures in which the compressor's model refused every time: that says nothing about the compressor.
+
+        Where it refused in some runs only, the compressor has a prompt that is refused at times, and keeps the result.
+        """
+        made: dict[str, list[RunRecord]] = {}
+        for record in records:
+            if record.ok:
+                made.setdefault(record.fixture, []).append(record)
+        void = {name for name, runs in made.items() if all(run.refused for run in runs)}
+        settled = []
+        for record in records:
+            if record.ok and record.fixture in void:
+                record = RunRecord(
+                    **{name: getattr(record, name) for name in _KEPT_OF_A_REFUSAL},
+                    outcome=Outcome.BAD_COMPLETION,
+                    detail=f"the compressor's model refused in every run: {record.refused}",
+                )
+                self.folder.write_run(record)
+            settled.append(record)
+        return settled
 
     def finish(self, measurement: Measurement) -> Measurement:
         """Write the summary."""

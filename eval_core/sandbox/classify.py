@@ -40,6 +40,8 @@ class CallRecord:
     """The failure's kind, or the reason of a refusal."""
     retryable: bool = True
     usage: Usage = field(default_factory=Usage)
+    refusal: str = ""
+    """The beginning of a reply that is a refusal in plain text."""
     dropped: tuple[str, ...] = ()
     """Fields of the request that were not passed on."""
 
@@ -66,6 +68,7 @@ class CallLog:
         record.ended, record.usage = next(self._clock), result.usage
         if isinstance(result, Completion):
             record.status = "ok" if result.text.strip() else "empty"
+            record.refusal = result.refusal
             record.kind = "" if record.status == "ok" else "empty"
             return
         record.kind, record.retryable = result.kind, result.retryable

@@ -18,7 +18,7 @@ from eval_core.base.messages import Message
 from eval_core.domain.compression import Compression, Outcome, Step
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.target import TargetSpec, substitute
-from eval_core.sandbox.classify import CallRecord, StepEvidence, StepVerdict, classify, use_of
+from eval_core.sandbox.classify import CallRecord, StepEvidence, StepVerdict, classify, last_word, use_of
 from eval_core.sandbox.gateway import SOCKET, Complete, Gateway, GatewayLimits
 from eval_core.sandbox.isolation import (
     PROCESSES,
@@ -167,6 +167,7 @@ class ProcessSubject:
             detail=verdict.detail,
             steps=tuple(progress.steps),
             use=use_of(calls),
+            refused=next((record.refusal for record in last_word(progress.calls) if record.refusal), ""),
             notes=tuple(notes),
             output=progress.output,
         )

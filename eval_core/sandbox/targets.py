@@ -24,6 +24,7 @@ from eval_core.domain.compression import Compression, ModelUse, Outcome, Step, S
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.target import Builtin, TargetSpec, read_target, target_from
 from eval_core.models.offline import OFFLINE_MODEL, complete_offline
+from eval_core.models.refusals import NEAR_EMPTY
 from eval_core.sandbox.isolation import Wanted, detect
 from eval_core.sandbox.subject import ProcessSubject
 
@@ -66,6 +67,8 @@ class _Bridge:
     loop: asyncio.AbstractEventLoop
     max_tokens: int
     use: ModelUse
+    refused: str = ""
+    """What the model said in place of a summary, if it did."""
     queued: float = 0.0
     """Seconds spent waiting for a turn, for imports and for retries: not the compressor's latency."""
 
@@ -84,6 +87,8 @@ class _Bridge:
         if isinstance(result, Failed):
             raise _ModelFailed(result)
         self.queued += time.perf_counter() - began - result.seconds
+        if result.refusal or len(result.text.strip()) <= NEAR_EMPTY:
+            self.refused = result.refusal or f"nothing but {result.text.strip()!r}"
         usage, use = result.usage, self.use
         cost = None if usage.cost_usd is None or use.cost_usd is None else use.cost_usd + usage.cost_usd
         self.use = ModelUse(
@@ -133,7 +138,7 @@ class BuiltinSubject:
             return Compression(
                 Outcome.NOT_COMPRESSED, f"{kept:.0%} of the tokens are still there", steps, _used(bridge)
             )
-        return Compression(Outcome.OK, steps=steps, use=_used(bridge))
+        return Compression(Outcome.OK, steps=steps, use=_used(bridge), refused=bridge.refused if bridge else "")
 
     def _in_turn(self, fixture: Fixture, bridge: _Bridge | None, focus_topic: str | None) -> tuple[Step, ...]:
         with computing():
