@@ -65,6 +65,8 @@ class PlannedCalls:
     """Expected of all calls together; at most calls x max_tokens."""
     shared_tokens: int = 0
     """The part of the input that stands at the beginning of an earlier call: what a prompt cache can save."""
+    written_tokens: int = 0
+    """The part that later calls begin with too: what a prompt cache keeps, some providers at a higher price."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,9 @@ def estimate(plan: Iterable[PlannedCalls], tariffs: Mapping[str, Tariff | None])
         price = tariffs.get(part.model)
         shared = min(part.shared_tokens, part.input_tokens)
         plain = None if price is None else price.cost(Usage(part.input_tokens, 0, part.output_tokens), part.calls)
-        cached = None if price is None else price.cost(Usage(part.input_tokens, shared, part.output_tokens), part.calls)
+        written = min(part.written_tokens, part.input_tokens - shared)
+        usage = Usage(part.input_tokens, shared, part.output_tokens, written_tokens=written)
+        cached = None if price is None else price.cost(usage, part.calls)
         rows.append(
             EstimateRow(part.role, part.model, part.calls, part.input_tokens, part.output_tokens, plain, cached)
         )
@@ -164,12 +168,16 @@ class _Tally:
     input: float = 0
     output: float = 0
     shared: float = 0
+    written: float = 0
 
-    def add(self, input_tokens: float, output_tokens: float, shared: float = 0, times: int = 1) -> None:
+    def add(
+        self, input_tokens: float, output_tokens: float, shared: float = 0, times: int = 1, written: float = 0
+    ) -> None:
         self.calls += times
         self.input += times * input_tokens
         self.output += times * output_tokens
         self.shared += times * (shared if shared >= CACHED_FROM else 0)
+        self.written += times * (written if written >= CACHED_FROM else 0)
 
 
 def _compressions(stand_ins: Sequence[StandIn], scope: Scope) -> _Tally:
@@ -178,9 +186,9 @@ def _compressions(stand_ins: Sequence[StandIn], scope: Scope) -> _Tally:
         for step, (prompt, reply) in enumerate(zip(stand_in.prompts, stand_in.summaries, strict=True)):
             whole = count_messages(prompt)
             # Every run begins with the same prompt; later ones hold summaries of their own.
-            same = whole if step == 0 else count_messages(prompt[:-1])
+            same = whole if step == 0 else 0
             output = scope.output.get("compressor", reply)
-            tally.add(whole, output)
+            tally.add(whole, output, written=same)
             tally.add(whole, output, same, times=scope.compress_runs * scope.arms - 1)
     return tally
 
@@ -191,9 +199,10 @@ def _questions(
     tally = _Tally()
     for at, probe in enumerate(case.bank.probes):
         prompt = answer_messages(state, probe)
-        shared = count_messages(prompt[:-1]) + longer if at else 0
+        state_tokens = count_messages(prompt[:-1]) + longer
         said = count_text(answers[probe.id]) if output is None else output
-        tally.add(count_messages(prompt) + longer, said, shared, times)
+        read, written = (state_tokens, 0.0) if at else (0.0, state_tokens)
+        tally.add(count_messages(prompt) + longer, said, read, times, written)
     return tally
 
 
@@ -212,6 +221,7 @@ def _sum(tallies: Iterator[_Tally]) -> _Tally:
         total.input += item.input
         total.output += item.output
         total.shared += item.shared
+        total.written += item.written
     return total
 
 
@@ -293,7 +303,15 @@ def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list
     return [
         (
             purpose,
-            PlannedCalls(role, model[role], tally.calls, round(tally.input), round(tally.output), round(tally.shared)),
+            PlannedCalls(
+                role,
+                model[role],
+                tally.calls,
+                round(tally.input),
+                round(tally.output),
+                round(tally.shared),
+                round(tally.written),
+            ),
         )
         for purpose, role, tally in rows
         if tally.calls

@@ -23,7 +23,7 @@ from eval_core.models.refusals import refusal_in
 from eval_core.models.retry import RetryPolicy
 from eval_core.models.settings import Endpoint, Models, environment_secrets
 from eval_core.models.thinking import with_thinking
-from eval_core.models.transport import Attempt, PrefixGate, close_connections, load_litellm, send
+from eval_core.models.transport import Attempt, PrefixGate, close_connections, load_litellm, prefix_digest, send
 
 __all__ = ["ModelClient"]
 
@@ -173,7 +173,7 @@ class ModelClient:
         return replace(outcome, cached=True) if joined and isinstance(outcome, Completion) else outcome
 
     async def _first(self, call: ModelCall, key: str, acceptance: Acceptance | None) -> Completion | Failed:
-        async with self._gate.enter(call.prefix) as leads:
+        async with self._gate.enter(prefix_digest(call)) as leads:
             return await self._attempts(call, key, acceptance, _PRIORITY[call.role] - (_LEADER if leads else 0))
 
     async def _attempts(

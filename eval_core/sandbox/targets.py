@@ -63,7 +63,6 @@ class _Bridge:
     complete: Complete
     model: str
     run: int
-    fixture: str
     loop: asyncio.AbstractEventLoop
     max_tokens: int
     use: ModelUse
@@ -79,7 +78,8 @@ class _Bridge:
             messages=tuple(messages),
             max_tokens=self.max_tokens,
             run=self.run,
-            prefix=f"compress/{self.fixture}",
+            # The first prompt is the same in every run; later ones hold the summary of this one.
+            shared=0 if self.use.calls else len(messages),
         )
         began = time.perf_counter()
         with waiting():
@@ -127,7 +127,7 @@ class BuiltinSubject:
         bridge = None
         loop = asyncio.get_running_loop()
         if self.complete is not None and self.model is not None:
-            bridge = _Bridge(self.complete, self.model, run, fixture.name, loop, self.max_tokens, ModelUse())
+            bridge = _Bridge(self.complete, self.model, run, loop, self.max_tokens, ModelUse())
         try:
             steps = await loop.run_in_executor(_threads(), self._in_turn, fixture, bridge, focus_topic)
         except _ModelFailed as exc:

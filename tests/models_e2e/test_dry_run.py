@@ -64,6 +64,23 @@ def test_with_prompt_caching_it_agrees_too(project: Path, cli: small.Cli) -> Non
         assert found.total.cached_cost_usd < found.total.cost_usd
 
 
+def test_with_a_cache_that_charges_for_what_it_keeps_it_agrees_as_well(project: Path, cli: small.Cli) -> None:
+    claude = "anthropic/claude-loopback"
+    keeping = Provider()
+    keeping.server._marked_cache = True
+    with serving(keeping) as provider:
+        prices = parse_prices([f"{claude}=1,4,0.1,1.25"])
+        found = quote(Job(Config(), flags=ModelFlags(model=claude, prices=prices), runs=2, compress_runs=3))
+        assert found is not None
+        options = ("--model", claude, "--price", f"{claude}=1,4,0.1,1.25", "--api-base", provider.server.base_url)
+        assert cli("run", "--runs", "2", "--compress-runs", "3", *options, "--quiet").code == 0
+        server = provider.server
+        bill = provider.cached_bill() + 0.25 * server.written_tokens / 1e6
+        assert server.written_tokens > 0
+        assert server.cached_tokens > 0
+        assert found.total.cached_cost_usd == pytest.approx(bill, rel=WITHIN)
+
+
 def test_what_a_baseline_holds_is_not_counted_again_and_drift_is(
     three_probes: Path, cli: small.Cli, provider: Provider
 ) -> None:
