@@ -20,6 +20,7 @@ from eval_core.domain.call import Completion, ModelCall, Role, Usage
 from eval_core.domain.case import Case
 from eval_core.domain.grade import DIMENSIONS, Answer
 from eval_core.domain.measurement import Measurement
+from eval_core.domain.probe import Probe
 from eval_core.domain.target import Builtin
 from eval_core.judging.answering import ModelAnswerer, answer_messages
 from eval_core.judging.calibration import calibration_key, calibration_set, find_calibration
@@ -27,6 +28,7 @@ from eval_core.judging.extractive import NOT_IN_CONTEXT, ExtractiveAnswerer
 from eval_core.judging.grading import ModelJudge, grade_messages
 from eval_core.measuring.options import Job
 from eval_core.measuring.preflight import compressor_call, plain_order
+from eval_core.measuring.session import find_controls
 from eval_core.measuring.wiring import Roles, make_fingerprint
 from eval_core.models.client import ModelClient
 from eval_core.models.offline import complete_offline
@@ -38,6 +40,7 @@ from eval_core.storage.baselines import Reference, find_reference, stored_refere
 __all__ = [
     "EstimateRow",
     "LabelCost",
+    "LabelPrice",
     "PlannedCalls",
     "Quote",
     "Scope",
@@ -45,7 +48,10 @@ __all__ = [
     "describe",
     "estimate",
     "forecast",
+    "forecast_grading",
+    "price_of_one_label",
     "quote",
+    "quote_grading",
     "total",
 ]
 
@@ -150,7 +156,8 @@ class Scope:
     compress_runs: int
     arms: int = 1
     """Two when the base is measured in the same run."""
-    controls: bool = True
+    controls: frozenset[str] | None = None
+    """The fixtures whose controls are to be measured; None for all."""
     calibration: bool = True
     compresses: bool = True
     """Whether the compressor asks a model."""
@@ -226,12 +233,40 @@ def _sum(tallies: Iterator[_Tally]) -> _Tally:
 
 
 def _calibration(output: float) -> _Tally:
+    answers = [(group.probe, answer.text) for group in calibration_set().groups for answer in group.answers]
+    return _gradings(answers, output)
+
+
+def _gradings(answers: Iterable[tuple[Probe, str]], output: float) -> _Tally:
     tally = _Tally()
-    for group in calibration_set().groups:
-        for answer in group.answers:
-            rubric, question = grade_messages(group.probe, answer.text)
-            tally.add(count_messages([rubric, question]), output, count_messages([rubric]))
+    for probe, text in answers:
+        rubric, question = grade_messages(probe, text)
+        tally.add(count_messages([rubric, question]), output, count_messages([rubric]))
     return tally
+
+
+def forecast_grading(
+    answers: Iterable[tuple[Probe, str]], models: Models, *, calibration: bool, output: float | None = None
+) -> list[tuple[str, PlannedCalls]]:
+    """Return the calls that grade these answers, after a calibration where one is needed."""
+    usual = _usual_grade() if output is None else output
+    rows = [("grades", _gradings(answers, usual))]
+    if calibration:
+        rows.append(("calibration", _calibration(usual)))
+    return [
+        (
+            purpose,
+            PlannedCalls(
+                "judge", models.judge, tally.calls, round(tally.input), round(tally.output), round(tally.shared)
+            ),
+        )
+        for purpose, tally in rows
+        if tally.calls
+    ]
+
+
+def _usual_grade() -> float:
+    return float(count_text(json.dumps(_REPLY)))
 
 
 def _checks(scope: Scope, stand_ins: Sequence[StandIn], models: Models, grade: float) -> list[tuple[Role, _Tally]]:
@@ -239,8 +274,8 @@ def _checks(scope: Scope, stand_ins: Sequence[StandIn], models: Models, grade: f
     compress, answer, judge = _Tally(), _Tally(), _Tally()
     if scope.compresses:
         compress.add(count_messages(compressor_call(models).messages), _SHORT_SUMMARY)
-    if not scope.controls and stand_ins:
-        case = min((item.case for item in stand_ins), key=lambda case: case.fixture.name)
+    case = min((item.case for item in stand_ins), key=lambda case: case.fixture.name)
+    if scope.controls is not None and case.fixture.name not in scope.controls:
         answer.add(count_messages(answer_messages([], case.bank.probes[0])), count_text(NOT_IN_CONTEXT))
     if not scope.calibration:
         group, answers = plain_order()
@@ -267,7 +302,7 @@ def _drift(scope: Scope, cases: Sequence[Case], output: float) -> _Tally:
 
 def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list[tuple[str, PlannedCalls]]:
     """Return the calls of the plan by purpose, in the order in which roles work."""
-    answer, grade = scope.output.get("answer"), scope.output.get("judge", float(count_text(json.dumps(_REPLY))))
+    answer, grade = scope.output.get("answer"), scope.output.get("judge", _usual_grade())
     graded = scope.runs * scope.arms
     asked = _sum(
         _questions(
@@ -285,16 +320,17 @@ def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list
         ("compressions", "compressor", _compressions(stand_ins, scope)),
         ("answers", "answer", asked),
     ]
-    unknown = [dict.fromkeys(item.answers, NOT_IN_CONTEXT) for item in stand_ins]
+    controlled = [item for item in stand_ins if scope.controls is None or item.case.fixture.name in scope.controls]
+    unknown = [dict.fromkeys(item.answers, NOT_IN_CONTEXT) for item in controlled]
     silence = float(count_text(NOT_IN_CONTEXT))
-    if scope.controls:
-        full = (_questions(item.case.fixture.messages, item.case, item.answers, 0, answer, 1) for item in stand_ins)
-        empty = (_questions([], item.case, said, 0, silence, 1) for item, said in zip(stand_ins, unknown, strict=True))
+    if controlled:
+        full = (_questions(item.case.fixture.messages, item.case, item.answers, 0, answer, 1) for item in controlled)
+        empty = (_questions([], item.case, said, 0, silence, 1) for item, said in zip(controlled, unknown, strict=True))
         rows.append(("controls", "answer", _sum(chain(full, empty))))
     rows.append(("grades", "judge", _sum(_grades(item.case, item.answers, grade, graded) for item in stand_ins)))
-    if scope.controls:
-        full = (_grades(item.case, item.answers, grade, 1) for item in stand_ins)
-        empty = (_grades(item.case, said, grade, 1) for item, said in zip(stand_ins, unknown, strict=True))
+    if controlled:
+        full = (_grades(item.case, item.answers, grade, 1) for item in controlled)
+        empty = (_grades(item.case, said, grade, 1) for item, said in zip(controlled, unknown, strict=True))
         rows.append(("controls", "judge", _sum(chain(full, empty))))
     if scope.calibration:
         rows.append(("calibration", "judge", _calibration(grade)))
@@ -320,6 +356,8 @@ def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list
 
 # What a job will cost, before anything is sent.
 
+_HERE = Path()
+
 _ANSWER_CHARS = 900  # about 150 words; the instructions allow 250
 
 
@@ -332,6 +370,8 @@ class Quote:
     purposes: tuple[tuple[str, int], ...]
     """What the calls are for, and how many."""
     budget_usd: float
+    facts_only: EstimateRow | None = None
+    """What it costs where facts alone decide, and grading is left out; None where that is not tried."""
 
     @property
     def total(self) -> EstimateRow:
@@ -366,12 +406,12 @@ async def _stand_in(case: Case, target: Target, topic: str | None, base: Measure
 
 def _references(
     job: Job, cases: Sequence[Case], models: Models
-) -> tuple[ModelJudge, Reference | None, Reference | None]:
-    """Return the judge, the stored baseline that is nearest, and what the run would be compared with."""
+) -> tuple[ModelAnswerer, ModelJudge, Reference | None, Reference | None]:
+    """Return who answers and judges, the stored baseline that is nearest, and what the run would be compared with."""
     client = ModelClient(models)
-    judge = ModelJudge(client)
+    answerer, judge = ModelAnswerer(client), ModelJudge(client)
     compressor = {"model": models.compressor, "max_tokens": str(models.compressor_max_tokens)}
-    roles = Roles(BuiltinSubject(), ModelAnswerer(client), judge, offline=False, compressor=compressor)
+    roles = Roles(BuiltinSubject(), answerer, judge, offline=False, compressor=compressor)
     fingerprint = make_fingerprint(cases, roles, job.topic)
     baselines = job.root / job.settings.baselines
     try:
@@ -379,7 +419,17 @@ def _references(
     except UserError:
         stored = None
     reference = find_reference(job.compare_to, job.root, baselines, fingerprint) if job.baseline == "stored" else None
-    return judge, stored, reference
+    return answerer, judge, stored, reference
+
+
+def _missing_controls(
+    cases: Sequence[Case], answerer: ModelAnswerer, judge: ModelJudge, results: Path, known: Sequence[Measurement]
+) -> frozenset[str]:
+    return frozenset(
+        case.fixture.name
+        for case in cases
+        if find_controls(case, answerer.identity, judge.identity, results, known) is None
+    )
 
 
 def _by_role(planned: Sequence[PlannedCalls], models: Models) -> list[EstimateRow]:
@@ -409,7 +459,7 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
         return None
     job.check()
     cases, target = job.load_cases(), job.load_target()
-    judge, stored, reference = _references(job, cases, models)
+    answerer, judge, stored, reference = _references(job, cases, models)
     comparable = reference.measurement if reference and reference.comparable else None
     known = [stored.measurement] if stored else []
     folder = results or job.root / job.settings.results
@@ -419,7 +469,7 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
         runs=runs,
         compress_runs=compress_runs,
         arms=2 if job.baseline == "rerun" else 1,
-        controls=not (stored and stored.comparable),
+        controls=_missing_controls(cases, answerer, judge, folder, known),
         calibration=not calibrated,
         compresses=isinstance(target.spec, Builtin) or target.spec.llm == "required",
         drift=comparable,
@@ -437,7 +487,61 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
     for purpose, part in planned:
         purposes[purpose] = purposes.get(purpose, 0) + part.calls
     rows = _by_role([part for _, part in planned], models)
-    return Quote(tuple(rows), tuple(purposes.items()), job.budget_usd or job.settings.budget_usd)
+    facts = [part for purpose, part in planned if purpose in ("checks", "compressions", "calibration")]
+    return Quote(
+        tuple(rows),
+        tuple(purposes.items()),
+        job.budget_usd or job.settings.budget_usd,
+        total(_by_role(facts, models)) if job.stops_early and (comparable or job.baseline == "rerun") else None,
+    )
+
+
+def quote_grading(
+    job: Job, answers: Sequence[tuple[Probe, str]], results: Path, *, again: bool = False
+) -> Quote | None:
+    """Estimate the grading of answers, with the calibration of the judge where it is not known; None offline."""
+    models = job.models
+    if models is None:
+        return None
+    judge = ModelJudge(ModelClient(models))
+    calibrated = not again and find_calibration(calibration_key(judge), results, ()) is not None
+    planned = forecast_grading(answers, models, calibration=not (calibrated or (bool(answers) and job.trust_judge)))
+    purposes = tuple((purpose, part.calls) for purpose, part in planned)
+    rows = _by_role([part for _, part in planned], models)
+    return Quote(tuple(rows), purposes, job.budget_usd or job.settings.budget_usd)
+
+
+@dataclass(frozen=True)
+class LabelPrice:
+    """What one evaluation of a pull request costs; None where a price is unknown."""
+
+    usd: float | None
+    """With prompt caching, everything graded."""
+    facts_only_usd: float | None
+    """Where facts alone decide."""
+    uncached_usd: float | None
+    budget_usd: float
+    calls: int
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        if self.usd is None or self.uncached_usd is None:
+            return f"{self.calls} model calls at an unknown price; give it under models.prices"
+        least = f", ${self.facts_only_usd:.2f} where facts alone decide" if self.facts_only_usd is not None else ""
+        short = "" if self.usd <= self.budget_usd else f"; the budget of ${self.budget_usd:g} does not cover it"
+        return (
+            f"about ${self.usd:.2f} (${self.uncached_usd:.2f} without prompt caching{least}), {self.calls} calls{short}"
+        )
+
+
+def price_of_one_label(config: Config, root: Path = _HERE) -> LabelPrice | None:
+    """Estimate what a label on a pull request costs with this configuration; None offline. Nothing is sent."""
+    found = quote(Job(config, root=root))
+    if found is None:
+        return None
+    facts = found.facts_only.cached_cost_usd if found.facts_only else None
+    whole = found.total
+    return LabelPrice(whole.cached_cost_usd, facts, whole.cost_usd, found.budget_usd, whole.calls)
 
 
 # What an evaluation will cost and take, in words, for the comment that announces it.

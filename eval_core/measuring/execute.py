@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from eval_core.base.messages import Message, render
 from eval_core.base.threads import compute
@@ -237,7 +238,8 @@ async def run_in_turn(
     done = asyncio.gather(*tasks, return_exceptions=True)
     waiter = asyncio.create_task(cut.wait())
     try:
-        await asyncio.wait({done, waiter}, return_when=asyncio.FIRST_COMPLETED)
+        watched: set[asyncio.Future[Any]] = {done, waiter}
+        await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
         if cut.is_set() and not done.done():
             await asyncio.wait({done}, timeout=_LAST_WORDS)
             for task in tasks:

@@ -267,8 +267,8 @@ class ModelClient:
                 cost = None if price is None else price.cost(attempt.usage)
                 attempt = replace(attempt, usage=replace(attempt.usage, cost_usd=cost))
             attempt = _judged(attempt, acceptance)
-            refusal = refusal_in(attempt.text) if attempt.fault is None and acceptance is None else None
-            refused = Fault("refusal", f"the model refused: {refusal}", "yes") if refusal else None
+            said = refusal_in(attempt.text) if attempt.fault is None and acceptance is None else None
+            refused = Fault("refusal", f"the model refused: {said}", "yes") if said else None
             if refused is not None and call.role != "compressor":
                 attempt = replace(attempt, fault=refused)
             self._account(attempt, held)
