@@ -72,6 +72,8 @@ def print_quote(found: Quote) -> None:
         least = found.facts_only
         price = f"{_money(least.cost_usd)}, with prompt caching {_money(least.cached_cost_usd)}"
         out.print(Text(f"Where facts alone decide, nothing is graded: {least.calls:,} calls, {price}."))
+    for note in found.notes:
+        out.print(Text(note))
     if cost is None:
         out.print(Text("A price is unknown: give it with --price MODEL=IN,OUT (dollars per million tokens)."))
     elif cost > found.budget_usd:

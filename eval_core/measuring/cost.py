@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from statistics import fmean
 
-from eval_core.base.config import Config
+from eval_core.base.config import Config, PresetName
 from eval_core.base.errors import UserError
 from eval_core.base.messages import Message
 from eval_core.base.tokens import count_messages, count_text
@@ -32,6 +32,7 @@ from eval_core.measuring.session import find_controls
 from eval_core.measuring.wiring import Roles, make_fingerprint
 from eval_core.models.client import ModelClient
 from eval_core.models.offline import complete_offline
+from eval_core.models.presets import LIMITS
 from eval_core.models.prices import Tariff
 from eval_core.models.settings import Models
 from eval_core.sandbox.targets import BuiltinSubject, Target
@@ -372,6 +373,8 @@ class Quote:
     budget_usd: float
     facts_only: EstimateRow | None = None
     """What it costs where facts alone decide, and grading is left out; None where that is not tried."""
+    notes: tuple[str, ...] = ()
+    """What a provider allows that this job may not fit into."""
 
     @property
     def total(self) -> EstimateRow:
@@ -493,6 +496,21 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
         tuple(purposes.items()),
         job.budget_usd or job.settings.budget_usd,
         total(_by_role(facts, models)) if job.stops_early and (comparable or job.baseline == "rerun") else None,
+        _limits(models, rows),
+    )
+
+
+def _limits(models: Models, rows: Sequence[EstimateRow]) -> tuple[str, ...]:
+    """Say what a provider's limits mean for the job."""
+    calls: dict[PresetName, int] = {}
+    for row in rows:
+        if (preset := models.endpoints[row.model].preset) in LIMITS:
+            calls[preset] = calls.get(preset, 0) + row.calls
+    return tuple(
+        f"{preset} allows {LIMITS[preset].requests_per_day} requests a day in its free tier, "
+        f"{LIMITS[preset].requests_per_minute} a minute, and {LIMITS[preset].input_tokens:,} input tokens in one; "
+        f"this job makes {made:,}. Use it for small suites, or turn on paid use."
+        for preset, made in calls.items()
     )
 
 

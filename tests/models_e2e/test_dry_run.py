@@ -111,6 +111,13 @@ def total_of(out: str) -> tuple[int, float]:
     return int(row[1].replace(",", "")), float(row[4].removeprefix("$"))
 
 
+def test_the_limits_of_a_free_provider_are_said(project: Path, cli: small.Cli) -> None:
+    ran = cli("run", "--model", "openai/gpt-4o-mini", "--api-base", "github-models", "--dry-run")
+    assert ran.code == 0, ran.err
+    assert "github-models allows 50 requests a day" in " ".join(ran.out.split())
+    assert "$0.0000" in ran.out
+
+
 def test_a_baseline_says_beforehand_what_it_will_cost(three_probes: Path, cli: small.Cli, provider: Provider) -> None:
     command = ("baseline", "update", "--runs", "2", *provider.options)
     said = cli(*command, "--dry-run")
