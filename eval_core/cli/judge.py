@@ -117,7 +117,7 @@ def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **o
             found = None if again else find_calibration(key, root, ())
             result = found or await measure(judged)
             if (mistake := cast.mistake()) is not None:
-                raise UserError(f"{mistake}. Check the key and the model's name")
+                raise UserError(mistake)
             if not cast.roles.offline:
                 keep_calibration(key, root, result)
             if stopped := cast.stopped():
@@ -195,7 +195,7 @@ def regrade(
             base = stored.model_copy(update={"extra": extra})
             fresh = await grade_again(base, cases, judged, on_record=progress.record, stopped=cast.stopped)
             if (mistake := cast.mistake()) is not None:
-                raise UserError(f"{mistake}. Check the key and the model's name")
+                raise UserError(mistake)
             return fresh.model_copy(update={"use": spending(folder.journal), "label": name})
 
     with open_results(root, name, resume=job.resume) as folder:

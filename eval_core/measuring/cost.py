@@ -39,6 +39,7 @@ from eval_core.sandbox.targets import BuiltinSubject, Target
 from eval_core.storage.baselines import Reference, find_reference, stored_reference
 
 __all__ = [
+    "CHECKS",
     "EstimateRow",
     "LabelCost",
     "LabelPrice",
@@ -129,6 +130,8 @@ def total(rows: Iterable[EstimateRow]) -> EstimateRow:
 
 CACHED_FROM = 1_024
 """Providers keep the beginning of a prompt from this length on."""
+CHECKS = "for checks"
+"""What the calls before the run are for."""
 _SHORT_SUMMARY = 60.0
 _REPLY = {"reason": "Both facts are stated; one value is vague, another missing.", **dict.fromkeys(DIMENSIONS, 3.5)}
 
@@ -317,7 +320,6 @@ def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list
         for item in stand_ins
     )
     rows: list[tuple[str, Role, _Tally]] = [
-        *(("checks", role, tally) for role, tally in _checks(scope, stand_ins, models, grade)),
         ("compressions", "compressor", _compressions(stand_ins, scope)),
         ("answers", "answer", asked),
     ]
@@ -335,6 +337,7 @@ def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list
         rows.append(("controls", "judge", _sum(chain(full, empty))))
     if scope.calibration:
         rows.append(("calibration", "judge", _calibration(grade)))
+    rows += [(CHECKS, role, tally) for role, tally in _checks(scope, stand_ins, models, grade)]
     rows.append(("drift sample", "judge", _drift(scope, [item.case for item in stand_ins], grade)))
     model = {"compressor": models.compressor, "answer": models.answer, "judge": models.judge}
     return [
@@ -490,7 +493,7 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
     for purpose, part in planned:
         purposes[purpose] = purposes.get(purpose, 0) + part.calls
     rows = _by_role([part for _, part in planned], models)
-    facts = [part for purpose, part in planned if purpose in ("checks", "compressions", "calibration")]
+    facts = [part for purpose, part in planned if purpose in (CHECKS, "compressions", "calibration")]
     return Quote(
         tuple(rows),
         tuple(purposes.items()),
@@ -504,7 +507,8 @@ def _limits(models: Models, rows: Sequence[EstimateRow]) -> tuple[str, ...]:
     """Say what a provider's limits mean for the job."""
     calls: dict[PresetName, int] = {}
     for row in rows:
-        if (preset := models.endpoints[row.model].preset) in LIMITS:
+        preset = models.endpoints[row.model].preset
+        if preset is not None and preset in LIMITS:
             calls[preset] = calls.get(preset, 0) + row.calls
     return tuple(
         f"{preset} allows {LIMITS[preset].requests_per_day} requests a day in its free tier, "

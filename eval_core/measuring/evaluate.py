@@ -70,7 +70,7 @@ class Trial:
                 measurement = await self._measure(cast, target, interruption)
             if (mistake := cast.mistake()) is not None:
                 raise UserError(
-                    f"{mistake}. Check the key and the model's name; what is finished is kept in {self.folder.path}, "
+                    f"{mistake}; what is finished is kept in {self.folder.path}, "
                     f"`--label {self.folder.path.name} --resume` goes on from there"
                 )
             return measurement
