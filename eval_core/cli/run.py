@@ -14,6 +14,7 @@ from eval_core.base.errors import UserError
 
 if TYPE_CHECKING:
     from eval_core.comparing.compare import ReportData
+    from eval_core.measuring.cost import Quote
     from eval_core.measuring.options import Job
 
 
@@ -21,6 +22,7 @@ __all__ = [
     "execute",
     "model_options",
     "print_estimate",
+    "print_quote",
     "run",
     "run_options",
 ]
@@ -33,11 +35,8 @@ def _money(value: float | None) -> str:
 
 
 def print_estimate(job: Job, results: Path | None = None) -> None:
-    """Print calls, tokens and cost by role; send nothing."""
-    from rich.text import Text
-
+    """Print calls, tokens and cost of a run by role; send nothing."""
     from eval_core.measuring.cost import quote
-    from eval_core.reporting.terminal import console, plain_table
 
     found = quote(job, results)
     if found is None:
@@ -47,6 +46,15 @@ def print_estimate(job: Job, results: Path | None = None) -> None:
             "Name a model with --model to see what that costs."
         )
         return
+    print_quote(found)
+
+
+def print_quote(found: Quote) -> None:
+    """Print an estimate."""
+    from rich.text import Text
+
+    from eval_core.reporting.terminal import console, plain_table
+
     out = console()
     columns = ("role", "model", "calls", "input tokens", "output tokens", "cost", "with prompt caching")
     table = plain_table("Estimate; nothing was sent", *columns)
@@ -63,8 +71,12 @@ def print_estimate(job: Job, results: Path | None = None) -> None:
     out.print(table)
     out.print(Text("Calls: " + ", ".join(f"{calls:,} {purpose}" for purpose, calls in found.purposes)))
     cost = found.total.cost_usd
-    if job.stop == "early":
-        out.print(Text("With --stop early, answers and grades are left out where facts alone decide."))
+    if found.facts_only is not None:
+        least = found.facts_only
+        price = f"{_money(least.cost_usd)}, with prompt caching {_money(least.cached_cost_usd)}"
+        out.print(Text(f"Where facts alone decide, nothing is graded: {least.calls:,} calls, {price}."))
+    for note in found.notes:
+        out.print(Text(note))
     if cost is None:
         out.print(Text("A price is unknown: give it with --price MODEL=IN,OUT (dollars per million tokens)."))
     elif cost > found.budget_usd:
@@ -228,9 +240,7 @@ def resume_command(label: str) -> str:
 @click.option(
     "--stop",
     type=click.Choice(["full", "early"]),
-    default="full",
-    show_default=True,
-    help="early: skip grading where facts alone decide.",
+    help="early: skip grading where facts alone decide.  [default: early with models, full offline]",
 )
 @click.option(
     "--fail-on",
