@@ -58,6 +58,8 @@ class Measurement(BaseModel):
     planned_compress_runs: Annotated[int, Field(ge=1)]
     fixtures: dict[str, list[RunRecord]]
     probe_types: dict[str, dict[str, str]] = {}
+    drafts: dict[str, int] = {}
+    """How many of a fixture's probes nobody has read yet, where there are any."""
     controls: dict[str, Controls] = {}
     use: dict[str, UseRecord] = {}
     stopped: str | None = None

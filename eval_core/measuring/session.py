@@ -13,7 +13,7 @@ from pathlib import Path
 
 from eval_core.base.messages import Message, render
 from eval_core.base.threads import compute
-from eval_core.domain.case import Case, Cell, make_plan
+from eval_core.domain.case import Case, Cell, draft_counts, make_plan
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.grade import Answer, Answerer, Grade, Judge
 from eval_core.domain.measurement import Controls, Measurement, ProbeControl, Provenance
@@ -240,6 +240,7 @@ class MeasuringSession:
             probe_types={
                 case.fixture.name: {probe.id: probe.type for probe in case.bank.probes} for case in self.cases
             },
+            drafts=draft_counts(self.cases),
             controls=controls,
             use=use,
             stopped=self.stopped(),
