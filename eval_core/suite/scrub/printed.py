@@ -48,6 +48,26 @@ _PLACES = tuple(
         # The table of `ps aux`: five numbers follow the owner, or the header says so.
         rf"^(?P<user>{_USER})\s+\d+\s+\d+\.\d\s+\d+\.\d\s",
         rf"\bLogged in (?:to \S+ )?(?:as|account) (?P<user>{_USER})\b",
+        # Commands that name an account, and what they answer.
+        rf"\b(?:chown|chgrp)\s+(?:-\w+\s+)*(?P<user>{_USER})(?=[:\s])",
+        (
+            r"\b(?:sudo -u|su -l?|su|runuser -u|usermod|useradd|userdel|adduser|passwd|chsh|finger|getent passwd"
+            rf"|crontab -u|loginctl \S+)\s+(?:-{{1,2}}\w+\s+(?:/?[\w/,]+\s+)??)*(?P<user>{_USER})(?=\s|$)"
+        ),
+        rf"\b(?:password|crontab|account|mail|home directory) for (?P<user>{_USER})(?=[:.\s]|$)",
+        rf"\b(?:[Oo]f|[Ff]or|[Bb]y|[Aa]s) [Uu]ser '?(?P<user>{_USER})|^(?P<user2>{_USER}) is not in the sudoers file",
+        rf"[( ]\d{{3,5}}/\s*(?P<user>{_USER})\)|^[-dl][rwxsStT-]{{9}}\s+(?P<user2>{_USER})/[\w.-]+\s+\d",
+        rf"^User name\s{{2,}}(?P<user>{_USER})|^Full Name\s{{2,}}(?P<name>{_PERSON})",
+        # Names of machines in private zones and in the system's own table.
+        (
+            r"(?<![\w.@/-])(?P<host>[A-Za-z][\w-]{2,62})\.(?:lan|home|intranet|corp|fritz\.box|home\.arpa|localdomain)"
+            r"(?![\w(-]|\.\w)"
+        ),
+        rf"^(?:\d{{1,3}}\.){{3}}\d{{1,3}}\s+(?:[\w.-]+\s+)??(?P<host>[A-Za-z]{_HOST})(?:\s|$)",
+        (
+            r"\b(?:[Rr]esolve host(?:name)?|[Cc]onnect to host|PING|nslookup|traceroute to|known host)\s+"
+            rf"(?P<host>[A-Za-z]{_HOST})"
+        ),
         # The environment.
         rf"\b(?:USER|LOGNAME|USERNAME|SUDO_USER|RUNNER_USER|LC_USER|REMOTE_USER)=[\"']?(?P<user>{_USER})[\"']?\r?$",
         rf"\b(?:HOSTNAME|COMPUTERNAME|HOST|NODENAME|USERDOMAIN)=[\"']?(?P<host>[A-Za-z]{_HOST})[\"']?\r?$",
@@ -81,6 +101,21 @@ _PLACES = tuple(
         rf"\b(?:assigned|reassigned|delegated|escalated) to (?P<name>{_PERSON})\b",
         rf"\bauthors?\s*=\s*\[?\s*[{{\"']+\s*(?:name\s*=\s*[\"'])?(?P<name>{_PERSON})",
         rf"(?i:copyright|\(c\)|©)(?: \(c\))? \d{{4}}(?:-\d{{4}})?,? (?P<name>{_PERSON})\s*$",
+        (
+            r"(?im:(?:^|[;,{(#/*\s\"'])(?:[\w.]*\.)?(?:contacts?|attendees?|participants?|present|organi[sz]er|speakers?"
+            r"|cn|fn|full[ _]?name|real[ _]?name|display[ _]?name|maintainers?|authors?|written by|created by|owner|approver"
+            r"|approved by|on[- ]?call|reviewed by|signed|customer|patient|employee|manager|lead|action|todo|assignee)"
+            r"\s?[:=(]\s?[\"']?)"
+            rf"(?P<name>{_PERSON})(?=[\"',;:)<\s]|$)"
+        ),
+        rf"(?<![\w.])(?P<name>{_PERSON})[\"']?\s<[^<>\s]+@[^<>\s]+>",
+        (
+            r"\b(?i:hi|hello|hey|dear|hallo|liebe[r]?|guten tag|bonjour|cher|chère|hola|estimad[oa]|ciao|olá) "
+            rf"(?P<name>{_PERSON})\b"
+        ),
+        rf"^\[?(?:\d{{4}}-\d\d-\d\d )?\d\d?:\d\d(?::\d\d)?\]? <?(?P<name>{_PERSON})>?:",
+        rf"^(?P<name>{_PERSON}) +\d\d?:\d\d",
+        rf"\b(?P<name>{_PERSON})['’]s? (?:MacBook|iMac|iPhone|iPad|Mac|PC|Laptop|Computer|Desktop)\b",
         # What people call themselves and each other.
         (
             rf"\b(?i:my name is|this is|i am|i'm|ich bin|mein name ist|je m'appelle|je suis|me llamo|soy) "
@@ -98,7 +133,10 @@ _PLACES = tuple(
         rf"\b(?:cc|CC|ping|thanks|ask|assignee|reviewer|owner)[: ]+@(?P<user>{_USER})",
         # Accounts in the configuration of clusters and registries.
         rf"^users:\s*\n\s*- name: (?P<user>{_USER})$|\bLogin Succeeded, (?P<user2>{_USER})",
-        rf"(?im:(?:^\s*|[{{,\"']\s*)(?:first|given|last|family)[_ ]?name[\"']?\s*[:=]\s*[\"']?)(?P<name>{_WORD})(?=[\"',\s]|$)",
+        (
+            r"(?im:(?:^\s*|[{,\"']\s*)(?:first|given|last|family)[_ ]?name[\"']?\s*[:=]\s*[\"']?)"
+            rf"(?P<name>{_WORD})(?=[\"',\s]|$)"
+        ),
     )
 )
 _ABOUT_A_PERSON = re.compile(
@@ -109,6 +147,7 @@ _NAME_FIELD = re.compile(
     r"\"(?:name|displayName|display_name|full_name|fullName|real_name|author|assignee|reporter|owner|creator|reviewer)\""
     rf"\s*:\s*\"(?P<name>{_PERSON})\""
 )
+_COLUMN_NAME = re.compile(r"[A-Z%][A-Z%_()/+-]*")
 _OBJECT = re.compile(r"\{[^{}]{0,2000}\}")
 _AUTHOR_OBJECT = re.compile(rf"\"(?:author|authors|maintainer|maintainers|contributors|committer)\"\s*:\s*\[?\s*\{{"
                             rf"[^{{}}]{{0,300}}?\"name\"\s*:\s*\"(?P<name>{_PERSON})\"")  # fmt: skip
@@ -117,7 +156,8 @@ _BUSINESS_WORDS = (
     "systems technologies services service server bot ci api the and for of open source apache google microsoft amazon "
     "github gitlab linux kernel ubuntu debian python rust java node docker release build test tests main master branch "
     "support admin administrator root user users system unknown none null platform engineering security operations "
-    "institute contributor author reviewer maintainer developer someone somebody example university department office committee community maintainers developers best practices"
+    "institute contributor author reviewer maintainer developer someone somebody example "
+    "university department office committee community maintainers developers best practices"
 )
 _NOT_A_PERSON = frozenset(_BUSINESS_WORDS.split())
 _SYSTEM_HOSTS = re.compile(
@@ -155,8 +195,32 @@ def _hit(match: re.Match[str], group: str) -> Hit | None:
     return Hit(start, start + len(bare), f"printed-{kind}", kind, bare.lower())
 
 
+def _column(text: str) -> Iterator[Hit]:
+    """Find accounts in tables whose header, all in capitals, names a column for them."""
+    offset, at = 0, None
+    for line in text.splitlines(keepends=True):
+        words = list(re.finditer(r"\S+", line))
+        names = [word.group() for word in words]
+        if len(names) > 2 and all(_COLUMN_NAME.fullmatch(name) for name in names):
+            at = next((names.index(name) for name in ("USER", "OWNER") if name in names), None)
+        elif at is not None and len(words) > at:
+            if hit := _account(words[at], offset):
+                yield hit
+        else:
+            at = None
+        offset += len(line)
+
+
+def _account(word: re.Match[str], offset: int) -> Hit | None:
+    name = word.group()
+    if not re.fullmatch(_USER, name) or is_generic(name) or _SYSTEM_USERS.fullmatch(name):
+        return None
+    return Hit(offset + word.start(), offset + word.end(), "printed-user", "user", name.lower())
+
+
 def printed(text: str, _key: str | None) -> Iterator[Hit]:
     """Find accounts, hosts and people at the places where programs print them."""
+    yield from _column(text)
     for pattern in _PLACES:
         for match in pattern.finditer(text):
             for group, value in match.groupdict().items():
