@@ -103,7 +103,8 @@ _PLACES = tuple(
         rf"(?i:copyright|\(c\)|©)(?: \(c\))? \d{{4}}(?:-\d{{4}})?,? (?P<name>{_PERSON})\s*$",
         (
             r"(?im:(?:^|[;,{(#/*\s\"'])(?:[\w.]*\.)?(?:contacts?|attendees?|participants?|present|organi[sz]er|speakers?"
-            r"|cn|fn|full[ _]?name|real[ _]?name|display[ _]?name|maintainers?|authors?|written by|created by|owner|approver"
+            r"|cn|fn|full[ _]?name|real[ _]?name|display[ _]?name|maintainers?|authors?|written by|created by"
+            r"|owner|approver"
             r"|approved by|on[- ]?call|reviewed by|signed|customer|patient|employee|manager|lead|action|todo|assignee)"
             r"\s?[:=(]\s?[\"']?)"
             rf"(?P<name>{_PERSON})(?=[\"',;:)<\s]|$)"
