@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from dataclasses import replace
@@ -201,6 +202,7 @@ def _fixture_names(given: str | None) -> tuple[str, ...] | None:
 def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -> ReportData:
     """Run a job with progress on stderr and its reports in the results folder."""
     from eval_core.cli.progress import show_progress
+    from eval_core.domain.case import draft_counts
     from eval_core.measuring.session import now
     from eval_core.reporting.write import write_reports
     from eval_core.sandbox.isolation import NONE_WARNING
@@ -211,6 +213,8 @@ def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -
         click.echo(OFFLINE, err=True)
     if job.sandbox == "none":
         click.echo(f"Warning: {NONE_WARNING}", err=True)
+    for fixture, count in draft_counts(cases).items():
+        click.echo(f"Warning: {fixture}: {count} probe(s) are drafts that nobody has read yet.", err=True)
     root = results or job.results
     name = label or free_label(root, now().strftime("%Y-%m-%d_%H-%M-%S"))
     with open_results(root, name, resume=job.resume) as folder:
@@ -288,6 +292,7 @@ def run(
     from eval_core.comparing.findings import Kind
     from eval_core.comparing.headline import undecided
     from eval_core.comparing.verdict import exit_code
+    from eval_core.reporting.contract import started_by_runner
     from eval_core.reporting.losses import outage
 
     job = _with_a_suite(make_job(options), quiet=quiet)
@@ -296,6 +301,8 @@ def run(
         return
     data = execute(job, label, results, quiet=quiet)
     print_data(data, form)
+    if started_by_runner(os.environ):
+        sys.exit(0)  # the runner takes the result from report.json, and any other code for a crash
     code = exit_code(data.verdict, fail_on) if data.verdict else 0
     reason = data.candidate.stopped or outage(data.candidate)
     if code != 3 and not data.candidate.stopped and (data.verdict or reason is None):

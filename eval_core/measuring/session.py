@@ -17,7 +17,7 @@ from eval_core.base.errors import UserError
 from eval_core.base.files import digest, pretty, read_json, write_atomic
 from eval_core.base.messages import Message, render
 from eval_core.base.threads import compute
-from eval_core.domain.case import Case, Cell, make_plan
+from eval_core.domain.case import Case, Cell, draft_counts, make_plan
 from eval_core.domain.compression import Outcome
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.grade import Answer, Answerer, Grade, Judge
@@ -339,6 +339,7 @@ class MeasuringSession:
             probe_types={
                 case.fixture.name: {probe.id: probe.type for probe in case.bank.probes} for case in self.cases
             },
+            drafts=draft_counts(self.cases),
             controls=controls,
             census={name: _entries(facts) for name, facts in read.items()},
             frontier={name: facts.frontier() for name, facts in read.items()} if controls else {},
