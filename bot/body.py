@@ -109,7 +109,7 @@ def _under_way(run: LedgerRun) -> str:
         return (
             f"\N{HOURGLASS} **Queued**: {commit} since {_clock(run.at)}, after the evaluation before it. {log}.{note}"
         )
-    expected = "" if run.minutes is None else f", expected to end by {_clock(run.at + timedelta(minutes=run.minutes))}"
+    expected = "" if run.minutes is None else f", expected to end by {run.at + timedelta(minutes=run.minutes):%H:%M}"
     return f"\N{HOURGLASS} **Evaluating** {commit} since {_clock(run.at)}{expected}. {log}.{note}"
 
 
