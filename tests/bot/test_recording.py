@@ -54,7 +54,7 @@ def test_a_field_of_another_type_or_of_our_invention_is_found() -> None:
     ]
 
 
-@pytest.mark.skipif(not RECORDED.is_dir(), reason="no run on github.com was recorded yet; see docs/github.md")
+@pytest.mark.skipif(not RECORDED.is_dir(), reason="no run on github.com was recorded yet; see docs/required-checks.md")
 def test_the_loopback_answers_as_the_recorded_github_did(gh: LoopbackGitHub, client: GitHub, tmp_path: Path) -> None:
     record_run(client, 1, evaluated(gh, client), tmp_path)
     for path in sorted(RECORDED.glob("*.json")):
