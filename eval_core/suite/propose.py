@@ -90,8 +90,8 @@ def exit_code(exchange: ToolExchange) -> int | None:
     """Return the status that the tool reports, or None where it reports none."""
     metadata = exchange.reply.get("metadata")
     for reply in (exchange.reply, metadata if isinstance(metadata, dict) else {}):
-        for field in _EXIT_FIELDS:
-            value = reply.get(field)
+        for name in _EXIT_FIELDS:
+            value = reply.get(name)
             if isinstance(value, int) and not isinstance(value, bool):
                 return value
     match = _EXIT_TEXT.search(exchange.answer)
@@ -115,9 +115,9 @@ def changed_files(exchange: ToolExchange) -> list[str]:
 
 def patch_text(exchange: ToolExchange) -> str:
     """Return the patch that a call applies, be it a field of its own, its free input or a shell's here-document."""
-    for field in _PATCH_FIELDS:
-        text = exchange.arguments.get(field)
-        if isinstance(text, str) and (field != "input" or _PATCHED.search(text)):
+    for name in _PATCH_FIELDS:
+        text = exchange.arguments.get(name)
+        if isinstance(text, str) and (name != "input" or _PATCHED.search(text)):
             return text
     return exchange.command if _PATCH_START in exchange.command else ""
 
