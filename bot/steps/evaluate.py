@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from bot.pull_request.ticket import Ticket, forget_error
 from bot.steps.fetch import BASE, SUBJECT
 from bot.steps.reuse import take_up
-from bot.ticket import Ticket, forget_error
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.comparing.compare import ReportData

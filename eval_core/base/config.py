@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from eval_core.base.files import parse
-from eval_core.strict_yaml import read_yaml
+from eval_core.base.strict_yaml import read_yaml
 
 __all__ = [
     "CONFIG_FILE",

@@ -17,7 +17,6 @@ from eval_core.domain.case import Case, load_suite, make_plan
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord
 from eval_core.domain.target import Builtin
-from eval_core.measuring.compressor_source import CompressorSource, source_of
 from eval_core.measuring.evaluate import Trial, own_base
 from eval_core.measuring.regrade import with_remedy
 from eval_core.measuring.wiring import Traffic
@@ -25,6 +24,7 @@ from eval_core.models.settings import ModelFlags, Models, resolve
 from eval_core.sandbox.isolation import Wanted
 from eval_core.sandbox.targets import Target, find_target
 from eval_core.storage.baselines import find_reference, load_side, read_history
+from eval_core.storage.compressor_source import CompressorSource, source_of
 from eval_core.storage.results import ResultsFolder
 
 __all__ = ["Job"]

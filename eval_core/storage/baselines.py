@@ -14,12 +14,12 @@ from typing import Any
 from eval_core.base.errors import UserError
 from eval_core.base.files import digest, parse, pretty, read_json, read_text, write_atomic
 from eval_core.base.numbers import percent
+from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.domain.case import Case
 from eval_core.domain.fingerprint import INSTRUMENT_VERSION, Difference, Fingerprint, differences, narrowed, nearest
 from eval_core.domain.grade import DIMENSIONS, PASS_SCORE, Grade
 from eval_core.domain.measurement import SCHEMA_VERSION, Measurement
 from eval_core.storage.results import read_measurement
-from eval_core.strict_json import BadJson, parse_json
 
 __all__ = [
     "Reference",

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from bot.event import EvaluationRequest
 from bot.github.resources import ChangedFile, Pull
+from bot.pull_request.event import EvaluationRequest
 from eval_core.base.config import CONFIG_FILE, Config
 
 __all__ = [
