@@ -145,7 +145,8 @@ def noise_floor(arm: Arm) -> tuple[NoiseFloor, ...]:
         (FACT_HYPOTHESES, fact_blocks(arm, arm)),
     ):
         for index, name in enumerate(names):
-            columns = [block.means[: block.candidate_runs, index] for block in blocks]
+            measured = [(block.means + block.explained.means)[: block.candidate_runs] for block in blocks]
+            columns = [means[:, index] for means in measured]
             columns = [column for column in columns if len(column) > 1 and np.isfinite(column).all()]
             df = sum(len(column) - 1 for column in columns)
             if df:
