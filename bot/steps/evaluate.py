@@ -70,9 +70,9 @@ def evaluate(
         root=root,
         # The sandbox is started from elsewhere: a relative path would lead nowhere.
         tree=(root if baseline else work / SUBJECT).resolve(),
-        runs=ticket.runs or (config.baseline_runs if baseline else config.runs),
+        runs=ticket.runs or (config.baseline_runs if baseline else None),
         resume=True,
-        looks=ticket.looks,
+        looks=1 if baseline else ticket.looks,
         compare_to="auto",
     )
     if baseline:

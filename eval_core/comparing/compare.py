@@ -11,6 +11,7 @@ from eval_core.base.numbers import listed
 from eval_core.comparing.arms import make_arm, quarantined
 from eval_core.comparing.drift import Drift, drift_of
 from eval_core.comparing.findings import Kind, Verdict
+from eval_core.comparing.looks import earlier_looks
 from eval_core.comparing.verdict import Options, decide
 from eval_core.domain.case import Case
 from eval_core.domain.measurement import Measurement, comparable_part
@@ -54,7 +55,6 @@ def compare_measurements(
     base: Measurement,
     candidate: Measurement,
     *,
-    looks: int = 1,
     drift: Drift | None = None,
     options: Options | None = None,
 ) -> tuple[Verdict, Measurement]:
@@ -71,7 +71,7 @@ def compare_measurements(
         differences=differing,
         drift=drift_of(part, candidate) if drift is None else drift,
         options=options,
-        looks=looks,
+        earlier=earlier_looks(candidate.extra, candidate.label),
     )
     return _blamed(verdict, candidate), part
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Literal
 
 from eval_core.comparing.arms import Arm
 from eval_core.comparing.findings import Culprit, Direction, Family, Row, RowVerdict, TestSummary, UnitRow
+from eval_core.comparing.looks import RUNS_AT_LOOK
 from eval_core.comparing.permutation import Hypothesis, PermutationResult, UnitDelta, quantile
 
 __all__ = [
     "MAJORITY",
-    "MOST_EXTRA",
     "StructureChange",
     "TestedFamily",
+    "chance_to_settle",
     "changes",
     "culprits_of",
     "row_of",
@@ -76,8 +78,9 @@ def changes(base: Arm, candidate: Arm) -> tuple[StructureChange, ...]:
 
 # From a test's result to what a reader is shown: rows, named culprits, and what would settle an open question.
 
-MOST_EXTRA = 30
-"""Nobody runs more than this many further compressions of a fixture for one pull request."""
+_STEPS = 200
+_LIKELY, _FAIR = 0.5, 0.2
+"""The first planned look that more likely than not settles it is advised; one with less than a fair chance is not."""
 
 
 @dataclass(frozen=True)
@@ -89,26 +92,46 @@ class TestedFamily:
     margin: float
     culprit_alpha: float
 
+    by_facts: Direction | None = None
+    """For scores: the way in which the facts moved for certain. What follows from them is certain too."""
+
     @property
     def significant(self) -> bool:
         """Whether the test as a whole says that something changed."""
-        return self.result.p <= self.result.alpha
+        return self.result.p <= self.result.alpha and self._lead is not None
+
+    @property
+    def _lead(self) -> Hypothesis | UnitDelta | None:
+        """Return what weighed most, if it moved the same way as what is shown of it.
+
+        Scores that fell with the facts, but by less than they should have, have not become better.
+        """
+        items: list[Hypothesis | UnitDelta] = [*self.result.hypotheses, *self.result.units]
+        least = min((item.p for item in items), default=1.0)
+        fair = [item for item in items if item.tested * item.delta > 0]
+        lead = min(fair, key=lambda item: item.p, default=None)
+        return lead if lead is not None and lead.p <= max(least, self.culprit_alpha) else None
 
     @property
     def guilty(self) -> tuple[list[Hypothesis], list[UnitDelta]]:
-        """Return what is named: all that is certain by itself, or else the one thing that weighed most."""
-        if not self.significant:
-            return [], []
-        hypotheses = [item for item in self.result.hypotheses if item.p <= self.culprit_alpha]
-        units = [item for item in self.result.units if item.p <= self.culprit_alpha]
-        if hypotheses or units:
-            return hypotheses, units
-        # The combined p can be significant on a single unit whose own doubled p lies just above the limit.
-        first = min(self.result.hypotheses, key=lambda item: item.p, default=None)
-        unit = min(self.result.units, key=lambda item: item.p, default=None)
-        if unit is None or (first is not None and first.p <= unit.p):
-            return ([first] if first is not None else []), []
-        return [], [unit]
+        """Return what is named: all that is certain by itself, and the one thing that weighed most."""
+        lead = self._lead if self.significant else None
+
+        def named(item: Hypothesis | UnitDelta) -> bool:
+            if lead is None or item.tested * item.delta <= 0:
+                return False
+            # What moved against the rest has the test's own level to pass: it turns a verdict into a mixed one.
+            level = self.culprit_alpha if _direction(item.delta) == _direction(lead.delta) else self.result.alpha
+            return item is lead or item.p <= level
+
+        def follows(item: Hypothesis) -> bool:
+            certain = item.ci_low > 0 or item.ci_high < 0
+            ways = {_direction(item.delta), _direction(item.explained), self.by_facts}
+            return self.by_facts is not None and certain and len(ways) == 1
+
+        return [item for item in self.result.hypotheses if named(item) or follows(item)], [
+            item for item in self.result.units if named(item)
+        ]
 
     @property
     def units(self) -> list[UnitRow]:
@@ -224,23 +247,44 @@ def row_of(evidence: TestedFamily, item: Hypothesis, medians: tuple[dict[str, fl
         verdict=verdict,
         median_base=before.get(item.name),
         median_candidate=after.get(item.name),
+        explained=item.explained if evidence.family == "scores" else None,
     )
 
 
-def _settles(evidence: TestedFamily, item: Hypothesis, extra: int) -> bool:
-    """Tell whether a row would be decided, either way, if its difference stayed and only its error shrank."""
-    runs = evidence.result.runs.values()
-    now = sum(1 / n + 1 / m for n, m in runs)
-    se = item.se * math.sqrt(sum(1 / (n + extra) + 1 / m for n, m in runs) / now)
-    half = quantile(0.95, item.df + extra * len(runs)) * se
-    return abs(item.delta) + half <= evidence.margin or abs(item.delta) > evidence.result.crit * se
+def chance_to_settle(evidence: Sequence[TestedFamily], rows: Sequence[Row], extra: int) -> float:
+    """Return how likely it is that no row is open after so many more runs of each fixture.
 
-
-def settle(evidence: Sequence[TestedFamily], rows: Sequence[Row]) -> int | None:
-    """Return how many more runs of each fixture would settle every open row; None where no sensible number would."""
+    What is known of the true change is its estimate with its error. The estimate after more runs is then spread around
+    that of today by the part of the error that the new runs take away. Rows move together, as their runs do.
+    """
     open_names = {row.name for row in rows if row.verdict is RowVerdict.INCONCLUSIVE}
-    open_rows = [(item, row) for item in evidence for row in item.result.hypotheses if row.name in open_names]
-    for extra in range(1, MOST_EXTRA + 1):
-        if open_rows and all(_settles(item, row, extra) for item, row in open_rows):
-            return extra
-    return None
+    settled = 0
+    for step in range(_STEPS):
+        z = NormalDist().inv_cdf((step + 0.5) / _STEPS)
+        settled += all(
+            _settled(item, row, extra, z)
+            for item in evidence
+            for row in item.result.hypotheses
+            if row.name in open_names
+        )
+    return settled / _STEPS
+
+
+def _settled(evidence: TestedFamily, item: Hypothesis, extra: int, z: float) -> bool:
+    if extra > len(item.se_after) or not item.df or not math.isfinite(item.se):
+        return False
+    later = item.se_after[extra - 1]
+    estimate = item.delta + z * math.sqrt(max(0.0, item.se**2 - later**2))
+    half = quantile(0.95, item.df + extra * len(evidence.result.runs)) * later
+    return abs(estimate) + half <= evidence.margin or abs(estimate) > evidence.result.crit * later
+
+
+def settle(evidence: Sequence[TestedFamily], rows: Sequence[Row], graded: int) -> tuple[int, float] | None:
+    """Return the further runs of each fixture up to the next planned look that likely settles it, and how likely.
+
+    None where no planned look gives even a fair chance.
+    """
+    chances = [(count - graded, chance_to_settle(evidence, rows, count - graded)) for count in RUNS_AT_LOOK]
+    later = [(extra, chance) for extra, chance in chances if extra > 0]
+    good = next((item for item in later if item[1] >= _LIKELY), later[-1] if later else None)
+    return good if good is not None and good[1] >= _FAIR else None

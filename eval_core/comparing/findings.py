@@ -16,6 +16,7 @@ __all__ = [
     "Reason",
     "Row",
     "RowVerdict",
+    "SpreadFinding",
     "StructureFinding",
     "TestSummary",
     "UnitRow",
@@ -106,7 +107,7 @@ class Row(_Frozen):
     delta: float
     ci_low: MaybeFloat
     ci_high: MaybeFloat
-    """Simultaneous 95 %; null where nothing measures the noise."""
+    """At the level of the test; null where nothing measures the noise."""
     ci90_low: MaybeFloat
     ci90_high: MaybeFloat
     p: float
@@ -116,6 +117,18 @@ class Row(_Frozen):
     median_base: MaybeFloat = None
     median_candidate: MaybeFloat = None
     """Medians of medians, for display; scores only."""
+    explained: MaybeFloat = None
+    """The part of a score's change that follows from the facts kept; the test of the scores is about the rest."""
+
+
+class SpreadFinding(_Frozen):
+    """A quantity whose runs differ more, or less, than the base's; neither better nor worse."""
+
+    name: str
+    base_sd: float
+    candidate_sd: float
+    p: float
+    verdict: Literal["less_stable", "more_stable"]
 
 
 class UnitRow(_Frozen):
@@ -203,6 +216,7 @@ class Verdict(_Frozen):
     units: tuple[UnitRow, ...] = ()
     structure: tuple[StructureFinding, ...] = ()
     medians: tuple[MedianFinding, ...] = ()
+    spread: tuple[SpreadFinding, ...] = ()
     tests: tuple[TestSummary, ...] = ()
     coverage: tuple[Coverage, ...] = ()
     notes: tuple[str, ...] = ()

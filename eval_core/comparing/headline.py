@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from eval_core.base.numbers import change, counted, interval, listed, percent_change, points, pp, signed
+from eval_core.base.numbers import change, counted, interval, listed, percent, percent_change, points, pp, signed
 from eval_core.comparing.findings import Culprit, Kind, Reason, Row, RowVerdict
 from eval_core.comparing.hypotheses import AUTHORED, CENSUS, OVERALL
 
@@ -133,7 +133,7 @@ def next_step(
     reasons: Sequence[Reason] = (),
     fixtures: Sequence[str] = (),
     more_runs: int | None = None,
-    too_few: bool = False,
+    chance: float | None = None,
 ) -> str:
     """Return one sentence on what to do."""
     if kind is Kind.NOT_COMPARABLE:
@@ -152,6 +152,14 @@ def next_step(
     if kind is Kind.NO_DETECTABLE_CHANGE:
         return "Nothing to do, unless a smaller change than the one named would matter."
     if more_runs is None:
-        return "More candidate runs alone will not settle it: add runs to the baseline as well, or more fixtures."
-    why = "fewer cannot show any change" if too_few else "if the difference stays where it is, that settles it"
-    return f"Add {counted(more_runs, 'run')} of each fixture; {why}."
+        return "More candidate runs alone will hardly settle it: add runs to the baseline as well, or more fixtures."
+    if chance is None:
+        return f"Add {counted(more_runs, 'run')} of each fixture; fewer cannot show any change."
+    return (
+        f"Add {counted(more_runs, 'run')} of each fixture; the chance that this settles it is about {_rough(chance)}."
+    )
+
+
+def _rough(chance: float) -> str:
+    """Return a chance to the nearest ten percent: it is an estimate itself."""
+    return percent(min(0.9, max(0.1, round(chance, 1))))

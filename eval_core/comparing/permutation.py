@@ -16,6 +16,7 @@ from eval_core.comparing.hypotheses import Block, Unit
 
 __all__ = [
     "LIMIT",
+    "MOST_EXTRA",
     "VARIANCE_FLOOR",
     "Design",
     "Hypothesis",
@@ -134,6 +135,8 @@ def _choices(n: int, m: int) -> Array:
 VARIANCE_FLOOR = 0.05**2
 """Deterministic runs have no variance; the floor keeps their statistics finite and tiny wobbles small."""
 POWER = 0.80
+LOCAL_COST = 4
+"""What the p of a single unit is multiplied by: averages get four fifths of alpha, single units the rest."""
 MOST_EXTRA = 30
 """Nobody runs more than this many further compressions of a fixture for one pull request."""
 TOLERANCE = 1e-9
@@ -164,8 +167,10 @@ class Hypothesis:
     """The smallest change that would have been seen with 80 % power."""
     mde_two_more: float
     """The same, had the candidate two more runs of each fixture."""
+    tested: float
+    """The part of `delta` that the test is about."""
     explained: float
-    """The part of `delta` that follows from the facts kept; the test is about the rest."""
+    """The rest, which follows from the facts kept."""
     se_after: tuple[float, ...] = ()
     """The standard error with 1, 2, ... more candidate runs of each fixture."""
 
@@ -186,12 +191,14 @@ class Shift:
 
 @dataclass(frozen=True)
 class UnitDelta:
-    """One probe or kind of fact: how it moved, and its adjusted p (doubled, as the local part of the test is)."""
+    """One probe or kind of fact: how it moved, and its adjusted p, times the cost of the local part."""
 
     unit: Unit
     base: float
     candidate: float
     delta: float
+    tested: float
+    """The part of `delta` that the test is about."""
     p: float
 
 
@@ -373,6 +380,7 @@ def _hypothesis(
         p=p,
         mde=(crit + quantile(POWER, df)) * se,
         mde_two_more=(crit + quantile(POWER, df + 2 * len(measuring))) * error(2) if df else math.inf,
+        tested=reading.tested,
         explained=reading.explained,
         se_after=tuple(error(extra) for extra in range(1, MOST_EXTRA + 1)),
     )
@@ -387,10 +395,10 @@ def _unit_deltas(blocks: Sequence[Block], sums: _Sums, day: float) -> tuple[tupl
         candidate, base = raw[: block.candidate_runs].mean(axis=0), raw[block.candidate_runs :].mean(axis=0)
         beaten = np.maximum(_at_least(sums.local, np.abs(tested - day) / se), 1)
         fewest = min(fewest, int(beaten.min(initial=fewest)))
-        shares = np.minimum(1.0, 2 * beaten / len(sums.local))
+        shares = np.minimum(1.0, LOCAL_COST * beaten / len(sums.local))
         found += [
-            UnitDelta(unit, float(b), float(c), float(c - b), float(p))
-            for unit, b, c, p in zip(block.units, base, candidate, shares, strict=True)
+            UnitDelta(unit, float(b), float(c), float(c - b), float(t), float(p))
+            for unit, b, c, t, p in zip(block.units, base, candidate, tested - day, shares, strict=True)
         ]
     return tuple(found), fewest
 
@@ -424,7 +432,7 @@ def permute(
     statistic[:, measured] = np.abs(sums.delta[:, measured]) / sums.se[:, measured]
     largest = statistic.max(axis=1)
     beaten_global, beaten_local = _at_least(largest), _at_least(sums.local)
-    combined = np.minimum(beaten_global, 2 * beaten_local)
+    combined = np.minimum(beaten_global, LOCAL_COST * beaten_local)
     count = design.count
     crit = _threshold(beaten_global, combined, largest, alpha)
     readings = [_read(hypotheses[index], index, blocks, sums, shift) for index in measured]
@@ -436,7 +444,7 @@ def permute(
     day = shift.of(hypotheses[-1])[0] if shift is not None else 0.0
     units, least_local = _unit_deltas(blocks, sums, day)
     least_global = int(adjusted.min(initial=count))
-    observed = min(least_global, 2 * least_local)
+    observed = min(least_global, LOCAL_COST * least_local)
     return PermutationResult(
         p=float(max(int((combined <= observed).sum()), 1) / count),
         p_global=least_global / count,

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
-from eval_core.base.numbers import p_value, percent, signed
+from eval_core.base.numbers import p_value, percent, score, signed
 from eval_core.comparing import headline
 from eval_core.comparing import looks as looking
 from eval_core.comparing import medians as seed_rule
 from eval_core.comparing.arms import Arm, FixtureArm, validate
 from eval_core.comparing.culprits import (
-    MOST_EXTRA,
     StructureChange,
     TestedFamily,
     changes,
@@ -30,13 +29,23 @@ from eval_core.comparing.findings import (
     Reason,
     Row,
     RowVerdict,
+    SpreadFinding,
     StructureFinding,
     TestSummary,
     UnitRow,
     Verdict,
 )
-from eval_core.comparing.hypotheses import FACT_HYPOTHESES, SCORE_HYPOTHESES, fact_blocks, score_blocks
-from eval_core.comparing.permutation import LIMIT, Design, permute
+from eval_core.comparing.hypotheses import (
+    AUTHORED,
+    FACT_HYPOTHESES,
+    OVERALL,
+    SCORE_HYPOTHESES,
+    fact_blocks,
+    score_blocks,
+)
+from eval_core.comparing.looks import Look
+from eval_core.comparing.permutation import LIMIT, MOST_EXTRA, Design, Shift, permute
+from eval_core.comparing.spread import spread_changes
 from eval_core.domain.fingerprint import Difference
 
 __all__ = [
@@ -135,8 +144,6 @@ class Options:
     coverage_floor: float = 0.95
     arrangements: int = LIMIT
     seed: int = 0
-    planned_looks: int = 1
-    """1, or 3 for looks at 1, 3 and 5 graded runs; see `eval_core.comparing.looks`."""
 
 
 @dataclass(frozen=True)
@@ -146,8 +153,36 @@ class _Case:
     base: Arm
     candidate: Arm
     options: Options
-    look: int
+    earlier: tuple[Look, ...] = ()
+    """What was measured of this candidate at earlier looks."""
+    shift: Shift | None = None
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def measured(self) -> Look:
+        """What has been measured of the candidate now."""
+        fixtures = self.candidate.fixtures.values()
+        return Look(
+            max((len(item.scores) for item in fixtures), default=0),
+            max((len(item.structure) for item in fixtures), default=0),
+        )
+
+    @property
+    def levels(self) -> tuple[float, float]:
+        """The alpha of the score test and of the fact test at this look."""
+        now = self.measured
+        return (
+            self.options.alpha_scores * looking.share(now.graded, (look.graded for look in self.earlier)),
+            self.options.alpha_facts * looking.share(now.compressed, (look.compressed for look in self.earlier)),
+        )
+
+    @property
+    def spent(self) -> float:
+        """What all looks up to this one have spent."""
+        now = self.measured
+        return self.options.alpha_scores * looking.spent(now.graded) + self.options.alpha_facts * looking.spent(
+            now.compressed
+        )
 
     def verdict(
         self,
@@ -161,11 +196,10 @@ class _Case:
         units: Sequence[UnitRow] = (),
         structure: Sequence[StructureChange] = (),
         medians: Sequence[MedianFinding] = (),
+        spread: Sequence[SpreadFinding] = (),
         tests: Sequence[TestSummary] = (),
         coverage: Sequence[Coverage] = (),
     ) -> Verdict:
-        planned = self.options.planned_looks
-        whole = self.options.alpha_scores + self.options.alpha_facts
         return Verdict(
             kind=kind,
             headline=headline_,
@@ -178,13 +212,14 @@ class _Case:
             units=tuple(units),
             structure=tuple(StructureFinding(**asdict(item)) for item in structure),
             medians=tuple(medians),
+            spread=tuple(spread),
             tests=tuple(tests),
             coverage=tuple(coverage),
             notes=tuple(self.notes),
-            look=self.look,
-            planned_looks=planned,
-            alpha=round(whole * looking.share(self.look, planned), 12),
-            alpha_spent=round(whole * looking.spent(self.look, planned), 12),
+            look=1 + sum(look.graded < self.measured.graded for look in self.earlier),
+            planned_looks=len(looking.RUNS_AT_LOOK),
+            alpha=round(sum(self.levels), 12),
+            alpha_spent=round(self.spent, 12),
         )
 
 
@@ -206,29 +241,29 @@ def _incomparable(differences: Iterable[tuple[str, str, str]], drift: Drift | No
     return reasons
 
 
-def _test(case: _Case) -> list[TestedFamily]:
-    """Run the two tests, each with its part of alpha for this look."""
-    options, part = case.options, looking.share(case.look, case.options.planned_looks)
-    found = []
-    score = permute(
-        score_blocks(case.base, case.candidate),
-        SCORE_HYPOTHESES,
-        alpha=options.alpha_scores * part,
-        seed=options.seed,
-        limit=options.arrangements,
-    )
-    fact = permute(
-        fact_blocks(case.base, case.candidate),
-        FACT_HYPOTHESES,
-        alpha=options.alpha_facts * part,
-        seed=options.seed,
-        limit=options.arrangements,
-    )
-    if score is not None:
-        found.append(TestedFamily("scores", score, options.margin_scores, options.culprit_alpha))
-    if fact is not None:
-        found.append(TestedFamily("facts", fact, options.margin_facts, options.culprit_alpha))
-    return found
+def _test(case: _Case) -> tuple[list[TestedFamily], list[SpreadFinding]]:
+    """Run the two tests, each with its part of alpha for this look, and look at the spread."""
+    options, (alpha_scores, alpha_facts) = case.options, case.levels
+    scores, facts = score_blocks(case.base, case.candidate), fact_blocks(case.base, case.candidate)
+    seed, limit = options.seed, options.arrangements
+    graded = permute(scores, SCORE_HYPOTHESES, alpha=alpha_scores, seed=seed, limit=limit, shift=case.shift)
+    kept = permute(facts, FACT_HYPOTHESES, alpha=alpha_facts, seed=seed, limit=limit)
+    found = [TestedFamily("facts", kept, options.margin_facts, options.culprit_alpha)] if kept is not None else []
+    if graded is not None:
+        ways = {culprit.direction for item in found for culprit in culprits_of(item) if culprit.name == AUTHORED}
+        by_facts = ways.pop() if ways else None
+        found.insert(0, TestedFamily("scores", graded, options.margin_scores, options.culprit_alpha, by_facts))
+    spread = [
+        SpreadFinding(
+            name=item.name,
+            base_sd=item.base_sd,
+            candidate_sd=item.candidate_sd,
+            p=item.p,
+            verdict="less_stable" if item.less_stable else "more_stable",
+        )
+        for item in spread_changes(scores, facts, seed=seed, limit=limit)
+    ]
+    return found, spread
 
 
 def _kind(evidence: Sequence[TestedFamily], culprits: Sequence[Culprit], rows: Sequence[Row]) -> Kind:
@@ -262,7 +297,19 @@ def _runs_to_reach(evidence: TestedFamily) -> int | None:
     return None
 
 
-def _notes(case: _Case, evidence: Sequence[TestedFamily], structure: Sequence[StructureChange]) -> None:
+def _stability(item: SpreadFinding) -> str:
+    text = score if item.name == OVERALL else percent
+    word = "Less" if item.verdict == "less_stable" else "More"
+    return (
+        f"{word} stable: {item.name} varies by {text(item.candidate_sd)} from run to run, by {text(item.base_sd)} in"
+        f" the base (p {p_value(item.p)}); that is neither better nor worse."
+    )
+
+
+def _notes(
+    case: _Case, evidence: Sequence[TestedFamily], structure: Sequence[StructureChange], spread: Sequence[SpreadFinding]
+) -> None:
+    case.notes.extend(map(_stability, spread))
     for item in evidence:
         if item.result.left_out:
             names = [unit.label for unit in item.result.left_out]
@@ -275,14 +322,6 @@ def _notes(case: _Case, evidence: Sequence[TestedFamily], structure: Sequence[St
             case.notes.append(
                 f"{change.label} fails in {failed} of {change.candidate_runs} runs and never did in the baseline."
             )
-    planned = case.options.planned_looks
-    if case.look > planned:
-        whole = case.options.alpha_scores + case.options.alpha_facts
-        bound = percent(whole * looking.spent(case.look, planned), 1)
-        case.notes.append(
-            f"Look {case.look} at the same change, {planned} planned: false alarms over all looks are only bounded"
-            f" by {bound}."
-        )
     case.notes.append("The inference covers these fixtures, not all sessions.")
 
 
@@ -292,11 +331,12 @@ def decide(
     *,
     differences: Iterable[tuple[str, str, str]] = (),
     drift: Drift | None = None,
+    shift: Shift | None = None,
     options: Options | None = None,
-    looks: int = 1,
+    earlier: Sequence[Look] = (),
 ) -> Verdict:
-    """Compare two arms. `looks` says which look at this candidate it is, counted from 1."""
-    case = _Case(base, candidate, options or Options(), looks)
+    """Compare two arms. `earlier` says what had been measured of this candidate when it was last looked at."""
+    case = _Case(base, candidate, options or Options(), tuple(earlier), shift)
     validate(base)
     validate(candidate)
     coverage = coverage_of(base, candidate)
@@ -315,29 +355,32 @@ def decide(
         return case.verdict(
             Kind.INCOMPLETE, text, step, reasons=missing, culprits=broken, structure=structure, coverage=coverage
         )
-    evidence = _test(case)
+    evidence, spread = _test(case)
     culprits = [culprit for item in evidence for culprit in culprits_of(item)] + certain
     medians = seed_rule.medians(base), seed_rule.medians(candidate)
     rows = [row_of(item, hypothesis, medians) for item in evidence for hypothesis in item.result.hypotheses]
     kind = _kind(evidence, culprits, rows)
     unreachable, extra = _unreachable(evidence)
+    chance: float | None = None
     if kind is Kind.NO_DETECTABLE_CHANGE:
         text = headline.no_change(rows)
     elif kind is Kind.INCONCLUSIVE:
         text = headline.inconclusive(rows, unreachable)
-        extra = extra if unreachable else settle(evidence, rows)
+        if not unreachable and (advice := settle(evidence, rows, case.measured.graded)) is not None:
+            extra, chance = advice
     else:
         text = headline.changed(kind, culprits)
     where = list(dict.fromkeys(item.fixture for item in culprits if item.fixture and item.direction == "worse"))
-    _notes(case, evidence, structure)
+    _notes(case, evidence, structure, spread)
     return case.verdict(
         kind,
         text,
-        headline.next_step(kind, fixtures=where, more_runs=extra, too_few=unreachable is not None),
+        headline.next_step(kind, fixtures=where, more_runs=extra, chance=chance),
         culprits=culprits,
         rows=rows,
         units=[unit for item in evidence for unit in item.units],
         structure=structure,
+        spread=spread,
         medians=[
             MedianFinding(**asdict(row), delta=row.delta, flagged=row.flagged)
             for row in seed_rule.table(base, candidate)

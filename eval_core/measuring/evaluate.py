@@ -13,6 +13,7 @@ from eval_core.base.errors import UserError
 from eval_core.comparing.compare import compare_measurements
 from eval_core.comparing.drift import DRIFT, drift_of
 from eval_core.comparing.findings import Kind
+from eval_core.comparing.looks import LOOKS, Look, earlier_looks, runs_at
 from eval_core.domain.case import Case
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Controls, Measurement, comparable_part
@@ -23,7 +24,7 @@ from eval_core.measuring.session import MeasuringSession, measure_together
 from eval_core.measuring.wiring import Cast, Roles, Traffic, make_cast, make_fingerprint
 from eval_core.sandbox.targets import Target
 from eval_core.storage.baselines import Reference, find_reference, stored_reference
-from eval_core.storage.results import ResultsFolder, spending
+from eval_core.storage.results import SUMMARY, ResultsFolder, read_measurement, spending
 
 if TYPE_CHECKING:
     from eval_core.measuring.options import Job
@@ -49,6 +50,7 @@ class Trial:
     async def measure(self) -> Measurement:
         """Measure; whatever happens, what is finished is in the folder."""
         job, target = self.job, self.job.load_target()
+        before = self._before()
         async with AsyncExitStack() as stack:
             cast = await make_cast(
                 stack,
@@ -62,7 +64,7 @@ class Trial:
                 hidden=job.hidden,
             )
             self.watch(cast.traffic)
-            measurement = await self._measure(cast, target)
+            measurement = await self._measure(cast, target, before)
             if (mistake := cast.mistake()) is not None:
                 raise UserError(
                     f"{mistake}. Check the key and the model's name; what is finished is kept in {self.folder.path}, "
@@ -70,7 +72,19 @@ class Trial:
                 )
             return measurement
 
-    async def _measure(self, cast: Cast, target: Target) -> Measurement:
+    def _before(self) -> tuple[Look, ...]:
+        """Return what had been measured of this candidate when it was looked at before."""
+        if self.job.looks > 1:
+            known = [runs_at(look, self.job.settings.runs) for look in range(1, self.job.looks)]
+            return tuple(Look(runs, max(runs, self.job.settings.compress_runs)) for runs in known)
+        if not self.job.resume or not (self.folder.path / SUMMARY).exists():
+            return ()
+        stored = read_measurement(self.folder.path)
+        looks = earlier_looks(stored.extra, str(self.folder.path))
+        # A run that was cut short has not been tested.
+        return looks if stored.stopped else (*looks, Look(stored.planned_runs, stored.planned_compress_runs))
+
+    async def _measure(self, cast: Cast, target: Target, before: Sequence[Look]) -> Measurement:
         job = self.job
         fingerprint = make_fingerprint(self.cases, cast.roles, job.topic)
         stored = self._stored(fingerprint)
@@ -79,7 +93,9 @@ class Trial:
             if job.baseline == "stored"
             else None
         )
-        extra: dict[str, Any] = {}
+        runs, compressions = job.plan
+        earlier = [list(look) for look in before if look.graded < runs or look.compressed < compressions]
+        extra: dict[str, Any] = {LOOKS: earlier} if earlier else {}
         if not cast.roles.offline:
             known = [stored.measurement] if stored else []
             kept = await trusted(cast.roles.judge, self.folder.path.parent, known, anyway=job.trust_judge)
@@ -146,7 +162,7 @@ class Trial:
         if not bases and reference is None:
             return False
         base = bases[0] if bases or reference is None else reference.measurement
-        verdict, _ = compare_measurements(base, candidate, looks=self.job.looks)
+        verdict, _ = compare_measurements(base, candidate)
         return verdict.kind in _DECIDED
 
     async def _sample(self, reference: Reference | None, cast: Cast) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.comparing.compare import ReportData, compare_measurements
 from eval_core.comparing.drift import SAMPLE
+from eval_core.comparing.looks import runs_at
 from eval_core.domain.case import Case, load_suite, make_plan
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord
@@ -52,6 +53,7 @@ class Job:
     seed: int = 0
     resume: bool = False
     looks: int = 1
+    """Which of the planned looks at this candidate it is: a later one has more graded runs."""
     compare_to: str = "auto"
     baseline: Literal["stored", "rerun"] = "stored"
     """rerun: measure the base beside the candidate instead of reading a stored result."""
@@ -69,7 +71,7 @@ class Job:
     @property
     def plan(self) -> tuple[int, int]:
         """Graded runs and compressions of each fixture."""
-        graded = self.runs or self.settings.runs
+        graded = self.runs or runs_at(self.looks, self.settings.runs)
         return graded, max(graded, self.compress_runs or self.settings.compress_runs)
 
     def with_runs(self, runs: int) -> Job:
@@ -146,7 +148,7 @@ class Job:
             why = f"no baseline in {baselines}; `compression-eval baseline update` makes one"
             return ReportData(measurement, cases=suite, note="none was asked for" if self.compare_to == "none" else why)
         stored = load_side(path)
-        verdict, base = compare_measurements(stored, measurement, looks=self.looks)
+        verdict, base = compare_measurements(stored, measurement)
         verdict = with_remedy(verdict, base, str(path), measurement)
         history = read_history(self.root / self.settings.baselines, path.stem)
         return ReportData(measurement, base=base, verdict=verdict, base_path=str(path), cases=suite, history=history)
