@@ -9,6 +9,7 @@ from typing import Any
 
 from eval_core.base.numbers import listed
 from eval_core.comparing.arms import make_arm, quarantined
+from eval_core.comparing.day import control_of, day_of, without_scores
 from eval_core.comparing.drift import Drift, drift_of
 from eval_core.comparing.findings import Kind, Verdict
 from eval_core.comparing.looks import earlier_looks
@@ -65,14 +66,21 @@ def compare_measurements(
     """
     part, differing = comparable_part(base, candidate)
     banned = quarantined(part, candidate)
+    arms = make_arm(part, banned), make_arm(candidate, banned)
+    control = control_of(candidate)
+    day = day_of(arms[0], make_arm(control, banned)) if control is not None and not differing else None
+    if day is not None and day.changed:
+        arms = without_scores(arms[0]), without_scores(arms[1])
     verdict = decide(
-        make_arm(part, banned),
-        make_arm(candidate, banned),
+        *arms,
         differences=differing,
+        shift=None if day is None or day.changed else day.shift,
         drift=drift_of(part, candidate) if drift is None else drift,
         options=options,
         earlier=earlier_looks(candidate.extra, candidate.label),
     )
+    if day is not None:
+        verdict = verdict.model_copy(update={"notes": (*verdict.notes, day.note)})
     return _blamed(verdict, candidate), part
 
 

@@ -9,7 +9,7 @@ from statistics import NormalDist
 from typing import Literal
 
 from eval_core.comparing.arms import Arm
-from eval_core.comparing.findings import Culprit, Direction, Family, Row, RowVerdict, TestSummary, UnitRow
+from eval_core.comparing.findings import Advice, Culprit, Direction, Family, Row, RowVerdict, TestSummary, UnitRow
 from eval_core.comparing.looks import RUNS_AT_LOOK
 from eval_core.comparing.permutation import Hypothesis, PermutationResult, UnitDelta, quantile
 
@@ -279,12 +279,15 @@ def _settled(evidence: TestedFamily, item: Hypothesis, extra: int, z: float) -> 
     return abs(estimate) + half <= evidence.margin or abs(estimate) > evidence.result.crit * later
 
 
-def settle(evidence: Sequence[TestedFamily], rows: Sequence[Row], graded: int) -> tuple[int, float] | None:
+def settle(evidence: Sequence[TestedFamily], rows: Sequence[Row], graded: int) -> Advice | None:
     """Return the further runs of each fixture up to the next planned look that likely settles it, and how likely.
 
     None where no planned look gives even a fair chance.
     """
-    chances = [(count - graded, chance_to_settle(evidence, rows, count - graded)) for count in RUNS_AT_LOOK]
-    later = [(extra, chance) for extra, chance in chances if extra > 0]
-    good = next((item for item in later if item[1] >= _LIKELY), later[-1] if later else None)
-    return good if good is not None and good[1] >= _FAIR else None
+    later = [
+        Advice(runs=count - graded, chance=chance_to_settle(evidence, rows, count - graded))
+        for count in RUNS_AT_LOOK
+        if count > graded
+    ]
+    best = next((item for item in later if item.chance >= _LIKELY), later[-1] if later else None)
+    return best if best is not None and best.chance >= _FAIR else None

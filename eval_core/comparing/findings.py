@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 __all__ = [
+    "Advice",
     "Coverage",
     "Culprit",
     "Kind",
@@ -121,6 +122,13 @@ class Row(_Frozen):
     """The part of a score's change that follows from the facts kept; the test of the scores is about the rest."""
 
 
+class Advice(_Frozen):
+    """How many more runs of each fixture may settle what is open, and how likely that is."""
+
+    runs: int
+    chance: float
+
+
 class SpreadFinding(_Frozen):
     """A quantity whose runs differ more, or less, than the base's; neither better nor worse."""
 
@@ -220,6 +228,7 @@ class Verdict(_Frozen):
     tests: tuple[TestSummary, ...] = ()
     coverage: tuple[Coverage, ...] = ()
     notes: tuple[str, ...] = ()
+    advice: Advice | None = None
     look: int = 1
     planned_looks: int = 1
     alpha: float = 0.05

@@ -22,6 +22,7 @@ from eval_core.comparing.culprits import (
 )
 from eval_core.comparing.drift import Drift
 from eval_core.comparing.findings import (
+    Advice,
     Coverage,
     Culprit,
     Kind,
@@ -199,6 +200,7 @@ class _Case:
         spread: Sequence[SpreadFinding] = (),
         tests: Sequence[TestSummary] = (),
         coverage: Sequence[Coverage] = (),
+        advice: Advice | None = None,
     ) -> Verdict:
         return Verdict(
             kind=kind,
@@ -216,6 +218,7 @@ class _Case:
             tests=tuple(tests),
             coverage=tuple(coverage),
             notes=tuple(self.notes),
+            advice=advice,
             look=1 + sum(look.graded < self.measured.graded for look in self.earlier),
             planned_looks=len(looking.RUNS_AT_LOOK),
             alpha=round(sum(self.levels), 12),
@@ -361,13 +364,13 @@ def decide(
     rows = [row_of(item, hypothesis, medians) for item in evidence for hypothesis in item.result.hypotheses]
     kind = _kind(evidence, culprits, rows)
     unreachable, extra = _unreachable(evidence)
-    chance: float | None = None
+    advice: Advice | None = None
     if kind is Kind.NO_DETECTABLE_CHANGE:
         text = headline.no_change(rows)
     elif kind is Kind.INCONCLUSIVE:
         text = headline.inconclusive(rows, unreachable)
-        if not unreachable and (advice := settle(evidence, rows, case.measured.graded)) is not None:
-            extra, chance = advice
+        advice = None if unreachable else settle(evidence, rows, case.measured.graded)
+        extra = extra if advice is None else advice.runs
     else:
         text = headline.changed(kind, culprits)
     where = list(dict.fromkeys(item.fixture for item in culprits if item.fixture and item.direction == "worse"))
@@ -375,7 +378,7 @@ def decide(
     return case.verdict(
         kind,
         text,
-        headline.next_step(kind, fixtures=where, more_runs=extra, chance=chance),
+        headline.next_step(kind, fixtures=where, more_runs=extra, chance=advice.chance if advice else None),
         culprits=culprits,
         rows=rows,
         units=[unit for item in evidence for unit in item.units],
@@ -387,6 +390,7 @@ def decide(
         ],
         tests=[item.summary for item in evidence],
         coverage=coverage,
+        advice=advice,
     )
 
 
