@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from bot.admission import matches
 from bot.steps.fetch import ACCEPTED, EARLIER, SUBJECT
 from bot.ticket import Ticket
 from eval_core.base.config import Config
@@ -19,6 +18,7 @@ from eval_core.domain.case import Case
 from eval_core.measuring.options import Job
 from eval_core.measuring.wiring import make_cast, make_fingerprint
 from eval_core.storage.results import Claim, ResultsFolder
+from eval_core.watched import watched_digest
 
 __all__ = ["PROMOTED", "take_up"]
 PROMOTED = 3
@@ -87,11 +87,5 @@ def _same_conditions(folder: ResultsFolder, now: Claim) -> bool:
 
 def _same_compressor(config: Config, work: Path, root: Path) -> bool:
     """Tell whether the watched files of the accepted commit are those of the tree that is measured now."""
-
-    def watched(tree: Path, skipped: Path | None = None) -> dict[str, bytes]:
-        files = (path for path in tree.rglob("*") if path.is_file() and ".git" not in path.relative_to(tree).parts)
-        inside = (path for path in files if skipped is None or not path.resolve().is_relative_to(skipped.resolve()))
-        names = {path.relative_to(tree).as_posix(): path for path in inside}
-        return {name: path.read_bytes() for name, path in names.items() if matches(name, config.watch)}
-
-    return bool(config.watch) and watched(work / SUBJECT) == watched(root, skipped=work)
+    accepted = watched_digest(work / SUBJECT, config.watch)
+    return accepted is not None and accepted == watched_digest(root, config.watch, skipped=[work])

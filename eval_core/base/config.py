@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from eval_core.base.errors import UserError
 from eval_core.base.files import parse, read_text
 
-__all__ = ["CONFIG_FILE", "BotConfig", "Config", "ModelConfig", "Price", "load_config"]
+__all__ = ["CONFIG_FILE", "BaselineConfig", "BotConfig", "Config", "ModelConfig", "Price", "load_config"]
 
 CONFIG_FILE = ".compression-eval.yml"
 
@@ -71,6 +71,21 @@ class BotConfig(ConfigSection):
     ] = "neutral"
 
 
+class BaselineConfig(ConfigSection):
+    """What of the base branch is measured beside a pull request."""
+
+    control: Annotated[
+        Literal["auto", "always", "never"],
+        Field(
+            description="auto: all of the base where the baseline is stale, a few runs otherwise; always: all of it; "
+            "never: the stored baseline is taken as it is."
+        ),
+    ] = "auto"
+    control_runs: Annotated[
+        int, Field(ge=1, le=10, description="Graded base runs of each fixture beside a baseline that is not stale.")
+    ] = 1
+
+
 class Config(ConfigSection):
     """Everything that a repository can set; every field has a default."""
 
@@ -91,6 +106,7 @@ class Config(ConfigSection):
     runs: Annotated[int, Field(ge=1, le=50, description="Graded runs of each fixture.")] = 3
     compress_runs: Annotated[int, Field(ge=1, le=200, description="Compressions of each fixture, graded or not.")] = 10
     baseline_runs: Annotated[int, Field(ge=1, le=50, description="Graded runs stored in a baseline.")] = 10
+    baseline: BaselineConfig = BaselineConfig()
     budget_usd: Annotated[float, Field(gt=0, description="No run spends more than this.")] = 5.0
     concurrency: Annotated[int, Field(ge=1, le=256, description="Most model calls at once.")] = 16
     focus_topic: Annotated[str | None, Field(description="Passed on to the compressor.")] = None

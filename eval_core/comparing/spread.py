@@ -60,11 +60,14 @@ def _test(name: str, blocks: Sequence[Block], index: int, seed: int, limit: int)
     design = Design(tuple((block.candidate_runs, block.base_runs) for block, _ in found), limit, seed)
     ours, theirs = np.zeros(design.count), np.zeros(design.count)
     for (block, values), mask in zip(found, design.masks(), strict=True):
-        inside = mask @ values**2
-        ours += inside / block.candidate_runs
-        theirs += ((values**2).sum() - inside) / block.base_runs
+        n, m = block.candidate_runs, block.base_runs
+        # Measured around the mean that an arm has after dealing, as the observed spread is around the observed mean.
+        inside, moved = mask @ values**2, mask @ values
+        ours += inside - moved**2 / n
+        theirs += (values**2).sum() - inside - (values.sum() - moved) ** 2 / m
     floor = _FLOOR.get(name, _FACT_FLOOR)
-    ours, theirs = (np.maximum(side / len(found), floor) for side in (ours, theirs))
+    ours = np.maximum(ours / sum(block.candidate_runs - 1 for block, _ in found), floor)
+    theirs = np.maximum(theirs / sum(block.base_runs - 1 for block, _ in found), floor)
     statistic = np.abs(np.log(ours / theirs))
     p = float((statistic >= statistic[0] - _TOLERANCE).mean())
     return SpreadChange(name, math.sqrt(theirs[0]), math.sqrt(ours[0]), p)

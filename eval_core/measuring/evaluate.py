@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from eval_core.base.errors import UserError
 from eval_core.comparing.compare import compare_measurements
+from eval_core.comparing.day import CONTROL, keep_control
 from eval_core.comparing.drift import DRIFT, drift_of
 from eval_core.comparing.findings import Kind
 from eval_core.comparing.looks import LOOKS, Look, earlier_looks, runs_at
@@ -23,8 +25,20 @@ from eval_core.measuring.regrade import regrade, rejudge_sample
 from eval_core.measuring.session import MeasuringSession, measure_together
 from eval_core.measuring.wiring import Cast, Roles, Traffic, make_cast, make_fingerprint
 from eval_core.sandbox.targets import Target
-from eval_core.storage.baselines import Reference, find_reference, stored_reference
+from eval_core.storage.baselines import (
+    STALE,
+    BaseInRun,
+    Reference,
+    base_store,
+    find_reference,
+    is_stale,
+    keep_base,
+    measured_base,
+    plan_base,
+    stored_reference,
+)
 from eval_core.storage.results import SUMMARY, ResultsFolder, read_measurement, spending
+from eval_core.watched import watched_digest
 
 if TYPE_CHECKING:
     from eval_core.measuring.options import Job
@@ -97,18 +111,30 @@ class Trial:
         earlier = [list(look) for look in before if look.graded < runs or look.compressed < compressions]
         extra: dict[str, Any] = {LOOKS: earlier} if earlier else {}
         if not cast.roles.offline:
-            known = [stored.measurement] if stored else []
-            kept = await trusted(cast.roles.judge, self.folder.path.parent, known, anyway=job.trust_judge)
-            extra |= {CALIBRATION: kept} if kept else {}
+            baselines = [stored.measurement] if stored else []
+            audit = await trusted(cast.roles.judge, self.folder.path.parent, baselines, anyway=job.trust_judge)
+            extra |= {CALIBRATION: audit} if audit else {}
         controls = stored.measurement.controls if stored and stored.comparable else {}
         sessions = [self._session(cast, cast.roles, self.folder, target, controls)]
-        if job.baseline == "rerun":
+        digest = self._digest(job.known_base)
+        beside = self._beside(reference, digest, offline=cast.roles.offline)
+        if beside == "whole" and reference is not None and is_stale(reference, digest):
+            extra[STALE] = os.path.relpath(reference.path, job.root)
+        shelf = base_store(self.folder.path.parent, digest, fingerprint) if digest else None
+        if beside == "whole" and shelf is not None and (known := measured_base(shelf, job.plan[0])) is not None:
+            ResultsFolder(self.folder.path / BASE).write_measurement(known)
+            extra[BASE], beside = "rerun", "nothing" if cast.roles.offline else "control"
+        if beside != "nothing":
+            name = BASE if beside == "whole" else CONTROL
             base = job.load_base_target()
             roles = replace(cast.roles, subject=cast.subject_of(base, _BASE_DRAW))
-            session = self._session(cast, roles, ResultsFolder(self.folder.path / BASE), base, controls)
+            session = self._session(cast, roles, ResultsFolder(self.folder.path / name), base, controls)
             session.draw = _BASE_DRAW
+            if beside == "control":
+                session.runs = session.compress_runs = job.settings.baseline.control_runs
+            else:
+                extra[BASE] = "rerun"
             sessions.insert(0, session)
-            extra[BASE] = "rerun"
         again = reference if reference and reference.comparable and not cast.roles.offline else None
         if job.stop == "early":
             measured = await measure_together(sessions, lambda found: self._settled(found, reference))
@@ -116,7 +142,12 @@ class Trial:
         else:
             measured, sample = await asyncio.gather(measure_together(sessions), self._sample(again, cast))
         for session, base_measurement in zip(sessions[:-1], measured[:-1], strict=True):
+            base_measurement = _from_files(base_measurement, digest)
             session.finish(base_measurement)
+            if beside == "control":
+                extra[CONTROL] = keep_control(base_measurement)
+            elif shelf is not None:
+                keep_base(shelf, base_measurement)
         measurement = measured[-1]
         if sample is not None:
             extra[DRIFT] = sample
@@ -124,6 +155,24 @@ class Trial:
         if again is not None and job.regrade_baseline:
             measurement = await self._regraded(again, measurement, cast)
         return self._keep(measurement, cast)
+
+    def _digest(self, tree: Path | None) -> str | None:
+        """Return the digest of the watched files of a tree; the tree under test may lie inside the base's."""
+        skipped = [self.job.root / self.job.settings.results]
+        if self.job.tree is not None and tree is not None and tree.resolve() != self.job.tree.resolve():
+            skipped.append(self.job.tree)
+        return None if tree is None else watched_digest(tree, self.job.settings.watch, skipped)
+
+    def _beside(self, reference: Reference | None, digest: str | None, *, offline: bool) -> BaseInRun:
+        if self.job.baseline == "rerun":
+            return "whole"
+        return plan_base(
+            reference,
+            control="never" if self.job.compare_to == "none" else self.job.settings.baseline.control,
+            base_digest=digest,
+            base_known=self.job.known_base is not None,
+            offline=offline,
+        )
 
     def _session(
         self, cast: Cast, roles: Roles, folder: ResultsFolder, target: Target, controls: dict[str, Controls]
@@ -185,6 +234,7 @@ class Trial:
         return measurement.model_copy(update={"extra": {**measurement.extra, BASE: "regraded"}})
 
     def _keep(self, measurement: Measurement, cast: Cast) -> Measurement:
+        measurement = _from_files(measurement, self._digest(self.job.load_target().tree))
         update: dict[str, Any] = {"stopped": cast.stopped()}
         if cast.client is not None:
             update["use"] = spending(self.folder.journal)
@@ -192,6 +242,12 @@ class Trial:
         measurement = measurement.model_copy(update=update)
         self.folder.write_measurement(measurement)
         return measurement
+
+
+def _from_files(measurement: Measurement, digest: str | None) -> Measurement:
+    """Note which watched files were measured."""
+    provenance = measurement.provenance.model_copy(update={"watched": digest})
+    return measurement.model_copy(update={"provenance": provenance})
 
 
 def own_base(measurement: Measurement, folder: Path | None) -> Path | None:

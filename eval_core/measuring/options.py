@@ -24,7 +24,7 @@ from eval_core.measuring.wiring import Traffic
 from eval_core.models.settings import ModelFlags, Models, resolve
 from eval_core.sandbox.isolation import Wanted
 from eval_core.sandbox.targets import Target, find_target
-from eval_core.storage.baselines import find_reference, load_side, read_history
+from eval_core.storage.baselines import base_notes, find_reference, load_side, read_history
 from eval_core.storage.results import ResultsFolder
 
 __all__ = ["Job"]
@@ -91,11 +91,20 @@ class Job:
         target = self.load_target()
         if isinstance(target.spec, Builtin):
             return target if self.base_tree is None else replace(target, tree=self.base_tree)
-        if self.base_tree is None:
+        base = self.known_base
+        if base is None:
             raise UserError("--baseline rerun: give the tree of the base with --base-tree")
-        if not self.base_tree.is_dir():
-            raise UserError(f"--base-tree {self.base_tree}: no such folder; it holds the tree of the base commit")
-        return replace(target, tree=self.base_tree)
+        if not base.is_dir():
+            raise UserError(f"--base-tree {base}: no such folder; it holds the tree of the base commit")
+        return replace(target, tree=base)
+
+    @property
+    def known_base(self) -> Path | None:
+        """The tree of the base, where it is at hand: given, or the root that another tree is measured beside."""
+        if self.base_tree is not None:
+            return self.base_tree
+        apart = self.tree is not None and self.tree.resolve() != self.root.resolve()
+        return self.root.resolve() if apart else None
 
     def size(self, cases: list[Case]) -> int:
         """Count the fixture-runs, the base's included where it is measured too."""
@@ -127,9 +136,7 @@ class Job:
         """Find mistakes that must not come out after the money is spent."""
         if self.compare_to not in ("auto", "none"):
             load_side(self.root / self.compare_to)
-        if self.base_tree is not None and self.baseline != "rerun":
-            raise UserError(f"--base-tree {self.base_tree}: only with --baseline rerun")
-        if self.baseline == "rerun":
+        if self.baseline == "rerun" or self.base_tree is not None:
             self.load_base_target()
 
     def _base(self, measurement: Measurement, folder: Path | None) -> Path | None:
@@ -150,5 +157,8 @@ class Job:
         stored = load_side(path)
         verdict, base = compare_measurements(stored, measurement)
         verdict = with_remedy(verdict, base, str(path), measurement)
+        in_run = own_base(measurement, folder) is not None
+        notes = base_notes(stored, measurement, path=str(path), in_run=in_run, root=self.root)
+        verdict = verdict.model_copy(update={"notes": (*verdict.notes, *notes)})
         history = read_history(self.root / self.settings.baselines, path.stem)
         return ReportData(measurement, base=base, verdict=verdict, base_path=str(path), cases=suite, history=history)

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from bot.admission import Allowed, Facts, IgnoredFile, Refused, base_only, decide, matches
+from bot.admission import Allowed, Facts, IgnoredFile, Refused, base_only, decide
 from bot.event import EvaluationRequest, WorkflowRun
 from bot.github.resources import ChangedFile, Pull
 from eval_core.base.config import BotConfig, Config
+from eval_core.watched import matches
 
 SHA, NEW, BASE = "a" * 40, "c" * 40, "b" * 40
 CONFIG = Config(watch=["src/compressor/**"], bot=BotConfig(looks_per_sha=3, runs_per_day=20))
