@@ -14,7 +14,7 @@ from eval_core.cli.run import make_job, model_options
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from eval_core.judging.calibration import Calibration
+    from eval_core.judging.calibration import JudgeRecord
     from eval_core.measuring.options import Job
     from eval_core.measuring.wiring import Cast
 
@@ -72,7 +72,7 @@ async def _cast(job: Job, journal: Path) -> AsyncIterator[Cast]:
 @_options
 @model_options
 def calibrate(again: bool, results: Path | None, quiet: bool, **options: Any) -> None:
-    """Let the judge grade answers whose order is plain. Exit 1 when it should not be used.
+    """Audit the judge on answers whose order is plain and on labelled ones. Exit 1 when it should not be used.
 
     \b
     Examples:
@@ -82,8 +82,7 @@ def calibrate(again: bool, results: Path | None, quiet: bool, **options: Any) ->
     import asyncio
 
     from eval_core.base.errors import IncompleteError, UserError
-    from eval_core.judging.calibration import CALIBRATION, calibration_key, find_calibration, keep_calibration
-    from eval_core.judging.calibration import calibrate as measure
+    from eval_core.judging.calibration import CALIBRATION, calibration_key, examine, find_record, keep_record
 
     job = _job(options)
     root = results or Path(job.settings.results)
@@ -91,30 +90,34 @@ def calibrate(again: bool, results: Path | None, quiet: bool, **options: Any) ->
     if again:
         journal.unlink(missing_ok=True)
 
-    async def run() -> tuple[str, Calibration]:
+    async def run() -> tuple[str, JudgeRecord]:
         async with _cast(job, journal) as cast:
             judged = cast.roles.judge
-            key = calibration_key(judged)
-            found = None if again else find_calibration(key, root, ())
-            result = found or await measure(judged)
+            found = None if again else find_record(calibration_key(judged), root, ())
+            record = found or await examine(judged, cast.served_judge)
             if (mistake := cast.mistake()) is not None:
                 raise UserError(f"{mistake}. Check the key and the model's name")
             if not cast.roles.offline:
-                keep_calibration(key, root, result)
+                keep_record(root, record)
             if stopped := cast.stopped():
                 raise IncompleteError(f"{stopped}; what is graded is kept in {journal.parent}, run it again")
-            return judged.identity["model"], result
+            return judged.identity["model"], record
 
-    name, result = asyncio.run(run())
+    name, record = asyncio.run(run())
+    result = record.calibration
     agreement = "unknown" if result.agreement is None else f"{result.agreement:.1%}"
     click.echo(f"{name}: {agreement} of {result.pairs} pairs ranked as they should be.")
+    click.echo(f"Measured {record.date[:10]} on {record.served or name}.")
     click.echo(f"Gross misrankings: {len(result.gross)}")
     for miss in result.gross:
         click.echo(f"  {miss}")
     if result.unscored:
         click.echo(f"Not graded: {len(result.unscored)}; the first: {result.unscored[0]}")
-    if result.refuses:
-        click.echo(f"This judge should not be used: {'; '.join(result.reasons)}.")
+    for line in record.audit.lines():
+        click.echo(line)
+    click.echo(record.audit.sensitivity)
+    if record.reasons:
+        click.echo(f"This judge should not be used: {'; '.join(record.reasons)}.")
         sys.exit(1)
     click.echo("This judge may be used.")
 
@@ -167,7 +170,14 @@ def regrade(
             progress.watch(cast.traffic)
             judged, extra = cast.roles.judge, dict(stored.extra)
             if not cast.roles.offline:
-                extra[CALIBRATION] = await trusted(judged, root, [stored], anyway=job.trust_judge)
+                extra[CALIBRATION] = await trusted(
+                    judged,
+                    root,
+                    [stored],
+                    anyway=job.trust_judge,
+                    served=cast.served_judge,
+                    stopped=lambda: cast.stopped() or cast.mistake(),
+                )
             base = stored.model_copy(update={"extra": extra})
             fresh = await grade_again(base, cases, judged, on_record=progress.record, stopped=cast.stopped)
             if (mistake := cast.mistake()) is not None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Literal
 
-from eval_core.comparing.arms import Arm
+import numpy as np
+from numpy.typing import NDArray
+
+from eval_core.comparing.arms import Arm, Array
 from eval_core.comparing.findings import Advice, Culprit, Direction, Family, Row, RowVerdict, TestSummary, UnitRow
 from eval_core.comparing.looks import RUNS_AT_LOOK
 from eval_core.comparing.permutation import Hypothesis, PermutationResult, UnitDelta, quantile
@@ -78,7 +80,9 @@ def changes(base: Arm, candidate: Arm) -> tuple[StructureChange, ...]:
 
 # From a test's result to what a reader is shown: rows, named culprits, and what would settle an open question.
 
-_STEPS = 200
+_DRAWS = 400
+_TOGETHER = 0.6
+"""The part of the luck that all rows of a comparison share."""
 _LIKELY, _FAIR = 0.5, 0.2
 """The first planned look that more likely than not settles it is advised; one with less than a fair chance is not."""
 
@@ -251,41 +255,39 @@ def row_of(evidence: TestedFamily, item: Hypothesis, medians: tuple[dict[str, fl
     )
 
 
-def chance_to_settle(evidence: Sequence[TestedFamily], rows: Sequence[Row], extra: int) -> float:
+def chance_to_settle(evidence: Sequence[TestedFamily], extra: int) -> float:
     """Return how likely it is that no row is open after so many more runs of each fixture.
 
     What is known of the true change is its estimate with its error. The estimate after more runs is then spread around
-    that of today by the part of the error that the new runs take away. Rows move together, as their runs do.
+    that of today by the part of the error that the new runs take away. Rows move together, but not quite.
     """
-    open_names = {row.name for row in rows if row.verdict is RowVerdict.INCONCLUSIVE}
-    settled = 0
-    for step in range(_STEPS):
-        z = NormalDist().inv_cdf((step + 0.5) / _STEPS)
-        settled += all(
-            _settled(item, row, extra, z)
-            for item in evidence
-            for row in item.result.hypotheses
-            if row.name in open_names
-        )
-    return settled / _STEPS
+    random = np.random.default_rng(0)
+    shared = random.standard_normal(_DRAWS)
+    settled = np.ones(_DRAWS, dtype=bool)
+    for item in evidence:
+        for row in item.result.hypotheses:
+            own = random.standard_normal(_DRAWS)
+            luck = math.sqrt(_TOGETHER) * shared + math.sqrt(1 - _TOGETHER) * own
+            settled &= _settled(item, row, extra, luck)
+    return float(settled.mean())
 
 
-def _settled(evidence: TestedFamily, item: Hypothesis, extra: int, z: float) -> bool:
+def _settled(evidence: TestedFamily, item: Hypothesis, extra: int, luck: Array) -> NDArray[np.bool_]:
     if extra > len(item.se_after) or not item.df or not math.isfinite(item.se):
-        return False
-    later = item.se_after[extra - 1]
-    estimate = item.delta + z * math.sqrt(max(0.0, item.se**2 - later**2))
+        return np.zeros(len(luck), dtype=bool)
+    later = item.se_after[extra - 1] if evidence.family == "scores" else item.se
+    estimate = np.abs(item.delta + luck * math.sqrt(max(0.0, item.se**2 - later**2)))
     half = quantile(0.95, item.df + extra * len(evidence.result.runs)) * later
-    return abs(estimate) + half <= evidence.margin or abs(estimate) > evidence.result.crit * later
+    return (estimate + half <= evidence.margin) | (estimate > evidence.result.crit * later)
 
 
-def settle(evidence: Sequence[TestedFamily], rows: Sequence[Row], graded: int) -> Advice | None:
+def settle(evidence: Sequence[TestedFamily], graded: int) -> Advice | None:
     """Return the further runs of each fixture up to the next planned look that likely settles it, and how likely.
 
     None where no planned look gives even a fair chance.
     """
     later = [
-        Advice(runs=count - graded, chance=chance_to_settle(evidence, rows, count - graded))
+        Advice(runs=count - graded, chance=chance_to_settle(evidence, count - graded))
         for count in RUNS_AT_LOOK
         if count > graded
     ]

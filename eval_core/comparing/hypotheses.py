@@ -155,7 +155,7 @@ def _graded(name: str, base: FixtureArm, candidate: FixtureArm) -> _Graded | Non
     ours, theirs = candidate.scores[:, in_candidate], base.scores[:, in_base]
     both = _both(ours, theirs)
     ours, theirs = (side[:, both] for side in (ours, theirs))
-    scored = [np.isfinite(side).any(axis=(1, 2)) for side in (ours, theirs)]
+    scored = [np.asarray(np.isfinite(side).any(axis=(1, 2)), dtype=np.bool_) for side in (ours, theirs)]
     ours, theirs = (side[rows] for side, rows in zip((ours, theirs), scored, strict=True))
     if not (len(ours) and len(theirs)):
         return None

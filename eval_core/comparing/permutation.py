@@ -409,8 +409,9 @@ def _threshold(beaten: Counts, combined: Counts, largest: Array, alpha: float) -
     ranked = np.sort(combined)
     # The p of a combined count c is the share of arrangements with a count of at most c.
     allowed = ranked[np.searchsorted(ranked, ranked, side="right") <= alpha * count + TOLERANCE]
-    reaching = largest[beaten <= allowed[-1]] if len(allowed) else largest[beaten <= beaten.min()]
-    return float(reaching.min())
+    reaching = largest[beaten <= allowed[-1]] if len(allowed) else largest[:0]
+    # Where no average could reach it, nothing less than the largest change there is counts.
+    return float(reaching.min(initial=float(largest.max())))
 
 
 def permute(

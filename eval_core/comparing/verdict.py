@@ -369,7 +369,7 @@ def decide(
         text = headline.no_change(rows)
     elif kind is Kind.INCONCLUSIVE:
         text = headline.inconclusive(rows, unreachable)
-        advice = None if unreachable else settle(evidence, rows, case.measured.graded)
+        advice = None if unreachable else settle(evidence, case.measured.graded)
         extra = extra if advice is None else advice.runs
     else:
         text = headline.changed(kind, culprits)

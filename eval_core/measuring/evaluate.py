@@ -112,7 +112,14 @@ class Trial:
         extra: dict[str, Any] = {LOOKS: earlier} if earlier else {}
         if not cast.roles.offline:
             baselines = [stored.measurement] if stored else []
-            audit = await trusted(cast.roles.judge, self.folder.path.parent, baselines, anyway=job.trust_judge)
+            audit = await trusted(
+                cast.roles.judge,
+                self.folder.path.parent,
+                baselines,
+                anyway=job.trust_judge,
+                served=cast.served_judge,
+                stopped=lambda: cast.stopped() or cast.mistake(),
+            )
             extra |= {CALIBRATION: audit} if audit else {}
         controls = stored.measurement.controls if stored and stored.comparable else {}
         sessions = [self._session(cast, cast.roles, self.folder, target, controls)]
