@@ -15,9 +15,10 @@ from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.base.numbers import score
 from eval_core.comparing.compare import ReportData, compare_measurements
+from eval_core.comparing.trend import trend
 from eval_core.domain.measurement import Measurement
 from eval_core.reporting.view import make_view
-from eval_core.storage.baselines import load_baseline, store_baseline
+from eval_core.storage.baselines import load_baseline, read_history, store_baseline
 
 __all__ = ["Proposed", "propose"]
 
@@ -46,6 +47,8 @@ def propose(
         return Proposed(None, f"{config.baselines}/{chosen}.json already says the same; nothing to propose.")
     path, noise = stored
     body = _body(ticket, measurement, before, noise, f"{config.baselines}/{chosen}.json")
+    if (change := trend(read_history(baselines, chosen))) is not None:
+        body += f"\n\n{inline(change.sentence, 500)}"
     base = github.default_branch()
     files = {
         f"{config.baselines}/{path.name}": path,

@@ -73,7 +73,7 @@ def evaluate(
         runs=ticket.runs or (config.baseline_runs if baseline else None),
         resume=True,
         looks=1 if baseline else ticket.looks,
-        compare_to="auto",
+        compare_to="none" if baseline else "auto",
     )
     if baseline:
         job = job.with_runs(job.plan[0])

@@ -17,12 +17,11 @@ from eval_core.base.files import parse, read_json
 from eval_core.domain.case import Case
 from eval_core.measuring.options import Job
 from eval_core.measuring.wiring import make_cast, make_fingerprint
+from eval_core.storage.baselines import PROMOTED
 from eval_core.storage.results import Claim, ResultsFolder
 from eval_core.watched import watched_digest
 
-__all__ = ["PROMOTED", "take_up"]
-PROMOTED = 3
-"""Runs of an accepted pull request that may enter a baseline: more would keep the luck that got it accepted."""
+__all__ = ["take_up"]
 
 
 def take_up(ticket: Ticket, job: Job, cases: Sequence[Case], work: Path, folder: ResultsFolder) -> str | None:

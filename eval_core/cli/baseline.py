@@ -50,7 +50,8 @@ def update(
       compression-eval baseline update --model anthropic/claude-sonnet-4-5 --budget-usd 10
       compression-eval baseline update offline --from results/latest
     """
-    from eval_core.storage.baselines import load_side, store_baseline
+    from eval_core.comparing.trend import trend
+    from eval_core.storage.baselines import broken_history, load_side, read_history, store_baseline, unmeasured
 
     job = make_job({**options, "compare_to": "none"})
     wanted = runs or job.settings.baseline_runs
@@ -67,6 +68,16 @@ def update(
     click.echo(f"{path}: {measurement.planned_runs} graded runs of {len(measurement.fixtures)} fixtures stored.")
     for dimension, value in noise.items():
         click.echo(f"  noise of {dimension.replace('_', ' ')}: {value:.3f} (standard deviation of a run's mean)")
+    for fixture in unmeasured(measurement):
+        first = measurement.fixtures[fixture][0]
+        click.echo(f"  Note: {fixture} has no graded run ({first.outcome}: {first.detail}); it is stored as it is.")
+    for line in broken_history(path.parent):
+        click.echo(f"  Note: {line}.")
+    lines = read_history(path.parent, path.stem)
+    if lines and lines[-1].get("facts_kept") == 0:
+        click.echo("  Note: not one fact is kept in any run; is this the compressor that you meant to measure?")
+    if (change := trend(lines)) is not None:
+        click.echo(f"  {change.sentence}")
     if measurement.planned_runs < wanted:
         click.echo(f"  Note: {wanted} graded runs are recommended; with fewer, only larger changes can be seen.")
 
@@ -83,9 +94,10 @@ def show(path: Path) -> None:
     from rich.text import Text
 
     from eval_core.comparing.compare import ReportData
+    from eval_core.comparing.trend import trend
     from eval_core.reporting.terminal import console, print_report
     from eval_core.reporting.view import make_view
-    from eval_core.storage.baselines import load_baseline, read_history
+    from eval_core.storage.baselines import broken_history, load_baseline, read_history
 
     measurement, noise = load_baseline(path)
     out = console()
@@ -94,9 +106,15 @@ def show(path: Path) -> None:
     for dimension, value in noise.items():
         out.print(Text(f"  {dimension.replace('_', ' ')}: {value:.3f}"))
     out.print(Text("\nHistory", style="bold"))
-    for line in read_history(path.parent, path.stem):
-        sha = (line.get("source_sha") or "unknown")[:12]
-        out.print(Text(f"  {line['date']}  overall {line['overall']}  facts kept {line['facts_kept']}  {sha}"))
+    lines = read_history(path.parent, path.stem)
+    for line in lines:
+        sha = str(line.get("source_sha") or "unknown")[:12]
+        numbers = f"overall {line.get('overall')}  facts kept {line.get('facts_kept')}"
+        out.print(Text(f"  {line['date']}  {numbers}  {sha}"))
+    for problem in broken_history(path.parent):
+        out.print(Text(f"  {problem}"))
+    if (change := trend(lines)) is not None:
+        out.print(Text(f"  {change.sentence}"))
 
 
 @baseline.command()

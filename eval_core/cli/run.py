@@ -231,7 +231,7 @@ def _at_next_look(job: Job, results: Path, label: str | None) -> Job:
 @click.option(
     "--drift-sample",
     type=click.IntRange(0, 1000),
-    default=30,
+    default=90,
     show_default=True,
     help="Stored answers graded again to see whether the judge drifted; 0: none.",
 )

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eval_core.base.numbers import listed
+from eval_core.base.numbers import listed, signed
 from eval_core.comparing.arms import make_arm, quarantined
 from eval_core.comparing.day import control_of, day_of, without_scores
-from eval_core.comparing.drift import Drift, drift_of
+from eval_core.comparing.drift import Drift, drift_of, shift_of
 from eval_core.comparing.findings import Kind, Verdict
 from eval_core.comparing.looks import earlier_looks
 from eval_core.comparing.verdict import Options, decide
@@ -71,14 +71,22 @@ def compare_measurements(
     day = day_of(arms[0], make_arm(control, banned)) if control is not None and not differing else None
     if day is not None and day.changed:
         arms = without_scores(arms[0]), without_scores(arms[1])
+    moved = drift_of(part, candidate) if drift is None else drift
+    corrected = moved if moved is not None and moved.fired and moved.small else None
+    shift = None if day is None or day.changed else day.shift
     verdict = decide(
         *arms,
         differences=differing,
-        shift=None if day is None or day.changed else day.shift,
-        drift=drift_of(part, candidate) if drift is None else drift,
+        # The control was graded by the judge of today too: what it shows holds the judge's shift.
+        shift=shift_of(corrected) if corrected is not None and shift is None else shift,
+        drift=None if corrected is not None else moved,
         options=options,
         earlier=earlier_looks(candidate.extra, candidate.label),
     )
+    if corrected is not None:
+        name, points = corrected.largest
+        note = f"The judge has moved {name} by {signed(points)} since the baseline; that is taken off the scores."
+        verdict = verdict.model_copy(update={"notes": (*verdict.notes, note)})
     if day is not None:
         verdict = verdict.model_copy(update={"notes": (*verdict.notes, day.note)})
     return _blamed(verdict, candidate), part

@@ -26,6 +26,7 @@ from eval_core.measuring.session import MeasuringSession, measure_together
 from eval_core.measuring.wiring import Cast, Roles, Traffic, make_cast, make_fingerprint
 from eval_core.sandbox.targets import Target
 from eval_core.storage.baselines import (
+    COMPARED,
     STALE,
     BaseInRun,
     Reference,
@@ -110,6 +111,8 @@ class Trial:
         runs, compressions = job.plan
         earlier = [list(look) for look in before if look.graded < runs or look.compressed < compressions]
         extra: dict[str, Any] = {LOOKS: earlier} if earlier else {}
+        if reference is not None or job.baseline == "rerun":
+            extra[COMPARED] = True
         if not cast.roles.offline:
             baselines = [stored.measurement] if stored else []
             audit = await trusted(
@@ -226,7 +229,12 @@ class Trial:
         if reference is None or not self.job.drift_sample:
             return None
         found = await rejudge_sample(
-            reference.measurement, self.cases, cast.roles.judge, size=self.job.drift_sample, seed=self.job.seed
+            reference.measurement,
+            self.cases,
+            cast.roles.judge,
+            size=self.job.drift_sample,
+            # Other answers in every run; the same ones when a run is resumed.
+            seed=self.job.seed + int.from_bytes(self.folder.path.name.encode()[-6:]),
         )
         return found.model_dump(mode="json")
 

@@ -23,12 +23,15 @@ from eval_core.domain.measurement import SCHEMA_VERSION, Measurement
 from eval_core.storage.results import read_measurement
 
 __all__ = [
+    "COMPARED",
+    "PROMOTED",
     "STALE",
     "BaseInRun",
     "Reference",
     "append_history",
     "base_notes",
     "base_store",
+    "broken_history",
     "dump_baseline",
     "find_baseline",
     "find_reference",
@@ -43,11 +46,16 @@ __all__ = [
     "stale_fields",
     "store_baseline",
     "stored_reference",
+    "unmeasured",
 ]
 
 # Baselines: measurements stored for comparison, reviewed as a diff.
 
 HISTORY = "history.jsonl"
+COMPARED = "compared"
+"""The name in a measurement's extra: it was compared with a baseline, so that accepting it selects for luck."""
+PROMOTED = 3
+"""Runs of an accepted change that may enter a baseline."""
 
 
 def _reference(text: str, texts: dict[str, str]) -> str:
@@ -180,8 +188,14 @@ def store_baseline(
     from eval_core.comparing.arms import make_arm
     from eval_core.comparing.noise import noise_floor
 
-    ungraded = [name for name, runs in measurement.fixtures.items() if not any(run.graded and run.ok for run in runs)]
-    if measurement.stopped or ungraded:
+    ungraded = unmeasured(measurement)
+    if not measurement.offline and measurement.extra.get(COMPARED) and measurement.planned_runs > PROMOTED:
+        raise UserError(
+            f"{measurement.label}: these {measurement.planned_runs} graded runs were compared with a baseline, and the "
+            f"luck that got them accepted would stay in the next one: at most {PROMOTED} runs of an accepted change "
+            "may enter it. Measure it anew with `compression-eval baseline update`"
+        )
+    if measurement.stopped or len(ungraded) == len(measurement.fixtures):
         failed = [run for runs in measurement.fixtures.values() for run in runs if not run.ok]
         why = f"{failed[0].outcome}: {failed[0].detail}" if failed else "no graded run"
         why = measurement.stopped or f"{', '.join(ungraded)}: {why}"
@@ -198,6 +212,11 @@ def store_baseline(
     write_atomic(path, dump_baseline(measurement, noise))
     append_history(folder, path.stem, measurement)
     return path, noise
+
+
+def unmeasured(measurement: Measurement) -> list[str]:
+    """Return the fixtures of which no graded run succeeded: told with the baseline, no reason to refuse the rest."""
+    return [name for name, runs in measurement.fixtures.items() if not any(run.graded and run.ok for run in runs)]
 
 
 def stale_fields(path: Path, cases: Sequence[Case]) -> list[str]:
@@ -237,6 +256,8 @@ def find_baseline(folder: Path, fingerprint: Fingerprint) -> tuple[Path, list[Di
 
 def append_history(folder: Path, name: str, measurement: Measurement) -> None:
     """Add one line about an updated baseline, for the trend."""
+    from eval_core.comparing.trend import run_means
+
     line = {
         "date": measurement.provenance.date,
         "baseline": name,
@@ -248,19 +269,39 @@ def append_history(folder: Path, name: str, measurement: Measurement) -> None:
         "facts_kept": _mean(
             record.retention for runs in measurement.fixtures.values() for run in runs for record in run.probes.values()
         ),
+        "runs": run_means(measurement),
     }
     path = folder / HISTORY
     before = path.read_text(encoding="utf-8") if path.exists() else ""
+    before += "" if not before or before.endswith("\n") else "\n"
     write_atomic(path, before + json.dumps(line, ensure_ascii=False) + "\n")
 
 
 def read_history(folder: Path, name: str | None = None) -> list[dict[str, Any]]:
-    """Return the history lines, oldest first, of one baseline or of all."""
+    """Return the history lines, oldest first, of one baseline or of all; what cannot be read is left out."""
+    return [line for _, line in _history(folder) if line is not None and name in (None, line.get("baseline"))]
+
+
+def broken_history(folder: Path) -> list[str]:
+    """Name the history lines that cannot be read, such as the marks of a merge conflict."""
+    return [
+        f"{folder / HISTORY}, line {number}: not a JSON object; it is skipped, remove it"
+        for number, line in _history(folder)
+        if line is None
+    ]
+
+
+def _history(folder: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
     path = folder / HISTORY
-    if not path.exists():
-        return []
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    return [line for line in lines if name is None or line.get("baseline") == name]
+    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            try:
+                value = json.loads(line)
+            except ValueError:
+                value = None
+            whole = isinstance(value, dict) and {"date", "baseline"} <= set(value)
+            yield number, value if whole else None
 
 
 def _grades(measurement: Measurement) -> Iterator[Grade]:

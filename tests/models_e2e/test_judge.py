@@ -22,7 +22,9 @@ from eval_core.storage.results import read_measurement
 from .world import JUDGE, ONE_RUN, Provider
 
 TWO_RUNS = ("--runs", "2", "--compress-runs", "2")
-CALIBRATION = 85
+CALIBRATION = 163
+"""85 plain cases, 66 labelled answers, 12 of these twice."""
+PREFLIGHT = 4
 
 
 def shifted(by: float) -> Callable[[Sequence[Message]], str]:
@@ -60,9 +62,9 @@ class TestCalibration:
         assert len(provider.server.asked) == CALIBRATION
         assert cli("judge", "calibrate", *provider.options).out == ran.out
         assert cli("run", *ONE_RUN, *provider.options, "--quiet").code == 0
-        assert len(provider.asked_of(JUDGE)) == CALIBRATION + 3
+        assert len(provider.asked_of(JUDGE)) == CALIBRATION + PREFLIGHT + 3
         cli("judge", "calibrate", "--again", *provider.options)
-        assert len(provider.asked_of(JUDGE)) == 2 * CALIBRATION + 3
+        assert len(provider.asked_of(JUDGE)) == 2 * CALIBRATION + PREFLIGHT + 3
 
     def test_a_judge_that_likes_everything_is_refused_before_anything_else_is_paid(
         self, one_probe: Path, cli: small.Cli, provider: Provider
@@ -70,13 +72,13 @@ class TestCalibration:
         provider.reply = flattering
         ran = cli("run", *ONE_RUN, *provider.options, "--label", "a", "--quiet")
         assert ran.code == 2
-        assert ran.err.startswith("Error: the judge openai/judge is not fit to decide: 0% of ")
+        assert "the judge openai/judge is not fit to decide: it grades a worthless answer as high as" in ran.err
         assert "--trust-judge" in ran.err
-        assert len(provider.server.asked) == CALIBRATION
+        assert len(provider.server.asked) == PREFLIGHT
         calibrated = cli("judge", "calibrate", *provider.options)
         assert calibrated.code == 1
-        assert "This judge should not be used: " in calibrated.out
-        assert len(provider.server.asked) == CALIBRATION
+        assert "This judge should not be used: 0% of " in calibrated.out
+        assert len(provider.server.asked) == PREFLIGHT + CALIBRATION
         assert cli("run", *ONE_RUN, *provider.options, "--label", "b", "--quiet", "--trust-judge").code == 0
 
     def test_a_baseline_remembers_the_calibration(self, one_probe: Path, cli: small.Cli, provider: Provider) -> None:
@@ -85,7 +87,7 @@ class TestCalibration:
         shutil.rmtree(one_probe / "results")
         assert cli("run", *ONE_RUN, *provider.options, "--quiet").code == 0
         # One grade of the run and one of the drift sample; calibration and controls are known.
-        assert len(provider.asked_of(JUDGE)) == judged + 2
+        assert len(provider.asked_of(JUDGE)) == judged + PREFLIGHT + 2
 
 
 class TestDrift:
