@@ -48,6 +48,8 @@ ALPHA = 0.2
 """Of the first sample: a false alarm costs a second one and nothing else."""
 CONFIRMED = 0.01
 """Of both samples together: so rarely is a judge that did not change called drifted."""
+FEW = 0.05
+"""The same for baselines of fewer than eight fixture-runs, which cannot reach it."""
 RELEVANT = 0.1
 """Shifts below this, a third of what a comparison can see, are left alone even when they are certain."""
 LARGE = 0.3
@@ -273,7 +275,10 @@ def drift_of(base: Measurement, candidate: Measurement) -> Drift | None:
 def drift_in(base: Measurement, sample: RejudgedSample) -> Drift | None:
     """Return what a sample, with the one that confirms it, says about the judge."""
     first, second = pairs_of(base, sample.cells), pairs_of(base, sample.confirming)
-    return confirm(check(first), check([*first, *second], alpha=CONFIRMED) if second else None)
+    clusters = {(pair.cell.fixture, pair.cell.run) for pair in (*first, *second)}
+    # So few fixture-runs cannot reach the level; the usual one is then all that can be asked for.
+    alpha = CONFIRMED if 2 / 2 ** len(clusters) <= CONFIRMED else FEW
+    return confirm(check(first), check([*first, *second], alpha=alpha) if second else None)
 
 
 def alarmed(base: Measurement, sample: RejudgedSample) -> bool:
