@@ -22,7 +22,7 @@ from eval_core.domain.grade import DIMENSIONS, Answer
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.target import Builtin
 from eval_core.judging.answering import ModelAnswerer, answer_messages
-from eval_core.judging.calibration import calibration_key, calibration_set, find_calibration
+from eval_core.judging.calibration import calibration_key, calibration_set, find_record
 from eval_core.judging.extractive import NOT_IN_CONTEXT, ExtractiveAnswerer
 from eval_core.judging.grading import ModelJudge, grade_messages
 from eval_core.measuring.options import Job
@@ -375,7 +375,7 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
     comparable = reference.measurement if reference and reference.comparable else None
     known = [stored.measurement] if stored else []
     folder = results or job.root / job.settings.results
-    calibrated = job.trust_judge or find_calibration(calibration_key(judge), folder, known) is not None
+    calibrated = job.trust_judge or find_record(calibration_key(judge), folder, known) is not None
     runs, compress_runs = job.plan
     scope = Scope(
         runs=runs,
