@@ -36,6 +36,7 @@ __all__ = [
     "find_record",
     "keep_record",
     "preflight",
+    "preflight_answers",
     "trusted",
 ]
 
@@ -44,6 +45,7 @@ __all__ = [
 LEAST_AGREEMENT = 0.85
 _GROSS = 0.5  # points of the overall score by which a worse answer must win to be a gross error
 _LEAST_SCORED = 0.8
+_PREFLIGHT_GROUPS = 2
 _DATA = Path(__file__).parent / "data" / "calibration.json"
 
 
@@ -131,6 +133,15 @@ def calibration_set() -> CalibrationSet:
     return parse(CalibrationSet, read_json(_DATA), _DATA.name)
 
 
+def preflight_answers() -> list[tuple[Probe, str]]:
+    """Return a right and a worthless answer in turn: what a judge is asked first of all."""
+    return [
+        (group.probe, choose(group.answers, key=lambda item: item.rank).text)
+        for group in calibration_set().groups[:_PREFLIGHT_GROUPS]
+        for choose in (max, min)
+    ]
+
+
 async def calibrate(judge: Judge, data: CalibrationSet | None = None, *, run: int = 0) -> Calibration:
     """Have the judge grade every answer, and compare its order with the known one."""
     groups = (data or calibration_set()).groups
@@ -172,7 +183,6 @@ CALIBRATION = "calibration"
 MOST_DAYS = 30
 """Providers change models behind a name; an older record is measured again."""
 PREFLIGHT_RUN = 30_000
-_PREFLIGHT_GROUPS = 2
 
 
 class JudgeRecord(BaseModel):
@@ -247,15 +257,9 @@ async def examine(judge: Judge, served: Callable[[], str | None]) -> JudgeRecord
 
 async def preflight(judge: Judge) -> str | None:
     """Ask for a few grades before anything is spent; return why the run should not begin, if so."""
-    groups = calibration_set().groups[:_PREFLIGHT_GROUPS]
-    pairs = [
-        (group, next(item for item in group.answers if item.rank == rank))
-        for group in groups
-        for rank in (max(item.rank for item in group.answers), min(item.rank for item in group.answers))
-    ]
     results: list[Grade | Unscored] = list(
         await asyncio.gather(
-            *(judge.grade(group.probe, item.text, fixture="preflight", run=PREFLIGHT_RUN) for group, item in pairs)
+            *(judge.grade(probe, text, fixture="preflight", run=PREFLIGHT_RUN) for probe, text in preflight_answers())
         )
     )
     lost = [result.reason for result in results if isinstance(result, Unscored)]

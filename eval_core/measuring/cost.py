@@ -22,7 +22,8 @@ from eval_core.domain.grade import DIMENSIONS, Answer
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.target import Builtin
 from eval_core.judging.answering import ModelAnswerer, answer_messages
-from eval_core.judging.calibration import calibration_key, calibration_set, find_record
+from eval_core.judging.audit import REPEATED, labelled_set
+from eval_core.judging.calibration import calibration_key, calibration_set, find_record, preflight_answers
 from eval_core.judging.extractive import NOT_IN_CONTEXT, ExtractiveAnswerer
 from eval_core.judging.grading import ModelJudge, grade_messages
 from eval_core.measuring.options import Job
@@ -146,6 +147,7 @@ class Scope:
     """Two when the base is measured in the same run."""
     controls: bool = True
     calibration: bool = True
+    preflight: bool = True
     drift: Measurement | None = None
     drift_sample: int = 0
     output: dict[str, float] = field(default_factory=dict)
@@ -213,10 +215,20 @@ def _sum(tallies: Iterator[_Tally]) -> _Tally:
 
 def _calibration(output: float) -> _Tally:
     tally = _Tally()
-    for group in calibration_set().groups:
-        for answer in group.answers:
-            rubric, question = grade_messages(group.probe, answer.text)
-            tally.add(count_messages([rubric, question]), output, count_messages([rubric]))
+    plain = [(group.probe, answer.text) for group in calibration_set().groups for answer in group.answers]
+    labelled = [(group.probe, answer.text) for group in labelled_set().groups for answer in group.answers]
+    again = labelled[:: max(1, len(labelled) // REPEATED)][:REPEATED]
+    for probe, text in (*plain, *labelled, *again):
+        rubric, question = grade_messages(probe, text)
+        tally.add(count_messages([rubric, question]), output, count_messages([rubric]), 1)
+    return tally
+
+
+def _preflight(output: float) -> _Tally:
+    tally = _Tally()
+    for probe, text in preflight_answers():
+        rubric, question = grade_messages(probe, text)
+        tally.add(count_messages([rubric, question]), output, count_messages([rubric]), 1)
     return tally
 
 
@@ -266,6 +278,8 @@ def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list
         full = (_grades(item.case, item.answers, grade, 1) for item in stand_ins)
         empty = (_grades(item.case, said, grade, 1) for item, said in zip(stand_ins, unknown, strict=True))
         rows.append(("controls", "judge", _sum(chain(full, empty))))
+    if scope.preflight:
+        rows.append(("first grades", "judge", _preflight(grade)))
     if scope.calibration:
         rows.append(("calibration", "judge", _calibration(grade)))
     rows.append(("drift sample", "judge", _drift(scope, [item.case for item in stand_ins], grade)))
@@ -383,6 +397,7 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
         arms=2 if job.baseline == "rerun" else 1,
         controls=not (stored and stored.comparable),
         calibration=not calibrated,
+        preflight=not job.trust_judge,
         drift=comparable,
         drift_sample=job.drift_sample,
         output={role: use.output_tokens / use.calls for role, use in comparable.use.items() if use.calls}
