@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bot.admission import EVALUATOR, Allowed, Facts, Refused, decide, matches
+from bot.admission import EVALUATOR, Allowed, Facts, Refused, decide
 from bot.event import EvaluationRequest, Ignored, read_event
 from bot.github.api_error import Conflict, NotFound
 from bot.github.check import CHECK_NAME, FAILED, Check
@@ -20,6 +20,7 @@ from bot.ledger import EvaluationQueued, RequestRefused, RunVanished
 from bot.ticket import Ticket
 from eval_core.base.config import BotConfig, Config
 from eval_core.base.errors import IncompleteError, UserError
+from eval_core.base.globs import matches
 from eval_core.measuring.cost import LabelCost
 from eval_core.measuring.session import now
 
