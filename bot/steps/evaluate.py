@@ -70,11 +70,14 @@ def evaluate(
         settings=config,
         root=root,
         tree=work / (BASE if baseline else SUBJECT),
+        # The checkout around the work folder is the base branch: where the stored baseline is of other files, or of
+        # another day, it is measured as well.
+        base_tree=None if baseline else root,
         names=tuple(ticket.fixtures) or None,
-        runs=ticket.runs or (config.baseline_runs if baseline else config.runs),
+        runs=ticket.runs or (config.baseline_runs if baseline else None),
         resume=True,
-        looks=ticket.looks,
-        compare_to="auto",
+        looks=1 if baseline else ticket.looks,
+        compare_to="none" if baseline else "auto",
         deadline_minutes=deadline_minutes,
     )
     if baseline:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from bot.github.resources import ChangedFile, Pull
-from bot.pull_request.admission import EVALUATOR, Allowed, Facts, IgnoredFile, Refused, base_only, decide, matches
+from bot.pull_request.admission import EVALUATOR, Allowed, Facts, IgnoredFile, Refused, base_only, decide
 from bot.pull_request.event import EvaluationRequest, WorkflowRun
 from eval_core.base.config import BotConfig, Config
+from eval_core.base.globs import matches
 
 SHA, NEW, BASE = "a" * 40, "c" * 40, "b" * 40
 CONFIG = Config(watch=["src/compressor/**"], bot=BotConfig(looks_per_sha=3, runs_per_day=20))
@@ -253,7 +254,11 @@ def test_without_a_watch_list_every_change_counts() -> None:
         ("a?.py", "ab.py", True),
         ("a?.py", "a/.py", False),
         ("a.py", "axpy", False),
-        ("[ab].py", "a.py", False),
+        ("[ab].py", "a.py", True),
+        ("[ab].py", "c.py", False),
+        ("compressor.py", "lib/compressor.py", False),
+        ("#notes/**", "#notes/a.py", True),
+        ("!kept.py", "!kept.py", True),
         ("**", "x/y\nz", True),
     ],
 )
