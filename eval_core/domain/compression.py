@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Annotated, Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from eval_core.base.messages import Message
 from eval_core.domain.fixture import Fixture
 
-__all__ = ["Compression", "ModelUse", "Outcome", "Step", "Subject"]
+__all__ = ["Compression", "ModelUse", "OpaqueState", "Outcome", "Step", "Subject"]
 
 
 class Outcome(StrEnum):
@@ -50,6 +52,17 @@ class ModelUse:
     """The models that the compressor asked for, which the run may have replaced."""
 
 
+class OpaqueState(BaseModel):
+    """A compressed state that only the provider can read: what must be sent in front of the next turn."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    protocol: Annotated[
+        Literal["openai-responses", "anthropic-messages"], Field(description="The API whose input the items are.")
+    ]
+    items: Annotated[list[dict[str, Any]], Field(min_length=1, description="Sent back as they are, in this order.")]
+
+
 @dataclass(frozen=True)
 class Step:
     """One compression of a (possibly chained) session."""
@@ -59,6 +72,8 @@ class Step:
     tokens_before: int
     tokens_after: int
     seconds: float
+    opaque: OpaqueState | None = None
+    """The state, where only the provider can read it; there are no messages then."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +87,8 @@ class Compression:
     use: ModelUse = field(default_factory=ModelUse)
     notes: tuple[str, ...] = ()
     """What the reader should know though it is no failure (dropped optional keywords, captured output)."""
+    start_seconds: float = 0.0
+    """Import and construction, or the time until a command was ready; not in `seconds`."""
     output: str = ""
     """The beginning of what the compressor printed, where it runs in a process of its own: untrusted text."""
 
@@ -79,6 +96,11 @@ class Compression:
     def state(self) -> list[Message]:
         """The compressed messages after the last step."""
         return self.steps[-1].messages if self.steps else []
+
+    @property
+    def opaque(self) -> OpaqueState | None:
+        """The state after the last step, where only the provider can read it."""
+        return self.steps[-1].opaque if self.steps else None
 
     @property
     def seconds(self) -> float:

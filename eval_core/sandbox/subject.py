@@ -17,7 +17,7 @@ from eval_core.base.files import read_text
 from eval_core.base.messages import Message
 from eval_core.domain.compression import Compression, Outcome, Step
 from eval_core.domain.fixture import Fixture
-from eval_core.domain.target import TargetSpec, substitute
+from eval_core.domain.target import TargetSpec
 from eval_core.sandbox.classify import CallRecord, StepEvidence, StepVerdict, classify, use_of
 from eval_core.sandbox.gateway import SOCKET, Complete, Gateway, GatewayLimits
 from eval_core.sandbox.isolation import (
@@ -31,7 +31,8 @@ from eval_core.sandbox.isolation import (
     view_of,
 )
 from eval_core.sandbox.process import Child, ChildGone
-from eval_core.sandbox.validate import MAX_FRAME, BadFrame, StepResult, error_text, read_step
+from eval_core.sandbox.target_call import CommandCall, Given, PythonCall, TargetCall, opaque_tokens
+from eval_core.sandbox.validate import MAX_FRAME, BadFrame, StepResult
 
 __all__ = [
     "CANARY_VARIABLE",
@@ -115,6 +116,8 @@ class _Progress:
     resumable: bool = False
     state: Any = None
     """The adapter's own, after the last good step."""
+    start_seconds: float = 0.0
+    """For import and construction, or until the command was ready: not part of the latency."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +143,11 @@ class ProcessSubject:
     def name(self) -> str:
         """How reports call it."""
         return self.spec.name
+
+    @property
+    def _runtime(self) -> Path | None:
+        """The folder that a command lives from, absolute."""
+        return None if self.spec.runtime is None else (self.base / Path(self.spec.runtime).expanduser()).resolve()
 
     async def compress(self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None) -> Compression:
         """Compress a fixture once; the provider's faults are tried again, the target's are its result."""
@@ -168,12 +176,13 @@ class ProcessSubject:
             steps=tuple(progress.steps),
             use=use_of(calls),
             notes=tuple(notes),
+            start_seconds=progress.start_seconds,
             output=progress.output,
         )
 
     async def _attempt(self, job: _Job, call_run: int, progress: _Progress) -> StepVerdict:
         """Start a child, take it through all segments, and end it."""
-        python = interpreter(self.spec.python, self.base)
+        python = interpreter(None if self.spec.command else self.spec.python, self.base)
         gateway = Gateway(model=self.model, complete=self.complete, run=call_run, limits=self.limits)
         needs_model = self.spec.llm == "required"
         async with AsyncExitStack() as stack:
@@ -184,7 +193,7 @@ class ProcessSubject:
                 raise UserError(f"{self.tree}: the tree under test is not a folder")
             view = open_view(python, self.tree.resolve(), folder)
             if self.sandbox.confined:
-                view = view_of(python, self.tree, folder / "gw" if needs_model else None, self.hidden)
+                view = view_of(python, self.tree, folder / "gw" if needs_model else None, self.hidden, self._runtime)
             try:
                 child = await self._start(stack, view, folder, job)
                 return await self._drive(child, view, gateway, job, progress)
@@ -205,6 +214,10 @@ class ProcessSubject:
         )
         stack.push_async_callback(child.close)
         limits = {"CORE": 0, "NOFILE": 256, "FSIZE": SCRATCH, "AS": memory, "CPU": int(seconds) + 1}
+        if self.spec.command is not None:
+            # Node and Bun reserve tens of gigabytes of address space that they never touch; what is used is watched.
+            del limits["AS"]
+            limits["NOFILE"] = 1024
         if self.sandbox.limits_processes:
             limits["NPROC"] = PROCESSES
         hello = {
@@ -225,70 +238,44 @@ class ProcessSubject:
             )
         return child
 
-    def _job_frame(self, view: SandboxView, token: str, job: _Job, progress: _Progress) -> dict[str, Any]:
-        """Write down what the launcher is to build; nothing of probes or expected facts is known here."""
-        needs_model = self.spec.llm == "required"
-        variables: dict[str, Any] = {
-            "MODEL": self.model,
-            "LLM_API_KEY": token if needs_model else "",
-            "FOCUS_TOPIC": job.focus_topic,
-            "CONTEXT_LENGTH": job.fixture.context_length,
-            "SEED": job.seed,
-            "RUN": job.run,
-        }
-        init, call = substitute(self.spec.init, variables), substitute(self.spec.call, variables)
-        adapter = None if self.spec.adapter is None else read_text(self.base / self.spec.adapter)
-        tree = Path(view.tree)
-        return {
-            "compressor": self.spec.compressor,
-            "method": self.spec.method,
-            "init": init,
-            "call": call,
-            "optional": self.spec.optional_init,
-            "adapter": adapter,
-            "adapter_name": Path(self.spec.adapter or "adapter").name,
-            "spec": {
-                "compressor": self.spec.compressor,
-                "init": init,
-                "call": call,
-                "model": self.model,
-                "base_url": "${LLM_BASE_URL}",
-                "api_key": variables["LLM_API_KEY"],
-                "context_length": job.fixture.context_length,
-                "focus_topic": job.focus_topic,
-                "seed": job.seed,
-            },
-            "env": substitute(self.spec.env, {**variables, "FOCUS_TOPIC": job.focus_topic or ""}),
-            "files": substitute(self.spec.files, {**variables, "FOCUS_TOPIC": job.focus_topic or ""}),
-            "gateway": f"{view.gateway}/{SOCKET}" if needs_model else "",
-            "token": variables["LLM_API_KEY"],
-            "directory": view.tree,
-            "pythonpath": [str(tree / entry) for entry in self.spec.pythonpath],
-            "resume": {"messages": progress.steps[-1].messages, "state": progress.state} if progress.steps else None,
-        }
-
     async def _drive(
         self, child: Child, view: SandboxView, gateway: Gateway, job: _Job, progress: _Progress
     ) -> StepVerdict:
         """Build the compressor and take it through the segments that are left."""
         needs_model = self.spec.llm == "required"
+        call: TargetCall = PythonCall(self.spec) if self.spec.command is None else CommandCall(self.spec)
+        given = Given(
+            model=self.model,
+            token=gateway.token if needs_model else "",
+            context_length=job.fixture.context_length,
+            focus_topic=job.focus_topic,
+            seed=job.seed,
+            run=job.run,
+            adapter=None if self.spec.adapter is None else read_text(self.base / self.spec.adapter),
+            adapter_path=f"{view.home}/.compression-eval/{Path(self.spec.adapter or 'adapter').name}",
+            gateway=f"{view.gateway}/{SOCKET}" if needs_model else "",
+            tree=view.tree,
+            runtime=str(self._runtime or ""),
+            resume=(progress.steps[-1], progress.state) if progress.steps else None,
+        )
+        started = time.monotonic()
         try:
-            frame = self._job_frame(view, gateway.token, job, progress)
-            answer = await child.ask(frame, self.spec.timeout_s, "importing and building the compressor")
+            answer = await child.ask(call.job(given), self.spec.timeout_s, "importing and building the compressor")
+            ready = call.ready(answer)
         except (ChildGone, BadFrame) as exc:
+            ready = f"while it was imported and built, {exc}"
+        if isinstance(ready, str):
             progress.output = child.output
-            return classify(StepEvidence(needs_model, setup_error=f"while it was imported and built, {exc}"))
-        if answer["phase"] != "ready":
-            progress.output = child.output
-            return classify(StepEvidence(needs_model, setup_error=error_text(answer)))
-        if dropped := answer.get("dropped"):
-            progress.notes.append(f"left out, since the signature lacks them: {', '.join(map(str, dropped))[:500]}")
-        progress.resumable = answer.get("resumable") is True
+            return classify(StepEvidence(needs_model, setup_error=ready))
+        progress.start_seconds = time.monotonic() - started
+        if ready.dropped:
+            progress.notes.append(f"left out, since the signature lacks them: {', '.join(ready.dropped)[:500]}")
+        progress.resumable = ready.resumable
         cuts = [0, *job.fixture.cuts]
         verdict = StepVerdict(Outcome.OK)
         for index in range(len(progress.steps), len(cuts) - 1):
             segment = job.fixture.messages[cuts[index] : cuts[index + 1]]
-            verdict = await self._step(child, gateway, segment, progress)
+            verdict = await self._step(child, call, gateway, segment, progress)
             if verdict.outcome is not Outcome.OK:
                 place = f"step {index + 1} of {len(cuts) - 1}: " if len(cuts) > 2 else ""
                 verdict = replace(verdict, detail=place + verdict.detail)
@@ -298,22 +285,31 @@ class ProcessSubject:
             progress.notes.append(f"the compressor printed {child.output_bytes:,} bytes")
         return verdict
 
-    async def _step(self, child: Child, gateway: Gateway, segment: list[Message], progress: _Progress) -> StepVerdict:
+    async def _step(
+        self, child: Child, call: TargetCall, gateway: Gateway, segment: list[Message], progress: _Progress
+    ) -> StepVerdict:
         """Compress once and judge it; the clock is ours, for the child's could say anything."""
-        before = self.count([*(progress.steps[-1].messages if progress.steps else []), *segment])
+        earlier = progress.steps[-1] if progress.steps else None
+        before = self.count([*(earlier.messages if earlier else []), *segment])
+        if earlier is not None and earlier.opaque is not None:
+            before += earlier.tokens_after
         mark = len(gateway.log.records)
         started = time.monotonic()
         result: StepResult | str
         try:
-            answer = await child.ask({"do": "compress", "messages": segment}, self.spec.timeout_s, "compressing")
+            answer = await child.ask(call.compress(segment, earlier), self.spec.timeout_s, "compressing")
             seconds = time.monotonic() - started
-            result = read_step(answer)
+            result = call.result(answer)
         except (ChildGone, BadFrame) as exc:
             result = str(exc)
-        evidence = StepEvidence(self.spec.llm == "required", calls=gateway.log.records[mark:])
+        calls = gateway.log.records[mark:]
+        evidence = StepEvidence(self.spec.llm == "required", calls=calls)
         if isinstance(result, str):
             return classify(replace(evidence, error=result))
-        after = self.count(result.messages)
+        served = sum(record.status != "refused" for record in calls)
+        if result.reported_calls is not None and result.reported_calls != served:
+            progress.notes.append(f"the command says {result.reported_calls} model calls; the gateway counted {served}")
+        after = self.count(result.messages) if result.opaque is None else opaque_tokens(result.opaque)
         verdict = classify(
             replace(
                 evidence,
@@ -326,6 +322,6 @@ class ProcessSubject:
         )
         # A retry starts after the last good step, so a step that is tried again must not be in the list.
         if not verdict.retry:
-            progress.steps.append(Step(result.messages, before, after, seconds))
+            progress.steps.append(Step(result.messages, before, after, seconds, result.opaque))
             progress.state = result.state
         return verdict
