@@ -17,6 +17,7 @@ from eval_core.sandbox.validate import BadFrame, StepResult, check_values, list_
 __all__ = [
     "PROTOCOL", "CompressLine", "ErrorLine", "ExchangeLine", "ReadyLine", "ReportedUsage", "ResultLine",
     "StartLine", "StepStatus", "answer_to_compress", "answer_to_start",
+    "read_error",
 ]  # fmt: skip
 
 PROTOCOL = 1
@@ -177,3 +178,9 @@ def answer_to_compress(text: str, number: int) -> StepResult | str:
         opaque=line.state,
         reported_calls=line.usage.calls if line.usage else None,
     )
+
+
+def read_error(text: str) -> ErrorLine | str:
+    """Read a line that should be an error; a text is why it is none."""
+    line = _read(_NEXT, text, 'a line with "type": "error"')
+    return line if isinstance(line, ErrorLine) else "not an error" if isinstance(line, ResultLine) else str(line)

@@ -6,8 +6,8 @@ import contextlib
 import secrets
 import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ __all__ = [
     "Canary",
     "Count",
     "ProcessSubject",
+    "Running",
     "SandboxBreach",
     "canaries",
 ]
@@ -121,6 +122,15 @@ class _Progress:
 
 
 @dataclass(frozen=True)
+class Running:
+    """A child that passed its self-test and waits for its job."""
+
+    child: Child
+    view: SandboxView
+    gateway: Gateway
+
+
+@dataclass(frozen=True)
 class ProcessSubject:
     """Run a target in a child process, confined as the sandbox says, with the gateway as its only model."""
 
@@ -180,10 +190,11 @@ class ProcessSubject:
             output=progress.output,
         )
 
-    async def _attempt(self, job: _Job, call_run: int, progress: _Progress) -> StepVerdict:
-        """Start a child, take it through all segments, and end it."""
+    @asynccontextmanager
+    async def running(self, segments: int, run: int) -> AsyncIterator[Running]:
+        """Start a child behind its self-test, with the gateway beside it, and end both with the block."""
         python = interpreter(None if self.spec.command else self.spec.python, self.base)
-        gateway = Gateway(model=self.model, complete=self.complete, run=call_run, limits=self.limits)
+        gateway = Gateway(model=self.model, complete=self.complete, run=run, limits=self.limits)
         needs_model = self.spec.llm == "required"
         async with AsyncExitStack() as stack:
             folder = stack.enter_context(run_folder())
@@ -194,15 +205,19 @@ class ProcessSubject:
             view = open_view(python, self.tree.resolve(), folder)
             if self.sandbox.confined:
                 view = view_of(python, self.tree, folder / "gw" if needs_model else None, self.hidden, self._runtime)
-            try:
-                child = await self._start(stack, view, folder, job)
-                return await self._drive(child, view, gateway, job, progress)
-            finally:
-                progress.calls = [replace(record) for record in gateway.log.records]
+            yield Running(await self._start(stack, view, folder, segments), view, gateway)
 
-    async def _start(self, stack: AsyncExitStack, view: SandboxView, folder: Path, job: _Job) -> Child:
+    async def _attempt(self, job: _Job, call_run: int, progress: _Progress) -> StepVerdict:
+        """Start a child, take it through all segments, and end it."""
+        async with self.running(len(job.fixture.cuts), call_run) as now:
+            try:
+                return await self._drive(now, job, progress)
+            finally:
+                progress.calls = [replace(record) for record in now.gateway.log.records]
+
+    async def _start(self, stack: AsyncExitStack, view: SandboxView, folder: Path, segments: int) -> Child:
         """Start the launcher and believe it only after its look around."""
-        seconds = self.spec.timeout_s * (len(job.fixture.cuts) + 1)
+        seconds = self.spec.timeout_s * (segments + 1)
         memory = self.spec.memory_mb * 2**20
         canary = stack.enter_context(canaries(folder, (view.tree, view.launcher)))
         child = await Child.start(
@@ -238,26 +253,31 @@ class ProcessSubject:
             )
         return child
 
-    async def _drive(
-        self, child: Child, view: SandboxView, gateway: Gateway, job: _Job, progress: _Progress
-    ) -> StepVerdict:
-        """Build the compressor and take it through the segments that are left."""
+    def given(self, now: Running, *, context_length: int | None, focus_topic: str | None, seed: int, run: int) -> Given:
+        """Return what a run gives to the target."""
         needs_model = self.spec.llm == "required"
-        call: TargetCall = PythonCall(self.spec) if self.spec.command is None else CommandCall(self.spec)
-        given = Given(
+        return Given(
             model=self.model,
-            token=gateway.token if needs_model else "",
-            context_length=job.fixture.context_length,
-            focus_topic=job.focus_topic,
-            seed=job.seed,
-            run=job.run,
+            token=now.gateway.token if needs_model else "",
+            context_length=context_length,
+            focus_topic=focus_topic,
+            seed=seed,
+            run=run,
             adapter=None if self.spec.adapter is None else read_text(self.base / self.spec.adapter),
-            adapter_path=f"{view.home}/.compression-eval/{Path(self.spec.adapter or 'adapter').name}",
-            gateway=f"{view.gateway}/{SOCKET}" if needs_model else "",
-            tree=view.tree,
+            adapter_path=f"{now.view.home}/.compression-eval/{Path(self.spec.adapter or 'adapter').name}",
+            gateway=f"{now.view.gateway}/{SOCKET}" if needs_model else "",
+            tree=now.view.tree,
             runtime=str(self._runtime or ""),
-            resume=(progress.steps[-1], progress.state) if progress.steps else None,
         )
+
+    async def _drive(self, now: Running, job: _Job, progress: _Progress) -> StepVerdict:
+        """Build the compressor and take it through the segments that are left."""
+        needs_model, child = self.spec.llm == "required", now.child
+        call: TargetCall = PythonCall(self.spec) if self.spec.command is None else CommandCall(self.spec)
+        context_length = job.fixture.context_length
+        given = self.given(now, context_length=context_length, focus_topic=job.focus_topic, seed=job.seed, run=job.run)
+        if progress.steps:
+            given = replace(given, resume=(progress.steps[-1], progress.state))
         started = time.monotonic()
         try:
             answer = await child.ask(call.job(given), self.spec.timeout_s, "importing and building the compressor")
@@ -275,7 +295,7 @@ class ProcessSubject:
         verdict = StepVerdict(Outcome.OK)
         for index in range(len(progress.steps), len(cuts) - 1):
             segment = job.fixture.messages[cuts[index] : cuts[index + 1]]
-            verdict = await self._step(child, call, gateway, segment, progress)
+            verdict = await self._step(now, call, segment, progress)
             if verdict.outcome is not Outcome.OK:
                 place = f"step {index + 1} of {len(cuts) - 1}: " if len(cuts) > 2 else ""
                 verdict = replace(verdict, detail=place + verdict.detail)
@@ -285,24 +305,22 @@ class ProcessSubject:
             progress.notes.append(f"the compressor printed {child.output_bytes:,} bytes")
         return verdict
 
-    async def _step(
-        self, child: Child, call: TargetCall, gateway: Gateway, segment: list[Message], progress: _Progress
-    ) -> StepVerdict:
+    async def _step(self, now: Running, call: TargetCall, segment: list[Message], progress: _Progress) -> StepVerdict:
         """Compress once and judge it; the clock is ours, for the child's could say anything."""
         earlier = progress.steps[-1] if progress.steps else None
         before = self.count([*(earlier.messages if earlier else []), *segment])
         if earlier is not None and earlier.opaque is not None:
             before += earlier.tokens_after
-        mark = len(gateway.log.records)
+        mark = len(now.gateway.log.records)
         started = time.monotonic()
         result: StepResult | str
         try:
-            answer = await child.ask(call.compress(segment, earlier), self.spec.timeout_s, "compressing")
+            answer = await now.child.ask(call.compress(segment, earlier), self.spec.timeout_s, "compressing")
             seconds = time.monotonic() - started
             result = call.result(answer)
         except (ChildGone, BadFrame) as exc:
             result = str(exc)
-        calls = gateway.log.records[mark:]
+        calls = now.gateway.log.records[mark:]
         evidence = StepEvidence(self.spec.llm == "required", calls=calls)
         if isinstance(result, str):
             return classify(replace(evidence, error=result))

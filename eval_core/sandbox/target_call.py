@@ -35,7 +35,7 @@ class Given:
     """The gateway's socket as the child sees it; empty without a model."""
     tree: str
     runtime: str
-    resume: tuple[Step, Any] | None
+    resume: tuple[Step, Any] | None = None
     """The last good step of an earlier try, and the adapter's state after it."""
 
     @property

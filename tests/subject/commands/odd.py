@@ -58,7 +58,7 @@ for number, line in enumerate(sys.stdin, 1):
         print(f"step {number}: state {given}, {len(asked['messages'])} messages", file=sys.stderr, flush=True)
         answer({**result, "state": state})
     elif WAY == "environment":
-        seen = {"cwd": os.getcwd(), "start": start, "adapter": os.environ.get("WHERE", ""), "argv": sys.argv[2:]}
+        seen = {"start": start, "adapter": os.environ.get("WHERE", ""), "argv": sys.argv[2:]}
         answer({**result, "messages": [{"role": "user", "content": json.dumps(seen)}]})
     else:
         answer({**result, "messages": kept(asked)})
