@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from eval_core.base.messages import Message
 
-__all__ = ["Acceptance", "Completion", "Failed", "FailureKind", "ModelCall", "Role", "Usage"]
+__all__ = ["Acceptance", "Completion", "Failed", "FailureKind", "ModelCall", "ReplyCall", "Role", "Usage"]
 
 Role = Literal["compressor", "answer", "judge"]
 FailureKind = Literal[
@@ -76,6 +76,16 @@ class Usage:
 
 
 @dataclass(frozen=True)
+class ReplyCall:
+    """One call of a tool that the model asks for."""
+
+    id: str
+    name: str
+    arguments: str
+    """JSON text."""
+
+
+@dataclass(frozen=True)
 class Completion:
     """A finished answer."""
 
@@ -87,6 +97,8 @@ class Completion:
     seconds: float
     cached: bool = False
     """Read from the journal: nothing was sent."""
+    calls: tuple[ReplyCall, ...] = ()
+    """Tool calls, where tools were offered."""
 
 
 @dataclass(frozen=True)

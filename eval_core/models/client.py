@@ -132,7 +132,7 @@ class ModelClient:
                 used = used.plus(attempt.usage)
             if attempt.fault is None:
                 self.served[call.model][attempt.served_by] += 1
-                return Completion(attempt.text, used, attempt.served_by, attempt.seconds)
+                return Completion(attempt.text, used, attempt.served_by, attempt.seconds, calls=attempt.calls)
             fault = attempt.fault
             failures[fault.kind] += 1
             wait = self.retry.delay(
@@ -218,7 +218,7 @@ class ModelClient:
             return
         usage = attempt.usage or Usage()
         if attempt.fault is None:
-            await self._journal.done(key, call, attempt.text, attempt.served_by, usage, attempt.seconds)
+            await self._journal.done(key, call, attempt.text, attempt.served_by, usage, attempt.seconds, attempt.calls)
         else:
             failed = Failed(attempt.fault.kind, False, attempt.fault.message, usage)
             await self._journal.failed(key, call, failed, attempt.fault.charge)

@@ -129,7 +129,7 @@ def fault_of(exc: BaseException, secrets: Iterable[str] = ()) -> Fault:
     return Fault(kind, shown + _one_line(text, secrets), charge, after)
 
 
-def unusable(choice: Any | None, max_tokens: int) -> Fault | None:
+def unusable(choice: Any | None, max_tokens: int, *, tools_offered: bool = False) -> Fault | None:
     """Name what makes a delivered reply unusable, or None; the reply is paid either way."""
     if choice is None:
         return Fault("malformed", "the reply holds no choice", "yes")
@@ -146,6 +146,8 @@ def unusable(choice: Any | None, max_tokens: int) -> Fault | None:
     if finish == "length":
         return Fault("truncated", f"the reply was cut off at max_tokens = {max_tokens}; allow more", "yes")
     if isinstance(text, str) and text.strip():
+        return None
+    if getattr(message, "tool_calls", None) and tools_offered:
         return None
     if getattr(message, "tool_calls", None):
         return Fault("malformed", "the reply is a tool call, though no tool was offered", "yes")

@@ -16,7 +16,7 @@ from typing import Any
 
 from eval_core.base.messages import Message
 from eval_core.base.tokens import count_messages, count_text
-from eval_core.domain.call import ModelCall, Usage
+from eval_core.domain.call import ModelCall, ReplyCall, Usage
 from eval_core.models.faults import Fault, fault_of, unusable
 from eval_core.models.settings import Endpoint
 
@@ -100,6 +100,7 @@ class Attempt:
     seconds: float
     fault: Fault | None = None
     headers: Mapping[str, object] = field(default_factory=dict)
+    calls: tuple[ReplyCall, ...] = ()
 
 
 @cache
@@ -141,6 +142,8 @@ def _arguments(call: ModelCall, endpoint: Endpoint, seconds: float) -> dict[str,
         "drop_params": True,  # some models take no temperature; that is theirs to decide
         "stream": False,
     }
+    if "tools" in call.params:
+        arguments["_skip_mcp_handler"] = True  # it needs a package that litellm does not install, for any tool at all
     if call.temperature is not None:
         arguments["temperature"] = call.temperature
     if call.response_schema is not None:
@@ -166,6 +169,16 @@ def _usage(response: Any, call: ModelCall, text: str) -> Usage:
     written = getattr(usage, "cache_creation_input_tokens", 0) or getattr(details, "cache_creation_tokens", 0) or 0
     cached = min(cached, spent_in)
     return Usage(spent_in, cached, spent_out, None, min(written, spent_in - cached))
+
+
+def _calls(choice: Any) -> tuple[ReplyCall, ...]:
+    """Read the tool calls of a reply."""
+    found = getattr(getattr(choice, "message", None), "tool_calls", None) or ()
+    return tuple(
+        ReplyCall(str(call.id), str(call.function.name), str(call.function.arguments or "{}"))
+        for call in found
+        if getattr(call, "function", None) is not None
+    )
 
 
 def _served_by(name: str) -> str:
@@ -197,6 +210,7 @@ async def send(call: ModelCall, endpoint: Endpoint, seconds: float, secrets: Ite
         _served_by(str(getattr(response, "model", "") or "")),
         _usage(response, call, text),
         took,
-        unusable(choice, call.max_tokens),
+        unusable(choice, call.max_tokens, tools_offered=bool(call.params.get("tools"))),
         dict(hidden.get("additional_headers") or {}),
+        _calls(choice),
     )

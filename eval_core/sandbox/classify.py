@@ -65,7 +65,7 @@ class CallLog:
         """Note how a request ended."""
         record.ended, record.usage = next(self._clock), result.usage
         if isinstance(result, Completion):
-            record.status = "ok" if result.text.strip() else "empty"
+            record.status = "ok" if result.text.strip() or result.calls else "empty"
             record.kind = "" if record.status == "ok" else "empty"
             return
         record.kind, record.retryable = result.kind, result.retryable

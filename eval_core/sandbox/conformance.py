@@ -94,14 +94,15 @@ class _Play:
             frame = {"do": "exchange", "line": text}
             answer = await self.now.child.ask(frame, self.subject.spec.timeout_s, "the answer")
         except (ChildGone, BadFrame) as exc:
-            self.dead = True
-            return self._gone(str(exc))
+            self._gone(str(exc))
+            return None
         if answer["phase"] == "line":
             return str(answer["text"])
-        self.dead = True
-        return self._gone(f"the command {answer.get('problem')}")
+        self._gone(f"the command {answer.get('problem')}")
+        return None
 
     def _gone(self, why: str) -> None:
+        self.dead = True
         self.note("stays alive", why)
 
     async def compress(self, messages: list[Message], earlier: StepResult | None = None) -> StepResult | str:

@@ -1,4 +1,4 @@
-"""The one door to a model: an OpenAI-shaped server on a unix socket, one for each run."""
+"""The one door to a model: a server on a unix socket, one for each run, that speaks what agents speak."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import hmac
 import json
 import logging
 import secrets
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,8 +15,11 @@ from typing import Any
 
 from aiohttp import web
 
-from eval_core.domain.call import Completion, Failed, FailureKind, ModelCall, Usage
+from eval_core.domain.call import Completion, Failed, FailureKind, ModelCall
 from eval_core.sandbox.classify import CallLog, CallRecord
+from eval_core.sandbox.protocol.dialect import Dialect, ModelReply, event_bytes
+from eval_core.sandbox.protocol.openai_chat import OpenAIChat
+from eval_core.sandbox.protocol.route import SERVED, counted, given_token, model_list, route
 from eval_core.sandbox.request import ChatRequest, Refusal, read_request
 
 __all__ = ["Complete", "Gateway", "GatewayLimits"]
@@ -52,10 +54,20 @@ class GatewayLimits:
     """Of one call; a larger wish is lowered."""
 
 
-def _error(status: int, message: str, code: str) -> web.Response:
+def _error(dialect: Dialect, status: int, message: str, code: str) -> web.Response:
     # The client behind `complete` has retried already; without the header SDKs would do so for minutes.
-    body = {"error": {"message": message, "type": "gateway_error", "param": None, "code": code}}
+    body = dialect.error(status, message, code)
     return web.json_response(body, status=status, headers={"x-should-retry": "false"})
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    try:
+        body = json.loads(data or b"{}")
+    except (ValueError, RecursionError):
+        raise Refusal(400, "the body is not JSON", "invalid_request") from None
+    if not isinstance(body, dict):
+        raise Refusal(400, "the body must be an object", "invalid_request")
+    return body
 
 
 class Gateway:
@@ -71,10 +83,7 @@ class Gateway:
     async def serve(self, folder: Path) -> AsyncIterator[Path]:
         """Listen in the folder until the block ends; a call still under way then stays unfinished."""
         app = web.Application(client_max_size=self._limits.request_bytes)
-        app.router.add_post("/v1/chat/completions", self._chat)
-        app.router.add_get("/v1/models", self._models)
-        app.router.add_get("/v1/models/{name:.+}", self._models)
-        app.router.add_route("*", "/{path:.*}", self._nothing)
+        app.router.add_route("*", "/{path:.*}", self._serve)
         # Access lines would print the child's request targets into the evaluator's log.
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
         await runner.setup()
@@ -86,42 +95,64 @@ class Gateway:
         finally:
             await runner.cleanup()
 
-    def _allowed(self, request: web.Request) -> bool:
-        given = request.headers.get("Authorization", "")
-        return hmac.compare_digest(given.encode(errors="replace"), f"Bearer {self.token}".encode())
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        found = route(request.method, request.path)
+        if found is not None and found.kind == "hello":
+            return web.json_response({"status": "ok"})  # some clients look whether anybody is there, without a token
+        dialect = found.dialect if found else OpenAIChat()
+        token = given_token(request.headers, request.query)
+        if not hmac.compare_digest(token.encode(errors="replace"), self.token.encode()):
+            return _error(dialect, 401, "the token is not this run's", "invalid_api_key")
+        if found is None:
+            return _error(dialect, 404, f"{request.method} {request.path[:100]}: {SERVED}", "not_found")
+        if found.kind == "models":
+            return web.json_response(model_list(self._model, found.model))
+        if found.kind == "count":
+            try:
+                return web.json_response(counted(dialect.to_chat(_object(await request.read())), dialect))
+            except Refusal as refusal:
+                return _error(dialect, refusal.status, refusal.message, refusal.code)
+        return await self._reply(request, dialect)
 
-    async def _nothing(self, request: web.Request) -> web.Response:
-        return _error(404, "only /v1/chat/completions and /v1/models are served", "not_found")
-
-    async def _models(self, request: web.Request) -> web.Response:
-        if not self._allowed(request):
-            return _error(401, "the token is not this run's", "invalid_api_key")
-        model = {"id": self._model, "object": "model", "created": 0, "owned_by": "evaluation"}
-        return web.json_response(model if "name" in request.match_info else {"object": "list", "data": [model]})
-
-    async def _chat(self, request: web.Request) -> web.StreamResponse:
-        if not self._allowed(request):
-            return _error(401, "the token is not this run's", "invalid_api_key")
+    async def _reply(self, request: web.Request, dialect: Dialect) -> web.StreamResponse:
         record = self.log.start()
         try:
             try:
-                asked = read_request(await request.read())
+                given = dialect.to_chat(_object(await request.read()))
             except web.HTTPRequestEntityTooLarge:
                 raise Refusal(413, f"more than {self._limits.request_bytes:,} bytes", "too_large") from None
-            record.requested_model, record.dropped = asked.requested_model, asked.dropped
+            asked = read_request(json.dumps(given.body).encode())
+            record.requested_model, record.dropped = asked.requested_model, (*given.dropped, *asked.dropped)
             self._check_limits()
         except Refusal as refusal:
             self.log.refuse(record, refusal.message)
-            return _error(refusal.status, refusal.message, refusal.code)
+            return _error(dialect, refusal.status, refusal.message, refusal.code)
         result = await self._ask(asked, record)
-        if isinstance(result, Failed):
-            if result.kind not in ("empty", "refusal", "truncated"):
-                status, message = _ANSWERS.get(result.kind, (502, "the model failed"))
-                code = "context_length_exceeded" if result.kind == "context_length" else "upstream_failed"
-                return _error(status, message, code)
+        reply = ModelReply(self._model, "")
+        if isinstance(result, Completion):
+            usage = result.usage
+            reply = ModelReply(
+                self._model,
+                result.text,
+                result.calls,
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+            )
+        elif result.kind not in ("empty", "refusal", "truncated"):
+            status, message = _ANSWERS.get(result.kind, (502, "the model failed"))
+            code = "context_length_exceeded" if result.kind == "context_length" else "upstream_failed"
+            return _error(dialect, status, message, code)
+        elif result.kind == "truncated":
             # A provider sends these as a success with nothing in it, and so do we: that is what is being tested.
-            return await self._answer(request, asked, "", "length" if result.kind == "truncated" else "stop", Usage())
-        return await self._answer(request, asked, result.text, "stop", result.usage)
+            reply = ModelReply(self._model, "", truncated=True)
+        if not given.stream:
+            return web.json_response(dialect.answer(reply))
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
+        await response.prepare(request)
+        for event in dialect.events(reply, given):
+            await response.write(event_bytes(event))
+        await response.write_eof()
+        return response
 
     def _check_limits(self) -> None:
         served = [record for record in self.log.records if record.status != "refused"]
@@ -152,33 +183,3 @@ class Gateway:
             result = Failed("unknown", retryable=False, message=f"{type(exc).__name__} in the model client")
         self.log.finish(record, result)
         return result
-
-    async def _answer(
-        self, request: web.Request, asked: ChatRequest, text: str, finish: str, usage: Usage
-    ) -> web.StreamResponse:
-        head = {"id": f"chatcmpl-{secrets.token_hex(8)}", "created": int(time.time()), "model": self._model}
-        counted = {
-            "prompt_tokens": usage.input_tokens,
-            "completion_tokens": usage.output_tokens,
-            "total_tokens": usage.input_tokens + usage.output_tokens,
-        }
-        if not asked.stream:
-            message = {"role": "assistant", "content": text, "refusal": None}
-            choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": None}
-            return web.json_response({**head, "object": "chat.completion", "choices": [choice], "usage": counted})
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
-        await response.prepare(request)
-        deltas: list[tuple[dict[str, Any], str | None]] = [({"role": "assistant", "content": ""}, None)]
-        deltas += [({"content": text}, None)] if text else []
-        deltas.append(({}, finish))
-        events: list[dict[str, Any]] = [
-            {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]} for delta, reason in deltas
-        ]
-        if asked.stream_usage:
-            events.append({"choices": [], "usage": counted})
-        for event in events:
-            line = json.dumps({**head, "object": "chat.completion.chunk", **event})
-            await response.write(f"data: {line}\n\n".encode())
-        await response.write(b"data: [DONE]\n\n")
-        await response.write_eof()
-        return response

@@ -15,13 +15,14 @@ __all__ = ["ChatRequest", "Refusal", "read_request"]
 PASSED = ("top_p", "stop", "presence_penalty", "frequency_penalty")
 IGNORED = (
     "logprobs", "metadata", "parallel_tool_calls", "prompt_cache_key", "reasoning_effort", "safety_identifier", "seed",
-    "service_tier", "store", "stream_options", "tool_choice", "top_logprobs", "user", "verbosity",
+    "service_tier", "store", "stream_options", "top_logprobs", "user", "verbosity",
 )  # fmt: skip
 """Fields that change nothing that matters here: accepted, not passed on."""
 HANDLED = (
     "model", "messages", "max_tokens", "max_completion_tokens", "temperature", "stream", "n", "response_format",
+    "tools", "tool_choice",
 )  # fmt: skip
-FORBIDDEN = ("tools", "functions", "function_call", "audio", "modalities", "web_search_options", "prediction")
+FORBIDDEN = ("functions", "function_call", "audio", "modalities", "web_search_options", "prediction")
 
 
 class Refusal(Exception):
@@ -147,6 +148,40 @@ def _params(body: dict[str, Any]) -> dict[str, Any]:
     return params
 
 
+def _tool(tool: dict[str, Any], place: str) -> dict[str, Any]:
+    """Rebuild a function that the model may ask the compressor to call; nothing of it runs at the provider."""
+    function = tool.get("function")
+    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+        raise _bad(f"{place}: must be a function with a name")
+    rebuilt: dict[str, Any] = {"name": function["name"][:128]}
+    for name, kind in (("description", str), ("parameters", dict), ("strict", bool)):
+        if isinstance(function.get(name), kind):
+            rebuilt[name] = function[name]
+    return {"type": "function", "function": rebuilt}
+
+
+def _tools(body: dict[str, Any], params: dict[str, Any]) -> tuple[str, ...]:
+    """Pass functions on; return what else was offered, which would run at the provider and is left out."""
+    tools = body.get("tools") or []
+    if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
+        raise _bad("tools: must be a list of objects")
+    kept = [_tool(tool, f"tools[{index}]") for index, tool in enumerate(tools) if tool.get("type") == "function"]
+    choice = body.get("tool_choice")
+    unserved = [f"tools.{str(tool.get('type'))[:40]}" for tool in tools if tool.get("type") != "function"]
+    if not kept:
+        return (*unserved, "tool_choice") if choice is not None else tuple(unserved)
+    params["tools"] = kept
+    if choice in ("auto", "none", "required"):
+        params["tool_choice"] = choice
+    elif choice is not None:
+        named = choice.get("function") if isinstance(choice, dict) else None
+        name = named.get("name") if isinstance(named, dict) else None
+        if not isinstance(name, str):
+            raise _bad("tool_choice: must be auto, none, required or a function's name")
+        params["tool_choice"] = {"type": "function", "function": {"name": name}}
+    return tuple(unserved)
+
+
 def read_request(data: bytes) -> ChatRequest:
     """Check a request body; raise Refusal for whatever is not plain text chat."""
     try:
@@ -169,6 +204,7 @@ def read_request(data: bytes) -> ChatRequest:
         raise _bad("messages: a list with at least one message is needed")
     stream_options = body.get("stream_options")
     params = _params(body)
+    unserved = _tools(body, params)
     return ChatRequest(
         requested_model=str(body.get("model", ""))[:200],
         messages=tuple(_message(message, index) for index, message in enumerate(messages)),
@@ -178,5 +214,5 @@ def read_request(data: bytes) -> ChatRequest:
         stream_usage=isinstance(stream_options, dict) and stream_options.get("include_usage") is True,
         response_schema=_format(body, params),
         params=params,
-        dropped=tuple(name for name in body if name in IGNORED),
+        dropped=(*(name for name in body if name in IGNORED), *unserved),
     )

@@ -74,7 +74,7 @@ def test_a_stream_carries_the_same_answer_in_events():
         (b"[" * 50_000, 400, "not JSON"),
         ([], 400, "must be an object"),
         ({}, 400, "messages"),
-        ({"messages": HELLO, "tools": [{"type": "function"}]}, 403, "tools: not served"),
+        ({"messages": HELLO, "tools": [{"type": "function"}]}, 400, "tools[0]: must be a function with a name"),
         ({"messages": HELLO, "modalities": ["audio"]}, 403, "modalities"),
         ({"messages": HELLO, "web_search_options": {}}, 403, "web_search_options"),
         ({"messages": HELLO, "extra_headers": {"x": "y"}}, 400, "extra_headers: this field is not served"),
