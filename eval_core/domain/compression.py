@@ -72,6 +72,9 @@ class Step:
     tokens_before: int
     tokens_after: int
     seconds: float
+    """As a user of the compressor feels it: without imports and without waiting for a turn."""
+    import_seconds: float = 0.0
+    queued_seconds: float = 0.0
     opaque: OpaqueState | None = None
     """The state, where only the provider can read it; there are no messages then."""
 
@@ -88,7 +91,7 @@ class Compression:
     notes: tuple[str, ...] = ()
     """What the reader should know though it is no failure (dropped optional keywords, captured output)."""
     start_seconds: float = 0.0
-    """Import and construction, or the time until a command was ready; not in `seconds`."""
+    """Until the compressor was built, or the command ready; not in `seconds`."""
     output: str = ""
     """The beginning of what the compressor printed, where it runs in a process of its own: untrusted text."""
 
@@ -96,6 +99,16 @@ class Compression:
     def state(self) -> list[Message]:
         """The compressed messages after the last step."""
         return self.steps[-1].messages if self.steps else []
+
+    @property
+    def cold_seconds(self) -> float:
+        """Spent on starting and importing, before the first step and in the steps."""
+        return self.start_seconds + sum(step.import_seconds for step in self.steps)
+
+    @property
+    def queued_seconds(self) -> float:
+        """Spent waiting for a turn at the model or the processor, all steps together."""
+        return sum(step.queued_seconds for step in self.steps)
 
     @property
     def opaque(self) -> OpaqueState | None:

@@ -105,6 +105,11 @@ class RunRecord(Record):
     tokens_before: int = 0
     tokens_after: int = 0
     seconds: float = 0.0
+    """Compressing, as a user of the compressor feels it: warm, and with the machine to itself."""
+    cold_seconds: float = 0.0
+    """Starting and importing, which `seconds` leaves out."""
+    queued_seconds: float = 0.0
+    """Waiting for a turn at the model or the processor, which `seconds` leaves out."""
     summary: str = ""
     messages: list[dict[str, Any]] = []
     verbatim: list[int] = []

@@ -154,6 +154,8 @@ class Executor:
             tokens_before=count_messages(fixture.messages),
             tokens_after=count_messages(compression.state),
             seconds=compression.seconds,
+            cold_seconds=compression.cold_seconds,
+            queued_seconds=compression.queued_seconds,
             messages=compression.state,
             use={"compressor": _model_use(compression.use)},
         )

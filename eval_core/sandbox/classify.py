@@ -40,6 +40,10 @@ class CallRecord:
     """The failure's kind, or the reason of a refusal."""
     retryable: bool = True
     usage: Usage = field(default_factory=Usage)
+    asked_at: float = 0.0
+    """When the model client was asked, on the monotonic clock."""
+    queued_seconds: float = 0.0
+    """How much longer the answer took than the model itself: our own queue, and retries."""
     dropped: tuple[str, ...] = ()
     """Fields of the request that were not passed on."""
 

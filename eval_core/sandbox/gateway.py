@@ -7,6 +7,7 @@ import hmac
 import json
 import logging
 import secrets
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -174,6 +175,7 @@ class Gateway:
             params=asked.params,
         )
         result: Completion | Failed
+        record.asked_at = time.monotonic()
         try:
             result = await self._complete(call)
         except asyncio.CancelledError:
@@ -181,5 +183,7 @@ class Gateway:
         except Exception as exc:
             _LOG.exception("the model client raised")
             result = Failed("unknown", retryable=False, message=f"{type(exc).__name__} in the model client")
+        if isinstance(result, Completion):
+            record.queued_seconds = time.monotonic() - record.asked_at - result.seconds
         self.log.finish(record, result)
         return result

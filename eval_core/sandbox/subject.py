@@ -30,6 +30,7 @@ from eval_core.sandbox.isolation import (
     run_folder,
     view_of,
 )
+from eval_core.sandbox.latency import StepClock
 from eval_core.sandbox.process import Child, ChildGone
 from eval_core.sandbox.target_call import CommandCall, Given, PythonCall, TargetCall, opaque_tokens
 from eval_core.sandbox.validate import MAX_FRAME, BadFrame, StepResult
@@ -312,11 +313,11 @@ class ProcessSubject:
         if earlier is not None and earlier.opaque is not None:
             before += earlier.tokens_after
         mark = len(now.gateway.log.records)
-        started = time.monotonic()
+        clock = StepClock(now.child.pids)
         result: StepResult | str
         try:
             answer = await now.child.ask(call.compress(segment, earlier), self.spec.timeout_s, "compressing")
-            seconds = time.monotonic() - started
+            clock.stop()
             result = call.result(answer)
         except (ChildGone, BadFrame) as exc:
             result = str(exc)
@@ -340,6 +341,17 @@ class ProcessSubject:
         )
         # A retry starts after the last good step, so a step that is tried again must not be in the list.
         if not verdict.retry:
-            progress.steps.append(Step(result.messages, before, after, seconds, result.opaque))
+            took = clock.time(result.import_seconds, calls)
+            progress.steps.append(
+                Step(
+                    result.messages,
+                    before,
+                    after,
+                    took.seconds,
+                    took.import_seconds,
+                    took.queued_seconds,
+                    result.opaque,
+                )
+            )
             progress.state = result.state
         return verdict

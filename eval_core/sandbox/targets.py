@@ -149,8 +149,9 @@ class BuiltinSubject:
             before = count_messages(state)
             began, queued = time.perf_counter(), bridge.queued if bridge else 0.0
             state = compressor.compress(state, before, focus_topic)
-            seconds = time.perf_counter() - began - ((bridge.queued - queued) if bridge else 0.0)
-            steps.append(Step(state, before, count_messages(state), seconds))
+            queued = (bridge.queued - queued) if bridge else 0.0
+            seconds = time.perf_counter() - began - queued
+            steps.append(Step(state, before, count_messages(state), seconds, queued_seconds=queued))
             start = cut
         return tuple(steps)
 

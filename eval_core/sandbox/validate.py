@@ -101,6 +101,8 @@ class StepResult:
     """The adapter's own, for a retry."""
     opaque: OpaqueState | None = None
     """Instead of messages, where only the provider can read the compressed state."""
+    import_seconds: float = 0.0
+    """Spent importing modules during the step, as the launcher saw it."""
     reported_calls: int | None = None
     """The model calls that the compressor counted, where it says."""
 
@@ -155,10 +157,12 @@ def read_step(frame: dict[str, Any]) -> StepResult | str:
         return f"the compressor {problem}"
     status = frame.get("status")
     told = status if isinstance(status, dict) else {}
+    told_imports = frame.get("import_seconds")
     return StepResult(
         messages=frame["messages"],
         same_object=frame.get("same_object") is True,
         degraded=bool(told.get("degraded")),
         reason=str(told.get("error") or "")[:2000],
         state=frame.get("state"),
+        import_seconds=float(told_imports) if isinstance(told_imports, int | float) else 0.0,
     )

@@ -15,6 +15,7 @@ from typing import Any
 from .bridge import open_bridge
 from .command import Program, serve_lines
 from .frames import Channel, FrameTooLarge
+from .imports import time_imports
 from .selftest import look_around
 from .target import Driver, SetupError, build, describe_error
 
@@ -85,7 +86,8 @@ def _shape_problem(result: Any) -> str:
 def _step(driver: Driver, given: list[Any]) -> tuple[dict[str, Any], list[Any]]:
     """Compress once; return the frame and the state that the next step starts from."""
     try:
-        result = driver.compress(given)
+        with time_imports() as imports:
+            result = driver.compress(given)
     except BaseException as exc:
         return {"phase": "raised", "error": describe_error(exc)}, given
     try:
@@ -96,6 +98,7 @@ def _step(driver: Driver, given: list[Any]) -> tuple[dict[str, Any], list[Any]]:
             "phase": "step",
             "messages": list(result),
             "same_object": result is given,
+            "import_seconds": imports.seconds,
             "status": driver.status(),
             "state": driver.state(),
         }
