@@ -70,7 +70,8 @@ RECIPES = {
         ("opencode-ai@1.18.33",), "`POST /session/ID/summarize` of `opencode serve`; OpenAI chat, SSE", npm=True
     ),
     "claude_code": Recipe(
-        ("node@22", "@anthropic-ai/claude-code@2.1.197"), "`claude -p /compact --resume ID`; Anthropic messages, SSE", npm=True
+        ("node@22", "@anthropic-ai/claude-code@2.1.197"), "`claude -p /compact --resume ID`; Anthropic messages, SSE",
+        npm=True,
     ),
     "gemini_cli": Recipe(
         ("node@22", "@google/gemini-cli-core@0.61.0"), "`tryCompressChat(id, true)` of its core; Gemini", npm=True

@@ -74,11 +74,11 @@ class ClaudeCode:
                 if role == "assistant":
                     usage = {"input_tokens": 0, "output_tokens": 0}
                     reason = "tool_use" if message.get("tool_calls") else "end_turn"
-                    body |= {"id": f"msg_{next(self.count):024d}", "type": "message", "model": self.model, "usage": usage,
-                             "stop_reason": reason, "stop_sequence": None}  # fmt: skip
+                    body |= {"id": f"msg_{next(self.count):024d}", "type": "message", "model": self.model,
+                             "usage": usage, "stop_reason": reason, "stop_sequence": None}  # fmt: skip
                 entry = {"parentUuid": self.parent, "isSidechain": False, "userType": "external", "cwd": str(WORK),
-                         "sessionId": self.session, "version": "2.1.197", "gitBranch": "", "type": role, "message": body,
-                         "uuid": key, "timestamp": NOW}  # fmt: skip
+                         "sessionId": self.session, "version": "2.1.197", "gitBranch": "", "type": role,
+                         "message": body, "uuid": key, "timestamp": NOW}  # fmt: skip
                 file.write(json.dumps(entry) + "\n")
                 self.parent = key
 

@@ -31,7 +31,8 @@ class OpenCode:
     def __init__(self, start):
         WORK.mkdir(exist_ok=True)
         limit = {"context": start["context_length"] or 200000, "output": 8000}
-        provider = {"npm": "@ai-sdk/openai-compatible", "name": "eval", "models": {"model": {"name": "model", "limit": limit}},
+        provider = {"npm": "@ai-sdk/openai-compatible", "name": "eval",
+                    "models": {"model": {"name": "model", "limit": limit}},
                     "options": {"baseURL": start["base_url"], "apiKey": start["api_key"]}}  # fmt: skip
         config = {"provider": {"eval": provider}, "model": "eval/model", "small_model": "eval/model",
                   "autoupdate": False, "share": "disabled", "compaction": {"auto": False}}  # fmt: skip
@@ -45,9 +46,10 @@ class OpenCode:
             return {"id": key, "sessionID": self.session, "role": "user", "time": stamp, "agent": "build",
                     "model": {"providerID": "eval", "modelID": "model"}}  # fmt: skip
         tokens = {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}}
-        return {"id": key, "sessionID": self.session, "role": "assistant", "time": {**stamp, "completed": stamp["created"]},
-                "parentID": self.parent, "modelID": "model", "providerID": "eval", "mode": "build", "agent": "build",
-                "path": {"cwd": str(WORK), "root": str(WORK)}, "cost": 0, "tokens": tokens, "finish": "stop"}  # fmt: skip
+        stamp["completed"] = stamp["created"]
+        return {"id": key, "sessionID": self.session, "role": "assistant", "time": stamp, "parentID": self.parent,
+                "modelID": "model", "providerID": "eval", "mode": "build", "agent": "build",
+                "cost": 0, "tokens": tokens, "path": {"cwd": str(WORK), "root": str(WORK)}, "finish": "stop"}  # fmt: skip
 
     def add(self, messages):
         """Store messages with their parts; a tool's answer goes into the part of its call."""
@@ -64,7 +66,8 @@ class OpenCode:
             about = {"sessionID": self.session, "messageID": key}
             parts = [{"id": new_id("prt"), **about, "type": "text", "text": text}] if text else []
             for call in message.get("tool_calls") or ():
-                state = {"status": "completed", "input": json.loads(call["function"].get("arguments") or "{}"), "output": "",
+                given = json.loads(call["function"].get("arguments") or "{}")
+                state = {"status": "completed", "input": given, "output": "",
                          "title": "", "metadata": {}, "time": {"start": self.now, "end": self.now}}  # fmt: skip
                 calls[call["id"]] = part = {"id": new_id("prt"), **about, "type": "tool", "callID": call["id"],
                                             "tool": call["function"]["name"], "state": state}  # fmt: skip

@@ -32,8 +32,9 @@ def to_pi(message, names):
             names[call["id"]] = call["function"]["name"]
             arguments = json.loads(call["function"].get("arguments") or "{}")
             blocks.append({"type": "toolCall", "id": call["id"], "name": names[call["id"]], "arguments": arguments})
-        return {"role": "assistant", "content": blocks, "api": "openai-completions", "provider": "eval", "model": "model",
-                "usage": USAGE, "stopReason": "toolUse" if message.get("tool_calls") else "stop", **stamp}  # fmt: skip
+        return {"role": "assistant", "content": blocks, "api": "openai-completions", "provider": "eval",
+                "model": "model", "usage": USAGE,
+                "stopReason": "toolUse" if message.get("tool_calls") else "stop", **stamp}  # fmt: skip
     return {"role": "user", "content": [{"type": "text", "text": text}], **stamp}
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from eval_core.base.messages import Message
+from eval_core.opaque import OpaqueState
 
 __all__ = ["Acceptance", "Completion", "Failed", "FailureKind", "ModelCall", "ReplyCall", "Role", "Usage"]
 
@@ -31,6 +32,8 @@ class ModelCall:
     response_schema: dict[str, Any] | None = None
     """A JSON Schema the answer should follow, where the model can."""
     params: dict[str, Any] = field(default_factory=dict)
+    front: OpaqueState | None = None
+    """Sent before the messages, through the API that it belongs to."""
     prefix: str | None = None
     """Calls with an equal prefix name share the beginning of their prompt: the first goes ahead, the others follow."""
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Protocol
-
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Protocol
 
 from eval_core.base.messages import Message
 from eval_core.domain.fixture import Fixture
+from eval_core.opaque import OpaqueState
 
-__all__ = ["Compression", "ModelUse", "OpaqueState", "Outcome", "Step", "Subject"]
+__all__ = ["Compression", "ModelUse", "Outcome", "Step", "Subject"]
 
 
 class Outcome(StrEnum):
@@ -50,17 +49,6 @@ class ModelUse:
     """None where a call's price is unknown."""
     requested_models: tuple[str, ...] = ()
     """The models that the compressor asked for, which the run may have replaced."""
-
-
-class OpaqueState(BaseModel):
-    """A compressed state that only the provider can read: what must be sent in front of the next turn."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    protocol: Annotated[
-        Literal["openai-responses", "anthropic-messages"], Field(description="The API whose input the items are.")
-    ]
-    items: Annotated[list[dict[str, Any]], Field(min_length=1, description="Sent back as they are, in this order.")]
 
 
 @dataclass(frozen=True)

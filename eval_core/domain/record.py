@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from eval_core.domain.compression import Outcome
 from eval_core.domain.grade import Answer, Grade, Unscored
+from eval_core.opaque import OpaqueState
 
 __all__ = ["CensusRecord", "FactRecord", "FactStatus", "ProbeRecord", "RunRecord", "UseRecord"]
 
@@ -56,9 +58,9 @@ class ProbeRecord(Record):
         """The share of the expected facts that the compressed state holds.
 
         Facts left verbatim count as kept: a change that moves the verbatim region would otherwise give the two
-        arms of a comparison different denominators.
+        arms of a comparison different denominators. NaN where the state is not visible.
         """
-        return sum(fact.kept for fact in self.facts) / len(self.facts)
+        return sum(fact.kept for fact in self.facts) / len(self.facts) if self.facts else math.nan
 
 
 class CensusRecord(Record):
@@ -112,6 +114,8 @@ class RunRecord(Record):
     """Waiting for a turn at the model or the processor, which `seconds` leaves out."""
     summary: str = ""
     messages: list[dict[str, Any]] = []
+    opaque: OpaqueState | None = None
+    """The state, where only the provider can read it: facts, census and structure are then not visible, not zero."""
     verbatim: list[int] = []
     """Indexes of the fixture's messages that were left unchanged."""
     probes: dict[str, ProbeRecord] = {}
@@ -125,3 +129,8 @@ class RunRecord(Record):
     def ok(self) -> bool:
         """Whether there is something to score."""
         return self.outcome is Outcome.OK
+
+    @property
+    def visible(self) -> bool:
+        """Whether the compressed state can be read by anybody but the provider."""
+        return self.opaque is None

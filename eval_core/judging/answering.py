@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from eval_core.base.messages import Message
 from eval_core.domain.call import Failed, ModelCall
 from eval_core.domain.grade import Answer, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.judging.prompts import as_turns, render, template_digest
 from eval_core.models.client import ModelClient
+from eval_core.opaque import OpaqueState
 
 __all__ = ["ModelAnswerer", "answer_messages"]
 
@@ -58,7 +61,14 @@ class ModelAnswerer:
 
     async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
         """Ask the model."""
-        outcome = await self._client.complete(self.call(state, probe, fixture=fixture, run=run))
+        return await self._ask(self.call(state, probe, fixture=fixture, run=run))
+
+    async def answer_opaque(self, state: OpaqueState, probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
+        """Ask the model that can read the state, with the state in front."""
+        return await self._ask(replace(self.call([], probe, fixture=fixture, run=run), front=state))
+
+    async def _ask(self, call: ModelCall) -> Answer | Unscored:
+        outcome = await self._client.complete(call)
         if isinstance(outcome, Failed):
             return Unscored(reason=f"no answer ({outcome.kind}): {outcome.message}")
         usage = outcome.usage

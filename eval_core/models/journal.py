@@ -30,8 +30,10 @@ __all__ = ["Journal", "Spent", "call_key"]
 
 def call_key(call: ModelCall) -> str:
     """Return what identifies a call: everything that the provider sees, and the run index."""
+    front = {"front": asdict(call.front)} if call.front else {}  # absent from the keys of older journals
     return digest(
         {
+            **front,
             "model": call.model,
             "messages": list(call.messages),
             "max_tokens": call.max_tokens,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from eval_core.base.messages import Message
+from eval_core.base.messages import Message, content_text
 from eval_core.base.tokens import count_messages, count_text
 from eval_core.domain.call import ModelCall, ReplyCall, Usage
 from eval_core.models.faults import Fault, fault_of, unusable
@@ -186,8 +186,59 @@ def _served_by(name: str) -> str:
     return name.rsplit("/", 1)[-1] if name.startswith("/") else name
 
 
+def _responses_arguments(call: ModelCall, endpoint: Endpoint, seconds: float) -> dict[str, Any]:
+    """Return the arguments of a call whose state is input items of OpenAI's responses."""
+    assert call.front is not None
+    system = [content_text(message) for message in call.messages if message["role"] == "system"]
+    said = [
+        {"role": message["role"], "content": content_text(message)}
+        for message in call.messages
+        if message["role"] != "system"
+    ]
+    kept = ("model", "timeout", "max_retries", "temperature", "api_base", "api_key")
+    arguments = {name: value for name, value in _arguments(call, endpoint, seconds).items() if name in kept}
+    return {
+        **arguments,
+        "input": [*call.front.items, *said],
+        "instructions": "\n\n".join(system) or None,
+        "max_output_tokens": call.max_tokens,
+        "store": False,
+    }
+
+
+async def _send_opaque(call: ModelCall, endpoint: Endpoint, seconds: float, secrets: Iterable[str]) -> Attempt:
+    """Ask a question of a state that only the provider can read."""
+    began = time.monotonic()
+    assert call.front is not None
+    if call.front.protocol != "openai-responses":
+        fault = Fault("bad_request", f"a state of {call.front.protocol} cannot be sent back yet", "no")
+        return Attempt("", "", None, 0.0, fault)
+    try:
+        async with asyncio.timeout(seconds):
+            response = await load_litellm().aresponses(**_responses_arguments(call, endpoint, seconds))
+    except TimeoutError:
+        fault = Fault("timeout", f"no complete reply within {seconds:g} s", "unsure")
+        return Attempt("", "", None, time.monotonic() - began, fault)
+    except Exception as exc:
+        return Attempt("", "", None, time.monotonic() - began, fault_of(exc, secrets))
+    took, text = time.monotonic() - began, str(response.output_text or "")
+    counted = getattr(response, "usage", None)
+    usage = Usage(
+        getattr(counted, "input_tokens", 0) or count_messages(call.messages),
+        0,
+        getattr(counted, "output_tokens", 0) or count_text(text),
+        None,
+    )
+    problem = None if text.strip() else Fault("empty", "the reply is empty", "yes")
+    if response.status == "incomplete":
+        problem = Fault("truncated", f"the reply was cut off at max_tokens = {call.max_tokens}; allow more", "yes")
+    return Attempt(text, _served_by(str(response.model or "")), usage, took, problem)
+
+
 async def send(call: ModelCall, endpoint: Endpoint, seconds: float, secrets: Iterable[str] = ()) -> Attempt:
     """Send the call once and wait at most so long for the last byte of the reply."""
+    if call.front is not None:
+        return await _send_opaque(call, endpoint, seconds, secrets)
     litellm = load_litellm()
     began = time.monotonic()
     try:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from eval_core.base.messages import Message
-from eval_core.domain.compression import OpaqueState
+from eval_core.opaque import OpaqueState
 from eval_core.sandbox.validate import BadFrame, StepResult, check_values, list_problem, strict_json
 
 __all__ = [

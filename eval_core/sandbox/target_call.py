@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from eval_core.base.messages import Message
-from eval_core.domain.compression import OpaqueState, Step
+from eval_core.domain.compression import Step
 from eval_core.domain.target import TargetSpec, substitute
+from eval_core.opaque import OpaqueState
 from eval_core.sandbox.exchange import CompressLine, StartLine, answer_to_compress, answer_to_start
 from eval_core.sandbox.validate import BadFrame, StepResult, error_text, read_step
 

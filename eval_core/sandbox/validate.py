@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from eval_core.base.messages import Message
-from eval_core.domain.compression import OpaqueState
 from eval_core.domain.fixture import message_problem
+from eval_core.opaque import OpaqueState
 
 __all__ = [
     "MAX_FRAME", "BadFrame", "StepResult", "check_values", "error_text", "list_problem", "read_frame", "read_step",

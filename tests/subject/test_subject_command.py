@@ -10,7 +10,8 @@ import pytest
 
 from eval_core.base.errors import UserError
 from eval_core.domain.call import Failed
-from eval_core.domain.compression import OpaqueState, Outcome
+from eval_core.domain.compression import Outcome
+from eval_core.opaque import OpaqueState
 
 HERE = Path(__file__).parent / "commands"
 EXAMPLES = Path(__file__).parents[2] / "docs" / "targets" / "examples"
