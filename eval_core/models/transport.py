@@ -186,7 +186,7 @@ def _served_by(name: str) -> str:
     return name.rsplit("/", 1)[-1] if name.startswith("/") else name
 
 
-def _responses_arguments(call: ModelCall, endpoint: Endpoint, seconds: float) -> dict[str, Any]:
+def _responses_arguments(call: ModelCall, endpoint: Endpoint) -> dict[str, Any]:
     """Return the arguments of a call whose state is input items of OpenAI's responses."""
     assert call.front is not None
     system = [content_text(message) for message in call.messages if message["role"] == "system"]
@@ -195,44 +195,51 @@ def _responses_arguments(call: ModelCall, endpoint: Endpoint, seconds: float) ->
         for message in call.messages
         if message["role"] != "system"
     ]
-    kept = ("model", "timeout", "max_retries", "temperature", "api_base", "api_key")
-    arguments = {name: value for name, value in _arguments(call, endpoint, seconds).items() if name in kept}
-    return {
-        **arguments,
+    arguments: dict[str, Any] = {
+        "model": endpoint.model.rpartition("/")[2],
         "input": [*call.front.items, *said],
-        "instructions": "\n\n".join(system) or None,
         "max_output_tokens": call.max_tokens,
         "store": False,
     }
+    if system:
+        arguments["instructions"] = "\n\n".join(system)
+    if call.temperature is not None:
+        arguments["temperature"] = call.temperature
+    return arguments
 
 
 async def _send_opaque(call: ModelCall, endpoint: Endpoint, seconds: float, secrets: Iterable[str]) -> Attempt:
-    """Ask a question of a state that only the provider can read."""
+    """Ask a question of a state that only the provider can read, with the provider's own SDK."""
+    import openai  # litellm's own way to this API needs a package that it does not install
+
     began = time.monotonic()
     assert call.front is not None
     if call.front.protocol != "openai-responses":
         fault = Fault("bad_request", f"a state of {call.front.protocol} cannot be sent back yet", "no")
         return Attempt("", "", None, 0.0, fault)
+    key = endpoint.key.reveal() if endpoint.key else None
     try:
-        async with asyncio.timeout(seconds):
-            response = await load_litellm().aresponses(**_responses_arguments(call, endpoint, seconds))
+        async with (
+            asyncio.timeout(seconds),
+            openai.AsyncOpenAI(api_key=key, base_url=endpoint.api_base, max_retries=0) as client,
+        ):
+            response = await client.responses.create(**_responses_arguments(call, endpoint))
     except TimeoutError:
         fault = Fault("timeout", f"no complete reply within {seconds:g} s", "unsure")
         return Attempt("", "", None, time.monotonic() - began, fault)
     except Exception as exc:
         return Attempt("", "", None, time.monotonic() - began, fault_of(exc, secrets))
-    took, text = time.monotonic() - began, str(response.output_text or "")
-    counted = getattr(response, "usage", None)
+    took, text, counted = time.monotonic() - began, response.output_text, response.usage
     usage = Usage(
-        getattr(counted, "input_tokens", 0) or count_messages(call.messages),
-        0,
-        getattr(counted, "output_tokens", 0) or count_text(text),
+        counted.input_tokens if counted else count_messages(call.messages),
+        counted.input_tokens_details.cached_tokens if counted else 0,
+        counted.output_tokens if counted else count_text(text),
         None,
     )
     problem = None if text.strip() else Fault("empty", "the reply is empty", "yes")
     if response.status == "incomplete":
         problem = Fault("truncated", f"the reply was cut off at max_tokens = {call.max_tokens}; allow more", "yes")
-    return Attempt(text, _served_by(str(response.model or "")), usage, took, problem)
+    return Attempt(text, _served_by(str(response.model)), usage, took, problem)
 
 
 async def send(call: ModelCall, endpoint: Endpoint, seconds: float, secrets: Iterable[str] = ()) -> Attempt:
