@@ -27,6 +27,22 @@ def test_imports_in_the_middle_of_a_step_are_told_apart(run, tmp_path):
     assert done.cold_seconds >= done.start_seconds + 0.8
 
 
+def test_what_another_thread_imports_meanwhile_is_not_taken_off(run, tmp_path):
+    tmp_path.chmod(0o755)
+    (tmp_path / "heavy.py").write_text("import time\ntime.sleep(0.8)\n")
+    (tmp_path / "beside.py").write_text(
+        "import threading, time\n"
+        "def compress(messages):\n"
+        "    other = threading.Thread(target=lambda: __import__('heavy'))\n"
+        "    other.start()\n"
+        "    other.join()\n"
+        "    return [{'role': 'user', 'content': 'short'}]\n"
+    )
+    done = run({"compressor": "beside:compress"}, tree=tmp_path, base=tmp_path)
+    assert done.outcome is Outcome.OK
+    assert done.seconds >= 0.7
+
+
 def test_the_time_until_the_compressor_is_built_is_no_latency(run, tmp_path):
     tmp_path.chmod(0o755)
     (tmp_path / "slow.py").write_text(
