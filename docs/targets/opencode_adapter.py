@@ -49,7 +49,8 @@ class OpenCode:
         stamp["completed"] = stamp["created"]
         return {"id": key, "sessionID": self.session, "role": "assistant", "time": stamp, "parentID": self.parent,
                 "modelID": "model", "providerID": "eval", "mode": "build", "agent": "build",
-                "cost": 0, "tokens": tokens, "path": {"cwd": str(WORK), "root": str(WORK)}, "finish": "stop"}  # fmt: skip
+                "cost": 0, "tokens": tokens, "finish": "stop",
+                "path": {"cwd": str(WORK), "root": str(WORK)}}  # fmt: skip
 
     def add(self, messages):
         """Store messages with their parts; a tool's answer goes into the part of its call."""
