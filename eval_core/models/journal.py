@@ -25,15 +25,17 @@ from typing import Any, Self
 from eval_core.base.errors import UserError
 from eval_core.base.files import digest
 from eval_core.base.strict_json import BadJson, parse_json
-from eval_core.domain.call import Completion, Failed, ModelCall, Usage
+from eval_core.domain.call import Completion, Failed, ModelCall, ReplyCall, Usage
 
 __all__ = ["Journal", "Spent", "call_key", "parse_line"]
 
 
 def call_key(call: ModelCall) -> str:
     """Return what identifies a call: everything that the provider sees, and the run index."""
+    front = {"front": asdict(call.front)} if call.front else {}  # absent from the keys of older journals
     return digest(
         {
+            **front,
             "model": call.model,
             "messages": list(call.messages),
             "max_tokens": call.max_tokens,
@@ -168,7 +170,8 @@ class Journal:
         offset, length = where
         line = parse_line(os.pread(self._file, length, offset))
         usage = Usage(**line["usage"]).plus(self.wasted(key))
-        return Completion(line["text"], usage, line["served"], line["seconds"], cached=True)
+        calls = tuple(ReplyCall(**call) for call in line.get("calls", ()))
+        return Completion(line["text"], usage, line["served"], line["seconds"], cached=True, calls=calls)
 
     def wasted(self, key: str) -> Usage:
         """Return what unusable replies to this call have used so far."""
@@ -178,11 +181,21 @@ class Journal:
         """Note that a request is about to leave. Not synced: surviving a crash of the process is enough here."""
         self._write({"at": "sent", "key": key, "usd": usd, "tokens": tokens})
 
-    async def done(self, key: str, call: ModelCall, text: str, served: str, usage: Usage, seconds: float) -> None:
+    async def done(
+        self,
+        key: str,
+        call: ModelCall,
+        text: str,
+        served: str,
+        usage: Usage,
+        seconds: float,
+        calls: tuple[ReplyCall, ...] = (),
+    ) -> None:
         """Keep an answer for good."""
         body = {"role": call.role, "model": call.model, "run": call.run, "served": served}
         usage_line = {"usage": asdict(usage), "seconds": round(seconds, 3), "text": text}
-        await self._append({"at": "done", "key": key, **body, **usage_line})
+        asked = {"calls": [asdict(item) for item in calls]} if calls else {}
+        await self._append({"at": "done", "key": key, **body, **usage_line, **asked})
 
     async def failed(self, key: str, call: ModelCall, failed: Failed, charge: str) -> None:
         """Keep why a call failed, and what it cost."""
