@@ -100,9 +100,12 @@ def _names(value: Any, where: str = "", free: bool = False) -> Iterator[tuple[st
 def _check_suite(measurement: Measurement, cases: Sequence[Case]) -> None:
     fixtures = {case.fixture.name: case.fixture.digest for case in cases}
     banks = {case.fixture.name: case.bank.digest for case in cases}
-    if measurement.fingerprint.fixtures != fixtures or measurement.fingerprint.probes != banks:
+    private = {case.fixture.name: case.private for case in cases if case.private is not None}
+    sealed = {name: bank.digest for name, bank in private.items()}
+    found = measurement.fingerprint
+    if found.fixtures != fixtures or found.probes != banks or found.private != sealed:
         raise UserError("summary.json: measured with other fixtures or probes than those of the base branch; refused")
-    types = {case.fixture.name: {probe.id: probe.type for probe in case.bank.probes} for case in cases}
+    types = {case.fixture.name: _types(case, measurement.probe_types.get(case.fixture.name, {})) for case in cases}
     asked = {(name, probe) for name, runs in measurement.fixtures.items() for run in runs for probe in run.probes}
     known = {(name, probe) for name, probes in types.items() for probe in probes}
     if set(measurement.fixtures) != set(fixtures) or measurement.probe_types != types or asked - known:
@@ -112,6 +115,12 @@ def _check_suite(measurement: Measurement, cases: Sequence[Case]) -> None:
     numbers = [[run.run for run in runs] for runs in measurement.fixtures.values()]
     if any(len(set(found)) != len(found) or len(found) > _MOST_RUNS for found in numbers):
         raise UserError(f"summary.json: a run is there twice, or there are more than {_MOST_RUNS}; refused")
+
+
+def _types(case: Case, said: Mapping[str, str]) -> dict[str, str]:
+    """Return the probes that an evaluation asks: the bank, and those of the private ones that it drew."""
+    known = {probe.id: probe.type for probe in case.bank.probes}
+    return known | {name: kind for name, kind in (case.private.types if case.private else {}).items() if name in said}
 
 
 def _check_numbers(measurement: Measurement, body: Any) -> None:

@@ -33,6 +33,8 @@ class ModelCall:
     params: dict[str, Any] = field(default_factory=dict)
     prefix: str | None = None
     """Calls with an equal prefix name share the beginning of their prompt: the first goes ahead, the others follow."""
+    private: bool = False
+    """Neither the reply nor an error that may quote the prompt is written down in the clear."""
 
 
 @dataclass(frozen=True)

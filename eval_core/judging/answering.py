@@ -54,6 +54,7 @@ class ModelAnswerer:
             run=run,
             temperature=self._temperature,
             prefix=f"answer/{fixture}/{run}",
+            private=probe.private,
         )
 
     async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:

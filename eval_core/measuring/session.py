@@ -91,7 +91,7 @@ def _share(probe: Probe, text: Haystack) -> float:
 async def measure_controls(case: Case, answerer: Answerer, judge: Judge) -> Controls:
     """Measure ceiling and floor of every probe of a case."""
     everything, nothing = case.fixture.messages, list[Message]()
-    banks = case.bank.probes
+    banks = case.probes
     ceilings, floors = await asyncio.gather(
         asyncio.gather(*(_overall(everything, case, probe, answerer, judge, "full") for probe in banks)),
         asyncio.gather(*(_overall(nothing, case, probe, answerer, judge, "empty") for probe in banks)),
@@ -193,7 +193,7 @@ class MeasuringSession:
         record = self._known.get((cell.case.fixture.name, cell.run))
         if record is None or not record.ok or record.graded != cell.graded:
             return None
-        if set(record.probes) != {probe.id for probe in cell.case.bank.probes}:
+        if set(record.probes) != set(cell.case.probe_types):
             return None
         unscored = any(probe.result is None or probe.result.kind == "unscored" for probe in record.probes.values())
         return None if cell.graded and unscored else record
@@ -219,7 +219,9 @@ class MeasuringSession:
 
     async def _control(self, case: Case) -> Controls:
         known = self.known_controls.get(case.fixture.name)
-        return known or await measure_controls(case, self.roles.answerer, self.roles.judge)
+        if known is not None and set(case.probe_types) <= set(known.probes):
+            return Controls(probes={name: known.probes[name] for name in case.probe_types})
+        return await measure_controls(case, self.roles.answerer, self.roles.judge)
 
     def measurement(self, records: Sequence[RunRecord], controls: dict[str, Controls], runs: int) -> Measurement:
         """Put the measurement together."""
@@ -249,9 +251,7 @@ class MeasuringSession:
             planned_runs=runs,
             planned_compress_runs=max(self.runs, self.compress_runs),
             fixtures=fixtures,
-            probe_types={
-                case.fixture.name: {probe.id: probe.type for probe in case.bank.probes} for case in self.cases
-            },
+            probe_types={case.fixture.name: case.probe_types for case in self.cases},
             controls=controls,
             census={name: _entries(facts) for name, facts in read.items()},
             frontier={name: facts.frontier() for name, facts in read.items()} if controls else {},
