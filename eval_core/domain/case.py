@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ __all__ = [
     "Case",
     "Cell",
     "bank_path",
+    "draft_counts",
     "load_suite",
     "make_plan",
     "with_private",
@@ -98,6 +99,12 @@ def with_private(cases: Sequence[Case], private: Mapping[str, PrivateBank], wher
             )
         joined.append(replace(case, private=found))
     return joined
+
+
+def draft_counts(cases: Iterable[Case]) -> dict[str, int]:
+    """Count the probes that nobody has read yet, by fixture."""
+    counts = {case.fixture.name: sum(probe.draft for probe in case.bank.probes) for case in cases}
+    return {name: count for name, count in counts.items() if count}
 
 
 def _check_evidence(bank: ProbeBank, fixture: Fixture, path: Path) -> None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from eval_core.comparing.arms import make_arm, quarantined
-from eval_core.comparing.compare import ReportData
-from eval_core.comparing.verdict import decide
+from eval_core.comparing.compare import ReportData, compare_measurements
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.grade import DIMENSIONS, Answer, Grade, Unscored
-from eval_core.domain.measurement import Controls, Measurement, ProbeControl, Provenance, comparable_part
+from eval_core.domain.measurement import Controls, Measurement, ProbeControl, Provenance
 from eval_core.domain.probe import ProbeBank
 from eval_core.domain.record import CensusRecord, FactRecord, ProbeRecord, RunRecord, UseRecord
 
@@ -144,7 +142,7 @@ def measurement(
             tokenizer="o200k_base",
         ),
         provenance=Provenance(
-            target=f"builtin:{label}", source_sha="0123abcd" * 5, date="2026-03-01T10:00:00Z", version="0.1.0"
+            target="builtin:anchored", source_sha="0123abcd" * 5, date="2026-03-01T10:00:00Z", version="0.1.0"
         ),
         models={"compressor": "m", "answer": "m", "judge": "j"},
         planned_runs=runs,
@@ -181,9 +179,7 @@ def report(
 
     base = measurement(shown, better, label="main", offline=offline)
     ours = measurement(shown, candidate or worse, label="change", offline=offline, rubric=rubric)
-    part, differences = comparable_part(base, ours)
-    banned = quarantined(base, ours)
-    verdict = decide(make_arm(part, banned), make_arm(ours, banned), differences=differences)
+    verdict, _ = compare_measurements(base, ours)
     history = [
         {"date": f"2026-0{month}-01T00:00:00Z", "overall": 3.0 + month / 10, "accuracy": 3.5, "facts_kept": 0.8}
         for month in (1, 2, 3)
