@@ -143,8 +143,6 @@ class Job:
     def hidden(self) -> tuple[str, ...]:
         """What the compressor under test must not see."""
         names = (self.settings.fixtures, self.settings.probes, self.settings.baselines, self.settings.results)
-        if self.settings.private_probes is not None:
-            names += (self.settings.private_probes.file,)
         # At the same place in the tree, which may be another commit's, and where they are read from.
         return (*names, *(str((self.root / name).resolve()) for name in names))
 

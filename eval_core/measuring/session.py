@@ -92,6 +92,7 @@ def control_key(case: Case, answerer: Mapping[str, str], judge: Mapping[str, str
         {
             "fixture": case.fixture.digest,
             "probes": case.bank.digest,
+            **({"private": [case.private.digest, sorted(case.probe_types)]} if case.private else {}),
             "answer": dict(answerer),
             "judge": dict(judge),
         }
@@ -106,6 +107,7 @@ def _of_measurement(case: Case, answerer: Mapping[str, str], judge: Mapping[str,
         name in stored.controls
         and print_.fixtures.get(name) == case.fixture.digest
         and print_.probes.get(name) == case.bank.digest
+        and (case.private is None or print_.private.get(name) == case.private.digest)
         and (print_.answer_template, print_.rubric) == (answer.pop("template", "none"), grade.pop("rubric", "none"))
         and (print_.answer_model, print_.judge_model) == (answer, grade)
     )
@@ -300,8 +302,8 @@ class MeasuringSession:
         known = self.known_controls.get(case.fixture.name)
         if known is None and results is not None:
             known = find_controls(case, answerer.identity, judge.identity, results)
-        if known is not None:
-            return known
+        if known is not None and set(case.probe_types) <= set(known.probes):
+            return Controls(probes={name: known.probes[name] for name in case.probe_types})
         measured = await measure_controls(case, answerer, judge)
         if results is not None:
             keep_controls(case, answerer.identity, judge.identity, results, measured)

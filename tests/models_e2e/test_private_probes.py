@@ -112,7 +112,7 @@ def test_without_the_key_the_public_probes_are_asked_and_compared_with_the_full_
     ran = cli("run", "--runs", "3", "--compress-runs", "3", "--label", "a")
     assert ran.code == 0, ran.err
     assert f"4 private probes are not asked: {KEY} is not set" in ran.err
-    verdict = json.loads((sealed / "results/a/report.json").read_text())["verdict"]
+    verdict = json.loads((sealed / "results/a/verdict.json").read_text())
     assert verdict["kind"] == "no_detectable_change", verdict["headline"]
 
 
@@ -130,7 +130,7 @@ def test_each_period_draws_another_share_and_every_share_fits_the_baseline(
         drawn = frozenset(name for name in record["probes"] if name != "recall-error")
         assert len(drawn) == 2
         draws.add(drawn)
-        verdict = json.loads((sealed / f"results/seed-{seed}/report.json").read_text())["verdict"]
+        verdict = json.loads((sealed / f"results/seed-{seed}/verdict.json").read_text())
         assert verdict["kind"] == "no_detectable_change", verdict["headline"]
     assert len(draws) > 1
 
@@ -142,7 +142,7 @@ def test_a_baseline_of_one_share_is_not_compared_with_another(sealed: Path, cli:
     assert cli("baseline", "update", "--from", "results/half").code == 0
     small.write(sealed / ".compression-eval.yml", CONFIG)
     ran = cli("run", "--runs", "3", "--compress-runs", "3", "--label", "whole")
-    verdict = json.loads((sealed / "results/whole/report.json").read_text())["verdict"]
+    verdict = json.loads((sealed / "results/whole/verdict.json").read_text())
     assert verdict["kind"] == "not_comparable", ran.out
     assert "private probes of small-debug" in json.dumps(verdict["reasons"])
 
