@@ -294,6 +294,8 @@ class _Writer:
         found = list(self.ticket.warnings)
         if head is None:
             found.append(f"Whether {self.ticket.sha[:7]} is still the head could not be checked.")
+        if data.suspicion is not None:
+            found.append(data.suspicion.words)
         if data.candidate.stopped:
             found.append(f"The run ended before its plan: {inline(data.candidate.stopped)}")
         elif result == "cancelled":
