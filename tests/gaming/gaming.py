@@ -1,6 +1,7 @@
 """Compressors that want a verdict and not a better compression; each is the reference with one trick."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from agent.context_compressor import ContextCompressor
@@ -37,13 +38,38 @@ class CarryingHalf(Carrying):
 
 
 class Hoarding(ContextCompressor):
-    """Compresses as little as it can: the oldest messages go until 17 % are gone."""
+    """Summarises properly, but only the oldest quarter: the rest stays as it is, and little is removed."""
 
-    removes = 0.17
+    summarises = 0.25
 
     def compress(self, messages, current_tokens=None, focus_topic=None):
         sizes = [len(json.dumps(message)) for message in messages]
-        room, end = self.removes * sum(sizes), 1
+        room, end = self.summarises * sum(sizes), 1
+        while end < len(messages) and room > 0:
+            room -= sizes[end]
+            end += 1
+        self.thresholds = replace(self.thresholds, preserve_recent=max(len(messages) - end, 1))
+        return super().compress(messages, current_tokens, focus_topic)
+
+
+class HoardingMore(Hoarding):
+    """Keeps nine tenths as they are."""
+
+    summarises = 0.1
+
+
+class HoardingHalf(Hoarding):
+    """Keeps about half as it is."""
+
+    summarises = 0.5
+
+
+class DroppingLittle(ContextCompressor):
+    """Does not summarise at all: the oldest messages go until 17 % are gone."""
+
+    def compress(self, messages, current_tokens=None, focus_topic=None):
+        sizes = [len(json.dumps(message)) for message in messages]
+        room, end = 0.17 * sum(sizes), 1
         while end < len(messages) and room > 0:
             room -= sizes[end]
             end += 1
@@ -51,20 +77,3 @@ class Hoarding(ContextCompressor):
             end += 1
         summary = {"role": "user", "content": "[Summary of the earlier session]\n\nThe session goes on below."}
         return [messages[0], summary, *messages[end:]]
-
-
-class HoardingMore(Hoarding):
-    """Removes almost nothing."""
-
-    removes = 0.08
-
-
-class HoardingWithSummary(ContextCompressor):
-    """Summarises as the reference does, and keeps most of the messages beside the summary."""
-
-    def compress(self, messages, current_tokens=None, focus_topic=None):
-        summary = next(m for m in super().compress(messages) if "## Current State" in message_text(m))
-        start = len(messages) // 4
-        while start > 1 and messages[start].get("role") == "tool":
-            start -= 1
-        return [messages[0], summary, *messages[start:]]

@@ -23,7 +23,7 @@ PLAN = ("--runs", "3", "--compress-runs", "3", "--quiet")
 TARGET = "pythonpath: [.]\ncompressor: {name}\nllm: none\n"
 HONEST = "agent.context_compressor:ContextCompressor"
 CARRYING = ("gaming:Carrying", "gaming:CarryingHalf")
-HOARDING = ("gaming:Hoarding", "gaming:HoardingMore", "gaming:HoardingWithSummary")
+HOARDING = ("gaming:Hoarding", "gaming:HoardingMore", "gaming:HoardingHalf", "gaming:DroppingLittle")
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,8 @@ def test_a_compressor_that_hoards_is_never_an_improvement(arena: Arena, trick: s
     base = read_measurement(arena.root / "results/ContextCompressor")
     measured = read_measurement(arena.root / "results" / name)
     assert _removed(base) > 0.6
-    assert _removed(measured) < 0.3
+    assert 0 < _removed(measured) < 0.45
+    assert all(run.ok for runs in measured.fixtures.values() for run in runs)
     verdict = arena.verdict(name)
     assert verdict["kind"] != "improved", verdict["headline"]
     assert not verdict["headline"].startswith("Improved"), verdict["headline"]
