@@ -13,7 +13,8 @@ from test_evaluation import Bench, ticket_for
 
 from bot.github.repository import GitHub
 from bot.github.rest import Patience
-from bot.steps.publish import publish, read_result
+from bot.steps.measured import read_result
+from bot.steps.publish import publish
 from eval_core.base.config import load_config
 from eval_core.base.errors import UserError
 from eval_core.base.files import pretty

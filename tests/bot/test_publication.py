@@ -22,7 +22,8 @@ from bot.github.repository import GitHub
 from bot.github.rest import Patience
 from bot.ledger import RequestRefused
 from bot.steps.gate import _looks
-from bot.steps.publish import Published, publish, read_result
+from bot.steps.measured import read_result
+from bot.steps.publish import Published, publish
 from bot.testing import journey
 from bot.testing.github import LoopbackGitHub
 from bot.ticket import Ticket, keep_error
