@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from bot.body import Surroundings, ended_why, result_body
-from bot.github.check import FAILED, Check
-from bot.github.comment import RESULT_BUDGET, Sticky
 from bot.github.escape import inline
 from bot.github.repository import GitHub
-from bot.ledger import EvaluationEnded, EvaluationStarted, LedgerEvent, NoticeKind, ResultMeasured
+from bot.pull_request.body import Surroundings, ended_why, result_body
+from bot.pull_request.ledger import EvaluationEnded, EvaluationStarted, LedgerEvent, NoticeKind, ResultMeasured
+from bot.pull_request.ticket import Ticket, read_error
+from bot.steps.check import FAILED, Check
+from bot.steps.comment import RESULT_BUDGET, Sticky
 from bot.steps.measured import read_result
-from bot.ticket import Ticket, read_error
 from eval_core.base.config import CONFIG_FILE, Config
 from eval_core.base.errors import IncompleteError, UserError
 from eval_core.comparing.compare import ReportData

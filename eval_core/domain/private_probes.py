@@ -19,8 +19,8 @@ from eval_core.base.config import PrivateProbesConfig
 from eval_core.base.errors import UserError
 from eval_core.base.files import digest, parse, pretty, read_json
 from eval_core.base.sealing import Damaged, SealingKey
+from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.domain.probe import PrivateProbe, ProbeBank, ProbeType
-from eval_core.strict_json import BadJson, parse_json
 
 __all__ = ["PrivateBank", "SealedBanks", "open_banks", "period_of", "private_banks", "read_sealed", "seal_banks"]
 
