@@ -209,6 +209,10 @@ def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -
     from eval_core.storage.results import free_label, open_results
 
     cases = job.load_cases()
+    unasked = sum(len(case.private.types) - len(case.private.probes) for case in cases if case.private is not None)
+    private = job.settings.private_probes
+    if not quiet and private is not None and unasked and job.sealing is None:
+        click.echo(f"{unasked} private probes are not asked: {private.key_env} is not set.", err=True)
     if not quiet and job.models is None:
         click.echo(OFFLINE, err=True)
     if job.sandbox == "none":

@@ -209,7 +209,7 @@ def _questions(
     state: list[Message], case: Case, answers: dict[str, str], longer: float, output: float | None, times: int
 ) -> _Tally:
     tally = _Tally()
-    for at, probe in enumerate(case.bank.probes):
+    for at, probe in enumerate(case.probes):
         prompt = answer_messages(state, probe)
         state_tokens = count_messages(prompt[:-1]) + longer
         said = count_text(answers[probe.id]) if output is None else output
@@ -220,7 +220,7 @@ def _questions(
 
 def _grades(case: Case, answers: dict[str, str], output: float, times: int) -> _Tally:
     tally = _Tally()
-    for probe in case.bank.probes:
+    for probe in case.probes:
         rubric, question = grade_messages(probe, answers[probe.id])
         tally.add(count_messages([rubric, question]), output, count_messages([rubric]), times)
     return tally
@@ -404,7 +404,7 @@ async def _stand_in(case: Case, target: Target, topic: str | None, base: Measure
     compression = await subject.compress(case.fixture, run=0, seed=0, focus_topic=topic)
     silent = not isinstance(target.spec, Builtin) and target.spec.llm == "none"
     answerer, answers = ExtractiveAnswerer(), {}
-    for probe in case.bank.probes:
+    for probe in case.probes:
         answer = await answerer.answer(compression.state, probe, fixture=case.fixture.name, run=0)
         answers[probe.id] = answer.text[:_ANSWER_CHARS] if isinstance(answer, Answer) else ""
     known = [run.tokens_after for run in base.fixtures.get(case.fixture.name, []) if run.ok] if base else []

@@ -78,6 +78,7 @@ class Trial:
                 sandbox=job.sandbox,
                 hidden=job.hidden,
                 deadline_s=job.deadline_s,
+                sealing=job.sealing,
             )
             self.watch(cast.traffic)
             with interruptible(cast.stop, cast.abandon) as interruption:

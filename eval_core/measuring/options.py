@@ -11,16 +11,19 @@ from typing import Literal
 
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
+from eval_core.base.sealing import SealingKey
 from eval_core.comparing.compare import ReportData, compare_measurements, judged_alone
 from eval_core.comparing.drift import SAMPLE
 from eval_core.comparing.looks import runs_at
-from eval_core.domain.case import Case, load_suite, make_plan
+from eval_core.domain.case import Case, load_suite, make_plan, with_private
 from eval_core.domain.measurement import Measurement
+from eval_core.domain.private_probes import private_banks
 from eval_core.domain.record import RunRecord
 from eval_core.domain.target import Builtin
 from eval_core.measuring.base_branch import base_notes
 from eval_core.measuring.evaluate import Trial, own_base
 from eval_core.measuring.regrade import with_remedy
+from eval_core.measuring.session import now
 from eval_core.measuring.wiring import Traffic
 from eval_core.models.settings import ModelFlags, Models, resolve
 from eval_core.sandbox.isolation import Wanted
@@ -68,6 +71,8 @@ class Job:
     """Stored answers that are graded again to see whether the judge drifted; 0 for none."""
     regrade_baseline: bool = False
     trust_judge: bool = False
+    every_private_probe: bool = False
+    """Ask all private probes and not the drawn share: a baseline must serve every draw."""
 
     @property
     def models(self) -> Models | None:
@@ -91,7 +96,18 @@ class Job:
 
     def load_cases(self) -> list[Case]:
         """Read the suite."""
-        return load_suite(self.root / self.settings.fixtures, self.root / self.settings.probes, self.names)
+        cases = load_suite(self.root / self.settings.fixtures, self.root / self.settings.probes, self.names)
+        private = self.settings.private_probes
+        if private is None:
+            return cases
+        found = private_banks(private, self.root, self.sealing, day=now().date(), every=self.every_private_probe)
+        return with_private(cases, found, private.file)
+
+    @property
+    def sealing(self) -> SealingKey | None:
+        """The key of the private probes, where it is at hand."""
+        private = self.settings.private_probes
+        return None if private is None else SealingKey.of_environment(private.key_env, os.environ)
 
     def load_target(self) -> Target:
         """Find the compressor under test."""
@@ -167,7 +183,7 @@ class Job:
 
     def compared(self, measurement: Measurement, cases: list[Case], folder: Path | None = None) -> ReportData:
         """Compare a measurement with the chosen baseline, or the base it brought along, or say why not."""
-        suite = {case.fixture.name: case for case in cases}
+        suite = {case.fixture.name: replace(case, private=None) for case in cases}
         path = self._base(measurement, folder)
         if path is None:
             baselines = self.root / self.settings.baselines
