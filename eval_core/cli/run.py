@@ -80,12 +80,8 @@ def print_quote(found: Quote) -> None:
         out.print(Text(note))
     if cost is None:
         out.print(Text("A price is unknown: give it with --price MODEL=IN,OUT (dollars per million tokens)."))
-    elif cost > found.budget_usd:
-        out.print(
-            Text(f"The budget of ${found.budget_usd:g} is less than that: the run would stop and could be resumed.")
-        )
     else:
-        out.print(Text(f"The budget of ${found.budget_usd:g} covers it."))
+        out.print(Text(found.covered))
 
 
 # `compression-eval run`.
@@ -237,7 +233,11 @@ def resume_command(label: str) -> str:
 @click.command()
 @run_options
 @click.option("--runs", type=click.IntRange(1, 50), help="Graded runs of each fixture.  [default: 3]")
-@click.option("--compress-runs", type=click.IntRange(1, 200), help="Compressions of each fixture.  [default: 10]")
+@click.option(
+    "--compress-runs",
+    type=click.IntRange(1, 200),
+    help="Compressions of each fixture.  [default: as many as are graded; 10 where they are free]",
+)
 @click.option(
     "--compare-to", default="auto", show_default=True, help="auto, none, a baseline file or a results folder."
 )

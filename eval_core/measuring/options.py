@@ -27,7 +27,10 @@ from eval_core.sandbox.targets import Target, find_target
 from eval_core.storage.baselines import find_reference, load_side, read_history
 from eval_core.storage.results import ResultsFolder
 
-__all__ = ["Job"]
+__all__ = ["FREE_COMPRESSIONS", "Job"]
+
+FREE_COMPRESSIONS = 10
+"""Of each fixture, where no model is paid for them."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +82,19 @@ class Job:
     def plan(self) -> tuple[int, int]:
         """Graded runs and compressions of each fixture."""
         graded = self.runs or self.settings.runs
-        return graded, max(graded, self.compress_runs or self.settings.compress_runs)
+        return graded, max(graded, self._compressions or graded)
 
     def with_runs(self, runs: int) -> Job:
         """Return the same job with this many graded runs and no fewer compressions."""
-        return replace(self, runs=runs, compress_runs=max(runs, self.compress_runs or self.settings.compress_runs))
+        return replace(self, runs=runs, compress_runs=max(runs, self._compressions or runs))
+
+    @property
+    def _compressions(self) -> int | None:
+        """Compressions of each fixture, where they do not go with the graded runs: a paid one is bought when needed."""
+        asked = self.compress_runs or self.settings.compress_runs
+        if asked is None and (self.models is None or not self.load_target().asks_model):
+            return FREE_COMPRESSIONS
+        return asked
 
     def load_cases(self) -> list[Case]:
         """Read the suite."""

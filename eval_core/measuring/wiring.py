@@ -246,5 +246,4 @@ async def make_cast(
         },
         sandbox=confined,
     )
-    asks = isinstance(target.spec, Builtin) or target.spec.llm == "required"
-    return Cast(roles, lambda target, draw: cast(target, draw)[0], client, budget, asks)
+    return Cast(roles, lambda target, draw: cast(target, draw)[0], client, budget, target.asks_model)
