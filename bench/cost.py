@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from eval_core.base.config import Config
@@ -87,19 +88,20 @@ def price_defaults(model: str = MODEL) -> list[Priced]:
         for purpose, part in rubric
         if purpose == "grades"
     ]
-    later = [part for before, after in zip(LOOKS, LOOKS[1:], strict=False) for part in later_look(after - before)]
+    later = [part for before, after in pairwise(LOOKS) for part in later_look(after - before)]
     seed_look = forecast(seed, models, Scope(3, 3, controls=frozenset(), calibration=False))
     stored = settings.baseline_runs
+    baseline = forecast(everything, models, Scope(stored, stored))
+    alone = forecast(everything, models, Scope(runs, compressions))
     return [
         _priced("first look at a pull request (3 runs)", first + drift, models, 2.5),
         _priced("where facts decide: compressions alone", _facts(look(LOOKS[0])), models),
         _priced("the compressor's model, judged offline", _facts(look(LOOKS[0])), models, 1.0),
         _priced("all three looks (10 runs)", first + drift + later, models, 6.0),
         _priced("first look, 3 fixtures", [part for _, part in seed_look] + drift, models, 1.5),
-        _priced(f"first baseline ({stored} runs)", _all(forecast(everything, models, Scope(stored, stored))), models, 8.0),
-        _priced("first run without a baseline", _all(forecast(everything, models, Scope(runs, compressions))), models,
-                settings.budget_usd),
-    ]  # fmt: skip
+        _priced(f"first baseline ({stored} runs)", _all(baseline), models, 8.0),
+        _priced("first run without a baseline", _all(alone), models, settings.budget_usd),
+    ]
 
 
 def _facts(parts: Sequence[tuple[str, PlannedCalls]]) -> list[PlannedCalls]:

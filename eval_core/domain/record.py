@@ -19,6 +19,7 @@ __all__ = [
     "FrontierPoint",
     "InventedRecord",
     "ProbeRecord",
+    "Record",
     "RunRecord",
     "SectionRecord",
     "ShownRecord",

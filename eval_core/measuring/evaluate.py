@@ -31,10 +31,13 @@ if TYPE_CHECKING:
     from eval_core.measuring.options import Job
     from eval_core.models.client import ModelClient
 
-__all__ = ["BASE", "Trial", "own_base"]
+__all__ = ["BASE", "SERVED", "SHARD", "Trial", "own_base"]
 
 BASE = "base"
 """The folder below a result that holds its own base, and the name in its extra that says so."""
+SERVED = "served"
+SHARD = "shard"
+"""Names in a measurement's extra: which models answered for which, and which part of a run it is."""
 _BASE_DRAW = 100_000
 _DECIDED = (Kind.BROKEN, Kind.REGRESSED, Kind.IMPROVED, Kind.MIXED)
 
@@ -58,7 +61,7 @@ class Trial:
                 target,
                 job.models,
                 journal=self.folder.journal,
-                budget_usd=job.budget_usd or job.settings.budget_usd,
+                budget_usd=job.budget(self.cases),
                 max_tokens_total=job.max_tokens_total,
                 concurrency=job.concurrency or job.settings.concurrency,
                 sandbox=job.sandbox,
@@ -88,10 +91,11 @@ class Trial:
         if cast.client is not None:
             await self._preflight(cast, cast.client)
             known = [stored.measurement] if stored else []
-            kept = await trusted(
-                cast.roles.judge, self.folder.path.parent, known, anyway=job.trust_judge, stopped=cast.stopped
-            )
-            extra |= {CALIBRATION: kept} if kept else {}
+            if self._does_once:
+                kept = await trusted(
+                    cast.roles.judge, self.folder.path.parent, known, anyway=job.trust_judge, stopped=cast.stopped
+                )
+                extra |= {CALIBRATION: kept} if kept else {}
         controls = self._known_controls(cast, stored)
         sessions = [self._session(cast, cast.roles, self.folder, target, controls, interruption)]
         if job.baseline == "rerun":
@@ -116,6 +120,11 @@ class Trial:
         if again is not None and job.regrade_baseline:
             measurement = await self._regraded(again, measurement, cast)
         return self._keep(measurement, cast)
+
+    @property
+    def _does_once(self) -> bool:
+        """Whether what is done once for a run is done here, and not by another shard."""
+        return self.job.shard is None or self.job.shard.first
 
     async def _preflight(self, cast: Cast, client: ModelClient) -> None:
         """Make the first calls; where they fail, the rest of the run only writes down that it could not be made."""
@@ -161,6 +170,7 @@ class Trial:
             halted=lambda: interruption.why or cast.halted(),
             cut=interruption.cut,
             resume=self.job.resume,
+            shard=self.job.shard,
         )
 
     def _known_controls(self, cast: Cast, stored: Reference | None) -> dict[str, Controls]:
@@ -193,7 +203,7 @@ class Trial:
 
     async def _sample(self, reference: Reference | None, cast: Cast) -> dict[str, Any] | None:
         """Grade some of the baseline's answers again, to see whether the judge is still the same."""
-        if reference is None or not self.job.drift_sample:
+        if reference is None or not self.job.drift_sample or not self._does_once:
             return None
         found = await rejudge_sample(
             reference.measurement, self.cases, cast.roles.judge, size=self.job.drift_sample, seed=self.job.seed
@@ -214,7 +224,9 @@ class Trial:
         update: dict[str, Any] = {"stopped": measurement.stopped or cast.stopped()}
         if cast.client is not None:
             update["use"] = spending(self.folder.journal)
-            update["extra"] = {**measurement.extra, "served": cast.served()}
+            update["extra"] = {**measurement.extra, SERVED: cast.served()}
+        if self.job.shard is not None:
+            update["extra"] = {**update.get("extra", measurement.extra), SHARD: str(self.job.shard)}
         measurement = measurement.model_copy(update=update)
         self.folder.write_measurement(measurement)
         return measurement

@@ -17,7 +17,6 @@ from eval_core.domain.compression import Subject
 from eval_core.domain.fingerprint import INSTRUMENT_VERSION, Fingerprint
 from eval_core.domain.grade import Answerer, Judge
 from eval_core.domain.measurement import SCHEMA_VERSION
-from eval_core.domain.target import Builtin
 from eval_core.judging.extractive import ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
 from eval_core.models.retry import RetryPolicy

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from model.provider import bench
+from models.provider import bench
 
 from bot.testing.provider import LoopbackProvider
 from eval_core.base.errors import UserError
