@@ -16,17 +16,18 @@ from typing import Any, TypeVar
 from eval_core.base.errors import UserError
 from eval_core.base.files import parse, pretty, read_json
 from eval_core.base.tokens import count_messages
+from eval_core.comparing.day import CONTROL, ControlRuns
 from eval_core.domain.case import Case, Cell, make_plan
 from eval_core.domain.compression import Outcome
 from eval_core.domain.fingerprint import differences
 from eval_core.domain.measurement import Controls, Measurement
-from eval_core.domain.record import Record, RunRecord
+from eval_core.domain.record import Record, RunRecord, UseRecord
 from eval_core.domain.shard import Shard, shard_of_folder
-from eval_core.measuring.compressor_source import changed_parts
-from eval_core.measuring.evaluate import SERVED, SHARD
+from eval_core.measuring.evaluate import BASE, SERVED
 from eval_core.measuring.options import Job
-from eval_core.measuring.session import without_refusals
+from eval_core.measuring.session import SHARD, without_refusals
 from eval_core.models.journal import parse_line
+from eval_core.storage.compressor_source import changed_parts
 from eval_core.storage.results import CLAIM, SUMMARY, Claim, ResultsFolder, spending
 from eval_core.strict_json import BadJson
 
@@ -88,7 +89,10 @@ def find_shards(results: Path, label: str) -> dict[Shard, Path]:
 def merge_shards(job: Job, shards: Mapping[Shard, Path], into: ResultsFolder) -> MergedRun:
     """Put the shards' journals and fixture-runs into one folder and make one measurement of them."""
     _refuse_overwriting(into)
-    parts = [_read_part(shard, path) for shard, path in sorted(shards.items(), key=lambda item: item[0].index)]
+    found = [_read_part(shard, path) for shard, path in sorted(shards.items(), key=lambda item: item[0].index)]
+    parts = [part for part in found if part is not None]
+    if not parts:
+        raise UserError(f"{into.path.name}: no shard has measured anything; run them again, then merge")
     _check_alike(parts)
     whole = next((part.summary for part in parts if part.summary is not None), None)
     if whole is None:
@@ -129,15 +133,29 @@ def merge_shards(job: Job, shards: Mapping[Shard, Path], into: ResultsFolder) ->
             "controls": controls,
             "census": _joined([part.summary.census for part in parts if part.summary]),
             "frontier": _joined([part.summary.frontier for part in parts if part.summary]),
-            "use": spending(into.journal) if not whole.offline else whole.use,
+            "use": spending(into.journal) if journal else _use(parts),
             "stopped": "; ".join(reasons) or None,
             "extra": {**extra, SHARDS: {"of": count, "journal_bytes": journal}},
         }
     )
     into.write_measurement(measurement)
+    if extra.get(BASE) == "rerun":
+        _merge_bases(job, parts, into)
     marker.unlink()
     unfinished = [part.shard for part in parts if part.stopped is not None]
     return MergedRun(measurement, job, cases, (*missing, *unfinished))
+
+
+def _merge_bases(job: Job, parts: Sequence[_Part], into: ResultsFolder) -> None:
+    """Merge the base that was measured beside the candidate; one that was known before is the same in every shard."""
+    folders = {part.shard: part.folder.path / BASE for part in parts}
+    base = ResultsFolder(into.path / BASE)
+    for path in folders.values():
+        if os.path.lexists(path / SUMMARY) and not os.path.lexists(path / CLAIM):
+            known = _checked(path / SUMMARY, _LARGEST_SUMMARY)
+            base.write_measurement(parse(Measurement, read_json(known), str(known)))
+            return
+    merge_shards(job, folders, base)
 
 
 def _refuse_overwriting(into: ResultsFolder) -> None:
@@ -168,10 +186,11 @@ def _checked(path: Path, limit: int) -> Path:
     return path
 
 
-def _read_part(shard: Shard, path: Path) -> _Part:
+def _read_part(shard: Shard, path: Path) -> _Part | None:
+    """Read what a shard left; None where it did not even begin to measure."""
     claim, summary = path / CLAIM, path / SUMMARY
-    if not os.path.lexists(claim):
-        raise UserError(f"{path}: no {CLAIM} here, so that nobody knows what was measured; run --shard {shard} again")
+    if not path.is_dir() or path.is_symlink() or not os.path.lexists(claim):
+        return None
     held = parse(Claim, read_json(_checked(claim, _LARGEST_RUN)), str(claim))
     measured = None
     if os.path.lexists(summary):
@@ -276,6 +295,15 @@ def _merge_journals(parts: Sequence[_Part], into: Path) -> int:
     return size
 
 
+def _use(parts: Sequence[_Part]) -> dict[str, UseRecord]:
+    """Add up what the shards say they used, where no journal tells."""
+    use: dict[str, UseRecord] = {}
+    for part in parts:
+        for role, spent in part.summary.use.items() if part.summary else ():
+            use[role] = use.get(role, UseRecord()).plus(spent)
+    return use
+
+
 def _controls(parts: Sequence[_Part], cases: Sequence[Case]) -> dict[str, Controls]:
     """Join the controls, in the order of the suite; those of other probes are refused."""
     found = _joined([part.summary.controls for part in parts if part.summary])
@@ -305,15 +333,26 @@ class _Served(Record):
 
 
 def _extra(parts: Sequence[_Part]) -> dict[str, Any]:
-    """Join what the shards noted; of models that answered for others, the counts."""
+    """Join what the shards noted: of models that answered for others the counts, of the base's control its runs."""
     extra: dict[str, Any] = {}
     served: dict[str, dict[str, int]] = {}
+    control: dict[str, list[RunRecord]] = {}
+    source = None
     for part in parts:
         noted = dict(part.summary.extra) if part.summary else {}
         for model, counts in parse(_Served, {SERVED: noted.pop(SERVED, {})}, str(part.folder.path)).served.items():
             mine = served.setdefault(model, {})
             for name, number in counts.items():
                 mine[name] = mine.get(name, 0) + number
+        if CONTROL in noted:
+            found = parse(ControlRuns, noted.pop(CONTROL), str(part.folder.path))
+            for name, runs in found.fixtures.items():
+                control.setdefault(name, []).extend(runs)
+            source = found.source_sha
         noted.pop(SHARD, None)
         extra = {**noted, **extra}
-    return {**extra, **({SERVED: served} if served else {})}
+    if served:
+        extra[SERVED] = served
+    if control:
+        extra[CONTROL] = ControlRuns(fixtures=control, source_sha=source).model_dump(mode="json")
+    return extra

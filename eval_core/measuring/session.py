@@ -28,14 +28,15 @@ from eval_core.domain.shard import Shard
 from eval_core.evidence.facts import Haystack, holds
 from eval_core.evidence.size import SessionFacts
 from eval_core.judging.fact_judge import FactJudge
-from eval_core.measuring.compressor_source import CompressorSource
 from eval_core.measuring.execute import Executor, run_in_turn
 from eval_core.measuring.wiring import Roles, make_fingerprint
+from eval_core.storage.compressor_source import CompressorSource
 from eval_core.storage.results import Claim, ResultsFolder, claim_folder
 
 __all__ = [
     "CONTROLS",
     "CONTROL_RUN",
+    "SHARD",
     "MeasuringSession",
     "control_key",
     "find_controls",
@@ -189,6 +190,9 @@ async def measure_controls(case: Case, answerer: Answerer, judge: Judge) -> Cont
 
 
 # One run from plan to measurement.
+
+SHARD = "shard"
+"""The name in a measurement's extra: which part of a run it is."""
 
 _KEPT_OF_A_REFUSAL = (
     "fixture", "run", "graded", "notes", "tokens_before", "tokens_after", "seconds", "messages", "use", "refused",
@@ -363,6 +367,7 @@ class MeasuringSession:
             frontier={name: facts.frontier() for name, facts in read.items()} if controls else {},
             use=use,
             stopped=self.stopped(),
+            extra={} if self.shard is None else {SHARD: str(self.shard)},
         )
 
     def finish(self, measurement: Measurement) -> Measurement:
