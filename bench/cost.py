@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -73,7 +73,10 @@ def price_defaults(model: str = MODEL) -> list[Priced]:
         # The checks of the first look are in the journal.
         return [part for purpose, part in look(more) if purpose != CHECKS]
 
+    control = settings.baseline.control_runs
+    known = Scope(LOOKS[0], LOOKS[0], controls=frozenset(), calibration=False)
     first = [part for _, part in look(LOOKS[0])]
+    labelled = _all(forecast(everything, models, replace(known, base_runs=control, base_compress_runs=control)))
     rubric = forecast(everything, models, Scope(1, 1))
     graded = sum(part.calls for purpose, part in rubric if purpose == "grades")
     drift = [
@@ -95,6 +98,7 @@ def price_defaults(model: str = MODEL) -> list[Priced]:
     alone = forecast(everything, models, Scope(runs, compressions))
     return [
         _priced("first look at a pull request (3 runs)", first + drift, models, 2.5),
+        _priced("the same by a label: the base once as well", labelled + drift, models),
         _priced("where facts decide: compressions alone", _facts(look(LOOKS[0])), models),
         _priced("the compressor's model, judged offline", _facts(look(LOOKS[0])), models, 1.0),
         _priced("all three looks (10 runs)", first + drift + later, models, 6.0),

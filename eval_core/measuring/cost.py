@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
+from typing import Literal
 
 from eval_core.base.config import Config, PresetName
 from eval_core.base.errors import UserError
@@ -27,6 +28,7 @@ from eval_core.judging.audit import REPEATED, labelled_set
 from eval_core.judging.calibration import calibration_key, calibration_set, find_record
 from eval_core.judging.extractive import NOT_IN_CONTEXT, ExtractiveAnswerer
 from eval_core.judging.grading import ModelJudge, grade_messages
+from eval_core.measuring.base_branch import plan_base
 from eval_core.measuring.options import Job
 from eval_core.measuring.preflight import compressor_call, plain_order
 from eval_core.measuring.session import find_controls
@@ -160,8 +162,9 @@ class Scope:
 
     runs: int
     compress_runs: int
-    arms: int = 1
-    """Two when the base is measured in the same run."""
+    base_runs: int = 0
+    base_compress_runs: int = 0
+    """Of the base, where it is measured in the same run: as often as the candidate, or once as a control."""
     controls: frozenset[str] | None = None
     """The fixtures whose controls are to be measured; None for all."""
     calibration: bool = True
@@ -202,7 +205,7 @@ def _compressions(stand_ins: Sequence[StandIn], scope: Scope) -> _Tally:
             same = whole if step == 0 else 0
             output = scope.output.get("compressor", reply)
             tally.add(whole, output, written=same)
-            tally.add(whole, output, same, times=scope.compress_runs * scope.arms - 1)
+            tally.add(whole, output, same, times=scope.compress_runs + scope.base_compress_runs - 1)
     return tally
 
 
@@ -311,7 +314,7 @@ def _drift(scope: Scope, cases: Sequence[Case], output: float) -> _Tally:
 def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list[tuple[str, PlannedCalls]]:
     """Return the calls of the plan by purpose, in the order in which roles work."""
     answer, grade = scope.output.get("answer"), scope.output.get("judge", _usual_grade())
-    graded = scope.runs * scope.arms
+    graded = scope.runs + scope.base_runs
     asked = _sum(
         _questions(
             item.state,
@@ -494,6 +497,20 @@ def _by_role(planned: Sequence[PlannedCalls], models: Models) -> list[EstimateRo
     return found
 
 
+def _base_in_run(job: Job, reference: Reference | None) -> tuple[int, int]:
+    """Return the graded runs and compressions of the base in the same run; a baseline is taken to be up to date."""
+    if job.baseline == "rerun":
+        return job.plan
+    settings = job.settings.baseline
+    control = "never" if job.compare_to == "none" else settings.control
+    beside = plan_base(
+        reference, control=control, base_digest=None, base_known=job.base_tree is not None, offline=False
+    )
+    if beside == "whole":
+        return job.plan
+    return (settings.control_runs, settings.control_runs) if beside == "control" else (0, 0)
+
+
 def quote(job: Job, results: Path | None = None) -> Quote | None:
     """Estimate a job; None when it runs offline and costs nothing. Nothing is sent and nothing is written."""
     models = job.models
@@ -507,10 +524,12 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
     folder = results or job.results
     calibrated = job.trust_judge or find_record(calibration_key(judge), folder, known) is not None
     runs, compress_runs = job.plan
+    base_runs, base_compress_runs = _base_in_run(job, reference)
     scope = Scope(
         runs=runs,
         compress_runs=compress_runs,
-        arms=2 if job.baseline == "rerun" else 1,
+        base_runs=base_runs,
+        base_compress_runs=base_compress_runs,
         controls=_missing_controls(cases, answerer, judge, folder, known),
         calibration=not calibrated,
         compresses=target.asks_model,
@@ -593,7 +612,8 @@ class LabelPrice:
 
 def price_of_one_label(job: Job, results: Path | None = None) -> LabelPrice | None:
     """Estimate what a label on a pull request costs with this configuration; None offline. Nothing is sent."""
-    found = quote(job, results)
+    # The bot has the base branch at hand, and measures a run of it beside the candidate.
+    found = quote(job if job.base_tree else replace(job, base_tree=job.root), results)
     if found is None:
         return None
     facts = found.facts_only.cached_cost_usd if found.facts_only else None
