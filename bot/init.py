@@ -289,7 +289,7 @@ def _config(found: Found) -> str:
         "# What compression-eval measures. Every field: docs/configuration.md of compression-eval.\n"
         "# No models here means offline runs: free, deterministic, good for content loss.\n"
         "# models: {compressor: anthropic/claude-sonnet-4-5, judge: openai/gpt-5}\n"
-        "# budget_usd: 5\n"
+        "# budget_usd: 8\n"
     )
     body: dict[str, Any] = {"target": found.target, "watch": list(found.watch)}
     if found.setup:

@@ -22,6 +22,7 @@ __all__ = [
     "FrontierPoint",
     "InventedRecord",
     "ProbeRecord",
+    "Record",
     "RunRecord",
     "SectionRecord",
     "ShownRecord",
