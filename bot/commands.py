@@ -285,3 +285,29 @@ def baseline(work: Path, name: str | None) -> None:
     )
     _summary(proposed.message)
     click.echo(proposed.message)
+
+
+@bot.command()
+@click.option("--pr", type=click.IntRange(min=1), required=True, help="A pull request that the bot has evaluated.")
+@click.option("--run", "run_id", type=click.IntRange(min=1), required=True, help="The id of the workflow's run.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("tests/bot/recorded"),
+    show_default=True,
+    help="Folder for the answers.",
+)
+def record(pr: int, run_id: int, output: Path) -> None:
+    """Keep GitHub's own answers about one run, so that tests can hold the loopback GitHub against them.
+
+    It only reads. Use it in a repository made for the purpose: names and texts of the pull request are kept.
+
+    \b
+    Example:
+      GITHUB_REPOSITORY=you/sandbox GITHUB_TOKEN=... compression-eval bot record --pr 1 --run 4711
+    """
+    from bot.github.repository import GitHub
+    from bot.recording import record_run
+
+    written = record_run(GitHub.from_environment(os.environ), pr, run_id, output)
+    click.echo(f"{len(written)} answers in {output}: {', '.join(sorted(written))}.")

@@ -37,6 +37,7 @@ class Price(ConfigSection):
     input: Annotated[float, Field(ge=0, description="Of a million input tokens.")]
     output: Annotated[float, Field(ge=0, description="Of a million output tokens.")]
     cached_input: Annotated[float | None, Field(ge=0, description="Default: the input price.")] = None
+    cache_write: Annotated[float | None, Field(ge=0, description="Of what the cache keeps; default: as input.")] = None
 
 
 class ModelParams(ConfigSection):

@@ -222,6 +222,8 @@ class RunRecord(Record):
     turns_ahead: int | None = None
     """Turns that the work goes on for: as many as the second half of the session took."""
     use: dict[str, UseRecord] = {}
+    refused: str = ""
+    """What the compressor's model said in place of a summary, where it refused in plain text."""
 
     @property
     def ok(self) -> bool:

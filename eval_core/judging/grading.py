@@ -250,7 +250,7 @@ class ModelJudge:
             run=run,
             temperature=_TEMPERATURE,
             response_schema=GRADE_SCHEMA if self._schema and not self._schema_refused else None,
-            prefix="judge/rubric",
+            shared=1,
         )
 
     async def grade(self, probe: Probe, answer: str, *, fixture: str, run: int) -> Grade | Unscored:

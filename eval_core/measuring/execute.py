@@ -50,6 +50,7 @@ def _stored_compression(record: RunRecord) -> Compression:
         steps=(Step(record.messages, record.tokens_before, record.tokens_after, record.seconds),),
         use=ModelUse(use.calls, use.input_tokens, use.output_tokens, use.cost_usd),
         notes=tuple(record.notes),
+        refused=record.refused,
     )
 
 
@@ -171,6 +172,7 @@ class Executor:
             seconds=compression.seconds,
             messages=compression.state,
             use={"compressor": _model_use(compression.use)},
+            refused=compression.refused,
         )
         if bare.outcome not in (Outcome.OK, Outcome.NOT_COMPRESSED) or not compression.steps:
             return bare, None

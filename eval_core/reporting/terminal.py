@@ -55,6 +55,8 @@ def print_report(view: ReportView, out: Console) -> None:
     out.print(Text(view.headline, style=_STYLES.get(view.kind, "bold") if view.kind else "bold"))
     if view.next_step:
         out.print(Text(view.next_step))
+    for warning in view.data.warnings:
+        out.print(Text(f"Warning: {warning}", style="yellow"))
     if view.offline_note:
         out.print(Text(f"({view.offline_note})", style="dim"))
     if view.accept:

@@ -76,7 +76,7 @@ def test_a_failed_fixture_shows_dashes_and_its_outcome() -> None:
 def test_what_moved_and_what_everybody_looks_for_comes_first() -> None:
     names = [row.name for row in make_view(report_world.regressed()).table]
     assert set(names[:3]) == {"overall", "facts kept", "census facts kept"}
-    assert len(names) == 8
+    assert len(names) == 9
 
 
 def test_an_offline_result_says_so_and_costs_nothing() -> None:

@@ -291,11 +291,11 @@ def _rewrite_unknown(value: Any, rewrite: Callable[[str], str]) -> Any:
 def _unknown_texts(record: ForeignRecord) -> list[str]:
     found: list[str] = []
 
-    def note(text: str) -> str:
+    def gather(text: str) -> str:
         found.append(text)
         return text
 
-    _rewrite_unknown(record.unknown, note)
+    _rewrite_unknown(record.unknown, gather)
     return found
 
 
