@@ -110,7 +110,8 @@ def known_agent(root: Path) -> Found | None:
     for path in sorted(SHIPPED_TARGETS.glob("*.yml")):
         shipped = yaml.safe_load(path.read_text(encoding="utf-8"))
         target, watch = dict(shipped["target"]), shipped.get("watch", [])
-        place = _defined(root, *target["compressor"].split(":"))
+        # A command drives an installed program; only a class can be recognised in a source tree.
+        place = _defined(root, *target["compressor"].split(":")) if "compressor" in target else None
         if place is None or not all(any(root.glob(name)) for name in watch):
             continue
         source, module = place
