@@ -15,7 +15,7 @@ from eval_core.domain.probe import Fact, ProbeBank
 from eval_core.evidence.facts import Haystack, holds
 from eval_core.suite.importers.imported import flatten_parts, mend_pairs
 from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.people import Identities, harvest
+from eval_core.suite.scrub.identities import Identities, harvest
 from eval_core.suite.scrub.replace import Replacer, leaves, rewrite
 
 __all__ = [

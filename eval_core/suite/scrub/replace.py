@@ -9,8 +9,8 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from eval_core.suite.scrub.hits import Hit, settle
+from eval_core.suite.scrub.identities import Identities, identity_pattern, identity_words
 from eval_core.suite.scrub.learned import LearnedNames
-from eval_core.suite.scrub.people import Identities, identity_pattern, identity_words
 from eval_core.suite.scrub.personal import PERSONAL_DETECTORS
 from eval_core.suite.scrub.printed import printed_in_json
 from eval_core.suite.scrub.secrets import SECRET_DETECTORS
