@@ -6,6 +6,7 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
+from eval_core.suite.scrub.fields import field_hits
 from eval_core.suite.scrub.hits import Detector, Hit, is_mark
 from eval_core.suite.scrub.national import national_ids, said_numbers
 from eval_core.suite.scrub.people import authors, emails, home_folders, machines, mentions
@@ -211,6 +212,7 @@ PERSONAL_DETECTORS: tuple[Detector, ...] = (
     mentions,
     machines,
     printed,
+    field_hits,
     accounts,
     addresses,
     records,
