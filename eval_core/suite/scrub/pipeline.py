@@ -201,6 +201,18 @@ def session_texts(fixture: Fixture) -> Iterator[str]:
         yield from message_texts(message)
 
 
+def _answered(messages: list[Message]) -> Iterator[tuple[str, str]]:
+    """Yield every short text of a tool call with every short text of its answer."""
+    asked: dict[str, list[str]] = {}
+    for message in messages:
+        for call in tool_calls(message):
+            asked[str(call.get("id"))] = [piece for piece, _ in leaves(call_arguments(call)) if len(piece) <= 300]
+        commands = asked.get(str(message.get("tool_call_id")), []) if message["role"] == "tool" else []
+        if commands:
+            for output, _ in leaves(content_text(message)):
+                yield from ((command, output) for command in commands)
+
+
 def _public_messages(fixture: Fixture, options: ScrubOptions, report: ScrubReport) -> tuple[list[Message], list[int]]:
     """Take out reasoning, the system prompt and what has lost its other half."""
     kept: list[Message] = []
@@ -316,6 +328,7 @@ def scrub_fixture(fixture: Fixture, options: ScrubOptions | None = None, bank: P
     _, links = harvest(piece for text in texts for piece, _ in leaves(text))
     for aliases in links:
         replacer.pseudonyms.link(*aliases)
+    replacer.learn_calls(_answered(messages))
     replacer.learn(texts)
 
     def note(hit: Hit, placeholder: str) -> None:

@@ -10,7 +10,7 @@ from eval_core.suite.scrub.hits import Hit
 from eval_core.suite.scrub.people import is_generic
 from eval_core.suite.scrub.words import is_ordinary, is_person_name, is_role_or_state, is_service_host
 
-__all__ = ["printed", "printed_in_json"]
+__all__ = ["printed", "printed_in_json", "said_by_commands"]
 
 _USER = r"[A-Za-z_][\w.-]{1,31}"
 _HOST = r"[A-Za-z0-9][\w-]{1,62}(?:\.[A-Za-z0-9][\w-]*)*"
@@ -32,10 +32,14 @@ _PLACES = tuple(
         rf"┌──\((?P<user>{_USER})[㉿@💀](?P<host>{_HOST})\)",
         # Commands whose whole output is the name.
         (
-            rf"{_COMMAND}(?:whoami|id -un|logname|echo \$(?:USER|LOGNAME)|echo %USERNAME%)\s*\n(?:[\w-]+\\)?"
+            rf"{_COMMAND}(?:whoami|id -un|logname|(?:echo|printenv) [\"']?\$?%?(?:USER|LOGNAME|USERNAME)%?[\"']?)\s*\n(?:[\w.-]+\\)?"
             rf"(?P<user>{_USER})\r?$"
         ),
-        rf"{_COMMAND}(?:hostname(?: -[sf])?|uname -n|echo \$HOSTNAME|echo %COMPUTERNAME%)\s*\n(?P<host>{_HOST})$",
+        (
+            rf"{_COMMAND}(?:hostname(?: -\w+)*|uname -n|(?:echo|printenv) [\"']?\$?%?(?:HOSTNAME|HOST|COMPUTERNAME)%?[\"']?"
+            rf"|scutil --get \w+)\s*\n(?P<host>{_HOST})$"
+        ),
+        rf"{_COMMAND}git config\b[^\n]* user\.name\s*\n(?P<name>{_PERSON}|{_WORD})$",
         rf"\b(?:Static|Transient|Pretty) hostname: (?P<host>{_HOST})",
         rf"^(?:Linux|Darwin|FreeBSD|OpenBSD|NetBSD|SunOS) (?P<host>{_HOST}) \d+\.\d",
         # Users and groups of the system.
@@ -282,6 +286,27 @@ def _account(word: re.Match[str], offset: int) -> Hit | None:
     if not re.fullmatch(_USER, name) or is_generic(name) or _SYSTEM_USERS.fullmatch(name):
         return None
     return Hit(offset + word.start(), offset + word.end(), "printed-user", "user", name.lower())
+
+
+_JOINTS = re.compile(r"\s*(?:&&|;|\n)\s*")
+_TELLING = re.compile(
+    r"(?:sudo |command |/usr/bin/|/bin/)*(?:whoami|logname|id(?: -\w+)*|hostname(?: -\w+)*|hostnamectl\b.*|uname -n"
+    r"|echo [\"']?[$%](?:\w+)%?[\"']?|scutil --get \w+|git config\b.* user\.name|printenv \w+|getent passwd.*|who am i|finger.*)"
+)
+
+
+def said_by_commands(command: str, output: str) -> Iterator[str]:
+    """Yield each command that asks for a name together with the lines that answered it, as a terminal shows them."""
+    commands = [part for part in _JOINTS.split(command.strip()) if part]
+    if not commands or len(command) > 300 or len(output) > 4000:
+        return
+    lines = output.strip().splitlines()
+    pairs = [(commands[0], output.strip())] if len(commands) == 1 else zip(commands, lines, strict=False)
+    if len(commands) > 1 and len(commands) != len(lines):
+        return
+    for one, said in pairs:
+        if _TELLING.fullmatch(one):
+            yield f"$ {one}\n{said}"
 
 
 def printed(text: str, _key: str | None) -> Iterator[Hit]:

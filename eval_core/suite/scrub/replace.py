@@ -12,8 +12,10 @@ from eval_core.suite.scrub.hits import Hit, settle
 from eval_core.suite.scrub.identities import Identities, identity_pattern, identity_words
 from eval_core.suite.scrub.learned import LearnedNames
 from eval_core.suite.scrub.personal import PERSONAL_DETECTORS
-from eval_core.suite.scrub.printed import printed_in_json
+from eval_core.suite.scrub.people import is_generic
+from eval_core.suite.scrub.printed import printed, printed_in_json, said_by_commands
 from eval_core.suite.scrub.secrets import SECRET_DETECTORS
+from eval_core.suite.scrub.words import is_ordinary
 
 __all__ = [
     "DETECTORS",
@@ -138,7 +140,9 @@ def _document(text: str, visit: Visit, key: str | None, depth: int) -> str:
         elif match.lastgroup in ("string", "open"):
             replaced, value = _literal(lexeme, match.lastgroup == "open", visit, None if naming else current, depth)
             if naming:
-                current = value
+                owner = stack[-1][1] if stack else None
+                # A plain name says as little as its object tells: in {"author": {"name": ...}} it is an author's.
+                current = f"{owner}_{value}" if owner and value in ("name", "value") else value
             out.append(replaced)
         else:
             scalar = visit(lexeme, current) if sum(char.isdigit() for char in lexeme) > 3 else lexeme
@@ -292,8 +296,7 @@ class Replacer:
                 for hit in settle(self._hits(piece, key), piece):
                     placeholder = self.pseudonyms.placeholder(hit)
                     self._originals.setdefault(piece[hit.start : hit.end].lower(), placeholder)
-                    if hit.kind in ("user", "host", "name"):
-                        self._names.add(hit, piece[hit.start : hit.end])
+                    self._learn_name(hit, piece[hit.start : hit.end])
                     if hit.kind == "secret" and _worth_sweeping(hit.entity):
                         self._known.setdefault(hit.entity, hit)
                         if (encoded := quote(hit.entity, safe="")) != hit.entity:
@@ -302,6 +305,24 @@ class Replacer:
         if self._known:
             ordered = sorted(self._known, key=len, reverse=True)
             self._sweep = re.compile("|".join(re.escape(value) for value in ordered))
+
+    def _learn_name(self, hit: Hit, spelling: str) -> None:
+        if hit.kind in ("user", "host", "name") and not hit.rule.startswith("weak-"):
+            self._names.add(hit, spelling)
+        elif hit.kind == "email":
+            local = re.sub(r"^\d+\+", "", hit.entity.partition("@")[0]).partition("+")[0]
+            if not is_generic(local) and not is_ordinary(local):
+                self.pseudonyms.link(hit.entity, local)
+                self._names.add(replace(hit, kind="user", entity=local), local)
+
+    def learn_calls(self, calls: Iterable[tuple[str, str]]) -> None:
+        """Look at commands and what they printed: only the command tells that the one word of `whoami` is an account."""
+        for command, output in calls:
+            for joined in said_by_commands(command, output):
+                start = joined.index("\n") + 1
+                for hit in printed(joined, None):
+                    if hit.start >= start:
+                        self._learn_name(hit, joined[hit.start : hit.end])
 
     def _hits(self, text: str, key: str | None) -> Iterator[Hit]:
         yield from context_hits(text, key)
