@@ -29,10 +29,10 @@ _OWNER_WORDS = frozenset(
     "uploaders caller customer patient employee contact contacts manager attendee attendees participant participants "
     "organizer organiser speaker speakers member members chair signatory tenant borrower resident recipient cardholder "
     "beneficiary holder github gitlab besitzer autor autoren ansprechpartner kunde kontakt auteur propriétaire dueño "
-    "from to cc bcc von an présents teilnehmer client".split()
+    "from to cc bcc von an present présents anwesend teilnehmer client displayname".split()
 )
 _PERSON_WORDS = frozenset(
-    "fullname realname displayname fn cn gecos imię nom nombre nome naam navn namn nimi název ім'я имя фио".split()
+    "fullname realname fn cn gecos imię nom nombre nome naam navn namn nimi název ім'я имя фио".split()
 )
 _FIRST_WORDS = frozenset(
     "firstname lastname givenname familyname surname middlename maidenname forename sn vorname nachname prénom prenom "
@@ -42,7 +42,7 @@ _HOST_WORDS = frozenset(
     "host hostname nodename computername machinename workstation fqdn devicename rechnername".split()
 )
 _NAME_BEFORE: dict[str, FieldKind] = {
-    "full": "person", "real": "person", "display": "person", "legal": "person", "contact": "person", "author": "person",
+    "full": "person", "real": "person", "display": "owner", "legal": "person", "contact": "person", "author": "person",
     "person": "person", "customer": "person", "employee": "person", "patient": "person", "owner": "person",
     "committer": "person", "maintainer": "person", "developer": "person", "assignee": "person", "reporter": "person",
     "creator": "person", "reviewer": "person", "sender": "person", "recipient": "person", "billing": "person",
@@ -155,6 +155,10 @@ def _account(text: str, at: int, kind: FieldKind) -> Hit | None:
         r"\.\w|::|->", text[match.end() : match.end() + 2]
     ):
         return None
+    if login[0].isupper() and login[1:].islower():
+        # Written as a name: a first name alone, or the beginning of a title.
+        alone = not re.match(r" [^\W\d_]", text[match.end() : match.end() + 2])
+        return _hit(start, login, "name") if alone and not is_ordinary(login) else None
     parts = [part for part in re.split(r"[._\-\d]+", login) if part]
     ordinary = all(is_ordinary(part) or is_generic(part) for part in parts)
     camel = re.search(r"[a-z][A-Z]", login) is not None
@@ -171,7 +175,7 @@ def _is_placeholder(value: str) -> bool:
 
 # `name separator value` in any notation: YAML, INI, environment, logfmt, headers, attributes, calls, wide columns.
 _KEY = re.compile(
-    r"(?<![\w$-])(?P<key>[^\W\d_][\w-]{1,40})(?P<close>[\"'\])]{0,2})(?P<sep>[ \t]{0,3}(?:=>|:=|[:=：])(?![=:/\\])|(?: ?\.){2,30} ?:|\t+|[ ]{2,30}(?=[^\W\d_]))[ \t]*(?P<open>[\[({<]?[\"'“]?)"
+    r"(?<![\w$-])(?P<key>[^\W\d_][\w-]{1,40})(?P<close>[\"'\])]{0,2})(?P<sep>[ \t]{0,3}(?:=>|:=|[:=：])(?![=:/\\])|(?: ?\.){2,30} ?:|\t+|[ ]{1,30}\|(?=[ ])|[ ]{2,30}(?=[^\W\d_]))[ \t]*(?P<open>[\[({<]?[\"'“]?)"
 )
 _BEFORE = re.compile(r"[^\W\d_][\w-]*[ ._-]\Z")
 _ITEMS = re.compile(r"[ \t]*\r?\n(?P<lines>(?:[ \t]*(?:[-*•][ \t]+)?[^\n]{2,80}(?:\n|\Z)){1,8})")
@@ -210,7 +214,7 @@ def _kind_of(text: str, match: re.Match[str]) -> FieldKind:
             named := re.search(r"name=[\"']([\w.-]{2,30})[\"'][^<>\n]{0,40}\Z", left)
         ):
             return field_kind(named.group(1))
-        if lowered in ("name", "id", "value", "login"):
+        if lowered in ("name", "id", "value"):
             return _under(text, start, line, left, name)
     return field_kind(name)
 

@@ -174,7 +174,12 @@ def _labelled(text: str) -> Iterator[Hit]:
         what = match.group("what").lower()
         digits = sum(map(str.isdigit, value))
         told = match.group("said").strip() or match.group("more").strip(" _-")
-        if is_mark(value) or len(value) < 6 or digits < 4 or (what in _LOOSE_LABELS and (not told or digits < 6)):
+        if (
+            is_mark(value)
+            or len(value) < 6
+            or digits < 4
+            or (what in _LOOSE_LABELS and digits < 9 and not (told and (digits >= 6 or len(value) >= 9)))
+        ):
             continue
         if what in _LOOSE_LABELS and re.fullmatch(r"\d{4}-\d\d-\d\d.*|\d+\.\d+(?:\.\d+)*|1[67]\d{8}(?:\d{3})?", value):
             continue

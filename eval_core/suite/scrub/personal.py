@@ -101,6 +101,8 @@ def phones(text: str, key: str | None) -> Iterator[Hit]:
         number = match.group()
         national = match.group("plus") is None
         if number.startswith("00"):
+            if number.isdigit():  # a count or a bar code more likely than a number dialled abroad
+                continue
             number = "+" + number[2:]
         try:
             parsed = phonenumbers.parse(number, "US" if national else None)

@@ -16,7 +16,7 @@ from eval_core.evidence.facts import Haystack, holds
 from eval_core.suite.importers.imported import flatten_parts, mend_pairs
 from eval_core.suite.scrub.hits import Hit
 from eval_core.suite.scrub.identities import Identities, harvest
-from eval_core.suite.scrub.replace import Replacer, leaves, rewrite
+from eval_core.suite.scrub.replace import Replacer, leaves, opens_like_json, rewrite
 
 __all__ = [
     "MAX_OUTPUT",
@@ -209,8 +209,10 @@ def _answered(messages: list[Message]) -> Iterator[tuple[str, str]]:
             asked[str(call.get("id"))] = [piece for piece, _ in leaves(call_arguments(call)) if len(piece) <= 300]
         commands = asked.get(str(message.get("tool_call_id")), []) if message["role"] == "tool" else []
         if commands:
-            for output, _ in leaves(content_text(message)):
-                yield from ((command, output) for command in commands)
+            text = content_text(message)
+            for output, key in leaves(text):
+                if key is not None or not opens_like_json(text):  # the keys of a document answer nothing
+                    yield from ((command, output) for command in commands)
 
 
 def _public_messages(fixture: Fixture, options: ScrubOptions, report: ScrubReport) -> tuple[list[Message], list[int]]:

@@ -206,6 +206,8 @@ _PLACES = tuple(
         # Machines as the system, scanners and clients name them.
         rf"\b(?i:set hostname to|hostname is|scan report for|connected to host|authenticating to|logged in to|running on|node) <?[\"']?(?P<machine>{_HOST})",
         rf"\b(?:as|login|identity) '(?P<user>{_USER})'",
+        rf"\b(?:wrote|schrieb|écrit|escribió|scrisse|skrev) (?P<maybe>{_PERSON})\s?:",
+        rf"^(?P<machine>{_HOST})(?=[ \t]+(?:ansible_\w+|[a-z_]+_host)=)",
         rf"^(?:Linux|Darwin) \S+ \((?P<host>{_HOST})\)",
         rf"^From (?P<user>{_USER})@(?P<host>{_HOST}) +[A-Z][a-z]{{2}} ",
         r"^(?:[\d.]+|[0-9a-f:]+|-) - (?P<user>[A-Za-z][\w.-]{2,31}) \[\d\d/[A-Z][a-z]{2}/\d{4}:",
