@@ -236,7 +236,7 @@ def _confirm(recorded: Fixture, identities: Identities, yes: bool) -> None:
     from eval_core.suite.scrub import harvest, session_texts
     from eval_core.suite.scrub.replace import leaves
 
-    found, _ = harvest(piece for text in session_texts(recorded) for piece, _ in leaves(text))
+    found, _ = harvest(piece for text in session_texts(recorded) for piece in leaves(text))
     listed = {alias.lower() for alias in identities.aliases} | identities.spared
     candidates = [candidate for candidate in found if candidate.alias.lower() not in listed]
     if not candidates:

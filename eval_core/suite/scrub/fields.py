@@ -12,37 +12,173 @@ from eval_core.suite.scrub.people import is_generic
 from eval_core.suite.scrub.values import key_words
 from eval_core.suite.scrub.words import is_ordinary, is_person_name, is_role_or_state, is_service_host
 
-__all__ = ["FieldKind", "PERSON", "field_hits", "field_kind", "value_hit_at"]
+__all__ = ["PERSON", "FieldKind", "field_hits", "field_kind", "value_hit_at"]
 
-FieldKind = Literal["account", "owner", "person", "first", "host", "none"]
+FieldKind = Literal["account", "owner", "people", "person", "first", "host", "none"]
 
 _WORD = r"[A-ZÀ-ÞА-Я][\w'’À-ɏ-]*[^\W\d_]"
 PERSON = rf"{_WORD}(?: (?:[A-ZÀ-Þ]\.|van|von|de|del|der|da|di|la|le|el|bin|al|{_WORD})){{0,3}} {_WORD}"
 _ACCOUNT_WORDS = frozenset(
-    "user username login logname loginname userid uid account acct runas principal nick nickname handle screenname "
-    "recordname sudouser samaccountname upn sender uploader benutzer benutzername nutzer utilisateur usuario utente "
-    "gebruiker användare brugernavn bruker käyttäjä użytkownik пользователь".split()
+    [
+        "user",
+        "username",
+        "login",
+        "logname",
+        "loginname",
+        "userid",
+        "uid",
+        "account",
+        "acct",
+        "runas",
+        "principal",
+        "nick",
+        "nickname",
+        "handle",
+        "screenname",
+        "recordname",
+        "sudouser",
+        "samaccountname",
+        "upn",
+        "sender",
+        "uploader",
+        "benutzer",
+        "benutzername",
+        "nutzer",
+        "utilisateur",
+        "usuario",
+        "utente",
+        "gebruiker",
+        "användare",
+        "brugernavn",
+        "bruker",
+        "käyttäjä",
+        "użytkownik",
+        "пользователь",
+    ]
 )
 _OWNER_WORDS = frozenset(
-    "owner author authors creator committer maintainer maintainers reviewer reviewers approver approvers assignee "
-    "assignees reporter requester requestor submitter uploader operator contributor contributors tagger packager "
-    "uploaders caller customer patient employee contact contacts manager attendee attendees participant participants "
-    "organizer organiser speaker speakers member members chair signatory tenant borrower resident recipient cardholder "
-    "beneficiary holder github gitlab besitzer autor autoren ansprechpartner kunde kontakt auteur propriétaire dueño "
-    "from to cc bcc von an present présents anwesend teilnehmer client displayname".split()
+    [
+        "owner",
+        "author",
+        "authors",
+        "creator",
+        "committer",
+        "maintainer",
+        "maintainers",
+        "reviewer",
+        "reviewers",
+        "approver",
+        "approvers",
+        "assignee",
+        "assignees",
+        "reporter",
+        "requester",
+        "requestor",
+        "submitter",
+        "uploader",
+        "operator",
+        "contributor",
+        "contributors",
+        "tagger",
+        "packager",
+        "uploaders",
+        "caller",
+        "customer",
+        "patient",
+        "employee",
+        "contact",
+        "contacts",
+        "manager",
+        "attendee",
+        "attendees",
+        "participant",
+        "participants",
+        "organizer",
+        "organiser",
+        "speaker",
+        "speakers",
+        "member",
+        "members",
+        "chair",
+        "signatory",
+        "tenant",
+        "borrower",
+        "resident",
+        "recipient",
+        "cardholder",
+        "beneficiary",
+        "holder",
+        "besitzer",
+        "autor",
+        "autoren",
+        "ansprechpartner",
+        "kunde",
+        "kontakt",
+        "auteur",
+        "propriétaire",
+        "dueño",
+        "github",
+        "gitlab",
+    ]
+)
+# Fields in which people are written out, while other things stand there as single words.
+_PEOPLE_WORDS = frozenset(
+    ["from", "to", "cc", "bcc", "von", "an", "present", "présents", "anwesend", "teilnehmer", "client", "displayname"]
 )
 _PERSON_WORDS = frozenset(
-    "fullname realname fn cn gecos imię nom nombre nome naam navn namn nimi název ім'я имя фио".split()
+    [
+        "fullname",
+        "realname",
+        "fn",
+        "cn",
+        "gecos",
+        "imię",
+        "nom",
+        "nombre",
+        "nome",
+        "naam",
+        "navn",
+        "namn",
+        "nimi",
+        "název",
+        "ім'я",
+        "имя",
+        "фио",
+    ]
 )
 _FIRST_WORDS = frozenset(
-    "firstname lastname givenname familyname surname middlename maidenname forename sn vorname nachname prénom prenom "
-    "apellido apellidos cognome sobrenome achternaam voornaam förnamn efternamn etunimi sukunimi nazwisko".split()
+    [
+        "firstname",
+        "lastname",
+        "givenname",
+        "familyname",
+        "surname",
+        "middlename",
+        "maidenname",
+        "forename",
+        "sn",
+        "vorname",
+        "nachname",
+        "prénom",
+        "prenom",
+        "apellido",
+        "apellidos",
+        "cognome",
+        "sobrenome",
+        "achternaam",
+        "voornaam",
+        "förnamn",
+        "efternamn",
+        "etunimi",
+        "sukunimi",
+        "nazwisko",
+    ]
 )
 _HOST_WORDS = frozenset(
-    "host hostname nodename computername machinename workstation fqdn devicename rechnername".split()
+    ["host", "hostname", "nodename", "computername", "machinename", "workstation", "fqdn", "devicename", "rechnername"]
 )
 _NAME_BEFORE: dict[str, FieldKind] = {
-    "full": "person", "real": "person", "display": "owner", "legal": "person", "contact": "person", "author": "person",
+    "full": "person", "real": "person", "display": "people", "legal": "person", "contact": "person", "author": "person",
     "person": "person", "customer": "person", "employee": "person", "patient": "person", "owner": "person",
     "committer": "person", "maintainer": "person", "developer": "person", "assignee": "person", "reporter": "person",
     "creator": "person", "reviewer": "person", "sender": "person", "recipient": "person", "billing": "person",
@@ -54,10 +190,59 @@ _NAME_BEFORE: dict[str, FieldKind] = {
 }  # fmt: skip
 # What was done, and `by` or `for` or `to` whom.
 _DONE = frozenset(
-    "created modified updated changed deleted started triggered deployed requested approved reviewed signed written "
-    "assigned reported built launched run executed prepared submitted uploaded merged committed opened closed owned "
-    "managed maintained authored logged resolved verified tested acked suggested bill ship billed shipped sold attn "
-    "queued initiated invited added removed edited reassigned delegated escalated".split()
+    [
+        "created",
+        "modified",
+        "updated",
+        "changed",
+        "deleted",
+        "started",
+        "triggered",
+        "deployed",
+        "requested",
+        "approved",
+        "reviewed",
+        "signed",
+        "written",
+        "assigned",
+        "reported",
+        "built",
+        "launched",
+        "run",
+        "executed",
+        "prepared",
+        "submitted",
+        "uploaded",
+        "merged",
+        "committed",
+        "opened",
+        "closed",
+        "owned",
+        "managed",
+        "maintained",
+        "authored",
+        "logged",
+        "resolved",
+        "verified",
+        "tested",
+        "acked",
+        "suggested",
+        "bill",
+        "ship",
+        "billed",
+        "shipped",
+        "sold",
+        "attn",
+        "queued",
+        "initiated",
+        "invited",
+        "added",
+        "removed",
+        "edited",
+        "reassigned",
+        "delegated",
+        "escalated",
+    ]
 )
 
 
@@ -88,6 +273,7 @@ _TABLES: tuple[tuple[frozenset[str], FieldKind], ...] = (
     (_ACCOUNT_WORDS, "account"),
     (_HOST_WORDS, "host"),
     (_OWNER_WORDS, "owner"),
+    (_PEOPLE_WORDS, "people"),
 )
 
 # The shapes that a value may have.
@@ -122,7 +308,7 @@ def value_hit_at(text: str, at: int, kind: FieldKind) -> Hit | None:
         ):
             return None
         return _hit(at, name, "host")
-    if kind in ("owner", "person", "account"):
+    if kind in ("owner", "people", "person", "account"):
         for pattern in (_TURNED, _FULL):
             match = pattern.match(text, at)
             if match and _END.match(text, match.end()) and is_person_name(match.group(), sure=kind == "person"):
@@ -139,7 +325,7 @@ def value_hit_at(text: str, at: int, kind: FieldKind) -> Hit | None:
             if kind == "first" or not is_ordinary(first):
                 return _hit(at, first, "name") if not is_role_or_state(first) and not is_generic(first) else None
         return None
-    return _account(text, at, kind)
+    return _account(text, at, kind) if kind != "people" else None
 
 
 def _account(text: str, at: int, kind: FieldKind) -> Hit | None:
@@ -148,7 +334,7 @@ def _account(text: str, at: int, kind: FieldKind) -> Hit | None:
         return None
     login = match.group("login")
     start = match.start("login")
-    if is_generic(login) or is_role_or_state(login) or _is_placeholder(login) or login.isupper() and "_" in login:
+    if is_generic(login) or is_role_or_state(login) or _is_placeholder(login) or (login.isupper() and "_" in login):
         return None
     # Code follows: a call, an attribute, a type.
     if text[match.end() : match.end() + 1] in ("(", "[") or re.match(
@@ -161,7 +347,7 @@ def _account(text: str, at: int, kind: FieldKind) -> Hit | None:
         return _hit(start, login, "name") if alone and not is_ordinary(login) else None
     parts = [part for part in re.split(r"[._\-\d]+", login) if part]
     ordinary = all(is_ordinary(part) or is_generic(part) for part in parts)
-    camel = re.search(r"[a-z][A-Z]", login) is not None
+    camel = re.search(r"[a-z.][A-Z]", login) is not None or is_service_host(login)
     if camel or (
         ordinary and not (kind == "account" and re.search(r"[a-z]\d+$", login) and not is_service_host(login))
     ):
@@ -257,7 +443,7 @@ def _values(text: str, match: re.Match[str], kind: FieldKind, wide: bool) -> Ite
             ):
                 return
             yield hit
-            more = _AND.match(text, hit.end) if kind in ("owner", "person") and not wide else None
+            more = _AND.match(text, hit.end) if kind in ("owner", "people", "person") and not wide else None
             if more is None:
                 return
             at = more.end()
@@ -311,7 +497,7 @@ def _tables(text: str) -> Iterator[Hit]:
             cells = _cells(line, joint)
             if re.fullmatch(r"[-+=| \t]{3,}", line):
                 continue
-            if joint in (",", "\t", "|") and len(cells) != width or not line.strip() or rows > 200:
+            if (joint in (",", "\t", "|") and len(cells) != width) or not line.strip() or rows > 200:
                 columns = []
             else:
                 rows += 1
@@ -360,5 +546,21 @@ def _header(line: str) -> tuple[str, list[tuple[int, int, FieldKind]], int]:
 
 
 _BESIDE = frozenset(
-    "email e-mail mail phone tel mobile birthday dob address enabled title department role salary first_name".split()
+    [
+        "email",
+        "e-mail",
+        "mail",
+        "phone",
+        "tel",
+        "mobile",
+        "birthday",
+        "dob",
+        "address",
+        "enabled",
+        "title",
+        "department",
+        "role",
+        "salary",
+        "first_name",
+    ]
 )

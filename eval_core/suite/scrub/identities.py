@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eval_core.base.files import read_text
+from eval_core.suite.scrub.detect import context_hits
 from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.people import authors, emails, home_folders, is_common_word, is_generic, is_reserved_domain
-from eval_core.suite.scrub.printed import printed
+from eval_core.suite.scrub.people import is_common_word, is_generic
 
 __all__ = ["Candidate", "Identities", "harvest", "identity_pattern", "identity_words", "load_identities"]
 
@@ -65,8 +65,11 @@ def _fits(login: str, first: str, last: str) -> bool:
     return login in (first, last, first + last, last + first, first[:1] + last, first + last[:1], last + first[:1])
 
 
-def harvest(texts: Iterable[str]) -> tuple[list[Candidate], list[tuple[str, ...]]]:
-    """Return candidate names and the groups of aliases that belong to one person each."""
+def harvest(pieces: Iterable[tuple[str, str | None]]) -> tuple[list[Candidate], list[tuple[str, ...]]]:
+    """Return candidate names and the groups of aliases that belong to one person each.
+
+    `pieces` are the readable pieces of a session with the JSON keys that they stand under.
+    """
     sources: defaultdict[str, set[str]] = defaultdict(set)
     marked: Counter[str] = Counter()
     spelling: dict[str, str] = {}
@@ -81,21 +84,24 @@ def harvest(texts: Iterable[str]) -> tuple[list[Candidate], list[tuple[str, ...]
         sources[alias.lower()].add(source)
         marked[alias.lower()] += 1
 
-    for text in texts:
+    for text, key in pieces:
         words.update(word.lower() for word in re.findall(r"[\w.\-]+", text))
-        for hit in home_folders(text, None):
-            add(text[hit.start : hit.end], "home folder")
-        addresses = list(emails(text, None))
-        for hit in addresses:
-            local, _, domain = hit.entity.partition("@")
-            local = re.sub(r"^\d+\+", "", local).partition("+")[0]  # 1234+login@users.noreply...
-            if not is_reserved_domain(domain):
+        found = context_hits(text, key)
+        addresses = [hit for hit in found if hit.rule == "email"]
+        for hit in found:
+            written = text[hit.start : hit.end]
+            if hit.rule == "home-folder":
+                add(written, "home folder")
+            elif hit.rule == "email":
+                local = re.sub(r"^\d+\+", "", hit.entity.partition("@")[0]).partition("+")[
+                    0
+                ]  # 1234+login@users.noreply
                 add(local, "e-mail")
                 links.add((hit.entity, local))
-        for hit in authors(text, None):
-            _author(text, hit, addresses, add, links)
-        for hit in printed(text, None):
-            add(text[hit.start : hit.end], {"user": "account", "host": "host", "name": "full name"}[hit.kind])
+            elif hit.rule == "author":
+                _author(text, hit, addresses, add, links)
+            elif hit.rule.startswith(("printed-", "field-")):
+                add(written, {"user": "account", "host": "host", "name": "full name"}[hit.kind])
     names = [alias for alias in sources if " " in alias]
     for name in names:
         parts = name.split()

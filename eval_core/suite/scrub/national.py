@@ -117,9 +117,48 @@ _SAID = re.compile(
 )
 # These words have other uses: only a number of some length, told by a mark or by `number`, is somebody's.
 _LOOSE_LABELS = frozenset(
-    "account acct konto conta conto cuenta insurance insured tax national identity identification member membership staff "
-    "employee patient driving driver drivers serial fin run rg inn sin pan tin nie rut patente citizen abn ein nik nip cif "
-    "routing aba vat".split()
+    [
+        "account",
+        "acct",
+        "konto",
+        "conta",
+        "conto",
+        "cuenta",
+        "insurance",
+        "insured",
+        "tax",
+        "national",
+        "identity",
+        "identification",
+        "member",
+        "membership",
+        "staff",
+        "employee",
+        "patient",
+        "driving",
+        "driver",
+        "drivers",
+        "serial",
+        "fin",
+        "run",
+        "rg",
+        "inn",
+        "sin",
+        "pan",
+        "tin",
+        "nie",
+        "rut",
+        "patente",
+        "citizen",
+        "abn",
+        "ein",
+        "nik",
+        "nip",
+        "cif",
+        "routing",
+        "aba",
+        "vat",
+    ]
 )
 _PLATE = re.compile(
     r"(?i)\b(?:number ?plate|licen[cs]e plate|plate(?: no\.?| number)|vehicle reg(?:istration)?|kennzeichen|immatriculation|targa"

@@ -327,7 +327,7 @@ def scrub_fixture(fixture: Fixture, options: ScrubOptions | None = None, bank: P
     texts = [fixture.description, fixture.notes, fixture.model, *_unknown_texts(fixture)]
     texts += [text for message in messages for text in message_texts(message)]
     replacer.pseudonyms.reserve(texts)
-    _, links = harvest(piece for text in texts for piece, _ in leaves(text))
+    _, links = harvest(piece for text in texts for piece in leaves(text))
     for aliases in links:
         replacer.pseudonyms.link(*aliases)
     replacer.learn_calls(_answered(messages))

@@ -185,11 +185,11 @@ _PLACES = tuple(
         rf"^r\d+ \| (?P<user>{_USER}) \| \d{{4}}-",
         rf"[@\\]author:? +(?P<name>{_PERSON})|\b(?:TODO|FIXME|XXX|HACK|NOTE)\((?P<user>{_USER})\)",
         rf"\b(?:TODO|FIXME|XXX|HACK) @?(?P<user>[a-z]{_USER}):",
-        rf"(?<=[ \t])@(?P<user>{_USER})(?=[ \t]+@[\w/-]+|[ \t]*$)",
+        rf"^[^\s@#\"'][^\n@]{{0,80}}[ \t]@(?P<user>{_USER})(?=[ \t]+@[\w/-]+|[ \t]*$)",
         rf"\bperson\(\"(?P<name>{_WORD})\", \"(?P<name2>{_WORD})\"",
         # Accounts in quotes, in domains, in resource names and in links to profiles.
         rf"\b(?i:user|role|login|account|as|username)(?: name)? [\"'‘“](?P<user>{_USER})[\"'’”](?:@[\"'](?P<host>{_HOST})[\"'])?",
-        rf"(?<![\w\\:/.$-])[A-Za-z][A-Za-z0-9-]{{1,14}}\\{{1,2}}(?P<user>[A-Za-z]{_USER})(?=[:\s\"',;)]|$)",
+        rf"(?<![\w\\:/.$-])[A-Z][A-Z0-9-]{{1,14}}\\{{1,2}}(?P<user>[A-Za-z]{_USER})(?=[:\s\"',;)]|$)",
         rf"\barn:aws[\w-]*:(?:iam|sts)::\d*:(?:user|assumed-role/[\w+=,.@-]+)/(?:[\w-]+/)*(?P<user>{_USER})",
         (
             r"\b(?:github|gitlab|bitbucket|codeberg|gitea|hub\.docker|npmjs|pypi|stackoverflow|medium|dev|kaggle|huggingface)"
@@ -200,8 +200,8 @@ _PLACES = tuple(
         rf"\b(?i:telegram|twitter|instagram|skype|signal|discord|slack|irc|github|mastodon|matrix)(?: id| handle| user)?[: ]+@(?P<user>{_USER})",
         rf"(?:/users/|\\(?:home\$?|profiles\$?|users\$?)\\{{1,2}})(?P<user>[A-Za-z]{_USER})(?=[/\\\s\"']|$)",
         rf"(?<![\w/~])~(?P<user>[a-z]{_USER})(?=/)",
-        rf"(?:^|[\s/\"'])(?:users?|people|personal)/(?P<user>[a-z]{_USER})/(?=[\w-])",
-        rf"(?<![\w.@/+-])(?P<user>[a-z][\w.]{{2,31}})@(?P<host>[a-zA-Z][a-z0-9]*(?:-[a-z0-9]+)+|[a-zA-Z]{{3,}}\d{{2,}})(?![\w@-]|\.\w)",
+        rf"(?:^|[\s\"']|origin/)(?:users|people|personal)/(?P<user>[a-z]{_USER})/(?=[\w-])",
+        r"(?<![\w.@/+-])(?P<user>[a-z][\w.]{2,31})@(?P<host>[a-zA-Z][a-z0-9]*(?:-[a-z0-9]+)+|[a-zA-Z]{3,}\d{2,})(?![\w@-]|\.\w)",
         rf"\bssh-(?:rsa|ed25519|dss) [A-Za-z0-9+/=]{{20,}} (?P<user>{_USER})@(?P<host>{_HOST})",
         # Machines as the system, scanners and clients name them.
         rf"\b(?i:set hostname to|hostname is|scan report for|connected to host|authenticating to|logged in to|running on|node) <?[\"']?(?P<machine>{_HOST})",
@@ -223,13 +223,20 @@ _PLACES = tuple(
         ),
     )
 )
+# Half of the places need a name of two words; most texts of programs hold none, which one look tells.
+_TWO_WORDS = re.compile(PERSON)
+_WITHOUT_PEOPLE = tuple(
+    place
+    for place in _PLACES
+    if PERSON not in place.pattern or f"{PERSON}|" in place.pattern or not set(place.groupindex) <= {"name", "maybe"}
+)
 _ABOUT_A_PERSON = re.compile(
-    r"\"(?:login|email|emailAddress|username|user_name|avatar_url|avatar|company|bio|accountId|displayName|full_name"
+    r"\"(?:login|email|emailAddress|username|user_name|avatar_url|avatar|company|bio|accountId|full_name"
     r"|given_name|firstName|first_name|author|committer|assignee|reporter|active)\"\s*:"
 )
 _NAME_FIELD = re.compile(
     r"\"(?:name|displayName|display_name|full_name|fullName|real_name|author|assignee|reporter|owner|creator|reviewer)\""
-    rf"\s*:\s*\"(?P<name>{_PERSON})\""
+    rf"\s*:\s*\"(?P<maybe>{_PERSON})\""
 )
 _COLUMN_NAME = re.compile(r"[A-Z%][A-Z%_()/+-]*")
 _OBJECT = re.compile(r"\{[^{}]{0,2000}\}")
@@ -314,7 +321,8 @@ def said_by_commands(command: str, output: str) -> Iterator[str]:
 def printed(text: str, _key: str | None) -> Iterator[Hit]:
     """Find accounts, hosts and people at the places where programs print them."""
     yield from _column(text)
-    for pattern in _PLACES:
+    places = _PLACES if _TWO_WORDS.search(text) else _WITHOUT_PEOPLE
+    for pattern in places:
         for match in pattern.finditer(text):
             for group, value in match.groupdict().items():
                 if value and (hit := _hit(match, group)):
@@ -329,5 +337,5 @@ def printed_in_json(text: str) -> Iterator[Hit]:
     for record in _OBJECT.finditer(text) if '"' in text else ():
         if _ABOUT_A_PERSON.search(record.group()):
             for match in _NAME_FIELD.finditer(text, record.start(), record.end()):
-                if hit := _hit(match, "name"):
+                if hit := _hit(match, "maybe"):
                     yield hit

@@ -8,21 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
+from eval_core.suite.scrub.detect import context_hits
 from eval_core.suite.scrub.hits import Hit, settle
 from eval_core.suite.scrub.identities import Identities, identity_pattern, identity_words
 from eval_core.suite.scrub.learned import LearnedNames
-from eval_core.suite.scrub.personal import PERSONAL_DETECTORS
 from eval_core.suite.scrub.people import is_generic
 from eval_core.suite.scrub.printed import printed, printed_in_json, said_by_commands
-from eval_core.suite.scrub.secrets import SECRET_DETECTORS
 from eval_core.suite.scrub.words import is_ordinary
 
 __all__ = [
-    "DETECTORS",
     "Pseudonyms",
     "Replacer",
     "Visit",
-    "context_hits",
     "is_json",
     "leaves",
     "opens_like_json",
@@ -248,15 +245,8 @@ class Pseudonyms:
 
 # Detectors at work: find what must go in each readable piece and put its placeholder there.
 
-DETECTORS = (*SECRET_DETECTORS, *PERSONAL_DETECTORS)
 _ROUNDS = 4
 Note = Callable[[Hit, str], None]
-
-
-def context_hits(text: str, key: str | None) -> Iterator[Hit]:
-    """Run every detector that judges by form and place."""
-    for detector in DETECTORS:
-        yield from detector(text, key)
 
 
 def _worth_sweeping(value: str) -> bool:

@@ -19,7 +19,7 @@ _TRADE = (
     "stdin stdout sudo svc sync sys sysadmin terraform timestamp tls tmp todo toolchain typescript ubuntu ui unix "
     "upstream url username utf uuid vm vpc webhook websocket wifi workflow workspace yaml lexer parser tokenizer "
     "kafka rabbitmq mongo mongodb mariadb etcd grafana prometheus jenkins docker podman ansible elasticsearch kibana "
-    "javascript java rust golang kotlin swift ruby rails django flask react angular vue node webpack babel eslint "
+    "contrib javascript java rust golang kotlin swift ruby rails django flask react angular vue node webpack babel eslint "
     "varchar bool str int optional nullable enum struct uint null none nil undefined nan int64 "
     "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
     "september october november december jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun"
@@ -51,7 +51,7 @@ _ROLES_AND_STATES = (
     "fedora centos alpine vagrant ansible terraform puppet salt zabbix nagios prometheus grafana elastic kibana kafka "
     "rabbitmq memcached tomcat oracle postfix dovecot bind named ftp sftp ssh sshd rsync backup monitor monitoring "
     "localhost tbd todo na fixme function class method client server worker node staff wheel sudo foo bar baz qux "
-    "alice bob carol eve mallory jdoe johndoe janedoe john jane doe acme"
+    "ada alice bob carol eve mallory jdoe johndoe janedoe john jane doe acme"
 )
 _TRADE_WORDS = frozenset(_TRADE.split())
 _BUSINESS_WORDS = frozenset(_BUSINESS.split())
