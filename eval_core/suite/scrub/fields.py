@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal
 
+from eval_core.suite.scrub.generic_names import is_generic
 from eval_core.suite.scrub.hits import Hit, is_mark
-from eval_core.suite.scrub.people import is_generic
 from eval_core.suite.scrub.values import key_words
 from eval_core.suite.scrub.words import is_ordinary, is_person_name, is_role_or_state, is_service_host
 

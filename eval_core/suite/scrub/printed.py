@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from eval_core.suite.scrub.fields import PERSON
+from eval_core.suite.scrub.generic_names import is_generic
 from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.people import is_generic
 from eval_core.suite.scrub.words import is_ordinary, is_person_name, is_role_or_state, is_service_host
 
 __all__ = ["printed", "printed_in_json", "said_by_commands"]

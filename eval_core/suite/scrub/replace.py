@@ -9,10 +9,10 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from eval_core.suite.scrub.detect import context_hits
+from eval_core.suite.scrub.generic_names import is_generic
 from eval_core.suite.scrub.hits import Hit, settle
 from eval_core.suite.scrub.identities import Identities, identity_pattern, identity_words
 from eval_core.suite.scrub.learned import LearnedNames
-from eval_core.suite.scrub.people import is_generic
 from eval_core.suite.scrub.printed import printed, printed_in_json, said_by_commands
 from eval_core.suite.scrub.words import is_ordinary
 
