@@ -46,6 +46,13 @@ class Identities:
         names = {alias for group in self.groups for alias in group if alias.lower() not in self.spared}
         return sorted(names, key=lambda alias: (-len(alias), alias.lower()))
 
+    def unspared(self, hits: Iterable[Hit], text: str) -> Iterator[Hit]:
+        """Leave out the words that the user said are no names; a home folder and an address are somebody's all the same."""
+        for hit in hits:
+            read_off = hit.rule.startswith(("printed-", "field-", "weak-field-"))
+            if not read_off or text[hit.start : hit.end].lower() not in self.spared:
+                yield hit
+
 
 def load_identities(path: Path) -> Identities:
     """Read the user's list: one person a line, aliases after commas, `!word` to leave a word alone."""

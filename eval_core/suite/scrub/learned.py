@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from eval_core.suite.scrub.generic_names import is_common_word
 from eval_core.suite.scrub.hits import Hit
+from eval_core.suite.scrub.words import is_ordinary
 
 __all__ = ["LearnedNames"]
 
@@ -55,7 +56,7 @@ def _forms(hit: Hit, spelling: str) -> Iterator[tuple[str, _Alias]]:
     ):
         yield login.lower(), _Alias("user", hit.entity, exact=False)
     for part in (first, last):
-        if len(part) >= _MIN_LENGTH:
+        if len(part) >= _MIN_LENGTH or (len(part) == _MIN_LENGTH - 1 and not is_ordinary(part)):
             yield part, _Alias("name", hit.entity, exact=True)
 
 
@@ -80,7 +81,11 @@ class LearnedNames:
         """Decide which names are rare enough to be taken out everywhere; the others go only where they were seen."""
         for hit, spelling in self._seen.values():
             for form, alias in _forms(hit, spelling):
-                if len(form) >= _MIN_LENGTH and not is_common_word(form) and form.lower() not in self._spared:
+                if (
+                    len(form) >= (_MIN_LENGTH - alias.exact)
+                    and not is_common_word(form)
+                    and form.lower() not in self._spared
+                ):
                     self._aliases.setdefault(form, alias)
         if not self._aliases:
             return

@@ -220,7 +220,11 @@ def _labelled(text: str) -> Iterator[Hit]:
             or (what in _LOOSE_LABELS and digits < 9 and not (told and (digits >= 6 or len(value) >= 9)))
         ):
             continue
-        if what in _LOOSE_LABELS and re.fullmatch(r"\d{4}-\d\d-\d\d.*|\d+\.\d+(?:\.\d+)*|1[67]\d{8}(?:\d{3})?", value):
+        if (
+            what in _LOOSE_LABELS
+            and digits < 11
+            and re.fullmatch(r"\d{4}-\d\d-\d\d.*|\d+\.\d+(?:\.\d+)*|1[67]\d{8}(?:\d{3})?", value)
+        ):
             continue
         rule = "serial" if what.startswith(("serial", "asset", "hardware", "device", "machine")) else "national-id"
         yield Hit(match.start("value"), match.start("value") + len(value), rule, "number", value)

@@ -315,7 +315,7 @@ class Replacer:
                         self._learn_name(hit, joined[hit.start : hit.end])
 
     def _hits(self, text: str, key: str | None) -> Iterator[Hit]:
-        yield from context_hits(text, key)
+        yield from self._identities.unspared(context_hits(text, key), text)
         if self._sweep is not None:
             for match in self._sweep.finditer(text):
                 known = self._known[match.group()]

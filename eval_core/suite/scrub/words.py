@@ -19,7 +19,7 @@ _TRADE = (
     "stdin stdout sudo svc sync sys sysadmin terraform timestamp tls tmp todo toolchain typescript ubuntu ui unix "
     "upstream url username utf uuid vm vpc webhook websocket wifi workflow workspace yaml lexer parser tokenizer "
     "kafka rabbitmq mongo mongodb mariadb etcd grafana prometheus jenkins docker podman ansible elasticsearch kibana "
-    "contrib javascript java rust golang kotlin swift ruby rails django flask react angular vue node webpack babel eslint "
+    "contrib corp inbox ops javascript java rust golang kotlin swift ruby rails django flask react angular vue node webpack babel eslint "
     "varchar bool str int optional nullable enum struct uint null none nil undefined nan int64 "
     "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
     "september october november december jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun"
