@@ -40,13 +40,17 @@ _PLACEHOLDER = re.compile(
 )
 _STEMS = re.compile(
     r"(?i)(?:^|[^a-z])(?:user(?:_?name)?|login|log_?name|account(?:_?name)?|owner|author|assignee|reviewer|reporter|committer"
-    r"|maintainer|creator|(?:created|modified|updated|started|approved|deployed|triggered|requested)[ _-]?by|host(?:[ _-]?name)?"
-    r"|computer(?:[ _-]?name)?|machine(?:[ _-]?name)?|workstation|node_?name|contact|customer|employee|patient|attendees?"
-    r"|(?:full|real|first|last|given|family|display)[ _-]?name|e-?mail|phone|mobile|tel(?:ephone)?|fax|street|birth\w*|dob"
+    r"|maintainer|creator|(?:created|modified|updated|started|approved|deployed|triggered|requested)[ _-]?by"
+    r"|host(?:[ _-]?name)?"
+    r"|computer(?:[ _-]?name)?|machine(?:[ _-]?name)?|workstation|node_?name|contact|customer|employee|patient"
+    r"|attendees?"
+    r"|(?:full|real|first|last|given|family|display)[ _-]?name|e-?mail|phone|mobile|tel(?:ephone)?|fax|street"
+    r"|birth\w*|dob"
     r"|passport|ssn|tax[ _-]?id|iban|acct)\Z"
 )
 _PAIR = re.compile(
-    r"(?P<key>[A-Za-z][\w. -]{1,40}?)[\"'\]]{0,2}[ \t]*(?::=|=>|[:=])[ \t]*[\"'“\[{(]{0,2}(?P<value>[^\s\"'“”,;<>{}\[\]()|&\\][^\"'“”,;<>{}\[\]()|&\\\n]{0,60})"
+    r"(?P<key>[A-Za-z][\w. -]{1,40}?)[\"'\]]{0,2}[ \t]*(?::=|=>|[:=])"
+    r"[ \t]*[\"'“\[{(]{0,2}(?P<value>[^\s\"'“”,;<>{}\[\]()|&\\][^\"'“”,;<>{}\[\]()|&\\\n]{0,60})"
 )
 _ADDRESS = re.compile(r"(?<![\w.+@-])[A-Za-z0-9][\w.+-]*@(?P<domain>[\w-]+(?:\.[\w-]+)+)")
 _ACCOUNT_AT = re.compile(r"(?<![\w.@/+-])(?P<value>[a-z][\w.-]{2,30}@[a-z][\w]*(?:-\w+)+)(?![\w.@])")
@@ -60,14 +64,15 @@ _TWO_NAMES = re.compile(
 )
 _OF_USER = re.compile(r"(?i)\b(?:for|by|as|of) (?:user|account|role|member) [\"'‘]?(?P<value>[\w.-]{3,30})")
 _HARMLESS = re.compile(
-    r"(?i)[\d.,:%/ -]{0,9}|[-*#_.…]+|true|false|null|none|[a-z_][\w.]*\(.*|[$%@&~*<].*|/.*|\.{1,2}/.*|https?:.*|[\w-]+\.[a-z]{1,4}"
+    r"(?i)[\d.,:%/ -]{0,9}|[-*#_.…]+|true|false|null|none|[a-z_][\w.]*\(.*|[$%@&~*<].*|/.*|\.{1,2}/.*"
+    r"|https?:.*|[\w-]+\.[a-z]{1,4}"
     r"|(?:self|this|ctx|req|request|args|config|os|process|event|data|row|obj|settings|options)[.\[].*|.*\bexample\b.*|.*[=+*].*"
     r"|localhost.*|127\..*|10\..*|192\.168\..*|172\..*|0\..*|::.*"
 )
 
 
 def doubts(text: str, key: str | None) -> Iterator[Doubt]:
-    """Yield what stands at a place for people, machines or secrets, or has their shape, and is not known to be harmless."""
+    """Yield what has the place or the shape of people, machines or secrets and is not known to be harmless."""
     if key is not None and _STEMS.search(_spread(key)) and len(text) <= 60 and not _harmless(text):
         yield Doubt(0, len(text), f"a value under the key {key!r}")
     for match in _PAIR.finditer(text):

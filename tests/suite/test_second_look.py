@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
@@ -52,8 +54,7 @@ def test_a_word_that_the_user_spares_is_not_reported() -> None:
 def test_the_audit_says_what_it_cannot_know() -> None:
     runner = CliRunner()
     with runner.isolated_filesystem():
-        with open("sample.json", "w", encoding="utf-8") as file:
-            file.write(dump_fixture(session("nothing here")))
+        Path("sample.json").write_text(dump_fixture(session("nothing here")), encoding="utf-8")
         done = runner.invoke(root, ["fixture", "audit", "sample.json"])
     assert done.exit_code == 0
     assert CANNOT_KNOW in done.stderr

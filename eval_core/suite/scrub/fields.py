@@ -1,4 +1,4 @@
-"""Identities in named places: keys, columns, headers and attributes whose name says that a person or machine follows."""
+"""Identities in named places: keys, columns and headers whose name says that a person or a machine follows."""
 
 from __future__ import annotations
 
@@ -361,7 +361,9 @@ def _is_placeholder(value: str) -> bool:
 
 # `name separator value` in any notation: YAML, INI, environment, logfmt, headers, attributes, calls, wide columns.
 _KEY = re.compile(
-    r"(?<![\w$-])(?P<key>[^\W\d_][\w-]{1,40})(?P<close>[\"'\])]{0,2})(?P<sep>[ \t]{0,3}(?:=>|:=|[:=：])(?![=:/\\])|(?: ?\.){2,30} ?:|\t+|[ ]{1,30}\|(?=[ ])|[ ]{2,30}(?=[^\W\d_]))[ \t]*(?P<open>[\[({<]?[\"'“]?)"
+    r"(?<![\w$-])(?P<key>[^\W\d_][\w-]{1,40})(?P<close>[\"'\])]{0,2})(?P<sep>[ \t]{0,3}(?:=>|:="
+    r"|[:=：])(?![=:/\\])|(?: ?\.){2,30} ?:|\t+|[ ]{1,30}\|(?=[ ])|[ ]"
+    r"{2,30}(?=[^\W\d_]))[ \t]*(?P<open>[\[({<]?[\"'“]?)"
 )
 _BEFORE = re.compile(r"[^\W\d_][\w-]*[ ._-]\Z")
 _ITEMS = re.compile(r"[ \t]*\r?\n(?P<lines>(?:[ \t]*(?:[-*•][ \t]+)?[^\n]{2,80}(?:\n|\Z)){1,8})")
@@ -393,9 +395,10 @@ def _kind_of(text: str, match: re.Match[str]) -> FieldKind:
     if lowered in ("name", "by", "for", "to", "login", "value", "owner", "user", "host", "id", "content"):
         line = text.rfind("\n", 0, start) + 1
         left = text[max(line, start - 40) : start]
-        if lowered in ("name", "by", "for", "to") and (before := _BEFORE.search(left)):
-            if (kind := field_kind(f"{before.group().rstrip(' ._-')}_{name}")) != "none":
-                return kind
+        before = _BEFORE.search(left) if lowered in ("name", "by", "for", "to") else None
+        kind = field_kind(f"{before.group().rstrip(' ._-')}_{name}") if before else "none"
+        if kind != "none":
+            return kind
         if lowered in ("value", "content") and (
             named := re.search(r"name=[\"']([\w.-]{2,30})[\"'][^<>\n]{0,40}\Z", left)
         ):

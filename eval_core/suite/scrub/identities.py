@@ -47,7 +47,7 @@ class Identities:
         return sorted(names, key=lambda alias: (-len(alias), alias.lower()))
 
     def unspared(self, hits: Iterable[Hit], text: str) -> Iterator[Hit]:
-        """Leave out the words that the user said are no names; a home folder and an address are somebody's all the same."""
+        """Leave out words that the user said are no names; a home folder or an address is somebody's all the same."""
         for hit in hits:
             read_off = hit.rule.startswith(("printed-", "field-", "weak-field-"))
             if not read_off or text[hit.start : hit.end].lower() not in self.spared:

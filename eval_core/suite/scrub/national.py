@@ -97,21 +97,30 @@ _UK = re.compile(
 _LABELS = (
     r"dni|nif|nie|cif|cpf|cnpj|rg|pesel|nip|regon|bsn|burgerservicenummer|steuer-?id(?:nummer|entifikationsnummer)?|steuernummer"
     r"|idnr\.?|tin|personalausweis(?:nummer|-nr\.?)?|ausweis(?:nummer|-nr\.?)|reisepass(?:nummer)?|sozialversicherungs\w*"
-    r"|rentenversicherungs\w*|svnr|ahv|avs|numéro de sécurité sociale|n° ?sécu\w*|codice fiscale|partita iva|personnummer"
-    r"|organisationsnummer|samordningsnummer|cpr(?:-nummer)?|fødselsnummer|kennitala|henkilötunnus|hetu|aadhaar|aadhar|pan(?: card)?"
-    r"|voter id|curp|rfc|rut|run|cuit|cuil|dui|cédula|cedula|tckn|tc kimlik|kimlik|egn|cnp|oib|jmbg|emso|rodné číslo|taj szám"
+    r"|rentenversicherungs\w*|svnr|ahv|avs|numéro de sécurité sociale|n° ?sécu\w*|codice fiscale|partita iva"
+    r"|personnummer"
+    r"|organisationsnummer|samordningsnummer|cpr(?:-nummer)?|fødselsnummer|kennitala|henkilötunnus|hetu"
+    r"|aadhaar|aadhar|pan(?: card)?"
+    r"|voter id|curp|rfc|rut|run|cuit|cuil|dui|cédula|cedula|tckn|tc kimlik|kimlik|egn|cnp|oib|jmbg|emso"
+    r"|rodné číslo|taj szám"
     r"|adóazonosító|inn|инн|снилс|паспорт|身份证|護照|护照|マイナンバー|個人番号|주민등록번호|여권번호|rrn|nric|fin|hkid|mykad|nik|ktp|contribuinte"
     r"|passport|passeport|pasaporte|passaporto|paspoort|pasport"
-    r"|sin|social insurance|social security|national insurance|nino|ssn|itin|ein|tfn|tax file|abn|medicare|ihi|ird|pps|ppsn|nhs"
-    r"|health insurance|insurance|insured|tax ?payer|tax|vat|national|identity|identification|id card|driving|driver'?s?|citizen"
-    r"|führerschein\w*|permis de conduire|carnet de conducir|patente|rijbewijs|körkort\w*|employee|staff|patient|member|membership"
-    r"|my ?number|serial|serialnumber|imei2?|imsi|iccid|udid|meid|msisdn|hardware uuid|machine-?id|asset tag|device id|android id"
+    r"|sin|social insurance|social security|national insurance|nino|ssn|itin|ein|tfn|tax file|abn|medicare|ihi"
+    r"|ird|pps|ppsn|nhs"
+    r"|health insurance|insurance|insured|tax ?payer|tax|vat|national|identity|identification|id card|driving"
+    r"|driver'?s?|citizen"
+    r"|führerschein\w*|permis de conduire|carnet de conducir|patente|rijbewijs|körkort\w*|employee|staff"
+    r"|patient|member|membership"
+    r"|my ?number|serial|serialnumber|imei2?|imsi|iccid|udid|meid|msisdn|hardware uuid|machine-?id|asset tag"
+    r"|device id|android id"
     r"|(?:bank )?account|acct|a/c|sort code(?: and account)?|routing|aba|kontonummer|kontonr|konto(?:nummer)?|bankkonto"
-    r"|número de cuenta|cuenta|rekening(?:nummer)?|conta|compte bancaire|conto(?: corrente)?|tilinumero|numer konta|rachunek"
+    r"|número de cuenta|cuenta|rekening(?:nummer)?|conta|compte bancaire|conto(?: corrente)?|tilinumero"
+    r"|numer konta|rachunek"
 )
 _SAID = re.compile(
     rf"(?i)(?<![^\W_])(?P<what>{_LABELS})"
-    r"(?P<more>[ _-]?(?:(?:numbers?|num|no|nr|card|id|code|licen[cs]e|#|号|番号|numero|número|numéro|nummer)\.?[ _-]?){0,3})"
+    r"(?P<more>[ _-]?(?:(?:numbers?|num|no|nr|card|id|code|licen[cs]e|#|号|番号|numero|número|numéro"
+    r"|nummer)\.?[ _-]?){0,3})"
     r"(?: \([\w ]{1,20}\))?[\"']?[ \t]*(?P<said>is[ \t]+|ist[ \t]+|[:：#=][ \t]*|[ \t]+)"
     r"[\"']?(?P<value>(?=[\w ./-]{0,24}\d)[A-Z0-9][A-Z0-9./-]*(?: (?:\d[\d./-]*|[A-Z]\d[\w-]*)){0,4})"
 )
@@ -161,8 +170,10 @@ _LOOSE_LABELS = frozenset(
     ]
 )
 _PLATE = re.compile(
-    r"(?i)\b(?:number ?plate|licen[cs]e plate|plate(?: no\.?| number)|vehicle reg(?:istration)?|kennzeichen|immatriculation|targa"
-    r"|matrícula|kenteken|registreringsnummer|nr rej\.?)[\"']?[ \t]*(?:is|[:=#])?[ \t]*[\"']?(?P<value>(?=[A-Z -]*\d)[A-Z0-9]{1,4}"
+    r"(?i)\b(?:number ?plate|licen[cs]e plate|plate(?: no\.?| number)|vehicle reg(?:istration)?|kennzeichen"
+    r"|immatriculation|targa"
+    r"|matrícula|kenteken|registreringsnummer|nr rej\.?)[\"']?[ \t]*(?:is"
+    r"|[:=#])?[ \t]*[\"']?(?P<value>(?=[A-Z -]*\d)[A-Z0-9]{1,4}"
     r"(?:[ -]?[A-Z0-9]{1,5}){1,3})\b"
 )
 _NETWORK = re.compile(
@@ -171,18 +182,21 @@ _NETWORK = re.compile(
 _MACHINE_READABLE = re.compile(r"(?<![A-Z0-9<])[PIAC][A-Z<][A-Z]{3}[A-Z]+(?:<[A-Z]*){2,}[A-Z0-9<]*")
 _SID = re.compile(r"\bS-1-5-21-\d{5,10}-\d{5,10}-\d{5,10}(?:-\d+)?\b")
 _TENANT = re.compile(
-    r"(?i)(?:tenant|subscription|directory|organization|organisation|billing[ _-]?account)[ _-]?(?:id)?[\"']?[ \t]*[:=/][ \t]*[\"']?"
+    r"(?i)(?:tenant|subscription|directory|organization|organisation|"
+    r"billing[ _-]?account)[ _-]?(?:id)?[\"']?[ \t]*[:=/][ \t]*[\"']?"
     r"(?P<value>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9A-F]{6}(?:-[0-9A-F]{6}){2})"
 )
 _CLOUD_ACCOUNT = re.compile(
-    r"(?i)\barn:aws[\w-]*:[\w-]+:[\w-]*:(?P<value>\d{12}):|\baccount(?:[ _-]?id)?[\"']?[ \t]*[:=][ \t]*[\"']?(?P<value2>\d{12})\b"
+    r"(?i)\barn:aws[\w-]*:[\w-]+:[\w-]*:(?P<value>\d{12}):|\baccount("
+    r"?:[ _-]?id)?[\"']?[ \t]*[:=][ \t]*[\"']?(?P<value2>\d{12})\b"
     r"|\b(?P<value3>\d{12})\.dkr\.ecr\."
 )
 _SAMPLE_ACCOUNTS = frozenset({"000000000000", "123456789012", "111111111111", "111122223333", "012345678901"})
 _LOCAL_PHONE = re.compile(
     r"(?i)(?:\b(?:tél(?:éphone)?|portable|appele[zr]|téléphone[zr]?|joindre|rappele[zr]|tel(?:efon)?|erreichbar|anruf\w*"
     r"|rückruf|handy|durchwahl|llam[ae]\w*|teléfono|móvil|celular|telefone|ligue|cellulare|chiam\w+|bel|telefoon|mobiel"
-    r"|puhelin|telefonnummer|numer|ring(?: mig på)?|contact(?: no)?|reach(?:able)?|call|phone(?:number)?|mob(?:ile)?(?: no)?|whatsapp|cell|fax)\b|电话|手机|電話|携帯)"
+    r"|puhelin|telefonnummer|numer|ring(?: mig på)?|contact(?: no)?|reach(?:able)?|call|phone(?:number)?"
+    r"|mob(?:ile)?(?: no)?|whatsapp|cell|fax)\b|电话|手机|電話|携帯)"
     r"[^\d\n+]{0,24}(?P<number>\+?\(?\d(?:[ ().\-/]{0,2}\d){7,14})(?![\w-]*\d)"
 )
 

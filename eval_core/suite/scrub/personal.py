@@ -58,15 +58,19 @@ _STREET = re.compile(
 # Elsewhere the word for a street stands before its name or is a part of it; or a form says that an address follows.
 _STREET_ABROAD = re.compile(
     r"\b(?:Via|Viale|Piazza|Corso|Vicolo|Calle|Avenida|Avda\.|Plaza|Paseo|Carrer|Camino|Rua|Avenida|Travessa|Praça|Largo|ul\.|al\."
-    r"|os\.|pl\.|ulica|ulice|улица|ул\.|проспект|пр\.) (?:de |del |della |dei |do |da |dos |las |los |la |el )*[A-ZÀ-ÞĄ-ŻА-Я][\w'’.-]+"
+    r"|os\.|pl\.|ulica|ulice|улица|ул\.|проспект|пр\.) (?:de |del |della |dei |do |da |dos |las |los |la "
+    r"|el )*[A-ZÀ-ÞĄ-ŻА-Я][\w'’.-]+"
     r"(?: [A-ZÀ-ÞĄ-ŻА-Я][\w'’.-]+){0,2},? (?:n\.?º? ?|д\. ?)?\d{1,5}[A-Za-z]?(?:/\d+)?"
     r"|\b[A-ZÀ-Þ][\w'’-]*(?:straat|laan|plein|gracht|kade|dijk|gatan|vägen|gränd|torget|gade|vej|allé|veien|gata|katu|kuja"
     r"|utca|tér|caddesi|sokak) \d{1,4} ?[A-Za-z]?\b"
 )
 _SAID_ADDRESS = re.compile(
-    r"(?i:\b(?:(?:home|postal|street|mailing|billing|shipping|delivery)[ _-]?address|address(?:[ _-]?line[ _-]?\d)?|adresse|adres|indirizzo"
-    r"|dirección|endereço|adress|osoite|lives at|lives in|wohnhaft|wohnt|habite|vive en|abita in|mieszka|woont|bor på|domicilio)\b"
-    r"|住所|地址)[\"']?[ \t]*[:=：]?[ \t]*[\"']?(?P<value>(?=[^\n\"';|]{0,60}\d)(?=[^\n\"';|]{0,60}[A-ZÀ-Þ一-鿿])[^\W_][^\n\"';|<>{}=]{5,90})"
+    r"(?i:\b(?:(?:home|postal|street|mailing|billing|shipping|delivery)[ _-]?address"
+    r"|address(?:[ _-]?line[ _-]?\d)?|adresse|adres|indirizzo"
+    r"|dirección|endereço|adress|osoite|lives at|lives in|wohnhaft|wohnt|habite|vive en|abita in|mieszka|woont"
+    r"|bor på|domicilio)\b"
+    r"|住所|地址)[\"']?[ \t]*[:=：]?[ \t]*[\"']?(?P<value>(?=[^\n\"';|]{0,60}\d)(?=[^\n\"';"
+    r"|]{0,60}[A-ZÀ-Þ一-鿿])[^\W_][^\n\"';|<>{}=]{5,90})"
 )
 _GEO = re.compile(r"(?<![\w.])[-+]?(?:[1-8]?\d|90)\.\d{4,},[ ]?[-+]?(?:1[0-7]\d|\d{1,2})\.\d{4,}(?![\w.]*\d)")
 _PLACE = re.compile(r"(?i)loc|coord|gps|geo|lat|lon|lng|center|position|maps?\b|place|home|@\Z|\bat ")
@@ -83,8 +87,10 @@ _KEYED = {
 }  # fmt: skip
 _SAID_KEYED = re.compile(
     r"(?i)\b(?P<name>national insurance(?: (?:no|number))?|nino|passport(?:[ _](?:no|number))?|date[ _-]of[ _-]birth"
-    r"|birth[ _-]?date|née? le|date de naissance|fecha de nacimiento|nacid[oa] el|geburtsdatum|geboren(?: am)?|geb\.|data di nascita"
-    r"|nat[oa] il|data de nascimento|nascid[oa] em|geboortedatum|födelsedatum|född|fødselsdato|født|syntymäaika|data urodzenia"
+    r"|birth[ _-]?date|née? le|date de naissance|fecha de nacimiento|nacid[oa] el|geburtsdatum|geboren(?: am)?"
+    r"|geb\.|data di nascita"
+    r"|nat[oa] il|data de nascimento|nascid[oa] em|geboortedatum|födelsedatum|född|fødselsdato|født"
+    r"|syntymäaika|data urodzenia"
     r"|дата рождения|born on|birthday|dob|ssn|social security(?: number)?|national id|tax id|"
     r"driver'?s? licen[cs]e(?: (?:no|number))?)\b[\"'. ]{0,3}(?:is|was|no"
     r"|number)?[:#= \"']{1,4}(?P<value>(?=[\w./ -]*\d)[A-Z0-9][\w./-]{4,20})"

@@ -32,11 +32,13 @@ _PLACES = tuple(
         rf"┌──\((?P<user>{_USER})[㉿@💀](?P<host>{_HOST})\)",
         # Commands whose whole output is the name.
         (
-            rf"{_COMMAND}(?:whoami|id -un|logname|(?:echo|printenv) [\"']?\$?%?(?:USER|LOGNAME|USERNAME)%?[\"']?)\s*\n(?:[\w.-]+\\)?"
+            rf"{_COMMAND}(?:whoami|id -un|logname|(?:echo|printenv) [\"']?\$?%?(?:USER|LOGNAME"
+            rf"|USERNAME)%?[\"']?)\s*\n(?:[\w.-]+\\)?"
             rf"(?P<user>{_USER})\r?$"
         ),
         (
-            rf"{_COMMAND}(?:hostname(?: -\w+)*|uname -n|(?:echo|printenv) [\"']?\$?%?(?:HOSTNAME|HOST|COMPUTERNAME)%?[\"']?"
+            rf"{_COMMAND}(?:hostname(?: -\w+)*|uname -n|(?:echo|printenv) [\"']?\$?%?(?:HOSTNAME|HOST"
+            rf"|COMPUTERNAME)%?[\"']?"
             rf"|scutil --get \w+)\s*\n(?P<host>{_HOST})$"
         ),
         rf"{_COMMAND}git config\b[^\n]* user\.name\s*\n(?P<name>{_PERSON}|{_WORD})$",
@@ -149,37 +151,54 @@ _PLACES = tuple(
             rf"(?P<maybe>{_PERSON})\b"
         ),
         (
-            r"\b(?i:according to|asked|ask|told|tell|ping|contact|thanks to|thank|approved by|reported by|reviewed by|owned by"
-            r"|written by|started by|created by|triggered by|requested by|deployed by|by user|sent by|signed by|merged by"
+            r"\b(?i:according to|asked|ask|told|tell|ping|contact|thanks to|thank|approved by|reported by"
+            r"|reviewed by|owned by"
+            r"|written by|started by|created by|triggered by|requested by|deployed by|by user|sent by"
+            r"|signed by|merged by"
             rf"|on behalf of|instead of|introduced by|handed to|from|by) (?:user )?(?P<maybe>{_PERSON})\b"
         ),
         (
-            rf"(?<![\w.-])(?P<maybe>{_PERSON}) (?:asked|said|says|told|agreed|wrote|mentioned|suggested|approved|reported"
+            rf"(?<![\w.-])(?P<maybe>{_PERSON}) (?:asked|said|says|told|agreed|wrote|mentioned|suggested"
+            rf"|approved|reported"
             r"|confirmed|requested|wants|wanted|thinks|knows|replied|commented|noticed|called|emailed|joined|left|decided"
             r"|reviewed|merged|committed|pushed|promised|complained|prefers|insists|schrieb|sagt|hat|écrit|dit|escribió)\b"
         ),
         rf"(?<![\w.-])(?P<maybe>{_PERSON})['’]s? (?=[a-z])",
         (
-            r"(?im:^(?:hi|hello|hey|dear|hallo|hej|hei|liebe[r]?|guten tag|bonjour|salut|cher|chère|hola|estimad[oa]|querid[oa]"
+            r"(?im:^(?:hi|hello|hey|dear|hallo|hej|hei|liebe[r]?|guten tag|bonjour|salut|cher|chère|hola"
+            r"|estimad[oa]|querid[oa]"
             r"|ciao|gentile|olá|oi|prezad[oa]|kære|kjære|bästa|beste|drogi|droga|witaj|ahoj|moi|merhaba|sayın|szia)) "
             rf"(?P<maybe>{_PERSON}|{_WORD})(?=[,:!]|\.$|$)"
         ),
         (
-            r"\b(?i:my name is|i am|i'm|ich bin|ich heiße|mein name ist|je m'appelle|je suis|me llamo|soy|mi chiamo|jag heter"
+            r"\b(?i:my name is|i am|i'm|ich bin|ich heiße|mein name ist|je m'appelle|je suis|me llamo|soy"
+            r"|mi chiamo|jag heter"
             r"|jeg heter|jeg hedder|mijn naam is|ik ben|nazywam się|meu nome é|me chamo|olen|benim adım) "
             rf"(?P<maybe>{_PERSON}|{_WORD})\b"
         ),
         rf"^-- ?\n(?P<maybe>{_PERSON}|{_WORD})[ \t]*$",
         (
-            r"(?im:^(?:best|kind|warm)?[ ]?(?:regards|wishes)|^(?:mvh|vh|lg|vg|mfg|hälsningar|med vänlig hälsning|med venlig hilsen"
-            r"|met vriendelijke groet(?:en)?|groetjes|groeten|hilsen|terveisin|pozdrawiam|cordiali saluti|distinti saluti|saluti"
-            r"|atenciosamente|abraços|bien à vous|amitiés|bises|ystävällisin terveisin|saygılarımla|üdvözlettel))[,.!]?[ \t]*\n+"
+            r"(?im:^(?:best|kind|warm)?[ ]?(?:regards|wishes)|^(?:mvh|vh|lg|vg|mfg|hälsningar"
+            r"|med vänlig hälsning|med venlig hilsen"
+            r"|met vriendelijke groet(?:en)?|groetjes|groeten|hilsen|terveisin|pozdrawiam|cordiali saluti"
+            r"|distinti saluti|saluti"
+            r"|atenciosamente|abraços|bien à vous|amitiés|bises|ystävällisin terveisin|saygılarımla"
+            r"|üdvözlettel))[,.!]?[ \t]*\n+"
             rf"[ \t]*(?P<maybe>{_PERSON}|{_WORD})[ \t]*$"
         ),
         # Lines of mail, chat and change logs that begin or end with their writer.
-        rf"(?:^|\n)[^\n]{{0,60}}?\d[^\n]{{0,20}}? (?P<maybe>{_PERSON}) (?:<[^<>\n]*> )?(?:wrote|schrieb|a écrit|escribió|ha scritto)\s?:",
-        rf"^\[?\d{{1,4}}[./-]\d\d?[./-]\d{{2,4}},? \d\d?:\d\d(?::\d\d)?(?: [AP]M)?\]?(?: -)? (?P<name>{_PERSON}|{_WORD}):",
-        rf"^(?:\[?\d\d:\d\d(?::\d\d)?\]? )?<[@+~ ]?(?P<user>{_USER})> |(?:-!-|\*\*\*|-->) (?P<user2>{_USER}) (?:\[|\(|has |is )",
+        (
+            rf"(?:^|\n)[^\n]{{0,60}}?\d[^\n]{{0,20}}? (?P<maybe>{_PERSON}) (?:<[^<>\n]*> )?(?:wrote|schrieb|a écrit"
+            rf"|escribió|ha scritto)\s?:"
+        ),
+        (
+            rf"^\[?\d{{1,4}}[./-]\d\d?[./-]\d{{2,4}},? \d\d?:\d\d(?::\d\d)"
+            rf"?(?: [AP]M)?\]?(?: -)? (?P<name>{_PERSON}|{_WORD}):"
+        ),
+        (
+            rf"^(?:\[?\d\d:\d\d(?::\d\d)?\]? )?<[@+~ ]?(?P<user>{_USER})> |(?:-!-|\*\*\*"
+            rf"|-->) (?P<user2>{_USER}) (?:\[|\(|has |is )"
+        ),
         rf"^(?P<user>{_USER}) [—–-] (?:Today|Yesterday|\d\d?[/.]\d\d?[/.]\d{{2,4}}) ",
         rf"^\*? ?[0-9a-f]{{7,40}} (?:- )?(?P<maybe>{_PERSON})(?=,? (?:\d|\())",
         rf"^r\d+ \| (?P<user>{_USER}) \| \d{{4}}-",
@@ -188,7 +207,10 @@ _PLACES = tuple(
         rf"^[^\s@#\"'][^\n@]{{0,80}}[ \t]@(?P<user>{_USER})(?=[ \t]+@[\w/-]+|[ \t]*$)",
         rf"\bperson\(\"(?P<name>{_WORD})\", \"(?P<name2>{_WORD})\"",
         # Accounts in quotes, in domains, in resource names and in links to profiles.
-        rf"\b(?i:user|role|login|account|as|username)(?: name)? [\"'‘“](?P<user>{_USER})[\"'’”](?:@[\"'](?P<host>{_HOST})[\"'])?",
+        (
+            rf"\b(?i:user|role|login|account|as|username)(?: name)? [\"'‘“"
+            rf"](?P<user>{_USER})[\"'’”](?:@[\"'](?P<host>{_HOST})[\"'])?"
+        ),
         rf"(?<![\w\\:/.$-])[A-Z][A-Z0-9-]{{1,14}}\\{{1,2}}(?P<user>[A-Za-z]{_USER})(?=[:\s\"',;)]|$)",
         rf"\barn:aws[\w-]*:(?:iam|sts)::\d*:(?:user|assumed-role/[\w+=,.@-]+)/(?:[\w-]+/)*(?P<user>{_USER})",
         (
@@ -197,14 +219,20 @@ _PLACES = tuple(
         ),
         rf"\bhttps?://(?:github|gitlab|codeberg)\.(?:com|org)/(?P<user>{_USER})(?=[\s)\"'>]|$)",
         rf"(?<![\w.@/])@(?P<user>{_USER})@[\w-]+\.[\w.-]+",
-        rf"\b(?i:telegram|twitter|instagram|skype|signal|discord|slack|irc|github|mastodon|matrix)(?: id| handle| user)?[: ]+@(?P<user>{_USER})",
+        (
+            rf"\b(?i:telegram|twitter|instagram|skype|signal|discord|slack|irc|github|mastodon|matrix)(?: id"
+            rf"| handle| user)?[: ]+@(?P<user>{_USER})"
+        ),
         rf"(?:/users/|\\(?:home\$?|profiles\$?|users\$?)\\{{1,2}})(?P<user>[A-Za-z]{_USER})(?=[/\\\s\"']|$)",
         rf"(?<![\w/~])~(?P<user>[a-z]{_USER})(?=/)",
         rf"(?:^|[\s\"']|origin/)(?:users|people|personal)/(?P<user>[a-z]{_USER})/(?=[\w-])",
         r"(?<![\w.@/+-])(?P<user>[a-z][\w.]{2,31})@(?P<host>[a-zA-Z][a-z0-9]*(?:-[a-z0-9]+)+|[a-zA-Z]{3,}\d{2,})(?![\w@-]|\.\w)",
         rf"\bssh-(?:rsa|ed25519|dss) [A-Za-z0-9+/=]{{20,}} (?P<user>{_USER})@(?P<host>{_HOST})",
         # Machines as the system, scanners and clients name them.
-        rf"\b(?i:set hostname to|hostname is|scan report for|connected to host|authenticating to|logged in to|running on|node) <?[\"']?(?P<machine>{_HOST})",
+        (
+            rf"\b(?i:set hostname to|hostname is|scan report for|connected to host|authenticating to|logged in to"
+            rf"|running on|node) <?[\"']?(?P<machine>{_HOST})"
+        ),
         rf"\b(?:as|login|identity) '(?P<user>{_USER})'",
         rf"\b(?:wrote|schrieb|écrit|escribió|scrisse|skrev) (?P<maybe>{_PERSON})\s?:",
         rf"^(?P<machine>{_HOST})(?=[ \t]+(?:ansible_\w+|[a-z_]+_host)=)",
@@ -212,7 +240,8 @@ _PLACES = tuple(
         rf"^From (?P<user>{_USER})@(?P<host>{_HOST}) +[A-Z][a-z]{{2}} ",
         r"^(?:[\d.]+|[0-9a-f:]+|-) - (?P<user>[A-Za-z][\w.-]{2,31}) \[\d\d/[A-Z][a-z]{2}/\d{4}:",
         (
-            rf"\b(?P<maybe>{_PERSON}|{_WORD})['’]s? (?:MacBook|iMac|iPhone|iPad|Mac|PC|Laptop|Computer|Desktop|AirPods|Pixel|Galaxy"
+            rf"\b(?P<maybe>{_PERSON}|{_WORD})['’]s? (?:MacBook|iMac|iPhone|iPad|Mac|PC|Laptop|Computer|Desktop"
+            rf"|AirPods|Pixel|Galaxy"
             r"|Watch|Kindle|Phone|Tablet|ThinkPad|Surface)\b"
         ),
         # Accounts in the configuration of clusters and registries.
@@ -300,7 +329,8 @@ def _account(word: re.Match[str], offset: int) -> Hit | None:
 _JOINTS = re.compile(r"\s*(?:&&|;|\n)\s*")
 _TELLING = re.compile(
     r"(?:sudo |command |/usr/bin/|/bin/)*(?:whoami|logname|id(?: -\w+)*|hostname(?: -\w+)*|hostnamectl\b.*|uname -n"
-    r"|echo [\"']?[$%](?:\w+)%?[\"']?|scutil --get \w+|git config\b.* user\.name|printenv \w+|getent passwd.*|who am i|finger.*)"
+    r"|echo [\"']?[$%](?:\w+)%?[\"']?|scutil --get \w+|git config\b.* user\.name|printenv \w+|getent passwd.*"
+    r"|who am i|finger.*)"
 )
 
 

@@ -306,7 +306,7 @@ class Replacer:
                 self._names.add(replace(hit, kind="user", entity=local), local)
 
     def learn_calls(self, calls: Iterable[tuple[str, str]]) -> None:
-        """Look at commands and what they printed: only the command tells that the one word of `whoami` is an account."""
+        """Look at commands and their answers: only the command tells that the word `whoami` prints is an account."""
         for command, output in calls:
             for joined in said_by_commands(command, output):
                 start = joined.index("\n") + 1

@@ -28,9 +28,11 @@ __all__ = [
 _ODD_CASE = re.compile(r"(?=.*[._@-])(?=.*[a-z][A-Z])(?=.*[A-Z]{2}).+|.*[a-z][A-Z][a-z]?[A-Z].*")
 _PROSE = re.compile(
     r"(?i)(?:\b(?P<name>password|passwort|passphrase|passwd|pass|pwd|pin|token|secret|api[ -]?key|access key"
-    r"|secret key|key|credentials?|mot de passe|contraseña|clave|senha|hasło|hasła|wachtwoord|lösenord(?:et)?|passord(?:et)?|adgangskode"
+    r"|secret key|key|credentials?|mot de passe|contraseña|clave|senha|hasło|hasła|wachtwoord|lösenord(?:et)?"
+    r"|passord(?:et)?|adgangskode"
     r"|kodeord|salasana|heslo|jelszó|şifre|parola|pw|пароль)\b|(?P<cjk>密码|密碼|口令|パスワード|비밀번호))"
-    r"[^\n.:=\"'`]{0,30}?(?:[ \t]+(?:is|was|ist|lautet|are|est|es|é|är|er|on|to|of|now|это)[ \t]+|[ \t]*[：:=是は][ \t]*"
+    r"[^\n.:=\"'`]{0,30}?(?:[ \t]+(?:is|was|ist|lautet|are|est|es|é|är|er|on|to|of|now|это)[ \t]+"
+    r"|[ \t]*[：:=是は][ \t]*"
     r"|[ \t]+)(?P<quote>[\"'`«“]?)(?P<value>[^\s\"'`»”,;]{4,100})"
 )
 # The secret may come first ("use ... as the password"), or beside a login ("log in with app / ...").
@@ -45,14 +47,17 @@ _ORDINARY_WORD = re.compile(r"v?\d[\d.,:/-]*\w{0,3}|[A-Za-z]+[-_.]?\d{1,3}|[\w./
 _CHECKSUM = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
 # What stands on one line with a word for a password, and is shaped as no word, path or name is.
 _ABOUT_PASSWORDS = re.compile(
-    r"(?i)password|passwort|kennwort|passphrase|passwd|\bpass\b|\bpwd?\b|mot de passe|contraseña|senha|hasło|wachtwoord|lösenord|passord"
+    r"(?i)password|passwort|kennwort|passphrase|passwd|\bpass\b|\bpwd?\b|mot de passe|contraseña|senha|hasło"
+    r"|wachtwoord|lösenord|passord"
     r"|credential|\bcreds\b|log(?:ged|ging)? ?in\b|sign(?:ed)? in\b|пароль|密码|パスワード"
 )
 _SHAPED = re.compile(r"(?<![^\s\"'`(:=])(?P<value>[A-Za-z0-9!#%$^&*+@~?_.-]{8,64})(?=[\s\"'`),;]|\.?$)", re.MULTILINE)
 _CODES = re.compile(
-    r"(?i)\b(?:(?:verification|security|confirmation|one[- ]time|2fa|mfa|two[- ]factor|login|auth\w*|sms|access|pairing|unlock) "
+    r"(?i)\b(?:(?:verification|security|confirmation|one[- ]time|2fa|mfa|two[- ]factor|login|auth\w*|sms"
+    r"|access|pairing|unlock) "
     r"(?:code|pin|passcode|password)|otp|2fa|passcode)(?: (?:is|was|code))?[: ]{1,3}(?P<code>\d{4,8})\b"
-    r"|\b(?:recovery|backup|scratch|2fa|emergency)[ _-](?:codes?|keys?)(?: (?:is|are))?[: \n-]{1,6}(?P<codes>(?:[a-z0-9]{4,8}(?:-[a-z0-9]{4,8}){0,7}[,\s]{0,6}){1,16})"
+    r"|\b(?:recovery|backup|scratch|2fa|emergency)[ _-](?:codes?|keys?)(?: (?:is"
+    r"|are))?[: \n-]{1,6}(?P<codes>(?:[a-z0-9]{4,8}(?:-[a-z0-9]{4,8}){0,7}[,\s]{0,6}){1,16})"
 )
 _SAID = (
     "password",
@@ -136,7 +141,8 @@ def _password_shape(value: str) -> bool:
 # Secrets of files: key blocks, credential files, XML settings and seed phrases.
 
 _BLOCK = re.compile(
-    r"-----BEGIN (?P<label>(?:[A-Za-z0-9]+ )*(?:PRIVATE|SECRET|Static|ENCRYPTED) (?:KEY|key)(?: BLOCK| V\d)?)-----(?P<body>.*?)(?P<end>-----END (?P=label)-----"
+    r"-----BEGIN (?P<label>(?:[A-Za-z0-9]+ )*(?:PRIVATE|SECRET|Static|ENCRYPTED) (?:KEY|key)(?: BLOCK"
+    r"| V\d)?)-----(?P<body>.*?)(?P<end>-----END (?P=label)-----"
     r"|\Z|(?=-----BEGIN )|\n[ \t]*\n(?![A-Za-z0-9+/=]{20}|[\w-]+:)|(?=[^A-Za-z0-9+/=\s\\:,.\-]))",
     re.DOTALL,
 )
@@ -170,10 +176,12 @@ _LOGIN_CALL = re.compile(
     r"\s*[=(:]\s*[\[(]?\s*[\"'][^\"'\n]{1,60}[\"']\s*,\s*[\"'](?P<value>[^\"'\n]{4,100})[\"']"
 )
 _STATEMENT = re.compile(
-    r"(?i)\b(?:identified (?:with \w+ )?by|(?:with |encrypted |set )?password(?: for [^=;\n]{1,60}=)?)(?:\s+to)?\s*(?:=\s*)?(?:password)?\s*\(?\s*'(?P<a>[^'\n]{4,100})'"
+    r"(?i)\b(?:identified (?:with \w+ )?by|(?:with |encrypted |set )?"
+    r"password(?: for [^=;\n]{1,60}=)?)(?:\s+to)?\s*(?:=\s*)?(?:password)?\s*\(?\s*'(?P<a>[^'\n]{4,100})'"
     r"|(?m:^(?:[\w.:]+> ?)?AUTH(?: \w+)? (?P<b>\S{4,100})$)|\brequirepass[ \t]+[\"']?(?P<c>[^\s\"']{4,100})"
     r"|\bWIFI:(?:[STH]:[^;]*;)*P:(?P<d>[^;\n]{4,63});|\bwpa_passphrase[ \t]+\S+[ \t]+(?P<e>\S{8,63})"
-    r"|[ \t]/p(?:ass(?:word)?)?:(?P<f>[^\s\"']{4,100})|\bsend(?: --)?[ \t]+[\"'](?P<g>[^\"'\n]{4,100}?)(?:\\+[rn])+[\"']"
+    r"|[ \t]/p(?:ass(?:word)?)?:(?P<f>[^\s\"']{4,100})|\bsend(?: --)?"
+    r"[ \t]+[\"'](?P<g>[^\"'\n]{4,100}?)(?:\\+[rn])+[\"']"
 )
 _PHRASE = re.compile(
     r"(?i)\b(?:seed|recovery|mnemonic|backup|secret)[ _-]?(?:phrase|words"
@@ -359,7 +367,8 @@ _NAME = r"[A-Za-z_][\w.\-]{0,80}"
 _ASSIGNMENT = re.compile(
     r"(?i:pass|pwd|secret|token|key|auth|cred|mnemonic|phrase|cookie|salt|psk|wort|woord|enord|hasło|heslo|kode|contrase|senha|pw\b|"
     r"\bpin|otp|cvv|cvc|\bpat\b|_pat|jwt|sig|sid|session|bearer|connection|license)[\w\-]{0,40}"
-    r"(?:\[\w*\])?(?P<close>\\{0,3}[\"'`]?\]?)[ \t]{0,4}(?::[ \t]?[&\w<>|\[\]]{2,24}[ \t]*(?==))?(?:=>|:=|==?|:)(?![=/])[ \t]{0,4}"
+    r"(?:\[\w*\])?(?P<close>\\{0,3}[\"'`]?\]?)[ \t]{0,4}(?::[ \t]?[&\w<>|\[\]]{2,24}[ \t]*(?==))?(?:=>|:=|==?"
+    r"|:)(?![=/])[ \t]{0,4}"
     r"(?:(?P<quote>\\{0,3}(?:\"|'|`))(?P<quoted>[^\n\"'`]{3,400}?)(?P=quote)|(?P<bare>[^\s\"'`\\]{3,400}))"
 )
 _LEFT = re.compile(r"[\w.\-]{0,80}\Z")
@@ -381,7 +390,8 @@ _LOGIN_FLAG = re.compile(
     r"|\bhtpasswd\b[^\n]*?[ \t]-\w*b\w*[ \t]+\S+[ \t]+\S+[ \t]+[\"']?(?P<h>[^\s\"'\\]+)"
     r"|\b(?:ldap\w+|ipmitool|influx|cadaver)\b[^\n]{0,200}?[ \t]-[wP][ \t]+[\"']?(?P<i>[^\s\"'\\]+)"
     r"|\b(?:smbclient|rpcclient|mount\.cifs|net)\b[^\n]{0,200}?[ \t]-U[ \t]*[\"']?[\w.\\-]+%(?P<j>[^\s\"'\\]+)"
-    r"|[ \t](?:-[uU]|--?user(?:name)?)[ =]?[\"']?[\w.@\\-]+[\"']?[^\n|;&]{0,80}?[ \t]-[pPwa](?:[ \t]+|(?=[^\s-]))[\"']?(?P<o>[^\s\"'\\-][^\s\"'\\]{3,})"
+    r"|[ \t](?:-[uU]|--?user(?:name)?)[ =]?[\"']?[\w.@\\-]+[\"']?[^\n|;&]{0,80}?[ \t]-[pPwa](?:[ \t]+"
+    r"|(?=[^\s-]))[\"']?(?P<o>[^\s\"'\\-][^\s\"'\\]{3,})"
     r"|\bsqlplus\b[^\n]{0,60}?[ \t][\w.-]+/(?P<n>[^\s\"'@/\\]+)@"
     r"|\bnet[ \t]+use[ \t]+\S+[ \t]+(?P<m>[^\s/\"'\\][^\s\"'\\]*)[ \t]+/user"
     r"|\bnet[ \t]+user[ \t]+\S+[ \t]+(?P<k>[^\s/\"'\\][^\s\"'\\]*)"

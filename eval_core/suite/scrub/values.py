@@ -35,7 +35,8 @@ _ACCENTS = str.maketrans(
 _STRONG = {
     "password", "passwd", "pwd", "pass", "secret", "apikey", "passwort", "kennwort", "contrasena", "senha", "psk",
     "credential", "credentials", "authtoken", "accesstoken", "secretkey", "privatekey", "accesskey", "pgpassword",
-    "requirepass", "sharedkey", "clientsecret", "pw", "wachtwoord", "haslo", "losenord", "passord", "adgangskode", "salasana",
+    "requirepass", "sharedkey", "clientsecret", "pw", "wachtwoord", "haslo", "losenord", "passord", "adgangskode",
+    "salasana",
     "heslo", "jelszo", "sifre", "parola", "motdepasse", "userpassword", "passwordhash", "pskkey",
 }  # fmt: skip
 _STRONG_PAIRS = {

@@ -19,14 +19,16 @@ _TRADE = (
     "stdin stdout sudo svc sync sys sysadmin terraform timestamp tls tmp todo toolchain typescript ubuntu ui unix "
     "upstream url username utf uuid vm vpc webhook websocket wifi workflow workspace yaml lexer parser tokenizer "
     "kafka rabbitmq mongo mongodb mariadb etcd grafana prometheus jenkins docker podman ansible elasticsearch kibana "
-    "contrib corp inbox ops javascript java rust golang kotlin swift ruby rails django flask react angular vue node webpack babel eslint "
+    "contrib corp inbox ops javascript java rust golang kotlin swift"
+    " ruby rails django flask react angular vue node webpack babel eslint "
     "varchar bool str int optional nullable enum struct uint null none nil undefined nan int64 "
     "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
     "september october november december jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun"
 )
 # A name that holds one of these is a company's, a team's, a product's or a title.
 _BUSINESS = (
-    "inc ltd gmbh llc corp corporation company foundation authors contributors team teams project projects group groups "
+    "inc ltd gmbh llc corp corporation company foundation authors co"
+    "ntributors team teams project projects group groups "
     "labs software systems technologies services service server bot ci api the and for of open source apache google "
     "microsoft amazon azure aws oracle ibm intel nvidia meta adobe github gitlab linux kernel ubuntu debian fedora "
     "python rust java node docker kubernetes release build test tests main master branch support admin administrator "
