@@ -29,10 +29,15 @@ __all__ = [
 Strength = Literal["strong", "weak", "digits", "phrase", "none"]
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_ACCENTS = str.maketrans(
+    "áàâäãåąćčçéèêëęěíìîïłńñóòôöõőøśšúùûüůűýžźżğış", "aaaaaaaccceeeeeeiiiilnnooooooossuuuuuuyzzzgis"
+)
 _STRONG = {
     "password", "passwd", "pwd", "pass", "secret", "apikey", "passwort", "kennwort", "contrasena", "senha", "psk",
     "credential", "credentials", "authtoken", "accesstoken", "secretkey", "privatekey", "accesskey", "pgpassword",
-    "requirepass", "sharedkey", "clientsecret",
+    "requirepass", "sharedkey", "clientsecret", "pw", "wachtwoord", "haslo", "losenord", "passord", "adgangskode",
+    "salasana",
+    "heslo", "jelszo", "sifre", "parola", "motdepasse", "userpassword", "passwordhash", "pskkey",
 }  # fmt: skip
 _STRONG_PAIRS = {
     ("api", "key"), ("access", "key"), ("secret", "key"), ("private", "key"), ("auth", "token"), ("access", "token"),
@@ -78,7 +83,7 @@ _ORDINARY_BEFORE = {
 
 def key_words(key: str) -> list[str]:
     """Split a name into its words: AWS_SECRET_KEY, secretKey and secret-key have the same."""
-    return [word.lower() for word in _WORD.findall(key)]
+    return [word.lower() for word in _WORD.findall(key if key.isascii() else key.translate(_ACCENTS))]
 
 
 @lru_cache(maxsize=8192)
@@ -93,6 +98,8 @@ def key_strength(key: str) -> Strength:
     last = words[-1]
     if last in _PHRASE or tuple(words[-2:]) in _PHRASE_PAIRS:
         return "phrase"
+    if words[-3:] == ["private", "key", "id"]:
+        return "strong"
     if last in _DESCRIBES or "public" in words[-3:]:
         return "none"
     if len(words) > 1 and words[-2] in _ORDINARY_BEFORE.get(last, ()):
@@ -283,6 +290,8 @@ def _weak(value: str, key: str) -> bool:
     if _UUID.fullmatch(value) or _VERSION.fullmatch(value):
         return False
     last = key_words(key)[-1:]
+    if last == ["pass"]:
+        return len(value) >= 8 and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     if _HEX_values.fullmatch(value):
         # Bare hex under "key", "hash" or "code" is a checksum more often than not.
         return last in (["token"], ["auth"], ["pat"], ["bearer"], ["salt"]) and len(value) >= 16
