@@ -57,8 +57,8 @@ def unpack_artifact(archive: Path, into: Path) -> list[str]:
                 names.append(entry.filename)
     except FileExistsError as exc:
         raise UserError(f"{archive.name}: {Path(exc.filename).name!r} is there twice; refused") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as exc:
-        # Broken, encrypted, or packed in a way that no runner packs.
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as exc:
+        # Broken, encrypted, or packed in a way that no runner packs; a place before its beginning is an OSError.
         raise UserError(f"{archive.name}: not a zip that can be read: {exc}") from None
     return names
 

@@ -18,7 +18,6 @@ from eval_core.base.errors import UserError
 from eval_core.base.files import parse, read_json
 from eval_core.comparing.compare import ReportData
 from eval_core.domain.case import Case, load_suite
-from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import PRIVATE_PLACE, CensusEntry, FactRecord, RunRecord
 from eval_core.evidence.census import CENSUS_KINDS
@@ -64,7 +63,7 @@ def read_measured(ticket: Ticket, config: Config, root: Path, folder: Path) -> t
     measurement = parse(Measurement, body, SUMMARY)
     cases = load_suite(root / config.fixtures, root / config.probes, tuple(ticket.fixtures) or None)
     _check_suite(measurement, cases)
-    _check_numbers(measurement, body)
+    _check_numbers(body)
     for case in cases:
         _check_words(measurement, case)
     # The fetched tree is no git checkout and cannot know its commit; the ticket does.
@@ -114,11 +113,7 @@ def _types(case: Case, said: Mapping[str, str]) -> dict[str, str]:
     return known | {name: kind for name, kind in (case.private.types if case.private else {}).items() if name in said}
 
 
-def _check_numbers(measurement: Measurement, body: Any) -> None:
-    records = (record for runs in measurement.fixtures.values() for run in runs for record in run.probes.values())
-    scores = (record.result.scores for record in records if isinstance(record.result, Grade))
-    if any(set(six) != set(DIMENSIONS) or not all(0 <= value <= 5 for value in six.values()) for six in scores):
-        raise UserError("summary.json: a grade is not six scores from 0 to 5; refused")
+def _check_numbers(body: Any) -> None:
     if any(abs(number) > _LARGEST_COUNT for number in _numbers(body)):
         raise UserError("summary.json: holds a number that no measurement has; refused")
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterable
 from typing import TextIO
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -27,11 +30,19 @@ _STYLES = {
 _PIPED_WIDTH = 160  # a pipe has no width; wide enough that no row breaks
 
 
+_STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+
+
 class _Printer(Console):
-    """A console that leaves a closed pipe to the command, which knows how to end."""
+    """A console that no text can steer, and that leaves a closed pipe to the command, which knows how to end."""
 
     def on_broken_pipe(self) -> None:
         raise
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Render; a result that somebody else made may hold control characters anywhere."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(_STEERING.sub("\ufffd", segment.text), segment.style)
 
 
 def console(stream: TextIO | None = None) -> Console:
