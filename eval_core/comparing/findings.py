@@ -68,6 +68,8 @@ class StrandState(StrEnum):
     SAME = "same"
     CANNOT_TELL = "cannot_tell"
     ACCEPTED = "accepted"
+    ADVISORY = "advisory"
+    """Shown, and decides nothing: grades that no model gave."""
     NOT_COMPARABLE = "not_comparable"
     INCOMPLETE = "incomplete"
     NOT_RECORDED = "not_recorded"
