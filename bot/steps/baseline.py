@@ -62,7 +62,7 @@ def propose(
     """
     measurement, _, _ = read_measured(ticket, config, root, folder)
     baselines = root / config.baselines
-    chosen = name or ("offline" if measurement.offline else "models")
+    chosen = name or measurement.usual_name
     before = _standing(baselines / f"{chosen}.json")
     stored = store_baseline(measurement, baselines, chosen)
     if stored is None:

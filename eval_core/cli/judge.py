@@ -119,7 +119,7 @@ def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **o
             result = found or await measure(judged)
             if (mistake := cast.mistake()) is not None:
                 raise UserError(mistake)
-            if not cast.roles.offline:
+            if cast.roles.judged:
                 keep_calibration(key, root, result)
             if stopped := cast.stopped():
                 raise IncompleteError(f"{stopped}; what is graded is kept in {journal.parent}, run it again")
@@ -191,7 +191,7 @@ def regrade(
         async with _cast(job, folder.journal) as cast:
             progress.watch(cast.traffic)
             judged, extra = cast.roles.judge, dict(stored.extra)
-            if not cast.roles.offline:
+            if cast.roles.judged:
                 extra[CALIBRATION] = await trusted(judged, root, [stored], anyway=job.trust_judge)
             base = stored.model_copy(update={"extra": extra})
             fresh = await grade_again(base, cases, judged, on_record=progress.record, stopped=cast.stopped)

@@ -279,6 +279,6 @@ def read_evidence(base: Measurement, candidate: Measurement, accept: AcceptConfi
         authored_facts=_authored_count(candidate),
         census_facts=sum(len(entries) for entries in candidate.census.values()),
         exact=exact,
-        judged=not candidate.models.get("judge", "").startswith("offline:"),
+        judged=candidate.judged,
         model_wrote=not candidate.models.get("compressor", "offline:").startswith("offline:"),
     )

@@ -72,6 +72,16 @@ class Measurement(BaseModel):
     """Why the run ended before its plan, if it did."""
     extra: dict[str, Any] = {}
 
+    @property
+    def judged(self) -> bool:
+        """Whether a model graded; where facts did, the grades are advice."""
+        return not self.models.get("judge", "").startswith("offline:")
+
+    @property
+    def usual_name(self) -> str:
+        """The file that a baseline of this kind is stored in, unless another is named."""
+        return "offline" if self.offline else "models" if self.judged else "offline-judge"
+
 
 def comparable_part(base: Measurement, candidate: Measurement) -> tuple[Measurement, list[Difference]]:
     """Cut the base down to the candidate's fixtures, if it has them all, and list what still differs."""

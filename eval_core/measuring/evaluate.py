@@ -87,6 +87,7 @@ class Trial:
         extra: dict[str, Any] = {}
         if cast.client is not None:
             await self._preflight(cast, cast.client)
+        if cast.roles.judged:
             known = [stored.measurement] if stored else []
             kept = await trusted(
                 cast.roles.judge, self.folder.path.parent, known, anyway=job.trust_judge, stopped=cast.stopped
@@ -101,7 +102,7 @@ class Trial:
             session.draw = _BASE_DRAW
             sessions.insert(0, session)
             extra[BASE] = "rerun"
-        again = reference if reference and reference.comparable and not cast.roles.offline else None
+        again = reference if reference and reference.comparable and cast.roles.judged else None
         if job.stops_early and (reference is not None or len(sessions) > 1):
             measured = await measure_together(sessions, lambda found: self._settled(found, reference))
             sample = await self._sample(again, cast) if measured[-1].planned_runs else None
@@ -126,6 +127,7 @@ class Trial:
             cast.roles.judge,
             case,
             compresses=cast.compresses_with_model,
+            judged=cast.roles.judged,
             trust_judge=self.job.trust_judge,
         )
         # A budget that is used up is said by the budget, in its own words.
@@ -155,7 +157,7 @@ class Trial:
             tree=target.tree,
             source=self.job.source(target),
             known_controls=controls,
-            results=None if roles.offline else self.folder.path.parent,
+            results=self.folder.path.parent if roles.judged else None,
             on_record=self.on_record,
             stopped=lambda: interruption.why or cast.stopped(),
             halted=lambda: interruption.why or cast.halted(),

@@ -73,7 +73,8 @@ class Job:
     @property
     def stops_early(self) -> bool:
         """Whether grading is left out where facts alone decide."""
-        return (self.stop or ("full" if self.models is None else "early")) == "early"
+        free = self.models is None or self.models.offline_judge
+        return (self.stop or ("full" if free else "early")) == "early"
 
     @property
     def plan(self) -> tuple[int, int]:
