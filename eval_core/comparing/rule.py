@@ -132,11 +132,9 @@ def _counted_facts(lost: int, gained: int, total: int) -> str:
     """Say how many facts moved."""
     if not gained:
         return f"{lost} of {total} facts lost, none gained"
-    return (
-        f"{gained} of {total} facts gained, {lost or 'none'} lost"
-        if gained > lost
-        else (f"{lost} of {total} facts lost, {gained} gained")
-    )
+    if gained > lost:
+        return f"{gained} of {total} facts gained, {lost or 'none'} lost"
+    return f"{lost} of {total} facts lost, {gained} gained"
 
 
 def facts_strand(
@@ -154,7 +152,9 @@ def facts_strand(
             every = recorded.authored_facts + recorded.census_facts
             says.append(_counted_facts(lost + census_lost, won + census_won, every))
     elif evidence is not None and evidence.significant:
-        moved = [item for item in culprits if item.kind in ("retention", "fact", "census")]
+        whole = [item for item in culprits if item.kind == "retention"]
+        # The averages hold the single units: where they are named, these must not count a second time.
+        moved = whole or [item for item in culprits if item.kind in ("fact", "census")]
         units = max(len(evidence.result.units), 1)
         scale = {"retention": 1 / len(FACT_HYPOTHESES), "fact": 1 / units, "census": 1 / units}
         loss = sum(-(item.delta or 0.0) * scale[item.kind] for item in moved if item.direction == "worse")
@@ -164,8 +164,9 @@ def facts_strand(
             moves = [_moved(recorded.facts, source) for source in ("authored", "census")]
             totals = max(recorded.authored_facts, 1), max(recorded.census_facts, 1)
             shares = [sum(move[at] / total for move, total in zip(moves, totals, strict=True)) / 2 for at in (0, 1)]
-            # Named facts show gain and loss where the shares of the two cancel out.
-            loss, gain = (shares[0], shares[1]) if any(shares) else (loss, gain)
+            # Named facts show gain and loss where the shares of the two cancel out; a loss that is spread over many
+            # facts names few of them, and must not give way to one that was gained.
+            loss, gain = max(loss, shares[0]), max(gain, shares[1])
             words += f" ({sum(move[0] for move in moves)} lost, {sum(move[1] for move in moves)} gained)"
         says.append(words)
     certain = recorded is not None and (recorded.invented.more or recorded.stale.more)
@@ -209,10 +210,11 @@ def scores_strand(
 
     if not judged:
         return strand(StrandState.ADVISORY)
-    if evidence is None or not evidence.significant:
+    # Named by their own test, or because they follow from facts that moved for certain.
+    moved = [item for item in culprits if item.kind in ("dimension", "probe")]
+    if evidence is None or not moved:
         reach = evidence is None or evidence.result.can_reach
         return strand(StrandState.SAME if reach else StrandState.CANNOT_TELL)
-    moved = [item for item in culprits if item.kind in ("dimension", "probe")]
     dimensions = [item for item in moved if item.kind == "dimension"]
     units = 1.0 if dimensions else float(max(len(evidence.result.units), 1))
     weights = [(item.direction, abs(item.delta or 0.0) / 5 / units) for item in dimensions or moved]
