@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 import small
+from comparing.arms import noisy
 
 from eval_core.base.config import AcceptConfig
 from eval_core.base.messages import Message
 from eval_core.base.tokens import count_messages
 from eval_core.comparing.compare import compare_measurements, without_stubs
 from eval_core.comparing.exact import Counts, fewer_p, smallest_p
-from eval_core.comparing.findings import Culprit, FactChange, Kind, StrandState
+from eval_core.comparing.findings import FactChange, Kind, StrandState
 from eval_core.comparing.form import compare_form, degenerate_runs
-from eval_core.comparing.rule import facts_strand, weigh
+from eval_core.comparing.rule import weigh
 from eval_core.comparing.strands import read_evidence, shown_finding
-from eval_core.comparing.verdict import exit_code
+from eval_core.comparing.verdict import decide, exit_code
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
 from eval_core.domain.measurement import Measurement
@@ -336,9 +336,8 @@ def test_a_loss_spread_over_many_facts_does_not_give_way_to_one_that_was_gained(
         clear=True,
     )
     recorded = replace(read_evidence(base, base), exact=False, facts=(gained,))
-    lower = Culprit(kind="retention", direction="worse", name="census", delta=-0.02)
-    tested = Mock(significant=True, guilty=([], []))
-    assert facts_strand(recorded, tested, [lower], []).state is StrandState.WORSE
+    verdict = decide(noisy(1, 10, fact=0.8), noisy(2, 10, fact=0.7), recorded=recorded)
+    assert verdict.kind is Kind.REGRESSED
 
 
 def test_facts_that_the_session_does_not_hold_are_not_graded(case: Case) -> None:
