@@ -83,7 +83,10 @@ class ModelConfig(ConfigSection):
 
     compressor: Annotated[str | None, Field(description="litellm name of the model that the compressor calls.")] = None
     answer: Annotated[str | None, Field(description="Model that answers probes; default: the compressor's.")] = None
-    judge: Annotated[str | None, Field(description="Model that grades; default: the answering model.")] = None
+    judge: Annotated[
+        str | None,
+        Field(description="Model that grades, or offline: rules answer, facts judge; default: the answering model."),
+    ] = None
     api_base: Annotated[
         str | None,
         Field(description="Base URL of an OpenAI-compatible server, or a preset's name: every call goes there."),

@@ -130,7 +130,11 @@ def model_options(command: Any) -> Any:
             click.option("--model", help="Model for all three roles (litellm name); none: offline."),
             click.option("--compressor-model", help="Model that the compressor calls."),
             click.option("--answer-model", help="Model that answers the probes."),
-            click.option("--judge-model", help="Model that grades."),
+            click.option(
+                "--judge-model",
+                "--judge",
+                help="Model that grades, or offline: only compressions are paid for, rules answer and facts judge.",
+            ),
             click.option(
                 "--api-base",
                 help="Base URL of an OpenAI-compatible server, or a preset: github-models, ollama, vllm, openrouter.",
@@ -326,6 +330,7 @@ def run(
       compression-eval run
       compression-eval run --target builtin:opaque --fixtures debug-session-feishu-id-model
       compression-eval run --model anthropic/claude-sonnet-4-5 --budget-usd 2 --dry-run
+      compression-eval run --model anthropic/claude-sonnet-4-5 --judge offline
       compression-eval run --compare-to results/before --fail-on regressed
       compression-eval run --target target.yml --tree ../my-agent
       compression-eval run --baseline rerun --base-tree ../main --target target.yml

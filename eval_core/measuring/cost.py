@@ -18,7 +18,7 @@ from eval_core.base.tokens import count_messages, count_text
 from eval_core.comparing.drift import GradedCell, graded_cells, sample
 from eval_core.domain.call import Completion, ModelCall, Role, Usage
 from eval_core.domain.case import Case
-from eval_core.domain.grade import DIMENSIONS, Answer
+from eval_core.domain.grade import DIMENSIONS, Answer, Answerer, Judge
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
 from eval_core.domain.target import Builtin
@@ -26,6 +26,7 @@ from eval_core.judging.answering import ModelAnswerer, answer_messages
 from eval_core.judging.audit import REPEATED, labelled_set
 from eval_core.judging.calibration import calibration_key, calibration_set, find_record
 from eval_core.judging.extractive import NOT_IN_CONTEXT, ExtractiveAnswerer
+from eval_core.judging.fact_judge import FactJudge
 from eval_core.judging.grading import ModelJudge, grade_messages
 from eval_core.measuring.base_branch import plan_base
 from eval_core.measuring.options import Job
@@ -450,10 +451,11 @@ def make_stand_ins(
 
 def _references(
     job: Job, cases: Sequence[Case], models: Models
-) -> tuple[ModelAnswerer, ModelJudge, Reference | None, Reference | None]:
+) -> tuple[Answerer, Judge, Reference | None, Reference | None]:
     """Return who answers and judges, the stored baseline that is nearest, and what the run would be compared with."""
     client = ModelClient(models)
-    answerer, judge = ModelAnswerer(client), ModelJudge(client)
+    answerer: Answerer = ExtractiveAnswerer() if models.offline_judge else ModelAnswerer(client)
+    judge: Judge = FactJudge() if models.offline_judge else ModelJudge(client)
     compressor = {"model": models.compressor, "max_tokens": str(models.compressor_max_tokens)}
     roles = Roles(BuiltinSubject(), answerer, judge, offline=False, compressor=compressor)
     fingerprint = make_fingerprint(cases, roles, job.topic)
@@ -467,7 +469,7 @@ def _references(
 
 
 def _missing_controls(
-    cases: Sequence[Case], answerer: ModelAnswerer, judge: ModelJudge, results: Path, known: Sequence[Measurement]
+    cases: Sequence[Case], answerer: Answerer, judge: Judge, results: Path, known: Sequence[Measurement]
 ) -> frozenset[str]:
     return frozenset(
         case.fixture.name
@@ -540,6 +542,8 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
     )
 
     planned = forecast(make_stand_ins(cases, target, job.topic, comparable), models, scope)
+    if models.offline_judge:
+        planned = [(purpose, part) for purpose, part in planned if part.role == "compressor"]
     purposes: dict[str, int] = {}
     for purpose, part in planned:
         purposes[purpose] = purposes.get(purpose, 0) + part.calls
@@ -574,7 +578,7 @@ def quote_grading(
 ) -> Quote | None:
     """Estimate the grading of answers, with the calibration of the judge where it is not known; None offline."""
     models = job.models
-    if models is None:
+    if models is None or models.offline_judge:
         return None
     judge = ModelJudge(ModelClient(models))
     calibrated = not again and find_record(calibration_key(judge), results, ()) is not None

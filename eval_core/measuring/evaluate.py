@@ -122,7 +122,7 @@ class Trial:
         if cast.client is not None:
             await self._preflight(cast, cast.client)
             baselines = [stored.measurement] if stored else []
-            if self._does_once:
+            if self._does_once and cast.roles.judged:
                 audit = await trusted(
                     cast.roles.judge,
                     self.folder.path.parent,
@@ -153,7 +153,7 @@ class Trial:
             else:
                 extra[BASE] = "rerun"
             sessions.insert(0, session)
-        again = reference if reference and reference.comparable and not cast.roles.offline else None
+        again = reference if reference and reference.comparable and cast.roles.judged else None
         if job.stops_early and (reference is not None or len(sessions) > 1):
             measured = await measure_together(sessions, lambda found: self._settled(found, reference))
             sample = await self._sample(again, cast) if measured[-1].planned_runs else None
@@ -188,6 +188,7 @@ class Trial:
             cast.roles.judge,
             case,
             compresses=cast.compresses_with_model,
+            judged=cast.roles.judged,
             trust_judge=self.job.trust_judge,
         )
         # A budget that is used up is said by the budget, in its own words.
@@ -235,7 +236,7 @@ class Trial:
             tree=target.tree,
             source=self.job.source(target),
             known_controls=controls,
-            results=None if roles.offline else self.folder.path.parent,
+            results=self.folder.path.parent if roles.judged else None,
             on_record=self.on_record,
             stopped=lambda: interruption.why or cast.stopped(),
             halted=lambda: interruption.why or cast.halted(),

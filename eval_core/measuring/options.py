@@ -87,7 +87,8 @@ class Job:
     @property
     def stops_early(self) -> bool:
         """Whether grading is left out where facts alone decide; a shard cannot know what the others found."""
-        return self.shard is None and (self.stop or ("full" if self.models is None else "early")) == "early"
+        free = self.models is None or self.models.offline_judge
+        return self.shard is None and (self.stop or ("full" if free else "early")) == "early"
 
     @property
     def plan(self) -> tuple[int, int]:

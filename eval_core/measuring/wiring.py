@@ -55,6 +55,11 @@ class Roles:
     sandbox: str = "not needed: own code"
 
     @property
+    def judged(self) -> bool:
+        """Whether a model grades; where facts do, there is nothing to calibrate and nothing that drifts."""
+        return not isinstance(self.judge, FactJudge)
+
+    @property
     def models(self) -> dict[str, str]:
         """Role to model name, for people."""
         return {
@@ -245,8 +250,8 @@ async def make_cast(
     subject, confined = cast(target, 0)
     roles = Roles(
         subject,
-        ModelAnswerer(client),
-        ModelJudge(client),
+        ExtractiveAnswerer() if models.offline_judge else ModelAnswerer(client),
+        FactJudge() if models.offline_judge else ModelJudge(client),
         offline=False,
         compressor={
             "model": models.compressor,

@@ -9,7 +9,7 @@ from eval_core.base.numbers import interval, percents_and_change, pp, score, sco
 from eval_core.base.numbers import percent as percent_words
 from eval_core.base.numbers import tokens as token_words
 from eval_core.comparing.arms import Quarantine, quarantined
-from eval_core.comparing.compare import OFFLINE_NOTE, ReportData
+from eval_core.comparing.compare import OFFLINE_JUDGE_NOTE, OFFLINE_NOTE, ReportData
 from eval_core.comparing.findings import Kind, Row, RowVerdict, Verdict
 from eval_core.comparing.medians import STEP
 from eval_core.comparing.strands import shown_finding
@@ -339,7 +339,9 @@ def _other_models(measurement: Measurement) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _same_model_note(measurement: Measurement) -> str | None:
+def _judge_note(measurement: Measurement) -> str | None:
+    if not measurement.judged:
+        return OFFLINE_JUDGE_NOTE
     judge = measurement.models.get("judge")
     shared = [role for role in ("compressor", "answer") if measurement.models.get(role) == judge]
     if measurement.offline or not shared:
@@ -355,7 +357,7 @@ def make_view(data: ReportData) -> ReportView:
         changes = named_facts(verdict)
     else:
         changes = changed_facts(data.candidate, None)
-    note = OFFLINE_NOTE if data.candidate.offline else _same_model_note(data.candidate)
+    note = OFFLINE_NOTE if data.candidate.offline else _judge_note(data.candidate)
     failing = sorted(
         {
             f"{fixture}: {check}"
