@@ -10,13 +10,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from bot.body import Surroundings, ended_why, result_body
-from bot.github.check import FAILED, Check
-from bot.github.comment import RESULT_BUDGET, Sticky
 from bot.github.escape import inline
 from bot.github.repository import GitHub
-from bot.ledger import EvaluationEnded, EvaluationStarted, LedgerEvent, NoticeKind, ResultMeasured
-from bot.ticket import Ticket, is_small_file, read_error
+from bot.pull_request.body import Surroundings, ended_why, result_body
+from bot.pull_request.ledger import EvaluationEnded, EvaluationStarted, LedgerEvent, NoticeKind, ResultMeasured
+from bot.pull_request.ticket import Ticket, is_small_file, read_error
+from bot.steps.check import FAILED, Check
+from bot.steps.comment import RESULT_BUDGET, Sticky
 from eval_core.base.config import CONFIG_FILE, Config
 from eval_core.base.errors import IncompleteError, UserError
 from eval_core.base.files import parse, read_json

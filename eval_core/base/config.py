@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from eval_core.base.files import parse
-from eval_core.strict_yaml import read_yaml
+from eval_core.base.strict_yaml import read_yaml
 
 __all__ = [
     "CONFIG_FILE",
     "AcceptConfig",
+    "BaselineConfig",
     "BotConfig",
     "Config",
     "EndpointConfig",
@@ -120,6 +121,21 @@ class AcceptConfig(ConfigSection):
     facts: Annotated[list[str], Field(description="Facts that need not be kept any more, by their value.")] = []
 
 
+class BaselineConfig(ConfigSection):
+    """What of the base branch is measured beside a pull request."""
+
+    control: Annotated[
+        Literal["auto", "always", "never"],
+        Field(
+            description="auto: all of the base where the baseline is stale, a few runs otherwise; always: all of it; "
+            "never: the stored baseline is taken as it is."
+        ),
+    ] = "auto"
+    control_runs: Annotated[
+        int, Field(ge=1, le=10, description="Graded base runs of each fixture beside a baseline that is not stale.")
+    ] = 1
+
+
 class Config(ConfigSection):
     """Everything that a repository can set; every field has a default."""
 
@@ -140,6 +156,7 @@ class Config(ConfigSection):
     runs: Annotated[int, Field(ge=1, le=50, description="Graded runs of each fixture.")] = 3
     compress_runs: Annotated[int, Field(ge=1, le=200, description="Compressions of each fixture, graded or not.")] = 10
     baseline_runs: Annotated[int, Field(ge=1, le=50, description="Graded runs stored in a baseline.")] = 10
+    baseline: BaselineConfig = BaselineConfig()
     budget_usd: Annotated[float, Field(gt=0, description="No run spends more than this.")] = 5.0
     deadline_minutes: Annotated[
         float | None, Field(gt=0, description="No model call starts later than this; the result is then incomplete.")

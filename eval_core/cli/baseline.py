@@ -56,7 +56,10 @@ def update(
       compression-eval baseline update --model anthropic/claude-sonnet-4-5 --dry-run
       compression-eval baseline update offline --from results/latest
     """
+    from eval_core.comparing.noise import noise_of
+    from eval_core.comparing.trend import trend
     from eval_core.storage.baselines import load_side, store_baseline, weaknesses
+    from eval_core.storage.history import broken_history, read_history
 
     job = make_job({**options, "compare_to": "none"})
     wanted = runs or job.settings.baseline_runs
@@ -70,18 +73,27 @@ def update(
         measurement = execute(job, label, results, quiet=quiet).candidate
     else:
         measurement = load_side(source)
-    stored = store_baseline(
-        measurement, job.root / job.settings.baselines, name, force=force, accept_failing=accept_failing
+    noise = noise_of(measurement)
+    path = store_baseline(
+        measurement,
+        job.root / job.settings.baselines,
+        name,
+        noise=noise,
+        force=force,
+        accept_failing=accept_failing,
     )
-    if stored is None:
+    if path is None:
         click.echo("The stored baseline already says the same; nothing written (--force renews its date).")
         return
-    path, noise = stored
     click.echo(f"{path}: {measurement.planned_runs} graded runs of {len(measurement.fixtures)} fixtures stored.")
     for dimension, value in noise.items():
         click.echo(f"  noise of {dimension.replace('_', ' ')}: {value:.3f} (standard deviation of a run's mean)")
     for weakness in weaknesses(measurement):
         click.echo(f"  Note: {weakness}.")
+    for line in broken_history(path.parent):
+        click.echo(f"  Note: {line}.")
+    if (change := trend(read_history(path.parent, path.stem))) is not None:
+        click.echo(f"  {change.sentence}")
     if measurement.planned_runs < wanted:
         click.echo(f"  Note: {wanted} graded runs are recommended; with fewer, only larger changes can be seen.")
 
@@ -98,9 +110,11 @@ def show(path: Path) -> None:
     from rich.text import Text
 
     from eval_core.comparing.compare import ReportData
+    from eval_core.comparing.trend import trend
     from eval_core.reporting.terminal import console, print_report
     from eval_core.reporting.view import make_view
-    from eval_core.storage.baselines import load_baseline, read_history
+    from eval_core.storage.baselines import load_baseline
+    from eval_core.storage.history import broken_history, read_history
 
     measurement, noise = load_baseline(path)
     out = console()
@@ -109,10 +123,15 @@ def show(path: Path) -> None:
     for dimension, value in noise.items():
         out.print(Text(f"  {dimension.replace('_', ' ')}: {value:.3f}"))
     out.print(Text("\nHistory", style="bold"))
-    for line in read_history(path.parent, path.stem):
+    lines = read_history(path.parent, path.stem)
+    for line in lines:
         sha = str(line.get("source_sha") or "unknown")[:12]
         date, overall, kept = (str(line.get(field, "?"))[:40] for field in ("date", "overall", "facts_kept"))
         out.print(Text(f"  {date}  overall {overall}  facts kept {kept}  {sha}"))
+    for problem in broken_history(path.parent):
+        out.print(Text(f"  {problem}"))
+    if (change := trend(lines)) is not None:
+        out.print(Text(f"  {change.sentence}"))
 
 
 @baseline.command()

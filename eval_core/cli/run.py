@@ -234,6 +234,27 @@ def resume_command(label: str) -> str:
     return shlex.join(["compression-eval", *given, "--resume"])
 
 
+def _at_next_look(job: Job, results: Path, label: str | None) -> Job:
+    """Return the job that adds what the next planned look at a result needs."""
+    from dataclasses import replace
+
+    from eval_core.base.errors import UserError
+    from eval_core.comparing.looks import next_look
+    from eval_core.storage.results import read_measurement
+
+    if label is None:
+        raise UserError("--next-look: name the result to look at again with --label")
+    stored = read_measurement(results / label)
+    runs = next_look(stored.planned_runs)
+    if runs is None:
+        raise UserError(
+            f"--next-look: {results / label} has {stored.planned_runs} graded runs of each fixture, and the last "
+            "planned look is at 10; its verdict stands. More fixtures or more runs in the baseline show smaller changes"
+        )
+    compressions = max(runs, stored.planned_compress_runs)
+    return replace(job, runs=runs, compress_runs=compressions, seed=stored.provenance.seed, resume=True)
+
+
 @click.command()
 @run_options
 @click.option("--runs", type=click.IntRange(1, 50), help="Graded runs of each fixture.  [default: 3]")
@@ -265,15 +286,23 @@ def resume_command(label: str) -> str:
 @click.option(
     "--drift-sample",
     type=click.IntRange(0, 1000),
-    default=30,
+    default=90,
     show_default=True,
     help="Stored answers graded again to see whether the judge drifted; 0: none.",
 )
 @click.option("--regrade-baseline", is_flag=True, help="If the judge drifted, grade the baseline's answers again.")
+@click.option("--next-look", is_flag=True, help="With --label: add runs up to the next planned look (3, 6, 10 graded).")
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
 @model_options
 def run(
-    label: str | None, results: Path | None, quiet: bool, fail_on: Any, form: str, dry_run: bool, **options: Any
+    label: str | None,
+    results: Path | None,
+    quiet: bool,
+    fail_on: Any,
+    form: str,
+    next_look: bool,
+    dry_run: bool,
+    **options: Any,
 ) -> None:
     """Compress recorded sessions, probe the compressed state, grade the answers, compare with the baseline.
 
@@ -287,6 +316,7 @@ def run(
       compression-eval run --compare-to results/before --fail-on regressed
       compression-eval run --target target.yml --tree ../my-agent
       compression-eval run --baseline rerun --base-tree ../main --target target.yml
+      compression-eval run --label before --next-look
     """
     from eval_core.cli.report import print_data
     from eval_core.comparing.findings import Kind
@@ -296,6 +326,8 @@ def run(
     from eval_core.reporting.losses import outage
 
     job = _with_a_suite(make_job(options), quiet=quiet)
+    if next_look:
+        job = _at_next_look(job, results or job.results, label)
     if dry_run:
         print_estimate(job, results)
         return

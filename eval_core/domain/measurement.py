@@ -24,6 +24,8 @@ class Provenance(Record):
     version: str = ""
     seed: int = 0
     sandbox: str = "none needed"
+    watched: str | None = None
+    """Digest of the watched files that were measured; None where none is configured."""
 
 
 class ProbeControl(Record):

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import parse
-from eval_core.strict_yaml import read_yaml
+from eval_core.base.strict_yaml import read_yaml
 
 __all__ = ["VARIABLES", "Builtin", "TargetSpec", "read_target", "substitute", "target_from"]
 

@@ -23,7 +23,8 @@ from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
 from eval_core.domain.target import Builtin
 from eval_core.judging.answering import ModelAnswerer, answer_messages
-from eval_core.judging.calibration import calibration_key, calibration_set, find_calibration
+from eval_core.judging.audit import REPEATED, labelled_set
+from eval_core.judging.calibration import calibration_key, calibration_set, find_record
 from eval_core.judging.extractive import NOT_IN_CONTEXT, ExtractiveAnswerer
 from eval_core.judging.grading import ModelJudge, grade_messages
 from eval_core.measuring.options import Job
@@ -237,8 +238,10 @@ def _sum(tallies: Iterator[_Tally]) -> _Tally:
 
 
 def _calibration(output: float) -> _Tally:
-    answers = [(group.probe, answer.text) for group in calibration_set().groups for answer in group.answers]
-    return _gradings(answers, output)
+    plain = [(group.probe, answer.text) for group in calibration_set().groups for answer in group.answers]
+    labelled = [(group.probe, answer.text) for group in labelled_set().groups for answer in group.answers]
+    again = labelled[:: max(1, len(labelled) // REPEATED)][:REPEATED]
+    return _gradings([*plain, *labelled, *again], output)
 
 
 def _gradings(answers: Iterable[tuple[Probe, str]], output: float) -> _Tally:
@@ -469,7 +472,7 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
     comparable = reference.measurement if reference and reference.comparable else None
     known = [stored.measurement] if stored else []
     folder = results or job.results
-    calibrated = job.trust_judge or find_calibration(calibration_key(judge), folder, known) is not None
+    calibrated = job.trust_judge or find_record(calibration_key(judge), folder, known) is not None
     runs, compress_runs = job.plan
     scope = Scope(
         runs=runs,
@@ -526,7 +529,7 @@ def quote_grading(
     if models is None:
         return None
     judge = ModelJudge(ModelClient(models))
-    calibrated = not again and find_calibration(calibration_key(judge), results, ()) is not None
+    calibrated = not again and find_record(calibration_key(judge), results, ()) is not None
     planned = forecast_grading(answers, models, calibration=not (calibrated or (bool(answers) and job.trust_judge)))
     purposes = tuple((purpose, part.calls) for purpose, part in planned)
     rows = _by_role([part for _, part in planned], models)

@@ -13,18 +13,21 @@ from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.comparing.compare import ReportData, compare_measurements, judged_alone
 from eval_core.comparing.drift import SAMPLE
+from eval_core.comparing.looks import runs_at
 from eval_core.domain.case import Case, load_suite, make_plan
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord
 from eval_core.domain.target import Builtin
-from eval_core.measuring.compressor_source import CompressorSource, source_of
+from eval_core.measuring.base_branch import base_notes
 from eval_core.measuring.evaluate import Trial, own_base
 from eval_core.measuring.regrade import with_remedy
 from eval_core.measuring.wiring import Traffic
 from eval_core.models.settings import ModelFlags, Models, resolve
 from eval_core.sandbox.isolation import Wanted
 from eval_core.sandbox.targets import Target, find_target
-from eval_core.storage.baselines import find_reference, load_side, read_history
+from eval_core.storage.baselines import find_reference, load_side
+from eval_core.storage.compressor_source import CompressorSource, source_of
+from eval_core.storage.history import read_history
 from eval_core.storage.results import ResultsFolder
 
 __all__ = ["Job"]
@@ -56,6 +59,7 @@ class Job:
     seed: int = 0
     resume: bool = False
     looks: int = 1
+    """Which of the planned looks at this candidate it is: a later one has more graded runs."""
     compare_to: str = "auto"
     baseline: Literal["stored", "rerun"] = "stored"
     """rerun: measure the base beside the candidate instead of reading a stored result."""
@@ -78,7 +82,7 @@ class Job:
     @property
     def plan(self) -> tuple[int, int]:
         """Graded runs and compressions of each fixture."""
-        graded = self.runs or self.settings.runs
+        graded = self.runs or runs_at(self.looks, self.settings.runs)
         return graded, max(graded, self.compress_runs or self.settings.compress_runs)
 
     def with_runs(self, runs: int) -> Job:
@@ -151,9 +155,7 @@ class Job:
         """Find mistakes that must not come out after the money is spent."""
         if self.compare_to not in ("auto", "none"):
             load_side(Path(self.compare_to))
-        if self.base_tree is not None and self.baseline != "rerun":
-            raise UserError(f"--base-tree {self.base_tree}: only with --baseline rerun")
-        if self.baseline == "rerun":
+        if self.baseline == "rerun" or self.base_tree is not None:
             self.load_base_target()
 
     def _base(self, measurement: Measurement, folder: Path | None) -> Path | None:
@@ -173,7 +175,10 @@ class Job:
             note = "none was asked for" if self.compare_to == "none" else why
             return ReportData(measurement, verdict=judged_alone(measurement), cases=suite, note=note)
         stored = load_side(path)
-        verdict, base = compare_measurements(stored, measurement, looks=self.looks, accept=self.settings.accept)
+        verdict, base = compare_measurements(stored, measurement, accept=self.settings.accept)
         verdict = with_remedy(verdict, base, str(path), measurement)
+        in_run = own_base(measurement, folder) is not None
+        notes = base_notes(stored, measurement, path=str(path), in_run=in_run, root=self.root)
+        verdict = verdict.model_copy(update={"notes": (*verdict.notes, *notes)})
         history = read_history(self.root / self.settings.baselines, path.stem)
         return ReportData(measurement, base=base, verdict=verdict, base_path=str(path), cases=suite, history=history)

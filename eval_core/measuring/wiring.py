@@ -168,6 +168,11 @@ class Cast:
         """Return which models answered for which."""
         return {model: dict(found) for model, found in self.client.served.items()} if self.client else {}
 
+    def served_judge(self) -> str | None:
+        """Return the judge's model as the provider names it, once it has answered."""
+        found = self.served().get(self.roles.judge.identity["model"], {})
+        return max(found, key=lambda name: found[name], default=None)
+
 
 def _offline(target: Target, sandbox: Wanted, hidden: tuple[str, ...]) -> Cast:
     def subject_of(target: Target, draw: int) -> Subject:

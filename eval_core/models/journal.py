@@ -24,8 +24,8 @@ from typing import Any, Self
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import digest
+from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.domain.call import Completion, Failed, ModelCall, ReplyCall, Usage
-from eval_core.strict_json import BadJson, parse_json
 
 __all__ = ["Journal", "Spent", "call_key", "parse_line"]
 

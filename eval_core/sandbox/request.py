@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eval_core.base.messages import ROLES, Message
-from eval_core.strict_json import BadJson, parse_json, without_surrogates
+from eval_core.base.strict_json import BadJson, parse_json, without_surrogates
 
 __all__ = ["ChatRequest", "GatewayLimits", "Refusal", "read_object", "read_request"]
 

@@ -14,11 +14,11 @@ from pydantic import ValidationError
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import parse, pretty, read_json, write_atomic
+from eval_core.base.strict_json import parse_json
 from eval_core.domain.fingerprint import Fingerprint, differences
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import Record, RunRecord, UseRecord
-from eval_core.measuring.compressor_source import CompressorSource, changed_parts
-from eval_core.strict_json import parse_json
+from eval_core.storage.compressor_source import CompressorSource, changed_parts
 
 __all__ = [
     "Claim",

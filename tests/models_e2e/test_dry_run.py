@@ -31,7 +31,7 @@ def test_nothing_is_sent_and_nothing_written(project: Path, cli: small.Cli, prov
     assert ran.code == 0
     assert "Estimate; nothing was sent" in ran.out
     assert "with prompt caching" in ran.out
-    assert "85 calibration" in ran.out
+    assert "163 calibration" in ran.out
     assert not provider.server.asked
     assert not (project / "results").exists()
 

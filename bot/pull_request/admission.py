@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import posixpath
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal
 
-from bot.event import EvaluationRequest
 from bot.github.resources import ChangedFile, Pull
+from bot.pull_request.event import EvaluationRequest
 from eval_core.base.config import CONFIG_FILE, Config
+from eval_core.base.globs import matches
 
 __all__ = [
     "EVALUATOR",
@@ -22,7 +21,6 @@ __all__ = [
     "Why",
     "base_only",
     "decide",
-    "matches",
 ]
 
 # Which changed files make an evaluation worth its cost, and which are never taken from a pull request.
@@ -48,11 +46,6 @@ _DEPENDENCIES = (
 )
 
 
-def matches(path: str, globs: Iterable[str]) -> bool:
-    """Tell whether a path fits one of the globs; `**` spans folders, and a folder means all that is in it."""
-    return any(_pattern(glob).fullmatch(path) for glob in globs)
-
-
 def base_only(path: str, config: Config, evaluator: Sequence[str] = ()) -> str | None:
     """Say what a changed file is if its version on the base branch is used instead; None if the PR's counts."""
     folders = {"fixture": config.fixtures, "probe": config.probes, "baseline": config.baselines}
@@ -74,31 +67,6 @@ def base_only(path: str, config: Config, evaluator: Sequence[str] = ()) -> str |
     if matches(path, evaluator) and not matches(path, config.watch):
         return "evaluator"
     return None
-
-
-@cache
-def _pattern(glob: str) -> re.Pattern[str]:
-    glob = glob.removeprefix("./")
-    if glob.endswith("/"):
-        glob += "**"
-    parts = []
-    for piece in re.split(r"(\*\*/|/\*\*$|\*\*|\*|\?)", glob):
-        match piece:
-            case "**/":
-                parts.append("(?:.*/)?")
-            case "/**":
-                parts.append("/.*")
-            case "**":
-                parts.append(".*")
-            case "*":
-                parts.append("[^/]*")
-            case "?":
-                parts.append("[^/]")
-            case _:
-                parts.append(re.escape(piece))
-    # "src/compressor" without a wildcard may name a folder as well as a file.
-    tail = "" if glob.endswith("*") else "(?:/.*)?"
-    return re.compile("".join(parts) + tail, re.DOTALL)
 
 
 # May this request spend money? Decided from plain facts, before anything of the pull request is run.

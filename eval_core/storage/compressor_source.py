@@ -12,11 +12,11 @@ from pathlib import Path
 
 import eval_core.compressors
 from eval_core.base.files import digest, read_text
+from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.domain.record import Record
 from eval_core.domain.target import Builtin, TargetSpec
 from eval_core.sandbox.isolation import interpreter, prefixes
 from eval_core.sandbox.targets import Target
-from eval_core.strict_json import BadJson, parse_json
 
 __all__ = ["CompressorSource", "changed_parts", "source_of"]
 
