@@ -63,6 +63,8 @@ class ModelCall:
     """Sent before the messages, through the API that it belongs to."""
     shared: int = 0
     """How many messages at the beginning other calls repeat: the first call with them goes ahead, the others follow."""
+    private: bool = False
+    """Neither the reply nor an error that may quote the prompt is written down in the clear."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from eval_core.domain.compression import Outcome
 from eval_core.domain.grade import Answer, Grade, Unscored
 
 __all__ = [
+    "PRIVATE",
+    "PRIVATE_PLACE",
     "CensusEntry",
     "CensusRecord",
     "FactRecord",
@@ -20,6 +22,7 @@ __all__ = [
     "FrontierPoint",
     "InventedRecord",
     "ProbeRecord",
+    "Record",
     "RunRecord",
     "SectionRecord",
     "ShownRecord",
@@ -32,6 +35,12 @@ __all__ = [
 FactStatus = Literal["used", "not_used", "kept", "lost", "untested"]
 """kept: in the compressed state (and used or not used by an answer, where there is one); untested: its evidence was
 left verbatim, so that the compression put nothing at risk."""
+
+
+PRIVATE = "private"
+"""What is written where the text of a private probe would be."""
+PRIVATE_PLACE = -1
+"""The evidence of a private fact: somewhere in the session, and nobody is told where."""
 
 
 class Record(BaseModel):
@@ -79,6 +88,25 @@ class ProbeRecord(Record):
         """
         present = [fact for fact in self.facts if fact.evidence]
         return sum(fact.kept for fact in present) / len(present) if present else math.nan
+
+    @property
+    def redacted(self) -> ProbeRecord:
+        """The same outcome and scores without a word of question, facts, answer or reason."""
+        facts = [
+            fact.model_copy(
+                update={"label": f"{PRIVATE} fact {number}", "evidence": [PRIVATE_PLACE] if fact.evidence else []}
+            )
+            for number, fact in enumerate(self.facts, 1)
+        ]
+        answer = self.answer and self.answer.model_copy(update={"text": PRIVATE})
+        result = self.result
+        if isinstance(result, Grade):
+            result = result.model_copy(update={"reason": PRIVATE, "flags": [PRIVATE] if result.flags else []})
+        elif isinstance(result, Unscored):
+            # Providers quote prompts in their errors; what went wrong is in the journal, by kind.
+            missing = "no answer" if self.answer is None else "no grade"
+            result = Unscored(reason=f"{missing} to a private probe; the journal names the kind of failure")
+        return ProbeRecord(facts=facts, answer=answer, result=result)
 
 
 class CensusRecord(Record):

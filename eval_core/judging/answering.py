@@ -57,6 +57,7 @@ class ModelAnswerer:
             run=run,
             temperature=self._temperature,
             shared=len(messages) - 1,
+            private=probe.private,
         )
 
     async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:

@@ -203,7 +203,7 @@ def _keys(job: Job) -> Iterator[Diagnosis]:
     models = job.models
     if models is None:
         advice = "set models in .compression-eval.yml, COMPRESSION_EVAL_MODEL or --model to use some"
-        yield Diagnosis("ok", "models: none, everything runs offline", advice)
+        yield Diagnosis("ok", "models: none, everything runs offline and a label costs nothing", advice)
         return
     yield Diagnosis("ok", f"models: compressor {models.compressor}, answer {models.answer}, judge {models.judge}")
     require_keys(models)
@@ -211,24 +211,24 @@ def _keys(job: Job) -> Iterator[Diagnosis]:
 
 
 def _budget(job: Job, cases: list[Case]) -> Iterator[Diagnosis]:
-    """Hold the budget against what a run would cost."""
+    """Say what one label costs, and hold the budget against it."""
     if job.models is None or not cases:
         return
-    from eval_core.measuring.cost import quote
+    from eval_core.measuring.cost import price_of_one_label
 
-    found = quote(replace(job, names=tuple(case.fixture.name for case in cases)))
-    if found is None:
+    price = price_of_one_label(replace(job, names=tuple(case.fixture.name for case in cases)))
+    if price is None:
         return
-    cost, budget = found.total.cost_usd, found.budget_usd
-    if cost is None:
-        unknown = ", ".join(dict.fromkeys(row.model for row in found.rows if row.cost_usd is None))
+    budget = price.budget_usd
+    if price.usd is None:
+        unknown = ", ".join(price.unpriced)
         advice = "give it under models.prices, or with --price MODEL=IN,OUT (dollars per million tokens)"
         yield Diagnosis("broken", f"price of {unknown}: unknown, so the budget of ${budget:g} cannot be kept", advice)
-    elif cost > budget:
+    elif price.usd > budget:
         advice = "raise budget_usd, or run fewer fixtures or runs; a run that stops early can be resumed"
-        yield Diagnosis("look", f"budget: ${budget:g} is less than the ${cost:.2f} that a run may cost", advice)
+        yield Diagnosis("look", f"one label: {price}", advice)
     else:
-        yield Diagnosis("ok", f"budget: ${budget:g} covers a run, which costs at most about ${cost:.2f}")
+        yield Diagnosis("ok", f"one label: {price}; the budget of ${budget:g} covers it")
 
 
 def _github(job: Job) -> Iterator[Diagnosis]:

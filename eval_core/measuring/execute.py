@@ -218,9 +218,10 @@ class Executor:
         return bare.model_copy(update=read), StateFacts(held, kept.haystack, known.evidence)
 
     def _attribute(self, cell: Cell, bare: RunRecord, facts: StateFacts, replies: Mapping[str, _Reply]) -> RunRecord:
-        probes = {probe.id: self._probe_record(probe, replies.get(probe.id), facts) for probe in cell.case.bank.probes}
+        probes = {probe.id: self._probe_record(probe, replies.get(probe.id), facts) for probe in cell.case.probes}
         known = self.known[cell.case.fixture.name]
-        authored = [fact for probe in probes.values() for fact in probe.facts if fact.evidence]
+        # Without the private ones: they rotate, and what is counted here must be the same facts in every run.
+        authored = [fact for probe in cell.case.bank.probes for fact in probes[probe.id].facts if fact.evidence]
         kept = sum(fact.kept for fact in authored) + len(bare.census.fates) - bare.census.fates.count("0")
         lost = [fact.evidence[0] for fact in authored if not fact.kept]
         lost += [
@@ -266,13 +267,14 @@ class Executor:
                 return answer, self.judge.grade_state(probe, held)
             return answer, await self.judge.grade(probe, answer.text, fixture=name, run=run)
 
-        probes = cell.case.bank.probes
+        probes = cell.case.probes
         return dict(zip((probe.id for probe in probes), await asyncio.gather(*map(one, probes)), strict=True))
 
     @staticmethod
     def _probe_record(probe: Probe, reply: _Reply | None, facts: StateFacts) -> ProbeRecord:
         answer, result = reply or (None, None)
-        return ProbeRecord(facts=facts.probe(probe, answer.text if answer else None), answer=answer, result=result)
+        record = ProbeRecord(facts=facts.probe(probe, answer.text if answer else None), answer=answer, result=result)
+        return record.redacted if probe.private else record
 
 
 async def run_in_turn(

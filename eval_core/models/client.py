@@ -272,6 +272,8 @@ class ModelClient:
             refused = Fault("refusal", f"the model refused: {said}", "yes") if said else None
             if refused is not None and call.role != "compressor":
                 attempt = replace(attempt, fault=refused)
+            if call.private:
+                attempt = _without_quotations(attempt)
             self._account(attempt, held)
             self._adapt(limiter, attempt, granted_at)
             problem = attempt.fault or refused
@@ -334,6 +336,14 @@ def _judged(attempt: Attempt, acceptance: Acceptance | None) -> Attempt:
     if problem is None:
         return replace(attempt, fault=None)
     return attempt if attempt.fault else replace(attempt, fault=Fault("malformed", problem, "yes"))
+
+
+def _without_quotations(attempt: Attempt) -> Attempt:
+    """Leave the kind of a fault and drop its words: providers quote prompts in their errors."""
+    if attempt.fault is None or attempt.fault.kind in ("malformed", "truncated"):
+        return attempt  # our own words about the reply, and the next attempt is told them
+    said = f"failed ({attempt.fault.kind}); the words are not kept, since a private probe was asked"
+    return replace(attempt, fault=replace(attempt.fault, message=said))
 
 
 def _more_room(max_tokens: int, most: int | None) -> int:

@@ -197,6 +197,11 @@ class Target:
     written: TargetSpec | Builtin
     """The description as it stands in its file, the same on every machine."""
 
+    @property
+    def asks_model(self) -> bool:
+        """Whether its compressions are a model's work, where there is one."""
+        return isinstance(self.spec, Builtin) or self.spec.llm == "required"
+
     def subject(
         self, *, complete: Complete | None, model: str | None, max_tokens: int, sandbox: Wanted, hidden: tuple[str, ...]
     ) -> tuple[Subject, str]:

@@ -19,7 +19,7 @@ from bot.github.rest import Patience
 from bot.pull_request.ticket import Ticket, evaluation_artifact, keep_error, read_error
 from bot.steps.evaluate import check_target, evaluate, set_up
 from bot.steps.fetch import ACCEPTED, EARLIER, SUBJECT, fetch
-from bot.steps.publish import read_result
+from bot.steps.measured import read_result
 from bot.steps.reuse import PROMOTED, take_up
 from bot.testing.github import LoopbackGitHub
 from eval_core.base.config import Config, load_config

@@ -23,7 +23,8 @@ from bot.pull_request.ticket import Ticket, keep_error
 from bot.steps.check import CHECK_NAME, Check
 from bot.steps.comment import LIMIT, MARKER, Sticky, read_comment
 from bot.steps.gate import _looks
-from bot.steps.publish import Published, publish, read_result
+from bot.steps.measured import read_result
+from bot.steps.publish import Published, publish
 from bot.testing import journey
 from bot.testing.github import LoopbackGitHub
 from eval_core.base.config import Config, load_config
