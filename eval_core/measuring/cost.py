@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
-from typing import Literal
 
 from eval_core.base.config import Config, PresetName
 from eval_core.base.errors import UserError

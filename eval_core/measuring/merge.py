@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import parse, pretty, read_json
+from eval_core.base.strict_json import BadJson
 from eval_core.base.tokens import count_messages
 from eval_core.comparing.day import CONTROL, ControlRuns
 from eval_core.domain.case import Case, Cell, make_plan
@@ -29,7 +30,6 @@ from eval_core.measuring.session import SHARD, without_refusals
 from eval_core.models.journal import parse_line
 from eval_core.storage.compressor_source import changed_parts
 from eval_core.storage.results import CLAIM, SUMMARY, Claim, ResultsFolder, spending
-from eval_core.strict_json import BadJson
 
 __all__ = ["SHARDS", "MergedRun", "find_shards", "merge_shards"]
 
