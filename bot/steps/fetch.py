@@ -18,11 +18,13 @@ from pathlib import Path
 from bot.github.repository import TARBALL_LIMIT, WORKFLOW, GitHub
 from bot.pull_request.ticket import Ticket, evaluation_artifact
 from eval_core.base.errors import UserError
+from eval_core.domain.shard import Shard
 
 __all__ = [
     "ACCEPTED",
     "BASE",
     "EARLIER",
+    "SHARDS",
     "SUBJECT",
     "TreeLimits",
     "fetch",
@@ -208,19 +210,21 @@ SUBJECT = "subject"
 BASE = "base"
 """The tree that a baseline is measured of: fetched as a pull request's is, since a checkout differs from GitHub's
 archive where .gitattributes leaves files out of archives or keeps them elsewhere."""
+SHARDS = "shards"
+"""The artifacts of an evaluation's shards, one folder each."""
 EARLIER = "earlier"
 """Left by a run with the same ticket."""
 ACCEPTED = "accepted"
 """Left by the evaluation of the pull request that a baseline is made after."""
 
 
-def fetch(github: GitHub, ticket: Ticket, work: Path) -> None:
+def fetch(github: GitHub, ticket: Ticket, work: Path, shard: Shard | None = None) -> None:
     """Bring the tree of the evaluated commit, and what was measured of it before, into the work folder."""
     if ticket.pr is not None:
         fetch_tree(github, ticket.sha, work / SUBJECT)
     if ticket.mode == "baseline":
         fetch_tree(github, ticket.base_sha, work / BASE)
-    _bring(github, ticket.artifact, work / EARLIER)
+    _bring(github, ticket.artifact + (shard.suffix if shard else ""), work / EARLIER)
     if ticket.mode == "baseline" and ticket.pr is not None:
         _bring(github, evaluation_artifact(ticket.sha), work / ACCEPTED)
 

@@ -541,7 +541,8 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
         else {},
     )
 
-    planned = forecast(make_stand_ins(cases, target, job.topic, comparable), models, scope)
+    expected = make_stand_ins(cases, target, job.topic, comparable)
+    planned = forecast(expected, models, scope)
     if models.offline_judge:
         planned = [(purpose, part) for purpose, part in planned if part.role == "compressor"]
     purposes: dict[str, int] = {}
@@ -554,7 +555,7 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
         tuple(purposes.items()),
         job.budget_usd or job.settings.budget_usd,
         total(_by_role(facts, models)) if job.stops_early and (comparable or job.baseline == "rerun") else None,
-        _limits(models, rows),
+        (*_limits(models, rows), *_too_long(expected, models, compresses=target.asks_model)),
     )
 
 
@@ -571,6 +572,26 @@ def _limits(models: Models, rows: Sequence[EstimateRow]) -> tuple[str, ...]:
         f"this job makes {made:,}. Use it for small suites, or turn on paid use."
         for preset, made in calls.items()
     )
+
+
+def _too_long(stand_ins: Sequence[StandIn], models: Models, *, compresses: bool) -> tuple[str, ...]:
+    """Name the sessions that a model cannot take: to compress them, or to answer from the whole of them."""
+    notes = []
+    summary, answer = models.window(models.compressor), models.window(models.answer)
+    for item in stand_ins:
+        name = item.case.fixture.name
+        asked = max((count_messages(prompt) for prompt in item.prompts), default=0)
+        whole = count_messages(item.case.fixture.messages)
+        if compresses and summary is not None and asked + _SUMMARY_CHARS // _CHARS_PER_TOKEN > summary:
+            notes.append(
+                f"{name}: the compressor's prompt of {asked:,} tokens does not fit {models.compressor} ({summary:,})."
+            )
+        if answer is not None and whole + models.answer_max_tokens > answer:
+            notes.append(
+                f"{name}: the whole session of {whole:,} tokens, which the controls ask about, does not fit "
+                f"{models.answer} ({answer:,})."
+            )
+    return tuple(notes)
 
 
 def quote_grading(

@@ -166,6 +166,14 @@ class Models:
         """Whether any model is reached through litellm, whose import takes seconds."""
         return any(not self.endpoint(model).direct for model in self.distinct)
 
+    def window(self, model: str) -> int | None:
+        """Return how many tokens a prompt and its reply may have together; None where nobody says."""
+        found = self.endpoints.get(model, EndpointConfig())
+        if found.window is not None:
+            return found.window
+        listed = (known_model(found.base_model or model) or {}).get("max_input_tokens")
+        return listed if isinstance(listed, int) and listed > 0 else None
+
     def tariff(self, model: str) -> Tariff | None:
         """Return what a model costs: the user's price, the endpoint's, else that of the list."""
         found = self.endpoints.get(model, EndpointConfig())
