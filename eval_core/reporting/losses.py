@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from eval_core.comparing.arms import quarantined
+from eval_core.comparing.findings import Verdict
 from eval_core.comparing.verdict import Options
 from eval_core.domain.grade import PASS_SCORE, Grade, Unscored
 from eval_core.domain.measurement import Measurement
@@ -18,6 +19,7 @@ __all__ = [
     "changed_facts",
     "doubts",
     "misses",
+    "named_facts",
     "outage",
     "places",
     "unscored",
@@ -47,6 +49,10 @@ class LostFact:
     evidence: tuple[int, ...]
     kept: float
     base_kept: float | None
+    runs: str = ""
+    """In how many runs of this side it is kept."""
+    why: str = ""
+    """Whether the compressor's own model was shown it, where that is known."""
 
     @property
     def change(self) -> float:
@@ -76,6 +82,24 @@ def changed_facts(candidate: Measurement, base: Measurement | None) -> list[Lost
             if abs(row.change) > 1e-9:
                 rows.append(row)
     return sorted(rows, key=lambda row: (row.change, row.fixture, row.probe, row.fact))
+
+
+def named_facts(verdict: Verdict) -> list[LostFact]:
+    """Return the facts that moved for certain, worst first; what may be chance is only counted."""
+    return [
+        LostFact(
+            fixture=item.fixture,
+            probe=item.kind if item.source == "authored" else f"census, {item.kind}",
+            fact=item.name,
+            evidence=item.messages,
+            kept=item.candidate_kept / item.candidate_runs,
+            base_kept=item.base_kept / item.base_runs,
+            runs=f"{item.candidate_kept} of {item.candidate_runs}",
+            why=item.shown or "",
+        )
+        for item in verdict.facts
+        if item.clear
+    ]
 
 
 @dataclass(frozen=True)

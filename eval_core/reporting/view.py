@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 
-from eval_core.base.numbers import interval, percents_and_change, pp, score, scores_and_change, signed
+from eval_core.base.numbers import interval, percent, percents_and_change, pp, score, scores_and_change, signed
+from eval_core.base.numbers import tokens as token_words
 from eval_core.comparing.arms import Quarantine, quarantined
 from eval_core.comparing.compare import OFFLINE_NOTE, ReportData
-from eval_core.comparing.findings import Kind, Row, RowVerdict
+from eval_core.comparing.findings import Kind, Row, RowVerdict, Verdict
 from eval_core.comparing.medians import STEP
+from eval_core.comparing.strands import shown_finding
 from eval_core.domain.compression import Outcome
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
-from eval_core.reporting.losses import LostFact, Miss, changed_facts, doubts, misses, unscored
+from eval_core.reporting.losses import LostFact, Miss, changed_facts, doubts, misses, named_facts, unscored
 from eval_core.reporting.metrics import Metric, TokensPerTask, target_metrics, tokens_per_task
 
-__all__ = ["COLUMNS", "STEP_NOTE", "FixtureRow", "ReportView", "TableRow", "make_view"]
+__all__ = ["COLUMNS", "STEP_NOTE", "FixtureRow", "ReportView", "StrandRow", "TableRow", "make_view"]
 
 COLUMNS = {
     "accuracy": "Accuracy",
@@ -35,6 +37,16 @@ _ROW_WORDS = {
     RowVerdict.ADVISORY: "advisory",
 }
 _ROW_NAMES = {"authored facts": "facts kept", "census": "census facts kept"}
+STRAND_NAMES = {
+    "outcome": "Compresses",
+    "structure": "Structure",
+    "window": "Kept verbatim",
+    "shown": "Shown to its model",
+    "form": "Form of the summary",
+    "facts": "Facts",
+    "size": "Size",
+    "scores": "Scores",
+}
 _BEST, _CELLS = 5, 10
 MARK = "†"
 STEP_NOTE = (
@@ -56,6 +68,18 @@ class TableRow:
     verdict: str
     bar: str
     """Ten cells: █ on both sides, ▒ lost, ▓ gained, ░ never there."""
+
+
+@dataclass(frozen=True)
+class StrandRow:
+    """One kind of evidence: both sides in a few words, and what it says."""
+
+    name: str
+    base: str
+    candidate: str
+    verdict: str
+    details: tuple[str, ...]
+    """Quotations from sessions and summaries: whoever shows them makes them harmless."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +108,16 @@ class ReportView:
     kind: Kind | None
     headline: str
     next_step: str
+    strands: tuple[StrandRow, ...]
     table: tuple[TableRow, ...]
+    size_line: str
+    """Facts kept at this size, beside what plain ways to be that small would keep."""
+    shown_line: str
+    """How many facts are cut before the compressor's own model sees them."""
+    accept: str
+    """The line of configuration that accepts what was removed."""
+    chance: int
+    """Facts that moved by no more than chance, and are not listed."""
     fixtures: tuple[FixtureRow, ...]
     lost: tuple[LostFact, ...]
     regained: tuple[LostFact, ...]
@@ -114,7 +147,53 @@ def _table(data: ReportData) -> tuple[TableRow, ...]:
     return tuple(_row(row) for row in [*lead, *rest])
 
 
+def _strands(verdict: Verdict | None) -> tuple[StrandRow, ...]:
+    return tuple(
+        StrandRow(STRAND_NAMES[item.name], item.base, item.candidate, item.state.words, item.details)
+        for item in (verdict.strands if verdict else ())
+    )
+
+
+def _size_line(measurement: Measurement) -> str:
+    """Say what share of the facts is kept at which size, and what plain ways to be that small keep."""
+    sizes = [[run.size for run in runs if run.ok and run.size] for runs in measurement.fixtures.values()]
+    known = [found for found in sizes if found]
+    if not known:
+        return ""
+
+    def share(name: str) -> str:
+        return percent(fmean(fmean(getattr(item, name) / max(item.facts, 1) for item in found) for found in known))
+
+    finished = [found for runs in measurement.fixtures.values() if (found := [run for run in runs if run.ok])]
+    at = token_words(fmean(fmean(run.tokens_after for run in runs) for runs in finished))
+    return (
+        f"{share('kept')} of all facts at {at} tokens; keeping the last {at} tokens gives {share('recency')}, "
+        f"cutting every message to the same share {share('proportional')}"
+    )
+
+
+def _shown_line(measurement: Measurement) -> str:
+    found = shown_finding(measurement)
+    if found is None or not found[0]:
+        return ""
+    return f"{found[0]} of {found[1]} facts at risk are cut before the compressor's model sees them"
+
+
 def _row(row: Row) -> TableRow:
+    if row.p is None:
+        shares = row.family == "facts"
+        base, candidate, delta = (percents_and_change if shares else scores_and_change)(row.base, row.candidate)
+        whole = 1 if shares else _BEST
+        return TableRow(
+            _ROW_NAMES.get(row.name, "offline grade"),
+            base,
+            candidate,
+            delta,
+            "counted" if shares else "-",
+            "-",
+            _ROW_WORDS[row.verdict],
+            _bar(row.base / whole, row.candidate / whole),
+        )
     if row.family == "facts":
         ends = "[unknown]" if row.ci_low is None else f"[{pp(row.ci_low, sign=True)}, {pp(row.ci_high, sign=True)}]"
         base, candidate, delta = percents_and_change(row.base, row.candidate)
@@ -271,7 +350,10 @@ def make_view(data: ReportData) -> ReportView:
     """Compute everything that reports show."""
     verdict = data.verdict
     comparable_base = data.base if data.kind_is_comparable else None
-    changes = changed_facts(data.candidate, comparable_base)
+    if verdict is not None and comparable_base is not None:
+        changes = named_facts(verdict)
+    else:
+        changes = changed_facts(data.candidate, None)
     note = OFFLINE_NOTE if data.candidate.offline else _same_model_note(data.candidate)
     failing = sorted(
         {
@@ -289,10 +371,15 @@ def make_view(data: ReportData) -> ReportView:
         kind=verdict.kind if verdict else None,
         headline=verdict.headline if verdict else f"No comparison: {data.note or 'no baseline was given'}.",
         next_step=verdict.next_step if verdict else "",
+        strands=_strands(verdict),
         table=_table(data),
+        size_line=_size_line(data.candidate),
+        shown_line=_shown_line(data.candidate),
+        accept=(verdict.accept or "") if verdict else "",
+        chance=sum(not item.clear for item in verdict.facts) if verdict else 0,
         fixtures=_fixture_rows(data),
         lost=tuple(row for row in changes if row.change < 0),
-        regained=tuple(row for row in reversed(changes) if row.change > 0),
+        regained=tuple(row for row in reversed(changes) if row.change > 0 and row.base_kept is not None),
         misses=tuple(misses(data.candidate)),
         unscored=unscored(data.candidate),
         doubts=doubts(data.candidate),

@@ -29,6 +29,7 @@ _SIGNS = {
     RowVerdict.BETTER: "▲",
     RowVerdict.NO_DETECTABLE_CHANGE: "=",
     RowVerdict.INCONCLUSIVE: "?",
+    RowVerdict.ADVISORY: "·",
 }
 
 
