@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from eval_core.comparing.compare import ReportData
+
+if TYPE_CHECKING:
+    from eval_core.domain.case import Case
+    from eval_core.domain.measurement import Measurement
 
 __all__ = [
     "compare",
@@ -39,6 +44,24 @@ def print_data(data: ReportData, form: str) -> None:
         from eval_core.reporting.terminal import console, print_report
 
         print_report(make_view(data), console())
+
+
+def cases_of(measurement: Measurement, config: Path | None = None) -> dict[str, Case]:
+    """Return the fixtures and probes at hand that are those of a measurement, to show its sessions and questions."""
+    from eval_core.base.config import config_folder, load_config
+    from eval_core.base.errors import UserError
+    from eval_core.domain.case import load_suite
+
+    settings, root = load_config(config), config_folder(config)
+    found = {}
+    for name, digest in measurement.fingerprint.fixtures.items():
+        try:
+            case = load_suite(root / settings.fixtures, root / settings.probes, [name])[0]
+        except UserError:
+            continue  # measured elsewhere: shown without its session
+        if case.fixture.digest == digest:
+            found[name] = case
+    return found
 
 
 # `compression-eval report`.
@@ -101,7 +124,7 @@ def compare(base: Path, candidate: Path, form: str, fail_on: str, seed: int) -> 
     before, after = load_side(base), load_side(candidate)
     verdict, part = compare_measurements(before, after, options=Options(seed=seed), accept=load_config(None).accept)
     verdict = with_remedy(verdict, part, str(base), after)
-    print_data(ReportData(after, base=part, verdict=verdict, base_path=str(base)), form)
+    print_data(ReportData(after, base=part, verdict=verdict, base_path=str(base), cases=cases_of(after)), form)
     code = exit_code(verdict, fail_on)  # type: ignore[arg-type]
     if code == 3:
         click.echo(undecided(verdict, fail_on), err=True)
