@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
-from eval_core.comparing.arms import make_arm, quarantined
-from eval_core.comparing.compare import ReportData
-from eval_core.comparing.verdict import decide
+from eval_core.comparing.compare import ReportData, compare_measurements
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.grade import DIMENSIONS, Answer, Grade, Unscored
-from eval_core.domain.measurement import Controls, Measurement, ProbeControl, Provenance, comparable_part
+from eval_core.domain.measurement import Controls, Measurement, ProbeControl, Provenance
 from eval_core.domain.probe import ProbeBank
-from eval_core.domain.record import CensusRecord, FactRecord, ProbeRecord, RunRecord, UseRecord
+from eval_core.domain.record import (
+    CensusRecord,
+    FactRecord,
+    FrontierPoint,
+    ProbeRecord,
+    RunRecord,
+    SizeRecord,
+    UseRecord,
+)
 
 BIDI = "\u202e"
 HOSTILE = (
@@ -181,14 +189,34 @@ def report(
 
     base = measurement(shown, better, label="main", offline=offline)
     ours = measurement(shown, candidate or worse, label="change", offline=offline, rubric=rubric)
-    part, differences = comparable_part(base, ours)
-    banned = quarantined(base, ours)
-    verdict = decide(make_arm(part, banned), make_arm(ours, banned), differences=differences)
+    verdict, _ = compare_measurements(base, ours)
     history = [
         {"date": f"2026-0{month}-01T00:00:00Z", "overall": 3.0 + month / 10, "accuracy": 3.5, "facts_kept": 0.8}
         for month in (1, 2, 3)
     ]
     return ReportData(ours, base, verdict, "baselines/main.json", {of.fixture.name: of for of in shown}, history)
+
+
+def recorded(**changes: Any) -> ReportData:
+    """Return the same report with every strand of evidence recorded and decided on, as runs of today are."""
+    data = report(**changes)
+
+    def whole(side: Measurement, kept: int) -> Measurement:
+        size = SizeRecord(facts=10, kept=kept, recency=4.0, proportional=5.0)
+        curve = [
+            FrontierPoint(name=name, tokens=tokens, kept=share)
+            for name, shares in (("recency", (0.1, 0.4, 0.8)), ("proportional", (0.2, 0.5, 0.9)))
+            for tokens, share in zip((100, 300, 600), shares, strict=True)
+        ]
+        fixtures = {
+            name: [run.model_copy(update={"size": size}) for run in runs] for name, runs in side.fixtures.items()
+        }
+        return side.model_copy(update={"fixtures": fixtures, "frontier": dict.fromkeys(fixtures, curve)})
+
+    assert data.base is not None
+    base, ours = whole(data.base, 9), whole(data.candidate, 7)
+    verdict, part = compare_measurements(base, ours)
+    return replace(data, candidate=ours, base=part, verdict=verdict)
 
 
 def unscored(record: RunRecord, reason: str) -> RunRecord:

@@ -17,7 +17,12 @@ def regressed() -> ReportData:
 
 
 def not_comparable() -> ReportData:
-    return page_world.report(rubric="r2")
+    """Another rubric, and nothing that could be compared without the grades has moved."""
+    return page_world.report(rubric="r2", candidate=lambda of, run, graded: _good(of, run, graded=graded))
+
+
+def _good(of: Case, run: int, *, graded: bool) -> RunRecord:
+    return page_world.run_record(of, run, good=True, graded=graded)
 
 
 def alone() -> ReportData:
@@ -27,11 +32,11 @@ def alone() -> ReportData:
 
 
 def incomplete(text: str = "ValueError: boom") -> ReportData:
-    """One fixture failed throughout, one probe of the other has no score in one run."""
+    """The provider failed one fixture throughout, and one probe of the other in one run."""
 
     def make(of: Case, run: int, graded: bool) -> RunRecord:
         if of.fixture.name == "migrate":
-            return page_world.run_record(of, run, good=True, graded=graded, outcome=Outcome.TARGET_ERROR, text=text)
+            return page_world.run_record(of, run, good=True, graded=graded, outcome=Outcome.INFRA, text=text)
         record = page_world.run_record(of, run, good=True, graded=graded)
         return page_world.unscored(record, "no answer: rate_limit") if run == 0 else record
 

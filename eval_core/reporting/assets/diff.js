@@ -156,7 +156,8 @@ const compareTexts = (leftText, rightText) => {
       // Lines that have no counterpart stand together, as two columns; moved ones alone, since they are told apart.
       const [a, b] = [[], []];
       const flush = () => {
-        if (a.length || b.length) add(a.length ? (b.length ? "changed" : "gone") : "new", a.length ? a.join("\n") : null, b.length ? b.join("\n") : null);
+        if (a.length && b.length) add("changed", a.join("\n"), b.join("\n"));
+        else for (const line of [...a, ...b]) add(a.length ? "gone" : "new", a.length ? line : null, a.length ? null : line);
         a.length = b.length = 0;
       };
       for (; i < toA; i++) {

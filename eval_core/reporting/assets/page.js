@@ -193,7 +193,7 @@
       if (!nodes[index]) folds.forEach((open) => open());
       for (const old of all(".here", box)) old.classList.remove("here");
       nodes[index].classList.add("here");
-      nodes[index].scrollIntoView({ block: "center" });
+      nodes[index].scrollIntoView({ block: "start" });
     };
     const place = (fact) => rows.findIndex((row) => [row.left, row.right].some((text) => text && findFacts(fixture)(text).some((hit) => hit.facts.includes(fact))));
     host.replaceChildren(box);

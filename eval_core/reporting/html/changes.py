@@ -53,6 +53,9 @@ class Changes:
 
     lost: tuple[FactLine, ...]
     gained: tuple[FactLine, ...]
+    lost_count: int
+    gained_count: int
+    """Facts as the verdict counts them: a value that a probe asks for and the census found is two, in one line."""
     chance: int
     broken: tuple[BrokenCheck, ...]
     compared: bool
@@ -178,11 +181,16 @@ def changes(data: ReportData) -> Changes:
     """Collect what moved; without a comparison, what is lost against the sessions."""
     verdict = data.verdict
     if verdict is None or not data.kind_is_comparable:
-        return Changes(_lines(data, _lost_alone(data)), (), 0, (), compared=False)
+        alone = _lost_alone(data)
+        return Changes(_lines(data, alone), (), len(alone), 0, 0, (), compared=False)
     clear = [change for change in verdict.facts if change.clear]
+    lost = [change for change in clear if change.change < 0]
+    gained = [change for change in reversed(clear) if change.change > 0]
     return Changes(
-        lost=_lines(data, [change for change in clear if change.change < 0]),
-        gained=_lines(data, [change for change in reversed(clear) if change.change > 0]),
+        lost=_lines(data, lost),
+        gained=_lines(data, gained),
+        lost_count=len(lost),
+        gained_count=len(gained),
         chance=len(verdict.facts) - len(clear),
         broken=_broken(verdict.structure),
         compared=True,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 from eval_core.base.numbers import interval, p_value, percent, pp, score, signed
 from eval_core.base.numbers import tokens as token_words
@@ -227,6 +227,8 @@ class FrontierMark:
     kept: float
     x: float
     y: float
+    label: tuple[float, float, Literal["start", "end"]]
+    """Where its name stands, and which end of the name that is."""
 
 
 @dataclass(frozen=True)
@@ -322,8 +324,16 @@ def frontier(sides: Sequence[tuple[str, str, Measurement]]) -> Frontier | None:
         if len(inside) > 1:
             line = " ".join(f"{x(tokens)},{y(kept)}" for tokens, kept in inside)
             curves.append(Curve(_CURVES[name], name, line))
+
+    def mark(place: tuple[str, str, float, float]) -> FrontierMark:
+        # Names stand beside their marks, those of higher marks above and of lower ones below, so that close ones part.
+        right = x(place[2]) > 0.62 * WIDTH
+        above = sum(other[3] > place[3] or (other[3] == place[3] and other[0] < place[0]) for other in places) % 2 == 0
+        label = (x(place[2]) + (-11 if right else 11), y(place[3]) + (-5 if above else 14))
+        return FrontierMark(*place, x(place[2]), y(place[3]), (*label, "end" if right else "start"))
+
     return Frontier(
-        marks=tuple(FrontierMark(*place, x(place[2]), y(place[3])) for place in places),
+        marks=tuple(mark(place) for place in places),
         curves=tuple(curves),
         x_ticks=tuple(Tick(x(reach * step / 4), token_words(reach * step / 4)) for step in range(5)),
         y_ticks=tuple(Tick(y(step / 4), percent(step / 4)) for step in range(5)),
