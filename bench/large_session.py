@@ -110,8 +110,8 @@ def steps(log: Path) -> Iterator[list[str]]:
     yield ["report", "results/latest"]
 
 
-def _measured(command: list[str]) -> tuple[int, float, float]:
-    """Run one command and return its exit code, seconds and peak megabytes."""
+def _measured(command: list[str]) -> tuple[int, float, float, float]:
+    """Run one command and return its exit code, seconds, seconds of CPU and peak megabytes."""
     began = time.monotonic()
     child = os.fork()
     if child == 0:
@@ -120,7 +120,8 @@ def _measured(command: list[str]) -> tuple[int, float, float]:
             os.dup2(nowhere.fileno(), 2)
         os.execv(sys.executable, [sys.executable, "-c", "from bot.cli import main; main()", *command])
     _, status, use = os.wait4(child, 0)
-    return os.waitstatus_to_exitcode(status), time.monotonic() - began, use.ru_maxrss / 1024
+    cpu = use.ru_utime + use.ru_stime
+    return os.waitstatus_to_exitcode(status), time.monotonic() - began, cpu, use.ru_maxrss / 1024
 
 
 def main() -> None:
@@ -135,10 +136,10 @@ def main() -> None:
         log.write_text("".join(json.dumps(message) + "\n" for message in fixture.messages), encoding="utf-8")
         Path("probes").mkdir()
         Path("probes", f"{NAME}.probes.json").write_text(dump_bank(bank(fixture)), encoding="utf-8")
-        print("| command | exit code | seconds | peak MB |", "|---|---:|---:|---:|", sep="\n")
+        print("| command | exit code | seconds | of CPU | peak MB |", "|---|---:|---:|---:|---:|", sep="\n")
         for command in steps(log):
-            code, seconds, memory = _measured(command)
-            print(f"| {' '.join(command[:2])} | {code} | {seconds:.1f} | {memory:.0f} |", flush=True)
+            code, seconds, cpu, memory = _measured(command)
+            print(f"| {' '.join(command[:2])} | {code} | {seconds:.1f} | {cpu:.1f} | {memory:.0f} |", flush=True)
         stored = next(Path("fixtures").glob(f"{NAME}.*"))
         page = Path("results", "latest", "report.html")
         print(f"{stored.name}: {stored.stat().st_size:,} bytes; report.html {page.stat().st_size / 1e6:.1f} MB")

@@ -20,6 +20,7 @@ from bench.plan import Size, client_at, evaluate, provider
 from eval_core.base.tokens import count_messages
 from eval_core.domain.call import Acceptance, Completion, Failed, ModelCall
 from eval_core.models.client import ModelClient
+from eval_core.models.transport import prefix_digest
 
 LEAST = 1_024
 
@@ -32,10 +33,10 @@ class CountingClient(ModelClient):
 
     async def complete(self, call: ModelCall, acceptance: Acceptance | None = None) -> Completion | Failed:
         """Count, then complete."""
-        shared = count_messages(call.messages[:-1])
-        if call.prefix is not None:
-            self.cacheable += shared if call.prefix in self.seen and shared >= LEAST else 0
-            self.seen.add(call.prefix)
+        shared = count_messages(call.messages[: call.shared])
+        if (prefix := prefix_digest(call)) is not None:
+            self.cacheable += shared if prefix in self.seen and shared >= LEAST else 0
+            self.seen.add(prefix)
         return await super().complete(call, acceptance)
 
 

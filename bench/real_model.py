@@ -156,7 +156,7 @@ def pipeline(base_url: str, root: Path, judge_tokens: int) -> None:
         compressor_max_tokens=1000,
         params={f"openai/{MODEL}": ModelParams(logit_bias=_ENDING)},
     )
-    flags = ModelFlags(model=f"openai/{MODEL}", api_base=base_url, prices={f"openai/{MODEL}": Price(input=0, output=0)})
+    flags = ModelFlags(model=MODEL, api_base=base_url, prices={MODEL: Price(input=0, output=0)})
     for turn in ("first", "resumed"):
         job = Job(
             Config(models=limits), root, flags=flags, runs=1, compress_runs=1, concurrency=2, compare_to="none",

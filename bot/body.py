@@ -93,7 +93,8 @@ def _title(ledger: Ledger) -> str:
 def _state(ledger: Ledger) -> list[str]:
     """Say what is going on now: evaluations under way, then what was refused or went wrong last."""
     lines = [_under_way(run) for run in ledger.runs]
-    return lines + [_noticed(notice, kept=ledger.shown is not None) for notice in ledger.notices]
+    current = ledger.shown is not None and ledger.head in (None, ledger.shown.sha)
+    return lines + [_noticed(notice, current=current) for notice in ledger.notices]
 
 
 def _under_way(run: LedgerRun) -> str:
@@ -108,14 +109,14 @@ def _under_way(run: LedgerRun) -> str:
         return (
             f"\N{HOURGLASS} **Queued**: {commit} since {_clock(run.at)}, after the evaluation before it. {log}.{note}"
         )
-    expected = "" if run.minutes is None else f", expected to end by {_clock(run.at + timedelta(minutes=run.minutes))}"
+    expected = "" if run.minutes is None else f", expected to end by {run.at + timedelta(minutes=run.minutes):%H:%M}"
     return f"\N{HOURGLASS} **Evaluating** {commit} since {_clock(run.at)}{expected}. {log}.{note}"
 
 
-def _noticed(notice: LedgerNotice, *, kept: bool) -> str:
+def _noticed(notice: LedgerNotice, *, current: bool) -> str:
     sign = "\N{NO ENTRY SIGN}" if notice.kind in ("refused", "rejected") else "\N{WARNING SIGN}"
     about = f" (`{notice.sha[:7]}`)" if notice.sha else ""
-    still = " The result below still holds for its own commit." if kept else ""
+    still = " The result below still holds." if current else ""
     return f"{sign} **{_ENDS[notice.kind]}**{about}, {_clock(notice.at)}: {notice.why} [Log]({notice.url}).{still}"
 
 
@@ -182,11 +183,9 @@ def _loss(view: ReportView, fact: LostFact) -> str:
     """Say in a sentence what was lost: where it was, in how many runs it is gone, and what the baseline did."""
     runs = [run for run in view.data.candidate.fixtures.get(fact.fixture, ()) if fact.probe in run.probes]
     gone = round((1 - fact.kept) * len(runs))
-    before = "" if fact.base_kept is None else f"; the baseline kept it in {percent(fact.base_kept)} of its runs"
-    return (
-        f"{inline(fact.fact, 120)} was in {places(fact.evidence)} of {fact.fixture} and is gone in {gone} of "
-        f"{len(runs)} runs{before}."
-    )
+    before = "" if fact.base_kept is None else f" (the baseline kept it in {percent(fact.base_kept)})"
+    where = f"{inline(fact.fact, 120)} was in {places(fact.evidence)} of {fact.fixture}"
+    return f"{where}; it is gone in {gone} of {len(runs)} runs{before}."
 
 
 def _joined(blocks: dict[str, str]) -> str:

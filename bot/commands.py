@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ import click
 
 from eval_core.base.errors import IncompleteError, UserError
 from eval_core.cli.entry import CommandGroup
+from eval_core.strict_json import BadJson, parse_json
 
 if TYPE_CHECKING:
     from bot.ticket import Ticket
@@ -88,8 +88,8 @@ def _summary(text: str) -> None:
 def _event(path: Path) -> object:
     """Read what GitHub says has happened."""
     try:
-        value: object = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as exc:
+        value: object = parse_json(path.read_bytes())
+    except (OSError, BadJson) as exc:
         raise UserError(f"GITHUB_EVENT_PATH: {path} cannot be read as JSON ({exc}); start the workflow again") from None
     return value
 
@@ -285,3 +285,29 @@ def baseline(work: Path, name: str | None) -> None:
     )
     _summary(proposed.message)
     click.echo(proposed.message)
+
+
+@bot.command()
+@click.option("--pr", type=click.IntRange(min=1), required=True, help="A pull request that the bot has evaluated.")
+@click.option("--run", "run_id", type=click.IntRange(min=1), required=True, help="The id of the workflow's run.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("tests/bot/recorded"),
+    show_default=True,
+    help="Folder for the answers.",
+)
+def record(pr: int, run_id: int, output: Path) -> None:
+    """Keep GitHub's own answers about one run, so that tests can hold the loopback GitHub against them.
+
+    It only reads. Use it in a repository made for the purpose: names and texts of the pull request are kept.
+
+    \b
+    Example:
+      GITHUB_REPOSITORY=you/sandbox GITHUB_TOKEN=... compression-eval bot record --pr 1 --run 4711
+    """
+    from bot.github.repository import GitHub
+    from bot.recording import record_run
+
+    written = record_run(GitHub.from_environment(os.environ), pr, run_id, output)
+    click.echo(f"{len(written)} answers in {output}: {', '.join(sorted(written))}.")

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 __all__ = ["MAX_DEPTH", "BadJson", "parse_json", "without_surrogates"]
 
 MAX_DEPTH = 64
-MAX_DIGITS = 18
-"""Of an integer: all of them fit into 64 bits."""
+MAX_DIGITS = 20
+"""Of an integer: as many as 64 bits can hold, which is where identifiers end."""
 
 
 class BadJson(ValueError):
     """The text is not JSON that can be used; the message says why, without quoting more than a few characters."""
+
+    def __init__(self, problem: str, place: str = "") -> None:
+        super().__init__(f"{place}: {problem}" if place else problem)
+        self.problem, self.place = problem, place
 
 
 def _constant(name: str) -> Any:
@@ -38,6 +43,7 @@ def _int(text: str) -> int:
     return int(text)
 
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _decoder = json.JSONDecoder(parse_constant=_constant, parse_float=_float, parse_int=_int)
 
 
@@ -64,7 +70,7 @@ def parse_json(data: str | bytes, *, depth: int = MAX_DEPTH) -> Any:
     except BadJson:
         raise
     except json.JSONDecodeError as exc:
-        raise BadJson(f"line {exc.lineno}, column {exc.colno}: {exc.msg}") from None
+        raise BadJson(exc.msg, f"line {exc.lineno}, column {exc.colno}") from None
     except UnicodeDecodeError as exc:
         raise BadJson(f"not UTF-8 (byte {exc.start})") from None
     except RecursionError:
@@ -76,9 +82,7 @@ def parse_json(data: str | bytes, *, depth: int = MAX_DEPTH) -> Any:
 def without_surrogates(value: Any) -> Any:
     """Return a parsed value that can be written as UTF-8: halves of surrogate pairs become U+FFFD."""
     if isinstance(value, str):
-        if value.isascii():
-            return value
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
     if isinstance(value, dict):
         return {without_surrogates(key): without_surrogates(inner) for key, inner in value.items()}
     if isinstance(value, list):

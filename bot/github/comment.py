@@ -34,7 +34,7 @@ _EDITED = (
     "its edit history has it._"
 )
 _TRIES = 5
-_SETTLE = (1.0, 3.0)
+_SETTLE = (0.5, 2.0)
 """Seconds to wait before looking whether another writer, who read before we wrote, has replaced our words."""
 
 

@@ -504,6 +504,10 @@ class GitHub:
         data = self._transport.get(path, f"comparison of {base[:12]} with {head[:12]}", {"per_page": 1})
         return Comparison(ahead=int(data["ahead_by"]), behind=int(data["behind_by"]))
 
+    def answer(self, path: str) -> Any:
+        """Return GitHub's answer about the repository as it is, the first page of a list."""
+        return self._transport.get(f"{self._base}{path}", path or self.repo)
+
     def default_branch(self) -> str:
         """Return the name of the repository's default branch."""
         return str(self._transport.get(self._base, f"repository {self.repo}")["default_branch"])

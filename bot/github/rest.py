@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 import time
@@ -15,6 +14,7 @@ from urllib.parse import urljoin, urlsplit
 
 from bot.github.api_error import ApiError, Unavailable, rate_limit_wait, refusal
 from eval_core.base.errors import UserError
+from eval_core.strict_json import BadJson, parse_json
 
 if TYPE_CHECKING:
     from github.Requester import Requester
@@ -237,8 +237,8 @@ def _explanation(response: Response) -> dict[str, Any]:
     """Read what an error says, if it says it in JSON and briefly."""
     start = next(response.iter_content(_CHUNK), b"")
     try:
-        value = json.loads(start)
-    except ValueError:
+        value = parse_json(start)
+    except BadJson:
         return {}
     return value if isinstance(value, dict) else {}
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from bot.steps.fetch import BASE, SUBJECT
 from bot.steps.reuse import take_up
@@ -76,10 +75,8 @@ def evaluate(
         resume=True,
         looks=ticket.looks,
         compare_to="auto",
+        deadline_minutes=deadline_minutes,
     )
-    if deadline_minutes is not None and any(field.name == "deadline_minutes" for field in fields(Job)):
-        options: dict[str, Any] = {"deadline_minutes": deadline_minutes}
-        job = replace(job, **options)
     if baseline:
         job = job.with_runs(job.plan[0])
     cases = job.load_cases()

@@ -199,6 +199,7 @@ class LoopbackProvider:
         reply: Callable[[Sequence[Message]], str] = reply_to,
         latency: float = 0.0,
         prompt_cache: bool = False,
+        marked_cache: bool = False,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         """Behave well, except where `behave` names a misbehaviour for a request."""
@@ -207,11 +208,12 @@ class LoopbackProvider:
         self.delivered: list[Asked] = []
         """Requests whose reply was complete and well-formed."""
         self.most_at_once = 0
-        self.input_tokens = self.cached_tokens = self.output_tokens = 0
+        self.input_tokens = self.cached_tokens = self.written_tokens = self.output_tokens = 0
         self.leave = asyncio.Event()
         """Set when the server stops, so that hanging replies end."""
         self._reply, self._latency, self._headers = reply, latency, dict(headers or {})
-        self._prompt_cache = prompt_cache
+        self._prompt_cache, self._marked_cache = prompt_cache, marked_cache
+        """Whether beginnings are kept: all of them, or only those that are marked, which costs extra."""
         self._cached: dict[bytes, int] = {}
         self._at_once = 0
         self._runner: web.AppRunner | None = None
@@ -283,13 +285,15 @@ class LoopbackProvider:
         if fault in ("reset", "drip"):
             return await self._broken(request, fault)
         # The cache is read on arrival and filled by the reply: equal prompts that arrive together all miss.
-        cached, beginnings = self._read_cache(asked) if self._prompt_cache else (0, {})
+        keeps = self._prompt_cache or self._marked_cache
+        cached, beginnings = self._read_cache(asked) if keeps else (0, {})
         choice: dict[str, Any] = {"content": self._reply(asked.messages), "finish_reason": "stop"}
         choice.update(_REPLIES.get(fault or "", {}))
         if fault == "truncated-late":
             choice["finish_reason"] = "length"
         finish = choice.pop("finish_reason")
-        usage = self._usage(asked, cached, str(choice["content"] or ""))
+        written = max(beginnings.values(), default=0) - cached if self._marked_cache else 0
+        usage = self._usage(asked, cached, max(0, written), str(choice["content"] or ""))
         if self._latency:  # counted from the arrival: thinking up the reply is part of it
             await asyncio.sleep(max(0.0, arrived + self._latency - asyncio.get_running_loop().time()))
         self._cached.update(beginnings)
@@ -321,16 +325,18 @@ class LoopbackProvider:
             request.transport.abort()
         return response
 
-    def _usage(self, asked: Asked, cached: int, text: str) -> dict[str, Any]:
+    def _usage(self, asked: Asked, cached: int, written: int, text: str) -> dict[str, Any]:
         spent_in, spent_out = count_messages(asked.messages), count_text(text)
         self.input_tokens += spent_in
         self.cached_tokens += cached
+        self.written_tokens += written
         self.output_tokens += spent_out
         return {
             "prompt_tokens": spent_in,
             "completion_tokens": spent_out,
             "total_tokens": spent_in + spent_out,
             "prompt_tokens_details": {"cached_tokens": cached},
+            **({"cache_creation_input_tokens": written} if written else {}),
         }
 
     def _read_cache(self, asked: Asked) -> tuple[int, dict[bytes, int]]:
@@ -338,11 +344,17 @@ class LoopbackProvider:
         total, hasher = 0, hashlib.sha256(asked.model.encode())
         beginnings: dict[bytes, int] = {}
         for message in asked.messages:
-            hasher.update(json.dumps(message, sort_keys=True).encode())
+            hasher.update(json.dumps([message.get("role"), content_text(message)]).encode())
             total += count_messages([message])
-            beginnings[hasher.digest()] = total
+            if not self._marked_cache or (total >= 1_024 and _marked(message)):
+                beginnings[hasher.digest()] = total
         known = [tokens for beginning, tokens in beginnings.items() if beginning in self._cached and tokens >= 1_024]
         return max(known, default=0), beginnings
+
+
+def _marked(message: Message) -> bool:
+    content = message.get("content")
+    return isinstance(content, list) and any("cache_control" in part for part in content)
 
 
 async def _serve(port: int, latency: float, prompt_cache: bool) -> None:

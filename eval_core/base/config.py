@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from eval_core.base.errors import UserError
-from eval_core.base.files import parse, read_text
+from eval_core.base.files import parse
+from eval_core.strict_yaml import read_yaml
 
 __all__ = [
     "CONFIG_FILE",
@@ -38,6 +37,7 @@ class Price(ConfigSection):
     input: Annotated[float, Field(ge=0, description="Of a million input tokens.")]
     output: Annotated[float, Field(ge=0, description="Of a million output tokens.")]
     cached_input: Annotated[float | None, Field(ge=0, description="Default: the input price.")] = None
+    cache_write: Annotated[float | None, Field(ge=0, description="Of what the cache keeps; default: as input.")] = None
 
 
 class ModelParams(ConfigSection):
@@ -160,10 +160,4 @@ def load_config(path: Path | None, root: Path | None = None) -> Config:
     where = path or (root or Path()) / CONFIG_FILE
     if path is None and not where.exists():
         return Config()
-    try:
-        value = yaml.safe_load(read_text(where))
-    except (yaml.YAMLError, ValueError, RecursionError) as exc:
-        mark = getattr(exc, "problem_mark", None)
-        place = f"line {mark.line + 1}: " if mark else ""
-        raise UserError(f"{where}: {place}broken YAML: {getattr(exc, 'problem', exc)}") from None
-    return parse(Config, value or {}, str(where))
+    return parse(Config, read_yaml(where) or {}, str(where))

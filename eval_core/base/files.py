@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from eval_core.base.errors import UserError
+from eval_core.strict_json import BadJson, parse_json
 
 __all__ = [
     "ForeignRecord",
@@ -47,10 +48,6 @@ def read_text(path: Path) -> str:
         raise UserError(f"{path}: cannot be read: {exc.strerror}") from None
 
 
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a number JSON knows")
-
-
 def read_json(path: Path) -> Any:
     """Return the file's JSON value or name the line at which it breaks."""
     return json_value(read_text(path), path)
@@ -59,13 +56,10 @@ def read_json(path: Path) -> Any:
 def json_value(text: str, path: Path) -> Any:
     """Return the JSON value of a text that was read from this file."""
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
-        canonical(value)  # what cannot be written again would fail much later, in a digest or a report
-    except json.JSONDecodeError as exc:
-        raise UserError(f"{path}: line {exc.lineno}, column {exc.colno}: broken JSON: {exc.msg}") from None
-    except (ValueError, RecursionError) as exc:
-        raise UserError(f"{path}: broken JSON: {exc}") from None
-    return value
+        return parse_json(text)
+    except BadJson as exc:
+        place = f"{exc.place}: " if exc.place else ""
+        raise UserError(f"{path}: {place}broken JSON: {exc.problem}") from None
 
 
 def _location(parts: tuple[int | str, ...]) -> str:

@@ -30,6 +30,7 @@ def baseline() -> None:
 @click.argument("name", required=False)
 @click.option("--from", "source", type=click.Path(path_type=Path), help="Store this results folder instead of running.")
 @click.option("--runs", type=click.IntRange(1, 50), help="Graded runs of each fixture.  [default: 10]")
+@click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
 @click.option("--force", is_flag=True, help="Write even where nothing but the date would change.")
 @click.option("--accept-failing", is_flag=True, help="Store even a compressor that passes no probe.")
 @run_options
@@ -38,6 +39,7 @@ def update(
     name: str | None,
     source: Path | None,
     runs: int | None,
+    dry_run: bool,
     force: bool,
     accept_failing: bool,
     label: str | None,
@@ -51,12 +53,18 @@ def update(
     Examples:
       compression-eval baseline update
       compression-eval baseline update --model anthropic/claude-sonnet-4-5 --budget-usd 10
+      compression-eval baseline update --model anthropic/claude-sonnet-4-5 --dry-run
       compression-eval baseline update offline --from results/latest
     """
     from eval_core.storage.baselines import load_side, store_baseline, weaknesses
 
     job = make_job({**options, "compare_to": "none"})
     wanted = runs or job.settings.baseline_runs
+    if source is None and dry_run:
+        from eval_core.cli.run import print_estimate
+
+        print_estimate(job.with_runs(wanted), results)
+        return
     if source is None:
         job = job.with_runs(wanted)
         measurement = execute(job, label, results, quiet=quiet).candidate
@@ -102,8 +110,9 @@ def show(path: Path) -> None:
         out.print(Text(f"  {dimension.replace('_', ' ')}: {value:.3f}"))
     out.print(Text("\nHistory", style="bold"))
     for line in read_history(path.parent, path.stem):
-        sha = (line.get("source_sha") or "unknown")[:12]
-        out.print(Text(f"  {line['date']}  overall {line['overall']}  facts kept {line['facts_kept']}  {sha}"))
+        sha = str(line.get("source_sha") or "unknown")[:12]
+        date, overall, kept = (str(line.get(field, "?"))[:40] for field in ("date", "overall", "facts_kept"))
+        out.print(Text(f"  {date}  overall {overall}  facts kept {kept}  {sha}"))
 
 
 @baseline.command()

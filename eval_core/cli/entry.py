@@ -8,14 +8,23 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Iterator
+import tempfile
+import traceback
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
 from eval_core.base.errors import IncompleteError, UserError
+from eval_core.models.settings import environment_secrets, redact
 
-__all__ = ["CommandGroup", "run_command"]
+__all__ = ["DEBUG", "UNEXPECTED", "CommandGroup", "run_command", "unexpected"]
+
+UNEXPECTED = 70
+"""The exit code of an error that is a fault of this program (EX_SOFTWARE)."""
+DEBUG = "COMPRESSION_EVAL_DEBUG"
+"""Set to print the traceback of such an error instead of keeping it in a file."""
 
 
 class _OutputClosed(Exception):
@@ -60,7 +69,10 @@ class CommandGroup(click.Group):
 
 
 def run_command(root: CommandGroup) -> None:
-    """Run a command; a user's mistake is one message and exit code 2, never a traceback."""
+    """Run a command; what goes wrong is one message and an exit code of its own, never a traceback.
+
+    1 is left to what a command was asked to tell (a verdict, findings). Nothing that fails may end with it.
+    """
     try:
         try:
             _run(root)
@@ -81,10 +93,36 @@ def _run(root: CommandGroup) -> None:
         sys.exit(130)
     except click.ClickException as exc:
         exc.show()
-        sys.exit(exc.exit_code)
+        sys.exit(UserError.exit_code)  # click uses 1 for some of them, and 1 is the code of a verdict
     except (UserError, IncompleteError) as exc:
         click.echo(f"Error: {exc}", err=True)
         sys.exit(exc.exit_code)
+    except (_OutputClosed, BrokenPipeError):
+        raise
+    except Exception as exc:
+        click.echo(unexpected(exc, os.environ), err=True)
+        sys.exit(UNEXPECTED)
+
+
+def unexpected(exc: Exception, environ: Mapping[str, str]) -> str:
+    """Keep the traceback of an error of ours in a file, and return the sentence that says where."""
+    trace = redact("".join(traceback.format_exception(exc)), environment_secrets(environ))
+    if environ.get(DEBUG):
+        return trace
+    said = redact(f"{type(exc).__name__}: {' '.join(str(exc).split())[:200]}", environment_secrets(environ))
+    # In the results where there are some: nothing else of a checkout may change.
+    folder = Path("results") if Path("results").is_dir() else Path(tempfile.gettempdir())
+    try:
+        handle, name = tempfile.mkstemp(prefix="compression-eval-error-", suffix=".txt", dir=folder)
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as stream:
+            stream.write(trace)
+        kept = f"the traceback is in {name}"
+    except OSError:
+        kept = f"set {DEBUG}=1 to see the traceback"
+    return (
+        f"Error: this should not happen, and is a fault of compression-eval: {said}. "
+        f"Everything paid for so far is kept; {kept}. Please report it"
+    )
 
 
 def _reader_gone() -> bool:

@@ -255,6 +255,8 @@ def _confirm(recorded: Fixture, identities: Identities, yes: bool) -> None:
         left = _numbers(len(candidates), [n for n, c in enumerate(candidates, 1) if c.doubtful])
         taken = [candidate for number, candidate in enumerate(candidates, 1) if number not in left]
     identities.groups.extend((candidate.alias,) for candidate in taken)
+    # What is left in the text by choice must not be taken out because the session shows it at a name's place.
+    identities.spared.update(candidate.alias.lower() for candidate in candidates if candidate not in taken)
 
 
 def _numbers(count: int, doubtful: list[int]) -> set[int]:

@@ -15,6 +15,7 @@ from eval_core.cli.run import make_job, model_options
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from eval_core.domain.probe import Probe
     from eval_core.judging.calibration import Calibration
     from eval_core.measuring.options import Job
     from eval_core.measuring.wiring import Cast
@@ -65,14 +66,29 @@ async def _cast(job: Job, journal: Path) -> AsyncIterator[Cast]:
             concurrency=job.concurrency or job.settings.concurrency,
             sandbox="auto",
             hidden=(),
+            deadline_s=job.deadline_s,
         )
+
+
+def _print_grading(job: Job, answers: list[tuple[Probe, str]], root: Path, *, again: bool = False) -> None:
+    from eval_core.cli.run import print_quote
+    from eval_core.measuring.cost import quote_grading
+
+    found = quote_grading(job, answers, root, again=again)
+    if found is None:
+        click.echo("Offline: facts judge, no model call, no cost.")
+    elif not found.rows:
+        click.echo("Nothing to pay for: the calibration is known (--again calibrates anew).")
+    else:
+        print_quote(found)
 
 
 @judge.command()
 @click.option("--again", is_flag=True, help="Calibrate anew, even where the result is known.")
+@click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
 @_options
 @model_options
-def calibrate(again: bool, results: Path | None, quiet: bool, **options: Any) -> None:
+def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **options: Any) -> None:
     """Let the judge grade answers whose order is plain. Exit 1 when it should not be used.
 
     \b
@@ -89,6 +105,9 @@ def calibrate(again: bool, results: Path | None, quiet: bool, **options: Any) ->
     job = _job(options)
     root = results or job.results
     journal = root / CALIBRATION / "journal.jsonl"
+    if dry_run:
+        _print_grading(job, [], root, again=again)
+        return
     if again:
         journal.unlink(missing_ok=True)
 
@@ -99,7 +118,7 @@ def calibrate(again: bool, results: Path | None, quiet: bool, **options: Any) ->
             found = None if again else find_calibration(key, root, ())
             result = found or await measure(judged)
             if (mistake := cast.mistake()) is not None:
-                raise UserError(f"{mistake}. Check the key and the model's name")
+                raise UserError(mistake)
             if not cast.roles.offline:
                 keep_calibration(key, root, result)
             if stopped := cast.stopped():
@@ -125,12 +144,14 @@ def calibrate(again: bool, results: Path | None, quiet: bool, **options: Any) ->
 @click.option("--output", type=click.Path(path_type=Path), help="Write a baseline file here.")
 @click.option("--label", help="Folder under the results folder; default: the time.")
 @click.option("--resume", is_flag=True, help="Complete an interrupted regrade of the same label.")
+@click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
 @_options
 @model_options
 def regrade(
     path: Path,
     output: Path | None,
     label: str | None,
+    dry_run: bool,
     results: Path | None,
     quiet: bool,
     **options: Any,
@@ -148,7 +169,7 @@ def regrade(
     from eval_core.cli.progress import Progress, show_progress
     from eval_core.domain.measurement import Measurement
     from eval_core.judging.calibration import CALIBRATION, trusted
-    from eval_core.measuring.regrade import check_banks, describe_shift
+    from eval_core.measuring.regrade import check_banks, describe_shift, stored_answers
     from eval_core.measuring.regrade import regrade as grade_again
     from eval_core.measuring.session import now
     from eval_core.storage.baselines import load_side, store_baseline
@@ -161,6 +182,9 @@ def regrade(
     cases = job.load_cases()
     check_banks(stored, cases, str(path))
     root = results or job.results
+    if dry_run:
+        _print_grading(job, stored_answers(stored, cases), root)
+        return
     name = label or free_label(root, now().strftime("%Y-%m-%d_%H-%M-%S"))
 
     async def run(folder: ResultsFolder, progress: Progress) -> Measurement:
@@ -172,7 +196,7 @@ def regrade(
             base = stored.model_copy(update={"extra": extra})
             fresh = await grade_again(base, cases, judged, on_record=progress.record, stopped=cast.stopped)
             if (mistake := cast.mistake()) is not None:
-                raise UserError(f"{mistake}. Check the key and the model's name")
+                raise UserError(mistake)
             return fresh.model_copy(update={"use": spending(folder.journal), "label": name})
 
     with open_results(root, name, resume=job.resume) as folder:

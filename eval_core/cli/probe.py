@@ -166,15 +166,18 @@ def propose_command(
 @probe.command("manifest")
 @_probes_dir
 def manifest_command(probes_dir: Path) -> None:
-    """List every probe as fixture/probe, sorted, so that one taken away shows in a diff.
+    """Print every probe as fixture/probe: a sorted JSON list, in which one taken away shows as a line of a diff.
+
+    Hermes' own runner takes it as its battery definition.
 
     \b
     Example:
-      compression-eval probe manifest > probes/MANIFEST
+      compression-eval probe manifest > battery.json
     """
+    import json
+
     from eval_core.domain.probe import load_bank
     from eval_core.suite.lint import manifest
 
     banks = [load_bank(probes_dir / f"{name}{_SUFFIX}") for name in _bank_names(probes_dir, ())]
-    for line in manifest(banks):
-        click.echo(line)
+    click.echo(json.dumps(manifest(banks), indent=2))

@@ -31,7 +31,8 @@ def print_data(data: ReportData, form: str) -> None:
         from eval_core.base.files import pretty
         from eval_core.reporting.contract import contract
 
-        click.echo(pretty(contract(data)), nl=False)
+        verdict = data.verdict.model_dump(mode="json") if data.verdict else None
+        click.echo(pretty({**contract(data), "verdict": verdict}), nl=False)
     elif form == "md":
         from eval_core.reporting.markdown import render_markdown
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from dataclasses import replace
@@ -14,6 +15,7 @@ from eval_core.base.errors import UserError
 
 if TYPE_CHECKING:
     from eval_core.comparing.compare import ReportData
+    from eval_core.measuring.cost import Quote
     from eval_core.measuring.options import Job
 
 
@@ -21,6 +23,7 @@ __all__ = [
     "execute",
     "model_options",
     "print_estimate",
+    "print_quote",
     "run",
     "run_options",
 ]
@@ -33,11 +36,8 @@ def _money(value: float | None) -> str:
 
 
 def print_estimate(job: Job, results: Path | None = None) -> None:
-    """Print calls, tokens and cost by role; send nothing."""
-    from rich.text import Text
-
+    """Print calls, tokens and cost of a run by role; send nothing."""
     from eval_core.measuring.cost import quote
-    from eval_core.reporting.terminal import console, plain_table
 
     found = quote(job, results)
     if found is None:
@@ -47,6 +47,15 @@ def print_estimate(job: Job, results: Path | None = None) -> None:
             "Name a model with --model to see what that costs."
         )
         return
+    print_quote(found)
+
+
+def print_quote(found: Quote) -> None:
+    """Print an estimate."""
+    from rich.text import Text
+
+    from eval_core.reporting.terminal import console, plain_table
+
     out = console()
     columns = ("role", "model", "calls", "input tokens", "output tokens", "cost", "with prompt caching")
     table = plain_table("Estimate; nothing was sent", *columns)
@@ -63,8 +72,12 @@ def print_estimate(job: Job, results: Path | None = None) -> None:
     out.print(table)
     out.print(Text("Calls: " + ", ".join(f"{calls:,} {purpose}" for purpose, calls in found.purposes)))
     cost = found.total.cost_usd
-    if job.stop == "early":
-        out.print(Text("With --stop early, answers and grades are left out where facts alone decide."))
+    if found.facts_only is not None:
+        least = found.facts_only
+        price = f"{_money(least.cost_usd)}, with prompt caching {_money(least.cached_cost_usd)}"
+        out.print(Text(f"Where facts alone decide, nothing is graded: {least.calls:,} calls, {price}."))
+    for note in found.notes:
+        out.print(Text(note))
     if cost is None:
         out.print(Text("A price is unknown: give it with --price MODEL=IN,OUT (dollars per million tokens)."))
     elif cost > found.budget_usd:
@@ -189,6 +202,7 @@ def _fixture_names(given: str | None) -> tuple[str, ...] | None:
 def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -> ReportData:
     """Run a job with progress on stderr and its reports in the results folder."""
     from eval_core.cli.progress import show_progress
+    from eval_core.domain.case import draft_counts
     from eval_core.measuring.session import now
     from eval_core.reporting.write import write_reports
     from eval_core.sandbox.isolation import NONE_WARNING
@@ -199,6 +213,8 @@ def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -
         click.echo(OFFLINE, err=True)
     if job.sandbox == "none":
         click.echo(f"Warning: {NONE_WARNING}", err=True)
+    for fixture, count in draft_counts(cases).items():
+        click.echo(f"Warning: {fixture}: {count} probe(s) are drafts that nobody has read yet.", err=True)
     root = results or job.results
     name = label or free_label(root, now().strftime("%Y-%m-%d_%H-%M-%S"))
     with open_results(root, name, resume=job.resume) as folder:
@@ -228,9 +244,7 @@ def resume_command(label: str) -> str:
 @click.option(
     "--stop",
     type=click.Choice(["full", "early"]),
-    default="full",
-    show_default=True,
-    help="early: skip grading where facts alone decide.",
+    help="early: skip grading where facts alone decide.  [default: early with models, full offline]",
 )
 @click.option(
     "--fail-on",
@@ -278,6 +292,7 @@ def run(
     from eval_core.comparing.findings import Kind
     from eval_core.comparing.headline import undecided
     from eval_core.comparing.verdict import exit_code
+    from eval_core.reporting.contract import started_by_runner
     from eval_core.reporting.losses import outage
 
     job = _with_a_suite(make_job(options), quiet=quiet)
@@ -286,6 +301,8 @@ def run(
         return
     data = execute(job, label, results, quiet=quiet)
     print_data(data, form)
+    if started_by_runner(os.environ):
+        sys.exit(0)  # the runner takes the result from report.json, and any other code for a crash
     code = exit_code(data.verdict, fail_on) if data.verdict else 0
     reason = data.candidate.stopped or outage(data.candidate)
     if code != 3 and not data.candidate.stopped and (data.verdict or reason is None):

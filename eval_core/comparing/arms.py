@@ -139,14 +139,30 @@ def validate(arm: Arm) -> None:
 Quarantine = Collection[tuple[str, str]]
 
 
+ANSWERED = 3.0
+"""A probe that scores this in any run can be answered, whatever the full transcript led the answerer to."""
+
+
+def _answered(measurement: Measurement, fixture: str, probe: str) -> bool:
+    records = (run.probes.get(probe) for run in measurement.fixtures.get(fixture, []))
+    return any(
+        item is not None and isinstance(item.result, Grade) and item.result.overall >= ANSWERED for item in records
+    )
+
+
 def quarantined(*measurements: Measurement) -> set[tuple[str, str]]:
-    """Return the (fixture, probe) pairs that the controls of either side have found unfit for scoring."""
+    """Return the (fixture, probe) pairs that are unfit for scoring: by their controls, and answered by no side."""
     return {
         (fixture, probe)
         for measurement in measurements
         for fixture, controls in measurement.controls.items()
         for probe, control in controls.probes.items()
         if control.quarantined
+        and not (
+            control.ceiling_facts
+            and (control.floor or 0.0) < ANSWERED
+            and any(_answered(other, fixture, probe) for other in measurements)
+        )
     }
 
 

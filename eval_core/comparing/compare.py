@@ -46,9 +46,34 @@ class ReportData:
     """Why there is no comparison, if there is none."""
 
     @property
+    def same_target(self) -> bool:
+        """Whether both sides measured the same compressor, so that a difference is a change of it."""
+        return self.base is not None and self.base.provenance.target == self.candidate.provenance.target
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader must know before believing any number of this report."""
+        told = []
+        for name, count in sorted(self.candidate.drafts.items()):
+            total = len(self.candidate.probe_types.get(name, {}))
+            told.append(
+                f"{name}: {count} of {total} probes are drafts that nobody has read; their scores say little. "
+                f'Correct them, remove "draft" and run `compression-eval probe lint {name}`.'
+            )
+        if self.base is not None and not self.same_target:
+            told.append(
+                f"The baseline is of another compressor ({self.base.provenance.target}); this run measured "
+                f"{self.candidate.provenance.target}. The verdict compares the two; it does not judge a change. "
+                "`compression-eval baseline update` stores a baseline of your own."
+            )
+        return tuple(told)
+
+    @property
     def kind_is_comparable(self) -> bool:
         """Whether numbers of the two sides may stand beside each other at all."""
-        return self.base is not None and self.verdict is not None and self.verdict.kind is not Kind.NOT_COMPARABLE
+        if self.base is None or self.verdict is None or self.verdict.kind is Kind.NOT_COMPARABLE:
+            return False
+        return not any(reason.code == "difference" for reason in self.verdict.reasons)
 
 
 # Comparing two stored measurements.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from eval_core.comparing.exact import Counts, fewer_p
 from eval_core.comparing.findings import FactChange
@@ -16,6 +17,8 @@ CLEAR_ALPHA = 0.02
 """A single fact is named as changed, not as noise, below this chance."""
 FALSE_ALPHA = 0.01
 _LONGEST = 160
+Source = Literal["authored", "census"]
+Shown = Literal["never shown", "shown, not written"]
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ def _changes(
         return
 
     def change(
-        source: str, name: str, kind: str, messages: tuple[int, ...], old: _Tally, new: _Tally, shown: str | None
+        source: Source, name: str, kind: str, messages: tuple[int, ...], old: _Tally, new: _Tally, shown: Shown | None
     ) -> Iterator[FactChange]:
         if not old.runs or not new.runs or old.kept * new.runs == new.kept * old.runs or name in accepted:
             return
@@ -116,7 +119,9 @@ def _changes(
     pairs = zip(entries, _census(theirs, len(entries)), _census(ours, len(entries)), strict=True)
     for at, (entry, old, new) in enumerate(pairs):
         lost = new.runs and old.runs and new.kept / new.runs < old.kept / old.runs
-        shown = None if not lost or at not in hidden else "never shown" if hidden[at] else "shown, not written"
+        shown: Shown | None = (
+            None if not lost or at not in hidden else "never shown" if hidden[at] else "shown, not written"
+        )
         yield from change("census", entry.value, entry.kind, tuple(entry.messages), old, new, shown)
 
 

@@ -69,7 +69,7 @@ def failures(runs: Runs) -> tuple[Failures, ...]:
     found = []
     for name, records in runs.items():
         own = [run.outcome for run in records if not run.outcome.retryable]
-        kinds = Counter(outcome for outcome in own if outcome is not Outcome.OK)
+        kinds: Counter[Outcome] = Counter(outcome for outcome in own if outcome is not Outcome.OK)
         found.append(Failures(name, len(own), dict(kinds)))
     return tuple(found)
 

@@ -11,9 +11,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from eval_core.base.numbers import counted, interval, listed, percent_change, score, signed
+from eval_core.base.numbers import counted, interval, listed, percent, percent_change, score, signed
 from eval_core.comparing.culprits import StructureChange, TestedFamily, culprits_of
 from eval_core.comparing.findings import Culprit, FactChange, Kind, Row, Strand, StrandName, StrandState
 from eval_core.comparing.hypotheses import FACT_HYPOTHESES
@@ -70,10 +71,14 @@ def outcome_strand(change: OutcomeChange) -> Strand:
     )
 
 
+def _by_check(changes: Sequence[StructureChange], kind: str) -> list[str]:
+    found = Counter(item.check for item in changes if item.kind == kind)
+    return [f"{check} ({counted(number, 'fixture')})" for check, number in found.items()]
+
+
 def structure_strand(changes: Sequence[StructureChange]) -> Strand:
     """Say which checks broke or were repaired."""
-    broken = [item.label for item in changes if item.kind == "broken"]
-    mended = [item.label for item in changes if item.kind == "mended"]
+    broken, mended = _by_check(changes, "broken"), _by_check(changes, "mended")
     says = [f"structure broken: {listed(broken)}"] if broken else []
     says += [f"structure repaired: {listed(mended)}"] if mended else []
     state = StrandState.WORSE if broken else StrandState.BETTER if mended else StrandState.SAME
@@ -140,22 +145,26 @@ def facts_strand(
         gain = sum((item.delta or 0.0) * scale[item.kind] for item in moved if item.direction == "better")
         words = _retention(rows, evidence)
         if recorded is not None and recorded.facts:
-            lost, won = (
-                sum(pair) for pair in zip(*(_moved(recorded.facts, s) for s in ("authored", "census")), strict=True)
-            )
-            words += f" ({lost} lost, {won} gained)"
+            moves = [_moved(recorded.facts, source) for source in ("authored", "census")]
+            totals = max(recorded.authored_facts, 1), max(recorded.census_facts, 1)
+            shares = [sum(move[at] / total for move, total in zip(moves, totals, strict=True)) / 2 for at in (0, 1)]
+            # Named facts show gain and loss where the shares of the two cancel out.
+            loss, gain = (shares[0], shares[1]) if any(shares) else (loss, gain)
+            words += f" ({sum(move[0] for move in moves)} lost, {sum(move[1] for move in moves)} gained)"
         says.append(words)
     certain = recorded is not None and (recorded.invented.more or recorded.stale.more)
     state = StrandState.WORSE if certain else weigh(loss, gain)
     if state is StrandState.SAME and evidence is not None and not evidence.result.can_reach:
         state = StrandState.CANNOT_TELL
     kept = [row for row in rows if row.family == "facts"]
-    base, candidate = ", ".join(f"{row.base:.0%}" for row in kept), ", ".join(f"{row.candidate:.0%}" for row in kept)
+    names = {"authored facts": "authored", "census": "census"}
+    base = ", ".join(f"{names.get(row.name, row.name)} {percent(row.base)}" for row in kept)
+    candidate = ", ".join(f"{names.get(row.name, row.name)} {percent(row.candidate)}" for row in kept)
     return Strand(
         name="facts",
         state=state,
-        base=base.replace("%", " %"),
-        candidate=candidate.replace("%", " %"),
+        base=base,
+        candidate=candidate,
         says="; ".join(says),
         details=tuple(details),
         loss=loss,
@@ -168,12 +177,25 @@ def scores_strand(
 ) -> Strand:
     """Say what a judge saw; without one the grades are advice and decide nothing."""
     overall = next((row for row in rows if row.name == "overall"), None)
-    sides = {"base": score(overall.base), "candidate": score(overall.candidate)} if overall else {}
+    base, candidate = (score(overall.base), score(overall.candidate)) if overall else ("", "")
+
+    def strand(state: StrandState, says: str = "", loss: float = 0.0, gain: float = 0.0, *details: str) -> Strand:
+        return Strand(
+            name="scores",
+            state=state,
+            base=base,
+            candidate=candidate,
+            says=says,
+            details=details,
+            loss=loss,
+            gain=gain,
+        )
+
     if not judged:
-        return Strand(name="scores", state=StrandState.SAME, details=("advisory: no model judged",), **sides)
+        return strand(StrandState.SAME, "", 0.0, 0.0, "advisory: no model judged")
     if evidence is None or not evidence.significant:
         reach = evidence is None or evidence.result.can_reach
-        return Strand(name="scores", state=StrandState.SAME if reach else StrandState.CANNOT_TELL, **sides)
+        return strand(StrandState.SAME if reach else StrandState.CANNOT_TELL)
     moved = [item for item in culprits if item.kind in ("dimension", "probe")]
     dimensions = [item for item in moved if item.kind == "dimension"]
     units = 1.0 if dimensions else float(max(len(evidence.result.units), 1))
@@ -186,7 +208,7 @@ def scores_strand(
     else:
         says = f"{counted(len(moved), 'probe')} answered {'worse' if loss > gain else 'better'}"
     number = max(len(dimensions), 1)
-    return Strand(name="scores", state=weigh(loss, gain), says=says, loss=loss / number, gain=gain / number, **sides)
+    return strand(weigh(loss, gain), says, loss / number, gain / number)
 
 
 def _relative_loss(size: SizeChange) -> float:
@@ -207,7 +229,10 @@ def decide_kind(strands: Mapping[StrandName, Strand], size: SizeChange | None, *
     if state is StrandState.BOTH:
         return Kind.MIXED
     if state is StrandState.WORSE:
+        # What the model is no longer shown is no matter of size: a smaller state could have held it.
+        hidden = "shown" in strands and strands["shown"].state is StrandState.WORSE
         traded = size is not None and size.smaller and size.recorded and shrunk >= TRADED * _relative_loss(size)
+        traded = traded and not hidden
         return Kind.TRADE if traded else Kind.REGRESSED
     if state is StrandState.BETTER:
         return Kind.TRADE if size is not None and size.bought else Kind.IMPROVED

@@ -395,8 +395,8 @@ def decide(
     if any(reason.mutes == "everything" for reason in incomparable):
         step = headline.next_step(Kind.NOT_COMPARABLE, reasons=incomparable)
         text = headline.not_comparable(incomparable)
-        strands = [Strand(name=name, state=StrandState.NOT_COMPARABLE) for name in STRANDS if name != "outcome"]
-        return case.verdict(Kind.NOT_COMPARABLE, text, step, reasons=incomparable, coverage=coverage, strands=strands)
+        silent = [Strand(name=name, state=StrandState.NOT_COMPARABLE) for name in STRANDS if name != "outcome"]
+        return case.verdict(Kind.NOT_COMPARABLE, text, step, reasons=incomparable, coverage=coverage, strands=silent)
     structure = changes(base, candidate)
     judged = recorded is None or recorded.judged
     exact = recorded is not None and recorded.exact

@@ -31,8 +31,8 @@ class ModelCall:
     response_schema: dict[str, Any] | None = None
     """A JSON Schema the answer should follow, where the model can."""
     params: dict[str, Any] = field(default_factory=dict)
-    prefix: str | None = None
-    """Calls with an equal prefix name share the beginning of their prompt: the first goes ahead, the others follow."""
+    shared: int = 0
+    """How many messages at the beginning other calls repeat: the first call with them goes ahead, the others follow."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,8 @@ class Completion:
     seconds: float
     cached: bool = False
     """Read from the journal: nothing was sent."""
+    refusal: str = ""
+    """The beginning of a text that says nothing but that the model will not do the work."""
 
 
 @dataclass(frozen=True)

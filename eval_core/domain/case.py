@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ __all__ = [
     "Case",
     "Cell",
     "bank_path",
+    "draft_counts",
     "load_suite",
     "make_plan",
 ]
@@ -69,6 +70,12 @@ def load_suite(fixtures: Path, probes: Path, names: Sequence[str] | None = None)
         _check_evidence(bank, fixture, path)
         cases.append(Case(fixture, bank))
     return cases
+
+
+def draft_counts(cases: Iterable[Case]) -> dict[str, int]:
+    """Count the probes that nobody has read yet, by fixture."""
+    counts = {case.fixture.name: sum(probe.draft for probe in case.bank.probes) for case in cases}
+    return {name: count for name, count in counts.items() if count}
 
 
 def _check_evidence(bank: ProbeBank, fixture: Fixture, path: Path) -> None:

@@ -77,6 +77,8 @@ class Compression:
     use: ModelUse = field(default_factory=ModelUse)
     requests: tuple[tuple[Message, ...], ...] | None = None
     """What the compressor put before its model, request by request; None where nobody looked."""
+    refused: str = ""
+    """What the compressor's model said in place of a summary, where it refused in plain text."""
     notes: tuple[str, ...] = ()
     """What the reader should know though it is no failure (dropped optional keywords, captured output)."""
     output: str = ""

@@ -60,6 +60,8 @@ class Measurement(BaseModel):
     planned_compress_runs: Annotated[int, Field(ge=1)]
     fixtures: dict[str, list[RunRecord]]
     probe_types: dict[str, dict[str, str]] = {}
+    drafts: dict[str, int] = {}
+    """How many of a fixture's probes nobody has read yet, where there are any."""
     controls: dict[str, Controls] = {}
     census: dict[str, list[CensusEntry]] = {}
     """The census facts of each fixture, in the order in which the runs tell their fates."""

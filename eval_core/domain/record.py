@@ -216,10 +216,14 @@ class RunRecord(Record):
     invented: list[InventedRecord] | None = None
     stale: list[StaleRecord] | None = None
     refetch_tokens: int = 0
-    """Tokens of the messages that must be read again for the facts that were lost, each message once."""
-    refetch_messages: int | None = None
-    """How many messages these are: each takes a search of its own."""
+    """Tokens of the messages that must be read again for the facts that were lost and needed, each message once."""
+    refetch_facts: int | None = None
+    """How many facts these are: those that probes ask for, and those that the session itself came back to."""
+    turns_ahead: int | None = None
+    """Turns that the work goes on for: as many as the second half of the session took."""
     use: dict[str, UseRecord] = {}
+    refused: str = ""
+    """What the compressor's model said in place of a summary, where it refused in plain text."""
 
     @property
     def ok(self) -> bool:

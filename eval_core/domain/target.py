@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from eval_core.base.errors import UserError
-from eval_core.base.files import parse, read_text
+from eval_core.base.files import parse
+from eval_core.strict_yaml import read_yaml
 
 __all__ = ["VARIABLES", "Builtin", "TargetSpec", "read_target", "substitute", "target_from"]
 
@@ -131,12 +131,7 @@ def target_from(value: Any, where: str) -> TargetSpec | Builtin:
 
 def read_target(path: Path) -> TargetSpec | Builtin:
     """Read a spec file: the keys themselves, or `target:` as in the configuration, with `watch:` and `setup:`."""
-    try:
-        value = yaml.safe_load(read_text(path))
-    except yaml.YAMLError as exc:
-        mark = getattr(exc, "problem_mark", None)
-        place = f": line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise UserError(f"{path}{place}: broken YAML: {getattr(exc, 'problem', None) or exc}") from None
+    value = read_yaml(path)
     if isinstance(value, Mapping) and "target" in value:
         if extra := sorted(map(str, set(value) - {"target", "watch", "setup"})):
             raise UserError(f"{path}: {extra[0]}: unknown field beside target; only watch and setup may stand there")

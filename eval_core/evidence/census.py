@@ -135,7 +135,7 @@ def _is_plain(word: str) -> bool:
     return not (word.isupper() and len(word) > 2) and not ("-" in word and len(word) >= 12)
 
 
-def subject_words(sentence: str) -> list[str]:
+def subject_words(sentence: str, most: int = _MAX_SUBJECT) -> list[str]:
     """Return the words of a sentence that name something; prose around them may change freely."""
     marked: dict[str, None] = {}
     capital: dict[str, None] = {}
@@ -150,7 +150,7 @@ def subject_words(sentence: str) -> list[str]:
             marked[word] = None
     # Capitals alone are weak (a German noun has one): they count in pairs, where nothing better stands.
     words = list(marked) or (list(capital) if len(capital) > 1 else [])
-    return words[:_MAX_SUBJECT]
+    return words[:most]
 
 
 def decisions(text: str, *, from_user: bool) -> Iterator[str]:

@@ -101,11 +101,24 @@ def _number(value: str) -> _Pattern:
     elif money:
         before = ""
     literal = f"{sign.strip('+')}{money}{whole}{fraction}"
+    if literal == whole:
+        before += _alone(whole)
     if unit:
         after = r"\s?(?:%|percent(?!\w))" if unit in ("%", "percent") else rf"[\s-]?{re.escape(unit)}(?!{WORD})"
     else:
         after = rf"{_UNITS}?(?!{WORD})(?!\.\d)"
     return _pattern(literal, before + re.escape(literal) + after)
+
+
+def _alone(digits: str) -> str:
+    """Return what must not surround a whole number, lest it be a part of something that means another thing."""
+    # A name (SHA-256, RELAY-42) and a date or code of three groups; two groups are a range (100-200).
+    parts = rf"(?<![a-z]-)(?<!\d-\d-)(?<!\d-\d\d-)(?!(?<=\d-){digits}-\d)(?!{digits}-\d+-\d)"
+    if len(digits) <= 2:
+        # The time 04:30 and the share 4/5; but 10.0.0.1:80 ends in a port, and queue.py:30:15 names a line.
+        parts += r"(?<![^.\d]\d:)(?<![^.\d]\d\d:)(?<!^\d:)(?<!^\d\d:)(?<!\d/)"
+        parts += rf"(?!(?<!:){digits}:\d\d(?!\d))(?!{digits}/\d)"
+    return parts
 
 
 def _error(value: str) -> _Pattern:

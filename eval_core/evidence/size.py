@@ -88,6 +88,12 @@ class SessionFacts:
         """The tokens of each message."""
         return [count_messages([message]) for message in self.messages]
 
+    @property
+    def turns_ahead(self) -> int:
+        """The turns of the model in the second half of the session: so long does the work go on."""
+        later = self.messages[len(self.messages) // 2 :]
+        return max(1, len([message for message in later if message.get("role") == "assistant"]))
+
     @cached_property
     def _last_places(self) -> list[int]:
         """For each fact, the last message that holds it; facts of the system prompt are always there."""

@@ -46,14 +46,15 @@ class ModelAnswerer:
 
     def call(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> ModelCall:
         """Return the call that `answer` makes; a dry run counts its tokens."""
+        messages = answer_messages(state, probe)
         return ModelCall(
             role="answer",
             model=self._model,
-            messages=answer_messages(state, probe),
+            messages=messages,
             max_tokens=self._max_tokens,
             run=run,
             temperature=self._temperature,
-            prefix=f"answer/{fixture}/{run}",
+            shared=len(messages) - 1,
         )
 
     async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:

@@ -12,12 +12,14 @@ p = share of the question's parts the answer touches, f = 1 for an answer in a u
     instruction_following  5 f (0.4 + 0.6 r)
 
 Every score rises with r and a and falls with s. An answer without any fact gets 0, but for at most 2 points
-of form.
+of form. A measured run is graded by what its compressed state holds, with s = 0, p = 1, and f = 1 from the first fact
+on: a state that holds more never scores less.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from eval_core.domain.grade import Grade, Unscored
 from eval_core.domain.probe import Fact, Probe
@@ -60,22 +62,33 @@ class FactJudge:
         """What makes grades comparable; how facts become scores is part of the instrument version."""
         return {"model": "offline:facts"}
 
+    def grade_state(self, probe: Probe, state: Haystack) -> Grade:
+        """Grade by the facts that a compressed state holds: whatever is added to it, no score falls."""
+        found = [fact for fact in probe.required if holds(fact, state)]
+        return self._graded(probe, found, parts=1.0, form=float(bool(found)), stale=())
+
     async def grade(self, probe: Probe, answer: str, *, fixture: str, run: int) -> Grade | Unscored:
         """Grade one answer by the documented mapping."""
         text = Haystack.of(answer)
         required, superseded = probe.required, probe.superseded
         found = [fact for fact in required if holds(fact, text)]
         stale = [fact for fact in superseded if states_superseded(fact, text)]
+        form = 0.0 if not answer.strip() or answer.strip() == NOT_IN_CONTEXT or len(answer) > _LONGEST else 1.0
+        parts = _parts_touched(probe.question, text, superseded)
+        return self._graded(probe, found, parts=parts, form=form, stale=stale)
+
+    @staticmethod
+    def _graded(probe: Probe, found: Sequence[Fact], *, parts: float, form: float, stale: Sequence[Fact]) -> Grade:
+        required = probe.required
         artifacts = [fact for fact in required if _is_artifact(fact)]
         r = _share(len(found), len(required), 0.0)
-        s = _share(len(stale), len(superseded), 0.0)
+        s = _share(len(stale), len(probe.superseded), 0.0)
         a = _share(sum(1 for fact in artifacts if fact in found), len(artifacts), r)
-        form = 0.0 if not answer.strip() or answer.strip() == NOT_IN_CONTEXT or len(answer) > _LONGEST else 1.0
         scores = {
             "accuracy": 5 * r * (1 - s / 2),
             "context_awareness": 5 * r * (1 - s),
             "artifact_trail": 5 * a,
-            "completeness": 5 * r * (0.8 + 0.2 * _parts_touched(probe.question, text, superseded)),
+            "completeness": 5 * r * (0.8 + 0.2 * parts),
             "continuity": 5 * r * r,
             "instruction_following": 5 * form * (0.4 + 0.6 * r),
         }

@@ -19,6 +19,7 @@ from eval_core.evidence.facts import Haystack, holds, states_superseded
 from eval_core.judging.prompts import render, template_digest
 from eval_core.models.client import ModelClient
 from eval_core.models.prices import supports_schema
+from eval_core.strict_json import BadJson, parse_json
 
 __all__ = [
     "BOUND",
@@ -119,11 +120,11 @@ def _objects(text: str) -> list[str]:
 def _loads(text: str) -> Any:
     """Read JSON; commas before a closing bracket are forgiven, outside of strings."""
     try:
-        return json.loads(text)
-    except ValueError:
+        return parse_json(text)
+    except BadJson:
         pieces = re.split(r'("(?:[^"\\]|\\.)*")', text)
         pieces[::2] = [_TRAILING_COMMA.sub(r"\1", piece) for piece in pieces[::2]]
-        return json.loads("".join(pieces))
+        return parse_json("".join(pieces))
 
 
 def _score(name: str, value: Any) -> float | str:
@@ -168,7 +169,7 @@ def parse_grade(text: str) -> Scores | Unusable:
     for stretch in stretches:
         try:
             found = _loads(stretch)
-        except (ValueError, RecursionError) as exc:
+        except BadJson as exc:
             cut = not stretch.rstrip().endswith("}")
             problem = Unusable("the JSON is cut off" if cut else f"broken JSON: {str(exc)[:80]}")
             continue
@@ -249,7 +250,7 @@ class ModelJudge:
             run=run,
             temperature=_TEMPERATURE,
             response_schema=GRADE_SCHEMA if self._schema and not self._schema_refused else None,
-            prefix="judge/rubric",
+            shared=1,
         )
 
     async def grade(self, probe: Probe, answer: str, *, fixture: str, run: int) -> Grade | Unscored:

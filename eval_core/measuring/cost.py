@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from statistics import fmean
 
-from eval_core.base.config import Config
+from eval_core.base.config import Config, PresetName
 from eval_core.base.errors import UserError
 from eval_core.base.messages import Message
 from eval_core.base.tokens import count_messages, count_text
@@ -20,6 +20,7 @@ from eval_core.domain.call import Completion, ModelCall, Role, Usage
 from eval_core.domain.case import Case
 from eval_core.domain.grade import DIMENSIONS, Answer
 from eval_core.domain.measurement import Measurement
+from eval_core.domain.probe import Probe
 from eval_core.domain.target import Builtin
 from eval_core.judging.answering import ModelAnswerer, answer_messages
 from eval_core.judging.calibration import calibration_key, calibration_set, find_calibration
@@ -27,17 +28,21 @@ from eval_core.judging.extractive import NOT_IN_CONTEXT, ExtractiveAnswerer
 from eval_core.judging.grading import ModelJudge, grade_messages
 from eval_core.measuring.options import Job
 from eval_core.measuring.preflight import compressor_call, plain_order
+from eval_core.measuring.session import find_controls
 from eval_core.measuring.wiring import Roles, make_fingerprint
 from eval_core.models.client import ModelClient
 from eval_core.models.offline import complete_offline
+from eval_core.models.presets import LIMITS
 from eval_core.models.prices import Tariff
 from eval_core.models.settings import Models
 from eval_core.sandbox.targets import BuiltinSubject, Target
 from eval_core.storage.baselines import Reference, find_reference, stored_reference
 
 __all__ = [
+    "CHECKS",
     "EstimateRow",
     "LabelCost",
+    "LabelPrice",
     "PlannedCalls",
     "Quote",
     "Scope",
@@ -45,7 +50,10 @@ __all__ = [
     "describe",
     "estimate",
     "forecast",
+    "forecast_grading",
+    "price_of_one_label",
     "quote",
+    "quote_grading",
     "total",
 ]
 
@@ -65,6 +73,8 @@ class PlannedCalls:
     """Expected of all calls together; at most calls x max_tokens."""
     shared_tokens: int = 0
     """The part of the input that stands at the beginning of an earlier call: what a prompt cache can save."""
+    written_tokens: int = 0
+    """The part that later calls begin with too: what a prompt cache keeps, some providers at a higher price."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +98,9 @@ def estimate(plan: Iterable[PlannedCalls], tariffs: Mapping[str, Tariff | None])
         price = tariffs.get(part.model)
         shared = min(part.shared_tokens, part.input_tokens)
         plain = None if price is None else price.cost(Usage(part.input_tokens, 0, part.output_tokens), part.calls)
-        cached = None if price is None else price.cost(Usage(part.input_tokens, shared, part.output_tokens), part.calls)
+        written = min(part.written_tokens, part.input_tokens - shared)
+        usage = Usage(part.input_tokens, shared, part.output_tokens, written_tokens=written)
+        cached = None if price is None else price.cost(usage, part.calls)
         rows.append(
             EstimateRow(part.role, part.model, part.calls, part.input_tokens, part.output_tokens, plain, cached)
         )
@@ -118,6 +130,8 @@ def total(rows: Iterable[EstimateRow]) -> EstimateRow:
 
 CACHED_FROM = 1_024
 """Providers keep the beginning of a prompt from this length on."""
+CHECKS = "for checks"
+"""What the calls before the run are for."""
 _SHORT_SUMMARY = 60.0
 _REPLY = {"reason": "Both facts are stated; one value is vague, another missing.", **dict.fromkeys(DIMENSIONS, 3.5)}
 
@@ -146,7 +160,8 @@ class Scope:
     compress_runs: int
     arms: int = 1
     """Two when the base is measured in the same run."""
-    controls: bool = True
+    controls: frozenset[str] | None = None
+    """The fixtures whose controls are to be measured; None for all."""
     calibration: bool = True
     compresses: bool = True
     """Whether the compressor asks a model."""
@@ -164,12 +179,16 @@ class _Tally:
     input: float = 0
     output: float = 0
     shared: float = 0
+    written: float = 0
 
-    def add(self, input_tokens: float, output_tokens: float, shared: float = 0, times: int = 1) -> None:
+    def add(
+        self, input_tokens: float, output_tokens: float, shared: float = 0, times: int = 1, written: float = 0
+    ) -> None:
         self.calls += times
         self.input += times * input_tokens
         self.output += times * output_tokens
         self.shared += times * (shared if shared >= CACHED_FROM else 0)
+        self.written += times * (written if written >= CACHED_FROM else 0)
 
 
 def _compressions(stand_ins: Sequence[StandIn], scope: Scope) -> _Tally:
@@ -178,9 +197,9 @@ def _compressions(stand_ins: Sequence[StandIn], scope: Scope) -> _Tally:
         for step, (prompt, reply) in enumerate(zip(stand_in.prompts, stand_in.summaries, strict=True)):
             whole = count_messages(prompt)
             # Every run begins with the same prompt; later ones hold summaries of their own.
-            same = whole if step == 0 else count_messages(prompt[:-1])
+            same = whole if step == 0 else 0
             output = scope.output.get("compressor", reply)
-            tally.add(whole, output)
+            tally.add(whole, output, written=same)
             tally.add(whole, output, same, times=scope.compress_runs * scope.arms - 1)
     return tally
 
@@ -191,9 +210,10 @@ def _questions(
     tally = _Tally()
     for at, probe in enumerate(case.bank.probes):
         prompt = answer_messages(state, probe)
-        shared = count_messages(prompt[:-1]) + longer if at else 0
+        state_tokens = count_messages(prompt[:-1]) + longer
         said = count_text(answers[probe.id]) if output is None else output
-        tally.add(count_messages(prompt) + longer, said, shared, times)
+        read, written = (state_tokens, 0.0) if at else (0.0, state_tokens)
+        tally.add(count_messages(prompt) + longer, said, read, times, written)
     return tally
 
 
@@ -212,16 +232,45 @@ def _sum(tallies: Iterator[_Tally]) -> _Tally:
         total.input += item.input
         total.output += item.output
         total.shared += item.shared
+        total.written += item.written
     return total
 
 
 def _calibration(output: float) -> _Tally:
+    answers = [(group.probe, answer.text) for group in calibration_set().groups for answer in group.answers]
+    return _gradings(answers, output)
+
+
+def _gradings(answers: Iterable[tuple[Probe, str]], output: float) -> _Tally:
     tally = _Tally()
-    for group in calibration_set().groups:
-        for answer in group.answers:
-            rubric, question = grade_messages(group.probe, answer.text)
-            tally.add(count_messages([rubric, question]), output, count_messages([rubric]))
+    for probe, text in answers:
+        rubric, question = grade_messages(probe, text)
+        tally.add(count_messages([rubric, question]), output, count_messages([rubric]))
     return tally
+
+
+def forecast_grading(
+    answers: Iterable[tuple[Probe, str]], models: Models, *, calibration: bool, output: float | None = None
+) -> list[tuple[str, PlannedCalls]]:
+    """Return the calls that grade these answers, after a calibration where one is needed."""
+    usual = _usual_grade() if output is None else output
+    rows = [("grades", _gradings(answers, usual))]
+    if calibration:
+        rows.append(("calibration", _calibration(usual)))
+    return [
+        (
+            purpose,
+            PlannedCalls(
+                "judge", models.judge, tally.calls, round(tally.input), round(tally.output), round(tally.shared)
+            ),
+        )
+        for purpose, tally in rows
+        if tally.calls
+    ]
+
+
+def _usual_grade() -> float:
+    return float(count_text(json.dumps(_REPLY)))
 
 
 def _checks(scope: Scope, stand_ins: Sequence[StandIn], models: Models, grade: float) -> list[tuple[Role, _Tally]]:
@@ -229,8 +278,8 @@ def _checks(scope: Scope, stand_ins: Sequence[StandIn], models: Models, grade: f
     compress, answer, judge = _Tally(), _Tally(), _Tally()
     if scope.compresses:
         compress.add(count_messages(compressor_call(models).messages), _SHORT_SUMMARY)
-    if not scope.controls and stand_ins:
-        case = min((item.case for item in stand_ins), key=lambda case: case.fixture.name)
+    case = min((item.case for item in stand_ins), key=lambda case: case.fixture.name)
+    if scope.controls is not None and case.fixture.name not in scope.controls:
         answer.add(count_messages(answer_messages([], case.bank.probes[0])), count_text(NOT_IN_CONTEXT))
     if not scope.calibration:
         group, answers = plain_order()
@@ -257,7 +306,7 @@ def _drift(scope: Scope, cases: Sequence[Case], output: float) -> _Tally:
 
 def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list[tuple[str, PlannedCalls]]:
     """Return the calls of the plan by purpose, in the order in which roles work."""
-    answer, grade = scope.output.get("answer"), scope.output.get("judge", float(count_text(json.dumps(_REPLY))))
+    answer, grade = scope.output.get("answer"), scope.output.get("judge", _usual_grade())
     graded = scope.runs * scope.arms
     asked = _sum(
         _questions(
@@ -271,29 +320,38 @@ def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list
         for item in stand_ins
     )
     rows: list[tuple[str, Role, _Tally]] = [
-        *(("checks", role, tally) for role, tally in _checks(scope, stand_ins, models, grade)),
         ("compressions", "compressor", _compressions(stand_ins, scope)),
         ("answers", "answer", asked),
     ]
-    unknown = [dict.fromkeys(item.answers, NOT_IN_CONTEXT) for item in stand_ins]
+    controlled = [item for item in stand_ins if scope.controls is None or item.case.fixture.name in scope.controls]
+    unknown = [dict.fromkeys(item.answers, NOT_IN_CONTEXT) for item in controlled]
     silence = float(count_text(NOT_IN_CONTEXT))
-    if scope.controls:
-        full = (_questions(item.case.fixture.messages, item.case, item.answers, 0, answer, 1) for item in stand_ins)
-        empty = (_questions([], item.case, said, 0, silence, 1) for item, said in zip(stand_ins, unknown, strict=True))
+    if controlled:
+        full = (_questions(item.case.fixture.messages, item.case, item.answers, 0, answer, 1) for item in controlled)
+        empty = (_questions([], item.case, said, 0, silence, 1) for item, said in zip(controlled, unknown, strict=True))
         rows.append(("controls", "answer", _sum(chain(full, empty))))
     rows.append(("grades", "judge", _sum(_grades(item.case, item.answers, grade, graded) for item in stand_ins)))
-    if scope.controls:
-        full = (_grades(item.case, item.answers, grade, 1) for item in stand_ins)
-        empty = (_grades(item.case, said, grade, 1) for item, said in zip(stand_ins, unknown, strict=True))
+    if controlled:
+        full = (_grades(item.case, item.answers, grade, 1) for item in controlled)
+        empty = (_grades(item.case, said, grade, 1) for item, said in zip(controlled, unknown, strict=True))
         rows.append(("controls", "judge", _sum(chain(full, empty))))
     if scope.calibration:
         rows.append(("calibration", "judge", _calibration(grade)))
+    rows += [(CHECKS, role, tally) for role, tally in _checks(scope, stand_ins, models, grade)]
     rows.append(("drift sample", "judge", _drift(scope, [item.case for item in stand_ins], grade)))
     model = {"compressor": models.compressor, "answer": models.answer, "judge": models.judge}
     return [
         (
             purpose,
-            PlannedCalls(role, model[role], tally.calls, round(tally.input), round(tally.output), round(tally.shared)),
+            PlannedCalls(
+                role,
+                model[role],
+                tally.calls,
+                round(tally.input),
+                round(tally.output),
+                round(tally.shared),
+                round(tally.written),
+            ),
         )
         for purpose, role, tally in rows
         if tally.calls
@@ -301,6 +359,8 @@ def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list
 
 
 # What a job will cost, before anything is sent.
+
+_HERE = Path()
 
 _ANSWER_CHARS = 900  # about 150 words; the instructions allow 250
 
@@ -314,6 +374,10 @@ class Quote:
     purposes: tuple[tuple[str, int], ...]
     """What the calls are for, and how many."""
     budget_usd: float
+    facts_only: EstimateRow | None = None
+    """What it costs where facts alone decide, and grading is left out; None where that is not tried."""
+    notes: tuple[str, ...] = ()
+    """What a provider allows that this job may not fit into."""
 
     @property
     def total(self) -> EstimateRow:
@@ -348,12 +412,12 @@ async def _stand_in(case: Case, target: Target, topic: str | None, base: Measure
 
 def _references(
     job: Job, cases: Sequence[Case], models: Models
-) -> tuple[ModelJudge, Reference | None, Reference | None]:
-    """Return the judge, the stored baseline that is nearest, and what the run would be compared with."""
+) -> tuple[ModelAnswerer, ModelJudge, Reference | None, Reference | None]:
+    """Return who answers and judges, the stored baseline that is nearest, and what the run would be compared with."""
     client = ModelClient(models)
-    judge = ModelJudge(client)
+    answerer, judge = ModelAnswerer(client), ModelJudge(client)
     compressor = {"model": models.compressor, "max_tokens": str(models.compressor_max_tokens)}
-    roles = Roles(BuiltinSubject(), ModelAnswerer(client), judge, offline=False, compressor=compressor)
+    roles = Roles(BuiltinSubject(), answerer, judge, offline=False, compressor=compressor)
     fingerprint = make_fingerprint(cases, roles, job.topic)
     baselines = job.root / job.settings.baselines
     try:
@@ -361,7 +425,17 @@ def _references(
     except UserError:
         stored = None
     reference = find_reference(job.compare_to, baselines, fingerprint) if job.baseline == "stored" else None
-    return judge, stored, reference
+    return answerer, judge, stored, reference
+
+
+def _missing_controls(
+    cases: Sequence[Case], answerer: ModelAnswerer, judge: ModelJudge, results: Path, known: Sequence[Measurement]
+) -> frozenset[str]:
+    return frozenset(
+        case.fixture.name
+        for case in cases
+        if find_controls(case, answerer.identity, judge.identity, results, known) is None
+    )
 
 
 def _by_role(planned: Sequence[PlannedCalls], models: Models) -> list[EstimateRow]:
@@ -391,7 +465,7 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
         return None
     job.check()
     cases, target = job.load_cases(), job.load_target()
-    judge, stored, reference = _references(job, cases, models)
+    answerer, judge, stored, reference = _references(job, cases, models)
     comparable = reference.measurement if reference and reference.comparable else None
     known = [stored.measurement] if stored else []
     folder = results or job.results
@@ -401,7 +475,7 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
         runs=runs,
         compress_runs=compress_runs,
         arms=2 if job.baseline == "rerun" else 1,
-        controls=not (stored and stored.comparable),
+        controls=_missing_controls(cases, answerer, judge, folder, known),
         calibration=not calibrated,
         compresses=isinstance(target.spec, Builtin) or target.spec.llm == "required",
         drift=comparable,
@@ -419,7 +493,77 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
     for purpose, part in planned:
         purposes[purpose] = purposes.get(purpose, 0) + part.calls
     rows = _by_role([part for _, part in planned], models)
-    return Quote(tuple(rows), tuple(purposes.items()), job.budget_usd or job.settings.budget_usd)
+    facts = [part for purpose, part in planned if purpose in (CHECKS, "compressions", "calibration")]
+    return Quote(
+        tuple(rows),
+        tuple(purposes.items()),
+        job.budget_usd or job.settings.budget_usd,
+        total(_by_role(facts, models)) if job.stops_early and (comparable or job.baseline == "rerun") else None,
+        _limits(models, rows),
+    )
+
+
+def _limits(models: Models, rows: Sequence[EstimateRow]) -> tuple[str, ...]:
+    """Say what a provider's limits mean for the job."""
+    calls: dict[PresetName, int] = {}
+    for row in rows:
+        preset = models.endpoints[row.model].preset
+        if preset is not None and preset in LIMITS:
+            calls[preset] = calls.get(preset, 0) + row.calls
+    return tuple(
+        f"{preset} allows {LIMITS[preset].requests_per_day} requests a day in its free tier, "
+        f"{LIMITS[preset].requests_per_minute} a minute, and {LIMITS[preset].input_tokens:,} input tokens in one; "
+        f"this job makes {made:,}. Use it for small suites, or turn on paid use."
+        for preset, made in calls.items()
+    )
+
+
+def quote_grading(
+    job: Job, answers: Sequence[tuple[Probe, str]], results: Path, *, again: bool = False
+) -> Quote | None:
+    """Estimate the grading of answers, with the calibration of the judge where it is not known; None offline."""
+    models = job.models
+    if models is None:
+        return None
+    judge = ModelJudge(ModelClient(models))
+    calibrated = not again and find_calibration(calibration_key(judge), results, ()) is not None
+    planned = forecast_grading(answers, models, calibration=not (calibrated or (bool(answers) and job.trust_judge)))
+    purposes = tuple((purpose, part.calls) for purpose, part in planned)
+    rows = _by_role([part for _, part in planned], models)
+    return Quote(tuple(rows), purposes, job.budget_usd or job.settings.budget_usd)
+
+
+@dataclass(frozen=True)
+class LabelPrice:
+    """What one evaluation of a pull request costs; None where a price is unknown."""
+
+    usd: float | None
+    """With prompt caching, everything graded."""
+    facts_only_usd: float | None
+    """Where facts alone decide."""
+    uncached_usd: float | None
+    budget_usd: float
+    calls: int
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        if self.usd is None or self.uncached_usd is None:
+            return f"{self.calls} model calls at an unknown price; give it under models.prices"
+        least = f", ${self.facts_only_usd:.2f} where facts alone decide" if self.facts_only_usd is not None else ""
+        short = "" if self.usd <= self.budget_usd else f"; the budget of ${self.budget_usd:g} does not cover it"
+        return (
+            f"about ${self.usd:.2f} (${self.uncached_usd:.2f} without prompt caching{least}), {self.calls} calls{short}"
+        )
+
+
+def price_of_one_label(config: Config, root: Path = _HERE) -> LabelPrice | None:
+    """Estimate what a label on a pull request costs with this configuration; None offline. Nothing is sent."""
+    found = quote(Job(config, root=root))
+    if found is None:
+        return None
+    facts = found.facts_only.cached_cost_usd if found.facts_only else None
+    whole = found.total
+    return LabelPrice(whole.cached_cost_usd, facts, whole.cost_usd, found.budget_usd, whole.calls)
 
 
 # What an evaluation will cost and take, in words, for the comment that announces it.

@@ -21,7 +21,7 @@ from eval_core.judging.calibration import CALIBRATION, trusted
 from eval_core.measuring.interrupt import Interruption, interruptible
 from eval_core.measuring.preflight import preflight
 from eval_core.measuring.regrade import regrade, rejudge_sample
-from eval_core.measuring.session import MeasuringSession, measure_together
+from eval_core.measuring.session import MeasuringSession, find_controls, measure_together
 from eval_core.measuring.wiring import Cast, Roles, Traffic, make_cast, make_fingerprint
 from eval_core.sandbox.targets import Target
 from eval_core.storage.baselines import Reference, find_reference, stored_reference
@@ -70,7 +70,7 @@ class Trial:
                 measurement = await self._measure(cast, target, interruption)
             if (mistake := cast.mistake()) is not None:
                 raise UserError(
-                    f"{mistake}. Check the key and the model's name; what is finished is kept in {self.folder.path}, "
+                    f"{mistake}; what is finished is kept in {self.folder.path}, "
                     f"`--label {self.folder.path.name} --resume` goes on from there"
                 )
             return measurement
@@ -92,7 +92,7 @@ class Trial:
                 cast.roles.judge, self.folder.path.parent, known, anyway=job.trust_judge, stopped=cast.stopped
             )
             extra |= {CALIBRATION: kept} if kept else {}
-        controls = stored.measurement.controls if stored and stored.comparable else {}
+        controls = self._known_controls(cast, stored)
         sessions = [self._session(cast, cast.roles, self.folder, target, controls, interruption)]
         if job.baseline == "rerun":
             base = job.load_base_target()
@@ -102,7 +102,7 @@ class Trial:
             sessions.insert(0, session)
             extra[BASE] = "rerun"
         again = reference if reference and reference.comparable and not cast.roles.offline else None
-        if job.stop == "early":
+        if job.stops_early and (reference is not None or len(sessions) > 1):
             measured = await measure_together(sessions, lambda found: self._settled(found, reference))
             sample = await self._sample(again, cast) if measured[-1].planned_runs else None
         else:
@@ -155,12 +155,22 @@ class Trial:
             tree=target.tree,
             source=self.job.source(target),
             known_controls=controls,
+            results=None if roles.offline else self.folder.path.parent,
             on_record=self.on_record,
             stopped=lambda: interruption.why or cast.stopped(),
             halted=lambda: interruption.why or cast.halted(),
             cut=interruption.cut,
             resume=self.job.resume,
         )
+
+    def _known_controls(self, cast: Cast, stored: Reference | None) -> dict[str, Controls]:
+        """Return the controls that a stored baseline holds, of every fixture it shares with this run."""
+        if stored is None:
+            return {}
+        answerer, judge = cast.roles.answerer.identity, cast.roles.judge.identity
+        results, measurements = self.folder.path.parent, [stored.measurement]
+        found = {case.fixture.name: find_controls(case, answerer, judge, results, measurements) for case in self.cases}
+        return {name: controls for name, controls in found.items() if controls is not None}
 
     def _stored(self, fingerprint: Fingerprint) -> Reference | None:
         """Return the nearest stored baseline: with the equal fingerprint, its controls are not paid for again."""

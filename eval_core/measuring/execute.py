@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from eval_core.base.messages import Message, render
 from eval_core.base.threads import compute
@@ -24,11 +25,13 @@ from eval_core.evidence.size import SessionFacts
 from eval_core.evidence.structure import structure_checks
 from eval_core.evidence.verbatim import Kept
 from eval_core.evidence.window import read_window
+from eval_core.judging.fact_judge import FactJudge
 
 __all__ = ["Executor", "run_in_turn"]
 
 _Reply = tuple[Answer | None, Grade | Unscored]
 _LAST_WORDS = 1.0  # seconds in which a fixture-run whose calls were given up can still write its record
+_AGAIN = 2  # a fact that is mentioned again after its own call and answer was needed
 _WORST = 12  # lost census facts named in a record; the counts cover all of them
 
 
@@ -47,6 +50,7 @@ def _stored_compression(record: RunRecord) -> Compression:
         steps=(Step(record.messages, record.tokens_before, record.tokens_after, record.seconds),),
         use=ModelUse(use.calls, use.input_tokens, use.output_tokens, use.cost_usd),
         notes=tuple(record.notes),
+        refused=record.refused,
     )
 
 
@@ -150,7 +154,7 @@ class Executor:
         if facts is None:
             return bare
         state = compression.state
-        replies = await self._ask(cell, state) if cell.graded else {}
+        replies = await self._ask(cell, state, facts.state) if cell.graded else {}
         return await compute(self._attribute, cell, bare, facts, replies)
 
     def _read(self, cell: Cell, compression: Compression) -> tuple[RunRecord, StateFacts | None]:
@@ -168,6 +172,7 @@ class Executor:
             seconds=compression.seconds,
             messages=compression.state,
             use={"compressor": _model_use(compression.use)},
+            refused=compression.refused,
         )
         if bare.outcome not in (Outcome.OK, Outcome.NOT_COMPRESSED) or not compression.steps:
             return bare, None
@@ -196,7 +201,11 @@ class Executor:
         authored = [fact for probe in probes.values() for fact in probe.facts if fact.evidence]
         kept = sum(fact.kept for fact in authored) + len(bare.census.fates) - bare.census.fates.count("0")
         lost = [fact.evidence[0] for fact in authored if not fact.kept]
-        lost += [fact.messages[0] for fact, fate in zip(known.census, bare.census.fates, strict=True) if fate == "0"]
+        lost += [
+            fact.messages[0]
+            for fact, fate in zip(known.census, bare.census.fates, strict=True)
+            if fate == "0" and fact.messages[-1] - fact.messages[0] > _AGAIN
+        ]
         again = set(lost)
         return bare.model_copy(
             update={
@@ -208,12 +217,13 @@ class Executor:
                     proportional=round(known.proportional(bare.tokens_after), 2),
                 ),
                 "refetch_tokens": sum(known.tokens[index] for index in again),
-                "refetch_messages": len(again),
+                "refetch_facts": len(lost),
+                "turns_ahead": known.turns_ahead,
                 "use": {**bare.use, **_reply_uses(probes)},
             }
         )
 
-    async def _ask(self, cell: Cell, state: list[Message]) -> dict[str, _Reply]:
+    async def _ask(self, cell: Cell, state: list[Message], held: Haystack) -> dict[str, _Reply]:
         name, run = cell.case.fixture.name, cell.run + self.draw
 
         async def one(probe: Probe) -> _Reply:
@@ -221,6 +231,8 @@ class Executor:
             if isinstance(answer, Unscored):
                 told = answer.reason.startswith("no answer")
                 return None, answer if told else Unscored(reason=f"no answer: {answer.reason}")
+            if isinstance(self.judge, FactJudge):
+                return answer, self.judge.grade_state(probe, held)
             return answer, await self.judge.grade(probe, answer.text, fixture=name, run=run)
 
         probes = cell.case.bank.probes
@@ -246,9 +258,10 @@ async def run_in_turn(
         return list(await asyncio.gather(*(one(executor, cell) for executor, cell in jobs)))
     tasks = [asyncio.create_task(one(executor, cell)) for executor, cell in jobs]
     done = asyncio.gather(*tasks, return_exceptions=True)
-    waiter = asyncio.create_task(cut.wait())
+    waiter: asyncio.Future[bool] = asyncio.create_task(cut.wait())
     try:
-        await asyncio.wait({done, waiter}, return_when=asyncio.FIRST_COMPLETED)
+        ends: set[asyncio.Future[Any]] = {done, waiter}
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         if cut.is_set() and not done.done():
             await asyncio.wait({done}, timeout=_LAST_WORDS)
             for task in tasks:

@@ -50,7 +50,8 @@ class Job:
     max_tokens_total: int | None = None
     focus_topic: str | None = None
     concurrency: int | None = None
-    stop: Literal["full", "early"] = "full"
+    stop: Literal["full", "early"] | None = None
+    """early: no grading where facts alone decide. By default so where grades cost money."""
     sandbox: Wanted = "auto"
     seed: int = 0
     resume: bool = False
@@ -68,6 +69,11 @@ class Job:
     def models(self) -> Models | None:
         """The models of this run; None is offline."""
         return resolve(self.flags, os.environ, self.settings.models)
+
+    @property
+    def stops_early(self) -> bool:
+        """Whether grading is left out where facts alone decide."""
+        return (self.stop or ("full" if self.models is None else "early")) == "early"
 
     @property
     def plan(self) -> tuple[int, int]:

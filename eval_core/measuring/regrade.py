@@ -27,7 +27,7 @@ from eval_core.domain.probe import Probe
 from eval_core.domain.record import ProbeRecord, RunRecord
 from eval_core.measuring.session import now, package_version
 
-__all__ = ["REGRADE_RUN", "check_banks", "describe_shift", "regrade", "rejudge_sample", "with_remedy"]
+__all__ = ["REGRADE_RUN", "check_banks", "describe_shift", "regrade", "rejudge_sample", "stored_answers", "with_remedy"]
 
 REGRADE_RUN = 10_000
 """Added to the run index, so that a fresh grade is asked for and not the journal's of an equal answer."""
@@ -65,6 +65,16 @@ async def rejudge_sample(
             known = known and result.cost_usd is not None
             cost += result.cost_usd or 0.0
     return RejudgedSample(cells=cells, unscored=len(chosen) - len(cells), cost_usd=cost if known else None)
+
+
+def stored_answers(measurement: Measurement, cases: Sequence[Case]) -> list[tuple[Probe, str]]:
+    """Return every stored answer with its probe."""
+    probes = _probes(cases)
+    return [
+        (probes[cell.fixture, cell.probe], record.answer.text)
+        for cell, record in graded_cells(measurement)
+        if record.answer is not None and (cell.fixture, cell.probe) in probes
+    ]
 
 
 def check_banks(measurement: Measurement, cases: Sequence[Case], where: str) -> None:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import datetime
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from pydantic import ValidationError
+
+from eval_core.base.errors import UserError
+from eval_core.base.files import digest, pretty, read_json, write_atomic
 from eval_core.base.messages import Message, render
 from eval_core.base.threads import compute
-from eval_core.domain.case import Case, Cell, make_plan
+from eval_core.domain.case import Case, Cell, draft_counts, make_plan
+from eval_core.domain.compression import Outcome
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.grade import Answer, Answerer, Grade, Judge
 from eval_core.domain.measurement import Controls, Measurement, ProbeControl, Provenance
@@ -21,14 +26,19 @@ from eval_core.domain.probe import Probe
 from eval_core.domain.record import CensusEntry, RunRecord, UseRecord
 from eval_core.evidence.facts import Haystack, holds
 from eval_core.evidence.size import SessionFacts
+from eval_core.judging.fact_judge import FactJudge
 from eval_core.measuring.compressor_source import CompressorSource
 from eval_core.measuring.execute import Executor, run_in_turn
 from eval_core.measuring.wiring import Roles, make_fingerprint
 from eval_core.storage.results import Claim, ResultsFolder, claim_folder
 
 __all__ = [
+    "CONTROLS",
     "CONTROL_RUN",
     "MeasuringSession",
+    "control_key",
+    "find_controls",
+    "keep_controls",
     "measure_controls",
     "measure_together",
     "now",
@@ -68,9 +78,64 @@ def source_commit(tree: Path) -> tuple[str | None, bool]:
 
 # Controls: the same probes on the full transcript and on nothing, so that a bad probe is not blamed on anybody.
 
+CONTROLS = "controls"
+"""The folder below the results that keeps controls by what they depend on."""
+
 CONTROL_RUN = -1
 _CEILING_FAILS = 2.0
 _FLOOR_PASSES = 2.5
+
+
+def control_key(case: Case, answerer: Mapping[str, str], judge: Mapping[str, str]) -> str:
+    """Return what identifies the controls of a case: the session, its probes, and who answers and grades."""
+    return digest(
+        {
+            "fixture": case.fixture.digest,
+            "probes": case.bank.digest,
+            "answer": dict(answerer),
+            "judge": dict(judge),
+        }
+    )
+
+
+def _of_measurement(case: Case, answerer: Mapping[str, str], judge: Mapping[str, str], stored: Measurement) -> bool:
+    """Tell whether a stored measurement asked the same probes of the same session, with the same models."""
+    name, print_ = case.fixture.name, stored.fingerprint
+    answer, grade = dict(answerer), dict(judge)
+    return (
+        name in stored.controls
+        and print_.fixtures.get(name) == case.fixture.digest
+        and print_.probes.get(name) == case.bank.digest
+        and (print_.answer_template, print_.rubric) == (answer.pop("template", "none"), grade.pop("rubric", "none"))
+        and (print_.answer_model, print_.judge_model) == (answer, grade)
+    )
+
+
+def find_controls(
+    case: Case,
+    answerer: Mapping[str, str],
+    judge: Mapping[str, str],
+    results: Path,
+    measurements: Iterable[Measurement] = (),
+) -> Controls | None:
+    """Return controls that were paid for before: of a stored baseline or an earlier run."""
+    for stored in measurements:
+        if _of_measurement(case, answerer, judge, stored):
+            return stored.controls[case.fixture.name]
+    path = results / CONTROLS / f"{control_key(case, answerer, judge)}.json"
+    try:
+        return Controls.model_validate(read_json(path)) if path.exists() else None
+    except (UserError, ValidationError):
+        return None
+
+
+def keep_controls(
+    case: Case, answerer: Mapping[str, str], judge: Mapping[str, str], results: Path, controls: Controls
+) -> None:
+    """Keep controls for later runs; where a grade is missing they are measured again."""
+    if all(probe.ceiling is not None and probe.floor is not None for probe in controls.probes.values()):
+        path = results / CONTROLS / f"{control_key(case, answerer, judge)}.json"
+        write_atomic(path, pretty(controls.model_dump(mode="json")))
 
 
 async def _overall(
@@ -80,6 +145,8 @@ async def _overall(
     answer = await answerer.answer(state, probe, fixture=name, run=CONTROL_RUN)
     if not isinstance(answer, Answer):
         return None
+    if isinstance(judge, FactJudge):
+        return judge.grade_state(probe, Haystack.of(render(state))).overall
     grade = await judge.grade(probe, answer.text, fixture=name, run=CONTROL_RUN)
     return grade.overall if isinstance(grade, Grade) else None
 
@@ -100,7 +167,12 @@ async def measure_controls(case: Case, answerer: Answerer, judge: Judge) -> Cont
     probes = {}
     for probe, ceiling, floor in zip(banks, ceilings, floors, strict=True):
         reason = None
-        if ceiling is not None and ceiling < _CEILING_FAILS:
+        if not _share(probe, full):
+            reason = "none of its facts is in the session"
+        elif isinstance(judge, FactJudge):
+            # Rules answer worse than a model would: that says nothing about the probe.
+            pass
+        elif ceiling is not None and ceiling < _CEILING_FAILS:
             reason = f"the full transcript scores only {ceiling:.1f}"
         elif floor is not None and floor > _FLOOR_PASSES:
             reason = f"no context at all scores {floor:.1f}"
@@ -115,6 +187,10 @@ async def measure_controls(case: Case, answerer: Answerer, judge: Judge) -> Cont
 
 
 # One run from plan to measurement.
+
+_KEPT_OF_A_REFUSAL = (
+    "fixture", "run", "graded", "notes", "tokens_before", "tokens_after", "seconds", "messages", "use", "refused",
+)  # fmt: skip
 
 
 @dataclass
@@ -135,6 +211,8 @@ class MeasuringSession:
     """What the target was made of when the session began."""
     known_controls: dict[str, Controls] = field(default_factory=dict)
     """Controls measured before under the same fingerprint: not paid for again."""
+    results: Path | None = None
+    """The folder that keeps controls for later runs; None where they cost nothing."""
     on_record: Callable[[RunRecord], None] = lambda record: None
     stopped: Callable[[], str | None] = lambda: None
     """Why the run cannot go on, e.g. that the budget is used up."""
@@ -218,12 +296,21 @@ class MeasuringSession:
         return dict(zip(names, measured, strict=True))
 
     async def _control(self, case: Case) -> Controls:
+        answerer, judge, results = self.roles.answerer, self.roles.judge, self.results
         known = self.known_controls.get(case.fixture.name)
-        return known or await measure_controls(case, self.roles.answerer, self.roles.judge)
+        if known is None and results is not None:
+            known = find_controls(case, answerer.identity, judge.identity, results)
+        if known is not None:
+            return known
+        measured = await measure_controls(case, answerer, judge)
+        if results is not None:
+            keep_controls(case, answerer.identity, judge.identity, results, measured)
+        return measured
 
     def measurement(self, records: Sequence[RunRecord], controls: dict[str, Controls], runs: int) -> Measurement:
         """Put the measurement together."""
         sha, dirty = source_commit(self.tree)
+        records = self._without_refusals(records)
         fixtures: dict[str, list[RunRecord]] = {case.fixture.name: [] for case in self.cases}
         use: dict[str, UseRecord] = {}
         for record in records:
@@ -252,12 +339,35 @@ class MeasuringSession:
             probe_types={
                 case.fixture.name: {probe.id: probe.type for probe in case.bank.probes} for case in self.cases
             },
+            drafts=draft_counts(self.cases),
             controls=controls,
             census={name: _entries(facts) for name, facts in read.items()},
             frontier={name: facts.frontier() for name, facts in read.items()} if controls else {},
             use=use,
             stopped=self.stopped(),
         )
+
+    def _without_refusals(self, records: Sequence[RunRecord]) -> list[RunRecord]:
+        """Take out fixtures in which the compressor's model refused every time: that says nothing about the compressor.
+
+        Where it refused in some runs only, the compressor has a prompt that is refused at times, and keeps the result.
+        """
+        made: dict[str, list[RunRecord]] = {}
+        for record in records:
+            if record.ok:
+                made.setdefault(record.fixture, []).append(record)
+        void = {name for name, runs in made.items() if all(run.refused for run in runs)}
+        settled = []
+        for record in records:
+            if record.ok and record.fixture in void:
+                record = RunRecord(
+                    **{name: getattr(record, name) for name in _KEPT_OF_A_REFUSAL},
+                    outcome=Outcome.BAD_COMPLETION,
+                    detail=f"the compressor's model refused in every run: {record.refused}",
+                )
+                self.folder.write_run(record)
+            settled.append(record)
+        return settled
 
     def finish(self, measurement: Measurement) -> Measurement:
         """Write the summary."""

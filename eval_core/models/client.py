@@ -19,10 +19,11 @@ from eval_core.models.faults import Fault
 from eval_core.models.health import ModelHealth
 from eval_core.models.journal import Journal, call_key
 from eval_core.models.limiter import Limiter, rate_window
+from eval_core.models.refusals import refusal_in
 from eval_core.models.retry import RetryPolicy
 from eval_core.models.settings import Endpoint, Models, environment_secrets
 from eval_core.models.thinking import with_thinking
-from eval_core.models.transport import Attempt, PrefixGate, close_connections, load_litellm, send
+from eval_core.models.transport import Attempt, PrefixGate, close_connections, load_litellm, prefix_digest, send
 
 __all__ = ["ModelClient"]
 
@@ -156,7 +157,7 @@ class ModelClient:
         key = call_key(call)
         if self._journal is not None and (found := self._journal.lookup(key)) is not None:
             self.served[call.model][found.model] += 1
-            return found
+            return _heard(found, call)
         task = self._running.get(key)
         joined = task is not None
         if task is None:
@@ -172,7 +173,7 @@ class ModelClient:
         return replace(outcome, cached=True) if joined and isinstance(outcome, Completion) else outcome
 
     async def _first(self, call: ModelCall, key: str, acceptance: Acceptance | None) -> Completion | Failed:
-        async with self._gate.enter(call.prefix) as leads:
+        async with self._gate.enter(prefix_digest(call)) as leads:
             return await self._attempts(call, key, acceptance, _PRIORITY[call.role] - (_LEADER if leads else 0))
 
     async def _attempts(
@@ -192,7 +193,7 @@ class ModelClient:
                 used = used.plus(attempt.usage)
             if attempt.fault is None:
                 self.served[call.model][attempt.served_by] += 1
-                return Completion(attempt.text, used, attempt.served_by, attempt.seconds)
+                return _heard(Completion(attempt.text, used, attempt.served_by, attempt.seconds), call)
             fault = attempt.fault
             failures[fault.kind] += 1
             if fault.kind == "truncated":
@@ -266,12 +267,17 @@ class ModelClient:
                 cost = None if price is None else price.cost(attempt.usage)
                 attempt = replace(attempt, usage=replace(attempt.usage, cost_usd=cost))
             attempt = _judged(attempt, acceptance)
+            said = refusal_in(attempt.text) if attempt.fault is None and acceptance is None else None
+            refused = Fault("refusal", f"the model refused: {said}", "yes") if said else None
+            if refused is not None and call.role != "compressor":
+                attempt = replace(attempt, fault=refused)
             self._account(attempt, held)
             self._adapt(limiter, attempt, granted_at)
-            if attempt.fault is None:
+            problem = attempt.fault or refused
+            if problem is None:
                 health.succeeded()
             else:
-                health.failed(attempt.fault, attempt.seconds)
+                health.failed(problem, attempt.seconds)
                 if health.out is not None:
                     self._wake()
         await self._write_down(call, key, attempt)
@@ -312,6 +318,11 @@ class ModelClient:
         if self._loaded is None:
             self._loaded = asyncio.create_task(asyncio.to_thread(load_litellm))
         await self._loaded
+
+
+def _heard(done: Completion, call: ModelCall) -> Completion:
+    """Mark a refusal that a compressor gets in place of its summary: it goes on with it, as it would at work."""
+    return replace(done, refusal=refusal_in(done.text) or "") if call.role == "compressor" else done
 
 
 def _judged(attempt: Attempt, acceptance: Acceptance | None) -> Attempt:

@@ -85,9 +85,7 @@ class DirectConnections:
             return response.status, {name.lower(): value for name, value in response.headers.items()}, b"".join(parts)
 
     def _body(self, call: ModelCall, endpoint: Endpoint) -> dict[str, Any]:
-        messages = list(call.messages)
-        if call.prefix is not None:
-            messages = mark_prefix(messages, endpoint.model)
+        messages = mark_prefix(call.messages, endpoint.model, call.shared)
         newer = (endpoint.api_base or "", endpoint.model) in self._newer
         body: dict[str, Any] = {
             **call.params,

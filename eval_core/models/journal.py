@@ -13,24 +13,21 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import json
-import math
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeGuard
+from typing import Any, Self
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import digest
 from eval_core.domain.call import Completion, Failed, ModelCall, Usage
+from eval_core.strict_json import BadJson, parse_json
 
-__all__ = ["Journal", "Spent", "call_key"]
-
-_KEY = re.compile(r"(?:[0-9a-f]{2})+")
-_USAGE = frozenset(field.name for field in fields(Usage))
+__all__ = ["Journal", "Spent", "call_key", "parse_line"]
 
 
 def call_key(call: ModelCall) -> str:
@@ -59,27 +56,48 @@ class Spent:
     calls: int = 0
 
 
-def _amount(value: object) -> bool:
-    """Tell whether a value is an amount of money, tokens or seconds."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+_USAGE = {"input_tokens": int, "cached_tokens": int, "output_tokens": int, "written_tokens": int, "cost_usd": float}
+_LARGEST = 1e12
+"""Of a number of tokens or dollars: more is damage, and would upset every sum that it gets into."""
 
 
-def _sound(line: object) -> TypeGuard[dict[str, Any]]:
-    """Tell whether a line says what lines of its kind say: a damaged one must not be replayed, nor change the spend."""
-    if not isinstance(line, dict) or not isinstance(line.get("key"), str) or not _KEY.fullmatch(line["key"]):
+def _is_amount(value: Any, kind: type) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int if kind is int else int | float):
         return False
-    at = line.get("at")
-    if at == "sent":
-        return _amount(line.get("usd")) and _amount(line.get("tokens"))
-    if at in ("free", "lost"):
-        return True
-    usage = line.get("usage")
-    if at not in ("done", "paid") or not isinstance(usage, dict) or not set(usage) <= _USAGE:
-        return False
-    if not all(_amount(value) or (name == "cost_usd" and value is None) for name, value in usage.items()):
-        return False
-    told = isinstance(line.get("text"), str) and isinstance(line.get("served"), str) and _amount(line.get("seconds"))
-    return at == "paid" or told
+    return 0 <= value <= _LARGEST
+
+
+def _line_problem(line: Any) -> str | None:
+    """Return what is wrong with a line's fields, for the kinds that are read again."""
+    if not isinstance(line, dict) or line.get("at") not in ("sent", "done", "paid", "free", "lost"):
+        return "not a line of a journal"
+    key = line.get("key")
+    if not isinstance(key, str) or not re.fullmatch(r"(?:[0-9a-f]{2}){1,64}", key):
+        return "key is not a digest"
+    if line["at"] == "sent" and not (_is_amount(line.get("usd"), float) and _is_amount(line.get("tokens"), int)):
+        return "usd and tokens are not amounts"
+    if line["at"] in ("done", "paid"):
+        usage = line.get("usage")
+        if not isinstance(usage, dict) or not set(usage) <= set(_USAGE):
+            return "usage is not what a call uses"
+        for name, value in usage.items():
+            if not _is_amount(value, _USAGE[name]) and not (name == "cost_usd" and value is None):
+                return f"usage.{name} is not an amount"
+    if line["at"] == "done":
+        if not isinstance(line.get("text"), str) or not isinstance(line.get("served"), str):
+            return "text and served are not text"
+        if not _is_amount(line.get("seconds"), float):
+            return "seconds is not an amount"
+    return None
+
+
+def parse_line(raw: bytes) -> dict[str, Any]:
+    """Return one line of a journal, checked, or raise BadJson: a file can be damaged in any way."""
+    line = parse_json(raw)
+    if problem := _line_problem(line):
+        raise BadJson(problem)
+    checked: dict[str, Any] = line
+    return checked
 
 
 class Journal:
@@ -148,7 +166,7 @@ class Journal:
         if where is None:
             return None
         offset, length = where
-        line = json.loads(os.pread(self._file, length, offset))
+        line = parse_line(os.pread(self._file, length, offset))
         usage = Usage(**line["usage"]).plus(self.wasted(key))
         return Completion(line["text"], usage, line["served"], line["seconds"], cached=True)
 
@@ -246,12 +264,8 @@ class Journal:
                 if not raw.endswith(b"\n"):
                     break
                 try:
-                    line = json.loads(raw)
-                except (ValueError, RecursionError):
-                    line = None
-                if _sound(line):
-                    self._note(line, end, len(raw))
-                else:
+                    self._note(parse_line(raw), end, len(raw))
+                except BadJson:
                     self.broken_lines += 1  # a bad block in the middle costs its own line only
                 end += len(raw)
         os.ftruncate(self._file, end)

@@ -144,7 +144,8 @@ def tariff(model: str, prices: Mapping[str, Price] = MappingProxyType({}), liste
     if own is not None:
         price = own.input / _MILLION
         cached = price if own.cached_input is None else own.cached_input / _MILLION
-        return Tariff(input=price, output=own.output / _MILLION, cached_input=cached, cache_write=price)
+        write = price if own.cache_write is None else own.cache_write / _MILLION
+        return Tariff(input=price, output=own.output / _MILLION, cached_input=cached, cache_write=write)
     entry = known_model(listed or model)
     if entry is not None and (found := _listed(entry)) is not None:
         return found
@@ -152,18 +153,23 @@ def tariff(model: str, prices: Mapping[str, Price] = MappingProxyType({}), liste
 
 
 def parse_prices(flags: Iterable[str]) -> dict[str, Price]:
-    """Read `MODEL=IN,OUT[,CACHED]` flags, in dollars per million tokens."""
+    """Read `MODEL=IN,OUT[,CACHED[,WRITE]]` flags, in dollars per million tokens."""
     prices = {}
     for flag in flags:
         model, separator, numbers = flag.rpartition("=")
         parts = numbers.split(",")
         try:
-            if not separator or not model or not 2 <= len(parts) <= 3:
+            if not separator or not model or not 2 <= len(parts) <= 4:
                 raise ValueError
             values = [float(part) for part in parts]
             if not all(0 <= value < float("inf") for value in values):
                 raise ValueError
-            prices[model] = Price(input=values[0], output=values[1], cached_input=values[2] if values[2:] else None)
+            prices[model] = Price(
+                input=values[0],
+                output=values[1],
+                cached_input=values[2] if values[2:] else None,
+                cache_write=values[3] if values[3:] else None,
+            )
         except (ValueError, ValidationError):
             raise UserError(
                 f"--price {flag}: expected MODEL=IN,OUT in dollars per million tokens, e.g. --price my/model=0.5,1.5"

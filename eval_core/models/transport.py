@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from eval_core.base.messages import Message
+from eval_core.base.files import digest
+from eval_core.base.messages import Message, content_text
 from eval_core.base.tokens import count_messages, count_text
 from eval_core.domain.call import ModelCall, Usage
 from eval_core.models.faults import Delivered, Fault, fault_of, unusable
@@ -26,12 +27,15 @@ __all__ = [
     "close_connections",
     "load_litellm",
     "mark_prefix",
+    "prefix_digest",
     "send",
     "served_by",
     "wants_marks",
 ]
 
 # Calls that share the beginning of their prompt: one goes ahead, so that the others find it in the cache.
+
+_LEAST_CHARS = 3_000  # about the 1,024 tokens from which on providers keep a prompt
 
 # Claude, however it is reached, caches only what is marked; the other providers find shared beginnings by themselves.
 _MARKED = re.compile(r"^(?:claude|anthropic/|(?:bedrock|vertex_ai|azure_ai|openrouter)/.*(?:anthropic|claude))")
@@ -70,12 +74,20 @@ def wants_marks(model: str) -> bool:
     return bool(_MARKED.search(model))
 
 
-def mark_prefix(messages: Sequence[Message], model: str) -> list[Message]:
-    """Mark the end of the shared beginning, which is everything but the last message."""
+def prefix_digest(call: ModelCall) -> str | None:
+    """Identify the repeated beginning of a call by its content; None where there is none that is worth a wait."""
+    repeated = call.messages[: call.shared]
+    if sum(len(content_text(message)) for message in repeated) < _LEAST_CHARS:
+        return None
+    return digest([call.model, list(repeated)])
+
+
+def mark_prefix(messages: Sequence[Message], model: str, shared: int) -> list[Message]:
+    """Mark the end of the beginning that other calls repeat."""
     marked = list(messages)
-    if len(marked) < 2 or not wants_marks(model):
+    if not 0 < shared <= len(marked) or not wants_marks(model):
         return marked
-    last = dict(marked[-2])
+    last = dict(marked[shared - 1])
     content = last.get("content")
     parts: list[Message] = (
         [{"type": "text", "text": content}] if isinstance(content, str) else [dict(part) for part in content or ()]
@@ -83,7 +95,7 @@ def mark_prefix(messages: Sequence[Message], model: str) -> list[Message]:
     if not parts or not parts[-1].get("text"):
         return marked
     parts[-1]["cache_control"] = {"type": "ephemeral"}
-    marked[-2] = {**last, "content": parts}
+    marked[shared - 1] = {**last, "content": parts}
     return marked
 
 
@@ -129,9 +141,7 @@ async def close_connections() -> None:
 
 
 def _arguments(call: ModelCall, endpoint: Endpoint, seconds: float) -> dict[str, Any]:
-    messages: list[Message] = list(call.messages)
-    if call.prefix is not None:
-        messages = mark_prefix(messages, endpoint.model)
+    messages = mark_prefix(call.messages, endpoint.model, call.shared)
     arguments: dict[str, Any] = {
         **call.params,
         "model": endpoint.model,

@@ -11,9 +11,11 @@ from eval_core.base.numbers import percent, score
 from eval_core.comparing.arms import quarantined
 from eval_core.domain.grade import PASS_SCORE, Grade
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import RunRecord
+from eval_core.domain.record import RunRecord, UseRecord
 
-__all__ = ["Metric", "TokensPerTask", "target_metrics", "tokens_per_task"]
+__all__ = ["Metric", "TokenPrices", "TokensPerTask", "target_metrics", "task_cost", "tokens_per_task"]
+
+_MOST_TURNS = 500
 
 Status = Literal["on target", "off target", "red flag", "not measured"]
 
@@ -105,24 +107,84 @@ def _task_completion(measurement: Measurement, grades: list[tuple[str, str, Grad
 
 
 @dataclass(frozen=True)
-class TokensPerTask:
-    """What a compression saved, and what must be read again for what it lost; means over fixture-runs."""
+class TokenPrices:
+    """What tokens cost, in input tokens at full price."""
 
-    removed: float
-    refetched: float
+    cached: float = 0.1
+    """Input that a prompt cache holds."""
+    output: float = 5.0
+    search_input: int = 150
+    search_output: int = 60
+    """Tokens of one search for something that is gone: what it returns beside the message, and what it takes to ask."""
+
+
+@dataclass(frozen=True)
+class TokensPerTask:
+    """What a session costs with and without compression over the turns that follow, in full-price input tokens."""
+
+    turns: float
+    uncompressed: float
+    retained: float
+    """The state, read on every turn: once anew, then from the cache."""
+    call: float
+    """The compression itself."""
+    reread: float
+    """Searching for what was lost, reading its messages again and carrying them along."""
+    pays_after: int | None
+    """Turns after which compressing has paid; None where it never does."""
 
     @property
     def net(self) -> float:
-        """Negative: the compression cost more than it saved."""
-        return self.removed - self.refetched
+        """Negative: the compression costs more than it saves."""
+        return self.uncompressed - self.retained - self.call - self.reread
 
 
-def tokens_per_task(measurement: Measurement, fixture: str | None = None) -> TokensPerTask | None:
-    """Measure the net saving, of one fixture or of all."""
-    runs = [run for run in _ok_runs(measurement) if fixture in (None, run.fixture)]
+def task_cost(
+    before: float,
+    after: float,
+    *,
+    turns: float,
+    reread_tokens: float,
+    searches: float,
+    call_tokens: float = 0.0,
+    prices: TokenPrices | None = None,
+) -> TokensPerTask:
+    """Work out one compression: the session kept whole against the compressed one with its re-reads."""
+    prices = prices or TokenPrices()
+
+    def parts(count: float) -> tuple[float, float, float]:
+        uncompressed = before * prices.cached * count
+        retained = after * (1 + prices.cached * (count - 1))
+        # A message read again is paid in full once, then carried for half of the turns on average. Each search takes a
+        # turn of its own, which reads the state and, on average, half of what was read again.
+        carried = reread_tokens * (1 + prices.cached * (count - 1) / 2)
+        search = prices.search_input + prices.search_output * prices.output
+        return uncompressed, retained, carried + searches * (search + (after + reread_tokens / 2) * prices.cached)
+
+    uncompressed, retained, reread = parts(turns)
+    pays = next((count for count in range(1, _MOST_TURNS + 1) if _net(parts(count), call_tokens) > 0), None)
+    return TokensPerTask(turns, uncompressed, retained, call_tokens, reread, pays)
+
+
+def _net(parts: tuple[float, float, float], call: float) -> float:
+    return parts[0] - parts[1] - parts[2] - call
+
+
+def tokens_per_task(
+    measurement: Measurement, fixture: str | None = None, prices: TokenPrices | None = None
+) -> TokensPerTask | None:
+    """Measure the net saving, of one fixture or of all; None where the runs do not tell."""
+    prices = prices or TokenPrices()
+    runs = [run for run in _ok_runs(measurement) if fixture in (None, run.fixture) and run.refetch_facts is not None]
     if not runs:
         return None
-    return TokensPerTask(
-        removed=fmean(run.tokens_before - run.tokens_after for run in runs),
-        refetched=fmean(run.refetch_tokens for run in runs),
+    calls = [run.use.get("compressor", UseRecord()) for run in runs]
+    return task_cost(
+        fmean(run.tokens_before for run in runs),
+        fmean(run.tokens_after for run in runs),
+        turns=fmean(run.turns_ahead or 1 for run in runs),
+        reread_tokens=fmean(run.refetch_tokens for run in runs),
+        searches=fmean(run.refetch_facts or 0 for run in runs),
+        call_tokens=fmean(use.input_tokens + prices.output * use.output_tokens for use in calls),
+        prices=prices,
     )

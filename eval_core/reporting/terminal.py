@@ -20,6 +20,7 @@ _STYLES = {
     Kind.BROKEN: "bold red",
     Kind.REGRESSED: "bold red",
     Kind.IMPROVED: "bold green",
+    Kind.TRADE: "bold yellow",
     Kind.MIXED: "bold yellow",
     Kind.NO_DETECTABLE_CHANGE: "bold cyan",
 }
@@ -54,8 +55,23 @@ def print_report(view: ReportView, out: Console) -> None:
     out.print(Text(view.headline, style=_STYLES.get(view.kind, "bold") if view.kind else "bold"))
     if view.next_step:
         out.print(Text(view.next_step))
+    for warning in view.data.warnings:
+        out.print(Text(f"Warning: {warning}", style="yellow"))
     if view.offline_note:
         out.print(Text(f"({view.offline_note})", style="dim"))
+    if view.accept:
+        out.print(Text(f"If that was intended, add this to .compression-eval.yml: {view.accept}"))
+    if view.strands:
+        strands = plain_table("\nEvidence", "", "base", "this run", "says")
+        for strand in view.strands:
+            strands.add_row(strand.name, strand.base or "-", strand.candidate or "-", strand.verdict)
+        out.print(strands)
+        for strand in view.strands:
+            for detail in strand.details[:6] if strand.name != "Size" else ():
+                out.print(Text("  ") + _line(f"{strand.name}: {detail}"))
+    for line in (view.size_line, view.shown_line):
+        if line:
+            out.print(Text(f"{line}."))
     if view.table:
         compared = plain_table(
             "\nCompared with the baseline", "", "base", "this run", "delta", "95 % interval", "verdict"
@@ -84,8 +100,11 @@ def print_report(view: ReportView, out: Console) -> None:
     if view.tokens:
         out.print(
             Text(
-                f"Tokens per task: {view.tokens.removed:,.0f} removed, {view.tokens.refetched:,.0f} to be read again, "
+                f"Tokens per task over {view.tokens.turns:.0f} further turns, in full-price input tokens: "
+                f"{view.tokens.uncompressed:,.0f} uncompressed; {view.tokens.retained:,.0f} retained, "
+                f"{view.tokens.call:,.0f} for compressing, {view.tokens.reread:,.0f} for reading again what was lost: "
                 f"net {view.tokens.net:,.0f}"
+                + (f", pays after {view.tokens.pays_after} turns" if view.tokens.pays_after else ", never pays")
             )
         )
     out.print(Text(f"Cost: {view.cost}"))
@@ -102,9 +121,12 @@ def _print_lists(view: ReportView, out: Console) -> None:
         for fact in view.lost[:12]:
             before = "" if fact.base_kept is None else f", baseline {percent(fact.base_kept)}"
             where = f"{fact.fixture} / {fact.probe}, {places(fact.evidence)}"
-            out.print(Text("  ") + _line(f"{fact.fact}: {where}, kept {percent(fact.kept)}{before}"))
+            why = f", {fact.why}" if fact.why else ""
+            out.print(Text("  ") + _line(f"{fact.fact}: {where}, kept {percent(fact.kept)}{before}{why}"))
         if len(view.lost) > 12:
             out.print(Text(f"  and {len(view.lost) - 12} more"))
+    if view.chance:
+        out.print(Text(f"{view.chance} more facts moved by no more than chance."))
     for title, lines in (
         ("Not scored (missing is never zero)", [f"{count} x {reason}" for reason, count in view.unscored.items()]),
         ("Judge and facts disagree", [f"{line} ({count} x)" for line, count in view.doubts.items()]),

@@ -311,6 +311,7 @@ def _provenance(data: ReportData) -> tuple[tuple[str, str], ...]:
         ("Sandbox", ours.provenance.sandbox),
         ("Version", ours.provenance.version),
         ("Date", ours.provenance.date),
+        *(("Warning", warning) for warning in data.warnings),
     ]
     if data.base is not None:
         base = data.base.provenance

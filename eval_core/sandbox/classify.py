@@ -52,6 +52,8 @@ class CallRecord:
     usage: Usage = field(default_factory=Usage)
     messages: tuple[Message, ...] = ()
     """What the model was shown."""
+    refusal: str = ""
+    """The beginning of a reply that is a refusal in plain text."""
     dropped: tuple[str, ...] = ()
     """Fields of the request that were not passed on."""
 
@@ -82,6 +84,7 @@ class CallLog:
         record.ended, record.usage = next(self._clock), result.usage
         if isinstance(result, Completion):
             record.status = "ok" if result.text.strip() else "empty"
+            record.refusal = result.refusal
             record.kind = "" if record.status == "ok" else "empty"
             return
         record.kind, record.retryable = result.kind, result.retryable

@@ -8,6 +8,7 @@ interpreter is started without site-packages.
 from __future__ import annotations
 
 import asyncio
+import codecs
 import contextlib
 import hmac
 import os
@@ -28,6 +29,7 @@ BACKLOG = 16
 """Connections that wait to be accepted; beyond it a client waits in its own `connect`."""
 MEMORY = 1024 * 1024 * 1024
 OUT_OF_MEMORY = 71
+FAULT = 70
 NOBODY = 65534
 _REPLY_BYTES = 64 * 1024 * 1024
 
@@ -123,6 +125,9 @@ class _Server:
             os._exit(OUT_OF_MEMORY)
         except (ClientGone, OSError, TimeoutError):
             pass
+        except Exception:
+            # A fault of ours that a request has found: to go on as if nothing were would leave a call without an end.
+            os._exit(FAULT)
         finally:
             self._open -= 1
             writer.transport.abort()
@@ -261,6 +266,9 @@ async def _serve(listener: socket.socket, control: socket.socket) -> None:
 def main() -> None:
     """Serve until the evaluator closes its end; the end is sudden, for nothing here is worth keeping."""
     listener, control = (socket.socket(fileno=int(number)) for number in sys.argv[1:3])
+    # Nobody may not read the standard library where that lies in a home: what is needed of it has to be here by now.
+    for name in ("ascii", "latin-1", "utf-8"):
+        codecs.lookup(name)
     if os.geteuid() == 0:
         os.setgroups([])
         os.setgid(NOBODY)
@@ -271,5 +279,5 @@ def main() -> None:
     except MemoryError:
         code = OUT_OF_MEMORY
     except BaseException:
-        code = 70
+        code = FAULT
     os._exit(code)

@@ -196,6 +196,7 @@ def _own_folder(controller: str) -> Path:
 def group_of(limiter: MemoryLimiter, name: str, limit: int, processes: int, *, sudo: bool) -> MemoryGroup:
     """Plan the limit of one run."""
     most = str(processes + _OWN_PROCESSES)
+    settings: tuple[tuple[str, str], ...]
     if limiter == "cgroup-v1":
         memory, pids = _own_folder("memory") / name, _own_folder("pids") / name
         settings = (

@@ -18,7 +18,7 @@ from eval_core.base.messages import Message
 from eval_core.domain.compression import Compression, Outcome, Step
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.target import TargetSpec, substitute
-from eval_core.sandbox.classify import CallRecord, StepEvidence, StepVerdict, classify, requests_of, use_of
+from eval_core.sandbox.classify import CallRecord, StepEvidence, StepVerdict, classify, last_word, requests_of, use_of
 from eval_core.sandbox.gateway import SOCKET, Complete, Gateway, GatewayLimits
 from eval_core.sandbox.isolation import SandboxChoice, SandboxView, interpreter, open_view, run_folder, view_of
 from eval_core.sandbox.process import Child, ChildGone
@@ -158,6 +158,7 @@ class ProcessSubject:
             steps=tuple(progress.steps),
             use=use_of(calls),
             requests=requests_of(calls),
+            refused=next((record.refusal for record in last_word(progress.calls) if record.refusal), ""),
             notes=tuple(notes),
             output=progress.output,
         )

@@ -26,6 +26,7 @@ from eval_core.domain.compression import Compression, ModelUse, Outcome, Step, S
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.target import Builtin, TargetSpec, read_target, target_from
 from eval_core.models.offline import OFFLINE_MODEL, complete_offline
+from eval_core.models.refusals import NEAR_EMPTY
 from eval_core.sandbox.isolation import Wanted, detect, interpreter
 from eval_core.sandbox.subject import ProcessSubject
 
@@ -66,11 +67,12 @@ class _Bridge:
     complete: Complete
     model: str
     run: int
-    fixture: str
     loop: asyncio.AbstractEventLoop
     max_tokens: int
     use: ModelUse
     requests: list[tuple[Message, ...]] = field(default_factory=list)
+    refused: str = ""
+    """What the model said in place of a summary, if it did."""
     queued: float = 0.0
     """Seconds spent waiting for a turn, for imports and for retries: not the compressor's latency."""
 
@@ -81,7 +83,8 @@ class _Bridge:
             messages=tuple(messages),
             max_tokens=self.max_tokens,
             run=self.run,
-            prefix=f"compress/{self.fixture}",
+            # The first prompt is the same in every run; later ones hold the summary of this one.
+            shared=0 if self.use.calls else len(messages),
         )
         began = time.perf_counter()
         with waiting():
@@ -90,6 +93,8 @@ class _Bridge:
             raise _ModelFailed(result)
         self.requests.append(tuple(messages))
         self.queued += time.perf_counter() - began - result.seconds
+        if result.refusal or len(result.text.strip()) <= NEAR_EMPTY:
+            self.refused = result.refusal or f"nothing but {result.text.strip()!r}"
         usage, use = result.usage, self.use
         cost = None if usage.cost_usd is None or use.cost_usd is None else use.cost_usd + usage.cost_usd
         self.use = ModelUse(
@@ -128,7 +133,7 @@ class BuiltinSubject:
         bridge = None
         loop = asyncio.get_running_loop()
         if self.complete is not None and self.model is not None:
-            bridge = _Bridge(self.complete, self.model, run, fixture.name, loop, self.max_tokens, ModelUse())
+            bridge = _Bridge(self.complete, self.model, run, loop, self.max_tokens, ModelUse())
         try:
             steps = await loop.run_in_executor(_threads(), self._in_turn, fixture, bridge, focus_topic)
         except _ModelFailed as exc:
@@ -144,7 +149,11 @@ class BuiltinSubject:
                 requests=tuple(bridge.requests) if bridge else (),
             )
         return Compression(
-            Outcome.OK, steps=steps, use=_used(bridge), requests=tuple(bridge.requests) if bridge else ()
+            Outcome.OK,
+            steps=steps,
+            use=_used(bridge),
+            requests=tuple(bridge.requests) if bridge else (),
+            refused=bridge.refused if bridge else "",
         )
 
     def _in_turn(self, fixture: Fixture, bridge: _Bridge | None, focus_topic: str | None) -> tuple[Step, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from eval_core.base.errors import UserError
-from eval_core.base.files import digest, parse, pretty, read_json, write_atomic
+from eval_core.base.files import digest, parse, pretty, read_json, read_text, write_atomic
 from eval_core.base.numbers import percent
 from eval_core.domain.case import Case
 from eval_core.domain.fingerprint import INSTRUMENT_VERSION, Difference, Fingerprint, differences, narrowed, nearest
 from eval_core.domain.grade import DIMENSIONS, PASS_SCORE, Grade
 from eval_core.domain.measurement import SCHEMA_VERSION, Measurement
 from eval_core.storage.results import read_measurement
+from eval_core.strict_json import BadJson, parse_json
 
 __all__ = [
     "Reference",
@@ -38,6 +40,7 @@ __all__ = [
 # Baselines: measurements stored for comparison, reviewed as a diff.
 
 HISTORY = "history.jsonl"
+_LOG = logging.getLogger(__name__)
 
 
 def _reference(text: str, texts: dict[str, str]) -> str:
@@ -248,7 +251,7 @@ def append_history(folder: Path, name: str, measurement: Measurement) -> None:
         "facts_kept": _mean(_retention(measurement)),
     }
     path = folder / HISTORY
-    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    before = read_text(path) if path.exists() else ""
     write_atomic(path, before + json.dumps(line, ensure_ascii=False) + "\n")
 
 
@@ -257,7 +260,21 @@ def read_history(folder: Path, name: str | None = None) -> list[dict[str, Any]]:
     path = folder / HISTORY
     if not path.exists():
         return []
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    lines: list[dict[str, Any]] = []
+    for number, text in enumerate(read_text(path).splitlines(), 1):
+        if not text.strip():
+            continue
+        try:
+            line = parse_json(text)
+        except BadJson as exc:
+            line, problem = None, str(exc)
+        else:
+            problem = "not an object"
+        if isinstance(line, dict):
+            lines.append(line)
+        else:
+            # A merge that left its marks must not cost the whole trend, nor pass unseen.
+            _LOG.warning("%s: line %d is no line of the history and is left out: %s", path, number, problem)
     return [line for line in lines if name is None or line.get("baseline") == name]
 
 

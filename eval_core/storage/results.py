@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from eval_core.domain.fingerprint import Fingerprint, differences
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import Record, RunRecord, UseRecord
 from eval_core.measuring.compressor_source import CompressorSource, changed_parts
+from eval_core.strict_json import parse_json
 
 __all__ = [
     "Claim",
@@ -190,7 +190,7 @@ def spending(journal: Path) -> dict[str, UseRecord]:
     with journal.open("rb") as stream:
         for raw in stream:
             try:
-                line = json.loads(raw)
+                line = parse_json(raw)
                 if line["at"] not in ("done", "paid"):
                     continue
                 usage = line["usage"]

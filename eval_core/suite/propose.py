@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,20 +12,23 @@ from eval_core.base.errors import UserError
 from eval_core.base.messages import Message, call_arguments, call_name, content_text, decoded, tool_calls
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.probe import PROBE_TYPES, Fact, FactKind, Probe, ProbeBank, ProbeType
-from eval_core.evidence.census import counts, decisions, errors, subject_words, telling_words
+from eval_core.evidence.census import counts, decisions, subject_words
 from eval_core.evidence.fact_text import infer_kind
 from eval_core.evidence.facts import Haystack, holds, normalise
+from eval_core.suite.blockers import reported, stated_blockers
 from eval_core.suite.lint import EDGE_HEAD, EDGE_TAIL, Places, common_reason, fill_evidence
 
 __all__ = [
     "Draft",
     "ScheduledJob",
     "ToolExchange",
+    "added_text",
     "changed_files",
     "drafts",
     "exchanges",
     "exit_code",
     "jobs",
+    "patch_text",
     "propose",
     "refused",
 ]
@@ -35,7 +37,9 @@ __all__ = [
 
 _WRITES = re.compile(r"write|create|edit|patch|replace|insert|append|save", re.I)
 _PATH_FIELDS = ("path", "file_path", "filename", "file", "target_file", "notebook_path")
-_PATCHED = re.compile(r"^\*\*\* (?:Add|Update) File: (\S{1,200})|^\+\+\+ b/(\S{1,200})", re.M)
+_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update) File|Move to): (\S{1,200})|^\+\+\+ b/(\S{1,200})", re.M)
+_PATCH_START = "*** Begin Patch"
+_PATCH_FIELDS = ("patch", "diff", "input")
 _EXIT_FIELDS = ("exit_code", "exitCode", "returncode", "return_code")
 _EXIT_TEXT = re.compile(r"\b(?:exit code|exited with(?: code)?|exit status|exit=)[ :]{0,2}(\d{1,3})\b", re.I)
 
@@ -84,10 +88,12 @@ def exchanges(messages: Sequence[Message]) -> Iterator[ToolExchange]:
 
 def exit_code(exchange: ToolExchange) -> int | None:
     """Return the status that the tool reports, or None where it reports none."""
-    for name in _EXIT_FIELDS:
-        value = exchange.reply.get(name)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
+    metadata = exchange.reply.get("metadata")
+    for reply in (exchange.reply, metadata if isinstance(metadata, dict) else {}):
+        for name in _EXIT_FIELDS:
+            value = reply.get(name)
+            if isinstance(value, int) and not isinstance(value, bool):
+                return value
     match = _EXIT_TEXT.search(exchange.answer)
     return int(match.group(1)) if match else None
 
@@ -99,13 +105,28 @@ def refused(exchange: ToolExchange) -> bool:
 
 def changed_files(exchange: ToolExchange) -> list[str]:
     """Return the files that the call wrote, as the call names them."""
-    if not _WRITES.search(exchange.name) or refused(exchange):
+    patch = patch_text(exchange)
+    if refused(exchange) or (patch and exit_code(exchange)) or not (patch or _WRITES.search(exchange.name)):
         return []
     named = [exchange.arguments[field] for field in _PATH_FIELDS if isinstance(exchange.arguments.get(field), str)]
-    patch = exchange.arguments.get("patch") or exchange.arguments.get("diff") or ""
-    if isinstance(patch, str):
-        named += [added or changed for added, changed in _PATCHED.findall(patch)]
+    named += [added or changed for added, changed in _PATCHED.findall(patch)]
     return list(dict.fromkeys(named))
+
+
+def patch_text(exchange: ToolExchange) -> str:
+    """Return the patch that a call applies, be it a field of its own, its free input or a shell's here-document."""
+    for name in _PATCH_FIELDS:
+        text = exchange.arguments.get(name)
+        if isinstance(text, str) and (name != "input" or _PATCHED.search(text)):
+            return text
+    return exchange.command if _PATCH_START in exchange.command else ""
+
+
+def added_text(exchange: ToolExchange) -> str:
+    """Return what a call writes into files, as far as the call itself shows it."""
+    fields = [str(exchange.arguments.get(field) or "") for field in ("content", "new_string")]
+    lines = [line[1:] for line in patch_text(exchange).splitlines() if line.startswith("+") and line[:3] != "+++"]
+    return "\n".join([*filter(None, fields), *lines])
 
 
 # The scheduled jobs that a session created, as they stand at its end.
@@ -170,6 +191,11 @@ _CONDITION = re.compile(
     re.I,
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_REJECTED = re.compile(
+    r"(?:\b(?:not|instead of|rather than|no longer|nicht(?: mehr)?|(?:an)?statt|et non|au lieu de|y no|en lugar de)"
+    r"|不是)\s*(?:(?:the|a|an|at|to|in|on|by|with|of|der|die|das|le|la|el)\s+)?[\"'`(#$]{0,2}$",
+    re.I,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +232,7 @@ def _files(traffic: list[ToolExchange]) -> Iterator[Draft]:
         for path in changed_files(exchange):
             name = _project_path(path)
             changed[name] = changed.get(name, 0) + 1
-            body = str(exchange.arguments.get("content") or exchange.arguments.get("new_string") or "")
+            body = added_text(exchange)
             defined = next((found for found in _DEFINES.findall(body) if not _DULL_NAMES.fullmatch(found)), None)
             if defined:
                 question = f"Which file was written or changed to hold `{defined}`?"
@@ -244,34 +270,18 @@ def _repository(traffic: list[ToolExchange]) -> Iterator[Draft]:
                 yield Draft("artifact", f"opened-{number}", question, (_fact(f"#{number}", "pr"),), 3.5)
 
 
-def _reported(exchange: ToolExchange) -> list[str]:
-    """Return what names the errors that a failed call reports."""
-    if not refused(exchange) and not exit_code(exchange):
-        return []
-    said = exchange.reply.get("error")
-    text = f"error: {said}\n{exchange.answer}" if isinstance(said, str) else exchange.answer
-    named: dict[str, None] = {}
-    for error in errors(text):
-        name, colon, detail = error.partition(": ")
-        # An exception's class alone is too common; what it complains about is telling.
-        telling = [word for word in telling_words(detail if colon else error) if len(word) > 3 and "\\" not in word]
-        own_name = [name] if colon and " " not in name and not hasattr(builtins, name) else []
-        named.update(dict.fromkeys(own_name + telling[:1]))
-    return list(named)[:3]
-
-
 def _runs(traffic: list[ToolExchange]) -> Iterator[Draft]:
     last: tuple[list[str], ToolExchange] | None = None
     for exchange in traffic:
         found = list(dict.fromkeys(counts(exchange.answer)))
         if found:
             last = (found, exchange)
-        reported = _reported(exchange)
-        if reported:
+        named = reported(exchange)
+        if named:
             command = _short(exchange.command or f"{exchange.name} {exchange.arguments.get('name', '')}".strip(), 60)
             question = f"What went wrong when `{command}` was called?"
             fallback = "Which error did a command of this session end with?"
-            yield Draft("recall", f"blocker-{exchange.answered}", question, tuple(map(_fact, reported)), 2.0, fallback)
+            yield Draft("recall", f"blocker-{exchange.answered}", question, tuple(map(_fact, named)), 2.0, fallback)
     if last is not None:
         facts = tuple(
             Fact(any=[f"{number} {word}", f"{number} tests {word}", f"{number} test {word}"], kind="text")
@@ -288,20 +298,50 @@ def _opening(text: str) -> str:
 
 def _words(messages: Sequence[Message]) -> Iterator[Draft]:
     before = ""
+    corrections = {
+        word.lower(): index
+        for index, message in enumerate(messages)
+        if message.get("role") == "user"
+        for sentence in _SENTENCE.split(content_text(message))
+        for word in rejected_words(sentence)
+    }
     for index, message in enumerate(messages):
         text = content_text(message)
         if message.get("role") == "assistant" and text.strip():
+            yield from _blocked(index, text, before)
             before = text
         elif message.get("role") == "user" and before:
-            yield from _demands(index, text, before)
+            yield from _blocked(index, text, before)
+            yield from _demands(index, text, before, corrections)
 
 
-def _demands(index: int, text: str, before: str) -> Iterator[Draft]:
+def rejected_words(sentence: str) -> list[str]:
+    """Return the values that a sentence replaces by another: the 10000 of "5000, not 10000"."""
+    named = subject_words(sentence, most=6)
+    places = {word: re.search(rf"(?<![\w.]){re.escape(word)}(?!\w)", sentence) for word in named}
+    rejected = [word for word, place in places.items() if place and _REJECTED.search(sentence[: place.start()])]
+    return rejected if len(rejected) < len(named) else []
+
+
+def _blocked(index: int, text: str, before: str) -> Iterator[Draft]:
     for number, sentence in enumerate(_SENTENCE.split(text)):
+        words = stated_blockers(sentence)
+        if words:
+            question = "What keeps the work from going on, and on whom or what does it wait?"
+            fallback = f'What was said to be in the way after "{_opening(before)}"?' if before else ""
+            yield Draft("continuation", f"blocker-{index}-{number}", question, tuple(map(_fact, words)), 2.2, fallback)
+
+
+def _demands(index: int, text: str, before: str, corrections: Mapping[str, int]) -> Iterator[Draft]:
+    for number, sentence in enumerate(_SENTENCE.split(text)):
+        replaced = rejected_words(sentence)
         named = [word for subject in decisions(sentence, from_user=True) for word in subject.split(" | ")]
-        facts = tuple(_fact(word) for word in named if not (word.isalpha() and word.istitle()))
+        # What a later turn takes back is not what holds at the end.
+        held = [word for word in named if word not in replaced and corrections.get(word.lower(), -1) <= index]
+        facts = tuple(_fact(word) for word in held if not (word.isalpha() and word.istitle()))
         if not facts:
             continue
+        facts += tuple(Fact.model_validate({"not": word, "kind": infer_kind(word)}) for word in replaced)
         if _CONDITION.search(sentence):
             question = (
                 f'Which condition or date did the user set after "{_opening(before)}", for what is still to come?'

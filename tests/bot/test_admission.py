@@ -182,15 +182,22 @@ def quota() -> Config:
     return CONFIG.model_copy(update={"bot": CONFIG.bot.model_copy(update={"runs_per_day": 1})})
 
 
+def _after(change: Callable[[LoopbackGitHub], object], **more: Any) -> Callable[[LoopbackGitHub, Admit], object]:
+    """Change something on GitHub, then let the label's event come."""
+
+    def act(gh: LoopbackGitHub, enter: Admit) -> object:
+        change(gh)
+        return enter(**more)
+
+    return act
+
+
 AFTER_A_RESULT: dict[str, Callable[[LoopbackGitHub, Admit], object]] = {
-    "triage": lambda gh, enter: (gh.user("maintainer", "triage"), enter()),
-    "consumed label": lambda gh, enter: (gh.unlabel(1, adopted.LABEL), enter()),
-    "quota": lambda gh, enter: (
-        gh.run("compression-eval.yml", "d" * 40, jobs={"evaluate": "success"}),
-        enter(config=quota()),
-    ),
-    "merged": lambda gh, enter: (gh.merge(1), enter()),
-    "closed": lambda gh, enter: (gh.close(1), enter()),
+    "triage": _after(lambda gh: gh.user("maintainer", "triage")),
+    "consumed label": _after(lambda gh: gh.unlabel(1, adopted.LABEL)),
+    "quota": _after(lambda gh: gh.run("compression-eval.yml", "d" * 40, jobs={"evaluate": "success"}), config=quota()),
+    "merged": _after(lambda gh: gh.merge(1)),
+    "closed": _after(lambda gh: gh.close(1)),
     "mistyped sha": lambda gh, enter: enter(adopted.dispatch_event(pr="1", sha="a" * 40)),
     "unfit": lambda gh, enter: enter(unfit="broken YAML"),
     "admitted": lambda gh, enter: enter(),

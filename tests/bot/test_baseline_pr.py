@@ -14,12 +14,12 @@ from test_evaluation import ticket_for
 from bot.github.api_error import Unavailable
 from bot.github.repository import GitHub
 from bot.github.rest import Patience
-from bot.steps.baseline import BRANCH, STAGE, Proposed, propose
-from bot.testing.github import InjectedFault, LoopbackGitHub
+from bot.steps.baseline import BRANCH, Proposed, propose
+from bot.testing.github import LoopbackGitHub
 from eval_core.base.config import load_config
 from eval_core.base.errors import UserError
 from eval_core.domain.measurement import Measurement
-from eval_core.storage.baselines import load_baseline
+from eval_core.storage.baselines import load_baseline, store_baseline
 from eval_core.storage.results import ResultsFolder
 
 PERMISSIONS = {"metadata": "read", "contents": "write", "pull_requests": "write"}
@@ -43,7 +43,12 @@ def offer(gh: LoopbackGitHub, tmp_path: Path) -> Propose:
     """Propose a measurement from a fresh checkout, as the job does."""
     count = 0
 
-    def call(measurement: Measurement | None = None, edit: Callable[[Any], None] | None = None) -> Proposed:
+    def call(
+        measurement: Measurement | None = None,
+        edit: Callable[[Any], None] | None = None,
+        own: str | None = None,
+        **changes: object,
+    ) -> Proposed:
         nonlocal count
         count += 1
         root = adopted.on_disk(adopted.base_tree(), tmp_path / f"base{count}")
@@ -53,8 +58,10 @@ def offer(gh: LoopbackGitHub, tmp_path: Path) -> Propose:
             body = json.loads((folder.path / "summary.json").read_text(encoding="utf-8"))
             edit(body)
             (folder.path / "summary.json").write_text(json.dumps(body), encoding="utf-8")
-        ticket = ticket_for(gh, mode="baseline", pr=None, sha=gh.state.refs["heads/main"])
-        return propose(client(gh), ticket, load_config(None, root), root=root, folder=folder.path)
+        ticket = ticket_for(gh, **{"mode": "baseline", "pr": None, "sha": gh.state.refs["heads/main"], **changes})
+        github = client(gh) if own is None else GitHub(adopted.REPO, own, api_url=gh.url)
+        settings = load_config(None, root)
+        return propose(github, ticket, settings, root=root, folder=folder.path, own_token=own is not None)
 
     return call
 
@@ -84,7 +91,7 @@ def test_the_new_baseline_is_proposed_and_the_default_branch_left_alone(
     stored, noise = load_baseline(tmp_path / "offline.json")
     assert (stored.planned_runs, stored.provenance.source_sha) == (4, before)
     assert gh.state.refs["heads/main"] == before
-    assert f"heads/{STAGE}" not in gh.state.refs
+    assert [ref for ref in gh.state.refs if ref.startswith(f"heads/{BRANCH}-")] == []
     for words in (
         "Against the one it replaces: `Regressed",
         "Run-to-run noise",
@@ -172,7 +179,7 @@ def test_a_repository_that_forbids_workflows_to_open_pull_requests_is_told_what_
     gh: LoopbackGitHub, offer: Propose
 ) -> None:
     message = "GitHub Actions is not permitted to create or approve pull requests."
-    gh.faults.add(InjectedFault("POST", r"/pulls$", status=403, message=message))
+    gh.state.actions_open_pulls = False
     with pytest.raises(UserError, match=r"holds the new baseline.*Settings, Actions, General") as caught:
         offer()
     assert message in str(caught.value)
@@ -186,3 +193,76 @@ def test_a_branch_that_moved_on_since_is_the_base_of_the_next_proposal(gh: Loopb
     offer()
     assert proposal(gh).number == number
     assert tip in gh.state.history.ancestors(gh.state.refs[f"heads/{BRANCH}"])
+
+
+def test_the_title_says_what_it_means_and_a_worse_baseline_is_a_draft_that_asks_for_a_reason(
+    gh: LoopbackGitHub, offer: Propose
+) -> None:
+    offer()
+    pull = proposal(gh)
+    assert pull.title.startswith("Compression baseline offline: worse by 2.8")
+    assert pull.title.endswith("needs a reason")
+    assert pull.draft
+    assert "Why is this all right?" in pull.body
+    assert "Merge it" not in pull.body
+
+
+def test_a_baseline_that_says_the_same_with_other_runs_is_a_refresh(gh: LoopbackGitHub, offer: Propose) -> None:
+    offer(adopted.measured("anchored", 5))
+    pull = proposal(gh)
+    assert pull.title == "Compression baseline offline: refresh"
+    assert not pull.draft
+    assert "Merge it" in pull.body
+
+
+def test_a_better_baseline_says_by_how_much(gh: LoopbackGitHub, offer: Propose, tmp_path: Path) -> None:
+    worse = adopted.on_disk(adopted.base_tree(baseline=False), tmp_path / "worse")
+    assert store_baseline(adopted.measured("opaque", 10), worse / "baselines", "offline")
+    folder = ResultsFolder(tmp_path / "better")
+    folder.write_measurement(adopted.measured("anchored", 4))
+    ticket = ticket_for(gh, mode="baseline", pr=None, sha=gh.state.refs["heads/main"])
+    propose(client(gh), ticket, load_config(None, worse), root=worse, folder=folder.path)
+    assert proposal(gh).title.startswith("Compression baseline offline: better by 2.8")
+
+
+def test_a_plan_without_drafts_gets_the_same_pull_request_with_the_same_words(
+    gh: LoopbackGitHub, offer: Propose
+) -> None:
+    gh.state.drafts = False
+    offer()
+    assert not proposal(gh).draft
+    assert "needs a reason" in proposal(gh).title
+
+
+def test_a_token_of_ones_own_needs_no_setting_and_lets_other_workflows_start(
+    gh: LoopbackGitHub, offer: Propose
+) -> None:
+    gh.state.actions_open_pulls = False
+    offer(own=gh.app_token("our-evals"))
+    pull = proposal(gh)
+    assert pull.author == "our-evals[bot]"
+    assert "no other workflow starts on it" not in pull.body
+
+
+def test_with_the_jobs_own_token_it_is_said_that_no_other_workflow_starts(gh: LoopbackGitHub, offer: Propose) -> None:
+    offer()
+    assert "no other workflow starts on it" in proposal(gh).body
+
+
+def test_three_runs_in_a_row_end_with_the_newest_commit_whichever_ends_last(gh: LoopbackGitHub, offer: Propose) -> None:
+    shas = [gh.state.refs["heads/main"]]
+    for text in (b"1\n", b"2\n"):
+        shas.append(gh.push("main", {**adopted.base_tree(), "README.md": text}))
+    for run, sha in ((1, shas[1]), (2, shas[2])):
+        assert "brought up to date" in offer(run_id=run, base_sha=sha, sha=sha).message or run == 1
+    late = offer(adopted.measured("anchored", 5), run_id=3, base_sha=shas[0], sha=shas[0])
+    assert "newer commit" in late.message
+    assert f"compression-eval-baseline-{shas[0]}" in late.message
+    assert shas[2] in gh.state.history.ancestors(gh.state.refs[f"heads/{BRANCH}"])
+    assert shas[2][:12] in proposal(gh).body
+
+
+def test_runs_at_the_same_time_do_not_meet_on_a_branch(gh: LoopbackGitHub, offer: Propose) -> None:
+    gh.before("PUT", "/contents/baselines/history", lambda: gh.push(f"{BRANCH}-run-999", {"other": b"run\n"}))
+    offer(run_id=1)
+    assert set(proposed_files(gh)) == {"baselines/offline.json", "baselines/history.jsonl"}

@@ -28,7 +28,7 @@ def test_the_demos_repository_holds_what_init_writes_and_nothing_of_this_machine
 def test_the_demo_ends_with_the_comment_on_the_terminal_and_as_files(cli: small.Cli, tmp_path: Path) -> None:
     ran = cli("demo", "--output", str(tmp_path / "out"))
     assert ran.code == 0, ran.err
-    assert ran.out.lstrip().startswith("**")
+    assert ran.out.lstrip().startswith("### ")
     assert "<!--" not in ran.out
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"comment.md", "comment.html", "report.html"}
     for step in ("gate", "fetch", "setup", "evaluate", "publish"):

@@ -18,6 +18,7 @@ from bot.github.repository import GitHub
 from bot.github.rest import Patience
 from bot.steps.evaluate import check_target, evaluate, set_up
 from bot.steps.fetch import ACCEPTED, EARLIER, SUBJECT, fetch
+from bot.steps.publish import read_result
 from bot.steps.reuse import PROMOTED, take_up
 from bot.testing.github import LoopbackGitHub
 from bot.ticket import Ticket, evaluation_artifact, keep_error, read_error
@@ -224,6 +225,28 @@ def baseline_ticket(bench: Bench, **changes: object) -> Ticket:
 def merged(bench: Bench, tree: adopted.Tree) -> None:
     """Let the measured tree be this one, as after a merge."""
     adopted.on_disk(tree, bench.root)
+    bench.github.push("main", tree)
+
+
+def test_a_baseline_is_measured_of_githubs_archive_as_a_pull_request_is(bench: Bench) -> None:
+    # A checkout may hold more than the archive: files with export-ignore, or the content behind LFS pointers.
+    (bench.root / adopted.COMPRESSOR).write_text("raise RuntimeError('the checkout was measured')\n", encoding="utf-8")
+    ticket = baseline_ticket(bench, pr=None, sha=bench.github.state.refs["heads/main"], runs=1)
+    bench.fetch(ticket)
+    records = bench.evaluate(ticket)
+    assert {record.outcome for record in records} == {"ok"}
+
+
+def test_only_the_fixtures_that_were_asked_for_are_measured_and_compared(bench: Bench) -> None:
+    ticket = ticket_for(bench.github, fixtures=["small-plan"], runs=1)
+    bench.fetch(ticket)
+    records = bench.evaluate(ticket)
+    assert {record.fixture for record in records} == {"small-plan"}
+    data = read_result(ticket, bench.config, bench.root, bench.work / "results" / ticket.label)
+    assert list(data.candidate.fixtures) == ["small-plan"]
+    assert data.verdict is not None
+    with pytest.raises(UserError, match="other fixtures or probes"):
+        read_result(ticket_for(bench.github), bench.config, bench.root, bench.work / "results" / ticket.label)
 
 
 def test_a_baseline_takes_at_most_three_runs_of_the_accepted_evaluation(bench: Bench, evaluated: Path) -> None:

@@ -73,6 +73,13 @@ def test_every_main_answer_fits_the_api_description(gh: LoopbackGitHub, web: Web
     fits("WorkflowRun", web("GET", f"/actions/workflows/{WORKFLOW}/runs").json()["workflow_runs"][0])
     fits("Job", web("GET", f"/actions/runs/{run.id}/jobs").json()["jobs"][0])
     fits("Artifact", web("GET", f"/actions/runs/{run.id}/artifacts").json()["artifacts"][0])
+    gh.state.reviewers["compression-eval"] = ["maintainer"]
+    run.reviews.append(("compression-eval", "rejected", "maintainer", "no"))
+    fits("Environment", web("GET", "/environments/compression-eval").json())
+    fits("EnvironmentApprovals", web("GET", f"/actions/runs/{run.id}/approvals").json()[0])
+    assert web("POST", "//graphql", {"query": "query { viewer { login } }"}).json() == {
+        "data": {"viewer": {"login": "github-actions[bot]"}}
+    }
     fits("BasicError", web("GET", "/pulls/99").json())
     fits("ValidationError", web("POST", "/issues/1/comments", {"body": ""}).json())
     gh.delete_fork(1)

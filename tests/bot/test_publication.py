@@ -6,6 +6,7 @@ import copy
 import json
 import re
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +16,22 @@ from test_evaluation import ticket_for
 from test_neutral import LIVE, outside_code, render
 
 from bot.event import WorkflowRun
-from bot.github.check import CHECK_NAME
-from bot.github.comment import LIMIT, MARKER, Sticky
+from bot.github.check import CHECK_NAME, Check
+from bot.github.comment import LIMIT, MARKER, Sticky, read_comment
 from bot.github.repository import GitHub
 from bot.github.rest import Patience
+from bot.ledger import RequestRefused
 from bot.steps.gate import _looks
 from bot.steps.publish import Published, publish, read_result
+from bot.testing import journey
 from bot.testing.github import LoopbackGitHub
 from bot.ticket import Ticket, keep_error
 from eval_core.base.config import Config, load_config
 from eval_core.base.errors import UserError
+from eval_core.measuring.session import now
 from eval_core.storage.results import ResultsFolder
 
-PERMISSIONS = {"metadata": "read", "contents": "read", "pull_requests": "write", "checks": "write"}
+PERMISSIONS = {"metadata": "read", **journey._PUBLISH}
 Json = dict[str, Any]
 
 
@@ -82,6 +86,17 @@ def only_comment(gh: LoopbackGitHub) -> str:
     return comment.body
 
 
+def visible(comment: str) -> str:
+    """Return the comment without the marker and the hidden ledger."""
+    return "\n".join(comment.splitlines()[2:])
+
+
+def words(posted: Published) -> str:
+    """Return a result's title as the comment has it."""
+    verdict, _, rest = posted.title.partition(":")
+    return f"**{verdict}:**{rest}"
+
+
 def only_check(gh: LoopbackGitHub) -> tuple[str | None, str | None]:
     (check,) = gh.state.checks.values()
     return check.conclusion, check.title
@@ -92,7 +107,10 @@ def test_the_result_becomes_comment_check_and_report(gh: LoopbackGitHub, post: P
     assert posted.title.startswith(("Regressed: ", "Mixed: "))
     assert posted.troubles == ()
     body = only_comment(gh)
-    assert f"**{posted.title}**" in body
+    words, _, rest = posted.title.partition(":")
+    assert f"**{words}:**{rest}" in body
+    assert body.splitlines()[2].startswith(f"### \N{LARGE RED CIRCLE} {words}")
+    assert "asked for by @maintainer" in body
     assert "| overall |" in body
     assert only_check(gh) == ("neutral", posted.title[:255])
     assert posted.report.startswith("## Compression eval")
@@ -158,7 +176,7 @@ FORGERIES: dict[str, tuple[Callable[[Json], None], str]] = {
     "run twice": (_set(f"{RUN}/run", 1), "there twice"),
     "score": (_set(f"{GRADE}/scores/accuracy", 50), "six scores"),
     "no score": (_set(f"{GRADE}/scores", {"accuracy": 5}), "six scores"),
-    "huge": (_set(f"{RUN}/tokens_before", 10**400), "number that no measurement has"),
+    "huge": (_set(f"{RUN}/tokens_before", 10**400), "a number has 401 digits"),
     "key": (lambda body: body["models"].update({"<img src=x>": "y"}), "not a plain text"),
     "model": (_set("models/judge", "[x](https://example.invalid)"), "not a plain text"),
     "address": (_set("models/judge", "see https://example.invalid"), "not a plain text"),
@@ -166,6 +184,17 @@ FORGERIES: dict[str, tuple[Callable[[Json], None], str]] = {
     "quarantine": (_set("controls/small-plan/probes/recall-refusal/quarantined", "</details>"), "not a plain text"),
     "structure": (lambda body: body["fixtures"]["small-plan"][0]["structure"].update({"*a*": False}), "plain text"),
 }
+
+
+def test_what_a_quarantine_says_is_text_in_the_comment_and_no_link(
+    gh: LoopbackGitHub, post: Post, summary: Json
+) -> None:
+    body = copy.deepcopy(summary)
+    _set("controls/small-plan/probes/recall-refusal/quarantined", "ask somebody@example.invalid")(body)
+    post(body)
+    comment = only_comment(gh)
+    assert "Left out of the scores: small-plan / recall-refusal: ask somebody" in comment
+    assert "somebody@" not in comment
 
 
 @pytest.mark.parametrize("name", FORGERIES)
@@ -198,7 +227,7 @@ def test_broken_json_is_refused_in_words(
 ) -> None:
     (tmp_path / "summary.json").write_bytes(content)
     publish(client(gh), ticket_for(gh), config, root=root, folder=tmp_path, result="success")
-    assert "### The evaluation failed" in only_comment(gh)
+    assert "**The evaluation failed**" in only_comment(gh)
     assert words in only_comment(gh)
 
 
@@ -241,27 +270,27 @@ def test_text_of_strangers_is_inert_in_comment_and_report(gh: LoopbackGitHub, po
     first = body["fixtures"]["small-debug"][0]
     first.update(outcome="target_error", detail=HOSTILE, probes={})
     body["fixtures"]["small-plan"][0]["probes"]["recall-refusal"]["result"] = {"kind": "unscored", "reason": HOSTILE}
-    ticket = ticket_for(gh, ignored_files=[HOSTILE] * 40, ignored_more=3)
+    ticket = ticket_for(gh, sender="asker", ignored_files=[HOSTILE] * 40, ignored_more=3)
     posted = post(body, ticket=ticket)
     comment = only_comment(gh)
     assert "example.invalid" in comment  # it is shown, and does nothing
-    for text in (comment.split("-->\n", 2)[-1], posted.report):
+    for text in (visible(comment), posted.report):
         shown = outside_code(render(text))
         assert "@maintainer" not in shown
         assert not re.search(r'(?:href|src)="https://example', shown)
         assert "<h1>Improved" not in shown
         assert "<img" not in shown
     assert comment.count(MARKER) == 1
-    # A forged line of the list of runs is not carried into the next comment.
+    # A forged line of the list of results is not carried into the next comment.
     post(summary, ticket=ticket_for(gh, run_id=8))
-    assert "example.invalid" not in "".join(line for line in only_comment(gh).splitlines() if "[log](" in line)
+    assert "example.invalid" not in "".join(line for line in visible(only_comment(gh)).splitlines() if "[log](" in line)
 
 
 def test_every_tag_in_the_rendered_comment_is_our_own(gh: LoopbackGitHub, post: Post, summary: Json) -> None:
     body = poisoned(summary)
     body["label"] = summary["label"]
     post(body)
-    shown = outside_code(render(only_comment(gh)))
+    shown = outside_code(render(visible(only_comment(gh))))
     ours = re.sub(r"</?(?:details|summary|strong|em|ul|li|a|h3|blockquote)\b[^>]*>|<!--[^>]*-->", "", shown)
     assert not LIVE.search(ours.replace('<pre lang="sh">', ""))
     links = set(re.findall(r'href="([^"]*)"', shown))
@@ -269,12 +298,11 @@ def test_every_tag_in_the_rendered_comment_is_our_own(gh: LoopbackGitHub, post: 
 
 
 def test_a_moved_head_is_said_first(gh: LoopbackGitHub, post: Post) -> None:
-    ticket = ticket_for(gh, warnings=["The pull request has moved on to fffffff; old news.", "A draft."])
+    ticket = ticket_for(gh, warnings=["A draft."])
     new = gh.push_to_pull(1, adopted.base_tree())
     post(ticket=ticket)
     body = only_comment(gh)
-    assert f"> The head has moved to {new[:7]}; this is about {ticket.sha[:7]}." in body
-    assert "old news" not in body
+    assert f"The result below is of `{ticket.sha[:7]}`; the last commit is `{new[:7]}`." in body
     assert "> A draft." in body
     assert [check.head_sha for check in gh.state.checks.values()] == [ticket.sha]
 
@@ -293,30 +321,114 @@ def test_an_evaluation_without_a_result_is_told_with_the_remedy(
     keep_error(tmp_path, "no sandbox works here @all: install bubblewrap")
     publish(client(gh), ticket_for(gh), config, root=root, folder=tmp_path, result=result)
     body = only_comment(gh)
-    assert f"### The evaluation {title}" in body
-    assert "then add the label again: what was measured and paid for is kept" in body
-    assert ("install bubblewrap" in body) == (result != "cancelled")
+    assert f"**The evaluation {title}**" in body
+    assert "then add the label `eval-compression` again: what was measured and paid for is reused" in body
+    assert "install bubblewrap" in body
     assert "@all" not in body
     assert only_check(gh)[0] == ("cancelled" if result == "cancelled" else "neutral")
 
 
-def test_a_comment_of_a_newer_run_is_left_standing(gh: LoopbackGitHub, post: Post) -> None:
-    Sticky(client(gh), 1).put("the newer word", WorkflowRun(9_999, 1))
+def test_a_refusal_with_a_newer_run_id_does_not_hide_the_result(gh: LoopbackGitHub, post: Post) -> None:
+    refused = RequestRefused(run=WorkflowRun(9_999, 1), at=now(), url="https://x.invalid/9999", why="no.", sha=None)
+    Sticky(client(gh), 1).record(refused)
     posted = post()
-    assert posted.superseded
-    assert "the newer word" in only_comment(gh)
+    assert words(posted) in only_comment(gh)
+
+
+def test_a_failure_after_a_result_leaves_the_result(
+    gh: LoopbackGitHub, root: Path, config: Config, tmp_path: Path, post: Post
+) -> None:
+    posted = post()
+    empty = tmp_path / "nothing"
+    empty.mkdir()
+    for run, result in ((8, "failure"), (9, "cancelled"), (10, "skipped")):
+        publish(client(gh), ticket_for(gh, run_id=run), config, root=root, folder=empty, result=result)
+        body = only_comment(gh)
+        assert words(posted) in body
+        assert "**The evaluation " in body
+        assert "The result below still holds" in body
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_re_run_of_an_older_run_is_shown_and_a_late_publication_is_not_taken_for_newer(
+    gh: LoopbackGitHub, post: Post, late: bool
+) -> None:
+    old, new = (gh.run("compression-eval.yml", "d" * 40, jobs={"evaluate": "success"}) for _ in range(2))
+    old.created = new.created + timedelta(hours=-1 if late else 1)
+    post(ticket=ticket_for(gh, run_id=new.id, run_url=f"https://x.invalid/{new.id}"))
+    post(ticket=ticket_for(gh, run_id=old.id, run_url=f"https://x.invalid/{old.id}"))
+    shown = read_comment(only_comment(gh), f"{adopted.REPO}#1")
+    assert [result.run_id for result in shown.results] == ([new.id, old.id] if late else [old.id, new.id])
+    assert shown.shown is not None
+    assert shown.shown.run_id == (new.id if late else old.id)
+
+
+@pytest.mark.parametrize("result", ["cancelled", "failure"])
+def test_what_a_job_had_measured_when_it_was_cut_off_is_published(gh: LoopbackGitHub, post: Post, result: str) -> None:
+    posted = post(result=result)
+    body = only_comment(gh)
+    assert words(posted) in body
+    wanted = "this is what it had measured by then" if result == "cancelled" else "failed after it had measured this"
+    assert wanted in body
+    assert only_check(gh)[0] == "neutral"
+
+
+def test_a_rejected_approval_is_told_with_who_and_why(
+    gh: LoopbackGitHub, root: Path, config: Config, tmp_path: Path
+) -> None:
+    gh.user("boss", "admin")
+    run = gh.run("compression-eval.yml", "d" * 40, conclusion="failure", jobs={"evaluate": "failure"})
+    run.reviews.append(("compression-eval", "rejected", "boss", "too dear this month @all"))
+    ticket = ticket_for(gh, run_id=run.id)
+    publish(client(gh), ticket, config, root=root, folder=tmp_path, result="failure")
+    body = only_comment(gh)
+    assert "**A reviewer rejected the evaluation**" in body
+    assert "boss rejected it: too dear this month" in body
+    assert "@all" not in visible(body)
+    assert only_check(gh)[0] == "cancelled"
+
+
+def test_the_full_report_is_linked_only_if_it_is_of_this_run(
+    gh: LoopbackGitHub, root: Path, config: Config, summary: Json, tmp_path: Path
+) -> None:
+    (tmp_path / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    good = "https://github.com/acme/agent/actions/runs/7/artifacts/123"
+    for url in (good, "https://github.com/acme/agent/actions/runs/8/artifacts/123", "https://evil.invalid/1", ""):
+        publish(
+            client(gh), ticket_for(gh), config, root=root, folder=tmp_path, result="success", report_url=url or None
+        )
+        assert (f"[Full report]({good})" in only_comment(gh)) == (url == good)
+        assert "evil" not in only_comment(gh)
+
+
+@pytest.mark.parametrize(("sender", "wanted"), [("maintainer", True), ("renovate[bot]", False)])
+def test_whoever_asked_is_named_once_unless_it_is_a_robot_or_turned_off(
+    gh: LoopbackGitHub, root: Path, config: Config, summary: Json, tmp_path: Path, sender: str, wanted: bool
+) -> None:
+    (tmp_path / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    ticket = ticket_for(gh, sender=sender)
+    publish(client(gh), ticket, config, root=root, folder=tmp_path, result="success")
+    assert only_comment(gh).count(f"@{sender}") == wanted
+    quiet = config.model_copy(update={"bot": config.bot.model_copy(update={"mention": False})})
+    publish(client(gh), ticket, quiet, root=root, folder=tmp_path, result="success")
+    assert f"@{sender}" not in only_comment(gh)
+
+
+def test_the_check_that_the_gate_began_is_the_one_that_is_completed(gh: LoopbackGitHub, post: Post) -> None:
+    ticket = ticket_for(gh)
+    Check(client(gh), ticket.sha, ticket.run, ticket.run_url).queue("Waiting for approval", "soon")
+    post(ticket=ticket)
     assert only_check(gh)[0] == "neutral"
 
 
 def test_the_same_run_twice_makes_one_comment_and_one_check(gh: LoopbackGitHub, post: Post) -> None:
     post()
     post()
-    assert "[log](" in only_comment(gh)
     assert only_check(gh)[0] == "neutral"
 
 
 def test_other_peoples_comments_are_never_touched(gh: LoopbackGitHub, post: Post) -> None:
-    fake = gh.comment(1, "contributor", f"{MARKER}\n<!-- compression-eval:run id=99999 attempt=1 -->\nImproved!")
+    fake = gh.comment(1, "contributor", f"{MARKER}\n<!-- compression-eval:ledger {'0' * 64} {{}} -->\nImproved!")
     post()
     assert gh.state.comments[fake.id].body.endswith("Improved!")
     assert len(gh.comments(1)) == 2
@@ -347,14 +459,14 @@ def test_a_passing_fault_at_any_step_loses_and_doubles_nothing(
     gh: LoopbackGitHub, post: Post, method: str, path: str, kind: str
 ) -> None:
     disturb(gh, method, path, kind)
-    posted = post(result="cancelled")
+    posted = post()
     assert gh.faults.pending == 0
     if posted.troubles:
         assert method == "POST"  # may have been heard, so it is not sent again by itself; the next attempt looks first
-        posted = post(result="cancelled")
+        posted = post()
     assert posted.troubles == ()
-    assert posted.title in only_comment(gh)
-    assert only_check(gh)[0] == "cancelled"
+    assert words(posted) in only_comment(gh)
+    assert only_check(gh)[0] == "neutral"
 
 
 @pytest.mark.parametrize("kind", ["500", "429", "drop"])
@@ -363,7 +475,7 @@ def test_a_passing_fault_does_not_hide_whether_the_head_has_moved(gh: LoopbackGi
     new = gh.push_to_pull(1, adopted.base_tree())
     disturb(gh, *STEPS[0], kind)
     assert post(ticket=ticket).troubles == ()
-    assert f"The head has moved to {new[:7]}" in only_comment(gh)
+    assert f"the last commit is `{new[:7]}`" in only_comment(gh)
 
 
 @pytest.mark.parametrize(("method", "path"), STEPS)
@@ -378,22 +490,23 @@ def test_a_lasting_outage_loses_only_what_it_concerns(gh: LoopbackGitHub, post: 
     assert len(posted.troubles) == 1
     assert "run this again" in posted.troubles[0]
     if "check-runs" in path:
-        assert posted.title in only_comment(gh)
+        assert words(posted) in only_comment(gh)
     else:
         assert only_check(gh)[0] == "neutral"
 
 
 def test_a_comment_deleted_meanwhile_is_written_again(gh: LoopbackGitHub, post: Post) -> None:
-    standing = Sticky(client(gh), 1).put("queued", WorkflowRun(7, 1))
-    gh.before("PATCH", "/issues/comments/", lambda: gh.delete_comment(standing.comment.id))
+    post(ticket=ticket_for(gh, run_id=6))
+    (standing,) = gh.comments(1)
+    gh.before("PATCH", "/issues/comments/", lambda: gh.delete_comment(standing.id))
     posted = post()
-    assert posted.title in only_comment(gh)
+    assert words(posted) in only_comment(gh)
 
 
 def test_a_pull_request_closed_or_without_its_fork_still_gets_its_comment(gh: LoopbackGitHub, post: Post) -> None:
     gh.close(1)
     gh.delete_fork(1)
-    assert post().title in only_comment(gh)
+    assert words(post()) in only_comment(gh)
 
 
 def test_a_commit_that_is_gone_costs_the_check_but_not_the_comment(gh: LoopbackGitHub, post: Post) -> None:
@@ -401,7 +514,7 @@ def test_a_commit_that_is_gone_costs_the_check_but_not_the_comment(gh: LoopbackG
     gh.push_to_pull(1, adopted.base_tree(), force=True)
     gh.forget_commit(ticket.sha)
     posted = post(ticket=ticket)
-    assert posted.title in only_comment(gh)
+    assert words(posted) in only_comment(gh)
     assert len(posted.troubles) == 1
     assert "No commit found" in posted.troubles[0]
 

@@ -121,7 +121,7 @@ def _write(gh: LoopbackGitHub, *events: EvaluationQueued | ResultMeasured | Requ
 
 
 def test_a_result_overwritten_by_somebody_who_read_before_is_written_again(gh: LoopbackGitHub, waits: Waits) -> None:
-    overwritten = []
+    overwritten: list[str] = []
 
     def sleep(seconds: float) -> None:
         # While we wait, a gate that read the comment before our result writes its refusal.

@@ -64,7 +64,7 @@ def test_the_model_key_is_in_the_environment_of_exactly_one_step(workflow: dict[
     users = {name for name, job in workflow["jobs"].items() if "COMPRESSION_EVAL_TOKEN ||" in str(job)}
     assert users == {"propose"}
     holders = [step for step in steps(workflow) if SECRET in step.get("env", {})]
-    assert [step["run"] for step in holders] == ["compression-eval bot evaluate"]
+    assert [step["run"] for step in holders] == ["compression-eval bot evaluate --deadline 80"]
     assert "GITHUB_TOKEN" not in holders[0]["env"]
     assert all("env" not in job for job in workflow["jobs"].values())
     assert "env" not in workflow

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_core.base import numbers as wording
+from eval_core.base.numbers import MINUS, percents_and_change, scores_and_change
 
 
 @pytest.mark.parametrize(
@@ -64,3 +65,22 @@ def test_no_change_is_ever_shown_as_minus_zero(value: float) -> None:
 )
 def test_formats(text: str, expected: str) -> None:
     assert text == expected
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_shares_and_their_change_add_up_as_they_are_shown(before: float, after: float) -> None:
+    shown = percents_and_change(before, after)
+    first, second, apart = (float(text.removesuffix(" pp").removesuffix(" %").replace(MINUS, "-")) for text in shown)
+    assert abs((second - first) - apart) < 1e-9
+
+
+@given(st.floats(0, 5), st.floats(0, 5))
+def test_scores_and_their_change_add_up_as_they_are_shown(before: float, after: float) -> None:
+    first, second, apart = (float(text.replace(MINUS, "-")) for text in scores_and_change(before, after))
+    assert abs((second - first) - apart) < 1e-9
+
+
+def test_a_digit_is_added_only_where_rounding_would_contradict_itself() -> None:
+    assert percents_and_change(0.86, 0.82) == ("86 %", "82 %", f"{MINUS}4 pp")
+    assert percents_and_change(0.864, 0.815) == ("86.4 %", "81.5 %", f"{MINUS}4.9 pp")
+    assert scores_and_change(4.5, 4.0) == ("4.50", "4.00", f"{MINUS}0.50")

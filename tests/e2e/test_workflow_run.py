@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -56,9 +57,12 @@ def test_a_label_becomes_a_comment_and_a_second_label_takes_up_what_was_measured
     runner.secrets["COMPRESSION_EVAL_API_KEY"] = key
     ran = runner.run(labelled(pull))
     assert ran.code == 0, ran.log
-    assert [ran.result(job) for job in ("gate", "evaluate", "publish", "propose")] == [*["success"] * 3, "skipped"]
+    jobs = ("gate", "begin", "evaluate", "publish", "propose")
+    assert [ran.result(job) for job in jobs] == ["success", "skipped", "success", "success", "skipped"]
     body = comment(runner, pull)
-    assert "**Regressed: " in body
+    assert "**Regressed:** " in body
+    assert f"[Full report](https://github.com/acme/agent/actions/runs/{runner.run_id}/artifacts/1)" in body
+    assert "asked for by @maintainer" in body
     assert "E_QUOTA_FULL" in body
     assert runner.github.state.pulls[pull.number].labels == []
     (check,) = runner.github.state.checks.values()
@@ -70,6 +74,7 @@ def test_a_label_becomes_a_comment_and_a_second_label_takes_up_what_was_measured
     again = runner.run(labelled(pull))
     assert again.code == 0, again.log
     assert "What an earlier run measured" in again.log
+    assert "Last 2 results" in comment(runner, pull)
     assert comment(runner, pull).count("([log](") == 2
 
 
@@ -115,7 +120,7 @@ def test_a_crash_in_evaluate_is_told_in_the_comment(start: Start, command: str, 
     assert ran.code != 0
     assert [ran.result(job) for job in ("gate", "evaluate", "publish")] == ["success", "failure", "success"]
     body = comment(runner, pull)
-    assert "### The evaluation failed" in body
+    assert "**The evaluation failed**" in body
     assert reason in body
     (check,) = runner.github.state.checks.values()
     assert (check.conclusion, check.title) == ("neutral", "The evaluation failed")
@@ -130,8 +135,8 @@ def test_a_moved_head_is_evaluated_as_it_was_labelled_and_called_stale(start: St
     ran = runner.run(event)
     assert ran.code == 0, ran.log
     body = comment(runner, pull)
-    assert f"> The head has moved to {new[:7]}; this is about {old[:7]}." in body
-    assert "**Regressed: " in body
+    assert f"The result below is of `{old[:7]}`; the last commit is `{new[:7]}`." in body
+    assert "**Regressed:** " in body
     assert [check.head_sha for check in runner.github.state.checks.values()] == [old]
 
 
@@ -154,4 +159,110 @@ def test_baseline_mode_promotes_what_was_accepted_and_proposes_by_pull_request(s
     proposal = runner.github.state.pulls[pull.number + 1]
     assert (proposal.head_ref, proposal.base_ref) == ("compression-eval/baseline", "main")
     assert promoted in proposal.body
+    assert "worse by" in proposal.title
+    assert proposal.draft
     assert runner.github.state.refs["heads/main"] == merged
+
+
+def test_without_the_setting_a_baseline_is_refused_before_anything_is_measured(start: Start) -> None:
+    runner, pull = start(adopted.base_tree())
+    runner.github.state.actions_open_pulls = False
+    runner.github.merge(pull.number)
+    inputs = {"pr": f"#{pull.number}", "sha": pull.head_sha[:9], "mode": "baseline"}
+    ran = runner.run(adopted.dispatch_event(**inputs), "workflow_dispatch")
+    assert ran.code == 0, ran.log
+    assert [ran.result(job) for job in ("gate", "evaluate", "propose")] == ["success", "skipped", "skipped"]
+    assert "Allow GitHub Actions to create and approve pull requests" in ran.log
+
+
+def test_a_refusal_after_a_result_leaves_the_result(start: Start) -> None:
+    runner, pull = start(adopted.base_tree())
+    assert runner.run(labelled(pull)).code == 0
+    runner.github.user("helper", "triage")
+    runner.github.label(pull.number, adopted.LABEL)
+    ran = runner.run(labelled(pull, "helper"))
+    assert ran.code == 0, ran.log
+    body = comment(runner, pull)
+    assert "helper has only triage permission" in body
+    assert "**Regressed:** " in body
+
+
+def test_a_label_added_during_a_run_hides_neither_the_run_nor_its_result(start: Start, tmp_path: Path) -> None:
+    started, go = tmp_path / "started", tmp_path / "go"
+    os.mkfifo(started)
+    os.mkfifo(go)
+    command = f"echo yes > {started}; cat {go}"
+    runner, pull = start(adopted.configured(adopted.base_tree(), f"setup: ['{command}']\n"))
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(runner.run, labelled(pull))
+        assert started.read_text() == "yes\n"  # the evaluate job is at work
+        second = runner.run(labelled(pull))  # its label is consumed already, and its run id is newer
+        during = comment(runner, pull)
+        go.write_text("go\n")
+        ran = first.result()
+    assert (ran.code, second.code) == (0, 0), ran.log
+    assert second.result("evaluate") == "skipped"
+    assert "**Evaluating**" in during
+    assert "taken off before the evaluation began" in during
+    body = comment(runner, pull)
+    assert "**Regressed:** " in body
+    assert "**Evaluating**" not in body
+
+
+def test_what_a_job_had_measured_when_its_time_was_up_is_published(start: Start) -> None:
+    runner, pull = start(adopted.base_tree())
+    # GitHub reports a job that ran out of time as cancelled.
+    runner.edits["${{ needs.evaluate.result }}"] = "cancelled"
+    ran = runner.run(labelled(pull))
+    assert ran.code == 0, ran.log
+    body = comment(runner, pull)
+    assert "**Regressed:** " in body
+    assert "this is what it had measured by then" in body
+
+
+def test_a_rejected_approval_is_told(start: Start) -> None:
+    runner, pull = start(adopted.base_tree())
+    runner.github.user("boss", "admin")
+    runner.github.state.reviewers["compression-eval"] = ["boss"]
+    # GitHub reports a job whose deployment was rejected as failed; it never ran.
+    runner.edits["if: needs.gate.outputs.allowed == 'true'\n"] = "if: false\n"
+    runner.edits["needs.gate.outputs.awaits == 'true'"] = "false"
+    runner.edits["${{ needs.evaluate.result }}"] = "failure"
+    runner.reviews.append(("compression-eval", "rejected", "boss", "not today"))
+    ran = runner.run(labelled(pull))
+    assert ran.code == 0, ran.log
+    body = comment(runner, pull)
+    assert "**A reviewer rejected the evaluation**" in body
+    assert "boss rejected it: not today" in body
+    (check,) = runner.github.state.checks.values()
+    assert (check.status, check.conclusion) == ("completed", "cancelled")
+
+
+def test_an_approved_evaluation_is_told_to_have_begun(start: Start) -> None:
+    runner, pull = start(adopted.base_tree())
+    runner.github.user("boss", "admin")
+    runner.github.state.reviewers["compression-eval"] = ["boss"]
+    ran = runner.run(labelled(pull))
+    assert ran.code == 0, ran.log
+    assert [ran.result(job) for job in ("gate", "begin", "evaluate", "publish")] == ["success"] * 4
+    assert "**Regressed:** " in comment(runner, pull)
+    (check,) = runner.github.state.checks.values()
+    assert check.status == "completed"
+
+
+def test_the_command_in_a_comment_starts_it_where_its_line_is_turned_on(start: Start) -> None:
+    runner, pull = start(adopted.base_tree())
+    runner.edits["  # issue_comment:"] = "  issue_comment:"
+    event = {
+        "action": "created",
+        "issue": {"number": pull.number, "pull_request": {"url": "x"}},
+        "comment": {"body": "/eval-compression runs=2 fixtures=small-plan"},
+        "repository": {"full_name": adopted.REPO},
+        "sender": {"login": "maintainer"},
+    }
+    ran = runner.run(event, "issue_comment")
+    assert ran.code == 0, ran.log
+    body = runner.github.comments(pull.number)[-1].body
+    assert "--runs 2 --fixtures small-plan" in body
+    small_talk = runner.run({**event, "comment": {"body": "thanks"}}, "issue_comment")
+    assert small_talk.result("gate") == "skipped"

@@ -17,6 +17,7 @@ import small
 import yaml
 
 from bot.testing.github import LoopbackGitHub
+from bot.testing.github.state import StoredRun
 
 _NOISE = re.compile(r"git re(?:vision|pository)|docker connection|LocalRepositoryCache")
 STUBS = Path(__file__).parent / "stubs"
@@ -52,6 +53,10 @@ class Runner:
     workflow: Path = small.REPOSITORY / WORKFLOW
     run_id: int = 9_000_000_000
     secrets: dict[str, str] = field(default_factory=dict)
+    edits: dict[str, str] = field(default_factory=dict)
+    """Texts of the workflow and what stands for them, where only GitHub could bring something about."""
+    reviews: list[tuple[str, str, str, str]] = field(default_factory=list)
+    """What reviewers of the environment said about the next run."""
 
     def seed(self, tree: adopted.Tree, sha: str | None = None) -> None:
         """Put a tree where a checkout of the commit (of the default branch: None) finds it."""
@@ -64,17 +69,18 @@ class Runner:
     def run(self, event: dict[str, Any], name: str = "pull_request_target") -> Ran:
         """Run the workflow for an event."""
         self.run_id += 1
-        here, artifacts = self.folder / f"run-{self.run_id}", self.folder / "artifacts"
-        shutil.rmtree(artifacts, ignore_errors=True)
+        run_id = self.run_id
+        here, artifacts = self.folder / f"run-{run_id}", self.folder / f"artifacts-{run_id}"
         artifacts.mkdir()
+        run = self._begin(name, run_id)
         (here / "home").mkdir(parents=True)
         (here / "event.json").write_text(json.dumps(event), encoding="utf-8")
-        (here / "workflow.yml").write_text(self.workflow.read_text(encoding="utf-8"), encoding="utf-8")
+        (here / "workflow.yml").write_text(self._text(), encoding="utf-8")
         branch = f"heads/{self.github.state.default_branch}"
         variables = {
             "GITHUB_API_URL": self.github.url,
             "GITHUB_REPOSITORY": self.github.state.repo,
-            "GITHUB_RUN_ID": str(self.run_id),
+            "GITHUB_RUN_ID": str(run_id),
             "GITHUB_SHA": self.github.state.refs[branch],
             "STUB_TREES": str(self.folder / "trees"),
             "STUB_ARTIFACTS": str(artifacts),
@@ -102,13 +108,13 @@ class Runner:
             check=False,
             timeout=300,
         )
-        self._keep(name, artifacts)
+        self._keep(run, artifacts)
         log = (line for line in (done.stdout + done.stderr).splitlines() if not _NOISE.search(line))
         return Ran(done.returncode, "\n".join(log))
 
     def _stubs(self) -> dict[str, Path]:
         """Map every action that the workflow uses to its stand-in; the project's own action is the real one."""
-        jobs = yaml.safe_load(self.workflow.read_text(encoding="utf-8"))["jobs"].values()
+        jobs = yaml.safe_load(self._text())["jobs"].values()
         used = {step["uses"] for job in jobs for step in job["steps"] if "uses" in step}
         own = self.folder / "action"
         for path in ("action.yml", "scripts/install-action"):
@@ -116,9 +122,32 @@ class Runner:
             shutil.copy(small.REPOSITORY / path, own / path)
         return {pin: own if pin == adopted.ACTION else STUBS / pin.split("@")[0].split("/")[1] for pin in used}
 
-    def _keep(self, event: str, artifacts: Path) -> None:
-        """Let GitHub know of the run and what it left, as the next run will look for it."""
+    def _text(self) -> str:
+        text = self.workflow.read_text(encoding="utf-8")
+        for old, new in self.edits.items():
+            assert old in text, old
+            text = text.replace(old, new)
+        return text
+
+    def _begin(self, event: str, run_id: int) -> StoredRun:
+        """Let GitHub know of the run."""
         head = self.github.state.refs[f"heads/{self.github.state.default_branch}"]
-        run = self.github.run("compression-eval.yml", head, event=event, jobs={"evaluate": "success"})
+        run = self.github.run(
+            "compression-eval.yml",
+            head,
+            event=event,
+            status="in_progress",
+            conclusion=None,
+            jobs={"evaluate": None},
+            run_id=run_id,
+        )
+        run.reviews, self.reviews = self.reviews, []
+        return run
+
+    def _keep(self, run: StoredRun, artifacts: Path) -> None:
+        """Let GitHub know that the run is over and what it left, as the next run will look for it."""
+        run.status, run.conclusion = "completed", "success"
+        for job in run.jobs:
+            job.status, job.conclusion = "completed", "success"
         for folder in artifacts.iterdir():
             self.github.artifact(run.id, folder.name, {path.name: path.read_bytes() for path in folder.iterdir()})

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.probe import Probe
+from eval_core.evidence.facts import Haystack
 from eval_core.judging.extractive import NOT_IN_CONTEXT
 from eval_core.judging.fact_judge import FactJudge
 
@@ -87,3 +88,12 @@ def test_the_reason_names_what_is_missing_and_what_is_stale() -> None:
     reason = grade("It is 8443. We use SQLite.").reason
     assert reason.startswith("1 of 6 facts; missing: src/app.py, #318")
     assert reason.endswith("stated though superseded: SQLite")
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from(STATEMENTS)), st.lists(st.sampled_from(STATEMENTS) | st.text(max_size=80)))
+def test_a_state_that_holds_more_never_scores_less(held: list[str], more: list[str]) -> None:
+    judge = FactJudge()
+    before = judge.grade_state(PROBE, Haystack.of("\n\n".join(held)))
+    after = judge.grade_state(PROBE, Haystack.of("\n\n".join([*held, *more])))
+    assert all(after.scores[name] >= before.scores[name] for name in DIMENSIONS)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from eval_core.domain.grade import DIMENSIONS
 from eval_core.judging.grading import GRADE_SCHEMA, Scores, Unusable, parse_grade
+from tests.foreign import damaged_json, json_values
 
 SCORES = {"accuracy": 4, "context_awareness": 3.5, "artifact_trail": 0, "completeness": 5, "continuity": 2,
           "instruction_following": 1}  # fmt: skip
@@ -55,8 +56,12 @@ def test_a_grade_is_read_in_whatever_dress_it_comes(reply: str) -> None:
         (json.dumps({**GOOD, "accuracy": None}), "accuracy is null, not a number"),
         (json.dumps({**GOOD, "accuracy": True}), "accuracy is true, not a number"),
         (json.dumps({**GOOD, "accuracy": "high"}), 'accuracy is "high", not a number'),
-        (TEXT.replace("3.5", "NaN"), "outside of 0 to 5"),
-        (TEXT.replace("3.5", "Infinity"), "outside of 0 to 5"),
+        (TEXT.replace("3.5", "NaN"), "NaN is not a number"),
+        (TEXT.replace("3.5", "Infinity"), "Infinity is not a number"),
+        (TEXT.replace("3.5", "9" * 400), "a number has 400 digits"),
+        (TEXT.replace("3.5", "9" * 5000), "a number has 5,000 digits"),
+        (TEXT.replace("3.5", '"' + "9" * 400 + '"'), "outside of 0 to 5"),
+        (TEXT.replace("3.5", '{"score": ' + "9" * 400 + "}"), "a number has 400 digits"),
         (TEXT + json.dumps({**GOOD, "accuracy": 1}), "several different grades"),
         ('{"a":' * 5000, "cut off"),
     ],
@@ -67,7 +72,7 @@ def test_a_reply_without_a_whole_grade_is_unusable_and_says_why(reply: str, prob
     assert problem in result.problem
 
 
-@given(st.text())
+@given(st.text() | damaged_json() | json_values().map(lambda value: json.dumps({**GOOD, "accuracy": value})))
 def test_no_reply_breaks_the_reader(reply: str) -> None:
     assert isinstance(parse_grade(reply), Scores | Unusable)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import small
 
 from eval_core.base.messages import Message, render
-from eval_core.domain.record import FactRecord
+from eval_core.domain.record import FactRecord, ProbeRecord
 from eval_core.evidence.facts import Haystack
 from eval_core.evidence.retention import FixtureFacts, StateFacts
 from eval_core.evidence.verbatim import Kept
@@ -53,10 +55,8 @@ def test_evidence_is_where_the_fact_stands_unless_its_author_says_otherwise() ->
     assert evidence.of(said) == [4]
 
 
-def test_reading_lost_facts_again_counts_each_message_once() -> None:
-    evidence = FixtureFacts(FIXTURE)
-    lost = [FactRecord(label=name, kept=False, at_risk=True, evidence=[3]) for name in ("a", "b")]
-    once = evidence.refetch_tokens(lost[:1])
-    assert once > 100
-    assert evidence.refetch_tokens(lost) == once
-    assert evidence.refetch_tokens([]) == 0
+def test_facts_that_the_session_lacks_count_in_no_share() -> None:
+    here = FactRecord(label="a", kept=True, at_risk=True, evidence=[3])
+    absent = FactRecord(label="b", kept=False, at_risk=True)
+    assert ProbeRecord(facts=[here, absent]).retention == 1
+    assert math.isnan(ProbeRecord(facts=[absent]).retention)

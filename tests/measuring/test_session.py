@@ -205,6 +205,20 @@ class TestMissingIsNeverZero:
         assert make_view(ReportData(measurement)).unscored == {record.result.reason: 2}
 
 
+class Strict:
+    """A judge of answers, as a model is; it grades by the same facts as the rules do."""
+
+    def __init__(self) -> None:
+        self._inner = FactJudge()
+
+    @property
+    def identity(self) -> dict[str, str]:
+        return {"model": "strict"}
+
+    async def grade(self, probe: Probe, answer: str, *, fixture: str, run: int) -> Grade | Unscored:
+        return await self._inner.grade(probe, answer, fixture=fixture, run=run)
+
+
 class TestControls:
     def test_the_full_transcript_is_the_ceiling_and_nothing_the_floor(self, small_measurement: Measurement) -> None:
         for controls in small_measurement.controls.values():
@@ -214,9 +228,19 @@ class TestControls:
                 assert control.ceiling > 2
                 assert control.quarantined is None
 
-    def test_a_probe_that_the_full_transcript_fails_is_quarantined(self) -> None:
+    def test_a_probe_whose_facts_the_session_lacks_is_quarantined(self) -> None:
+        case = _asking("Why do zebras sleep?", "zebra_sleep_77")
+        control = asyncio.run(measure_controls(case, ExtractiveAnswerer(), FactJudge())).probes["odd"]
+        assert control.quarantined == "none of its facts is in the session"
+
+    def test_offline_the_probe_is_looked_at_and_not_the_answerer(self) -> None:
         case = _asking("Why do zebras sleep?", "12 workers")
         control = asyncio.run(measure_controls(case, ExtractiveAnswerer(), FactJudge())).probes["odd"]
+        assert (control.ceiling_facts, control.quarantined) == (1, None)
+
+    def test_a_probe_that_a_judge_fails_on_the_full_transcript_is_quarantined(self) -> None:
+        case = _asking("Why do zebras sleep?", "12 workers")
+        control = asyncio.run(measure_controls(case, ExtractiveAnswerer(), Strict())).probes["odd"]
         assert control.quarantined == "the full transcript scores only 0.0"
 
     def test_a_probe_that_needs_no_context_is_quarantined(self) -> None:
@@ -225,7 +249,7 @@ class TestControls:
                 return Answer(text="shared by 12 workers, as everybody knows")
 
         case = _asking("How many workers?", "12 workers")
-        control = asyncio.run(measure_controls(case, Knowing(), FactJudge())).probes["odd"]
+        control = asyncio.run(measure_controls(case, Knowing(), Strict())).probes["odd"]
         assert control.quarantined == "no context at all scores 5.0"
 
     def test_a_control_that_failed_quarantines_nobody(self) -> None:
@@ -234,7 +258,7 @@ class TestControls:
         assert (control.ceiling, control.floor, control.quarantined) == (None, None, None)
 
     def test_quarantined_probes_are_left_out_of_scores_and_misses_but_their_facts_count(self, tmp_path: Path) -> None:
-        case = _asking("Why do zebras sleep?", "12 workers")
+        case = _asking("Why do zebras sleep?", "zebra_sleep_77")
         both = Case(
             case.fixture, case.bank.model_copy(update={"probes": [*case.bank.probes, *small.debug_bank().probes]})
         )

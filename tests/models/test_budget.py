@@ -150,7 +150,7 @@ def test_the_users_price_goes_before_the_list() -> None:
     assert own.cost(Usage(1_000_000, 500_000, 0)) == pytest.approx(5.5)
 
 
-@pytest.mark.parametrize("flag", ["", "m", "m=1", "m=1,2,3,4", "m=a,b", "=1,2", "m=-1,2", "m=nan,1", "m=1,inf"])
+@pytest.mark.parametrize("flag", ["", "m", "m=1", "m=1,2,3,4,5", "m=a,b", "=1,2", "m=-1,2", "m=nan,1", "m=1,inf"])
 def test_a_price_that_is_none_is_refused_with_an_example(flag: str) -> None:
     with pytest.raises(UserError, match=r"--price .*expected MODEL=IN,OUT"):
         parse_prices([flag])

@@ -6,6 +6,7 @@ import os
 import resource
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from hypothesis import strategies as st
 
 from eval_core.base.errors import UserError
 from eval_core.domain.call import Completion, Failed, Usage
-from eval_core.models.journal import Journal, call_key
+from eval_core.models.journal import Journal, call_key, parse_line
+from eval_core.strict_json import BadJson
+from tests.foreign import damaged_json
 
 from .provider import call
 
@@ -63,7 +66,7 @@ def test_every_part_of_a_call_is_part_of_its_key(change: dict[str, object]) -> N
 
 
 def test_what_does_not_change_the_answer_does_not_change_the_key() -> None:
-    assert call_key(replace(call("one"), prefix="p")) == key("one")
+    assert call_key(replace(call("one"), shared=1)) == key("one")
 
 
 @given(cut=st.integers(min_value=1, max_value=400))
@@ -291,3 +294,39 @@ def test_a_line_of_brackets_without_end_is_a_broken_line(tmp_path: Path) -> None
     path.write_text("[" * 200_000 + "\n")
     with Journal(path) as journal:
         assert journal.broken_lines == 1
+
+
+DAMAGE = {
+    "a cost of 400 digits": {"at": "sent", "key": "ab", "usd": 10**400, "tokens": 1},
+    "tokens as text": {"at": "sent", "key": "ab", "usd": 1, "tokens": "many"},
+    "a key that is no digest": {"at": "sent", "key": 7, "usd": 1, "tokens": 1},
+    "a key of another alphabet": {"at": "sent", "key": "zz", "usd": 1, "tokens": 1},
+    "usage as a list": {"at": "paid", "key": "ab", "usage": [1]},
+    "usage with text": {"at": "paid", "key": "ab", "usage": {"input_tokens": "x"}},
+    "usage with a stranger": {"at": "paid", "key": "ab", "usage": {"tokens": 1}},
+    "negative usage": {"at": "paid", "key": "ab", "usage": {"input_tokens": -5}},
+    "an answer without its text": {"at": "done", "key": "ab", "usage": {}, "served": "m", "seconds": 1},
+    "an answer with a number as text": {"at": "done", "key": "ab", "usage": {}, "served": "m", "seconds": 1, "text": 4},
+    "an unknown kind": {"at": "won", "key": "ab"},
+    "a list": [1, 2],
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_line_of_any_shape_is_counted_and_costs_only_itself(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "j.jsonl"
+    write(path, "one")
+    with path.open("ab") as stream:
+        stream.write(json.dumps(DAMAGE[name]).encode() + b"\n" + b"[" * 5000 + b"\n<<<<<<< HEAD\n\xff\xfe\n")
+    with Journal(path) as journal:
+        assert journal.broken_lines == 4
+        assert journal.finished == 1
+        found = journal.lookup(key("one"))
+        assert found is not None
+        assert journal.spent.calls == 1
+
+
+@given(st.binary(max_size=200) | damaged_json().map(lambda text: text.encode("utf-8", "surrogatepass")))
+def test_no_bytes_make_the_line_parser_raise_anything_but_its_own_error(raw: bytes) -> None:
+    with suppress(BadJson):
+        parse_line(raw)

@@ -7,7 +7,7 @@ import pytest
 from bot.testing.provider import Asked, LoopbackProvider
 from eval_core.base.messages import Message
 from eval_core.domain.call import Completion, ModelCall
-from eval_core.models.transport import mark_prefix, wants_marks
+from eval_core.models.transport import mark_prefix, prefix_digest, wants_marks
 
 from .provider import MODEL, bench
 
@@ -19,8 +19,9 @@ MESSAGES: list[Message] = [
 
 
 def asks(question: int, run: int = 0) -> ModelCall:
-    messages = ({"role": "system", "content": STATE}, {"role": "user", "content": f"question {question}"})
-    return ModelCall("answer", MODEL, messages, 50, run=run, prefix=f"answer/f/{run}")
+    state = f"{STATE} of run {run}"
+    messages = ({"role": "system", "content": state}, {"role": "user", "content": f"question {question}"})
+    return ModelCall("answer", MODEL, messages, 50, run=run, shared=1)
 
 
 def test_the_first_goes_ahead_and_its_siblings_find_the_cache_warm() -> None:
@@ -83,8 +84,38 @@ def test_other_prefixes_do_not_wait() -> None:
 )
 def test_marks_are_set_where_the_provider_wants_them(model: str, wanted: bool) -> None:
     assert wants_marks(model) is wanted
-    marked = mark_prefix(MESSAGES, model)
+    marked = mark_prefix(MESSAGES, model, 1)
     expected = [{"type": "text", "text": STATE, "cache_control": {"type": "ephemeral"}}] if wanted else STATE
     assert marked[0]["content"] == expected
     assert marked[1] == MESSAGES[1]
     assert MESSAGES[0]["content"] == STATE  # the call itself stays as it is
+
+
+CLAUDE = "anthropic/claude-sonnet-4-5"
+
+
+def test_a_claude_compressor_reads_the_whole_repeated_prompt_from_the_cache() -> None:
+    async def scene() -> None:
+        provider = LoopbackProvider(marked_cache=True)
+        async with bench(provider=provider, settings={"params": {}}) as at:
+            prompt = ({"role": "system", "content": "Summarise."}, {"role": "user", "content": STATE})
+            calls = [ModelCall("compressor", CLAUDE, prompt, 50, run=run, shared=2) for run in range(10)]
+            done = await asyncio.gather(*(at.client.complete(one) for one in calls))
+            usages = [one.usage for one in done if isinstance(one, Completion)]
+            assert [usage.written_tokens > 1024 for usage in usages].count(True) == 1
+            assert [usage.cached_tokens > 1024 for usage in usages].count(True) == 9
+            assert provider.cached_tokens > 0.85 * provider.input_tokens
+
+    asyncio.run(scene())
+
+
+def test_what_is_not_repeated_is_not_marked() -> None:
+    marked = mark_prefix(MESSAGES, CLAUDE, 0)
+    assert marked == MESSAGES
+
+
+def test_equal_content_is_one_prefix_whoever_asks_and_a_short_one_is_none() -> None:
+    one, other = asks(1), asks(2)
+    assert prefix_digest(one) == prefix_digest(other) is not None
+    assert prefix_digest(one) != prefix_digest(asks(1, run=1))
+    assert prefix_digest(ModelCall("answer", MODEL, ({"role": "user", "content": "hi"},), 50, shared=1)) is None

@@ -8,12 +8,12 @@ import pytest
 import small
 
 from eval_core.base.config import Config, ModelConfig, Price
-from eval_core.measuring.cost import Quote, describe, quote
+from eval_core.measuring.cost import Quote, describe, price_of_one_label, quote
 from eval_core.measuring.options import Job
 from eval_core.models.prices import parse_prices
 from eval_core.models.settings import ModelFlags
 
-from .world import ANSWER, COMPRESSOR, JUDGE, Provider, serving
+from .world import ANSWER, CHECKS, COMPRESSOR, JUDGE, Provider, serving
 
 WITHIN = 0.15
 
@@ -64,6 +64,23 @@ def test_with_prompt_caching_it_agrees_too(project: Path, cli: small.Cli) -> Non
         assert found.total.cached_cost_usd < found.total.cost_usd
 
 
+def test_with_a_cache_that_charges_for_what_it_keeps_it_agrees_as_well(project: Path, cli: small.Cli) -> None:
+    claude = "anthropic/claude-loopback"
+    keeping = Provider()
+    keeping.server._marked_cache = True
+    with serving(keeping) as provider:
+        prices = parse_prices([f"{claude}=1,4,0.1,1.25"])
+        found = quote(Job(Config(), flags=ModelFlags(model=claude, prices=prices), runs=2, compress_runs=3))
+        assert found is not None
+        options = ("--model", claude, "--price", f"{claude}=1,4,0.1,1.25", "--api-base", provider.server.base_url)
+        assert cli("run", "--runs", "2", "--compress-runs", "3", *options, "--quiet").code == 0
+        server = provider.server
+        bill = provider.cached_bill() + 0.25 * server.written_tokens / 1e6
+        assert server.written_tokens > 0
+        assert server.cached_tokens > 0
+        assert found.total.cached_cost_usd == pytest.approx(bill, rel=WITHIN)
+
+
 def test_what_a_baseline_holds_is_not_counted_again_and_drift_is(
     three_probes: Path, cli: small.Cli, provider: Provider
 ) -> None:
@@ -86,3 +103,70 @@ def test_the_bots_announcement_names_a_range_and_never_fails(project: Path, monk
     assert plan.cost.endswith("at most $5.00 (the budget)")
     monkeypatch.chdir(project / "fixtures")
     assert describe(Config(models=models)).cost == "at most $5.00 (the budget)"
+
+
+def total_of(out: str) -> tuple[int, float]:
+    """Read the calls and the cost without caching from the last row of the printed table."""
+    (row,) = [line.split() for line in out.splitlines() if line.startswith("total")]
+    return int(row[1].replace(",", "")), float(row[4].removeprefix("$"))
+
+
+def test_the_limits_of_a_free_provider_are_said(project: Path, cli: small.Cli) -> None:
+    ran = cli("run", "--model", "openai/gpt-4o-mini", "--api-base", "github-models", "--dry-run")
+    assert ran.code == 0, ran.err
+    assert "github-models allows 50 requests a day" in " ".join(ran.out.split())
+    assert "$0.0000" in ran.out
+
+
+def test_a_baseline_says_beforehand_what_it_will_cost(three_probes: Path, cli: small.Cli, provider: Provider) -> None:
+    command = ("baseline", "update", "--runs", "2", *provider.options)
+    said = cli(*command, "--dry-run")
+    assert said.code == 0, said.err
+    assert not provider.server.asked
+    assert cli(*command, "--quiet").code == 0
+    calls, cost = total_of(said.out)
+    assert calls == len(provider.server.asked)
+    assert cost == pytest.approx(provider.bill(), rel=WITHIN)
+
+
+def test_a_calibration_and_a_regrade_say_so_too(three_probes: Path, cli: small.Cli, provider: Provider) -> None:
+    said = cli("judge", "calibrate", "--dry-run", *provider.options)
+    assert not provider.server.asked
+    assert cli("judge", "calibrate", *provider.options).code == 0
+    calls, cost = total_of(said.out)
+    assert calls == len(provider.server.asked) == 85
+    assert cost == pytest.approx(provider.bill(), rel=WITHIN)
+    assert "Nothing to pay for" in cli("judge", "calibrate", "--dry-run", *provider.options).out
+
+    assert cli("run", "--runs", "1", "--compress-runs", "1", "--label", "a", "--quiet").code == 0
+    said = cli("judge", "regrade", "results/a", "--dry-run", *provider.options)
+    before = len(provider.server.asked), provider.bill()
+    assert cli("judge", "regrade", "results/a", "--label", "b", "--quiet", *provider.options).code == 0
+    calls, cost = total_of(said.out)
+    assert calls == len(provider.server.asked) - before[0]
+    assert cost == pytest.approx(provider.bill() - before[1], rel=0.2)
+
+
+def test_controls_are_paid_for_once_over_labels_and_compressors(
+    three_probes: Path, cli: small.Cli, provider: Provider
+) -> None:
+    options = ("--runs", "1", "--compress-runs", "1", *provider.options, "--trust-judge", "--quiet")
+    assert dict(quoted(runs=1, compress_runs=1).purposes)["controls"] == 12
+    assert cli("run", *options, "--label", "a").code == 0
+    assert "controls" not in dict(quoted(runs=1, compress_runs=1).purposes)
+    before = len(provider.asked_of(ANSWER)), len(provider.asked_of(JUDGE))
+    # Another compressor, the same sessions, probes, answerer and judge.
+    assert cli("run", *options, "--label", "b", "--target", "builtin:opaque").code == 0
+    assert len(provider.asked_of(ANSWER)) - before[0] == 3 + CHECKS[ANSWER]
+    assert len(provider.asked_of(JUDGE)) - before[1] == 3 + CHECKS[JUDGE]
+
+
+def test_the_price_of_one_label_is_said_in_one_line(project: Path) -> None:
+    prices = {"m/x": Price(input=3, output=15, cached_input=0.3, cache_write=3.75)}
+    found = price_of_one_label(Config(models=ModelConfig(compressor="m/x", prices=prices)), project)
+    assert found is not None
+    assert str(found).startswith("about $")
+    assert "without prompt caching" in str(found)
+    assert price_of_one_label(Config(), project) is None
+    unknown = price_of_one_label(Config(models=ModelConfig(compressor="m/x")), project)
+    assert "unknown price" in str(unknown)

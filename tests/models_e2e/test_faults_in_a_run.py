@@ -226,3 +226,20 @@ def test_a_model_whose_every_grade_is_unreadable_is_refused_though_it_may_misran
     ran = cli("judge", "calibrate", *provider.options)
     assert ran.code in (1, 3)
     assert len(provider.asked_of(JUDGE)) < 40
+
+
+@pytest.mark.parametrize("model", [COMPRESSOR, ANSWER], ids=["compressor", "answer"])
+def test_an_agents_runner_reads_an_outage_as_unavailable(
+    model: str, one_probe: Path, cli: small.Cli, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HERMES_EVALUATOR_DIGEST", "e" * 64)
+    monkeypatch.setenv("HERMES_BATTERY_DIGEST", "b" * 64)
+    provider.behave = faulty("500", model)
+    ran = cli("run", *ONE_RUN, *provider.options, "--trust-judge", "--quiet")
+    assert ran.code == 0, "the runner takes any other code for a crash and reads no report"
+    report = json.loads((one_probe / "results/latest/report.json").read_text())
+    assert report["status"] == "unavailable"
+    assert report["baseline_tokens"] > 0
+    assert report["probe_manifest"] == json.loads(cli("probe", "manifest").out)
+    assert report["probe_scores"] == dict.fromkeys(report["probe_manifest"], -1.0)
+    assert report["unscored_probes"] == report["probe_manifest"]

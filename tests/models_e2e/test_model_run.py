@@ -13,7 +13,7 @@ import small
 from bot.testing.provider import reply_to
 from eval_core.base.messages import Message, content_text
 
-from .world import COMPRESSOR, JUDGE, ONE_RUN, Provider, files_below, results_of
+from .world import ANSWER, COMPRESSOR, JUDGE, ONE_RUN, Provider, files_below, results_of
 
 SHORT_SUMMARIES = "models: {compressor_max_tokens: 1000}"
 
@@ -123,3 +123,17 @@ def test_a_summary_that_asks_for_full_marks_moves_no_fact_and_is_flagged(
     assert "judge higher than the facts" in ran.out
     assert "### Judge and facts disagree" in (one_probe / "results/a/report.md").read_text()
     assert len(provider.asked_of(COMPRESSOR)) == 1
+
+
+def test_with_models_nothing_is_graded_where_facts_alone_decide(
+    project: Path, cli: small.Cli, provider: Provider
+) -> None:
+    assert cli("baseline", "update", "--runs", "4", *provider.options, "--trust-judge", "--quiet").code == 0
+    before = len(provider.asked_of(ANSWER))
+    options = ("--runs", "4", "--compress-runs", "10", *provider.options, "--trust-judge", "--quiet")
+    ran = cli("run", *options, "--target", "builtin:opaque", "--label", "a")
+    assert ran.out.startswith("Regressed"), ran.out + ran.err
+    assert len(provider.asked_of(ANSWER)) == before + 1  # the check before the run
+    ran = cli("run", *options, "--target", "builtin:opaque", "--label", "b", "--stop", "full")
+    assert ran.out.startswith("Regressed")
+    assert len(provider.asked_of(ANSWER)) > before + 40

@@ -152,7 +152,7 @@ def measurement(
             tokenizer="o200k_base",
         ),
         provenance=Provenance(
-            target=f"builtin:{label}", source_sha="0123abcd" * 5, date="2026-03-01T10:00:00Z", version="0.1.0"
+            target="builtin:anchored", source_sha="0123abcd" * 5, date="2026-03-01T10:00:00Z", version="0.1.0"
         ),
         models={"compressor": "m", "answer": "m", "judge": "j"},
         planned_runs=runs,

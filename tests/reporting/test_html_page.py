@@ -126,8 +126,8 @@ def test_the_page_names_the_verdict_its_next_step_and_both_sides(page: Page) -> 
     assert data.verdict.kind is Kind.REGRESSED
     assert "Regressed" in page.text
     assert data.verdict.next_step in page.text
-    assert "builtin:main" in page.text
-    assert "builtin:change" in page.text
+    assert "builtin:anchored" in page.text
+    assert "baselines/main.json" in page.text
     assert "baselines/main.json" in page.text
 
 

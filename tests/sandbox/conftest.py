@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import ctypes
 import json
 import os
+import pickle
 import secrets
 import shutil
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +27,11 @@ from eval_core.domain.call import Completion, ModelCall, Usage
 from eval_core.domain.compression import Compression
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.target import TargetSpec, target_from
+from eval_core.sandbox.gateway import GatewayLimits
 from eval_core.sandbox.isolation import SandboxChoice, detect
 from eval_core.sandbox.subject import ProcessSubject
 
+ROOT = Path(__file__).parents[2]
 ATTACKS = Path(__file__).parent / "attacks"
 
 # Holds the canary in its environment, in its memory and behind a descriptor, and says where.
@@ -162,24 +167,136 @@ def session() -> Fixture:
     return Fixture(name="session", messages=turns)
 
 
-@pytest.fixture(scope="session")
-def attack(sandbox: SandboxChoice, session: Fixture, tree: Path, python: Path) -> Callable[..., Compression]:
-    """Return a function that runs one hostile subject in the sandbox."""
+def describe(compressor: str, python: Path, options: dict[str, Any]) -> dict[str, Any]:
+    return {"llm": "none", "timeout_s": 20, "python": str(python), **options, "compressor": compressor}
 
-    def run(compressor: str, *, model_seconds: float = 0.0, **options: Any) -> Compression:
+
+@dataclass(frozen=True)
+class Attack:
+    """Runs one hostile subject in the sandbox of this process."""
+
+    sandbox: SandboxChoice
+    session: Fixture
+    tree: Path
+    python: Path
+    reach: dict[str, Any]
+    """Where the canaries are that the evaluator itself can reach."""
+
+    def __call__(
+        self,
+        compressor: str,
+        *,
+        model_seconds: float = 0.0,
+        limits: GatewayLimits | None = None,
+        retries: int = 2,
+        **options: Any,
+    ) -> Compression:
         async def complete(call: ModelCall) -> Completion:
             await asyncio.sleep(model_seconds)
             return Completion(f"served by {call.model}", Usage(100, 0, 10, 0.001), "m", 0.01)
 
-        settings = {key: options.pop(key) for key in ("limits", "retries") if key in options}
-        spec = target_from({"llm": "none", "timeout_s": 20, "python": str(python), **options,
-                            "compressor": compressor}, "attack")  # fmt: skip
+        spec = target_from(describe(compressor, self.python, options), "attack")
         assert isinstance(spec, TargetSpec)
         subject = ProcessSubject(
-            spec, tree, sandbox, "provider/cheap", complete,
+            spec, self.tree, self.sandbox, "provider/cheap", complete,
             lambda messages: sum(len(str(message.get("content"))) for message in messages),
-            hidden=("probes",), **settings,
+            hidden=("probes",), limits=limits or GatewayLimits(), retries=retries,
         )  # fmt: skip
-        return asyncio.run(subject.compress(session, run=0, seed=0))
+        return asyncio.run(subject.compress(self.session, run=0, seed=0))
 
-    return run
+
+# The same in an evaluator without privileges, whose interpreter and checkout lie in a home that is shut to others.
+SOMEBODY = """
+import base64, pickle, sys
+sys.path[:0] = sys.argv[1].split(":")
+sys.modules["conftest_of_attacks"] = module = type(sys)("conftest_of_attacks")
+module.__file__ = sys.argv[2]
+exec(compile(open(sys.argv[2]).read(), sys.argv[2], "exec"), module.__dict__)
+arguments, options, place = pickle.loads(base64.b64decode(sys.stdin.read()))
+choice = module.detect("bwrap")
+assert choice.level == "bwrap-user", choice
+attack = module.Attack(choice, place["session"], place["tree"], place["python"], {})
+sys.stdout.write(base64.b64encode(pickle.dumps(attack(*arguments, **options))).decode())
+"""
+
+
+@dataclass(frozen=True)
+class RootlessAttack:
+    """Runs one hostile subject in the sandbox of an evaluator without privileges."""
+
+    interpreter: Path
+    uid: int
+    session: Fixture
+    tree: Path
+    python: Path
+    reach: dict[str, Any]
+
+    def __call__(self, *arguments: Any, **options: Any) -> Compression:
+        place = {"session": self.session, "tree": self.tree, "python": self.python}
+        path = ":".join(
+            entry for entry in [str(ROOT), *sys.path] if entry.startswith(str(ROOT)) or "-packages" in entry
+        )
+        ran = subprocess.run(
+            [*become(self.uid), str(self.interpreter), "-c", SOMEBODY, path, __file__],
+            input=base64.b64encode(pickle.dumps((arguments, options, place))),
+            env={"PATH": os.defpath, "HOME": str(self.tree.parent), "LANG": "C.UTF-8"},
+            cwd="/",
+            capture_output=True,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stderr.decode()
+        done: Compression = pickle.loads(base64.b64decode(ran.stdout))
+        return done
+
+
+def become(uid: int) -> list[str]:
+    return ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups"]
+
+
+@pytest.fixture(scope="session")
+def rootless(session: Fixture, tree: Path, secret: str, stage: dict[str, Any]) -> Iterator[RootlessAttack]:
+    """Set a home out for somebody, with an environment, a checkout and canaries in it."""
+    interpreter = Path(f"/usr/bin/python3.{sys.version_info.minor}")
+    if os.geteuid() != 0 or not interpreter.exists():
+        pytest.skip("needs root, to become somebody else, and a Python for everybody of the same version")
+    uid = 1_800_000_000 + secrets.randbelow(10_000_000)
+    home = Path("/home") / f"ce-test-{uid}"
+    home.mkdir()
+    with contextlib.ExitStack() as stack:
+        stack.callback(shutil.rmtree, home)
+        subprocess.run([str(interpreter), "-m", "venv", "--without-pip", str(home / ".venv")], check=True)
+        (home / ".venv" / "pip.conf").write_text(f"[global]\nindex-url = {secret}\n")
+        shutil.copytree(tree, home / "checkout", symlinks=True)
+        (home / "key.txt").write_text(secret)
+        (home / "loot").mkdir()
+        for path in [home, *home.rglob("*")]:
+            os.lchown(path, uid, uid)
+        home.chmod(0o700)
+        victim = stack.enter_context(
+            subprocess.Popen(
+                [*become(uid), str(interpreter), "-c", VICTIM, str(home / "key.txt")],
+                env={"COMPRESSION_EVAL_KEY": secret, "PATH": os.defpath},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+        )
+        assert victim.stdin is not None
+        assert victim.stdout is not None
+        stack.callback(victim.stdin.close)
+        address, length, descriptor = map(int, victim.stdout.readline().split())
+        reach = {
+            "victim": victim.pid, "victim_fd": descriptor, "secret_address": address, "secret_length": length,
+            "file": str(home / "key.txt"), "home": str(home), "loot": str(home / "loot"),
+        }  # fmt: skip
+        yield RootlessAttack(
+            interpreter, uid, session, home / "checkout", home / ".venv" / "bin" / "python", {**stage, **reach}
+        )
+
+
+@pytest.fixture(scope="session", params=["privileged", "rootless"])
+def attack(request: pytest.FixtureRequest, session: Fixture, tree: Path, python: Path) -> Attack | RootlessAttack:
+    """Return a function that runs one hostile subject, on each level that this machine can start."""
+    if request.param == "rootless":
+        found: RootlessAttack = request.getfixturevalue("rootless")
+        return found
+    return Attack(request.getfixturevalue("sandbox"), session, tree, python, request.getfixturevalue("stage"))

@@ -203,3 +203,17 @@ def test_runs_side_by_side_have_uids_of_their_own():
     uids = {sandbox_module._fresh_uid() for _ in range(500)}
     assert len(uids) == 500
     assert all(2**31 > uid > 1_000_000_000 for uid in uids)
+
+
+def test_runtimes_that_reserve_more_than_they_use_get_no_limit_of_address_space():
+    choice = SandboxChoice("bwrap-root")
+    limits = choice.resource_limits(2**31, 10, address_space=False)
+    assert "AS" not in limits
+    assert limits["NOFILE"] == 512
+    assert choice.resource_limits(2**31, 10)["AS"] == 2**31
+
+
+def test_what_limits_memory_is_part_of_what_is_told_of_the_sandbox():
+    assert SandboxChoice("bwrap-root", memory="cgroup-v2").in_words == (
+        "bwrap-root, memory limited by a control group (v2)"
+    )

@@ -33,7 +33,7 @@ def peak():
 
 tree, python = Path(sys.argv[1]), sys.argv[2]
 spec = target_from({"python": python, "timeout_s": 60, **json.loads(sys.argv[3])}, "x")
-subject = ProcessSubject(spec, tree, tree, detect("auto"), "m", complete, lambda messages: len(str(messages)))
+subject = ProcessSubject(spec, tree, detect("auto"), "m", complete, lambda messages: len(str(messages)))
 session = Fixture(name="s", messages=[{"role": "user", "content": "words " * 50}] * 4)
 resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
 before = peak()

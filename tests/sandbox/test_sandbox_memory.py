@@ -55,7 +55,7 @@ def test_the_count_alone_keeps_the_limit_as_well(sandbox, session, tree, python,
 
     description = {"compressor": f"bombs:{name}", "llm": "none", "python": str(python), "memory_mb": 512}
     counted = replace(sandbox, memory="count")
-    subject = ProcessSubject(target_from(description, "x"), tree, tree, counted, "m", complete, len)
+    subject = ProcessSubject(target_from(description, "x"), tree, counted, "m", complete, len)
     done = asyncio.run(subject.compress(session, run=0, seed=0))
     assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "the compressor reached its memory limit of 512 MB")
 

@@ -39,8 +39,8 @@ WHERE_THE_KERNEL_HAS_IT = ["vsock", "system_call_of_the_32_bit_abi", "io_uring",
 
 
 @pytest.fixture(scope="module")
-def inside(attack, stage, tree):
-    done = attack("hostile:compress", call={"config": {**stage, "tree": "/subject"}})
+def inside(attack):
+    done = attack("hostile:compress", call={"config": {**attack.reach, "tree": "/subject"}})
     assert done.outcome is Outcome.OK, done
     return json.loads(done.state[0]["content"])
 

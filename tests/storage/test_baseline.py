@@ -164,3 +164,15 @@ def test_without_a_folder_there_are_no_baselines(tmp_path: Path, small_measureme
     assert list_baselines(tmp_path / "none") == []
     assert find_baseline(tmp_path / "none", small_measurement.fingerprint) is None
     assert read_history(tmp_path / "none") == []
+
+
+def test_a_history_with_the_marks_of_a_merge_loses_only_those_lines(
+    stored: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = stored.parent / "history.jsonl"
+    good = path.read_text(encoding="utf-8")
+    path.write_text(f'<<<<<<< HEAD\n{good}=======\n[1]\n{{"overall": {"9" * 400}}}\n>>>>>>> branch\n', encoding="utf-8")
+    lines = read_history(stored.parent, "offline")
+    assert len(lines) == len(good.splitlines())
+    told = [int(record.getMessage().split("line ")[1].split(" ")[0]) for record in caplog.records]
+    assert told == [1, *range(len(lines) + 2, len(lines) + 6)]

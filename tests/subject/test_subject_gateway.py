@@ -63,6 +63,14 @@ def test_the_run_s_model_answers_whatever_model_was_asked_for():
     assert gateway.log.records[0].requested_model == "gpt-dearest"
 
 
+def test_text_of_any_script_passes_and_halves_of_characters_do_not_stop_it():
+    body = {"messages": [{"role": "user", "content": "größer 漢字 \U0001f600 half \ud83d"}]}
+    status, text, _, gateway, calls = talk(body, answer="naïve 漢字")
+    assert (status, gateway.trouble) == (200, "")
+    assert calls[0].messages[0]["content"] == "größer 漢字 \U0001f600 half \ufffd"
+    assert json.loads(text)["choices"][0]["message"]["content"] == "naïve 漢字"
+
+
 def test_a_stream_carries_the_same_answer_in_events():
     body = {"messages": HELLO, "stream": True, "stream_options": {"include_usage": True}}
     status, text, headers, _, _ = talk(body)

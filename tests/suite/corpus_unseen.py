@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from tests.suite.corpus import ALNUM, B64, DIGITS, HEX, LOWER, UPPER, URLSAFE, Kind, Planted, draw
 
-__all__ = ["UNSEEN"]
+__all__ = ["UNSEEN", "UNSEEN_AFTER"]
 
 _FIRST = (
     "Oluwaseun",
@@ -437,3 +437,108 @@ _NEGATIVES = (
 )
 
 UNSEEN: tuple[Kind, ...] = (*_PERSONAL, *_SECRETS, *_NEGATIVES)
+
+# Written after the rules for the kinds above, and never looked at by any.
+_FIRST_AFTER = ("Siobhan", "Anselmo", "Rukhsana", "Torvald", "Mirembe", "Casimir")
+_LAST_AFTER = ("Okonkwo", "Brandvold", "Delacroix", "Szymanski", "Haverkamp", "Tanaka")
+
+
+def _other(rng: random.Random) -> str:
+    return f"{rng.choice(_FIRST_AFTER)} {rng.choice(_LAST_AFTER)}"
+
+
+def _login(rng: random.Random) -> str:
+    return rng.choice(_FIRST_AFTER).lower()[:3] + rng.choice(_LAST_AFTER).lower()[:5] + draw(rng, DIGITS, 1)
+
+
+def _box(rng: random.Random) -> str:
+    return f"{rng.choice(('orca', 'vega', 'lupin', 'cedar'))}{rng.randrange(10, 99)}"
+
+
+UNSEEN_AFTER: tuple[Kind, ...] = (
+    _kind("personal", "fish prompt", _login, "%s@cedar77 ~/relay> make", "%s@lupin31 /srv/relay (main)> git status"),
+    _kind("personal", "sudo prompt", _login, "[sudo] password for %s:", "%s is not in the sudoers file."),
+    _kind("personal", "crontab of", _login, "no crontab for %s", "crontab: installing new crontab for %s"),
+    _kind("personal", "chown", _login, "chown -R %s:staff /srv/relay", "sudo -u %s make deploy", "su - %s"),
+    _kind("personal", "useradd", _login, "useradd -m -s /bin/bash %s", "usermod -aG docker %s"),
+    _kind("personal", "stat owner", _login, "Access: (0644/-rw-r--r--)  Uid: ( 1001/%s)   Gid: ( 1001/%s)"),
+    _kind("personal", "tar listing", _login, "-rw-r--r-- %s/staff      512 2026-03-03 10:11 relay.toml"),
+    _kind("personal", "lsof", _login, "COMMAND  PID USER   FD TYPE\npython  4121 %s    3u IPv4"),
+    _kind("personal", "systemd slice", _login, "Started Session 12 of User %s."),
+    _kind("personal", "docker label", _other, 'LABEL maintainer="%s"', 'org.opencontainers.image.authors="%s"'),
+    _kind("personal", "git log author flag", _other, 'git log --author="%s" --oneline', "Author: %s"),
+    _kind("personal", "git merge", _other, "Merge: 1a2b3c4 5d6e7f8\nAuthor: %s <x@lists.example>"),
+    _kind("personal", "changelog entry", _other, " -- %s <x@lists.example>  Tue, 03 Mar 2026 10:11:12 +0100"),
+    _kind("personal", "codeowner comment", _other, "# contact: %s", "// TODO(%s): cap the queue"),
+    _kind("personal", "chat line", _other, "[10:11] %s: the relay is down", "%s 10:11 AM\nthe relay is down"),
+    _kind(
+        "personal",
+        "meeting notes",
+        _other,
+        "Attendees: %s, the relay team",
+        "Present: %s",
+        "Action: %s to cap the queue",
+    ),
+    _kind("personal", "greeting", _other, "Hi %s,\n\nthe relay is down.", "Dear %s,", "Hallo %s,"),
+    _kind(
+        "personal",
+        "calendar",
+        _other,
+        "ORGANIZER;CN=%s:mailto:x@lists.example",
+        'ATTENDEE;CN="%s":mailto:x@lists.example',
+    ),
+    _kind("personal", "vcard", _other, "BEGIN:VCARD\nFN:%s\nEND:VCARD"),
+    _kind("personal", "certificate subject", _other, "subject=CN = %s, O = Relay", "Issuer: O=Relay, CN=%s"),
+    _kind("personal", "ssh key comment", _login, "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB %s@orca55"),
+    _kind("personal", "etc hosts", _box, "127.0.1.1\t%s", "192.168.1.7   %s.lan %s"),
+    _kind(
+        "personal", "ping host", _box, "PING %s.lan (192.168.1.7) 56(84) bytes", "ssh: Could not resolve hostname %s"
+    ),
+    _kind("personal", "windows net user", _login, "User name                    %s\nFull Name"),
+    _kind("personal", "mac computer name", _other, "ComputerName: %s's MacBook Pro"),
+    _kind("personal", "netherlands bsn", lambda rng: draw(rng, "123456789", 9), "BSN: %s", "burgerservicenummer %s"),
+    _kind("personal", "polish pesel", lambda rng: "8" + draw(rng, DIGITS, 10), "PESEL: %s"),
+    _kind(
+        "personal",
+        "spanish mobile",
+        lambda rng: "6" + draw(rng, DIGITS, 2) + " " + draw(rng, DIGITS, 3) + " " + draw(rng, DIGITS, 3),
+        "Móvil: %s",
+        "llámame al %s",
+    ),
+    _kind(
+        "personal",
+        "japanese phone",
+        lambda rng: "090-" + draw(rng, "123456789", 4) + "-" + draw(rng, DIGITS, 4),
+        "電話: %s",
+    ),
+    _kind("personal", "imei", lambda rng: "35" + draw(rng, DIGITS, 13), "IMEI: %s"),
+    _kind("secret", "airtable", lambda rng: "pat" + draw(rng, ALNUM, 14) + "." + draw(rng, HEX, 64), "AIRTABLE=%s"),
+    _kind("secret", "replicate", _token("r8_", ALNUM, 37), "REPLICATE_API_TOKEN=%s"),
+    _kind("secret", "supabase", _token("sbp_", HEX, 40), "supabase login --token %s"),
+    _kind(
+        "secret",
+        "tailscale",
+        lambda rng: "tskey-auth-" + draw(rng, ALNUM, 12) + "-" + draw(rng, ALNUM, 32),
+        "up --authkey %s",
+    ),
+    _kind("secret", "fly", lambda rng: "FlyV1 fm2_" + draw(rng, B64, 80), "FLY_API_TOKEN=%s"),
+    _kind("secret", "oracle sqlplus", _password, "sqlplus app/%s@db"),
+    _kind("secret", "mongo uri", _password, "mongodb+srv://app:%s@relay.mongodb.example/x"),
+    _kind("secret", "ansible become", _password, "ansible_become_pass: %s", "ansible_ssh_pass=%s"),
+    _kind("secret", "maven settings", _password, "<username>app</username>\n<password>%s</password>"),
+    _kind("secret", "npmrc", _token("", ALNUM, 36), "//registry.relay.example/:_authToken=%s"),
+    _kind("secret", "netrc", _password, "machine relay.example login app password %s"),
+    _kind("secret", "smtp auth", lambda rng: draw(rng, B64, 24), "smtp_password = %s"),
+    _kind("secret", "openssl pass", _password, "openssl enc -d -aes-256-cbc -pass pass:%s -in x"),
+    _kind("secret", "gpg passphrase", _password, "gpg --batch --passphrase %s -d x.gpg"),
+    _kind("negative", "chown root", lambda _: "chown -R root:root /srv/relay", "%s"),
+    _kind("negative", "attendee count", lambda _: "Attendees: 12", "%s"),
+    _kind("negative", "hi all", lambda _: "Hi all,\n\nthe relay is down.", "%s"),
+    _kind("negative", "todo", lambda _: "// TODO(v2): cap the queue", "%s"),
+    _kind("negative", "author module", lambda _: "from authors import AuthorList", "%s"),
+    _kind("negative", "host config", lambda _: "Host *\n  ServerAliveInterval 60", "%s"),
+    _kind("negative", "iso log", lambda _: "2026-03-03T10:11:12Z INFO relay: queue at 512", "%s"),
+    _kind("negative", "chat of a bot", lambda _: "[10:11] relay-bot: queue at 512", "%s"),
+    _kind("negative", "long number", lambda rng: "offset " + draw(rng, "123456789", 11), "%s"),
+    _kind("negative", "call number", lambda rng: "call 3 of 9 took 12.41 s", "%s"),
+)

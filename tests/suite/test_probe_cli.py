@@ -118,8 +118,10 @@ def test_drafts_go_to_the_screen_or_to_a_file_but_never_over_one(place: Path) ->
     assert invoke(place, "lint").exit_code == 2
 
 
-def test_the_manifest_is_printed_one_probe_a_line(place: Path) -> None:
-    assert invoke(place, "manifest").output.splitlines() == [f"ledger/p-{number}" for number in range(4)]
+def test_the_manifest_is_a_json_list_with_one_probe_a_line(place: Path) -> None:
+    printed = invoke(place, "manifest").output
+    assert json.loads(printed) == [f"ledger/p-{number}" for number in range(4)]
+    assert len(printed.splitlines()) == 6
 
 
 def test_every_command_shows_an_example_and_help_loads_nothing_heavy() -> None:

@@ -127,3 +127,92 @@ def test_the_limit_is_shared_among_the_types() -> None:
 def test_a_session_that_did_nothing_is_said_to_be_one() -> None:
     with pytest.raises(UserError, match="nothing to propose"):
         propose(Session().fixture())
+
+
+PATCH = (
+    "*** Begin Patch\n*** Update File: src/relay/lease.py\n@@\n-old = 1\n+def renew_lease():\n+    pass\n*** End Patch"
+)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("apply_patch", {"input": PATCH}),
+        ("exec_command", {"cmd": f"apply_patch <<'EOF'\n{PATCH}\nEOF"}),
+        ("shell", {"command": ["apply_patch", PATCH]}),
+    ],
+    ids=["free input", "here-document", "list of words"],
+)
+def test_a_patch_is_seen_wherever_the_call_carries_it(call: tuple[str, dict[str, Any]]) -> None:
+    session = Session()
+    session.call(call[0], {"output": "Success. Updated the following files:\nM src/relay/lease.py"}, **call[1])
+    probes = propose(session.fixture()).probes
+    assert [fact.label for probe in probes for fact in probe.expected_facts] == ["src/relay/lease.py"]
+    assert probes[0].question == "Which file was written or changed to hold `renew_lease`?"
+
+
+def test_a_patch_that_did_not_apply_changed_nothing() -> None:
+    session = Session()
+    session.call("apply_patch", {"output": "verification failed", "metadata": {"exit_code": 1}}, input=PATCH)
+    session.call("write_file", {"bytes_written": 9}, path="docs/cutover.md", content="x")
+    labels = [fact.label for probe in propose(session.fixture()).probes for fact in probe.expected_facts]
+    assert labels == ["docs/cutover.md"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Use a batch of 5000, not 10000.",
+        "Make it 5000 instead of 10000.",
+        "Not 10000 but 5000, and keep the pause.",
+        "Bitte nur 5000 statt 10000 nehmen.",
+    ],
+)
+def test_a_correction_is_asked_with_the_value_that_holds(said: str) -> None:
+    session = Session()
+    session.say("user", "Always use 10000 rows a batch.")
+    session.say("assistant", "I have set the batch size for the importer as you asked.")
+    session.say("user", said)
+    session.say("assistant", "Changed.")
+    facts = [fact for probe in propose(session.fixture()).probes for fact in probe.expected_facts]
+    assert "5000" in [fact.fact for fact in facts]
+    assert "10000" not in [fact.fact for fact in facts]
+    assert "10000" in [fact.not_ for fact in facts]
+
+
+def _labels(session: Session) -> set[str]:
+    probes = propose(session.fixture(), limit=60).probes
+    return {fact.label for probe in probes if "blocker" in probe.id for fact in probe.expected_facts}
+
+
+@pytest.mark.parametrize(
+    ("answer", "blocker"),
+    [
+        ("FAILED tests/test_lease.py::test_renews_twice - AssertionError: 2 != 3", "test_renews_twice"),
+        ("--- FAIL: TestLeaseExpiry (0.02s)", "TestLeaseExpiry"),
+        ("bash: shellcheck: command not found", "shellcheck"),
+        ("cp: /srv/relay/lease.db: Permission denied", "/srv/relay/lease.db"),
+        ("dial tcp: connection refused 10.0.0.4:5433", "10.0.0.4:5433"),
+    ],
+)
+def test_what_a_failed_command_reports_is_a_blocker(answer: str, blocker: str) -> None:
+    session = Session()
+    session.call("terminal", {"output": answer, "exit_code": 1}, command="make check")
+    assert blocker in _labels(session)
+
+
+def test_a_traceback_counts_without_a_status_but_not_when_it_is_only_read() -> None:
+    trace = "Traceback (most recent call last)\nLeaseError: 'lease_v2' is gone"
+    ran, read = Session(), Session()
+    ran.call("terminal", trace, command="python renew.py")
+    read.call("terminal", trace, command="cat logs/renew.log")
+    read.call("write_file", {"bytes_written": 9}, path="docs/cutover.md", content="x")
+    assert "lease_v2" in _labels(ran)
+    assert _labels(read) == set()
+
+
+def test_what_people_say_is_in_the_way_is_a_blocker() -> None:
+    session = Session()
+    session.say("user", "The rollout is blocked by RELAY-412 until the audit ends.")
+    session.say("assistant", "Understood.")
+    assert "RELAY-412" in _labels(session)

@@ -10,6 +10,7 @@ from tests.suite.corpus_later import LATER
 from tests.suite.corpus_negatives import NEGATIVES
 from tests.suite.corpus_people import PEOPLE
 from tests.suite.corpus_secrets import SECRETS
+from tests.suite.corpus_unseen import UNSEEN, UNSEEN_AFTER
 
 KINDS = (*SECRETS, *PEOPLE, *LATER, *NEGATIVES)
 
@@ -17,6 +18,15 @@ KINDS = (*SECRETS, *PEOPLE, *LATER, *NEGATIVES)
 @pytest.fixture(scope="module")
 def measured() -> Measured:
     return measure(KINDS, seed=5, rounds=2)
+
+
+def test_identities_are_learned_from_where_tools_print_them() -> None:
+    found = measure((*UNSEEN, *UNSEEN_AFTER), seed=5, rounds=2)
+    assert found.share("secret") >= 0.97
+    assert found.share("personal") >= 0.95
+    assert found.share("negative") <= 0.05
+    assert found.facts_kept / found.facts >= 0.99
+    assert found.unstable == 0
 
 
 def test_the_corpus_is_wide_enough() -> None:

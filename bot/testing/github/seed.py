@@ -221,12 +221,13 @@ class Seed:
         attempt: int = 1,
         created: datetime | None = None,
         jobs: Mapping[str, str | None] | None = None,
+        run_id: int | None = None,
     ) -> StoredRun:
         """Record a workflow run; `jobs` maps each job's name to its conclusion."""
         with self._lock:
             self.workflow(workflow)
             run = StoredRun(
-                START_OF_IDS * START_OF_IDS + self.state.new_id(),
+                run_id or START_OF_IDS * START_OF_IDS + self.state.new_id(),
                 workflow,
                 event,
                 head_sha,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from eval_core.base.files import read_text
 from eval_core.suite.scrub.hits import Hit
+from eval_core.suite.scrub.printed import printed
 
 __all__ = [
     "GENERIC_USERS",
@@ -21,6 +22,7 @@ __all__ = [
     "home_folders",
     "identity_pattern",
     "identity_words",
+    "is_common_word",
     "is_generic",
     "is_reserved_domain",
     "load_identities",
@@ -217,14 +219,6 @@ def machines(text: str, _key: str | None) -> Iterator[Hit]:
 
 # Who appears in a session: candidates gathered from where names stand, for a person to confirm.
 
-_OWNER = re.compile(r"(?m)^[-dlbcps][rwxsStT-]{9}[.+@]?\s+\d+\s+(?P<a>[A-Za-z_][\w.-]*)\s+(?P<b>[A-Za-z_][\w.-]*)\s+\d")
-_LOGIN = re.compile(
-    r"(?:\b(?:USER|LOGNAME|USERNAME|SUDO_USER)=|\buid=\d+\(|Logged in (?:to \S+ )?(?:as|account) "
-    r"|\bssh (?:-\S+ (?:\S+ )?)*|\bscp (?:-\S+ )*)"
-    r"(?P<a>[A-Za-z_][\w.-]{1,31})(?=[@)\s]|$)|(?m:^(?:\([^)\n]*\) ?)?(?P<b>[a-z_][\w.-]{1,31})@[\w.-]+[: ][^\n]{0,8"
-    r"0}?[$#%] )"
-    r"|(?m:^(?P<c>[a-z_][\w-]{1,31}):x:[1-9]\d{3,}:\d+:(?P<full>[^:\n,]*)[^:\n]*:/)"
-)
 _WORDS_AND_NAMES = (
     "mark will may rose grant page art bill frank grace hope joy dean chase drew max rob sue pat ray lane miles "
     "wade young "
@@ -234,6 +228,11 @@ _WORDS_AND_NAMES = (
     "sky stone sterling ward west wolf bot ops team dev test code open api app data the and for"
 )
 _NAME_WORDS = frozenset(_WORDS_AND_NAMES.split())
+
+
+def is_common_word(word: str) -> bool:
+    """Tell a name that is an ordinary word as well, and so cannot be taken out wherever it stands."""
+    return word.lower() in _NAME_WORDS or len(word) < 3
 
 
 @dataclass(frozen=True)
@@ -250,8 +249,7 @@ class Candidate:
     @property
     def doubtful(self) -> bool:
         """Whether it is more likely an ordinary word or a product: never taken without being confirmed."""
-        common = self.alias.lower() in _NAME_WORDS or len(self.alias) < 3
-        return common or self.loose > max(20, 5 * self.marked)
+        return is_common_word(self.alias) or self.loose > max(20, 5 * self.marked)
 
 
 @dataclass
@@ -315,14 +313,8 @@ def harvest(texts: Iterable[str]) -> tuple[list[Candidate], list[tuple[str, ...]
                 links.add((hit.entity, local))
         for hit in authors(text, None):
             _author(text, hit, addresses, add, links)
-        for match in _OWNER.finditer(text):
-            add(match.group("a"), "ls -l owner")
-        for match in _LOGIN.finditer(text):
-            login = match.group("a") or match.group("b") or match.group("c")
-            add(login, "login")
-            if match.group("full") and not is_generic(login):
-                add(match.group("full"), "full name")
-                links.add((match.group("full").lower(), login.lower()))
+        for hit in printed(text, None):
+            add(text[hit.start : hit.end], {"user": "account", "host": "host", "name": "full name"}[hit.kind])
     names = [alias for alias in sources if " " in alias]
     for name in names:
         parts = name.split()

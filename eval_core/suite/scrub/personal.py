@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator
 
 from eval_core.suite.scrub.hits import Detector, Hit, is_mark
+from eval_core.suite.scrub.national import national_ids, said_numbers
 from eval_core.suite.scrub.people import authors, emails, home_folders, machines, mentions
+from eval_core.suite.scrub.printed import printed
 from eval_core.suite.scrub.values import key_words
 
 __all__ = ["PERSONAL_DETECTORS"]
@@ -208,8 +210,11 @@ PERSONAL_DETECTORS: tuple[Detector, ...] = (
     home_folders,
     mentions,
     machines,
+    printed,
     accounts,
     addresses,
     records,
     phones,
+    national_ids,
+    said_numbers,
 )

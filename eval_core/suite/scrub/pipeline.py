@@ -290,7 +290,12 @@ def _rewrite_unknown(value: Any, rewrite: Callable[[str], str]) -> Any:
 
 def _unknown_texts(record: ForeignRecord) -> list[str]:
     found: list[str] = []
-    _rewrite_unknown(record.unknown, lambda text: found.append(text) or text)
+
+    def gather(text: str) -> str:
+        found.append(text)
+        return text
+
+    _rewrite_unknown(record.unknown, gather)
     return found
 
 

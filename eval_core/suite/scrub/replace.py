@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
 from eval_core.suite.scrub.hits import Hit, settle
+from eval_core.suite.scrub.learned import LearnedNames
 from eval_core.suite.scrub.people import Identities, identity_pattern, identity_words
 from eval_core.suite.scrub.personal import PERSONAL_DETECTORS
+from eval_core.suite.scrub.printed import printed_in_json
 from eval_core.suite.scrub.secrets import SECRET_DETECTORS
 
 __all__ = [
@@ -274,21 +276,29 @@ class Replacer:
             self.pseudonyms.link(*group)
         self._people = identity_pattern(self._identities)
         self._spelling = {_squash(alias): alias.lower() for alias in self._identities.aliases}
+        self._names = LearnedNames(self._identities.spared)
         self._known: dict[str, Hit] = {}
         self._sweep: re.Pattern[str] | None = None
         self._originals: dict[str, str] = {}
 
-    def learn(self, texts: Iterable[str]) -> None:
-        """Look at everything once, so that a secret seen once is known everywhere."""
+    def learn(self, texts: Sequence[str]) -> None:
+        """Look at everything once, so that a secret or a name seen once is known everywhere."""
         for text in texts:
-            for piece, key in leaves(text):
+            pieces = leaves(text)
+            for whole in {text, *(piece for piece, _ in pieces)}:
+                for hit in printed_in_json(whole):
+                    self._names.add(hit, whole[hit.start : hit.end])
+            for piece, key in pieces:
                 for hit in settle(self._hits(piece, key), piece):
                     placeholder = self.pseudonyms.placeholder(hit)
                     self._originals.setdefault(piece[hit.start : hit.end].lower(), placeholder)
+                    if hit.kind in ("user", "host", "name"):
+                        self._names.add(hit, piece[hit.start : hit.end])
                     if hit.kind == "secret" and _worth_sweeping(hit.entity):
                         self._known.setdefault(hit.entity, hit)
                         if (encoded := quote(hit.entity, safe="")) != hit.entity:
                             self._known.setdefault(encoded, hit)
+        self._names.settle(piece for text in texts for piece, _ in leaves(text))
         if self._known:
             ordered = sorted(self._known, key=len, reverse=True)
             self._sweep = re.compile("|".join(re.escape(value) for value in ordered))
@@ -301,6 +311,7 @@ class Replacer:
                 yield Hit(match.start(), match.end(), known.rule, "secret", known.entity)
         for hit in identity_words(text, self._people):
             yield replace(hit, entity=self._spelling.get(_squash(hit.entity), hit.entity))
+        yield from self._names.hits(text)
 
     def _piece(self, text: str, key: str | None, note: Note | None) -> str:
         out, at = [], 0

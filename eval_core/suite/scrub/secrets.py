@@ -32,6 +32,13 @@ _PROSE = re.compile(
     r"[^\n.:=\"'`]{0,30}?(?:[ \t]+(?:is|was|ist|lautet|are|est|es|to|of|это)[ \t]+|[ \t]*[：:=是は][ \t]*"
     r"|[ \t]+)(?P<quote>[\"'`«“]?)(?P<value>[^\s\"'`»”,;]{4,100})"
 )
+# The secret may come first ("use ... as the password"), or beside a login ("log in with app / ...").
+_TURNED = re.compile(
+    r"(?i)(?:\b(?:use|try|take|enter|type|set)[ \t]+[\"'`]?(?P<a>[^\s\"'`,;]{6,60})[\"'`]?[ \t]+(?:as|for)"
+    r"[ \t]+(?:the[ \t]+|your[ \t]+|my[ \t]+)?(?:\w+[ \t]+){0,2}(?:password|passphrase|pin|pass|token|secret)\b"
+    r"|\b(?:log(?:ging)?[ -]?(?:in|on)|sign(?:ing)?[ -]?in|login|credentials?|creds)\b[^\n.:]{0,24}?[: \t]+"
+    r"[\w.@+-]{2,40}[ \t]?(?:/|:|,|and|with)[ \t]?[\"'`]?(?P<b>[^\s\"'`,;/]{6,60}))"
+)
 # After "token" or "key" a version, a name with a number or a path is more likely than a secret.
 _ORDINARY_WORD = re.compile(r"v?\d[\d.,:/-]*\w{0,3}|[A-Za-z]+[-_.]?\d{1,3}|[\w./-]+/[\w./-]+|#\d+")
 _SAID = (
@@ -50,6 +57,12 @@ _SAID = (
 
 def prose(text: str, _key: str | None) -> Iterator[Hit]:
     """Find "the password is ..." in sentences."""
+    for match in _TURNED.finditer(text):
+        group = str(match.lastgroup)
+        value = match.group(group).rstrip(".:!?)")
+        drawn = any(map(str.isdigit, value)) and re.search(r"[^\w/.:-]|[A-Z].*\d|_\w*\d|-\w*\d", value)
+        if drawn and is_secret_value(value, "strong", "password", exact=True):
+            yield secret_hit(match.start(group), match.start(group) + len(value), "prose", text)
     for match in _PROSE.finditer(text):
         start = match.start("value")
         name = (match.group("name") or "password").lower()
@@ -131,7 +144,8 @@ def files(text: str, _key: str | None) -> Iterator[Hit]:
 _HEADER = re.compile(
     r"(?i)\b(?P<name>(?:proxy-)?authorization|x-[\w-]*(?:key|token|secret|auth|signature)[\w-]*|private-token"
     r"|api-key|apikey|"
-    r"x-goog-api-key|ocp-apim-subscription-key|dd-api-key|circle-token|job-token|deploy-token|x-vault-token)"
+    r"x-goog-api-key|ocp-apim-subscription-key|dd-api-key|circle-token|job-token|deploy-token|x-vault-token|jenkins-crumb|x-csrftoken"
+    r"|x-xsrf-token)"
     r"\\{0,3}[\"']?[ \t]{0,3}[:=][ \t]{0,3}\\{0,3}[\"']?(?:(?P<scheme>bearer|basic|token|apikey|api-key|negotiate"
     r"|bot|key|snowflake token|"
     r"digest|splunk|sso-key|genie[kK]ey|discogs|aws4-hmac-sha256)[ \t=]+)?(?P<value>[^\s\"'\\,]{6,})(?P<rest>[^\n\"'"
@@ -270,6 +284,8 @@ _LOGIN_FLAG = re.compile(
     r"|\bhtpasswd\b[^\n]*?[ \t]-\w*b\w*[ \t]+\S+[ \t]+\S+[ \t]+[\"']?(?P<h>[^\s\"'\\]+)"
     r"|\b(?:ldap\w+|ipmitool|influx|cadaver)\b[^\n]{0,200}?[ \t]-[wP][ \t]+[\"']?(?P<i>[^\s\"'\\]+)"
     r"|\b(?:smbclient|rpcclient|mount\.cifs|net)\b[^\n]{0,200}?[ \t]-U[ \t]*[\"']?[\w.\\-]+%(?P<j>[^\s\"'\\]+)"
+    r"|\bsqlplus\b[^\n]{0,60}?[ \t][\w.-]+/(?P<n>[^\s\"'@/\\]+)@"
+    r"|\bnet[ \t]+use[ \t]+\S+[ \t]+(?P<m>[^\s/\"'\\][^\s\"'\\]*)[ \t]+/user"
     r"|\bnet[ \t]+user[ \t]+\S+[ \t]+(?P<k>[^\s/\"'\\][^\s\"'\\]*)"
     r"|(?i:ConvertTo-SecureString)[ \t]+(?:-String[ \t]+)?[\"'](?P<l>[^\"']+)"
     r"|\b(?:7z|zip|unzip|unrar|rar)\b[^\n]{0,120}?[ \t]-[pP][ \t]?[\"']?(?P<g>[^\s\"'\\-][^\s\"'\\]*))"

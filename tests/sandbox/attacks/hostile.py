@@ -162,7 +162,11 @@ def file_of_the_host(config):
 
 @attempt
 def home_of_the_host(config):
-    return os.listdir(config["home"])
+    # The interpreter may live there, and is meant to be seen; nothing beside it is.
+    others = [name for name in os.listdir(config["home"]) if f"/{name}/" not in sys.executable]
+    if not others:
+        raise LookupError("nothing but the interpreter")
+    return others
 
 
 @attempt

@@ -1,0 +1,158 @@
+"""Reading YAML that somebody else wrote: what JSON can express, within limits, and one error for everything else.
+
+The general loader follows nesting until the stack ends, expands aliases until the memory does, takes the last of two
+equal keys, and turns text into dates. None of this is wanted in a configuration.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any
+
+import yaml
+from yaml.constructor import ConstructorError
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from eval_core.base.errors import UserError
+from eval_core.base.files import read_text
+
+__all__ = ["parse_yaml", "read_yaml"]
+
+MAX_CHARACTERS = 512 * 1024
+MAX_DEPTH = 32
+MAX_VALUES = 50_000
+"""With every alias written out."""
+MAX_DIGITS = 20
+
+
+def _problem(text: str, node: Node | None) -> ConstructorError:
+    return ConstructorError(None, None, text, node.start_mark if node is not None else None)
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """Nothing but mappings, lists, text, numbers, booleans and null."""
+
+    # Without dates: `since: 2024-01-31` is text, as it is in JSON.
+    yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    yaml_constructors = {}
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._depth = 0
+
+    def compose_node(self, parent: Node | None, index: Any) -> Node | None:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise _problem(f"nested deeper than {MAX_DEPTH} levels", parent)
+        node: Node | None = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def get_single_node(self) -> Node | None:
+        node: Node | None = super().get_single_node()
+        if node is not None:
+            _check_size(node)
+        return node
+
+
+def _check_size(root: Node) -> None:
+    """Refuse aliases that lead back to themselves or multiply; each node is measured once."""
+    sizes: dict[int, int] = {}
+    open_nodes: set[int] = set()
+
+    def size(node: Node) -> int:
+        if id(node) in open_nodes:
+            raise _problem("an alias contains itself", node)
+        if id(node) not in sizes:
+            open_nodes.add(id(node))
+            inner: list[Node] = []
+            if isinstance(node, MappingNode):
+                inner = [part for pair in node.value for part in pair]
+            elif isinstance(node, SequenceNode):
+                inner = node.value
+            sizes[id(node)] = 1 + sum(map(size, inner))
+            open_nodes.discard(id(node))
+            if sizes[id(node)] > MAX_VALUES:
+                raise _problem(f"more than {MAX_VALUES:,} values, aliases written out", node)
+        return sizes[id(node)]
+
+    size(root)
+
+
+def _mapping(loader: _StrictLoader, node: MappingNode) -> dict[Any, Any]:
+    own = [key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+    seen: set[Any] = set()
+    for key in own:
+        name = loader.construct_object(key, deep=True)
+        if not isinstance(name, Hashable):
+            raise _problem("a list or a mapping cannot be a key", key)
+        if name in seen:
+            raise _problem(f"the key {str(name)[:60]!r} is given twice", key)
+        seen.add(name)
+    loader.flatten_mapping(node)
+    return {
+        loader.construct_object(key, deep=True): loader.construct_object(value, deep=True) for key, value in node.value
+    }
+
+
+def _sequence(loader: _StrictLoader, node: SequenceNode) -> list[Any]:
+    return [loader.construct_object(item, deep=True) for item in node.value]
+
+
+def _int(loader: _StrictLoader, node: ScalarNode) -> int:
+    if len(str(node.value)) > MAX_DIGITS:
+        raise _problem(f"a number of {len(str(node.value)):,} digits", node)
+    return int(loader.construct_yaml_int(node))
+
+
+def _float(loader: _StrictLoader, node: ScalarNode) -> float:
+    value = float(loader.construct_yaml_float(node))
+    if not math.isfinite(value):
+        raise _problem(f"{str(node.value)[:20]} is not a finite number", node)
+    return value
+
+
+def _unknown(loader: _StrictLoader, node: Node) -> Any:
+    raise _problem(f"the tag {str(node.tag)[:60]!r} is not used here", node)
+
+
+for _tag, _constructor in {
+    "map": _mapping,
+    "seq": _sequence,
+    "str": yaml.SafeLoader.construct_scalar,
+    "null": yaml.SafeLoader.construct_yaml_null,
+    "bool": yaml.SafeLoader.construct_yaml_bool,
+    "int": _int,
+    "float": _float,
+}.items():
+    _StrictLoader.add_constructor(f"tag:yaml.org,2002:{_tag}", _constructor)  # type: ignore[arg-type]
+_StrictLoader.add_constructor(None, _unknown)
+
+
+def parse_yaml(text: str, where: str) -> Any:
+    """Return the value of a document, or say in one sentence what is wrong with it and where."""
+    if len(text) > MAX_CHARACTERS:
+        raise UserError(f"{where}: longer than {MAX_CHARACTERS:,} characters")
+    try:
+        loader = _StrictLoader(text)
+        try:
+            return loader.get_single_data()
+        finally:
+            loader.dispose()
+    except yaml.YAMLError as exc:
+        mark = getattr(exc, "problem_mark", None)
+        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        problem = getattr(exc, "problem", None) or str(exc).replace("\n", " ")
+        raise UserError(f"{where}: {place}broken YAML: {problem}") from None
+    except (ValueError, RecursionError, IndexError, KeyError) as exc:
+        raise UserError(f"{where}: broken YAML: {exc}") from None
+
+
+def read_yaml(path: Path) -> Any:
+    """Return the value of a file."""
+    return parse_yaml(read_text(path), str(path))

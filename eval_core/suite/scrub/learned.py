@@ -1,0 +1,104 @@
+"""Names that a session itself tells: seen once where only names stand, then taken out wherever they stand."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from eval_core.suite.scrub.hits import Hit
+from eval_core.suite.scrub.people import is_common_word
+
+__all__ = ["LearnedNames"]
+
+_MIN_LENGTH = 4
+_LOOSE = 20
+_OFTEN = 5
+
+
+@dataclass(frozen=True)
+class _Alias:
+    kind: str
+    entity: str
+    exact: bool
+    """Whether the spelling matters: "Baker" is a name where "baker" is a trade."""
+
+
+def _forms(hit: Hit, spelling: str) -> Iterator[tuple[str, _Alias]]:
+    """Yield how one learned name may be written elsewhere."""
+    yield spelling.lower(), _Alias(hit.kind, hit.entity, exact=False)
+    if hit.kind == "host" and "." in spelling:
+        yield spelling.partition(".")[0].lower(), _Alias("host", hit.entity, exact=False)
+    words = spelling.split()
+    if hit.kind != "name" or len(words) < 2 or not spelling.isascii():
+        return
+    first, last = words[0], words[-1]
+    yield f"{last}, {first}".lower(), _Alias("name", hit.entity, exact=False)
+    yield f"{first[0]}. {last}".lower(), _Alias("name", hit.entity, exact=False)
+    for login in (
+        f"{first}.{last}",
+        f"{first}_{last}",
+        f"{first}-{last}",
+        first + last,
+        first[0] + last,
+        last + first[0],
+    ):
+        yield login.lower(), _Alias("user", hit.entity, exact=False)
+    for part in (first, last):
+        if len(part) >= _MIN_LENGTH:
+            yield part, _Alias("name", hit.entity, exact=True)
+
+
+class LearnedNames:
+    """The names of one session and where they stand in any of its texts."""
+
+    def __init__(self, spared: Iterable[str] = ()) -> None:
+        self._spared = {word.lower() for word in spared}
+        self._marked: Counter[str] = Counter()
+        self._seen: dict[str, tuple[Hit, str]] = {}
+        self._aliases: dict[str, _Alias] = {}
+        self._pattern: re.Pattern[str] | None = None
+
+    def add(self, hit: Hit, spelling: str) -> None:
+        """Remember a name that stands where only names stand."""
+        spelling = " ".join(spelling.split())
+        if spelling.lower() not in self._spared:
+            self._marked[spelling.lower()] += 1
+            self._seen.setdefault(spelling.lower(), (hit, spelling))
+
+    def settle(self, texts: Iterable[str]) -> None:
+        """Decide which names are rare enough to be taken out everywhere; the others go only where they were seen."""
+        for hit, spelling in self._seen.values():
+            for form, alias in _forms(hit, spelling):
+                if len(form) >= _MIN_LENGTH and not is_common_word(form) and form.lower() not in self._spared:
+                    self._aliases.setdefault(form, alias)
+        if not self._aliases:
+            return
+        counts: Counter[str] = Counter()
+        words = self._compiled(self._aliases)
+        for text in texts:
+            counts.update(match.group().lower() for match in words.finditer(text))
+        for form in list(self._aliases):
+            loose = counts[form.lower()] - self._marked[form.lower()]
+            if " " not in form and loose > max(_LOOSE, _OFTEN * self._marked[form.lower()]):
+                del self._aliases[form]  # a product's name more likely than a person's
+        self._pattern = self._compiled(self._aliases) if self._aliases else None
+
+    @staticmethod
+    def _compiled(aliases: Iterable[str]) -> re.Pattern[str]:
+        ordered = sorted(aliases, key=len, reverse=True)
+        bodies = "|".join(re.escape(alias).replace(r"\ ", r"\s+") for alias in ordered)
+        return re.compile(rf"(?<![A-Za-z0-9])(?:{bodies})(?![A-Za-z0-9])", re.IGNORECASE)
+
+    def hits(self, text: str) -> Iterator[Hit]:
+        """Find the learned names in a text."""
+        if self._pattern is None:
+            return
+        for match in self._pattern.finditer(text):
+            found = " ".join(match.group().split())
+            alias = self._aliases.get(found) or self._aliases.get(found.lower())
+            if alias is None:  # another spelling of a name that only counts as written
+                continue
+            written = alias.kind == "user" and found[0].isupper() and not found.isupper()
+            yield Hit(match.start(), match.end(), "learned", "name" if written else alias.kind, alias.entity)

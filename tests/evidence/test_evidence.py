@@ -1,0 +1,309 @@
+"""Each strand of evidence is read off real compressions, and a change in it is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import small
+
+from eval_core.base.config import AcceptConfig
+from eval_core.base.messages import Message
+from eval_core.base.tokens import count_messages
+from eval_core.comparing.compare import compare_measurements, without_stubs
+from eval_core.comparing.exact import Counts, fewer_p, smallest_p
+from eval_core.comparing.findings import Kind, StrandState
+from eval_core.comparing.form import compare_form, degenerate_runs
+from eval_core.comparing.rule import weigh
+from eval_core.comparing.strands import shown_finding
+from eval_core.comparing.verdict import exit_code
+from eval_core.domain.case import Case
+from eval_core.domain.compression import Outcome
+from eval_core.domain.measurement import Measurement
+from eval_core.domain.record import FormRecord, RunRecord, SectionRecord
+from eval_core.evidence.facts import Haystack
+from eval_core.evidence.form import labels, read_form, sections
+from eval_core.evidence.invented import read_invented, read_stale
+from eval_core.evidence.size import SessionFacts
+from eval_core.evidence.verbatim import Kept
+from eval_core.evidence.window import read_window
+
+
+@pytest.fixture(scope="module")
+def case(shipped: list[Case]) -> Case:
+    return next(case for case in shipped if case.fixture.name == "debug-session-feishu-id-model")
+
+
+@pytest.fixture(scope="module")
+def suite(shipped: list[Case]) -> list[Case]:
+    return [case for case in shipped if case.fixture.name.startswith(("debug", "constraints"))]
+
+
+@pytest.fixture(scope="module")
+def base(suite: list[Case], tmp_path_factory: pytest.TempPathFactory) -> Measurement:
+    return small.measure(suite, tmp_path_factory.mktemp("base"), "anchored", 2, 2)
+
+
+def _edited(measurement: Measurement, **update: object) -> Measurement:
+    fixtures = {name: [run.model_copy(update=update) for run in runs] for name, runs in measurement.fixtures.items()}
+    return measurement.model_copy(update={"fixtures": fixtures})
+
+
+# Form
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "## Current State\nport 8443",
+        "**Current State**\nport 8443",
+        "**Current State:** port 8443",
+        "<current_state>\nport 8443\n</current_state>",
+        '{\n  "current_state": "port 8443"\n}',
+        "CURRENT STATE:\nport 8443",
+        "3. Current State\nport 8443",
+        "Current State: port 8443",
+    ],
+)
+def test_a_section_is_found_in_every_style(text: str) -> None:
+    (first, *_) = sections(text)
+    assert first.label == "current state"
+    assert not first.empty
+
+
+def test_headings_in_code_and_in_a_sentence_are_no_sections() -> None:
+    assert labels('Read the "## Current State" part.') == []
+    assert [section.label for section in sections("```\n# not this\n```\n## Real\ntext")] == ["real"]
+
+
+def test_a_section_holds_the_deeper_ones_and_an_empty_one_is_told() -> None:
+    form = read_form(["## State\nPort: 8443\n## Blockers\n(none)\n"])
+    assert {item.label: item.tokens > 0 for item in form.sections} == {"state": True, "port": True, "blockers": False}
+
+
+def _forms(fixtures: int, runs: int, label_sets: list[list[str]]) -> dict[str, list[RunRecord]]:
+    def run(name: str, number: int) -> RunRecord:
+        found = label_sets[number % len(label_sets)]
+        return RunRecord(
+            fixture=name,
+            run=number,
+            graded=False,
+            outcome=Outcome.OK,
+            summary="\n".join(f"## {label}\nwords about {label}" for label in found),
+            form=FormRecord(sections=[SectionRecord(label=label, tokens=9) for label in found], tokens=100),
+        )
+
+    return {f"f{at}": [run(f"f{at}", number) for number in range(runs)] for at in range(fixtures)}
+
+
+def test_a_dropped_section_is_named_though_headings_are_left_out_now_and_then() -> None:
+    usual = [["goal", "files", "state"]] * 9 + [["goal", "state"]]
+    before, now = _forms(5, 10, usual), _forms(5, 10, [["goal", "state"]])
+    assert compare_form(before, now).gone == ("files",)
+    assert compare_form(before, before).gone == ()
+    assert compare_form(before, now, ["Files"]).accepted == ("files",)
+    assert compare_form(before, now, ["Files"]).gone == ()
+
+
+def test_so_few_runs_cannot_tell() -> None:
+    before, now = _forms(1, 3, [["goal", "files"]]), _forms(1, 3, [["goal"]])
+    assert compare_form(before, now).gone == ()
+    assert not compare_form(before, now).reachable
+
+
+def test_a_renamed_section_is_no_loss() -> None:
+    before, now = _forms(3, 10, [["goal", "files"]]), _forms(3, 10, [["goal", "paths"]])
+    text = "## goal\nx\n## {}\nsrc main gateway client session store token refresh"
+    before = {n: [r.model_copy(update={"summary": text.format("files")}) for r in runs] for n, runs in before.items()}
+    now = {n: [r.model_copy(update={"summary": text.format("paths")}) for r in runs] for n, runs in now.items()}
+    assert compare_form(before, now).renamed == (("files", "paths"),)
+    assert compare_form(before, now).gone == ()
+
+
+def test_the_exact_test_is_the_hypergeometric() -> None:
+    assert fewer_p([Counts(3, 3, 0, 3)]) == pytest.approx(1 / 20)
+    assert fewer_p([Counts(3, 3, 0, 3)] * 2) == pytest.approx(1 / 400)
+    assert smallest_p([Counts(1, 3, 1, 3)]) == pytest.approx(1 / 20)
+    assert fewer_p([Counts(5, 10, 5, 10)]) > 0.5
+
+
+# Window, invented, stale, size
+
+
+def test_the_window_counts_both_ends_and_what_was_changed_in_place(case: Case) -> None:
+    original = case.fixture.messages
+    shortened = {**original[-2], "content": "cut"} if original[-2]["role"] == "tool" else original[-2]
+    state: list[Message] = [original[0], small.user("a summary"), *original[-4:-2], shortened, original[-1]]
+    found = read_window(Kept(original, state))
+    assert found.head == 1
+    assert found.changed == (shortened is not original[-2])
+    assert found.head + found.tail + found.middle + found.changed == 5
+
+
+def test_values_that_are_nowhere_in_the_session_are_invented(case: Case) -> None:
+    known = SessionFacts(case)
+    honest = [fact.value for fact in known.census if fact.kind in ("path", "url", "hash", "pr")]
+    assert read_invented(["\n".join(honest)], known.text) == []
+    found = read_invented(["It is in src/flux/unheard_of.py, see https://nowhere.example/x/991"], known.text)
+    assert {item.kind for item in found} == {"path", "url"}
+
+
+def test_a_superseded_value_without_its_successor_is_stale() -> None:
+    probe = small.probe(["Postgres", {"not": "SQLite"}])
+    assert [item.value for item in read_stale([probe], Haystack.of("We use SQLite."))] == ["SQLite"]
+    assert read_stale([probe], Haystack.of("We moved from SQLite to Postgres.")) == []
+
+
+def test_recency_grows_with_its_tokens_and_ends_with_everything(case: Case) -> None:
+    known = SessionFacts(case)
+    whole = count_messages(case.fixture.messages)
+    shares = [known.recency(whole * part // 10) for part in range(11)]
+    assert shares == sorted(shares)
+    assert shares[-1] == known.total
+    assert known.proportional(whole) == known.total
+
+
+# The verdict
+
+
+def test_deterministic_runs_are_counted_and_nothing_is_estimated(base: Measurement) -> None:
+    verdict, _ = compare_measurements(base, base)
+    assert verdict.kind is Kind.NO_DETECTABLE_CHANGE
+    assert verdict.exact
+    assert not verdict.tests
+    assert all(row.p is None and row.ci_low is None and row.mde is None for row in verdict.rows)
+    assert "would have seen" not in verdict.headline
+    assert [row.name for row in verdict.rows if row.family == "scores"] == ["overall"]
+
+
+def test_lost_facts_have_names_places_and_runs(base: Measurement, suite: list[Case], tmp_path: Path) -> None:
+    verdict, _ = compare_measurements(base, small.measure(suite, tmp_path / "a", "opaque"))
+    assert verdict.kind is Kind.REGRESSED
+    lost = [item for item in verdict.facts if item.change < 0]
+    assert all(item.messages and item.base_kept == item.base_runs and item.candidate_kept == 0 for item in lost)
+    assert {item.source for item in lost} == {"authored", "census"}
+    facts = verdict.strand("facts")
+    assert facts is not None
+    assert " facts lost, " in facts.says
+    assert exit_code(verdict, "regressed") == 1
+
+
+def test_the_same_facts_in_fewer_tokens_are_an_improvement_and_in_more_a_regression(base: Measurement) -> None:
+    smaller = _edited(base, tokens_after=3_000)
+    verdict, _ = compare_measurements(base, smaller)
+    assert verdict.kind is Kind.IMPROVED
+    assert verdict.headline.startswith("Improved: the same facts in ")
+    verdict, _ = compare_measurements(smaller, base)
+    assert verdict.kind is Kind.REGRESSED
+    assert verdict.headline.startswith("Regressed: no fact gained for ")
+
+
+def test_facts_bought_with_size_are_a_trade(base: Measurement) -> None:
+    fixtures = {}
+    for name, runs in base.fixtures.items():
+        changed = []
+        for run in runs:
+            assert run.size is not None
+            fates = run.census.fates.replace("0", "-")
+            size = run.size.model_copy(update={"kept": run.size.kept + 9, "recency": run.size.recency + 20})
+            census = run.census.model_copy(update={"fates": fates, "lost": {}})
+            changed.append(run.model_copy(update={"census": census, "size": size, "tokens_after": 9_000}))
+        fixtures[name] = changed
+    verdict, _ = compare_measurements(base, base.model_copy(update={"fixtures": fixtures}))
+    assert verdict.kind is Kind.TRADE
+    assert "bought with" in verdict.headline
+    assert exit_code(verdict, "regressed") == 0
+
+
+def test_a_dropped_section_regresses_names_itself_and_the_way_out(base: Measurement) -> None:
+    def without(run: RunRecord) -> RunRecord:
+        assert run.form is not None
+        kept = [item for item in run.form.sections if item.label != "files modified"]
+        return run.model_copy(update={"form": run.form.model_copy(update={"sections": kept})})
+
+    fixtures = {name: [without(run) for run in runs] for name, runs in base.fixtures.items()}
+    changed = base.model_copy(update={"fixtures": fixtures})
+    verdict, _ = compare_measurements(base, changed)
+    assert verdict.kind is Kind.REGRESSED
+    assert verdict.headline == "Regressed: the summary lost 1 section (“files modified”)."
+    assert verdict.accept == "accept: {sections: [files modified]}"
+    calm, _ = compare_measurements(base, changed, accept=AcceptConfig(sections=["Files Modified"]))
+    assert calm.kind is Kind.NO_DETECTABLE_CHANGE
+    form = calm.strand("form")
+    assert form is not None
+    assert form.state is StrandState.ACCEPTED
+
+
+def test_older_baselines_say_what_they_did_not_record(base: Measurement) -> None:
+    older = _edited(base, window=None, shown=None, form=None, size=None, invented=None, stale=None)
+    verdict, _ = compare_measurements(older, base)
+    states = {strand.name: strand.state for strand in verdict.strands}
+    assert {states["window"], states["form"]} == {StrandState.NOT_RECORDED}
+    assert verdict.kind is Kind.NO_DETECTABLE_CHANGE
+
+
+def test_a_refusal_in_one_run_is_the_models_and_in_all_the_changes(base: Measurement) -> None:
+    stub = {"form": FormRecord(sections=[], tokens=7), "summary": "I cannot help with that."}
+    one = {
+        name: [run.model_copy(update=stub) if run.run == 0 else run for run in runs]
+        for name, runs in base.fixtures.items()
+    }
+    partly = base.model_copy(update={"fixtures": one})
+    assert degenerate_runs(base.fixtures, partly.fixtures) == {(name, 0) for name in base.fixtures}
+    cleaned, stubs = without_stubs(base, partly)
+    assert {run.outcome for runs in cleaned.fixtures.values() for run in runs if run.run == 0} == {
+        Outcome.BAD_COMPLETION
+    }
+    assert compare_measurements(base, partly)[0].kind is Kind.INCOMPLETE
+    verdict, _ = compare_measurements(base, _edited(base, **stub))
+    assert verdict.kind is Kind.REGRESSED
+    assert "every summary is a refusal or a stub" in verdict.headline
+    assert len(stubs) == len(base.fixtures)
+
+
+def test_gain_and_loss_are_mixed_only_where_they_are_of_comparable_weight() -> None:
+    assert weigh(0.3, 0.02) is StrandState.WORSE
+    assert weigh(0.02, 0.3) is StrandState.BETTER
+    assert weigh(0.3, 0.15) is StrandState.BOTH
+    assert weigh(0.0, 0.0) is StrandState.SAME
+
+
+def test_facts_cut_before_the_model_are_counted_and_told_from_those_not_written(project: Path, cli: small.Cli) -> None:
+    small.write(
+        project / "cuts.py",
+        "import json, os, urllib.request\n\n\n"
+        "def compress(messages, base_url, api_key, model):\n"
+        "    limit = int(os.environ['LIMIT'])\n"
+        "    text = '\\n'.join(str(m.get('content') or '')[:limit] for m in messages[1:])\n"
+        "    body = {'model': model, 'messages': [{'role': 'user', 'content': '## Facts\\n<all>\\n' + text}]}\n"
+        "    request = urllib.request.Request(base_url + '/chat/completions', json.dumps(body).encode(),\n"
+        "        {'Authorization': 'Bearer ' + api_key, 'Content-Type': 'application/json'})\n"
+        "    answer = json.load(urllib.request.urlopen(request))['choices'][0]['message']['content']\n"
+        "    return [messages[0], {'role': 'user', 'content': answer}]\n",
+    )
+    call = "call: {base_url: '${LLM_BASE_URL}', api_key: '${LLM_API_KEY}', model: '${MODEL}'}"
+    for limit in (100_000, 200):
+        small.write(project / f"t{limit}.yml", f"compressor: cuts:compress\n{call}\nenv: {{LIMIT: '{limit}'}}\n")
+        done = cli(
+            "run", "--runs", "1", "--compress-runs", "1", "--quiet", "--target", f"t{limit}.yml", "--sandbox", "none",
+            "--compare-to", "none", "--label", f"l{limit}",
+        )  # fmt: skip
+        assert done.code == 0
+    wide, narrow = (
+        Measurement.model_validate_json((project / "results" / name / "summary.json").read_text(encoding="utf-8"))
+        for name in ("l100000", "l200")
+    )
+    before, after = shown_finding(wide), shown_finding(narrow)
+    assert before is not None
+    assert after is not None
+    assert after[0] > before[0]
+    verdict, _ = compare_measurements(wide, narrow)
+    shown = verdict.strand("shown")
+    assert shown is not None
+    assert shown.state is StrandState.WORSE
+    assert any(detail.startswith("no longer shown: ") for detail in shown.details)
+    assert all(item.shown for item in verdict.facts if item.source == "census" and item.change < 0)
+    text = json.dumps(verdict.model_dump(mode="json"))
+    assert "no longer shown" in text
+    assert "are cut before the compressor's model sees them" in done.out
