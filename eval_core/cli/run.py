@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eval_core.base.errors import UserError
+from eval_core.cli.completion import complete_fixtures, complete_labels, complete_targets
 
 if TYPE_CHECKING:
     from eval_core.comparing.compare import ReportData
@@ -54,22 +55,26 @@ def print_quote(found: Quote) -> None:
     """Print an estimate."""
     from rich.text import Text
 
-    from eval_core.reporting.terminal import console, plain_table
+    from eval_core.reporting.terminal import console, print_table
 
     out = console()
-    columns = ("role", "model", "calls", "input tokens", "output tokens", "cost", "with prompt caching")
-    table = plain_table("Estimate; nothing was sent", *columns)
-    for row in (*found.rows, found.total):
-        table.add_row(
-            row.role,
-            row.model,
-            f"{row.calls:,}",
-            f"{row.input_tokens:,}",
-            f"{row.output_tokens:,}",
-            _money(row.cost_usd),
-            _money(row.cached_cost_usd),
-        )
-    out.print(table)
+    print_table(
+        out,
+        "Estimate; nothing was sent",
+        ("role", "model", "calls", "input tokens", "output tokens", "cost", "with prompt caching"),
+        [
+            (
+                row.role,
+                row.model,
+                f"{row.calls:,}",
+                f"{row.input_tokens:,}",
+                f"{row.output_tokens:,}",
+                _money(row.cost_usd),
+                _money(row.cached_cost_usd),
+            )
+            for row in (*found.rows, found.total)
+        ],
+    )
     out.print(Text("Calls: " + ", ".join(f"{calls:,} {purpose}" for purpose, calls in found.purposes)))
     cost = found.total.cost_usd
     if found.facts_only is not None:
@@ -97,8 +102,17 @@ def run_options(command: Any) -> Any:
     """Add the options that every command which measures has."""
     for option in reversed(
         (
-            click.option("--fixtures", "names", help="Comma-separated fixture names; default: all."),
-            click.option("--target", help="builtin:NAME or a target file.  [default: the configured one]"),
+            click.option(
+                "--fixtures",
+                "names",
+                help="Comma-separated fixture names; default: all.",
+                shell_complete=complete_fixtures,
+            ),
+            click.option(
+                "--target",
+                help="builtin:NAME or a target file.  [default: the configured one]",
+                shell_complete=complete_targets,
+            ),
             click.option(
                 "--tree",
                 type=click.Path(path_type=Path),
@@ -106,7 +120,11 @@ def run_options(command: Any) -> Any:
             ),
             click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml"),
             click.option("--results", type=click.Path(path_type=Path), help="Default: results"),
-            click.option("--label", help="Folder under the results folder; default: the time."),
+            click.option(
+                "--label",
+                help="Folder under the results folder; default: the time.",
+                shell_complete=complete_labels,
+            ),
             click.option("--resume", is_flag=True, help="Complete an interrupted run of the same label."),
             click.option("--focus-topic", help="Passed on to the compressor."),
             click.option(
@@ -221,8 +239,6 @@ def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -
         with show_progress(job.size(cases), quiet=quiet) as progress:
             data = job.execute(folder, cases, progress.record, progress.watch)
         write_reports(data, folder)
-        if not quiet:
-            click.echo(f"Written to {folder.path}: report.md, report.html, summary.json", err=True)
     return data
 
 
@@ -270,10 +286,18 @@ def resume_command(label: str) -> str:
     help="Stored answers graded again to see whether the judge drifted; 0: none.",
 )
 @click.option("--regrade-baseline", is_flag=True, help="If the judge drifted, grade the baseline's answers again.")
+@click.option("--details", is_flag=True, help="Print the tables as well.")
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
 @model_options
 def run(
-    label: str | None, results: Path | None, quiet: bool, fail_on: Any, form: str, dry_run: bool, **options: Any
+    label: str | None,
+    results: Path | None,
+    quiet: bool,
+    fail_on: Any,
+    form: str,
+    details: bool,
+    dry_run: bool,
+    **options: Any,
 ) -> None:
     """Compress recorded sessions, probe the compressed state, grade the answers, compare with the baseline.
 
@@ -300,7 +324,8 @@ def run(
         print_estimate(job, results)
         return
     data = execute(job, label, results, quiet=quiet)
-    print_data(data, form)
+    folder = (results or job.results) / data.candidate.label
+    print_data(data, form, where=folder / "report.html", details=details)
     if started_by_runner(os.environ):
         sys.exit(0)  # the runner takes the result from report.json, and any other code for a crash
     code = exit_code(data.verdict, fail_on) if data.verdict else 0
@@ -312,7 +337,6 @@ def run(
         sys.exit(3)
     if reason is None and data.verdict:
         reason = "; ".join(item.text for item in data.verdict.reasons[:2])
-    folder = (results or job.results) / data.candidate.label
     click.echo(
         f"Incomplete: {reason}. Everything paid for is kept in {folder}; "
         f"`{resume_command(data.candidate.label)}` completes it.",

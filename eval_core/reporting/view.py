@@ -18,7 +18,7 @@ from eval_core.domain.measurement import Measurement
 from eval_core.reporting.losses import LostFact, Miss, changed_facts, doubts, misses, named_facts, unscored
 from eval_core.reporting.metrics import Metric, TokensPerTask, target_metrics, tokens_per_task
 
-__all__ = ["COLUMNS", "STEP_NOTE", "FixtureRow", "ReportView", "StrandRow", "TableRow", "make_view"]
+__all__ = ["COLUMNS", "MARKS", "STEP_NOTE", "FixtureRow", "ReportView", "StrandRow", "TableRow", "make_view"]
 
 COLUMNS = {
     "accuracy": "Accuracy",
@@ -47,6 +47,18 @@ STRAND_NAMES = {
     "size": "Size",
     "scores": "Scores",
 }
+MARKS = {
+    Kind.BROKEN: "✖",
+    Kind.NOT_COMPARABLE: "≠",
+    Kind.INCOMPLETE: "…",
+    Kind.REGRESSED: "▼",
+    Kind.IMPROVED: "▲",
+    Kind.TRADE: "⇄",
+    Kind.MIXED: "◆",
+    Kind.NO_DETECTABLE_CHANGE: "=",
+    Kind.INCONCLUSIVE: "?",
+}
+"""The sign of each verdict, for eyes that do not tell colours apart and terminals that have none."""
 _BEST, _CELLS = 5, 10
 MARK = "†"
 STEP_NOTE = (

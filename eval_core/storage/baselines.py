@@ -238,6 +238,12 @@ def find_baseline(folder: Path, fingerprint: Fingerprint) -> tuple[Path, list[Di
     return nearest(fingerprint, known)
 
 
+def _cost(measurement: Measurement) -> float | None:
+    """Return what the measurement cost; None where a price is unknown."""
+    costs = [use.cost_usd for use in measurement.use.values()]
+    return None if None in costs else round(sum(cost or 0.0 for cost in costs), 4)
+
+
 def append_history(folder: Path, name: str, measurement: Measurement) -> None:
     """Add one line about an updated baseline, for the trend."""
     line = {
@@ -249,6 +255,8 @@ def append_history(folder: Path, name: str, measurement: Measurement) -> None:
         "overall": _mean(grade.overall for grade in _grades(measurement)),
         **{dim: _mean(grade.scores[dim] for grade in _grades(measurement)) for dim in DIMENSIONS},
         "facts_kept": _mean(_retention(measurement)),
+        "tokens": _mean(run.tokens_after for runs in measurement.fixtures.values() for run in runs if run.ok),
+        "cost_usd": _cost(measurement),
     }
     path = folder / HISTORY
     before = read_text(path) if path.exists() else ""

@@ -151,19 +151,19 @@ def test_a_regression_is_found_and_fails_where_that_is_asked_for(project: Path, 
     cli("baseline", "update", "--runs", "4", "--quiet")
     ran = cli("run", "--runs", "3", "--target", "builtin:opaque", "--quiet", "--fail-on", "regressed")
     assert ran.code == 1
-    assert ran.out.startswith("Regressed: ")
+    assert ran.out.startswith("▼ Regressed: ")
     assert (project / "results" / "latest" / "verdict.json").exists()
     ran = cli("run", "--runs", "3", "--target", "builtin:opaque", "--quiet", "--label", "again")
     assert ran.code == 0
     ran = cli("run", "--quiet", "--fail-on", "inconclusive", "--label", "same")
     assert ran.code == 0
-    assert ran.out.startswith("No detectable change: ")
+    assert ran.out.startswith("= No detectable change: ")
 
 
 def test_a_part_of_the_suite_is_compared_with_that_part_of_the_baseline(project: Path, cli: small.Cli) -> None:
     cli("baseline", "update", "--runs", "4", "--quiet")
     ran = cli("run", "--fixtures", "small-debug", "--quiet")
-    assert ran.out.startswith("No detectable change: ")
+    assert ran.out.startswith("= No detectable change: ")
 
 
 def test_probes_that_changed_are_named_and_nothing_is_compared(project: Path, cli: small.Cli) -> None:

@@ -29,14 +29,14 @@ from eval_core.reporting.html.probes import TAGS
 from eval_core.reporting.html.scores import COLUMNS, OVERALL
 from eval_core.reporting.html.text import slug, visible
 from eval_core.reporting.metrics import target_metrics
-from eval_core.reporting.view import make_view
+from eval_core.reporting.view import MARKS, make_view
 
 __all__ = [
     "MOST",
-    "SIGNS",
     "Field",
     "SuiteRow",
     "UseRow",
+    "asset",
     "provenance",
     "render_html",
     "render_page",
@@ -147,17 +147,6 @@ def use_rows(candidate: Measurement, base: Measurement | None) -> list[UseRow]:
 # The page: one file that opens from disk, fetches nothing and runs nothing but its own two scripts.
 
 _ASSETS = Path(__file__).parent.parent / "assets"
-SIGNS = {
-    Kind.BROKEN: "✖",
-    Kind.NOT_COMPARABLE: "≠",
-    Kind.INCOMPLETE: "…",
-    Kind.REGRESSED: "▼",
-    Kind.IMPROVED: "▲",
-    Kind.TRADE: "⇄",
-    Kind.MIXED: "◆",
-    Kind.NO_DETECTABLE_CHANGE: "=",
-    Kind.INCONCLUSIVE: "?",
-}
 
 
 def _finalize(value: object) -> object:
@@ -185,7 +174,8 @@ def _environment() -> Environment:
     return env
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return one of the page's own files."""
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 
@@ -285,7 +275,7 @@ def _capital(text: str) -> str:
 
 def render_page(template: str, script: str, **values: Any) -> str:
     """Return one self-contained file: the template in the common shell, with a policy that allows nothing else."""
-    style, theme = _asset("page.css"), _asset("theme.js")
+    style, theme = asset("page.css"), asset("theme.js")
     return (
         _environment()
         .get_template(template)
@@ -319,12 +309,12 @@ def render_html(data: ReportData) -> str:
     headline = view.headline.removeprefix(f"{verdict.kind.words}: ") if verdict else view.headline
     return render_page(
         "page.html.j2",
-        "\n".join(map(_asset, ("inflate.js", "diff.js", "page.js"))),
+        "\n".join(map(asset, ("inflate.js", "diff.js", "page.js"))),
         packed=pack({"compared": compared, "fixtures": fixtures, "columns": list(COLUMNS.values())}),
         data=data,
         view=view,
         verdict=verdict,
-        sign=SIGNS[verdict.kind] if verdict else "•",
+        sign=MARKS[verdict.kind] if verdict else "•",
         headline=_capital(headline),
         compared=compared,
         found=found,

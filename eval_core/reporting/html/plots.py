@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Literal
@@ -24,6 +24,7 @@ __all__ = [
     "PlotTable",
     "Tick",
     "Trend",
+    "TrendPoint",
     "frontier",
     "plot_tables",
     "trends",
@@ -341,15 +342,47 @@ def frontier(sides: Sequence[tuple[str, str, Measurement]]) -> Frontier | None:
     )
 
 
+# A baseline over time.
+
+
+@dataclass(frozen=True)
+class TrendPoint:
+    """One baseline on a line, in percent of the picture."""
+
+    x: float
+    y: float
+    words: str
+    joined: bool = True
+    """Whether it was measured as the one before was, so that the step between the two means something."""
+
+
 @dataclass(frozen=True)
 class Trend:
     """One line over the baseline's history; the run of this report is its last, open point."""
 
     name: str
-    top: float
-    points: tuple[tuple[float, float, str], ...]
-    """x in percent, y in percent from the top, words."""
-    current: tuple[float, float, str] | None
+    scale: str
+    points: tuple[TrendPoint, ...]
+    current: TrendPoint | None
+    values: tuple[str, ...]
+    """The value of each line of the history, in words."""
+
+
+@dataclass(frozen=True)
+class _Measure:
+    key: str
+    name: str
+    top: float | None
+    """The end of the scale; None for a scale that ends above the largest value."""
+    words: Callable[[float], str]
+
+
+_MEASURES = (
+    *(_Measure(name, name.replace("_", " "), 5.0, score) for name in _ORDER),
+    _Measure("facts_kept", "facts kept", 1.0, percent),
+    _Measure("tokens", "tokens kept", None, token_words),
+    _Measure("cost_usd", "cost of the baseline", None, lambda value: f"${value:.2f}"),
+)
 
 
 def _value(line: Mapping[str, Any], name: str) -> float | None:
@@ -360,26 +393,41 @@ def _value(line: Mapping[str, Any], name: str) -> float | None:
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-def trends(history: Sequence[Mapping[str, Any]], candidate: Measurement) -> list[Trend]:
-    """Return overall, each dimension and the facts kept over time; names that were never measured are left out."""
-    now = side_means(candidate)
+def _current(candidate: Measurement | None, key: str) -> float | None:
+    if candidate is None:
+        return None
+    means = side_means(candidate)
+    found = means.get("authored facts" if key == "facts_kept" else key)
+    return found.value if found else None
+
+
+def trends(history: Sequence[Mapping[str, Any]], candidate: Measurement | None = None) -> list[Trend]:
+    """Return score, dimensions, facts, size and cost over time; what was never measured is left out."""
     found = []
-    for name in (*_ORDER, "facts_kept"):
-        shares = name == "facts_kept"
-        top, words = (1.0, percent) if shares else (5.0, score)
-        values = [(str(line.get("date", ""))[:10], _value(line, name)) for line in history]
-        current = now.get("authored facts" if shares else name)
-        steps = max(len(values), 1)
-
-        def place(index: int, value: float, label: str, *, top: float = top, steps: int = steps) -> Any:
-            return round(100 * index / steps, 2), round(100 - 100 * min(max(value, 0.0), top) / top, 2), label
-
-        points = tuple(
-            place(index, value, f"{date}: {words(value)}")
-            for index, (date, value) in enumerate(values)
-            if value is not None
-        )
-        if points:
-            last = place(steps, current.value, f"this run: {words(current.value)}") if current else None
-            found.append(Trend(name.replace("_", " "), top, points, last))
+    steps = max(len(history) - (candidate is None), 1)
+    for measure in _MEASURES:
+        values = [_value(line, measure.key) for line in history]
+        known = [value for value in values if value is not None]
+        if not known or (measure.key == "cost_usd" and not any(known)):
+            continue
+        current = _current(candidate, measure.key)
+        top = measure.top or _nice(1.1 * max([*known, current or 0.0]))
+        points: list[TrendPoint] = []
+        before: Mapping[str, Any] | None = None
+        for index, (line, value) in enumerate(zip(history, values, strict=True)):
+            if value is not None:
+                joined = before is None or before.get("fingerprint") == line.get("fingerprint")
+                words = f"{str(line.get('date', ''))[:10]}: {measure.words(value)}"
+                points.append(TrendPoint(round(100 * index / steps, 2), _height(value, top), words, joined))
+                before = line
+        last = None
+        if current is not None:
+            last = TrendPoint(100.0, _height(current, top), f"this run: {measure.words(current)}")
+        words_of = tuple("–" if value is None else measure.words(value) for value in values)
+        scale = f"0–{measure.words(top) if measure.top != 5.0 else '5'}"
+        found.append(Trend(measure.name, scale, tuple(points), last, words_of))
     return found
+
+
+def _height(value: float, top: float) -> float:
+    return round(100 - 100 * min(max(value, 0.0), top) / top, 2)
