@@ -61,7 +61,7 @@ def test_a_narrow_terminal_gets_blocks_instead_of_a_table_in_shreds(monkeypatch:
     lines = [re.sub(r"\x1b\[\d*m", "", line).rstrip() for line in text.splitlines()]
     assert max(map(len, lines)) <= 40
     at = lines.index("Medians by fixture")
-    assert lines[at + 1 : at + 3] == ["deploy", "  Accuracy: 2.80 (−1.45†)"]
+    assert lines[at + 1 : at + 3] == ["deploy", "  Accuracy: 2.80 (−1.50†)"]
 
 
 def test_the_verdict_is_the_first_line_with_its_mark_and_a_pipe_gets_no_colour() -> None:

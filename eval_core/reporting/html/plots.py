@@ -150,6 +150,8 @@ def _row(
             half = (high - low) / 2
             noise = (change.at(-half), round(change.at(half) - change.at(-half), 2))
         ends = f"[{pp(low, sign=True)}, {pp(high, sign=True)}]" if shares and known else interval(low, high)
+        if row.p is None:
+            ends = "counted, not estimated" if shares else ""
     size = pp if shares else score
     return PlotRow(
         name=_TITLES.get(name, name.replace("_", " ")),
@@ -157,8 +159,8 @@ def _row(
         candidate=words(right) if right is not None else "–",
         delta=(pp(row.delta, sign=True) if shares else signed(row.delta)) if row else "",
         interval=ends,
-        p=p_value(row.p) if row else "",
-        mde=size(row.mde) if row else "",
+        p=p_value(row.p) if row and row.p is not None else "",
+        mde=size(row.mde) if row and row.mde is not None else "",
         verdict=row.verdict.replace("_", " ") if row else "",
         sign=_SIGNS[row.verdict] if row else "",
         base_at=_places(base, left, scale),
