@@ -27,8 +27,10 @@ class FactKept:
 
     fixture: str
     name: str
-    asked_by: str
-    """The probe, or the kind of a census fact."""
+    source: str
+    """The probe that asks for it, or the kind of a census fact."""
+    asked: bool
+    """Whether a probe asks for it."""
     kept: tuple[float | None, ...]
 
     @property
@@ -88,18 +90,18 @@ def _row(name: str, measurement: Measurement, fixtures: Sequence[str]) -> tuple[
     )
 
 
-def _kept(measurement: Measurement, fixture: str) -> dict[tuple[str, str], float]:
-    """Return the share of runs that keep each fact, by what asks for it and its name."""
-    tallies: dict[tuple[str, str], list[bool]] = {}
+def _kept(measurement: Measurement, fixture: str) -> dict[tuple[bool, str, str], float]:
+    """Return the share of runs that keep each fact, by whether it is asked for, by what, and its name."""
+    tallies: dict[tuple[bool, str, str], list[bool]] = {}
     entries = measurement.census.get(fixture, [])
     for run in _runs(measurement, [fixture])[fixture]:
         for probe, record in run.probes.items():
             for fact in record.facts:
                 if fact.evidence:
-                    tallies.setdefault((probe, fact.label), []).append(fact.kept)
+                    tallies.setdefault((True, probe, fact.label), []).append(fact.kept)
         if len(run.census.fates) == len(entries):
             for entry, fate in zip(entries, run.census.fates, strict=True):
-                tallies.setdefault((entry.kind, entry.value), []).append(fate != "0")
+                tallies.setdefault((False, entry.kind, entry.value), []).append(fate != "0")
     return {key: fmean(map(float, kept)) for key, kept in tallies.items()}
 
 
@@ -118,11 +120,14 @@ def side_by_side(measurements: Sequence[Measurement]) -> SideBySide:
     facts = []
     for fixture in fixtures:
         shares = [_kept(item, fixture) for item in measurements]
+        seen: set[tuple[str, tuple[float | None, ...]]] = set()
         for key in dict.fromkeys(key for found in shares for key in found):
-            facts.append(FactKept(fixture, key[1], key[0], tuple(found.get(key) for found in shares)))
-    apart = sorted(
-        (fact for fact in facts if fact.spread > 0), key=lambda fact: (-fact.spread, fact.fixture, fact.name)
-    )
+            fact = FactKept(fixture, key[2], key[1], key[0], tuple(found.get(key) for found in shares))
+            # A value that a probe asks for and the census found as well is one line.
+            if (fact.name.casefold(), fact.kept) not in seen:
+                seen.add((fact.name.casefold(), fact.kept))
+                facts.append(fact)
+    apart = sorted((fact for fact in facts if fact.spread > 0), key=lambda fact: (-fact.spread, not fact.asked))
     notes = []
     left_out = {name for item in measurements for name in item.fixtures} - set(fixtures)
     if left_out:

@@ -95,13 +95,11 @@ def _sentence(case: Case | None, change: FactChange) -> Sentence | None:
 
 
 def _runs(change: FactChange) -> str:
-    kept = f"{change.candidate_kept} of {change.candidate_runs}"
     if change.change > 0:
-        before = f"before in {change.base_kept} of {change.base_runs}"
-        return f"kept in {kept} runs, {before}"
-    gone = change.candidate_runs - change.candidate_kept
-    before = change.base_runs - change.base_kept
-    return f"gone in {gone} of {change.candidate_runs} runs, before in {before} of {change.base_runs}"
+        kept = f"kept in {change.candidate_kept} of {change.candidate_runs} runs"
+        return f"{kept}, before in {change.base_kept} of {change.base_runs}"
+    gone, gone_before = change.candidate_runs - change.candidate_kept, change.base_runs - change.base_kept
+    return f"gone in {gone} of {change.candidate_runs} runs, before in {gone_before} of {change.base_runs}"
 
 
 def _lines(data: ReportData, found: Sequence[FactChange]) -> tuple[FactLine, ...]:

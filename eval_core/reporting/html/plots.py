@@ -328,15 +328,19 @@ def frontier(sides: Sequence[tuple[str, str, Measurement]]) -> Frontier | None:
             line = " ".join(f"{x(tokens)},{y(kept)}" for tokens, kept in inside)
             curves.append(Curve(_CURVES[name], name, line))
 
-    def mark(place: tuple[str, str, float, float]) -> FrontierMark:
-        # Names stand beside their marks, those of higher marks above and of lower ones below, so that close ones part.
+    # Names stand beside their marks, the higher ones first, each at least a line below the one before.
+    marks, last = {}, 0.0
+    for place in sorted(places, key=lambda item: -item[3]):
+        last = max(y(place[3]) + 4, last + 15)
         right = x(place[2]) > 0.62 * WIDTH
-        above = sum(other[3] > place[3] or (other[3] == place[3] and other[0] < place[0]) for other in places) % 2 == 0
-        label = (x(place[2]) + (-11 if right else 11), y(place[3]) + (-5 if above else 14))
-        return FrontierMark(*place, x(place[2]), y(place[3]), (*label, "end" if right else "start"))
-
+        label: tuple[float, float, Literal["start", "end"]] = (
+            x(place[2]) + (-11 if right else 11),
+            last,
+            "end" if right else "start",
+        )
+        marks[place[0]] = FrontierMark(*place, x(place[2]), y(place[3]), label)
     return Frontier(
-        marks=tuple(mark(place) for place in places),
+        marks=tuple(marks[place[0]] for place in places),
         curves=tuple(curves),
         x_ticks=tuple(Tick(x(reach * step / 4), token_words(reach * step / 4)) for step in range(5)),
         y_ticks=tuple(Tick(y(step / 4), percent(step / 4)) for step in range(5)),
