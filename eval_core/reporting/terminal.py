@@ -107,6 +107,7 @@ def _print_worst(view: ReportView, out: Console) -> None:
         for fact in _worst(view.lost):
             out.print(Text("  ") + _line(_fact_line(fact)), no_wrap=True, overflow="ellipsis")
     for title, lines in (
+        ("Failed", [f"{fixture.fixture}: {fixture.note}" for fixture in view.fixtures if fixture.note]),
         ("Not scored (missing is never zero)", [f"{count} x {reason}" for reason, count in view.unscored.items()]),
         ("Structure checks that fail", view.broken_structure),
     ):

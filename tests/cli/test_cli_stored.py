@@ -80,7 +80,7 @@ def test_checking_without_a_baseline_says_how_to_make_one(project: Path, cli: sm
 def test_a_baseline_is_shown_with_noise_and_history(based: Path, cli: small.Cli) -> None:
     ran = cli("baseline", "show", "baselines/offline.json")
     assert ran.code == 0
-    for words in ("this is a baseline", "Medians by fixture", "Run-to-run noise", "History", "overall 4."):
+    for words in ("this is a baseline", "Medians by fixture", "Run-to-run noise", "History", "overall 5."):
         assert words in ran.out
 
 
@@ -126,7 +126,7 @@ def test_a_side_that_is_no_result_is_refused(side: str, based: Path, cli: small.
 def test_a_report_is_rendered_again_without_measuring(based: Path, cli: small.Cli) -> None:
     before = sorted(based.rglob("*"))
     texts = {form: cli("report", "--format", form).out for form in ("text", "md", "html", "json")}
-    assert texts["text"].startswith("No detectable change")
+    assert texts["text"].startswith("= No detectable change")
     assert texts["md"].startswith("## Compression eval: label first")
     assert texts["html"].lstrip().lower().startswith("<!doctype html>")
     assert json.loads(texts["json"])["probe_scores"]
