@@ -1,40 +1,45 @@
 """Measure what the comparison rule is worth: false alarms and power on simulated compressors.
 
-    python bench/detection.py                     # 500 replications of every scenario
-    python bench/detection.py --quick             # 100, to look at
+    python bench/detection.py                     # some minutes on two cores
+    python bench/detection.py --quick             # a fifth of it, to look at
+    python bench/detection.py --only noise day    # some of the tables
 
 The model of a compressor: probes differ much in how well they survive (skewed), all probes of a run share the luck of
 one summary, a probe's facts tend to be lost together (near-binary), the six dimensions of a grade hang together, and
-the judge adds noise and whole numbers. The median rule is shown at its own threshold, and raised
-until it gives as few false alarms.
+the judge adds noise and whole numbers. Beside the rule stands the one that it replaced.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import multiprocessing
-from collections.abc import Callable
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eval_core.comparing import medians as seed_rule
 from eval_core.comparing.arms import Arm, Array, FixtureArm
-from eval_core.comparing.findings import Kind
-from eval_core.comparing.noise import noise_floor
+from eval_core.comparing.day import day_of
+from eval_core.comparing.findings import Kind, Verdict
+from eval_core.comparing.looks import RUNS_AT_LOOK, Look
 from eval_core.comparing.verdict import Options, decide
-from eval_core.domain.grade import DIMENSIONS
+
+sys.path.insert(0, str(Path(__file__).parent))
+from replaced_rule import alarms
 
 PROBES, CENSUS_KINDS, CENSUS_FACTS = 10, ("path", "identifier", "number", "error", "url"), 15
 FACTS = 4
 ARTIFACT_PROBES = 2
 GRADED, COMPRESSED, BASELINE = 3, 10, 10
-RULE = Options(arrangements=1500)
+RULE = Options(arrangements=1000)
 LOADINGS = np.array([1.0, 0.8, 1.1, 1.0, 0.7, 0.5])
 """How much of a lost fact each dimension feels."""
-ALARMS = {Kind.REGRESSED, Kind.IMPROVED, Kind.MIXED}
+CALM = {Kind.NO_DETECTABLE_CHANGE, Kind.INCONCLUSIVE}
 
 
 @dataclass(frozen=True)
@@ -83,9 +88,6 @@ SCENARIOS = {
     "each fact lost with +15 %": Change(lost=0.15),
     "a small improvement": Change(regained=0.2, shift=0.1),
 }
-
-NOISY_SCENARIOS = ("uniform −0.3", "one fixture, two probes 5 → 0", "each fact lost with +15 %")
-"""Shown under low and high noise too."""
 
 
 def _keep(random: np.random.Generator, odds: Array, together: float) -> NDArray[np.bool_]:
@@ -141,146 +143,313 @@ def _fixture(
     )
 
 
-def simulate(random: np.random.Generator, fixtures: int, noise: Noise, change: Change) -> tuple[Arm, Arm]:
-    """Draw a suite, a baseline of it and a candidate."""
-    base: dict[str, FixtureArm] = {}
-    candidate: dict[str, FixtureArm] = {}
-    for number in range(fixtures):
-        sound = (
-            random.random(PROBES) >= noise.chancy
-        )  # most facts are safe in every run, some probes are a matter of luck
-        share = np.clip(np.where(sound, random.beta(30, 1, PROBES), random.beta(2, 2, PROBES)), 0.05, 0.985)
-        share[2:4] = 0.985  # the two probes that break are sound before
-        quality = np.log(share / (1 - share))
-        census_quality = random.normal(1.2, 0.4, len(CENSUS_KINDS))
-        mine = change if number == 0 or not change.broken else Change()
-        name = f"fixture-{number}"
-        base[name] = _fixture(random, quality, census_quality, noise, Change(), BASELINE, BASELINE)
-        candidate[name] = _fixture(random, quality, census_quality, noise, mine, GRADED, COMPRESSED)
-    return Arm("baseline", base), Arm("candidate", candidate)
+@dataclass(frozen=True)
+class Suite:
+    """The fixtures of one simulation: what the compressor keeps of them as a rule."""
+
+    quality: list[Array]
+    census: list[Array]
+    noise: Noise
+
+    @classmethod
+    def draw(cls, random: np.random.Generator, fixtures: int, noise: Noise) -> Suite:
+        """Draw fixtures; most facts are safe in every run, some probes are a matter of luck."""
+        qualities, census = [], []
+        for _ in range(fixtures):
+            sound = random.random(PROBES) >= noise.chancy
+            share = np.clip(np.where(sound, random.beta(30, 1, PROBES), random.beta(2, 2, PROBES)), 0.05, 0.985)
+            share[2:4] = 0.985  # the two probes that break are sound before
+            qualities.append(np.log(share / (1 - share)))
+            census.append(random.normal(1.2, 0.4, len(CENSUS_KINDS)))
+        return cls(qualities, census, noise)
+
+    def arm(
+        self,
+        random: np.random.Generator,
+        change: Change,
+        graded: int,
+        runs: int,
+        *,
+        day: float = 0.0,
+        odd: bool = False,
+    ) -> Arm:
+        """Measure the suite."""
+        fixtures = {}
+        for number, (quality, census) in enumerate(zip(self.quality, self.census, strict=True)):
+            mine = change if number == 0 or not change.broken else Change()
+            one = _fixture(random, quality, census, self.noise, mine, graded, runs)
+            scores = one.scores.copy()
+            if odd:
+                scores[0] = np.clip(scores[0] - 1.0, 0, 5)
+            fixtures[f"fixture-{number}"] = replace(one, scores=np.clip(scores + day, 0, 5))
+        return Arm("arm", fixtures)
+
+
+def _symmetric(random: np.random.Generator, fixtures: int, spread: float, graded: int) -> Arm:
+    """Draw an arm whose noise is symmetric around the middle of the scale: more of it leaves all means as they are."""
+
+    def one() -> FixtureArm:
+        run = random.normal(0, 0.2, (graded, 1, 1))
+        cell = random.normal(0, 0.35, (graded, PROBES, 1)) + random.normal(0, 0.25, (graded, PROBES, len(LOADINGS)))
+
+        def shares(columns: int, sd: float) -> Array:
+            noise = random.normal(0, 0.03, (COMPRESSED, 1)) + random.normal(0, sd, (COMPRESSED, columns))
+            return np.clip(0.5 + spread * noise, 0, 1)
+
+        return FixtureArm(
+            probes=tuple(f"probe-{i}" for i in range(PROBES)),
+            scores=np.clip(2.5 + spread * (run + cell), 0, 5),
+            facts=shares(PROBES, 0.1),
+            census_kinds=CENSUS_KINDS,
+            census=shares(len(CENSUS_KINDS), 0.06),
+            census_weights=np.full((COMPRESSED, len(CENSUS_KINDS)), float(CENSUS_FACTS)),
+            structure=({"tool pairs whole": True},) * COMPRESSED,
+            planned_scores=graded * PROBES,
+            planned_facts=COMPRESSED * PROBES,
+        )
+
+    return Arm("symmetric", {f"fixture-{number}": one() for number in range(fixtures)})
 
 
 @dataclass(frozen=True)
-class Trial:
-    """One simulated comparison under both rules."""
+class Setting:
+    """One row of a table."""
+
+    name: str
+    fixtures: int
+    regime: str = "mid"
+    change: Change = Change()
+    spread: float = 1.0
+    """Of the candidate's noise, in the symmetric model; 1 is the model of compressors."""
+    day: float = 0.0
+    """SD of what the day adds to all grades of the candidate, and of a control."""
+    control: bool = False
+    missing: float = 0.0
+    """Share of the candidate's grades that is missing."""
+    odd: bool = False
+    """One base run of each fixture is a point lower."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one simulated comparison came to."""
 
     kind: Kind
-    by_scores: bool
-    by_facts: bool
-    median_step: float
-    """The largest step of the median rule's table."""
-    mde: float
-    mde_facts: float
-    sd: float
-    """Run-to-run SD of a dimension in the baseline, mean of the six."""
+    less_stable: bool
+    contradiction: bool
+    """An interval without zero beside a calm verdict."""
+    replaced: bool
+    """Whether the replaced rule raises an alarm."""
+
+    @property
+    def alarm(self) -> bool:
+        """Whether anything is called changed."""
+        return self.kind not in CALM
 
 
-def trial(seed: int, fixtures: int, noise: Noise, change: Change) -> Trial:
+def _outcome(verdict: Verdict, replaced: bool) -> Outcome:
+    outside = any((row.ci_low or 0) > 0 or (row.ci_high or 0) < 0 for row in verdict.rows)
+    return Outcome(verdict.kind, bool(verdict.spread), outside and verdict.kind in CALM, replaced)
+
+
+def _compare(random: np.random.Generator, setting: Setting, base: Arm, suite: Suite | None, seed: int) -> Outcome:
+    day = random.normal(0, setting.day) if setting.day else 0.0
+    shift = None
+    if suite is None:
+        candidate = _symmetric(random, setting.fixtures, setting.spread, GRADED)
+    else:
+        candidate = suite.arm(random, setting.change, GRADED, COMPRESSED, day=day)
+        if setting.control:
+            found = day_of(base, suite.arm(random, Change(), 1, 1, day=day))
+            shift = found.shift if found is not None else None
+    if setting.missing:
+        for item in candidate.fixtures.values():
+            item.scores[random.random(item.scores.shape[:2]) < setting.missing] = np.nan
+    rule = replace(RULE, seed=seed, coverage_floor=0.5)
+    verdict = decide(base, candidate, options=rule, shift=shift)
+    return _outcome(verdict, alarms(base, candidate, seed=seed, limit=RULE.arrangements))
+
+
+def trial(seed: int, setting: Setting) -> Outcome:
     """Simulate one comparison and decide it."""
-    base, candidate = simulate(np.random.default_rng(seed), fixtures, noise, change)
-    verdict = decide(base, candidate, options=replace(RULE, seed=seed))
-    steps = [abs(row.delta) for row in seed_rule.table(base, candidate) if row.dimension != "overall"]
-    scores, facts = verdict.tests
-    overall, authored = verdict.row("overall"), verdict.row("authored facts")
-    assert overall is not None
-    assert authored is not None
-    sd = float(np.mean([item.sd for item in noise_floor(base) if item.name in DIMENSIONS]))
-    return Trial(
-        kind=verdict.kind,
-        by_scores=scores.significant,
-        by_facts=facts.significant,
-        median_step=max(steps),
-        mde=overall.mde or 0.0,
-        mde_facts=authored.mde or 0.0,
-        sd=sd,
-    )
+    random = np.random.default_rng(seed)
+    if setting.spread != 1.0:
+        return _compare(random, setting, _symmetric(random, setting.fixtures, 1.0, BASELINE), None, seed)
+    suite = Suite.draw(random, setting.fixtures, REGIMES[setting.regime])
+    base = suite.arm(random, Change(), BASELINE, BASELINE, odd=setting.odd)
+    return _compare(random, setting, base, suite, seed)
 
 
-Runner = Callable[[int, Noise, Change, int, int], list[Trial]]
+def shared_trial(seed: int, setting: Setting, pull_requests: int = 20) -> tuple[bool, bool]:
+    """Compare many harmless pull requests with one baseline: did any alarm, by this rule and by the replaced one?"""
+    random = np.random.default_rng(seed)
+    suite = Suite.draw(random, setting.fixtures, REGIMES[setting.regime])
+    base = suite.arm(random, Change(), BASELINE, BASELINE)
+    found = [_compare(random, setting, base, suite, seed + at) for at in range(pull_requests)]
+    return any(item.alarm for item in found), any(item.replaced for item in found)
 
 
-def _runner(pool: multiprocessing.pool.Pool) -> Runner:
-    def run(fixtures: int, noise: Noise, change: Change, replications: int, offset: int) -> list[Trial]:
-        seeds = range(offset, offset + replications)
-        return pool.map(partial(trial, fixtures=fixtures, noise=noise, change=change), seeds, chunksize=10)
+@dataclass(frozen=True)
+class Looked:
+    """One pull request that is looked at until something is settled."""
 
-    return run
+    alarm_at: tuple[bool, bool, bool]
+    """Whether it was called changed by the first, second, third look."""
+    promised: float | None
+    """The chance that was stated at the first look that the advised runs settle it."""
+    settled: bool
+    """Whether they did."""
 
 
-def _share(flags: list[bool]) -> str:
+def _first(arm: Arm, graded: int) -> Arm:
+    cut = {
+        name: dataclasses.replace(item, scores=item.scores[:graded], planned_scores=graded * PROBES)
+        for name, item in arm.fixtures.items()
+    }
+    return Arm(arm.label, cut)
+
+
+def looked_trial(seed: int, setting: Setting) -> Looked:
+    """Look at a pull request at 3, 6 and 10 graded runs."""
+    random = np.random.default_rng(seed)
+    suite = Suite.draw(random, setting.fixtures, REGIMES[setting.regime])
+    base = suite.arm(random, Change(), BASELINE, BASELINE)
+    whole = suite.arm(random, setting.change, RUNS_AT_LOOK[-1], COMPRESSED)
+    found, earlier = [], list[Look]()
+    for runs in RUNS_AT_LOOK:
+        found.append(decide(base, _first(whole, runs), options=replace(RULE, seed=seed), earlier=earlier))
+        earlier.append(Look(runs, COMPRESSED))
+    reached = [any(item.kind not in CALM for item in found[: at + 1]) for at in range(3)]
+    promised, settled = None, False
+    if found[0].kind is Kind.INCONCLUSIVE and found[0].advice is not None:
+        promised = found[0].advice.chance
+        later = found[RUNS_AT_LOOK.index(RUNS_AT_LOOK[0] + found[0].advice.runs)]
+        settled = later.kind is not Kind.INCONCLUSIVE
+    return Looked((reached[0], reached[1], reached[2]), promised, settled)
+
+
+def _percent(flags: Sequence[bool]) -> str:
     return f"{100 * sum(flags) / len(flags):.1f}"
 
 
-@dataclass(frozen=True)
-class Equalised:
-    """The median rule at exactly the wanted rate of false alarms.
-
-    Its steps are so coarse that no threshold gives 5 %; the two around it are mixed by a biased coin.
-    """
-
-    low: float
-    high: float
-    weight: float
-    """How often the lower threshold is taken."""
-
-    def flagged(self, trials: list[Trial]) -> float:
-        """Return the share of trials that the mixture flags."""
-        below, above = (_reached(trials, step) for step in (self.low, self.high))
-        return self.weight * below + (1 - self.weight) * above
+def _table(columns: Sequence[str]) -> None:
+    print(f"\n| {' | '.join(columns)} |")
+    print("|---" * len(columns) + "|")
 
 
-def _reached(trials: list[Trial], step: float) -> float:
-    return float(np.mean([item.median_step >= step - 1e-9 for item in trials]))
-
-
-def _equalise(null: list[Trial], rate: float) -> Equalised:
-    steps = [0.3, *np.arange(0.5, 5.51, 0.25).tolist()]  # medians of whole numbers move in such steps
-    high = next(step for step in steps if _reached(null, step) <= rate)
-    low = max((step for step in steps if step < high), default=high)
-    gap = _reached(null, low) - _reached(null, high)
-    return Equalised(low, high, (rate - _reached(null, high)) / gap if gap else 0.0)
-
-
-def _line(name: str, trials: list[Trial], medians: Equalised) -> str:
-    cells = [
-        _share([item.kind in ALARMS for item in trials]),
-        _share([item.kind in (Kind.REGRESSED, Kind.MIXED) for item in trials]),
-        _share([item.by_scores for item in trials]),
-        _share([item.by_facts for item in trials]),
-        _share([item.median_step >= 0.3 - 1e-9 for item in trials]),
-        f"{100 * medians.flagged(trials):.1f}",
-    ]
-    return f"| {name} | {' | '.join(cells)} | {len(trials)} |"
-
-
-def _suite(run: Runner, fixtures: int, replications: int) -> None:
-    mid = REGIMES["mid"]
-    null = run(fixtures, mid, Change(), 4 * replications, 0)
-    medians = _equalise(null, float(np.mean([item.kind in ALARMS for item in null])))
-    mde, mde_facts, sd = (
-        float(np.median([getattr(item, name) for item in null])) for name in ("mde", "mde_facts", "sd")
+def _rows(pool: multiprocessing.pool.Pool, settings: Sequence[Setting], replications: int) -> None:
+    _table(
+        (
+            "scenario",
+            "fixtures",
+            "regressed",
+            "improved",
+            "mixed",
+            "all",
+            "replaced rule",
+            "less stable",
+            "odd interval",
+        )
     )
-    design = f"{GRADED} graded + {COMPRESSED - GRADED} compress-only runs against {BASELINE}"
-    print(f"\n## {fixtures} fixtures x {PROBES} probes, {design}, mid noise; % flagged\n")
-    columns = ["scenario", "this rule", "as worse", "scores alone", "facts alone", "medians, 0.3"]
-    print(f"| {' | '.join(columns)} | medians, equal false alarms | n |")
-    print("|---|---|---|---|---|---|---|---|")
-    print(_line("same vs same", null, medians), flush=True)
-    extra = {f"uniform −{mde:.2f} (the reported MDE)": Change(shift=-mde)}
-    for name, change in {**SCENARIOS, **extra}.items():
-        if change != Change():
-            print(_line(name, run(fixtures, mid, change, replications, 1_000_000), medians), flush=True)
-    spreads = [f"mid {sd:.2f}"]
-    for regime in ("low", "high"):
-        trials = run(fixtures, REGIMES[regime], Change(), 4 * replications, 2_000_000)
-        spreads.append(f"{regime} {np.median([item.sd for item in trials]):.2f}")
-        print(_line(f"same vs same, {regime} noise", trials, medians), flush=True)
-        for name in NOISY_SCENARIOS:
-            trials = run(fixtures, REGIMES[regime], SCENARIOS[name], replications, 1_000_000)
-            print(_line(f"{name}, {regime} noise", trials, medians), flush=True)
-    print(f"\nReported minimum detectable effect, median: {mde:.2f} points overall, {100 * mde_facts:.1f} pp of facts.")
-    print(f"The median rule has equal false alarms at a step between {medians.low:.2f} and {medians.high:.2f}.")
-    print(f"Run-to-run SD of a dimension, points: {', '.join(spreads)}.")
+    for setting in settings:
+        found = pool.map(partial(trial, setting=setting), range(replications), chunksize=10)
+        kinds = [
+            _percent([item.kind is kind for item in found]) for kind in (Kind.REGRESSED, Kind.IMPROVED, Kind.MIXED)
+        ]
+        cells = [
+            setting.name,
+            str(setting.fixtures),
+            *kinds,
+            f"**{_percent([item.alarm for item in found])}**",
+            _percent([item.replaced for item in found]),
+            _percent([item.less_stable for item in found]),
+            _percent([item.contradiction for item in found]),
+        ]
+        print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def same(pool: multiprocessing.pool.Pool, replications: int, sizes: Sequence[int]) -> None:
+    """Nothing changed: every alarm is false."""
+    print("\n## Nothing changed, % called changed")
+    settings = [
+        *(Setting(f"same vs same, {regime} noise", size, regime) for size in sizes for regime in REGIMES),
+        *(Setting("4 % of the grades missing", size, missing=0.04) for size in sizes),
+        *(Setting("one odd base run", size, odd=True) for size in sizes),
+    ]
+    _rows(pool, settings, 2 * replications)
+
+
+def noise(pool: multiprocessing.pool.Pool, replications: int, sizes: Sequence[int]) -> None:
+    """Only the spread changed."""
+    print("\n## Only the noise of the candidate's runs changed, % called changed")
+    settings = [Setting(f"run SD x {spread:g}", size, spread=spread) for size in sizes for spread in (2.0, 3.0)]
+    _rows(pool, settings, 2 * replications)
+
+
+def day(pool: multiprocessing.pool.Pool, replications: int, sizes: Sequence[int]) -> None:
+    """Only the day changed."""
+    print("\n## Only the day changed, % called changed; control: one base run of each fixture")
+    settings = [
+        Setting(f"day effect of SD {sd:g}{', with control' if control else ''}", size, day=sd, control=control)
+        for size in sizes
+        for sd in (0.0, 0.05, 0.10)
+        for control in (False, True)
+        if sd or control
+    ]
+    _rows(pool, settings, 2 * replications)
+
+
+def power(pool: multiprocessing.pool.Pool, replications: int, sizes: Sequence[int]) -> None:
+    """Something changed."""
+    print(f"\n## Something changed, {GRADED} graded runs, % called changed")
+    settings = [
+        Setting(f"{name}, {regime} noise", size, regime, change)
+        for size in sizes
+        for regime in ("mid", "high")
+        for name, change in SCENARIOS.items()
+        if change != Change()
+    ]
+    settings += [
+        Setting("uniform −0.3, mid noise, with control", size, change=Change(shift=-0.3), control=True)
+        for size in sizes
+    ]
+    _rows(pool, settings, replications)
+
+
+def shared(pool: multiprocessing.pool.Pool, replications: int, sizes: Sequence[int]) -> None:
+    """Many pull requests against one baseline."""
+    print("\n## 20 harmless pull requests against one baseline, % of baselines with at least one alarm")
+    _table(("day", "fixtures", "this rule", "replaced rule"))
+    for size in sizes:
+        for sd, control in ((0.0, False), (0.05, False), (0.05, True)):
+            setting = Setting("", size, day=sd, control=control)
+            found = pool.map(partial(shared_trial, setting=setting), range(0, 20 * replications, 100), chunksize=1)
+            name = f"{f'SD {sd:g}' if sd else 'the same'}{', control' if control else ''}"
+            cells = [name, str(size), *(_percent([item[at] for item in found]) for at in (0, 1))]
+            print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def looks(pool: multiprocessing.pool.Pool, replications: int, sizes: Sequence[int]) -> None:
+    """Look again after more runs."""
+    print(f"\n## Looks at {', '.join(map(str, RUNS_AT_LOOK))} graded runs, high noise")
+    _table(("scenario", "fixtures", "by look 1", "by look 2", "by look 3", "advised", "promised", "kept"))
+    for size in sizes:
+        for name in ("same vs same", "uniform −0.3"):
+            setting = Setting(name, size, "high", SCENARIOS[name])
+            found = pool.map(partial(looked_trial, setting=setting), range(replications), chunksize=10)
+            advised = [item for item in found if item.promised is not None]
+            cells = [
+                name,
+                str(size),
+                *(_percent([item.alarm_at[at] for item in found]) for at in range(3)),
+                _percent([item.promised is not None for item in found]),
+                f"{100 * float(np.mean([item.promised for item in advised])):.1f}" if advised else "",
+                _percent([item.settled for item in advised]) if advised else "",
+            ]
+            print(f"| {' | '.join(cells)} |", flush=True)
+
+
+TABLES = {"same": same, "noise": noise, "day": day, "power": power, "looks": looks, "shared": shared}
 
 
 def main() -> None:
@@ -289,10 +458,11 @@ def main() -> None:
     parser.add_argument("--replications", type=int, default=500)
     parser.add_argument("--quick", action="store_true", help="100 replications")
     parser.add_argument("--fixtures", type=int, nargs="+", default=[3, 5])
+    parser.add_argument("--only", nargs="+", choices=TABLES, default=list(TABLES))
     options = parser.parse_args()
     with multiprocessing.Pool(2) as pool:
-        for fixtures in options.fixtures:
-            _suite(_runner(pool), fixtures, 100 if options.quick else options.replications)
+        for name in options.only:
+            TABLES[name](pool, 100 if options.quick else options.replications, options.fixtures)
 
 
 if __name__ == "__main__":

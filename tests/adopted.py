@@ -46,7 +46,7 @@ def _files(*, baseline: bool) -> Mapping[str, bytes]:
         write_tree(package_source(small.REPOSITORY / "eval_core" / "compressors", "agent"), root)
         small.write_suite(root, cases())
         if baseline:
-            assert store_baseline(measured("anchored", 10), root / "baselines", "offline")
+            assert store_baseline(measured("anchored", 10), root / "baselines", "offline", noise={})
         for path, text in adoption(root, ACTION, None).files.items():
             small.write(root / path, text + (PLAN if path == ".compression-eval.yml" else ""))
         paths = sorted(path for path in root.rglob("*") if path.is_file())

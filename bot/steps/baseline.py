@@ -11,16 +11,19 @@ from bot.github.api_error import Forbidden, NotFound
 from bot.github.escape import inline
 from bot.github.repository import GitHub
 from bot.github.resources import OpenedPull
-from bot.steps.publish import read_measured
-from bot.ticket import Ticket
+from bot.pull_request.ticket import Ticket
+from bot.steps.measured import read_measured
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.base.numbers import points, pp, score
 from eval_core.comparing.compare import ReportData, compare_measurements
 from eval_core.comparing.findings import RowVerdict
+from eval_core.comparing.noise import noise_of
+from eval_core.comparing.trend import trend
 from eval_core.domain.measurement import Measurement
 from eval_core.reporting.view import make_view
 from eval_core.storage.baselines import load_baseline, store_baseline
+from eval_core.storage.history import read_history
 
 __all__ = ["Proposed", "propose"]
 
@@ -64,10 +67,10 @@ def propose(
     baselines = root / config.baselines
     chosen = name or ("offline" if measurement.offline else "models")
     before = _standing(baselines / f"{chosen}.json")
-    stored = store_baseline(measurement, baselines, chosen)
-    if stored is None:
+    noise = noise_of(measurement)
+    path = store_baseline(measurement, baselines, chosen, noise=noise)
+    if path is None:
         return Proposed(None, f"{config.baselines}/{chosen}.json already says the same; nothing to propose.")
-    path, noise = stored
     base = github.default_branch()
     if newer := _newer_proposal(github, ticket.base_sha, base):
         return Proposed(
@@ -77,6 +80,8 @@ def propose(
         )
     change = _changed(before, measurement, chosen)
     body = _body(ticket, measurement, change, noise, f"{config.baselines}/{chosen}.json", own_token=own_token)
+    if (moved := trend(read_history(baselines, chosen))) is not None:
+        body += f"\n\n{inline(moved.sentence, 500)}"
     files = {
         f"{config.baselines}/{path.name}": path,
         f"{config.baselines}/history.jsonl": path.parent / "history.jsonl",

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.github.repository import TARBALL_LIMIT, WORKFLOW, GitHub
-from bot.ticket import Ticket, evaluation_artifact
+from bot.pull_request.ticket import Ticket, evaluation_artifact
 from eval_core.base.errors import UserError
 
 __all__ = [

@@ -9,20 +9,19 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from bot.admission import matches
+from bot.pull_request.ticket import Ticket
 from bot.steps.fetch import ACCEPTED, BASE, EARLIER, SUBJECT
-from bot.ticket import Ticket
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.base.files import parse, read_json
+from eval_core.base.globs import watched_digest
 from eval_core.domain.case import Case
 from eval_core.measuring.options import Job
 from eval_core.measuring.wiring import make_cast, make_fingerprint
+from eval_core.storage.baselines import PROMOTED
 from eval_core.storage.results import Claim, ResultsFolder
 
-__all__ = ["PROMOTED", "take_up"]
-PROMOTED = 3
-"""Runs of an accepted pull request that may enter a baseline: more would keep the luck that got it accepted."""
+__all__ = ["take_up"]
 
 
 def take_up(ticket: Ticket, job: Job, cases: Sequence[Case], work: Path, folder: ResultsFolder) -> str | None:
@@ -94,9 +93,5 @@ def _without_files(claim: Claim) -> Claim:
 
 def _same_compressor(config: Config, work: Path) -> bool:
     """Tell whether the watched files of the accepted commit are those of the tree that is measured now."""
-
-    def watched(tree: Path) -> dict[str, bytes]:
-        names = {path.relative_to(tree).as_posix(): path for path in tree.rglob("*") if path.is_file()}
-        return {name: path.read_bytes() for name, path in names.items() if matches(name, config.watch)}
-
-    return bool(config.watch) and watched(work / SUBJECT) == watched(work / BASE)
+    accepted = watched_digest(work / SUBJECT, config.watch)
+    return accepted is not None and accepted == watched_digest(work / BASE, config.watch)

@@ -40,7 +40,9 @@ _FACTS = re.compile(r"^Expected facts.*?:\n((?:- .+\n?)+)", re.MULTILINE)
 _STALE = re.compile(r"^Superseded values.*?:\n((?:- .+\n?)+)", re.MULTILINE)
 _ARTIFACT = re.compile(r"[\w./-]+\.\w{1,5}\b|#\d+|\b[0-9a-f]{7,40}\b|\b\w+_\w+\b|\d{2,}")
 _SUMMARY_LINES = 60
-_ANSWER_CHARS = 1_200  # what a model makes of "at most 250 words"
+_SUMMARY_CHARS = 5_000  # models stay far below the room that they are given
+_RAMBLING = 300
+_ANSWER_CHARS = 500  # what a model makes of "at most 100 words"
 _SECTIONS = (
     ("file|artifact|path|change", r"\.\w{1,4}\b|/"),
     ("decision|decided|choice|why", r"decid|because|instead|chose|rather|keep"),
@@ -76,8 +78,12 @@ def grade(prompt: str) -> str:
     found = [options for options in facts if any(option.strip('`" ') in answer for option in options)]
     share = len(found) / len(facts) if facts else 0.0
     wrong = any(option.strip('`" ') in answer for options in stale for option in options)
-    score = round(5 * share * (0.6 if wrong else 1.0), 1)
-    return json.dumps({"reason": f"{len(found)} of {len(facts)} facts", **dict.fromkeys(_DIMENSIONS, score)})
+    named = [options for options in facts if any(_ARTIFACT.search(option) for option in options)]
+    trail = sum(options in found for options in named) / len(named) if named else share
+    form = (2.0 if "context" in answer else 1.0) if not found else 2.5 + 2.5 * share - (len(answer) > _RAMBLING)
+    scores = (5 * share * (0.6 if wrong else 1), 5 * share * (0.3 if wrong else 1), 5 * trail, 5 * share, 5 * share**2)
+    rounded = (round(score, 1) for score in (*scores, form))
+    return json.dumps({"reason": f"{len(found)} of {len(facts)} facts", **dict(zip(_DIMENSIONS, rounded, strict=True))})
 
 
 def _quote(messages: Sequence[Message]) -> str:
@@ -96,7 +102,10 @@ def _quote(messages: Sequence[Message]) -> str:
 
 
 def _summary(messages: Sequence[Message], headings: list[str]) -> str:
-    salient = [line for line in _lines(messages[1:] or messages) if _ARTIFACT.search(line)][-_SUMMARY_LINES:]
+    newest = [line for line in _lines(messages[1:] or messages) if _ARTIFACT.search(line)][-_SUMMARY_LINES:]
+    while sum(map(len, newest)) > _SUMMARY_CHARS:
+        del newest[0]
+    salient = newest
     if not headings:
         return "\n".join(salient) or "Nothing to keep."
     taken: set[str] = set()
@@ -177,6 +186,8 @@ _REPLIES: dict[str, dict[str, Any]] = {
     "refusal": {"content": None, "refusal": "I will not answer that."},
     "content-filter": {"content": "", "finish_reason": "content_filter"},
     "truncated": {"content": '{"reason": "the answer', "finish_reason": "length"},
+    "tool-call": {"content": None, "finish_reason": "tool_calls", "tool_calls": [
+        {"id": "call-1", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "a.py"}'}}]},
     "invalid-json": {"content": "I would say: {'accuracy': five"},
     "wrong-schema": {"content": '{"verdict": "good", "score": 4}'},
     "out-of-range": {"content": json.dumps({

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,10 @@ def update(
       compression-eval baseline update --model anthropic/claude-sonnet-4-5 --dry-run
       compression-eval baseline update offline --from results/latest
     """
+    from eval_core.comparing.noise import noise_of
+    from eval_core.comparing.trend import trend
     from eval_core.storage.baselines import load_side, store_baseline, weaknesses
+    from eval_core.storage.history import broken_history, read_history
 
     job = make_job({**options, "compare_to": "none"})
     wanted = runs or job.settings.baseline_runs
@@ -66,22 +70,31 @@ def update(
         print_estimate(job.with_runs(wanted), results)
         return
     if source is None:
-        job = job.with_runs(wanted)
+        job = replace(job.with_runs(wanted), every_private_probe=True)
         measurement = execute(job, label, results, quiet=quiet).candidate
     else:
         measurement = load_side(source)
-    stored = store_baseline(
-        measurement, job.root / job.settings.baselines, name, force=force, accept_failing=accept_failing
+    noise = noise_of(measurement)
+    path = store_baseline(
+        measurement,
+        job.root / job.settings.baselines,
+        name,
+        noise=noise,
+        force=force,
+        accept_failing=accept_failing,
     )
-    if stored is None:
+    if path is None:
         click.echo("The stored baseline already says the same; nothing written (--force renews its date).")
         return
-    path, noise = stored
     click.echo(f"{path}: {measurement.planned_runs} graded runs of {len(measurement.fixtures)} fixtures stored.")
     for dimension, value in noise.items():
         click.echo(f"  noise of {dimension.replace('_', ' ')}: {value:.3f} (standard deviation of a run's mean)")
     for weakness in weaknesses(measurement):
         click.echo(f"  Note: {weakness}.")
+    for line in broken_history(path.parent):
+        click.echo(f"  Note: {line}.")
+    if (change := trend(read_history(path.parent, path.stem))) is not None:
+        click.echo(f"  {change.sentence}")
     if measurement.planned_runs < wanted:
         click.echo(f"  Note: {wanted} graded runs are recommended; with fewer, only larger changes can be seen.")
 
@@ -98,9 +111,11 @@ def show(path: Path) -> None:
     from rich.text import Text
 
     from eval_core.comparing.compare import ReportData
+    from eval_core.comparing.trend import trend
     from eval_core.reporting.terminal import console, print_report
     from eval_core.reporting.view import make_view
-    from eval_core.storage.baselines import load_baseline, read_history
+    from eval_core.storage.baselines import load_baseline
+    from eval_core.storage.history import broken_history, read_history
 
     measurement, noise = load_baseline(path)
     out = console()
@@ -109,10 +124,15 @@ def show(path: Path) -> None:
     for dimension, value in noise.items():
         out.print(Text(f"  {dimension.replace('_', ' ')}: {value:.3f}"))
     out.print(Text("\nHistory", style="bold"))
-    for line in read_history(path.parent, path.stem):
+    lines = read_history(path.parent, path.stem)
+    for line in lines:
         sha = str(line.get("source_sha") or "unknown")[:12]
         date, overall, kept = (str(line.get(field, "?"))[:40] for field in ("date", "overall", "facts_kept"))
         out.print(Text(f"  {date}  overall {overall}  facts kept {kept}  {sha}"))
+    for problem in broken_history(path.parent):
+        out.print(Text(f"  {problem}"))
+    if (change := trend(lines)) is not None:
+        out.print(Text(f"  {change.sentence}"))
 
 
 @baseline.command()
@@ -126,11 +146,11 @@ def check(config: Path | None) -> None:
     """
     from eval_core.base.config import config_folder, load_config
     from eval_core.base.errors import UserError
-    from eval_core.domain.case import load_suite
+    from eval_core.measuring.options import Job
     from eval_core.storage.baselines import list_baselines, stale_fields
 
     settings, root = load_config(config), config_folder(config)
-    cases = load_suite(root / settings.fixtures, root / settings.probes)
+    cases = Job(settings=settings, root=root).load_cases()
     paths = list_baselines(root / settings.baselines)
     if not paths:
         raise UserError(f"{root / settings.baselines}: no baseline here; `compression-eval baseline update` makes one")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from eval_core.domain.probe import Probe
-    from eval_core.judging.calibration import Calibration
+    from eval_core.judging.calibration import JudgeRecord
     from eval_core.measuring.options import Job
     from eval_core.measuring.wiring import Cast
 
@@ -89,7 +89,7 @@ def _print_grading(job: Job, answers: list[tuple[Probe, str]], root: Path, *, ag
 @_options
 @model_options
 def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **options: Any) -> None:
-    """Let the judge grade answers whose order is plain. Exit 1 when it should not be used.
+    """Audit the judge on answers whose order is plain and on labelled ones. Exit 1 when it should not be used.
 
     \b
     Examples:
@@ -99,8 +99,7 @@ def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **o
     import asyncio
 
     from eval_core.base.errors import IncompleteError, UserError
-    from eval_core.judging.calibration import CALIBRATION, calibration_key, find_calibration, keep_calibration
-    from eval_core.judging.calibration import calibrate as measure
+    from eval_core.judging.calibration import CALIBRATION, calibration_key, examine, find_record, keep_record
 
     job = _job(options)
     root = results or job.results
@@ -111,30 +110,34 @@ def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **o
     if again:
         journal.unlink(missing_ok=True)
 
-    async def run() -> tuple[str, Calibration]:
+    async def run() -> tuple[str, JudgeRecord]:
         async with _cast(job, journal) as cast:
             judged = cast.roles.judge
-            key = calibration_key(judged)
-            found = None if again else find_calibration(key, root, ())
-            result = found or await measure(judged)
+            found = None if again else find_record(calibration_key(judged), root, ())
+            record = found or await examine(judged, cast.served_judge)
             if (mistake := cast.mistake()) is not None:
                 raise UserError(mistake)
             if not cast.roles.offline:
-                keep_calibration(key, root, result)
+                keep_record(root, record)
             if stopped := cast.stopped():
                 raise IncompleteError(f"{stopped}; what is graded is kept in {journal.parent}, run it again")
-            return judged.identity["model"], result
+            return judged.identity["model"], record
 
-    name, result = asyncio.run(run())
+    name, record = asyncio.run(run())
+    result = record.calibration
     agreement = "unknown" if result.agreement is None else f"{result.agreement:.1%}"
     click.echo(f"{name}: {agreement} of {result.pairs} pairs ranked as they should be.")
+    click.echo(f"Measured {record.date[:10]} on {record.served or name}.")
     click.echo(f"Gross misrankings: {len(result.gross)}")
     for miss in result.gross:
         click.echo(f"  {miss}")
     if result.unscored:
         click.echo(f"Not graded: {len(result.unscored)}; the first: {result.unscored[0]}")
-    if result.refuses:
-        click.echo(f"This judge should not be used: {'; '.join(result.reasons)}.")
+    for line in record.audit.lines():
+        click.echo(line)
+    click.echo(record.audit.sensitivity)
+    if record.reasons:
+        click.echo(f"This judge should not be used: {'; '.join(record.reasons)}.")
         sys.exit(1)
     click.echo("This judge may be used.")
 
@@ -167,6 +170,7 @@ def regrade(
 
     from eval_core.base.errors import IncompleteError, UserError
     from eval_core.cli.progress import Progress, show_progress
+    from eval_core.comparing.noise import noise_of
     from eval_core.domain.measurement import Measurement
     from eval_core.judging.calibration import CALIBRATION, trusted
     from eval_core.measuring.regrade import check_banks, describe_shift, stored_answers
@@ -192,7 +196,14 @@ def regrade(
             progress.watch(cast.traffic)
             judged, extra = cast.roles.judge, dict(stored.extra)
             if not cast.roles.offline:
-                extra[CALIBRATION] = await trusted(judged, root, [stored], anyway=job.trust_judge)
+                extra[CALIBRATION] = await trusted(
+                    judged,
+                    root,
+                    [stored],
+                    anyway=job.trust_judge,
+                    served=cast.served_judge,
+                    stopped=lambda: cast.stopped() or cast.mistake(),
+                )
             base = stored.model_copy(update={"extra": extra})
             fresh = await grade_again(base, cases, judged, on_record=progress.record, stopped=cast.stopped)
             if (mistake := cast.mistake()) is not None:
@@ -211,7 +222,7 @@ def regrade(
             f"`compression-eval judge regrade {path} --label {name} --resume` with the same options completes it"
         )
     if output is not None:
-        store_baseline(fresh, output.parent, output.stem, force=True)
+        store_baseline(fresh, output.parent, output.stem, noise=noise_of(fresh), force=True)
         click.echo(f"Written to {output}.")
     else:
         click.echo(

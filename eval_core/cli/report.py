@@ -161,7 +161,7 @@ def trend(name: str | None, form: str, config: Path | None) -> None:
     from eval_core.reporting.html import render_trend
     from eval_core.reporting.html.plots import trends
     from eval_core.reporting.terminal import console, print_table
-    from eval_core.storage.baselines import read_history
+    from eval_core.storage.history import read_history
 
     folder = config_folder(config) / load_config(config).baselines
     lines = read_history(folder)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from eval_core.base.config import AcceptConfig
+from eval_core.base.numbers import signed
 from eval_core.comparing.arms import Arm, make_arm, quarantined
-from eval_core.comparing.drift import Drift, drift_of
+from eval_core.comparing.day import control_of, day_of
+from eval_core.comparing.drift import Drift, drift_of, shift_of
 from eval_core.comparing.findings import Kind, Verdict
 from eval_core.comparing.form import degenerate_runs
+from eval_core.comparing.looks import earlier_looks
 from eval_core.comparing.outcome import broken_fixtures, compare_outcomes
 from eval_core.comparing.strands import read_evidence
+from eval_core.comparing.suspicion import BankSuspicion, bank_suspicion
 from eval_core.comparing.verdict import Options, decide
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
@@ -66,7 +71,14 @@ class ReportData:
                 f"{self.candidate.provenance.target}. The verdict compares the two; it does not judge a change. "
                 "`compression-eval baseline update` stores a baseline of your own."
             )
+        if self.suspicion is not None:
+            told.append(self.suspicion.words)
         return tuple(told)
+
+    @cached_property
+    def suspicion(self) -> BankSuspicion | None:
+        """Whether the compressor seems to know the probes, against the baseline where there is one."""
+        return bank_suspicion(self.base if self.kind_is_comparable else None, self.candidate)
 
     @property
     def kind_is_comparable(self) -> bool:
@@ -83,7 +95,6 @@ def compare_measurements(
     base: Measurement,
     candidate: Measurement,
     *,
-    looks: int = 1,
     drift: Drift | None = None,
     options: Options | None = None,
     accept: AcceptConfig | None = None,
@@ -96,19 +107,33 @@ def compare_measurements(
     part, differing = comparable_part(base, candidate)
     candidate, stubs = without_stubs(part, candidate)
     banned = quarantined(part, candidate)
+    arms = make_arm(part, banned), make_arm(candidate, banned)
+    control = control_of(candidate)
+    day = day_of(arms[0], make_arm(control, banned)) if control is not None and not differing else None
+    moved = drift_of(part, candidate) if drift is None else drift
+    corrected = moved if moved is not None and moved.fired and moved.small else None
+    shift = None if day is None or day.changed else day.shift
     verdict = decide(
-        make_arm(part, banned),
-        make_arm(candidate, banned),
+        *arms,
         differences=differing,
-        drift=drift_of(part, candidate) if drift is None else drift,
+        # The control was graded by the judge of today too: what it shows holds the judge's shift.
+        shift=shift_of(corrected) if corrected is not None and shift is None else shift,
+        drift=None if corrected is not None else moved,
+        day=day,
         recorded=replace(
             read_evidence(part, candidate, accept),
             stubs=len(stubs),
             all_stubs=bool(stubs) and stubs == every(candidate),
         ),
         options=options,
-        looks=looks,
+        earlier=earlier_looks(candidate.extra, candidate.label),
     )
+    if corrected is not None:
+        name, points = corrected.largest
+        note = f"The judge has moved {name} by {signed(points)} since the baseline; that is taken off the scores."
+        verdict = verdict.model_copy(update={"notes": (*verdict.notes, note)})
+    if day is not None:
+        verdict = verdict.model_copy(update={"notes": (*verdict.notes, day.note)})
     return verdict, part
 
 

@@ -7,15 +7,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from eval_core.comparing.arms import Arm
-from eval_core.comparing.findings import Culprit, Direction, Family, Row, RowVerdict, TestSummary, UnitRow
+import numpy as np
+from numpy.typing import NDArray
+
+from eval_core.comparing.arms import Arm, Array
+from eval_core.comparing.findings import Advice, Culprit, Direction, Family, Row, RowVerdict, TestSummary, UnitRow
+from eval_core.comparing.looks import RUNS_AT_LOOK
 from eval_core.comparing.permutation import Hypothesis, PermutationResult, UnitDelta, quantile
 
 __all__ = [
     "MAJORITY",
-    "MOST_EXTRA",
     "StructureChange",
     "TestedFamily",
+    "chance_to_settle",
     "changes",
     "culprits_of",
     "row_of",
@@ -76,8 +80,11 @@ def changes(base: Arm, candidate: Arm) -> tuple[StructureChange, ...]:
 
 # From a test's result to what a reader is shown: rows, named culprits, and what would settle an open question.
 
-MOST_EXTRA = 30
-"""Nobody runs more than this many further compressions of a fixture for one pull request."""
+_DRAWS = 400
+_TOGETHER = 0.6
+"""The part of the luck that all rows of a comparison share."""
+_LIKELY, _FAIR = 0.5, 0.2
+"""The first planned look that more likely than not settles it is advised; one with less than a fair chance is not."""
 
 
 @dataclass(frozen=True)
@@ -89,26 +96,46 @@ class TestedFamily:
     margin: float
     culprit_alpha: float
 
+    by_facts: Direction | None = None
+    """For scores: the way in which the facts moved for certain. What follows from them is certain too."""
+
     @property
     def significant(self) -> bool:
         """Whether the test as a whole says that something changed."""
-        return self.result.p <= self.result.alpha
+        return self.result.p <= self.result.alpha and self._lead is not None
+
+    @property
+    def _lead(self) -> Hypothesis | UnitDelta | None:
+        """Return what weighed most, if it moved the same way as what is shown of it.
+
+        Scores that fell with the facts, but by less than they should have, have not become better.
+        """
+        items: list[Hypothesis | UnitDelta] = [*self.result.hypotheses, *self.result.units]
+        least = min((item.p for item in items), default=1.0)
+        fair = [item for item in items if item.tested * item.delta > 0]
+        lead = min(fair, key=lambda item: item.p, default=None)
+        return lead if lead is not None and lead.p <= max(least, self.culprit_alpha) else None
 
     @property
     def guilty(self) -> tuple[list[Hypothesis], list[UnitDelta]]:
-        """Return what is named: all that is certain by itself, or else the one thing that weighed most."""
-        if not self.significant:
-            return [], []
-        hypotheses = [item for item in self.result.hypotheses if item.p <= self.culprit_alpha]
-        units = [item for item in self.result.units if item.p <= self.culprit_alpha]
-        if hypotheses or units:
-            return hypotheses, units
-        # The combined p can be significant on a single unit whose own doubled p lies just above the limit.
-        first = min(self.result.hypotheses, key=lambda item: item.p, default=None)
-        unit = min(self.result.units, key=lambda item: item.p, default=None)
-        if unit is None or (first is not None and first.p <= unit.p):
-            return ([first] if first is not None else []), []
-        return [], [unit]
+        """Return what is named: all that is certain by itself, and the one thing that weighed most."""
+        lead = self._lead if self.significant else None
+
+        def named(item: Hypothesis | UnitDelta) -> bool:
+            if lead is None or item.tested * item.delta <= 0:
+                return False
+            # What moved against the rest has the test's own level to pass: it turns a verdict into a mixed one.
+            level = self.culprit_alpha if _direction(item.delta) == _direction(lead.delta) else self.result.alpha
+            return item is lead or item.p <= level
+
+        def follows(item: Hypothesis) -> bool:
+            certain = item.ci_low > 0 or item.ci_high < 0
+            ways = {_direction(item.delta), _direction(item.explained), self.by_facts}
+            return self.by_facts is not None and certain and len(ways) == 1
+
+        return [item for item in self.result.hypotheses if named(item) or follows(item)], [
+            item for item in self.result.units if named(item)
+        ]
 
     @property
     def units(self) -> list[UnitRow]:
@@ -224,23 +251,45 @@ def row_of(evidence: TestedFamily, item: Hypothesis, medians: tuple[dict[str, fl
         verdict=verdict,
         median_base=before.get(item.name),
         median_candidate=after.get(item.name),
+        explained=item.explained if evidence.family == "scores" else None,
     )
 
 
-def _settles(evidence: TestedFamily, item: Hypothesis, extra: int) -> bool:
-    """Tell whether a row would be decided, either way, if its difference stayed and only its error shrank."""
-    runs = evidence.result.runs.values()
-    now = sum(1 / n + 1 / m for n, m in runs)
-    se = item.se * math.sqrt(sum(1 / (n + extra) + 1 / m for n, m in runs) / now)
-    half = quantile(0.95, item.df + extra * len(runs)) * se
-    return abs(item.delta) + half <= evidence.margin or abs(item.delta) > evidence.result.crit * se
+def chance_to_settle(evidence: Sequence[TestedFamily], extra: int) -> float:
+    """Return how likely it is that no row is open after so many more runs of each fixture.
+
+    What is known of the true change is its estimate with its error. The estimate after more runs is then spread around
+    that of today by the part of the error that the new runs take away. Rows move together, but not quite.
+    """
+    random = np.random.default_rng(0)
+    shared = random.standard_normal(_DRAWS)
+    settled = np.ones(_DRAWS, dtype=bool)
+    for item in evidence:
+        for row in item.result.hypotheses:
+            own = random.standard_normal(_DRAWS)
+            luck = math.sqrt(_TOGETHER) * shared + math.sqrt(1 - _TOGETHER) * own
+            settled &= _settled(item, row, extra, luck)
+    return float(settled.mean())
 
 
-def settle(evidence: Sequence[TestedFamily], rows: Sequence[Row]) -> int | None:
-    """Return how many more runs of each fixture would settle every open row; None where no sensible number would."""
-    open_names = {row.name for row in rows if row.verdict is RowVerdict.INCONCLUSIVE}
-    open_rows = [(item, row) for item in evidence for row in item.result.hypotheses if row.name in open_names]
-    for extra in range(1, MOST_EXTRA + 1):
-        if open_rows and all(_settles(item, row, extra) for item, row in open_rows):
-            return extra
-    return None
+def _settled(evidence: TestedFamily, item: Hypothesis, extra: int, luck: Array) -> NDArray[np.bool_]:
+    if extra > len(item.se_after) or not item.df or not math.isfinite(item.se):
+        return np.zeros(len(luck), dtype=bool)
+    later = item.se_after[extra - 1] if evidence.family == "scores" else item.se
+    estimate = np.abs(item.delta + luck * math.sqrt(max(0.0, item.se**2 - later**2)))
+    half = quantile(0.95, item.df + extra * len(evidence.result.runs)) * later
+    return (estimate + half <= evidence.margin) | (estimate > evidence.result.crit * later)
+
+
+def settle(evidence: Sequence[TestedFamily], graded: int) -> Advice | None:
+    """Return the further runs of each fixture up to the next planned look that likely settles it, and how likely.
+
+    None where no planned look gives even a fair chance.
+    """
+    later = [
+        Advice(runs=count - graded, chance=chance_to_settle(evidence, count - graded))
+        for count in RUNS_AT_LOOK
+        if count > graded
+    ]
+    best = next((item for item in later if item.chance >= _LIKELY), later[-1] if later else None)
+    return best if best is not None and best.chance >= _FAIR else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from eval_core.base.errors import UserError
 from eval_core.base.files import parse
 from eval_core.comparing.arms import Array
 from eval_core.comparing.hypotheses import SCORE_HYPOTHESES
-from eval_core.comparing.permutation import LIMIT
+from eval_core.comparing.permutation import LIMIT, Shift
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import ProbeRecord, Record
@@ -28,22 +28,36 @@ __all__ = [
     "Regraded",
     "RejudgedCell",
     "RejudgedSample",
+    "alarmed",
     "answer_key",
     "check",
+    "confirm",
+    "drift_in",
     "drift_of",
     "graded_cells",
+    "pairs_of",
     "regraded_pairs",
     "sample",
     "sample_of",
+    "shift_of",
 ]
 
 # Does the judge still grade as it did when the baseline was made?
 
-ALPHA = 0.05
-"""A missed drift puts a false verdict on someone's change; a false one only offers to grade the baseline again."""
+ALPHA = 0.2
+"""Of the first sample: a false alarm costs a second one and nothing else."""
+CONFIRMED = 0.01
+"""Of both samples together: so rarely is a judge that did not change called drifted."""
+FEW = 0.05
+"""The same for baselines of fewer than eight fixture-runs, which cannot reach it."""
 RELEVANT = 0.1
 """Shifts below this, a third of what a comparison can see, are left alone even when they are certain."""
-SAMPLE = 30
+LARGE = 0.3
+"""A confirmed shift below this is taken off the scores; from this on scores are not compared."""
+RELEVANT_SCALE = 0.15
+"""A scale that is wider or narrower by less than this share is left alone."""
+SAMPLE = 90
+"""Finds a shift of a quarter point in 99 of 100 cases."""
 TOLERANCE = 1e-9
 
 
@@ -77,6 +91,16 @@ class Drift:
     clusters: int
     attainable_p: float
     alpha: float
+    scale: float = 1.0
+    """How wide the new grades are spread over the scale, against the old ones."""
+    errors: dict[str, float] = field(default_factory=dict)
+    """Standard errors of the shifts."""
+
+    @property
+    def small(self) -> bool:
+        """Whether it can be taken off the scores instead of muting them."""
+        moved = max(abs(value) for value in self.shifts.values())
+        return moved < LARGE and abs(self.scale - 1) < RELEVANT_SCALE
 
     @property
     def can_reach(self) -> bool:
@@ -127,6 +151,22 @@ def _signs(clusters: int, seed: int) -> Array:
     return signs
 
 
+def _spreads(pairs: Sequence[Regraded]) -> Array:
+    """Return for each cluster how much farther from the middle the new grades lie than the old ones, squared."""
+    old, new = (np.array([getattr(pair, side) for pair in pairs]).mean(axis=1) for side in ("old", "new"))
+    groups: dict[tuple[str, int], list[float]] = {}
+    for pair, before, after in zip(pairs, old, new, strict=True):
+        # Around each side's own mean: a shift alone is no change of scale.
+        outward = (after - new.mean()) ** 2 - (before - old.mean()) ** 2
+        groups.setdefault((pair.cell.fixture, pair.cell.run), []).append(float(outward))
+    return np.array([np.mean(group) for group in groups.values()])
+
+
+def _scale(pairs: Sequence[Regraded]) -> float:
+    old, new = (np.array([getattr(pair, side) for pair in pairs]).mean(axis=1) for side in ("old", "new"))
+    return float((new.std() + TOLERANCE) / (old.std() + TOLERANCE))
+
+
 def check(pairs: Sequence[Regraded], *, alpha: float = ALPHA, seed: int = 0) -> Drift | None:
     """Compare old with new grades; None without any pair."""
     if not pairs:
@@ -138,12 +178,25 @@ def check(pairs: Sequence[Regraded], *, alpha: float = ALPHA, seed: int = 0) -> 
     # Flipping a sign leaves the sum of squares; the floor serves a judge that repeats itself to the letter.
     spread = np.maximum((means**2).sum(axis=0) / count, 0.05**2)
     statistic = np.abs(shifts) / np.sqrt(spread / count)
-    largest = statistic.max(axis=1)
+    wider = _spreads(pairs)
+    scaled = np.abs(signs @ wider) / np.sqrt(max(float((wider**2).sum()), count * 0.05**2))
+    largest = np.maximum(statistic.max(axis=1), scaled)
     p = float((largest >= largest[0] - TOLERANCE * max(1.0, largest[0])).mean())
     moved = dict(zip(SCORE_HYPOTHESES, (float(value) for value in shifts[0]), strict=True))
-    fired = p <= alpha and max(abs(value) for value in moved.values()) >= RELEVANT - TOLERANCE
+    scale = _scale(pairs)
+    relevant = max(abs(value) for value in moved.values()) >= RELEVANT - TOLERANCE or abs(scale - 1) >= RELEVANT_SCALE
+    deviation = means.std(axis=0, ddof=1) if count > 1 else np.full(means.shape[1], np.inf)
+    errors = dict(zip(SCORE_HYPOTHESES, (float(value) for value in deviation / np.sqrt(count)), strict=True))
     # Flipping every sign gives the same statistic, hence two.
-    return Drift(fired, p, moved, len(pairs), count, max(2 / 2**count, 1 / len(signs)), alpha)
+    attainable = max(2 / 2**count, 1 / len(signs))
+    return Drift(p <= alpha and relevant, p, moved, len(pairs), count, attainable, alpha, scale, errors)
+
+
+def confirm(first: Drift | None, together: Drift | None) -> Drift | None:
+    """Return what two samples say; without a second one a first alarm stays an alarm."""
+    if first is None or not first.fired:
+        return first
+    return replace(first, fired=False) if together is None else together
 
 
 # Stored answers that were graded again: what a measurement keeps of them, and the drift that they show.
@@ -167,6 +220,8 @@ class RejudgedSample(Record):
     """The sample that a run graded again."""
 
     cells: list[RejudgedCell] = []
+    confirming: list[RejudgedCell] = []
+    """A second sample, graded because the first one raised an alarm."""
     unscored: int = 0
     cost_usd: float | None = 0.0
 
@@ -194,7 +249,12 @@ def sample_of(measurement: Measurement) -> RejudgedSample | None:
 def regraded_pairs(base: Measurement, candidate: Measurement) -> list[Regraded]:
     """Return the base's answers that the candidate's run graded again, with both grades."""
     sample = sample_of(candidate)
-    again = {(cell.fixture, cell.run, cell.probe): cell for cell in sample.cells} if sample else {}
+    return pairs_of(base, sample.cells) if sample else []
+
+
+def pairs_of(base: Measurement, cells: Sequence[RejudgedCell]) -> list[Regraded]:
+    """Return answers of a base that were graded again, with both grades."""
+    again = {(cell.fixture, cell.run, cell.probe): cell for cell in cells}
     pairs = []
     for cell, record in graded_cells(base):
         new = again.get((cell.fixture, cell.run, cell.probe))
@@ -208,4 +268,25 @@ def regraded_pairs(base: Measurement, candidate: Measurement) -> list[Regraded]:
 
 def drift_of(base: Measurement, candidate: Measurement) -> Drift | None:
     """Test whether the judge of the candidate's run grades the base's answers as they were graded then."""
-    return None if sample_of(candidate) is None else check(regraded_pairs(base, candidate))
+    sample = sample_of(candidate)
+    return None if sample is None else drift_in(base, sample)
+
+
+def drift_in(base: Measurement, sample: RejudgedSample) -> Drift | None:
+    """Return what a sample, with the one that confirms it, says about the judge."""
+    first, second = pairs_of(base, sample.cells), pairs_of(base, sample.confirming)
+    clusters = {(pair.cell.fixture, pair.cell.run) for pair in (*first, *second)}
+    # So few fixture-runs cannot reach the level; the usual one is then all that can be asked for.
+    alpha = CONFIRMED if 2 / 2 ** len(clusters) <= CONFIRMED else FEW
+    return confirm(check(first), check([*first, *second], alpha=alpha) if second else None)
+
+
+def alarmed(base: Measurement, sample: RejudgedSample) -> bool:
+    """Tell whether a first sample asks for a second one."""
+    found = check(pairs_of(base, sample.cells))
+    return found is not None and found.fired
+
+
+def shift_of(drift: Drift) -> Shift:
+    """Return a confirmed drift as what is taken off the scores."""
+    return Shift(drift.shifts, drift.errors)

@@ -10,14 +10,18 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 __all__ = [
     "STRANDS",
+    "Advice",
     "Coverage",
     "Culprit",
+    "Direction",
     "FactChange",
+    "Family",
     "Kind",
     "MedianFinding",
     "Reason",
     "Row",
     "RowVerdict",
+    "SpreadFinding",
     "Strand",
     "StrandName",
     "StrandState",
@@ -96,7 +100,7 @@ class _Frozen(BaseModel):
 class Reason(_Frozen):
     """Why nothing can be said: a field that differs, a judge that drifted, a side that is missing."""
 
-    code: Literal["difference", "drift", "missing", "coverage", "failing"]
+    code: Literal["difference", "drift", "models", "missing", "coverage", "failing"]
     text: str
     mutes: Literal["everything", "facts", "scores"] = "everything"
     """What cannot be compared because of it; where facts cannot, scores cannot either."""
@@ -183,7 +187,7 @@ class Row(_Frozen):
     delta: float
     ci_low: MaybeFloat
     ci_high: MaybeFloat
-    """Simultaneous 95 %; null where nothing measures the noise."""
+    """At the level of the test; null where nothing measures the noise."""
     ci90_low: MaybeFloat
     ci90_high: MaybeFloat
     p: float | None
@@ -194,6 +198,25 @@ class Row(_Frozen):
     median_base: MaybeFloat = None
     median_candidate: MaybeFloat = None
     """Medians of medians, for display; scores only."""
+    explained: MaybeFloat = None
+    """The part of a score's change that follows from the facts kept; the test of the scores is about the rest."""
+
+
+class Advice(_Frozen):
+    """How many more runs of each fixture may settle what is open, and how likely that is."""
+
+    runs: int
+    chance: float
+
+
+class SpreadFinding(_Frozen):
+    """A quantity whose runs differ more, or less, than the base's; neither better nor worse."""
+
+    name: str
+    base_sd: float
+    candidate_sd: float
+    p: float
+    verdict: Literal["less_stable", "more_stable"]
 
 
 class UnitRow(_Frozen):
@@ -288,9 +311,11 @@ class Verdict(_Frozen):
     units: tuple[UnitRow, ...] = ()
     structure: tuple[StructureFinding, ...] = ()
     medians: tuple[MedianFinding, ...] = ()
+    spread: tuple[SpreadFinding, ...] = ()
     tests: tuple[TestSummary, ...] = ()
     coverage: tuple[Coverage, ...] = ()
     notes: tuple[str, ...] = ()
+    advice: Advice | None = None
     look: int = 1
     planned_looks: int = 1
     alpha: float = 0.05

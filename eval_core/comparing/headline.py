@@ -147,7 +147,7 @@ def next_step(
     reasons: Sequence[Reason] = (),
     fixtures: Sequence[str] = (),
     more_runs: int | None = None,
-    too_few: bool = False,
+    chance: float | None = None,
 ) -> str:
     """Return one sentence on what to do."""
     if kind is Kind.BROKEN:
@@ -155,6 +155,8 @@ def next_step(
     if kind is Kind.NOT_COMPARABLE:
         if any(reason.code == "difference" for reason in reasons):
             return "Make a baseline with these settings, or run again with the baseline's."
+        if any(reason.code == "models" for reason in reasons):
+            return "Measure the baseline again with the models of today, then compare."
         return "Grade the baseline's stored answers again with the judge of today, then compare."
     if kind is Kind.INCOMPLETE:
         return "Resume the run: what has been paid for is kept, only the missing cells are run."
@@ -170,9 +172,17 @@ def next_step(
     if kind is Kind.NO_DETECTABLE_CHANGE:
         return "Nothing to do, unless a smaller change than the one named would matter."
     if more_runs is None:
-        return "More candidate runs alone will not settle it: add runs to the baseline as well, or more fixtures."
-    why = "fewer cannot show any change" if too_few else "if the difference stays where it is, that settles it"
-    return f"Add {counted(more_runs, 'run')} of each fixture; {why}."
+        return "More candidate runs alone will hardly settle it: add runs to the baseline as well, or more fixtures."
+    if chance is None:
+        return f"Add {counted(more_runs, 'run')} of each fixture; fewer cannot show any change."
+    return (
+        f"Add {counted(more_runs, 'run')} of each fixture; the chance that this settles it is about {_rough(chance)}."
+    )
+
+
+def _rough(chance: float) -> str:
+    """Return a chance to the nearest ten percent: it is an estimate itself."""
+    return percent(min(0.9, max(0.1, round(chance, 1))))
 
 
 def undecided(verdict: Verdict, fail_on: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,13 +13,26 @@ from numpy.typing import NDArray
 from eval_core.comparing.arms import Arm, Array, FixtureArm
 from eval_core.domain.grade import DIMENSIONS
 
-__all__ = ["AUTHORED", "CENSUS", "FACT_HYPOTHESES", "SCORE_HYPOTHESES", "Block", "Unit", "fact_blocks", "score_blocks"]
+__all__ = [
+    "AUTHORED",
+    "CENSUS",
+    "FACT_HYPOTHESES",
+    "SCORE_HYPOTHESES",
+    "Block",
+    "Explained",
+    "Unit",
+    "fact_blocks",
+    "score_blocks",
+]
 
 OVERALL = "overall"
 AUTHORED = "authored facts"
 CENSUS = "census"
 SCORE_HYPOTHESES = (*DIMENSIONS, OVERALL)
 FACT_HYPOTHESES = (AUTHORED, CENSUS)
+
+_LEAST_SQUARE = 1e-6
+"""With less variation of the facts than this there is no slope to find."""
 
 UnitKind = Literal["probe", "fact", "census"]
 
@@ -39,6 +53,25 @@ class Unit:
 
 
 @dataclass(frozen=True)
+class Explained:
+    """The part of the numbers that follows the facts kept; zero where nothing is taken out."""
+
+    means: Array
+    """[runs, hypotheses]: measured minus tested."""
+    values: Array
+    """[runs, units]: measured minus tested."""
+    delta: Array
+    """[hypotheses]: the change of that part, estimated from all compressions and not only the graded ones."""
+    variance: Array
+    """[hypotheses]: the sampling variance of `delta`."""
+
+    @classmethod
+    def nothing(cls, runs: int, hypotheses: int, units: int) -> Explained:
+        """Return what leaves the numbers as they are."""
+        return cls(np.zeros((runs, hypotheses)), np.zeros((runs, units)), np.zeros(hypotheses), np.zeros(hypotheses))
+
+
+@dataclass(frozen=True)
 class Block:
     """One fixture's runs of both arms, candidate runs first, nothing missing."""
 
@@ -50,6 +83,8 @@ class Block:
     units: tuple[Unit, ...]
     values: Array
     """[runs, units]"""
+    explained: Explained
+    """What the facts say about these numbers and is therefore taken out of them before they are tested."""
     left_out: tuple[Unit, ...]
     """Measured on one side only, therefore compared on none."""
 
@@ -99,26 +134,83 @@ def _present(names: tuple[str, ...], values: Array) -> dict[str, bool]:
     return dict(zip(names, (bool(flag) for flag in _seen(values)), strict=True))
 
 
-def _score_block(name: str, base: FixtureArm, candidate: FixtureArm) -> Block | None:
+@dataclass(frozen=True)
+class _Graded:
+    """The scores of one fixture in both arms, candidate runs first, beside the facts of the same probes."""
+
+    fixture: str
+    runs: tuple[int, int]
+    cells: Array
+    """[graded runs, probes, dimensions], nothing missing."""
+    kept: Array
+    """[graded runs, probes]: the share of the probe's facts kept, minus its mean over all these runs."""
+    everything: tuple[Array, Array]
+    """Per arm [all compressions]: the mean over the probes of the share kept."""
+    units: tuple[Unit, ...]
+    left_out: tuple[Unit, ...]
+
+
+def _graded(name: str, base: FixtureArm, candidate: FixtureArm) -> _Graded | None:
     probes, in_base, in_candidate = _shared(base.probes, candidate.probes)
     ours, theirs = candidate.scores[:, in_candidate], base.scores[:, in_base]
     both = _both(ours, theirs)
     ours, theirs = (side[:, both] for side in (ours, theirs))
-    ours, theirs = (side[np.isfinite(side).any(axis=(1, 2))] for side in (ours, theirs))
+    scored = [np.asarray(np.isfinite(side).any(axis=(1, 2)), dtype=np.bool_) for side in (ours, theirs)]
+    ours, theirs = (side[rows] for side, rows in zip((ours, theirs), scored, strict=True))
     if not (len(ours) and len(theirs)):
         return None
-    cells = fill(np.concatenate([ours, theirs]), 5.0)
-    dimensions = cells.mean(axis=1)
-    return Block(
-        name,
-        len(ours),
-        len(theirs),
-        np.column_stack([dimensions, dimensions.mean(axis=1)]),
-        tuple(Unit(name, "probe", probe) for probe, keep in zip(probes, both, strict=True) if keep),
-        cells.mean(axis=2),
-        tuple(
+    facts = [arm.facts[:, at][:, both] for arm, at in ((candidate, in_candidate), (base, in_base))]
+    kept = np.concatenate([side[: len(rows)][rows] for side, rows in zip(facts, scored, strict=True)])
+    everything = [_mean(side, 1) for side in facts]
+    return _Graded(
+        fixture=name,
+        runs=(len(ours), len(theirs)),
+        cells=fill(np.concatenate([ours, theirs]), 5.0),
+        kept=np.nan_to_num(kept - _mean(kept, 0)),
+        everything=(everything[0][np.isfinite(everything[0])], everything[1][np.isfinite(everything[1])]),
+        units=tuple(Unit(name, "probe", probe) for probe, keep in zip(probes, both, strict=True) if keep),
+        left_out=tuple(
             _one_sided(name, "probe", _present(base.probes, base.scores), _present(candidate.probes, candidate.scores))
         ),
+    )
+
+
+def _slopes(graded: Sequence[_Graded]) -> Array:
+    """Return for each dimension the points that a probe gains with all of its facts, from both arms together.
+
+    The labels of the runs do not enter, so that the residuals are the same under every relabelling. A negative slope
+    is luck, and more than the whole scale is no effect of facts.
+    """
+    square = sum(float((item.kept**2).sum()) for item in graded)
+    if square < _LEAST_SQUARE:
+        return np.zeros(len(DIMENSIONS))
+    product = sum((item.kept[:, :, None] * (item.cells - item.cells.mean(axis=0))).sum(axis=(0, 1)) for item in graded)
+    return np.clip(np.asarray(product, dtype=np.float64) / square, 0.0, 5.0)
+
+
+def _score_block(item: _Graded, slopes: Array) -> Block:
+    whole = np.append(slopes, slopes.mean())
+    part = item.kept[:, :, None] * slopes
+    dimensions = (item.cells - part).mean(axis=1)
+    ours, theirs = item.everything
+    known = len(ours) > 0 and len(theirs) > 0
+    shift = float(ours.mean() - theirs.mean()) if known else 0.0
+    spread = sum(float(side.var(ddof=1)) / len(side) for side in (ours, theirs) if len(side) > 1)
+    explained_dimensions = part.mean(axis=1)
+    return Block(
+        fixture=item.fixture,
+        candidate_runs=item.runs[0],
+        base_runs=item.runs[1],
+        means=np.column_stack([dimensions, dimensions.mean(axis=1)]),
+        units=item.units,
+        values=(item.cells - part).mean(axis=2),
+        explained=Explained(
+            means=np.column_stack([explained_dimensions, explained_dimensions.mean(axis=1)]),
+            values=part.mean(axis=2),
+            delta=whole * shift,
+            variance=whole**2 * spread,
+        ),
+        left_out=item.left_out,
     )
 
 
@@ -166,14 +258,18 @@ def _fact_block(name: str, base: FixtureArm, candidate: FixtureArm) -> Block | N
     else:
         census = np.full(sum(runs), np.nan)
     means = np.column_stack([authored, census])
-    return Block(name, *runs, means, tuple(units), np.concatenate(columns, axis=1), tuple(left_out))
+    values = np.concatenate(columns, axis=1)
+    explained = Explained.nothing(len(means), means.shape[1], values.shape[1])
+    return Block(name, *runs, means, tuple(units), values, explained, tuple(left_out))
 
 
 def score_blocks(base: Arm, candidate: Arm) -> tuple[Block, ...]:
-    """Return the scores of the fixtures that were graded on both sides."""
+    """Return the scores, beyond what the facts explain, of the fixtures that were graded on both sides."""
     pairs = ((name, arm, candidate.fixtures.get(name)) for name, arm in base.fixtures.items())
-    blocks = (_score_block(name, arm, other) for name, arm, other in pairs if other is not None)
-    return tuple(block for block in blocks if block is not None)
+    found = (_graded(name, arm, other) for name, arm, other in pairs if other is not None)
+    graded = [item for item in found if item is not None]
+    slopes = _slopes(graded)
+    return tuple(_score_block(item, slopes) for item in graded)
 
 
 def fact_blocks(base: Arm, candidate: Arm) -> tuple[Block, ...]:

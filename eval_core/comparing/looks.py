@@ -1,35 +1,69 @@
 """How much of alpha each look at a growing comparison may spend.
 
-One planned look spends all of it. Three planned looks, at 1, 3 and 5 graded runs, spend 0.01, 0.015 and 0.025 of the
-0.05 that both tests have together; by the union bound the whole stays at 0.05. A look that nobody planned, such as
-running the same commit again, still costs: it gets half of the last planned share, the next one half of that, and
-what has been spent is reported, because it then exceeds what was promised.
+Looking again after more runs is another chance for a false alarm, so that every look has to share one alpha. What may
+have been spent by the time that a fixture has so many runs is fixed in advance; a look spends what is due at its
+number of runs and was not spent at an earlier one. By the union bound all looks together stay within alpha. Looking
+again at the same runs is no further look: it has the same share and gives the same answer.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
 from eval_core.base.errors import UserError
+from eval_core.base.files import parse
 
-__all__ = ["RUNS_AT_LOOK", "SCHEDULES", "share", "spent"]
+__all__ = ["LOOKS", "RUNS_AT_LOOK", "Look", "earlier_looks", "next_look", "runs_at", "share", "spent"]
 
-SCHEDULES: dict[int, tuple[float, ...]] = {1: (1.0,), 3: (0.2, 0.3, 0.5)}
-"""Planned looks -> the share of alpha that each may spend."""
-RUNS_AT_LOOK = (1, 3, 5)
-"""Graded runs of each fixture at each of three planned looks."""
-
-
-def share(look: int, planned: int = 1) -> float:
-    """Return the share of alpha that this look (counted from 1) may spend."""
-    if planned not in SCHEDULES:
-        raise UserError(f"planned looks: {planned} is not one of {', '.join(map(str, SCHEDULES))}; choose one of these")
-    if look < 1:
-        raise UserError(f"look: {look} is not a count of looks; the first look is 1")
-    schedule = SCHEDULES[planned]
-    if look <= planned:
-        return schedule[look - 1]
-    return float(schedule[-1] * 0.5 ** (look - planned))
+RUNS_AT_LOOK = (3, 6, 10)
+"""Graded runs of each fixture at the planned looks."""
+LOOKS = "looks"
+"""The name in a measurement's extra."""
+_RUNS, _SPENT = (1, 3, 6, 10), (0.6, 0.8, 0.9, 1.0)
+"""Most of alpha goes to the first look, because most pull requests get no second one."""
 
 
-def spent(look: int, planned: int = 1) -> float:
-    """Return the share of alpha that all looks up to this one have spent."""
-    return sum(share(number, planned) for number in range(1, look + 1))
+class Look(NamedTuple):
+    """What had been measured when a verdict was given."""
+
+    graded: int
+    compressed: int
+    """Runs of each fixture."""
+
+
+class _Remembered(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    looks: tuple[Look, ...]
+
+
+def earlier_looks(extra: dict[str, Any], where: str) -> tuple[Look, ...]:
+    """Return the looks that a measurement remembers, checked: it may come from an untrusted file."""
+    return parse(_Remembered, {LOOKS: extra.get(LOOKS, ())}, f"{where}: extra").looks
+
+
+def spent(runs: int) -> float:
+    """Return the share of alpha that may have been spent when each fixture has this many runs."""
+    if runs < 0:
+        raise UserError(f"look: {runs} is not a number of runs")
+    return float(np.interp(runs, _RUNS, _SPENT)) if runs else 0.0
+
+
+def share(runs: int, earlier: Iterable[int] = ()) -> float:
+    """Return the share of alpha for a look at this many runs, after looks at fewer."""
+    return spent(runs) - spent(max((count for count in earlier if count < runs), default=0))
+
+
+def next_look(runs: int) -> int | None:
+    """Return the runs of each fixture at the next planned look; None after the last."""
+    return next((count for count in RUNS_AT_LOOK if count > runs), None)
+
+
+def runs_at(look: int, first: int) -> int:
+    """Return the runs of each fixture at a look, counted from 1, where the first one has `first`."""
+    later = [count for count in RUNS_AT_LOOK if count > first]
+    return first if look <= 1 or not later else later[min(look - 2, len(later) - 1)]

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval_core.base.errors import UserError
-from eval_core.comparing.arms import Arm, Array, FixtureArm
+from eval_core.comparing.arms import Arm, Array, FixtureArm, make_arm
 from eval_core.comparing.findings import Kind
 from eval_core.comparing.hypotheses import FACT_HYPOTHESES, SCORE_HYPOTHESES, fact_blocks, score_blocks
 from eval_core.comparing.permutation import quantile
 from eval_core.comparing.verdict import Options, decide
+from eval_core.domain.measurement import Measurement
 
 __all__ = [
     "FalseAlarms",
@@ -24,6 +25,7 @@ __all__ = [
     "VarianceShares",
     "false_alarms",
     "noise_floor",
+    "noise_of",
     "runs_needed",
     "variance_shares",
 ]
@@ -145,13 +147,19 @@ def noise_floor(arm: Arm) -> tuple[NoiseFloor, ...]:
         (FACT_HYPOTHESES, fact_blocks(arm, arm)),
     ):
         for index, name in enumerate(names):
-            columns = [block.means[: block.candidate_runs, index] for block in blocks]
+            measured = [(block.means + block.explained.means)[: block.candidate_runs] for block in blocks]
+            columns = [means[:, index] for means in measured]
             columns = [column for column in columns if len(column) > 1 and np.isfinite(column).all()]
             df = sum(len(column) - 1 for column in columns)
             if df:
                 squares = sum(float(((column - column.mean()) ** 2).sum()) for column in columns)
                 found.append(NoiseFloor(name, math.sqrt(squares / df), len(columns), df))
     return tuple(found)
+
+
+def noise_of(measurement: Measurement) -> dict[str, float]:
+    """Return the noise floor as a baseline stores it."""
+    return {item.name: round(item.sd, 6) for item in noise_floor(make_arm(measurement))}
 
 
 def variance_shares(run_sd: float, probes: int, rejudged: Array) -> VarianceShares:

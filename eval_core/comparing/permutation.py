@@ -16,10 +16,12 @@ from eval_core.comparing.hypotheses import Block, Unit
 
 __all__ = [
     "LIMIT",
+    "MOST_EXTRA",
     "VARIANCE_FLOOR",
     "Design",
     "Hypothesis",
     "PermutationResult",
+    "Shift",
     "UnitDelta",
     "permute",
     "quantile",
@@ -132,8 +134,11 @@ def _choices(n: int, m: int) -> Array:
 
 VARIANCE_FLOOR = 0.05**2
 """Deterministic runs have no variance; the floor keeps their statistics finite and tiny wobbles small."""
-COVERAGE = 0.95
 POWER = 0.80
+LOCAL_COST = 4
+"""What the p of a single unit is multiplied by: averages get four fifths of alpha, single units the rest."""
+MOST_EXTRA = 30
+"""Nobody runs more than this many further compressions of a fixture for one pull request."""
 TOLERANCE = 1e-9
 """Statistics closer than this are tied: the order of a sum must not break a tie."""
 
@@ -152,7 +157,7 @@ class Hypothesis:
     df: int
     ci_low: float
     ci_high: float
-    """Simultaneous with all other hypotheses of the test."""
+    """At the level of the test: it leaves out zero where the averages make the test significant."""
     ci90_low: float
     ci90_high: float
     """This hypothesis alone; what equivalence is read from."""
@@ -162,16 +167,38 @@ class Hypothesis:
     """The smallest change that would have been seen with 80 % power."""
     mde_two_more: float
     """The same, had the candidate two more runs of each fixture."""
+    tested: float
+    """The part of `delta` that the test is about."""
+    explained: float
+    """The rest, which follows from the facts kept."""
+    se_after: tuple[float, ...] = ()
+    """The standard error with 1, 2, ... more candidate runs of each fixture."""
+
+
+@dataclass(frozen=True)
+class Shift:
+    """How far today's numbers lie from those of the day of the baseline, whatever was changed."""
+
+    points: dict[str, float]
+    """Per hypothesis; taken off the change that is tested and shown."""
+    se: dict[str, float]
+    """Its uncertainty, which widens every interval."""
+
+    def of(self, name: str) -> tuple[float, float]:
+        """Return shift and variance of one hypothesis."""
+        return self.points.get(name, 0.0), self.se.get(name, 0.0) ** 2
 
 
 @dataclass(frozen=True)
 class UnitDelta:
-    """One probe or kind of fact: how it moved, and its adjusted p (doubled, as the local part of the test is)."""
+    """One probe or kind of fact: how it moved, and its adjusted p, times the cost of the local part."""
 
     unit: Unit
     base: float
     candidate: float
     delta: float
+    tested: float
+    """The part of `delta` that the test is about."""
     p: float
 
 
@@ -185,7 +212,7 @@ class PermutationResult:
     hypotheses: tuple[Hypothesis, ...]
     units: tuple[UnitDelta, ...]
     crit: float
-    """The 95th percentile of the largest standardised change under relabelling."""
+    """The standardised change of an average from which on the test is significant."""
     arrangements: int
     enumerated: bool
     attainable_p: float
@@ -212,51 +239,137 @@ class _Sums:
     """[arrangements, hypotheses]"""
     se: Array
     local: Array
-    """[arrangements]: the largest change of a single unit."""
-    df: NDArray[np.intp]
+    """[arrangements]: the largest standardised change of a single unit."""
+    unit_se: Array
+    """[fixtures]: the standard error of a unit in the observed arrangement."""
+    variances: tuple[Array, Array]
+    """Per arm [hypotheses], in the observed arrangement."""
+    degrees: tuple[NDArray[np.intp], NDArray[np.intp]]
+    """Per arm [hypotheses]: what the variances rest on."""
     fixtures: NDArray[np.intp]
     """Per hypothesis: how many fixtures measure it."""
 
 
+def _variances(squares: tuple[Array, Array], degrees: tuple[Counts, Counts]) -> tuple[Array, Array]:
+    """Return the variance of each arm; one whose runs measure no noise borrows the other's."""
+    ours, theirs = (square / np.maximum(df, 1) for square, df in zip(squares, degrees, strict=True))
+    return (
+        np.maximum(np.where(degrees[0] > 0, ours, theirs), VARIANCE_FLOOR),
+        np.maximum(np.where(degrees[1] > 0, theirs, ours), VARIANCE_FLOOR),
+    )
+
+
 def _relabel(blocks: Sequence[Block], design: Design) -> _Sums:
     count, width = design.count, blocks[0].means.shape[1]
-    delta, squares = np.zeros((count, width)), np.zeros((count, width))
-    inverse = np.zeros(width)
-    df, fixtures = np.zeros(width, dtype=np.intp), np.zeros(width, dtype=np.intp)
-    local = np.zeros(count)
+    delta = np.zeros((count, width))
+    squares = np.zeros((count, width)), np.zeros((count, width))
+    inverse = np.zeros(width), np.zeros(width)
+    degrees = np.zeros(width, dtype=np.intp), np.zeros(width, dtype=np.intp)
+    fixtures = np.zeros(width, dtype=np.intp)
+    unit_squares = np.zeros(count), np.zeros(count)
+    unit_degrees = np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp)
+    largest = []
     for block, mask in zip(blocks, design.masks(), strict=True):
         n, m = block.candidate_runs, block.base_runs
         measured = np.isfinite(block.means).all(axis=0)
         # Centred, so that the difference of large sums keeps its digits; the other arm's sum is then the negative.
         centred = np.where(measured, block.means - block.means.mean(axis=0), 0.0)
         moved = mask @ centred
+        inside = mask @ centred**2
         delta += moved / n + moved / m
-        squares += (centred**2).sum(axis=0) - moved**2 / n - moved**2 / m
-        inverse += measured * (1 / n + 1 / m)
-        df += measured * (n + m - 2)
+        squares[0][:] += inside - moved**2 / n
+        squares[1][:] += (centred**2).sum(axis=0) - inside - moved**2 / m
+        for arm, runs in enumerate((n, m)):
+            inverse[arm][:] += measured / runs
+            degrees[arm][:] += measured * (runs - 1)
         fixtures += measured
-        units = mask @ (block.values - block.values.mean(axis=0))
-        np.maximum(local, np.abs(units).max(axis=1) * (1 / n + 1 / m), out=local)
+        units = block.values - block.values.mean(axis=0)
+        moved = mask @ units
+        inside = mask @ (units**2).sum(axis=1)
+        unit_squares[0][:] += inside - (moved**2).sum(axis=1) / n
+        unit_squares[1][:] += (units**2).sum() - inside - (moved**2).sum(axis=1) / m
+        for arm, runs in enumerate((n, m)):
+            unit_degrees[arm][:] += (runs - 1) * len(block.units)
+        largest.append(np.abs(moved).max(axis=1) * (1 / n + 1 / m))
     known = np.maximum(fixtures, 1)
-    variance = np.maximum(squares / np.maximum(df, 1), VARIANCE_FLOOR)
-    return _Sums(delta / known, np.sqrt(variance * inverse) / known, local, df, fixtures)
+    ours, theirs = _variances(squares, degrees)
+    # One spread of a unit for each arm: a single unit has too few runs to tell its own.
+    unit_ours, unit_theirs = _variances(unit_squares, unit_degrees)
+    unit_ses = [np.sqrt(unit_ours / block.candidate_runs + unit_theirs / block.base_runs) for block in blocks]
+    return _Sums(
+        delta=delta / known,
+        se=np.sqrt(ours * inverse[0] + theirs * inverse[1]) / known,
+        local=np.max([value / se for value, se in zip(largest, unit_ses, strict=True)], axis=0),
+        unit_se=np.array([se[0] for se in unit_ses]),
+        variances=(ours[0], theirs[0]),
+        degrees=degrees,
+        fixtures=fixtures,
+    )
 
 
-def _hypothesis(name: str, index: int, blocks: Sequence[Block], sums: _Sums, crit: float, p: float) -> Hypothesis:
+def _welch(parts: Sequence[tuple[float, int]]) -> int:
+    """Return the degrees of freedom of a sum of independent variances, each with its own."""
+    total = sum(variance for variance, _ in parts)
+    squares = sum(variance**2 / df for variance, df in parts if df > 0)
+    return int(total**2 / squares + TOLERANCE) if squares > 0 else 0
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """One hypothesis in the observed arrangement, with the day and the facts taken into account."""
+
+    name: str
+    index: int
+    tested: float
+    """The change beyond facts and day."""
+    se: float
+    """Of `tested`."""
+    explained: float
+    explained_variance: float
+    base: float
+    df: int
+
+
+def _read(name: str, index: int, blocks: Sequence[Block], sums: _Sums, shift: Shift | None) -> _Reading:
     measuring = [block for block in blocks if np.isfinite(block.means[:, index]).all()]
-    base = float(np.mean([block.means[block.candidate_runs :, index].mean() for block in measuring]))
-    delta, se, df = float(sums.delta[0, index]), float(sums.se[0, index]), int(sums.df[index])
+    day, doubt = shift.of(name) if shift is not None else (0.0, 0.0)
+    raw = [block.means[:, index] + block.explained.means[:, index] for block in measuring]
+    base = [values[block.candidate_runs :].mean() for values, block in zip(raw, measuring, strict=True)]
+    parts = [
+        (float(sums.variances[0][index]) * sum(1 / block.candidate_runs for block in measuring), 0),
+        (float(sums.variances[1][index]) * sum(1 / block.base_runs for block in measuring), 1),
+    ]
+    return _Reading(
+        name=name,
+        index=index,
+        tested=float(sums.delta[0, index]) - day,
+        se=math.sqrt(float(sums.se[0, index]) ** 2 + doubt),
+        explained=float(np.mean([block.explained.delta[index] for block in measuring])),
+        explained_variance=float(sum(block.explained.variance[index] for block in measuring)) / len(measuring) ** 2,
+        base=float(np.mean(base)),
+        df=_welch([(variance, int(sums.degrees[arm][index])) for variance, arm in parts]),
+    )
+
+
+def _hypothesis(
+    reading: _Reading, blocks: Sequence[Block], sums: _Sums, crit: float, p: float, doubt: float
+) -> Hypothesis:
+    measuring = [block for block in blocks if np.isfinite(block.means[:, reading.index]).all()]
+    delta, df = reading.tested + reading.explained, reading.df
+    ours, theirs = (float(variances[reading.index]) for variances in sums.variances)
+
+    def error(extra: int) -> float:
+        noise = sum(ours / (block.candidate_runs + extra) + theirs / block.base_runs for block in measuring)
+        return math.sqrt(noise / len(measuring) ** 2 + reading.explained_variance + doubt)
+
+    se = error(0)
     # One run on each side measures no noise: the floor ranks arrangements, but promises nothing about the true change.
     half = crit * se if df else math.inf
     half90 = quantile(0.95, df) * se
-    mde = (crit + quantile(POWER, df)) * se
-    shrunk = sum(1 / (block.candidate_runs + 2) + 1 / block.base_runs for block in measuring)
-    now = sum(1 / block.candidate_runs + 1 / block.base_runs for block in measuring)
-    more = (crit + quantile(POWER, df + 2 * len(measuring))) * se * math.sqrt(shrunk / now) if df else math.inf
     return Hypothesis(
-        name=name,
-        base=base,
-        candidate=base + delta,
+        name=reading.name,
+        base=reading.base,
+        candidate=reading.base + delta,
         delta=delta,
         se=se,
         df=df,
@@ -265,52 +378,83 @@ def _hypothesis(name: str, index: int, blocks: Sequence[Block], sums: _Sums, cri
         ci90_low=delta - half90,
         ci90_high=delta + half90,
         p=p,
-        mde=mde,
-        mde_two_more=more,
+        mde=(crit + quantile(POWER, df)) * se,
+        mde_two_more=(crit + quantile(POWER, df + 2 * len(measuring))) * error(2) if df else math.inf,
+        tested=reading.tested,
+        explained=reading.explained,
+        se_after=tuple(error(extra) for extra in range(1, MOST_EXTRA + 1)),
     )
 
 
-def _unit_deltas(blocks: Sequence[Block], local: Array) -> tuple[UnitDelta, ...]:
-    found = []
-    for block in blocks:
-        candidate = block.values[: block.candidate_runs].mean(axis=0)
-        base = block.values[block.candidate_runs :].mean(axis=0)
-        shares = np.minimum(1.0, 2 * _at_least(local, np.abs(candidate - base)) / len(local))
+def _unit_deltas(blocks: Sequence[Block], sums: _Sums, day: float) -> tuple[tuple[UnitDelta, ...], int]:
+    """Return all units, and how many arrangements have a unit that moved as much as the one that moved most."""
+    found, fewest = [], len(sums.local)
+    for block, se in zip(blocks, sums.unit_se, strict=True):
+        tested = block.values[: block.candidate_runs].mean(axis=0) - block.values[block.candidate_runs :].mean(axis=0)
+        raw = block.values + block.explained.values
+        candidate, base = raw[: block.candidate_runs].mean(axis=0), raw[block.candidate_runs :].mean(axis=0)
+        beaten = np.maximum(_at_least(sums.local, np.abs(tested - day) / se), 1)
+        fewest = min(fewest, int(beaten.min(initial=fewest)))
+        shares = np.minimum(1.0, LOCAL_COST * beaten / len(sums.local))
         found += [
-            UnitDelta(unit, float(b), float(c), float(c - b), float(p))
-            for unit, b, c, p in zip(block.units, base, candidate, shares, strict=True)
+            UnitDelta(unit, float(b), float(c), float(c - b), float(t), float(p))
+            for unit, b, c, t, p in zip(block.units, base, candidate, tested - day, shares, strict=True)
         ]
-    return tuple(found)
+    return tuple(found), fewest
+
+
+def _threshold(beaten: Counts, combined: Counts, largest: Array, alpha: float) -> float:
+    """Return the smallest largest change of an average that would have made the whole test significant."""
+    count = len(combined)
+    ranked = np.sort(combined)
+    # The p of a combined count c is the share of arrangements with a count of at most c.
+    allowed = ranked[np.searchsorted(ranked, ranked, side="right") <= alpha * count + TOLERANCE]
+    reaching = largest[beaten <= allowed[-1]] if len(allowed) else largest[:0]
+    # Where no average could reach it, nothing less than the largest change there is counts.
+    return float(reaching.min(initial=float(largest.max())))
 
 
 def permute(
-    blocks: Sequence[Block], hypotheses: tuple[str, ...], *, alpha: float, seed: int = 0, limit: int = LIMIT
+    blocks: Sequence[Block],
+    hypotheses: tuple[str, ...],
+    *,
+    alpha: float,
+    seed: int = 0,
+    limit: int = LIMIT,
+    shift: Shift | None = None,
 ) -> PermutationResult | None:
     """Test all hypotheses and units at once; None where there is nothing to test."""
     if not blocks:
         return None
     design = Design(tuple((block.candidate_runs, block.base_runs) for block in blocks), limit, seed)
     sums = _relabel(blocks, design)
-    measured = np.flatnonzero(sums.fixtures)
+    measured = [int(index) for index in np.flatnonzero(sums.fixtures)]
     statistic = np.zeros_like(sums.delta)
     statistic[:, measured] = np.abs(sums.delta[:, measured]) / sums.se[:, measured]
     largest = statistic.max(axis=1)
     beaten_global, beaten_local = _at_least(largest), _at_least(sums.local)
-    combined = np.minimum(beaten_global, 2 * beaten_local)
+    combined = np.minimum(beaten_global, LOCAL_COST * beaten_local)
     count = design.count
-    crit = float(np.sort(largest)[math.ceil(COVERAGE * count) - 1])
-    if crit <= TOLERANCE and len(measured):
-        # All runs are equal: relabelling shows no spread, so the floor's normal theory stands in for it.
-        crit = min(quantile(0.975, max(1, int(df))) for df in sums.df[measured])
-    adjusted = _at_least(largest, statistic[0]) / count
+    crit = _threshold(beaten_global, combined, largest, alpha)
+    readings = [_read(hypotheses[index], index, blocks, sums, shift) for index in measured]
+    if crit <= TOLERANCE and readings:
+        # All runs are equal: relabelling shows no spread, so the floor's normal theory takes its place.
+        crit = min(quantile(0.975, max(1, reading.df)) for reading in readings)
+    own = np.array([abs(reading.tested) / reading.se for reading in readings])
+    adjusted = np.maximum(_at_least(largest, own), 1)
+    day = shift.of(hypotheses[-1])[0] if shift is not None else 0.0
+    units, least_local = _unit_deltas(blocks, sums, day)
+    least_global = int(adjusted.min(initial=count))
+    observed = min(least_global, LOCAL_COST * least_local)
     return PermutationResult(
-        p=float((combined <= combined[0]).mean()),
-        p_global=float(beaten_global[0] / count),
-        p_local=float(beaten_local[0] / count),
+        p=float(max(int((combined <= observed).sum()), 1) / count),
+        p_global=least_global / count,
+        p_local=least_local / count,
         hypotheses=tuple(
-            _hypothesis(hypotheses[index], int(index), blocks, sums, crit, float(adjusted[index])) for index in measured
+            _hypothesis(reading, blocks, sums, crit, float(beaten / count), shift.of(reading.name)[1] if shift else 0.0)
+            for reading, beaten in zip(readings, adjusted, strict=True)
         ),
-        units=_unit_deltas(blocks, sums.local),
+        units=units,
         crit=crit,
         arrangements=count,
         enumerated=design.enumerated,

@@ -138,7 +138,9 @@ def facts_strand(
                 f" {won + census_won} gained"
             )
     elif evidence is not None and evidence.significant:
-        moved = [item for item in culprits if item.kind in ("retention", "fact", "census")]
+        whole = [item for item in culprits if item.kind == "retention"]
+        # The averages hold the single units: where they are named, these must not count a second time.
+        moved = whole or [item for item in culprits if item.kind in ("fact", "census")]
         units = max(len(evidence.result.units), 1)
         scale = {"retention": 1 / len(FACT_HYPOTHESES), "fact": 1 / units, "census": 1 / units}
         loss = sum(-(item.delta or 0.0) * scale[item.kind] for item in moved if item.direction == "worse")
@@ -193,10 +195,11 @@ def scores_strand(
 
     if not judged:
         return strand(StrandState.SAME, "", 0.0, 0.0, "advisory: no model judged")
-    if evidence is None or not evidence.significant:
+    # Named by their own test, or because they follow from facts that moved for certain.
+    moved = [item for item in culprits if item.kind in ("dimension", "probe")]
+    if evidence is None or not moved:
         reach = evidence is None or evidence.result.can_reach
         return strand(StrandState.SAME if reach else StrandState.CANNOT_TELL)
-    moved = [item for item in culprits if item.kind in ("dimension", "probe")]
     dimensions = [item for item in moved if item.kind == "dimension"]
     units = 1.0 if dimensions else float(max(len(evidence.result.units), 1))
     weights = [(item.direction, abs(item.delta or 0.0) / 5 / units) for item in dimensions or moved]

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
-from eval_core.base.numbers import p_value, percent, signed
+from eval_core.base.numbers import p_value, percent, score, signed
 from eval_core.comparing import headline
 from eval_core.comparing import looks as looking
 from eval_core.comparing import medians as seed_rule
 from eval_core.comparing.arms import Arm, FixtureArm, validate
 from eval_core.comparing.culprits import (
-    MOST_EXTRA,
     StructureChange,
     TestedFamily,
     changes,
@@ -22,11 +21,14 @@ from eval_core.comparing.culprits import (
     settle,
     structure_culprits,
 )
+from eval_core.comparing.day import Day
 from eval_core.comparing.drift import Drift
 from eval_core.comparing.findings import (
     STRANDS,
+    Advice,
     Coverage,
     Culprit,
+    Direction,
     FactChange,
     Family,
     Kind,
@@ -34,6 +36,7 @@ from eval_core.comparing.findings import (
     Reason,
     Row,
     RowVerdict,
+    SpreadFinding,
     Strand,
     StrandName,
     StrandState,
@@ -42,10 +45,19 @@ from eval_core.comparing.findings import (
     UnitRow,
     Verdict,
 )
-from eval_core.comparing.hypotheses import FACT_HYPOTHESES, OVERALL, SCORE_HYPOTHESES, fact_blocks, score_blocks
+from eval_core.comparing.hypotheses import (
+    AUTHORED,
+    FACT_HYPOTHESES,
+    OVERALL,
+    SCORE_HYPOTHESES,
+    fact_blocks,
+    score_blocks,
+)
+from eval_core.comparing.looks import Look
 from eval_core.comparing.outcome import broken_fixtures, outcome_culprits
-from eval_core.comparing.permutation import LIMIT, Design, Hypothesis, permute
+from eval_core.comparing.permutation import LIMIT, MOST_EXTRA, Design, Hypothesis, Shift, permute
 from eval_core.comparing.rule import decide_kind, facts_strand, outcome_strand, scores_strand, structure_strand
+from eval_core.comparing.spread import spread_changes
 from eval_core.comparing.strands import Recorded
 from eval_core.domain.fingerprint import Difference
 
@@ -151,8 +163,6 @@ class Options:
     coverage_floor: float = 0.95
     arrangements: int = LIMIT
     seed: int = 0
-    planned_looks: int = 1
-    """1, or 3 for looks at 1, 3 and 5 graded runs; see `eval_core.comparing.looks`."""
 
 
 @dataclass(frozen=True)
@@ -162,8 +172,36 @@ class _Case:
     base: Arm
     candidate: Arm
     options: Options
-    look: int
+    earlier: tuple[Look, ...] = ()
+    """What was measured of this candidate at earlier looks."""
+    shift: Shift | None = None
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def measured(self) -> Look:
+        """What has been measured of the candidate now."""
+        fixtures = self.candidate.fixtures.values()
+        return Look(
+            max((len(item.scores) for item in fixtures), default=0),
+            max((len(item.structure) for item in fixtures), default=0),
+        )
+
+    @property
+    def levels(self) -> tuple[float, float]:
+        """The alpha of the score test and of the fact test at this look."""
+        now = self.measured
+        return (
+            self.options.alpha_scores * looking.share(now.graded, (look.graded for look in self.earlier)),
+            self.options.alpha_facts * looking.share(now.compressed, (look.compressed for look in self.earlier)),
+        )
+
+    @property
+    def spent(self) -> float:
+        """What all looks up to this one have spent."""
+        now = self.measured
+        return self.options.alpha_scores * looking.spent(now.graded) + self.options.alpha_facts * looking.spent(
+            now.compressed
+        )
 
     def verdict(
         self,
@@ -181,11 +219,11 @@ class _Case:
         units: Sequence[UnitRow] = (),
         structure: Sequence[StructureChange] = (),
         medians: Sequence[MedianFinding] = (),
+        spread: Sequence[SpreadFinding] = (),
         tests: Sequence[TestSummary] = (),
         coverage: Sequence[Coverage] = (),
+        advice: Advice | None = None,
     ) -> Verdict:
-        planned = self.options.planned_looks
-        whole = self.options.alpha_scores + self.options.alpha_facts
         return Verdict(
             kind=kind,
             headline=headline_,
@@ -202,13 +240,15 @@ class _Case:
             units=tuple(units),
             structure=tuple(StructureFinding(**asdict(item)) for item in structure),
             medians=tuple(medians),
+            spread=tuple(spread),
             tests=tuple(tests),
             coverage=tuple(coverage),
             notes=tuple(self.notes),
-            look=self.look,
-            planned_looks=planned,
-            alpha=round(whole * looking.share(self.look, planned), 12),
-            alpha_spent=round(whole * looking.spent(self.look, planned), 12),
+            advice=advice,
+            look=1 + sum(look.graded < self.measured.graded for look in self.earlier),
+            planned_looks=len(looking.RUNS_AT_LOOK),
+            alpha=round(sum(self.levels), 12),
+            alpha_spent=round(self.spent, 12),
         )
 
 
@@ -222,7 +262,7 @@ _MUTED_BY: dict[str, Literal["facts", "scores"]] = {
 """What a differing field of the fingerprint keeps from being compared; any other field forbids everything."""
 
 
-def _incomparable(differences: Iterable[tuple[str, str, str]], drift: Drift | None) -> list[Reason]:
+def _incomparable(differences: Iterable[tuple[str, str, str]], drift: Drift | None, day: Day | None) -> list[Reason]:
     reasons = [
         Reason(
             code="difference",
@@ -238,32 +278,45 @@ def _incomparable(differences: Iterable[tuple[str, str, str]], drift: Drift | No
         name, shift = drift.largest
         text = f"the judge drifted: stored answers graded again move {name} by {signed(shift)} (p {p_value(drift.p)})"
         reasons.append(Reason(code="drift", text=text, mutes="scores"))
+    if day is not None and day.changed:
+        reasons.append(Reason(code="models", text=day.says, mutes="scores"))
     return reasons
 
 
-def _test(case: _Case, muted: set[str]) -> list[TestedFamily]:
-    """Run the tests that are not muted, each with its part of alpha for this look."""
-    options, part = case.options, looking.share(case.look, case.options.planned_looks)
-    found = []
-    score = permute(
-        score_blocks(case.base, case.candidate),
-        SCORE_HYPOTHESES,
-        alpha=options.alpha_scores * part,
-        seed=options.seed,
-        limit=options.arrangements,
-    )
-    fact = permute(
-        fact_blocks(case.base, case.candidate),
-        FACT_HYPOTHESES,
-        alpha=options.alpha_facts * part,
-        seed=options.seed,
-        limit=options.arrangements,
-    )
-    if score is not None and not muted:
-        found.append(TestedFamily("scores", score, options.margin_scores, options.culprit_alpha))
-    if fact is not None and muted <= {"scores"}:
-        found.append(TestedFamily("facts", fact, options.margin_facts, options.culprit_alpha))
-    return found
+def _test(
+    case: _Case, muted: set[str], *, counted: bool, judged: bool
+) -> tuple[list[TestedFamily], list[SpreadFinding]]:
+    """Run the tests that are not muted, each with its part of alpha for this look, and look at the spread.
+
+    `counted` says that the facts are those of deterministic runs, which have no spread; without a judge, scores follow
+    from the facts and have none of their own.
+    """
+    options, (alpha_scores, alpha_facts) = case.options, case.levels
+    scores = score_blocks(case.base, case.candidate) if not muted else []
+    facts = fact_blocks(case.base, case.candidate) if muted <= {"scores"} else []
+    seed, limit = options.seed, options.arrangements
+    graded = permute(scores, SCORE_HYPOTHESES, alpha=alpha_scores, seed=seed, limit=limit, shift=case.shift)
+    kept = permute(facts, FACT_HYPOTHESES, alpha=alpha_facts, seed=seed, limit=limit)
+    found = [TestedFamily("facts", kept, options.margin_facts, options.culprit_alpha)] if kept is not None else []
+    if graded is not None:
+        found.insert(0, TestedFamily("scores", graded, options.margin_scores, options.culprit_alpha, _by_facts(found)))
+    spread = [
+        SpreadFinding(
+            name=item.name,
+            base_sd=item.base_sd,
+            candidate_sd=item.candidate_sd,
+            p=item.p,
+            verdict="less_stable" if item.less_stable else "more_stable",
+        )
+        for item in spread_changes(scores if judged else [], [] if counted else facts, seed=seed, limit=limit)
+    ]
+    return found, spread
+
+
+def _by_facts(found: Sequence[TestedFamily]) -> Direction | None:
+    """Return the way in which the authored facts moved for certain."""
+    ways = {culprit.direction for item in found for culprit in culprits_of(item) if culprit.name == AUTHORED}
+    return ways.pop() if ways else None
 
 
 def _unreachable(evidence: Sequence[TestedFamily]) -> tuple[str | None, int | None]:
@@ -286,7 +339,19 @@ def _runs_to_reach(evidence: TestedFamily) -> int | None:
     return None
 
 
-def _notes(case: _Case, evidence: Sequence[TestedFamily], structure: Sequence[StructureChange]) -> None:
+def _stability(item: SpreadFinding) -> str:
+    text = score if item.name == OVERALL else percent
+    word = "Less" if item.verdict == "less_stable" else "More"
+    return (
+        f"{word} stable: {item.name} varies by {text(item.candidate_sd)} from run to run, by {text(item.base_sd)} in"
+        f" the base (p {p_value(item.p)}); that is neither better nor worse."
+    )
+
+
+def _notes(
+    case: _Case, evidence: Sequence[TestedFamily], structure: Sequence[StructureChange], spread: Sequence[SpreadFinding]
+) -> None:
+    case.notes.extend(map(_stability, spread))
     for item in evidence:
         if item.result.left_out:
             names = [unit.label for unit in item.result.left_out]
@@ -299,14 +364,6 @@ def _notes(case: _Case, evidence: Sequence[TestedFamily], structure: Sequence[St
             case.notes.append(
                 f"{change.label} fails in {failed} of {change.candidate_runs} runs and never did in the baseline."
             )
-    planned = case.options.planned_looks
-    if case.look > planned:
-        whole = case.options.alpha_scores + case.options.alpha_facts
-        bound = percent(whole * looking.spent(case.look, planned), 1)
-        case.notes.append(
-            f"Look {case.look} at the same change, {planned} planned: false alarms over all looks are only bounded"
-            f" by {bound}."
-        )
     case.notes.append("The inference covers these fixtures, not all sessions.")
 
 
@@ -374,19 +431,21 @@ def decide(
     differences: Iterable[tuple[str, str, str]] = (),
     drift: Drift | None = None,
     recorded: Recorded | None = None,
+    day: Day | None = None,
+    shift: Shift | None = None,
     options: Options | None = None,
-    looks: int = 1,
+    earlier: Sequence[Look] = (),
 ) -> Verdict:
-    """Compare two arms. `looks` says which look at this candidate it is, counted from 1.
+    """Compare two arms. `earlier` says what had been measured of this candidate when it was last looked at.
 
     What cannot be compared, or was not measured, mutes what it touches and nothing else: a judge that drifted hides
     no broken structure and no lost fact. `recorded` is what the records say beside the arrays of the arms.
     """
-    case = _Case(base, candidate, options or Options(), looks)
+    case = _Case(base, candidate, options or Options(), tuple(earlier), shift)
     validate(base)
     validate(candidate)
     coverage = coverage_of(base, candidate)
-    incomparable = _incomparable(differences, drift)
+    incomparable = _incomparable(differences, drift, day)
     missing = gaps(base, candidate, coverage, case.options.coverage_floor)
     reasons = [*incomparable, *missing]
     muted: set[str] = {reason.mutes for reason in reasons}
@@ -400,7 +459,7 @@ def decide(
     structure = changes(base, candidate)
     judged = recorded is None or recorded.judged
     exact = recorded is not None and recorded.exact
-    evidence = _test(case, muted)
+    evidence, spread = _test(case, muted, counted=exact, judged=judged)
     tested = [
         item for item in evidence if not (exact and item.family == "facts") and (judged or item.family == "facts")
     ]
@@ -425,6 +484,7 @@ def decide(
         settled=settled or (exact and bool(rows)),
     )
     unreachable, extra = _unreachable(tested)
+    advice: Advice | None = None
     if reasons and kind in (Kind.NO_DETECTABLE_CHANGE, Kind.INCONCLUSIVE):
         # Calm as far as it was compared is not calm: nothing passes a gate on half of the evidence.
         kind = Kind.NOT_COMPARABLE if incomparable else Kind.INCOMPLETE
@@ -432,7 +492,8 @@ def decide(
         text = headline.no_change(rows, strands.get("facts"), size, exact=exact and not by_family)
     elif kind is Kind.INCONCLUSIVE:
         text = headline.inconclusive(rows, unreachable)
-        extra = extra if unreachable else settle(tested, rows)
+        advice = None if unreachable else settle(tested, case.measured.graded)
+        extra = extra if advice is None else advice.runs
     elif kind is Kind.NOT_COMPARABLE:
         text = headline.not_comparable(incomparable)
     elif kind is Kind.INCOMPLETE:
@@ -442,7 +503,7 @@ def decide(
     facts = recorded.facts if recorded is not None and muted <= {"scores"} else ()
     where = [item.fixture for item in culprits if item.fixture and item.direction == "worse"]
     where += [item.fixture for item in facts if item.clear and item.change < 0]
-    _notes(case, tested, structure)
+    _notes(case, tested, structure, spread)
     if recorded is not None and recorded.stubs:
         runs = f"{recorded.stubs} run{'s' if recorded.stubs > 1 else ''}"
         case.notes.append(f"Left out as the model's failure, not the change's: {runs} with a refusal or a stub.")
@@ -454,7 +515,7 @@ def decide(
             reasons=reasons,
             fixtures=[name for name, _ in Counter(where).most_common()],
             more_runs=extra,
-            too_few=unreachable is not None,
+            chance=advice.chance if advice else None,
         ),
         reasons=reasons,
         strands=[strands[name] for name in STRANDS if name in strands],
@@ -465,12 +526,14 @@ def decide(
         rows=rows,
         units=[unit for item in tested for unit in item.units],
         structure=structure,
+        spread=spread,
         medians=[
             MedianFinding(**asdict(row), delta=row.delta, flagged=row.flagged)
             for row in seed_rule.table(base, candidate)
         ],
         tests=[item.summary for item in tested],
         coverage=coverage,
+        advice=advice,
     )
 
 

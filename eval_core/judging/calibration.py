@@ -3,34 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import datetime
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import digest, parse, pretty, read_json, write_atomic
 from eval_core.domain.grade import Grade, Judge, Unscored
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
+from eval_core.judging.audit import Audit, audit, labelled_set
 
 __all__ = [
     "CALIBRATION",
+    "MOST_DAYS",
     "Calibration",
     "CalibrationSet",
+    "JudgeRecord",
     "Misranking",
     "calibrate",
     "calibration_key",
     "calibration_set",
-    "find_calibration",
-    "keep_calibration",
-    "misranks",
+    "examine",
+    "find_record",
+    "keep_record",
     "trusted",
 ]
 
@@ -160,53 +165,87 @@ async def calibrate(judge: Judge, data: CalibrationSet | None = None, *, run: in
     return Calibration(right / pairs if pairs else None, pairs, tuple(gross), tuple(unscored), scored)
 
 
-# Whether a judge may decide: its calibration, paid for once and kept by judge and data.
+# Whether a judge may decide: its calibration and audit, paid for once and kept by judge, data, model and date.
 
 CALIBRATION = "calibration"
 """The folder below the results, and the name in a measurement's extra."""
 _LOOK_AGAIN = 0.2  # seconds between looks at another process's lock
-_FORM = TypeAdapter(Calibration)
+MOST_DAYS = 30
+"""Providers change models behind a name; an older record is measured again."""
+
+
+class JudgeRecord(BaseModel):
+    """What is known of a judge, and of which model behind its name."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    key: str
+    served: str | None
+    """The model as the provider names it."""
+    date: str
+    calibration: Calibration
+    audit: Audit
+
+    @property
+    def age(self) -> int:
+        """Days since it was measured."""
+        return (_now() - datetime.datetime.fromisoformat(self.date)).days
+
+    def fits(self, key: str, served: str | None) -> bool:
+        """Tell whether it speaks of this judge, this model and this time."""
+        same = served is None or self.served is None or served == self.served
+        return self.key == key and same and self.age <= MOST_DAYS
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why this judge must not decide."""
+        return [*self.calibration.reasons, *self.audit.reasons]
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
 
 
 def calibration_key(judge: Judge) -> str:
-    """Return what identifies a calibration: the judge, its rubric and sampling, and the data."""
-    return digest({"judge": judge.identity, "data": calibration_set().digest})
+    """Return what identifies a record: the judge, its rubric and sampling, and the data."""
+    return digest({"judge": judge.identity, "data": calibration_set().digest, "labels": labelled_set().digest})
 
 
-def _read(value: Any) -> Calibration | None:
+def _read(value: Any) -> JudgeRecord | None:
     try:
-        return _FORM.validate_python(value)
+        return JudgeRecord.model_validate(value)
     except ValidationError:
-        return None  # of another version: calibrate again
+        return None  # of another version: measured again
 
 
-def find_calibration(key: str, results: Path, measurements: Iterable[Measurement]) -> Calibration | None:
-    """Return a calibration that was paid for before: of a stored baseline or an earlier run."""
-    for measurement in measurements:
-        kept = measurement.extra.get(CALIBRATION)
-        if isinstance(kept, Mapping) and kept.get("key") == key and (found := _read(kept.get("result"))):
-            return found
+def find_record(
+    key: str, results: Path, measurements: Iterable[Measurement], served: str | None = None
+) -> JudgeRecord | None:
+    """Return what was paid for before, by a stored baseline or an earlier run, if it still holds."""
+    kept = [measurement.extra.get(CALIBRATION) for measurement in measurements]
     path = results / CALIBRATION / f"{key}.json"
-    try:
-        return _read(read_json(path)) if path.exists() else None
-    except UserError:
-        return None
+    with contextlib.suppress(UserError):  # torn: measured again
+        kept += [read_json(path)] if path.exists() else []
+    found = [record for value in kept if isinstance(value, Mapping) and (record := _read(value)) is not None]
+    return next((record for record in found if record.fits(key, served)), None)
 
 
-def keep_calibration(key: str, results: Path, calibration: Calibration) -> dict[str, Any]:
-    """Keep a calibration beside the results and return what a measurement keeps of it.
+def keep_record(results: Path, record: JudgeRecord) -> dict[str, Any]:
+    """Keep a record beside the results and return what a measurement keeps of it.
 
     One with missing grades is not kept on disk: an outage says nothing about the judge.
     """
-    body = _FORM.dump_python(calibration, mode="json")
-    if not calibration.unscored:
-        write_atomic(results / CALIBRATION / f"{key}.json", pretty(body))
-    return {"key": key, "result": body}
+    body = record.model_dump(mode="json")
+    if not record.calibration.unscored and record.audit.usable == record.audit.answers:
+        write_atomic(results / CALIBRATION / f"{record.key}.json", pretty(body))
+    return body
 
 
-def misranks(calibration: Calibration) -> list[str]:
-    """Return why the judge's order of plain cases is wrong; outages are no reason."""
-    return replace(calibration, unscored=()).reasons if calibration.pairs else []
+async def examine(judge: Judge, served: Callable[[], str | None]) -> JudgeRecord:
+    """Measure calibration and audit."""
+    calibration, audited = await asyncio.gather(calibrate(judge), audit(judge))
+    moment = _now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    return JudgeRecord(key=calibration_key(judge), served=served(), date=moment, calibration=calibration, audit=audited)
 
 
 @asynccontextmanager
@@ -234,27 +273,28 @@ async def trusted(
     measurements: Iterable[Measurement],
     *,
     anyway: bool = False,
+    served: Callable[[], str | None] = lambda: None,
     stopped: Callable[[], str | None] = lambda: None,
 ) -> dict[str, Any] | None:
-    """Calibrate a judge, unless that was done before, and refuse one that misranks plain cases or grades too few.
+    """Examine a judge, unless that was done before, and refuse one that is not fit to decide.
 
     Where the run had to stop meanwhile, the grades that are missing say nothing about the judge.
     """
     key, measurements = calibration_key(judge), list(measurements)
-    calibration = find_calibration(key, results, measurements)
-    if calibration is None and (anyway or stopped() is not None):
-        return None
-    if calibration is None:
+    record = find_record(key, results, measurements, served())
+    if anyway or (record is None and stopped() is not None):
+        return None if record is None else record.model_dump(mode="json")
+    if record is None:
         async with _alone(results / CALIBRATION / f"{key}.lock", stopped):
-            calibration = find_calibration(key, results, measurements) or await calibrate(judge)
-            kept = keep_calibration(key, results, calibration)
+            record = find_record(key, results, measurements, served()) or await examine(judge, served)
+            kept = keep_record(results, record)
     else:
-        kept = keep_calibration(key, results, calibration)
-    reasons = misranks(calibration) if stopped() is not None else calibration.reasons
-    if reasons and not anyway:
+        kept = keep_record(results, record)
+    if record.reasons and stopped() is None:
         raise UserError(
-            f"the judge {judge.identity['model']} is not fit to decide: {'; '.join(reasons)}. At least "
-            f"{LEAST_AGREEMENT:.0%} of the plain cases and no gross error are needed: name another --judge-model, "
-            "or go on all the same with --trust-judge (`compression-eval judge calibrate` shows the cases)"
+            f"the judge {judge.identity['model']} is not fit to decide: {'; '.join(record.reasons)}. At least "
+            f"{LEAST_AGREEMENT:.0%} of the plain cases, no gross error and a faithful scale are needed: name another "
+            "--judge-model, or go on all the same with --trust-judge (`compression-eval judge calibrate` shows the "
+            "cases)"
         )
     return kept

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
@@ -10,31 +11,45 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval_core.base.errors import UserError
+from eval_core.base.globs import watched_digest
 from eval_core.comparing.compare import compare_measurements
+from eval_core.comparing.day import CONTROL, keep_control
 from eval_core.comparing.drift import DRIFT, drift_of
 from eval_core.comparing.findings import Kind
+from eval_core.comparing.looks import LOOKS, Look, earlier_looks, runs_at
 from eval_core.domain.case import Case
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Controls, Measurement, comparable_part
 from eval_core.domain.record import RunRecord
 from eval_core.judging.calibration import CALIBRATION, trusted
+from eval_core.measuring.base_branch import (
+    STALE,
+    BaseInRun,
+    base_store,
+    is_stale,
+    keep_base,
+    measured_base,
+    plan_base,
+)
 from eval_core.measuring.interrupt import Interruption, interruptible
 from eval_core.measuring.preflight import preflight
 from eval_core.measuring.regrade import regrade, rejudge_sample
 from eval_core.measuring.session import MeasuringSession, find_controls, measure_together
 from eval_core.measuring.wiring import Cast, Roles, Traffic, make_cast, make_fingerprint
 from eval_core.sandbox.targets import Target
-from eval_core.storage.baselines import Reference, find_reference, stored_reference
-from eval_core.storage.results import ResultsFolder, spending
+from eval_core.storage.baselines import COMPARED, Reference, find_reference, stored_reference
+from eval_core.storage.results import SUMMARY, ResultsFolder, read_measurement, spending
 
 if TYPE_CHECKING:
     from eval_core.measuring.options import Job
     from eval_core.models.client import ModelClient
 
-__all__ = ["BASE", "Trial", "own_base"]
+__all__ = ["BASE", "SERVED", "Trial", "own_base"]
 
 BASE = "base"
 """The folder below a result that holds its own base, and the name in its extra that says so."""
+SERVED = "served"
+"""The name in a measurement's extra: which models answered for which."""
 _BASE_DRAW = 100_000
 _DECIDED = (Kind.BROKEN, Kind.REGRESSED, Kind.IMPROVED, Kind.MIXED)
 
@@ -52,22 +67,24 @@ class Trial:
     async def measure(self) -> Measurement:
         """Measure; whatever happens, what is finished is in the folder."""
         job, target = self.job, self.job.load_target()
+        before = self._before()
         async with AsyncExitStack() as stack:
             cast = await make_cast(
                 stack,
                 target,
                 job.models,
                 journal=self.folder.journal,
-                budget_usd=job.budget_usd or job.settings.budget_usd,
+                budget_usd=job.budget(self.cases),
                 max_tokens_total=job.max_tokens_total,
                 concurrency=job.concurrency or job.settings.concurrency,
                 sandbox=job.sandbox,
                 hidden=job.hidden,
                 deadline_s=job.deadline_s,
+                sealing=job.sealing,
             )
             self.watch(cast.traffic)
             with interruptible(cast.stop, cast.abandon) as interruption:
-                measurement = await self._measure(cast, target, interruption)
+                measurement = await self._measure(cast, target, interruption, before)
             if (mistake := cast.mistake()) is not None:
                 raise UserError(
                     f"{mistake}; what is finished is kept in {self.folder.path}, "
@@ -75,7 +92,21 @@ class Trial:
                 )
             return measurement
 
-    async def _measure(self, cast: Cast, target: Target, interruption: Interruption) -> Measurement:
+    def _before(self) -> tuple[Look, ...]:
+        """Return what had been measured of this candidate when it was looked at before."""
+        if self.job.looks > 1:
+            known = [runs_at(look, self.job.settings.runs) for look in range(1, self.job.looks)]
+            return tuple(Look(runs, self.job.compressions(runs)) for runs in known)
+        if not self.job.resume or not (self.folder.path / SUMMARY).exists():
+            return ()
+        stored = read_measurement(self.folder.path)
+        looks = earlier_looks(stored.extra, str(self.folder.path))
+        # A run that was cut short has not been tested.
+        return looks if stored.stopped else (*looks, Look(stored.planned_runs, stored.planned_compress_runs))
+
+    async def _measure(
+        self, cast: Cast, target: Target, interruption: Interruption, before: Sequence[Look]
+    ) -> Measurement:
         job = self.job
         fingerprint = make_fingerprint(self.cases, cast.roles, job.topic)
         stored = self._stored(fingerprint)
@@ -84,23 +115,45 @@ class Trial:
             if job.baseline == "stored"
             else None
         )
-        extra: dict[str, Any] = {}
+        runs, compressions = job.plan
+        earlier = [list(look) for look in before if look.graded < runs or look.compressed < compressions]
+        extra: dict[str, Any] = {LOOKS: earlier} if earlier else {}
+        if reference is not None or job.baseline == "rerun":
+            extra[COMPARED] = True
         if cast.client is not None:
             await self._preflight(cast, cast.client)
-            known = [stored.measurement] if stored else []
-            kept = await trusted(
-                cast.roles.judge, self.folder.path.parent, known, anyway=job.trust_judge, stopped=cast.stopped
-            )
-            extra |= {CALIBRATION: kept} if kept else {}
+            baselines = [stored.measurement] if stored else []
+            if self._does_once:
+                audit = await trusted(
+                    cast.roles.judge,
+                    self.folder.path.parent,
+                    baselines,
+                    anyway=job.trust_judge,
+                    served=cast.served_judge,
+                    stopped=lambda: cast.stopped() or cast.mistake(),
+                )
+                extra |= {CALIBRATION: audit} if audit else {}
         controls = self._known_controls(cast, stored)
         sessions = [self._session(cast, cast.roles, self.folder, target, controls, interruption)]
-        if job.baseline == "rerun":
+        digest = self._digest(job.base_tree)
+        beside = self._beside(reference, digest, offline=cast.roles.offline)
+        if beside == "whole" and reference is not None and is_stale(reference, digest):
+            extra[STALE] = os.path.relpath(reference.path, job.root)
+        shelf = base_store(self.folder.path.parent, digest, fingerprint) if digest else None
+        if beside == "whole" and shelf is not None and (known := measured_base(shelf, job.plan[0])) is not None:
+            ResultsFolder(self.folder.path / BASE).write_measurement(known)
+            extra[BASE], beside = "rerun", "nothing" if cast.roles.offline else "control"
+        if beside != "nothing":
+            name = BASE if beside == "whole" else CONTROL
             base = job.load_base_target()
             roles = replace(cast.roles, subject=cast.subject_of(base, _BASE_DRAW))
-            session = self._session(cast, roles, ResultsFolder(self.folder.path / BASE), base, controls, interruption)
+            session = self._session(cast, roles, ResultsFolder(self.folder.path / name), base, controls, interruption)
             session.draw = _BASE_DRAW
+            if beside == "control":
+                session.runs = session.compress_runs = job.settings.baseline.control_runs
+            else:
+                extra[BASE] = "rerun"
             sessions.insert(0, session)
-            extra[BASE] = "rerun"
         again = reference if reference and reference.comparable and not cast.roles.offline else None
         if job.stops_early and (reference is not None or len(sessions) > 1):
             measured = await measure_together(sessions, lambda found: self._settled(found, reference))
@@ -108,7 +161,12 @@ class Trial:
         else:
             measured, sample = await asyncio.gather(measure_together(sessions), self._sample(again, cast))
         for session, base_measurement in zip(sessions[:-1], measured[:-1], strict=True):
+            base_measurement = _from_files(base_measurement, digest)
             session.finish(base_measurement)
+            if beside == "control":
+                extra[CONTROL] = keep_control(base_measurement)
+            elif shelf is not None and job.shard is None:
+                keep_base(shelf, base_measurement)
         measurement = measured[-1]
         if sample is not None:
             extra[DRIFT] = sample
@@ -116,6 +174,11 @@ class Trial:
         if again is not None and job.regrade_baseline:
             measurement = await self._regraded(again, measurement, cast)
         return self._keep(measurement, cast)
+
+    @property
+    def _does_once(self) -> bool:
+        """Whether what is done once for a run is done here, and not by another shard."""
+        return self.job.shard is None or self.job.shard.first
 
     async def _preflight(self, cast: Cast, client: ModelClient) -> None:
         """Make the first calls; where they fail, the rest of the run only writes down that it could not be made."""
@@ -131,6 +194,24 @@ class Trial:
         # A budget that is used up is said by the budget, in its own words.
         if problem is not None and not (cast.budget and cast.budget.refused):
             client.stop(problem)
+
+    def _digest(self, tree: Path | None) -> str | None:
+        """Return the digest of the watched files of a tree; the tree under test may lie inside the base's."""
+        skipped = [self.job.root / self.job.settings.results]
+        if self.job.tree is not None and tree is not None and tree.resolve() != self.job.tree.resolve():
+            skipped.append(self.job.tree)
+        return None if tree is None else watched_digest(tree, self.job.settings.watch, skipped)
+
+    def _beside(self, reference: Reference | None, digest: str | None, *, offline: bool) -> BaseInRun:
+        if self.job.baseline == "rerun":
+            return "whole"
+        return plan_base(
+            reference,
+            control="never" if self.job.compare_to == "none" else self.job.settings.baseline.control,
+            base_digest=digest,
+            base_known=self.job.base_tree is not None,
+            offline=offline,
+        )
 
     def _session(
         self,
@@ -161,6 +242,7 @@ class Trial:
             halted=lambda: interruption.why or cast.halted(),
             cut=interruption.cut,
             resume=self.job.resume,
+            shard=self.job.shard,
         )
 
     def _known_controls(self, cast: Cast, stored: Reference | None) -> dict[str, Controls]:
@@ -188,15 +270,20 @@ class Trial:
         if not bases and reference is None:
             return False
         base = bases[0] if bases or reference is None else reference.measurement
-        verdict, _ = compare_measurements(base, candidate, looks=self.job.looks, accept=self.job.settings.accept)
+        verdict, _ = compare_measurements(base, candidate, accept=self.job.settings.accept)
         return verdict.kind in _DECIDED
 
     async def _sample(self, reference: Reference | None, cast: Cast) -> dict[str, Any] | None:
         """Grade some of the baseline's answers again, to see whether the judge is still the same."""
-        if reference is None or not self.job.drift_sample:
+        if reference is None or not self.job.drift_sample or not self._does_once:
             return None
         found = await rejudge_sample(
-            reference.measurement, self.cases, cast.roles.judge, size=self.job.drift_sample, seed=self.job.seed
+            reference.measurement,
+            self.cases,
+            cast.roles.judge,
+            size=self.job.drift_sample,
+            # Other answers in every run; the same ones when a run is resumed.
+            seed=self.job.seed + int.from_bytes(self.folder.path.name.encode()[-6:]),
         )
         return found.model_dump(mode="json")
 
@@ -211,13 +298,20 @@ class Trial:
         return measurement.model_copy(update={"extra": {**measurement.extra, BASE: "regraded"}})
 
     def _keep(self, measurement: Measurement, cast: Cast) -> Measurement:
+        measurement = _from_files(measurement, self._digest(self.job.load_target().tree))
         update: dict[str, Any] = {"stopped": measurement.stopped or cast.stopped()}
         if cast.client is not None:
             update["use"] = spending(self.folder.journal)
-            update["extra"] = {**measurement.extra, "served": cast.served()}
+            update["extra"] = {**measurement.extra, SERVED: cast.served()}
         measurement = measurement.model_copy(update=update)
         self.folder.write_measurement(measurement)
         return measurement
+
+
+def _from_files(measurement: Measurement, digest: str | None) -> Measurement:
+    """Note which watched files were measured."""
+    provenance = measurement.provenance.model_copy(update={"watched": digest})
+    return measurement.model_copy(update={"provenance": provenance})
 
 
 def own_base(measurement: Measurement, folder: Path | None) -> Path | None:

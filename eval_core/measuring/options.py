@@ -4,30 +4,41 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
+from eval_core.base.sealing import SealingKey
 from eval_core.comparing.compare import ReportData, compare_measurements, judged_alone
 from eval_core.comparing.drift import SAMPLE
-from eval_core.domain.case import Case, load_suite, make_plan
+from eval_core.comparing.looks import runs_at
+from eval_core.domain.case import Case, Cell, load_suite, make_plan, with_private
 from eval_core.domain.measurement import Measurement
+from eval_core.domain.private_probes import private_banks
 from eval_core.domain.record import RunRecord
+from eval_core.domain.shard import Shard
 from eval_core.domain.target import Builtin
-from eval_core.measuring.compressor_source import CompressorSource, source_of
+from eval_core.measuring.base_branch import base_notes
 from eval_core.measuring.evaluate import Trial, own_base
 from eval_core.measuring.regrade import with_remedy
+from eval_core.measuring.session import now
 from eval_core.measuring.wiring import Traffic
 from eval_core.models.settings import ModelFlags, Models, resolve
 from eval_core.sandbox.isolation import Wanted
 from eval_core.sandbox.targets import Target, find_target
-from eval_core.storage.baselines import find_reference, load_side, read_history
+from eval_core.storage.baselines import find_reference, load_side
+from eval_core.storage.compressor_source import CompressorSource, source_of
+from eval_core.storage.history import read_history
 from eval_core.storage.results import ResultsFolder
 
-__all__ = ["Job"]
+__all__ = ["FREE_COMPRESSIONS", "Job"]
+
+FREE_COMPRESSIONS = 10
+"""Of each fixture, where no model is paid for them."""
+_IN_PARTS = "this is one part of a run; `compression-eval merge` puts the parts together and compares"
 
 
 @dataclass(frozen=True)
@@ -56,6 +67,7 @@ class Job:
     seed: int = 0
     resume: bool = False
     looks: int = 1
+    """Which of the planned looks at this candidate it is: a later one has more graded runs."""
     compare_to: str = "auto"
     baseline: Literal["stored", "rerun"] = "stored"
     """rerun: measure the base beside the candidate instead of reading a stored result."""
@@ -64,6 +76,10 @@ class Job:
     """Stored answers that are graded again to see whether the judge drifted; 0 for none."""
     regrade_baseline: bool = False
     trust_judge: bool = False
+    every_private_probe: bool = False
+    """Ask all private probes and not the drawn share: a baseline must serve every draw."""
+    shard: Shard | None = None
+    """The part of the plan that is measured here; its results are merged with those of the others."""
 
     @property
     def models(self) -> Models | None:
@@ -72,22 +88,40 @@ class Job:
 
     @property
     def stops_early(self) -> bool:
-        """Whether grading is left out where facts alone decide."""
-        return (self.stop or ("full" if self.models is None else "early")) == "early"
+        """Whether grading is left out where facts alone decide; a shard cannot know what the others found."""
+        return self.shard is None and (self.stop or ("full" if self.models is None else "early")) == "early"
 
     @property
     def plan(self) -> tuple[int, int]:
         """Graded runs and compressions of each fixture."""
-        graded = self.runs or self.settings.runs
-        return graded, max(graded, self.compress_runs or self.settings.compress_runs)
+        graded = self.runs or runs_at(self.looks, self.settings.runs)
+        return graded, self.compressions(graded)
 
     def with_runs(self, runs: int) -> Job:
         """Return the same job with this many graded runs and no fewer compressions."""
-        return replace(self, runs=runs, compress_runs=max(runs, self.compress_runs or self.settings.compress_runs))
+        return replace(self, runs=runs, compress_runs=self.compressions(runs))
+
+    def compressions(self, graded: int) -> int:
+        """Return the compressions of each fixture beside so many graded runs: a paid one is bought when needed."""
+        asked = self.compress_runs or self.settings.compress_runs
+        if asked is None and (self.models is None or not self.load_target().asks_model):
+            asked = FREE_COMPRESSIONS
+        return max(graded, asked or graded)
 
     def load_cases(self) -> list[Case]:
         """Read the suite."""
-        return load_suite(self.root / self.settings.fixtures, self.root / self.settings.probes, self.names)
+        cases = load_suite(self.root / self.settings.fixtures, self.root / self.settings.probes, self.names)
+        private = self.settings.private_probes
+        if private is None:
+            return cases
+        found = private_banks(private, self.root, self.sealing, day=now().date(), every=self.every_private_probe)
+        return with_private(cases, found, private.file)
+
+    @property
+    def sealing(self) -> SealingKey | None:
+        """The key of the private probes, where it is at hand."""
+        private = self.settings.private_probes
+        return None if private is None else SealingKey.of_environment(private.key_env, os.environ)
 
     def load_target(self) -> Target:
         """Find the compressor under test."""
@@ -110,7 +144,17 @@ class Job:
 
     def size(self, cases: list[Case]) -> int:
         """Count the fixture-runs, the base's included where it is measured too."""
-        return len(make_plan(cases, *self.plan)) * (2 if self.baseline == "rerun" else 1)
+        return len(self.cells(cases)) * (2 if self.baseline == "rerun" else 1)
+
+    def cells(self, cases: Sequence[Case]) -> list[Cell]:
+        """Return the fixture-runs that are measured here."""
+        plan = make_plan(cases, *self.plan)
+        return plan if self.shard is None else self.shard.cells(plan)
+
+    def budget(self, cases: Sequence[Case]) -> float:
+        """Return what may be spent here: a shard's part of the budget, else all of it."""
+        whole = self.budget_usd or self.settings.budget_usd
+        return whole if self.shard is None else whole * self.shard.share(make_plan(cases, *self.plan))
 
     @property
     def deadline_s(self) -> float | None:
@@ -145,16 +189,21 @@ class Job:
         """Measure and compare; what is finished is in the folder at once."""
         self.check()
         measurement = asyncio.run(Trial(self, folder, cases, on_record, watch).measure())
+        if self.shard is not None:
+            return ReportData(measurement, cases={case.fixture.name: case for case in cases}, note=_IN_PARTS)
         return self.compared(measurement, cases, folder.path)
 
     def check(self) -> None:
         """Find mistakes that must not come out after the money is spent."""
         if self.compare_to not in ("auto", "none"):
             load_side(Path(self.compare_to))
-        if self.base_tree is not None and self.baseline != "rerun":
-            raise UserError(f"--base-tree {self.base_tree}: only with --baseline rerun")
-        if self.baseline == "rerun":
+        if self.baseline == "rerun" or self.base_tree is not None:
             self.load_base_target()
+        if self.shard is not None and (self.baseline == "rerun" or self.regrade_baseline):
+            raise UserError(
+                f"--shard {self.shard}: the base is not measured in shards; leave out --baseline rerun and "
+                "--regrade-baseline, and compare the merged result with a stored baseline"
+            )
 
     def _base(self, measurement: Measurement, folder: Path | None) -> Path | None:
         if (own := own_base(measurement, folder)) is not None:
@@ -165,7 +214,7 @@ class Job:
 
     def compared(self, measurement: Measurement, cases: list[Case], folder: Path | None = None) -> ReportData:
         """Compare a measurement with the chosen baseline, or the base it brought along, or say why not."""
-        suite = {case.fixture.name: case for case in cases}
+        suite = {case.fixture.name: replace(case, private=None) for case in cases}
         path = self._base(measurement, folder)
         if path is None:
             baselines = self.root / self.settings.baselines
@@ -173,7 +222,10 @@ class Job:
             note = "none was asked for" if self.compare_to == "none" else why
             return ReportData(measurement, verdict=judged_alone(measurement), cases=suite, note=note)
         stored = load_side(path)
-        verdict, base = compare_measurements(stored, measurement, looks=self.looks, accept=self.settings.accept)
+        verdict, base = compare_measurements(stored, measurement, accept=self.settings.accept)
         verdict = with_remedy(verdict, base, str(path), measurement)
+        in_run = own_base(measurement, folder) is not None
+        notes = base_notes(stored, measurement, path=str(path), in_run=in_run, root=self.root)
+        verdict = verdict.model_copy(update={"notes": (*verdict.notes, *notes)})
         history = read_history(self.root / self.settings.baselines, path.stem)
         return ReportData(measurement, base=base, verdict=verdict, base_path=str(path), cases=suite, history=history)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from eval_core.base.errors import UserError
 from eval_core.base.numbers import counted, p_value, signed
@@ -13,6 +14,7 @@ from eval_core.comparing.drift import (
     Regraded,
     RejudgedCell,
     RejudgedSample,
+    alarmed,
     answer_key,
     check,
     graded_cells,
@@ -44,14 +46,37 @@ async def _grade(judge: Judge, probe: Probe, cell: GradedCell, answer: Answer) -
 async def rejudge_sample(
     base: Measurement, cases: Sequence[Case], judge: Judge, *, size: int = SAMPLE, seed: int = 0
 ) -> RejudgedSample:
-    """Grade a sample of a baseline's stored answers again."""
+    """Grade a sample of a baseline's stored answers again; where it raises an alarm, a second one as well."""
     probes = _probes(cases)
     stored = {cell: record for cell, record in graded_cells(base) if (cell.fixture, cell.probe) in probes}
     chosen = sample(list(stored), size, seed)
+    first = await _regraded(stored, chosen, probes, judge, 0)
+    if not alarmed(base, first):
+        return first
+    fresh = [cell for cell in stored if cell not in chosen]
+    # A small baseline has no other answers: the same ones are then graded a third time.
+    others = sample(fresh if len(fresh) >= len(chosen) else list(stored), size, seed + 1)
+    second = await _regraded(stored, others, probes, judge, REGRADE_RUN)
+    costs = (first.cost_usd, second.cost_usd)
+    return RejudgedSample(
+        cells=first.cells,
+        confirming=second.cells,
+        unscored=first.unscored + second.unscored,
+        cost_usd=None if None in costs else sum(cost or 0.0 for cost in costs),
+    )
+
+
+async def _regraded(
+    stored: dict[GradedCell, ProbeRecord],
+    chosen: Sequence[GradedCell],
+    probes: dict[tuple[str, str], Probe],
+    judge: Judge,
+    draw: int,
+) -> RejudgedSample:
     answers = [answer for cell in chosen if (answer := stored[cell].answer) is not None]
     results = await asyncio.gather(
         *(
-            _grade(judge, probes[cell.fixture, cell.probe], cell, answer)
+            _grade(judge, probes[cell.fixture, cell.probe], replace(cell, run=cell.run + draw), answer)
             for cell, answer in zip(chosen, answers, strict=True)
         )
     )
@@ -100,8 +125,8 @@ async def regrade(
     probes = _probes(cases)
 
     async def record(cell: GradedCell, old: ProbeRecord) -> ProbeRecord:
-        if old.answer is None:
-            return old
+        if old.answer is None or (cell.fixture, cell.probe) not in probes:
+            return old  # nothing was answered, or the answer to a private probe is not stored
         result = await _grade(judge, probes[cell.fixture, cell.probe], cell, old.answer)
         return old.model_copy(update={"result": result})
 
@@ -144,7 +169,7 @@ def _remedy(base: Measurement, path: str, candidate: Measurement) -> str:
     found = sample_of(candidate)
     price = ""
     if found and found.cells and found.cost_usd is not None:
-        price = f", about ${found.cost_usd / len(found.cells) * calls:.2f}"
+        price = f", about ${found.cost_usd / (len(found.cells) + len(found.confirming)) * calls:.2f}"
     return (
         f"Grade the baseline's stored answers again with the judge of today ({counted(calls, 'call')}{price}): "
         f"`compression-eval judge regrade {path}`, or run with --regrade-baseline."

@@ -1,36 +1,34 @@
-"""Baselines on disk: stored measurements, packed for review as a diff, their history, and which one to compare with."""
+"""Baselines on disk: stored measurements, packed for review as a diff, and which one to compare with."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from eval_core.base.errors import UserError
-from eval_core.base.files import digest, parse, pretty, read_json, read_text, write_atomic
+from eval_core.base.files import digest, parse, pretty, read_json, write_atomic
 from eval_core.base.numbers import percent
 from eval_core.domain.case import Case
 from eval_core.domain.fingerprint import INSTRUMENT_VERSION, Difference, Fingerprint, differences, narrowed, nearest
-from eval_core.domain.grade import DIMENSIONS, PASS_SCORE, Grade
+from eval_core.domain.grade import DIMENSIONS, PASS_SCORE
 from eval_core.domain.measurement import SCHEMA_VERSION, Measurement
+from eval_core.storage.history import append_history, grades_of, mean_of, retention_of
 from eval_core.storage.results import read_measurement
-from eval_core.strict_json import BadJson, parse_json
 
 __all__ = [
+    "COMPARED",
+    "PROMOTED",
     "Reference",
-    "append_history",
     "dump_baseline",
     "find_baseline",
     "find_reference",
     "list_baselines",
     "load_baseline",
     "load_side",
-    "read_history",
     "stale_fields",
     "store_baseline",
     "stored_reference",
@@ -39,8 +37,10 @@ __all__ = [
 
 # Baselines: measurements stored for comparison, reviewed as a diff.
 
-HISTORY = "history.jsonl"
-_LOG = logging.getLogger(__name__)
+COMPARED = "compared"
+"""The name in a measurement's extra: it was compared with a baseline, so that accepting it selects for luck."""
+PROMOTED = 3
+"""Runs of an accepted change that may enter a baseline."""
 
 
 def _reference(text: str, texts: dict[str, str]) -> str:
@@ -101,7 +101,7 @@ def _unfold(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**whole[run["same_as"]], "run": run["run"]} if "same_as" in run else run for run in runs]
 
 
-def dump_baseline(measurement: Measurement, noise: dict[str, float]) -> str:
+def dump_baseline(measurement: Measurement, noise: Mapping[str, float]) -> str:
     """Return the file text of a baseline: stable key order, nothing that changes without a reason."""
     body = measurement.model_dump(mode="json")
     texts: dict[str, str] = {}
@@ -115,7 +115,7 @@ def dump_baseline(measurement: Measurement, noise: dict[str, float]) -> str:
                 facts[fixture].setdefault(probe, [[fact["label"], fact["evidence"]] for fact in record["facts"]])
                 run["probes"][probe] = _pack_probe(record, texts)
         body["fixtures"][fixture] = _fold(runs)
-    body.update(noise=noise, facts=facts, texts=dict(sorted(texts.items())))
+    body.update(noise=dict(noise), facts=facts, texts=dict(sorted(texts.items())))
     body["fixtures"] = body.pop("fixtures")  # the long part last
     return pretty({"schema_version": body.pop("schema_version"), "digest": digest(body), **body})
 
@@ -167,27 +167,32 @@ def _essence(measurement: Measurement) -> Any:
 
 
 def store_baseline(
-    measurement: Measurement, folder: Path, name: str | None, *, force: bool = False, accept_failing: bool = False
-) -> tuple[Path, dict[str, float]] | None:
+    measurement: Measurement,
+    folder: Path,
+    name: str | None,
+    *,
+    noise: Mapping[str, float],
+    force: bool = False,
+    accept_failing: bool = False,
+) -> Path | None:
     """Store a complete measurement as a baseline with its noise floor; None where it would say nothing new.
 
     A compressor that passes no probe at all is refused unless that is accepted: against it everything is better.
     """
-    from eval_core.comparing.arms import make_arm
-    from eval_core.comparing.noise import noise_floor
-
-    ungraded = [name for name, runs in measurement.fixtures.items() if not any(run.graded and run.ok for run in runs)]
-    if measurement.stopped or ungraded:
-        failed = [run for runs in measurement.fixtures.values() for run in runs if not run.ok]
-        why = f"{failed[0].outcome}: {failed[0].detail}" if failed else "no graded run"
-        why = measurement.stopped or f"{', '.join(ungraded)}: {why}"
+    if not measurement.offline and measurement.extra.get(COMPARED) and measurement.planned_runs > PROMOTED:
+        raise UserError(
+            f"{measurement.label}: these {measurement.planned_runs} graded runs were compared with a baseline, and the "
+            f"luck that got them accepted would stay in the next one: at most {PROMOTED} runs of an accepted change "
+            "may enter it. Measure it anew with `compression-eval baseline update`"
+        )
+    if (why := _unfinished(measurement)) is not None:
         raise UserError(f"a baseline needs a complete measurement, and this one is not: {why}")
-    if not accept_failing and not any(grade.overall >= PASS_SCORE for grade in _grades(measurement)):
+    if not accept_failing and not any(grade.overall >= PASS_SCORE for grade in grades_of(measurement)):
         raise UserError(
             f"this compressor fails: no answer reaches {PASS_SCORE:g} of 5 (pass rate 0 %, facts kept "
-            f"{percent(_mean(_retention(measurement)))}), and against such a baseline every change looks good. Nothing "
-            "was stored: see what is left of the sessions with `compression-eval report`, or store it all the same "
-            "with `compression-eval baseline update --accept-failing`"
+            f"{percent(mean_of(retention_of(measurement)))}), and against such a baseline every change looks good. "
+            "Nothing was stored: see what is left of the sessions with `compression-eval report`, or store it all the "
+            "same with `compression-eval baseline update --accept-failing`"
         )
     path = folder / f"{name or ('offline' if measurement.offline else 'models')}.json"
     if path.exists() and not force:
@@ -197,10 +202,24 @@ def store_baseline(
             old = None  # unreadable or of an older schema: this is the update that replaces it
         if old is not None and _essence(old) == _essence(measurement):
             return None
-    noise = {item.name: round(item.sd, 6) for item in noise_floor(make_arm(measurement))}
     write_atomic(path, dump_baseline(measurement, noise))
     append_history(folder, path.stem, measurement)
-    return path, noise
+    return path
+
+
+def _unfinished(measurement: Measurement) -> str | None:
+    """Say why a measurement is not complete.
+
+    A fixture that the compressor fails on is a result, which a baseline may hold; one that was never graded is a gap.
+    """
+    if measurement.stopped:
+        return measurement.stopped
+    if ungraded := [name for name, runs in measurement.fixtures.items() if not any(run.graded for run in runs)]:
+        return f"{', '.join(ungraded)}: no graded run"
+    runs = [run for runs in measurement.fixtures.values() for run in runs]
+    if any(run.ok and run.graded for run in runs):
+        return None
+    return f"{runs[0].outcome}: {runs[0].detail}" if runs else "no fixture"
 
 
 def stale_fields(path: Path, cases: Sequence[Case]) -> list[str]:
@@ -208,7 +227,9 @@ def stale_fields(path: Path, cases: Sequence[Case]) -> list[str]:
     stored = load_baseline(path)[0].fingerprint
     now = {f"fixtures/{case.fixture.name}.json": case.fixture.digest for case in cases}
     now |= {f"probes/{case.fixture.name}.probes.json": case.bank.digest for case in cases}
-    then = {f"fixtures/{name}.json": value for name, value in stored.fixtures.items()}
+    now |= {f"private probes of {case.fixture.name}": case.private.digest for case in cases if case.private}
+    then = {f"private probes of {name}": value for name, value in stored.private.items()}
+    then |= {f"fixtures/{name}.json": value for name, value in stored.fixtures.items()}
     then |= {f"probes/{name}.probes.json": value for name, value in stored.probes.items()}
     fields = [name for name in dict.fromkeys([*now, *then]) if now.get(name) != then.get(name)]
     if stored.instrument != INSTRUMENT_VERSION:
@@ -238,54 +259,6 @@ def find_baseline(folder: Path, fingerprint: Fingerprint) -> tuple[Path, list[Di
     return nearest(fingerprint, known)
 
 
-def _cost(measurement: Measurement) -> float | None:
-    """Return what the measurement cost; None where a price is unknown."""
-    costs = [use.cost_usd for use in measurement.use.values()]
-    return None if None in costs else round(sum(cost or 0.0 for cost in costs), 4)
-
-
-def append_history(folder: Path, name: str, measurement: Measurement) -> None:
-    """Add one line about an updated baseline, for the trend."""
-    line = {
-        "date": measurement.provenance.date,
-        "baseline": name,
-        "target": measurement.provenance.target,
-        "source_sha": measurement.provenance.source_sha,
-        "fingerprint": measurement.fingerprint.digest[:12],
-        "overall": _mean(grade.overall for grade in _grades(measurement)),
-        **{dim: _mean(grade.scores[dim] for grade in _grades(measurement)) for dim in DIMENSIONS},
-        "facts_kept": _mean(_retention(measurement)),
-        "tokens": _mean(run.tokens_after for runs in measurement.fixtures.values() for run in runs if run.ok),
-        "cost_usd": _cost(measurement),
-    }
-    path = folder / HISTORY
-    before = read_text(path) if path.exists() else ""
-    write_atomic(path, before + json.dumps(line, ensure_ascii=False) + "\n")
-
-
-def read_history(folder: Path, name: str | None = None) -> list[dict[str, Any]]:
-    """Return the history lines, oldest first, of one baseline or of all."""
-    path = folder / HISTORY
-    if not path.exists():
-        return []
-    lines: list[dict[str, Any]] = []
-    for number, text in enumerate(read_text(path).splitlines(), 1):
-        if not text.strip():
-            continue
-        try:
-            line = parse_json(text)
-        except BadJson as exc:
-            line, problem = None, str(exc)
-        else:
-            problem = "not an object"
-        if isinstance(line, dict):
-            lines.append(line)
-        else:
-            # A merge that left its marks must not cost the whole trend, nor pass unseen.
-            _LOG.warning("%s: line %d is no line of the history and is left out: %s", path, number, problem)
-    return [line for line in lines if name is None or line.get("baseline") == name]
-
-
 def weaknesses(measurement: Measurement) -> list[str]:
     """Say in which fixtures the compressor failed or kept nothing that helps; a baseline of it is a low bar there."""
     found = []
@@ -294,29 +267,9 @@ def weaknesses(measurement: Measurement) -> list[str]:
             first = f"{failed[0].outcome}: {failed[0].detail}"[:200]
             found.append(f"{fixture}: {len(failed)} of {len(runs)} runs failed and are not in it ({first})")
         part = measurement.model_copy(update={"fixtures": {fixture: runs}})
-        if not any(grade.overall >= PASS_SCORE for grade in _grades(part)):
+        if not any(grade.overall >= PASS_SCORE for grade in grades_of(part)):
             found.append(f"{fixture}: no answer passes ({PASS_SCORE:g} of 5)")
     return found
-
-
-def _retention(measurement: Measurement) -> Iterator[float]:
-    for runs in measurement.fixtures.values():
-        yield from (record.retention for run in runs for record in run.probes.values())
-
-
-def _grades(measurement: Measurement) -> Iterator[Grade]:
-    for fixture, runs in measurement.fixtures.items():
-        controls = measurement.controls.get(fixture)
-        banned = {name for name, control in controls.probes.items() if control.quarantined} if controls else set()
-        for run in runs:
-            for probe, record in run.probes.items():
-                if isinstance(record.result, Grade) and probe not in banned:
-                    yield record.result
-
-
-def _mean(values: Iterator[float]) -> float | None:
-    numbers = list(values)
-    return round(sum(numbers) / len(numbers), 4) if numbers else None
 
 
 # The other side of a comparison: which one it is, and whether it is comparable, before anything is spent.

@@ -217,7 +217,7 @@ def test_a_baseline_that_says_the_same_with_other_runs_is_a_refresh(gh: Loopback
 
 def test_a_better_baseline_says_by_how_much(gh: LoopbackGitHub, offer: Propose, tmp_path: Path) -> None:
     worse = adopted.on_disk(adopted.base_tree(baseline=False), tmp_path / "worse")
-    assert store_baseline(adopted.measured("opaque", 10), worse / "baselines", "offline")
+    assert store_baseline(adopted.measured("opaque", 10), worse / "baselines", "offline", noise={})
     folder = ResultsFolder(tmp_path / "better")
     folder.write_measurement(adopted.measured("anchored", 4))
     ticket = ticket_for(gh, mode="baseline", pr=None, sha=gh.state.refs["heads/main"])

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from bot.admission import EVALUATOR, Allowed, Facts, IgnoredFile, Refused, base_only, decide, matches
-from bot.event import EvaluationRequest, WorkflowRun
 from bot.github.resources import ChangedFile, Pull
+from bot.pull_request.admission import EVALUATOR, Allowed, Facts, IgnoredFile, Refused, base_only, decide
+from bot.pull_request.event import EvaluationRequest, WorkflowRun
 from eval_core.base.config import BotConfig, Config
+from eval_core.base.globs import matches
 
 SHA, NEW, BASE = "a" * 40, "c" * 40, "b" * 40
 CONFIG = Config(watch=["src/compressor/**"], bot=BotConfig(looks_per_sha=3, runs_per_day=20))
@@ -185,7 +186,7 @@ def test_files_taken_from_the_base_branch_are_named_with_their_kind() -> None:
         ".compression-eval.yml",
         ".github/workflows/ci.yml",
         "eval_core/judging/rubric.py",
-        "bot/admission.py",
+        "bot/pull_request/admission.py",
         "uv.lock",
         "pyproject.toml",
         "requirements-dev.txt",
@@ -200,7 +201,7 @@ def test_files_taken_from_the_base_branch_are_named_with_their_kind() -> None:
         IgnoredFile(".compression-eval.yml", "configuration"),
         IgnoredFile(".github/workflows/ci.yml", "workflow"),
         IgnoredFile("eval_core/judging/rubric.py", "evaluator"),
-        IgnoredFile("bot/admission.py", "evaluator"),
+        IgnoredFile("bot/pull_request/admission.py", "evaluator"),
         IgnoredFile("uv.lock", "dependencies"),
         IgnoredFile("pyproject.toml", "dependencies"),
         IgnoredFile("requirements-dev.txt", "dependencies"),
@@ -253,7 +254,11 @@ def test_without_a_watch_list_every_change_counts() -> None:
         ("a?.py", "ab.py", True),
         ("a?.py", "a/.py", False),
         ("a.py", "axpy", False),
-        ("[ab].py", "a.py", False),
+        ("[ab].py", "a.py", True),
+        ("[ab].py", "c.py", False),
+        ("compressor.py", "lib/compressor.py", False),
+        ("#notes/**", "#notes/a.py", True),
+        ("!kept.py", "!kept.py", True),
         ("**", "x/y\nz", True),
     ],
 )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from eval_core.base.errors import UserError
-from eval_core.comparing.drift import GradedCell, Regraded, check, sample
+from eval_core.comparing.drift import CONFIRMED, SAMPLE, Drift, GradedCell, Regraded, check, confirm, sample
 
 CELLS = [GradedCell(f"f{f}", run, f"p{p}") for f in range(3) for run in range(10) for p in range(8)]
 
@@ -25,7 +25,7 @@ def pairs(shift: float, sd: float, n: int = 30, seed: int = 0) -> list[Regraded]
 
 
 def test_the_sample_is_spread_over_fixtures_and_runs() -> None:
-    chosen = sample(CELLS)
+    chosen = sample(CELLS, 30)
     assert len(chosen) == len(set(chosen)) == 30
     assert Counter(cell.fixture for cell in chosen) == {"f0": 10, "f1": 10, "f2": 10}
     assert len({(cell.fixture, cell.run) for cell in chosen}) == 30
@@ -63,12 +63,12 @@ def test_a_certain_but_tiny_shift_is_left_alone() -> None:
 
 
 def test_an_honest_judge_is_suspected_no_more_often_than_alpha() -> None:
-    fired = [check(pairs(0.0, 0.6, n=9, seed=seed)) for seed in range(300)]
+    fired = [check(pairs(0.0, 0.6, n=9, seed=seed), alpha=0.05) for seed in range(300)]
     assert sum(item is not None and item.fired for item in fired) / 300 < 0.08  # 0.05 and three standard errors
 
 
 def test_too_few_runs_cannot_show_a_drift() -> None:
-    drift = check([Regraded(GradedCell("f", run, "p"), (5.0,) * 6, (1.0,) * 6) for run in range(4)])
+    drift = check([Regraded(GradedCell("f", run, "p"), (5.0,) * 6, (1.0,) * 6) for run in range(4)], alpha=0.05)
     assert drift is not None
     assert not drift.can_reach
     assert not drift.fired
@@ -98,3 +98,46 @@ def test_no_pairs_no_drift_and_bad_grades_are_refused() -> None:
         check([Regraded(GradedCell("f", 0, "p"), (1.0,) * 6, (float("nan"),) * 6)])
     with pytest.raises(UserError, match="need 6 scores"):
         check([Regraded(GradedCell("f", 0, "p"), (1.0,), (1.0,))])
+
+
+def graded_again(shift: float, scale: float, sd: float, n: int, seed: int) -> list[Regraded]:
+    random = np.random.default_rng(seed)
+    found = []
+    for cell in sample(CELLS, n, seed):
+        truth = random.uniform(0.5, 4.5)
+        old, new = (truth + random.normal(0, sd) + random.normal(0, sd / 2, 6) for _ in range(2))
+        found.append(Regraded(cell, tuple(old), tuple(2.5 + scale * (new - 2.5) + shift)))
+    return found
+
+
+def two_samples(shift: float, scale: float, seed: int, sd: float = 0.5) -> Drift | None:
+    first, second = (graded_again(shift, scale, sd, SAMPLE, 2 * seed + at) for at in (0, 1))
+    alarm = check(first)
+    return confirm(alarm, check([*first, *second], alpha=CONFIRMED) if alarm and alarm.fired else None)
+
+
+def test_a_noisy_but_unchanged_judge_is_hardly_ever_called_drifted() -> None:
+    fired = [two_samples(0.0, 1.0, seed) for seed in range(60)]
+    assert sum(item is not None and item.fired for item in fired) <= 2
+
+
+@pytest.mark.parametrize(("shift", "scale"), [(-0.25, 1.0), (0.0, 0.5)])
+def test_a_quarter_point_or_a_halved_scale_is_found(shift: float, scale: float) -> None:
+    fired = [two_samples(shift, scale, seed) for seed in range(20)]
+    assert sum(item is not None and item.fired for item in fired) >= 17
+
+
+def test_a_first_alarm_alone_mutes_nothing_and_a_small_confirmed_shift_is_corrected() -> None:
+    first = check(graded_again(-0.25, 1.0, 0.2, SAMPLE, 1))
+    assert first is not None
+    assert first.fired
+    alone = confirm(first, None)
+    assert alone is not None
+    assert not alone.fired
+    both = two_samples(-0.2, 1.0, 3, sd=0.2)
+    assert both is not None
+    assert both.fired
+    assert both.small
+    large = two_samples(-0.8, 1.0, 3, sd=0.2)
+    assert large is not None
+    assert not large.small

@@ -6,7 +6,6 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from model.provider import bench
 
 from bot.testing.provider import LoopbackProvider
 from eval_core.base.errors import UserError
@@ -14,6 +13,7 @@ from eval_core.domain.grade import Grade, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.judging.calibration import calibration_set, trusted
 from eval_core.judging.grading import ModelJudge
+from tests.models.provider import bench
 
 ANSWERS = sum(len(group.answers) for group in calibration_set().groups)
 

@@ -22,7 +22,9 @@ from eval_core.storage.results import read_measurement
 from .world import CHECKS, JUDGE, ONE_RUN, Provider
 
 TWO_RUNS = ("--runs", "2", "--compress-runs", "2")
-CALIBRATION = 85
+CALIBRATION = 163
+"""85 plain cases, 66 labelled answers, 12 of these twice."""
+PREFLIGHT = 4
 
 
 def shifted(by: float) -> Callable[[Sequence[Message]], str]:

@@ -12,6 +12,7 @@ import small
 from eval_core.base.errors import UserError
 from eval_core.comparing.compare import compare_measurements
 from eval_core.comparing.findings import Kind
+from eval_core.comparing.noise import noise_of
 from eval_core.domain.case import Case
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
@@ -20,10 +21,10 @@ from eval_core.storage.baselines import (
     find_baseline,
     list_baselines,
     load_baseline,
-    read_history,
     stale_fields,
     store_baseline,
 )
+from eval_core.storage.history import read_history
 
 
 def _without_messages(measurement: Measurement) -> Measurement:
@@ -35,9 +36,9 @@ def _without_messages(measurement: Measurement) -> Measurement:
 
 @pytest.fixture
 def stored(tmp_path: Path, small_measurement: Measurement) -> Path:
-    found = store_baseline(small_measurement, tmp_path / "baselines", None)
+    found = store_baseline(small_measurement, tmp_path / "baselines", None, noise=noise_of(small_measurement))
     assert found is not None
-    return found[0]
+    return found
 
 
 def test_a_baseline_reads_back_as_it_was_measured(stored: Path, small_measurement: Measurement) -> None:
@@ -77,14 +78,14 @@ def test_storing_the_same_again_writes_nothing(stored: Path, small_measurement: 
         for name, runs in small_measurement.fixtures.items()
     }
     again = small_measurement.model_copy(update={"provenance": later, "fixtures": slower})
-    assert store_baseline(again, stored.parent, None) is None
+    assert store_baseline(again, stored.parent, None, noise={}) is None
     assert {path.name: path.read_bytes() for path in stored.parent.iterdir()} == before
 
 
 def test_a_forced_update_renews_the_date_and_adds_to_the_history(stored: Path, small_measurement: Measurement) -> None:
     later = small_measurement.provenance.model_copy(update={"date": "2031-01-01T00:00:00Z"})
     again = small_measurement.model_copy(update={"provenance": later})
-    assert store_baseline(again, stored.parent, None, force=True) is not None
+    assert store_baseline(again, stored.parent, None, noise={}, force=True) is not None
     lines = read_history(stored.parent, "offline")
     assert [line["date"] for line in lines][1:] == ["2031-01-01T00:00:00Z"]
     assert lines[0]["overall"] == lines[1]["overall"] > 4
@@ -94,10 +95,10 @@ def test_a_forced_update_renews_the_date_and_adds_to_the_history(stored: Path, s
 def test_an_incomplete_measurement_makes_no_baseline(tmp_path: Path, small_measurement: Measurement) -> None:
     stopped = small_measurement.model_copy(update={"stopped": "the budget of $1.00 is used up"})
     with pytest.raises(UserError, match=r"needs a complete measurement.*the budget of \$1\.00 is used up"):
-        store_baseline(stopped, tmp_path, None)
+        store_baseline(stopped, tmp_path, None, noise={})
     ungraded = {**small_measurement.fixtures, "small-plan": small_measurement.fixtures["small-plan"][3:]}
     with pytest.raises(UserError, match="small-plan: no graded run"):
-        store_baseline(small_measurement.model_copy(update={"fixtures": ungraded}), tmp_path, None)
+        store_baseline(small_measurement.model_copy(update={"fixtures": ungraded}), tmp_path, None, noise={})
     assert list(tmp_path.iterdir()) == []
 
 
@@ -122,7 +123,7 @@ def test_a_baseline_that_cannot_be_believed_is_named(stored: Path, change: Any, 
 
 def test_an_unreadable_baseline_is_replaced_by_an_update(stored: Path, small_measurement: Measurement) -> None:
     small.edit_json(stored, lambda body: body.update(schema_version=0))
-    assert store_baseline(small_measurement, stored.parent, None) is not None
+    assert store_baseline(small_measurement, stored.parent, None, noise={}) is not None
     assert load_baseline(stored)[0] == _without_messages(small_measurement)
 
 

@@ -1,0 +1,306 @@
+"""What the comment on a pull request remembers: measured results, evaluations under way, and the last thing that
+went wrong. One pure function takes it from event to event; a measured result only ever gives way to a newer one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.pull_request.event import WorkflowRun
+
+__all__ = [
+    "MOST_RESULTS",
+    "EvaluationEnded",
+    "EvaluationQueued",
+    "EvaluationStarted",
+    "Ledger",
+    "LedgerEvent",
+    "LedgerNotice",
+    "LedgerResult",
+    "LedgerRun",
+    "NoticeKind",
+    "RequestRefused",
+    "ResultMeasured",
+    "RunVanished",
+    "advance",
+    "holds",
+]
+
+MOST_RESULTS = 5
+_MOST_RUNS = 12
+_MOST_NOTICES = 3
+
+Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+Stage = Literal["approval", "queued", "evaluating"]
+NoticeKind = Literal["refused", "failed", "cancelled", "timed_out", "rejected", "vanished"]
+
+
+class _Kept(BaseModel):
+    """A part of the ledger, as it is kept in the comment."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    run_id: int
+    attempt: int
+    at: datetime
+    url: Annotated[str, Field(max_length=400)]
+
+    @property
+    def run(self) -> WorkflowRun:
+        """The workflow run that this is about."""
+        return WorkflowRun(self.run_id, self.attempt)
+
+
+class LedgerResult(_Kept):
+    """A measured result in one line; `at` is when it was measured."""
+
+    sha: Sha
+    outcome: Annotated[str, Field(pattern=r"^[a-z_]{1,40}$")]
+    headline: Annotated[str, Field(max_length=400)]
+
+
+class LedgerRun(_Kept):
+    """An evaluation under way; `at` is when it entered its stage."""
+
+    sha: Sha
+    stage: Stage
+    minutes: Annotated[int | None, Field(ge=0)] = None
+    """How long it is expected to take."""
+    note: Annotated[str, Field(max_length=600)] = ""
+    """Models and estimated cost."""
+
+
+class LedgerNotice(_Kept):
+    """A request that was refused, or an evaluation that ended without a result."""
+
+    kind: NoticeKind
+    why: Annotated[str, Field(max_length=1_500)]
+    """Markdown, harmless already."""
+    sha: Sha | None = None
+
+
+class Ledger(BaseModel):
+    """Everything that the comment says."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    head: Sha | None = None
+    """The last commit of the pull request, as far as the last writer knew."""
+    shown: LedgerResult | None = None
+    """The result whose report the comment holds."""
+    results: tuple[LedgerResult, ...] = ()
+    """The last measured results, newest first."""
+    runs: tuple[LedgerRun, ...] = ()
+    """Evaluations under way, oldest first."""
+    notices: tuple[LedgerNotice, ...] = ()
+    """What was refused or went wrong since the last result or request, newest first."""
+    body: Annotated[str, Field(exclude=True)] = ""
+    """The report of `shown`; it is kept in the comment's visible text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _About:
+    """What every event says."""
+
+    run: WorkflowRun
+    at: datetime
+    url: str
+    head: str | None = None
+    """The pull request's last commit now; None if it is not known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationQueued(_About):
+    """The gate admitted an evaluation."""
+
+    sha: str
+    approval: bool = False
+    """A reviewer of the environment has to approve it first."""
+    minutes: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationStarted(_About):
+    """The reviewer approved, and the job runs."""
+
+    sha: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestRefused(_About):
+    """The gate refused, or could not decide."""
+
+    why: str
+    sha: str | None = None
+    kind: NoticeKind = "refused"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultMeasured(_About):
+    """An evaluation left a result; `at` is when it was measured, however late it is told."""
+
+    sha: str
+    outcome: str
+    headline: str
+    body: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationEnded(_About):
+    """An evaluation ended without a result."""
+
+    sha: str
+    kind: NoticeKind
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunVanished(_About):
+    """A run that the ledger believes to be under way is over, and never told."""
+
+
+LedgerEvent: TypeAlias = (
+    EvaluationQueued | EvaluationStarted | RequestRefused | ResultMeasured | EvaluationEnded | RunVanished
+)
+
+
+def advance(ledger: Ledger, event: LedgerEvent) -> Ledger:
+    """Return the ledger after an event; applying the same event again changes nothing."""
+    if event.head is not None:
+        ledger = ledger.model_copy(update={"head": event.head})
+    match event:
+        case EvaluationQueued():
+            return _queued(ledger, event)
+        case EvaluationStarted():
+            return _started(ledger, event)
+        case RequestRefused():
+            return _noticed(ledger, event, event.kind, event.why, event.sha)
+        case ResultMeasured():
+            return _measured(ledger, event)
+        case EvaluationEnded():
+            return _ended(ledger, event)
+        case RunVanished():
+            return _vanished(ledger, event)
+
+
+def holds(ledger: Ledger, event: LedgerEvent) -> bool:
+    """Tell whether the event is in the ledger: a writer looks for its own after others may have written."""
+    again = advance(ledger, replace(event, head=None))
+    return again == ledger
+
+
+def _queued(ledger: Ledger, event: EvaluationQueued) -> Ledger:
+    if _is_over(ledger, event.run) or any(run.run == event.run for run in ledger.runs):
+        return ledger
+    others = [run for run in ledger.runs if run.run_id != event.run.id]
+    # One evaluation of a pull request runs at a time; the others wait for it.
+    stage: Stage = "approval" if event.approval else "queued"
+    entry = LedgerRun(
+        run_id=event.run.id,
+        attempt=event.run.attempt,
+        at=event.at,
+        url=event.url,
+        sha=event.sha,
+        stage=stage,
+        minutes=event.minutes,
+        note=event.note,
+    )
+    runs = _in_turn([*others, entry][-_MOST_RUNS:], event.at)
+    notices = tuple(notice for notice in ledger.notices if notice.at > event.at)
+    return ledger.model_copy(update={"runs": runs, "notices": notices})
+
+
+def _started(ledger: Ledger, event: EvaluationStarted) -> Ledger:
+    if _is_over(ledger, event.run):
+        return ledger
+    known = next((run for run in ledger.runs if run.run == event.run), None)
+    if known is None:
+        return _queued(ledger, EvaluationQueued(run=event.run, at=event.at, url=event.url, sha=event.sha))
+    if known.stage != "approval":
+        return ledger
+    moved = known.model_copy(update={"stage": "queued", "at": event.at})
+    runs = _in_turn([moved if run is known else run for run in ledger.runs], event.at)
+    return ledger.model_copy(update={"runs": runs})
+
+
+def _measured(ledger: Ledger, event: ResultMeasured) -> Ledger:
+    result = LedgerResult(
+        run_id=event.run.id,
+        attempt=event.run.attempt,
+        at=event.at,
+        url=event.url,
+        sha=event.sha,
+        outcome=event.outcome,
+        headline=event.headline[:400],
+    )
+    others = [known for known in ledger.results if known.run != result.run]
+    results = sorted([result, *others], key=lambda known: (known.at, known.run), reverse=True)
+    changed: dict[str, object] = {"results": tuple(results[:MOST_RESULTS]), "runs": _without(ledger, event)}
+    shown = ledger.shown
+    if shown is None or shown.run == result.run or _rank(result, ledger) >= _rank(shown, ledger):
+        changed |= {"shown": result, "body": event.body}
+    changed["notices"] = tuple(
+        notice for notice in ledger.notices if notice.run_id != event.run.id and notice.sha not in (None, event.sha)
+    )
+    return ledger.model_copy(update=changed)
+
+
+def _ended(ledger: Ledger, event: EvaluationEnded) -> Ledger:
+    ledger = ledger.model_copy(update={"runs": _without(ledger, event)})
+    if any(result.run == event.run for result in ledger.results):
+        return ledger
+    return _noticed(ledger, event, event.kind, event.why, event.sha)
+
+
+def _vanished(ledger: Ledger, event: RunVanished) -> Ledger:
+    lost = next((run for run in ledger.runs if run.run == event.run), None)
+    if lost is None:
+        return ledger
+    ledger = ledger.model_copy(update={"runs": _without(ledger, event)})
+    why = "Its run is over and left no word here; its log says why."
+    return _noticed(ledger, event, "vanished", why, lost.sha)
+
+
+def _noticed(ledger: Ledger, event: LedgerEvent, kind: NoticeKind, why: str, sha: str | None) -> Ledger:
+    made = LedgerNotice(
+        run_id=event.run.id,
+        attempt=event.run.attempt,
+        at=event.at,
+        url=event.url,
+        kind=kind,
+        why=why[:1_500],
+        sha=sha,
+    )
+    others = [notice for notice in ledger.notices if notice.run_id != made.run_id]
+    found = sorted([made, *others], key=lambda notice: (notice.at, notice.run), reverse=True)
+    return ledger.model_copy(update={"notices": tuple(found[:_MOST_NOTICES])})
+
+
+def _rank(result: LedgerResult, ledger: Ledger) -> tuple[bool, datetime, WorkflowRun]:
+    """Order results: one of the present head before any other, then the one measured last."""
+    return result.sha == ledger.head, result.at, result.run
+
+
+def _without(ledger: Ledger, event: LedgerEvent) -> tuple[LedgerRun, ...]:
+    """Return the runs that go on."""
+    return _in_turn([run for run in ledger.runs if run.run_id != event.run.id], event.at)
+
+
+def _in_turn(runs: Sequence[LedgerRun], at: datetime) -> tuple[LedgerRun, ...]:
+    """Let the oldest of those that wait have its turn if none is being evaluated: GitHub starts it by itself."""
+    if any(run.stage == "evaluating" for run in runs):
+        return tuple(runs)
+    waiting = next((run for run in runs if run.stage == "queued"), None)
+    if waiting is None:
+        return tuple(runs)
+    begun = waiting.model_copy(update={"stage": "evaluating", "at": max(at, waiting.at)})
+    return tuple(begun if run is waiting else run for run in runs)
+
+
+def _is_over(ledger: Ledger, run: WorkflowRun) -> bool:
+    return any(known.run == run for known in (*ledger.results, *ledger.notices))

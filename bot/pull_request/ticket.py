@@ -1,0 +1,142 @@
+"""The ticket: what the gate decided, as one line of JSON for later jobs; and the reason a failed job leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bot.pull_request.admission import Allowed
+from bot.pull_request.event import LOGIN, REPO, EvaluationRequest, Mode, WorkflowRun
+from eval_core.base.errors import UserError
+
+__all__ = [
+    "Ticket",
+    "evaluation_artifact",
+    "forget_error",
+    "is_small_file",
+    "keep_error",
+    "read_error",
+    "read_ticket",
+]
+
+# The ticket: what the gate decided, handed on to the later jobs as one line of JSON.
+
+_MOST_FILES = 40  # outputs of a job are limited; the comment shows no more anyway
+
+
+def evaluation_artifact(sha: str) -> str:
+    """Return the name of the artifact of an evaluated commit, by which a re-run finds it again."""
+    return f"compression-eval-{sha}"
+
+
+class Ticket(BaseModel):
+    """One admitted evaluation. Later jobs take pull request and commits from here and from nowhere else."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    repo: Annotated[str, Field(pattern=f"^{REPO}$")]
+    mode: Mode
+    pr: Annotated[int | None, Field(ge=1, le=9_999_999)]
+    sha: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+    base_sha: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+    sender: Annotated[str, Field(pattern=f"^{LOGIN}$")]
+    runs: Annotated[int | None, Field(ge=1, le=50)]
+    fixtures: list[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]]
+    looks: Annotated[int, Field(ge=1)]
+    run_id: int
+    run_attempt: int
+    run_url: str
+    ignored_files: list[str]
+    ignored_more: int
+    warnings: list[str]
+
+    @classmethod
+    def of(cls, request: EvaluationRequest, allowed: Allowed) -> Ticket:
+        """Write down what was allowed."""
+        files = [f"{file.path} ({file.kind})" for file in allowed.ignored_files]
+        return cls(
+            repo=request.repo,
+            mode=request.mode,
+            pr=allowed.pr,
+            sha=allowed.sha,
+            base_sha=allowed.base_sha,
+            sender=request.sender,
+            runs=request.runs,
+            fixtures=list(request.fixtures),
+            looks=allowed.looks,
+            run_id=request.run.id,
+            run_attempt=request.run.attempt,
+            run_url=request.run_url,
+            # A path may hold half a character, which no JSON can carry.
+            ignored_files=[path[:200].encode("utf-8", "replace").decode() for path in files[:_MOST_FILES]],
+            ignored_more=max(len(files) - _MOST_FILES, 0),
+            warnings=list(allowed.warnings),
+        )
+
+    @property
+    def line(self) -> str:
+        """The ticket as it is handed on: ASCII, so that nothing in a path can end the line."""
+        return json.dumps(self.model_dump(mode="json"))
+
+    @property
+    def run(self) -> WorkflowRun:
+        """The workflow run that this ticket belongs to."""
+        return WorkflowRun(self.run_id, self.run_attempt)
+
+    @property
+    def label(self) -> str:
+        """The name of the results folder."""
+        return f"baseline-{self.base_sha[:12]}" if self.mode == "baseline" else f"pr-{self.pr}-{self.sha[:12]}"
+
+    @property
+    def artifact(self) -> str:
+        """The name of the artifact that this run leaves."""
+        baseline = self.mode == "baseline"
+        return f"compression-eval-baseline-{self.base_sha}" if baseline else evaluation_artifact(self.sha)
+
+
+def read_ticket(text: str) -> Ticket:
+    """Read a ticket back, or say that the gate did not leave one."""
+    try:
+        return Ticket.model_validate_json(text)
+    except ValidationError:
+        raise UserError(
+            "TICKET: not what `compression-eval bot gate` leaves as its output `ticket`; pass that output on as it is"
+        ) from None
+
+
+# Why an evaluation left no result: one sentence beside the results, from the job that failed to the one that tells.
+
+_FILE = "error.txt"
+_LARGEST = 8_000
+
+
+def keep_error(results: Path, message: str) -> None:
+    """Leave word of why the evaluation ended."""
+    results.mkdir(parents=True, exist_ok=True)
+    (results / _FILE).write_text(message[: _LARGEST // 4], encoding="utf-8")
+
+
+def forget_error(results: Path) -> None:
+    """Take the word back: there is a result."""
+    (results / _FILE).unlink(missing_ok=True)
+
+
+def read_error(results: Path) -> str | None:
+    """Return the word that was left, if it is what we leave; whoever shows it makes it harmless."""
+    path = results / _FILE
+    return path.read_text(encoding="utf-8", errors="replace").strip() if is_small_file(path, _LARGEST) else None
+
+
+def is_small_file(path: Path, limit: int) -> bool:
+    """Tell whether there is a regular file, not a link or anything else, of at most so many bytes."""
+    try:
+        about = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(about.st_mode) and about.st_size <= limit

@@ -1,0 +1,110 @@
+"""The check run of an evaluated commit: queued, in progress, concluded."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from bot.github.api_error import Unavailable
+from bot.github.repository import GitHub
+from bot.github.resources import CheckRun
+from bot.pull_request.event import WorkflowRun
+
+__all__ = ["CHECK_NAME", "FAILED", "Check", "Conclusion", "conclude"]
+
+CHECK_NAME = "compression-eval"
+FAILED = "The evaluation failed"
+"""The title of a check that shows nobody a result: by it, later runs tell it from a result that is neutral."""
+SUMMARY_LIMIT = 65_535
+_TITLE_LIMIT = 255
+_CUT = "\n\n*(cut here; the comment and the artifact have the rest)*"
+
+Conclusion = Literal["success", "failure", "neutral", "cancelled", "action_required", "skipped"]
+Policy = Literal["neutral", "verdict"]
+
+_BY_VERDICT: dict[str, Conclusion] = {
+    "improved": "success",
+    "no_detectable_change": "success",
+    # The compressor does not work any more.
+    "broken": "failure",
+    "regressed": "failure",
+    # Something got worse, even if something else got better.
+    "mixed": "failure",
+    # Quality for size, either way: for people to decide.
+    "trade": "neutral",
+    # Nothing was shown either way: not a pass, and not the author's fault.
+    "inconclusive": "neutral",
+    "incomplete": "neutral",
+    "not_comparable": "neutral",
+}
+# How an evaluation can end without a verdict.
+_BY_END: dict[str, Conclusion] = {
+    "failed": "neutral",
+    "refused": "skipped",
+    "cancelled": "cancelled",
+    "timed_out": "neutral",
+    "rejected": "cancelled",
+    "vanished": "cancelled",
+}
+
+
+def conclude(outcome: str, policy: Policy) -> Conclusion:
+    """Map a verdict, or the way an evaluation ended without one, to the check's conclusion."""
+    if outcome in _BY_END:
+        return _BY_END[outcome]
+    conclusion = _BY_VERDICT.get(outcome, "neutral")
+    return conclusion if policy == "verdict" or conclusion == "success" else "neutral"
+
+
+class Check:
+    """The check run that one workflow run keeps on one commit."""
+
+    def __init__(self, github: GitHub, sha: str, run: WorkflowRun, details_url: str, name: str = CHECK_NAME) -> None:
+        self._github = github
+        self._sha = sha
+        self._name = name
+        self._details_url = details_url
+        # Finds the check again after a lost answer, and in the job that publishes.
+        self._external_id = f"{run.id}/{run.attempt}"
+
+    def queue(self, title: str, summary: str) -> CheckRun:
+        """Show that the evaluation was asked for."""
+        return self._put({"status": "queued"}, title, summary)
+
+    def start(self, title: str, summary: str) -> CheckRun:
+        """Show that the evaluation is under way."""
+        return self._put({"status": "in_progress"}, title, summary)
+
+    def finish(self, outcome: str, title: str, summary: str, *, policy: Policy) -> CheckRun:
+        """Show how it ended."""
+        return self._put({"status": "completed", "conclusion": conclude(outcome, policy)}, title, summary)
+
+    def find(self) -> CheckRun | None:
+        """Return this run's check, if it was created already."""
+        for check in self._github.check_runs(self._sha, self._name):
+            if check.external_id == self._external_id:
+                return check
+        return None
+
+    def _put(self, fields: dict[str, Any], title: str, summary: str) -> CheckRun:
+        fields = {
+            **fields,
+            "details_url": self._details_url,
+            "output": {"title": title[:_TITLE_LIMIT], "summary": _fit(summary)},
+        }
+        standing = self.find()
+        if standing is None:
+            identity = {"name": self._name, "head_sha": self._sha, "external_id": self._external_id}
+            try:
+                return self._github.create_check({**identity, **fields})
+            except Unavailable as exc:
+                standing = self.find() if exc.maybe_done else None
+                if standing is None:
+                    raise
+        return self._github.update_check(standing.id, fields)
+
+
+def _fit(summary: str) -> str:
+    if len(summary.encode()) <= SUMMARY_LIMIT:
+        return summary
+    room = SUMMARY_LIMIT - len(_CUT.encode())
+    return summary.encode()[:room].decode(errors="ignore") + _CUT

@@ -1,0 +1,182 @@
+"""What the evaluate job left, read as hostile input: it ran a stranger's code.
+
+Numbers are believed within their ranges. Words are not: whatever the base branch's own fixtures and banks can say is
+taken from there or has to be the same, names are plain, and only what the compressor itself wrote stays free text,
+which every view shows as a quotation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bot.pull_request.ticket import Ticket, is_small_file
+from eval_core.base.config import Config
+from eval_core.base.errors import UserError
+from eval_core.base.files import parse, read_json
+from eval_core.comparing.compare import ReportData
+from eval_core.domain.case import Case
+from eval_core.domain.grade import DIMENSIONS, Grade
+from eval_core.domain.measurement import Measurement
+from eval_core.domain.record import PRIVATE_PLACE, CensusEntry, FactRecord, RunRecord
+from eval_core.evidence.census import CENSUS_KINDS
+from eval_core.evidence.invented import STRONG_KINDS
+from eval_core.evidence.size import SessionFacts
+from eval_core.evidence.structure import STRUCTURE_CHECKS
+from eval_core.measuring.options import Job
+from eval_core.storage.results import SUMMARY
+
+__all__ = ["read_measured", "read_result"]
+
+_LARGEST = 64 << 20
+_MOST_RUNS = 200
+_LARGEST_COUNT = 1e12
+# Letters, digits and signs that markdown does not act on; "@" only inside a word, where it mentions nobody.
+_PLAIN = re.compile(r"(?:[\w .,;:/()+%$='~{}-]|(?<=\w)@){0,300}")
+_ADDRESS = re.compile(r"://|\bwww\.", re.IGNORECASE)
+# Texts of sessions and models; whoever shows them makes them harmless.
+_FREE = frozenset(
+    {"detail", "notes", "summary", "text", "reason", "label", "worst", "flags", "stopped", "extra", "value", "values"}
+    | {"headings", "sentences"}
+)
+
+
+def read_result(ticket: Ticket, config: Config, root: Path, folder: Path) -> ReportData:
+    """Read the measurement and decide anew, with the baseline of this checkout.
+
+    Nothing but the numbers of `summary.json` is believed: verdict, texts and deltas are made here.
+    """
+    measurement, job, cases = read_measured(ticket, config, root, folder)
+    return job.compared(measurement, list(cases))
+
+
+def read_measured(ticket: Ticket, config: Config, root: Path, folder: Path) -> tuple[Measurement, Job, Sequence[Case]]:
+    """Read `summary.json` if it is what this ticket's evaluation could have left, and refuse it otherwise."""
+    path = folder / SUMMARY
+    if not is_small_file(path, _LARGEST):
+        raise UserError("the evaluation left no summary.json that can be read")
+    body = read_json(path)
+    for where, word in _names(body):
+        if not _PLAIN.fullmatch(word) or _ADDRESS.search(word):
+            raise UserError(f"summary.json: {where}: {word[:60]!a} is not a plain text; refused")
+    measurement = parse(Measurement, body, SUMMARY)
+    job = Job(settings=config, root=root, names=tuple(measurement.fixtures), looks=ticket.looks)
+    cases = Job(settings=config, root=root, names=tuple(ticket.fixtures) or None).load_cases()
+    _check_suite(measurement, cases)
+    _check_numbers(measurement, body)
+    for case in cases:
+        _check_words(measurement, case)
+    # The fetched tree is no git checkout and cannot know its commit; the ticket does.
+    source = ticket.base_sha if ticket.mode == "baseline" else ticket.sha
+    provenance = measurement.provenance.model_copy(update={"source_sha": source, "dirty": False})
+    return measurement.model_copy(update={"provenance": provenance, "label": ticket.label}), job, cases
+
+
+def _names(value: Any, where: str = "", free: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield every key, and every value that is shown as it stands, with its place."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield where or "a field", key
+            place = f"{where}.{key}" if where else key
+            # The label of a measurement is a name; that of a fact is a quotation.
+            yield from _names(item, place, free or (key in _FREE and place != "label"))
+    elif isinstance(value, list):
+        for item in value:
+            yield from _names(item, where, free)
+    elif isinstance(value, str) and not free:
+        yield where, value
+
+
+def _check_suite(measurement: Measurement, cases: Sequence[Case]) -> None:
+    fixtures = {case.fixture.name: case.fixture.digest for case in cases}
+    banks = {case.fixture.name: case.bank.digest for case in cases}
+    private = {case.fixture.name: case.private for case in cases if case.private is not None}
+    sealed = {name: bank.digest for name, bank in private.items()}
+    found = measurement.fingerprint
+    if found.fixtures != fixtures or found.probes != banks or found.private != sealed:
+        raise UserError("summary.json: measured with other fixtures or probes than those of the base branch; refused")
+    types = {case.fixture.name: _types(case, measurement.probe_types.get(case.fixture.name, {})) for case in cases}
+    asked = {(name, probe) for name, runs in measurement.fixtures.items() for run in runs for probe in run.probes}
+    known = {(name, probe) for name, probes in types.items() for probe in probes}
+    if set(measurement.fixtures) != set(fixtures) or measurement.probe_types != types or asked - known:
+        raise UserError("summary.json: holds other fixtures or probes than it says; refused")
+    if any(run.fixture != name for name, runs in measurement.fixtures.items() for run in runs):
+        raise UserError("summary.json: a run is filed under another fixture; refused")
+    numbers = [[run.run for run in runs] for runs in measurement.fixtures.values()]
+    if any(len(set(found)) != len(found) or len(found) > _MOST_RUNS for found in numbers):
+        raise UserError(f"summary.json: a run is there twice, or there are more than {_MOST_RUNS}; refused")
+
+
+def _types(case: Case, said: Mapping[str, str]) -> dict[str, str]:
+    """Return the probes that an evaluation asks: the bank, and those of the private ones that it drew."""
+    known = {probe.id: probe.type for probe in case.bank.probes}
+    return known | {name: kind for name, kind in (case.private.types if case.private else {}).items() if name in said}
+
+
+def _check_numbers(measurement: Measurement, body: Any) -> None:
+    records = (record for runs in measurement.fixtures.values() for run in runs for record in run.probes.values())
+    scores = (record.result.scores for record in records if isinstance(record.result, Grade))
+    if any(set(six) != set(DIMENSIONS) or not all(0 <= value <= 5 for value in six.values()) for six in scores):
+        raise UserError("summary.json: a grade is not six scores from 0 to 5; refused")
+    if any(abs(number) > _LARGEST_COUNT for number in _numbers(body)):
+        raise UserError("summary.json: holds a number that no measurement has; refused")
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _numbers(item)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield value
+
+
+def _check_words(measurement: Measurement, case: Case) -> None:
+    """Refuse words about a fixture that its session and its bank do not say."""
+    name, session = case.fixture.name, SessionFacts(case)
+    census = [CensusEntry(value=fact.value, kind=fact.kind, messages=list(fact.messages)) for fact in session.census]
+    if measurement.census.get(name, []) != census:
+        raise UserError(f"summary.json: census.{name}: not what is found in the fixture; refused")
+    worst = {f"{entry.kind}: {entry.value}" for entry in census}
+    facts = {
+        probe.id: [(fact.label, session.evidence.of(fact)) for fact in probe.required] for probe in case.bank.probes
+    }
+    superseded = {(probe.id, fact.values[0]) for probe in case.bank.probes for fact in probe.superseded}
+    for run in measurement.fixtures[name]:
+        where = f"summary.json: fixtures.{name}, run {run.run}"
+        for probe, record in run.probes.items():
+            found = [(fact.label, fact.evidence) for fact in record.facts]
+            if found != facts[probe] if probe in facts else not _are_private(record.facts):
+                raise UserError(f"{where}: {probe}: other facts than the bank's; refused")
+        if any((item.probe, item.value) not in superseded for item in run.stale or ()):
+            raise UserError(f"{where}: stale: a value that no probe calls superseded; refused")
+        if not set(run.census.worst) <= worst:
+            raise UserError(f"{where}: census.worst: not in the fixture's census; refused")
+        _check_signs(run, len(census), len(case.fixture.messages), where)
+
+
+def _are_private(facts: Sequence[FactRecord]) -> bool:
+    """Tell whether facts are told as those of a private probe are: by number alone."""
+    return all(
+        fact.label == f"private fact {number}" and fact.evidence in ([], [PRIVATE_PLACE])
+        for number, fact in enumerate(facts, 1)
+    )
+
+
+def _check_signs(run: RunRecord, facts: int, messages: int, where: str) -> None:
+    """Check what is written in signs, indexes and names of our own."""
+    kinds = {kind for counts in (run.census.total, run.census.at_risk, run.census.lost) for kind in counts}
+    shown = run.shown.facts if run.shown is not None else ""
+    fits = (
+        re.fullmatch(rf"(?:[01-]{{{facts}}})?", run.census.fates)
+        and re.fullmatch(rf"(?:[01]{{{facts}}})?", shown)
+        and kinds <= set(CENSUS_KINDS)
+        and set(run.structure) <= set(STRUCTURE_CHECKS)
+        and all(item.kind in STRONG_KINDS for item in run.invented or ())
+        and all(0 <= index < messages for index in run.verbatim)
+    )
+    if not fits:
+        raise UserError(f"{where}: signs, kinds or checks that no measurement has; refused")

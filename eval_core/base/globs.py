@@ -1,0 +1,49 @@
+"""Watched files: paths matched by the rules of .gitignore, and a digest of what they match in a tree."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+__all__ = ["matches", "watched_digest"]
+
+_NEVER = frozenset({".git", "__pycache__", "node_modules", ".venv"})
+
+
+def matches(path: str, globs: Iterable[str]) -> bool:
+    """Tell whether a path fits the globs: `**` spans folders, and a folder means all that is in it."""
+    return _spec(tuple(globs)).match_file(path)
+
+
+@cache
+def _spec(globs: tuple[str, ...]) -> GitIgnoreSpec:
+    # Globs are relative to the root of the tree, also one without a slash, and "!" and "#" are parts of names.
+    return GitIgnoreSpec.from_lines("/" + glob.removeprefix("./").lstrip("/") for glob in globs)
+
+
+def watched_digest(tree: Path, globs: Sequence[str], skipped: Sequence[Path] = ()) -> str | None:
+    """Return the digest over names and contents of the watched files; None where none is watched or found.
+
+    `skipped` are folders inside the tree that do not belong to it, such as one that holds another tree.
+    """
+    if not globs or not tree.is_dir():
+        return None
+    left_out = {path.resolve() for path in skipped}
+    sums = hashlib.sha256()
+    count = 0
+    for folder, folders, files in os.walk(tree):
+        here = Path(folder)
+        folders[:] = sorted(name for name in folders if name not in _NEVER and (here / name).resolve() not in left_out)
+        for name in sorted(files):
+            path = here / name
+            relative = path.relative_to(tree).as_posix()
+            if matches(relative, globs) and path.is_file():
+                content = hashlib.sha256(path.read_bytes()).hexdigest()
+                sums.update(f"{relative}\0{content}\n".encode("utf-8", "surrogateescape"))
+                count += 1
+    return sums.hexdigest() if count else None

@@ -1,0 +1,112 @@
+"""The base branch in a comparison: is the stored baseline still of it, and what of it is measured in the same run?"""
+
+from __future__ import annotations
+
+import datetime
+import subprocess
+from pathlib import Path
+from typing import Literal
+
+from eval_core.base.errors import UserError
+from eval_core.base.files import write_atomic
+from eval_core.base.numbers import counted
+from eval_core.comparing.compare import compare_measurements
+from eval_core.domain.fingerprint import Fingerprint
+from eval_core.domain.measurement import Measurement
+from eval_core.storage.baselines import Reference, dump_baseline, load_side
+
+__all__ = ["STALE", "BaseInRun", "base_notes", "base_store", "is_stale", "keep_base", "measured_base", "plan_base"]
+
+STALE = "stale"
+"""The name in a measurement's extra: the baseline that the base branch has left behind."""
+BaseInRun = Literal["nothing", "control", "whole"]
+"""What of the base is measured in the candidate's run."""
+
+
+def is_stale(reference: Reference, base_digest: str | None) -> bool:
+    """Tell whether a baseline was measured from other watched files than the base branch has now."""
+    recorded = reference.measurement.provenance.watched
+    return recorded is not None and base_digest is not None and recorded != base_digest
+
+
+def plan_base(
+    reference: Reference | None,
+    *,
+    control: Literal["auto", "always", "never"],
+    base_digest: str | None,
+    base_known: bool,
+    offline: bool,
+) -> BaseInRun:
+    """Decide what of the base is measured beside the candidate.
+
+    A stale baseline would blame the candidate for what the base branch did. One that is not stale may still be from
+    another day; runs without models know no days.
+    """
+    if not base_known or control == "never":
+        return "nothing"
+    if control == "always":
+        return "whole"
+    if reference is None or not reference.comparable:
+        return "nothing"
+    if is_stale(reference, base_digest):
+        return "whole"
+    return "nothing" if offline else "control"
+
+
+def base_store(results: Path, digest: str, fingerprint: Fingerprint) -> Path:
+    """Return where the measurement of a base tree is kept, so that it is paid for once."""
+    return results / "bases" / f"{digest[:16]}-{fingerprint.digest[:16]}.json"
+
+
+def measured_base(path: Path, runs: int) -> Measurement | None:
+    """Return a base tree that was measured before with at least so many runs, if it can be read."""
+    try:
+        found = load_side(path) if path.exists() else None
+    except UserError:
+        return None  # torn or of another version: measured again
+    return found if found is not None and found.planned_runs >= runs and not found.stopped else None
+
+
+def keep_base(path: Path, measurement: Measurement) -> None:
+    """Keep the measurement of a base tree for the next pull requests; one that was cut short is not kept."""
+    if not measurement.stopped:
+        write_atomic(path, dump_baseline(measurement, {}))
+
+
+def _age(base: Measurement, candidate: Measurement) -> str:
+    try:
+        then, now = (datetime.datetime.fromisoformat(item.provenance.date) for item in (base, candidate))
+    except ValueError:
+        return "at an unknown time"
+    days = (now - then).days
+    return "today" if days <= 0 else f"{counted(days, 'day')} ago"
+
+
+def _commits_behind(sha: str | None, root: Path) -> str:
+    """Return how many commits the base branch has had since, as far as the history is at hand."""
+    if sha is None:
+        return ""
+    command = ["git", "-C", str(root), "rev-list", "--count", f"{sha}..HEAD"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    count = int(done.stdout) if done.returncode == 0 and done.stdout.strip().isdigit() else 0
+    return f", {counted(count, 'commit')} behind the base branch" if count else ""
+
+
+def base_notes(base: Measurement, candidate: Measurement, *, path: str, in_run: bool, root: Path) -> list[str]:
+    """Say which base it is, how old, and what became of a baseline that was left behind."""
+    sha = base.provenance.source_sha
+    at = f" at {sha[:12]}" if sha else ""
+    if not in_run:
+        behind = _commits_behind(sha, root)
+        return [f"Base: the stored baseline {path}, measured {_age(base, candidate)}{at}{behind}."]
+    notes = [f"Base: the base branch{at}, measured for this comparison and not taken from a stored baseline."]
+    stale = candidate.extra.get(STALE)
+    if isinstance(stale, str):
+        stored = load_side(root / stale)
+        verdict, _ = compare_measurements(stored, base)
+        notes.append(
+            f"The stored baseline {stale} is stale: it was measured {_age(stored, candidate)} from other files than "
+            f"the base branch has now{_commits_behind(stored.provenance.source_sha, root)}. "
+            f"The base branch against it: {verdict.headline} Renew it with `compression-eval baseline update`."
+        )
+    return notes

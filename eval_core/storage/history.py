@@ -1,0 +1,127 @@
+"""The history of a baseline: one line for each update, with the means of its runs, oldest first."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from eval_core.base.files import read_text, write_atomic
+from eval_core.base.strict_json import BadJson, parse_json
+from eval_core.domain.grade import DIMENSIONS, Grade
+from eval_core.domain.measurement import Measurement
+
+__all__ = ["append_history", "broken_history", "grades_of", "mean_of", "read_history", "retention_of", "run_means"]
+
+HISTORY = "history.jsonl"
+_LOG = logging.getLogger(__name__)
+
+
+def append_history(folder: Path, name: str, measurement: Measurement) -> None:
+    """Add one line about an updated baseline, for the trend."""
+    line = {
+        "date": measurement.provenance.date,
+        "baseline": name,
+        "target": measurement.provenance.target,
+        "source_sha": measurement.provenance.source_sha,
+        "fingerprint": measurement.fingerprint.digest[:12],
+        "overall": mean_of(grade.overall for grade in grades_of(measurement)),
+        **{dim: mean_of(grade.scores[dim] for grade in grades_of(measurement)) for dim in DIMENSIONS},
+        "facts_kept": mean_of(retention_of(measurement)),
+        "tokens": mean_of(float(run.tokens_after) for runs in measurement.fixtures.values() for run in runs if run.ok),
+        "cost_usd": _cost(measurement),
+        "runs": run_means(measurement),
+    }
+    path = folder / HISTORY
+    before = read_text(path) if path.exists() else ""
+    before += "" if not before or before.endswith("\n") else "\n"
+    write_atomic(path, before + json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def _cost(measurement: Measurement) -> float | None:
+    """Return what the measurement cost; None where a price is unknown."""
+    costs = [use.cost_usd for use in measurement.use.values()]
+    return None if None in costs else round(sum(cost or 0.0 for cost in costs), 4)
+
+
+def run_means(measurement: Measurement) -> dict[str, dict[str, list[float]]]:
+    """Return for each fixture what a history line keeps of its runs: overall grades and shares of facts kept."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for fixture, runs in measurement.fixtures.items():
+        rows = [run for run in runs if run.ok and run.probes]
+        grades = [
+            [record.result.overall for record in run.probes.values() if isinstance(record.result, Grade)]
+            for run in rows
+        ]
+        found[fixture] = {
+            "overall": [round(sum(scores) / len(scores), 4) for scores in grades if scores],
+            "authored facts": [
+                round(sum(record.retention for record in run.probes.values()) / len(run.probes), 4) for run in rows
+            ],
+        }
+    return found
+
+
+def read_history(folder: Path, name: str | None = None) -> list[dict[str, Any]]:
+    """Return the lines of one baseline or of all; what cannot be read is left out, and the log says so."""
+    lines = []
+    for number, line, problem in _lines(folder):
+        if line is None:
+            # A merge that left its marks must not cost the whole trend, nor pass unseen.
+            where = folder / HISTORY
+            _LOG.warning("%s: line %d is no line of the history and is left out: %s", where, number, problem)
+        elif name in (None, line["baseline"]):
+            lines.append(line)
+    return lines
+
+
+def broken_history(folder: Path) -> list[str]:
+    """Name the lines that cannot be read, such as the marks of a merge conflict."""
+    return [
+        f"{folder / HISTORY}, line {number}: {problem}; it is skipped, remove it"
+        for number, line, problem in _lines(folder)
+        if line is None
+    ]
+
+
+def _lines(folder: Path) -> Iterator[tuple[int, dict[str, Any] | None, str]]:
+    path = folder / HISTORY
+    for number, text in enumerate(read_text(path).splitlines() if path.exists() else (), 1):
+        if not text.strip():
+            continue
+        try:
+            line = parse_json(text)
+        except BadJson as exc:
+            yield number, None, f"not a JSON object ({exc})"
+            continue
+        whole = isinstance(line, dict) and {"date", "baseline"} <= set(line)
+        yield (
+            number,
+            line if whole else None,
+            "" if whole else "an object without date and baseline" if isinstance(line, dict) else "not a JSON object",
+        )
+
+
+def retention_of(measurement: Measurement) -> Iterator[float]:
+    """Yield the share of its facts that each probe of each run kept."""
+    for runs in measurement.fixtures.values():
+        yield from (record.retention for run in runs for record in run.probes.values())
+
+
+def grades_of(measurement: Measurement) -> Iterator[Grade]:
+    """Yield the grades of all probes that are not quarantined."""
+    for fixture, runs in measurement.fixtures.items():
+        controls = measurement.controls.get(fixture)
+        banned = {name for name, control in controls.probes.items() if control.quarantined} if controls else set()
+        for run in runs:
+            for probe, record in run.probes.items():
+                if isinstance(record.result, Grade) and probe not in banned:
+                    yield record.result
+
+
+def mean_of(values: Iterable[float]) -> float | None:
+    """Return the mean as the history keeps it; None of nothing."""
+    numbers = list(values)
+    return round(sum(numbers) / len(numbers), 4) if numbers else None

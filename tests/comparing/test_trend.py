@@ -1,0 +1,65 @@
+"""Ten small losses, none of them seen, are one large loss that is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import small
+
+from eval_core.base.errors import UserError
+from eval_core.comparing.trend import trend
+from eval_core.storage.baselines import COMPARED, store_baseline
+from eval_core.storage.history import append_history, broken_history, read_history
+
+
+def line(number: int, overall: float, facts: float = 0.8, fingerprint: str = "same") -> dict[str, Any]:
+    random = np.random.default_rng(number)
+
+    def runs(mean: float, sd: float) -> list[float]:
+        return [float(value) for value in mean + random.normal(0, sd, 10)]
+
+    fixtures = {f"f{at}": {"overall": runs(overall, 0.25), "authored facts": runs(facts, 0.03)} for at in range(3)}
+    return {"date": f"2026-01-{number + 1:02}", "baseline": "models", "fingerprint": fingerprint, "runs": fixtures}
+
+
+def test_slow_decay_is_seen_over_the_whole_line_and_not_step_by_step() -> None:
+    lines = [line(number, 4.5 - 0.1 * number) for number in range(11)]
+    steps = [trend(lines[at : at + 2]) for at in range(10)]
+    assert sum(item is not None and item.significant for item in steps) <= 4
+    whole = trend(lines)
+    assert whole is not None
+    assert whole.significant
+    assert whole.steps == 10
+    assert whole.overall is not None
+    assert whole.overall[0] == pytest.approx(-1.0, abs=0.2)
+    assert whole.sentence.startswith("The line of baselines has moved since 2026-01-01, 10 baselines ago: overall −")
+
+
+def test_a_steady_line_and_one_of_other_conditions_say_nothing() -> None:
+    steady = trend([line(number, 4.5) for number in range(5)])
+    assert steady is not None
+    assert not steady.significant
+    assert trend([line(0, 4.5, fingerprint="old"), line(1, 3.0)]) is None
+    assert trend([line(0, 4.5)]) is None
+
+
+def test_a_broken_history_line_is_named_and_skipped(tmp_path: Path) -> None:
+    measured = small.measure(small.cases()[:1], tmp_path / "run", "anchored")
+    append_history(tmp_path, "offline", measured)
+    path = tmp_path / "history.jsonl"
+    path.write_text(path.read_text() + "<<<<<<< ours\n")
+    append_history(tmp_path, "offline", measured)
+    assert len(read_history(tmp_path, "offline")) == 2
+    (told,) = broken_history(tmp_path)
+    assert told.startswith(f"{path}, line 2: not a JSON object (")
+    assert told.endswith("; it is skipped, remove it")
+
+
+def test_no_path_promotes_more_than_three_runs_that_were_compared(tmp_path: Path) -> None:
+    measured = small.measure(small.cases()[:1], tmp_path / "run", "anchored")
+    accepted = measured.model_copy(update={"offline": False, "planned_runs": 4, "extra": {COMPARED: True}})
+    with pytest.raises(UserError, match="at most 3 runs of an accepted change"):
+        store_baseline(accepted, tmp_path / "baselines", "models", noise={})

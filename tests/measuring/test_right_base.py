@@ -1,0 +1,97 @@
+"""A pull request is compared with its base as it is, not with what the base was when a baseline was stored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import small
+
+from eval_core.base.config import BaselineConfig, Config
+from eval_core.comparing.compare import ReportData
+from eval_core.comparing.findings import Kind
+from eval_core.measuring.options import Job
+from eval_core.sandbox.isolation import detect
+from eval_core.storage.baselines import store_baseline
+from eval_core.storage.results import open_results
+
+KEEPS = """
+class Compressor:
+    def compress(self, messages, current_tokens=None):
+        text = "\\n".join(str(message.get("content")) for message in messages[1:])
+        return [messages[0], {"role": "user", "content": "Summary:\\n" + text[: len(text) * 6 // 7]}]
+"""
+LOSES = KEEPS.replace("* 6 // 7", "// 9")
+DOCUMENTED = LOSES.replace("class Compressor:", 'class Compressor:\n    """Shortens."""\n')
+CONFIG = {
+    "target": {"compressor": "mini:Compressor", "llm": "none"},
+    "watch": ["mini.py"],
+    "runs": 2,
+    "compress_runs": 4,
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A repository whose baseline was measured before its compressor lost something."""
+    if not detect("auto").confined:
+        pytest.skip("no sandbox on this machine")
+    folder = tmp_path / "base"
+    small.write_suite(folder, small.cases())
+    small.write(folder / "mini.py", KEEPS)
+    data = measure(Job(Config.model_validate(CONFIG), root=folder, compare_to="none"), tmp_path / "first")
+    assert store_baseline(data.candidate, folder / "baselines", "offline", noise={})
+    return folder
+
+
+def measure(job: Job, results: Path, label: str = "a") -> ReportData:
+    cases = job.load_cases()
+    with open_results(results, label, resume=False) as folder:
+        return job.execute(folder, cases, lambda record: None)
+
+
+def pull_request(root: Path, source: str, **settings: object) -> Job:
+    tree = root.parent / "head"
+    small.write(tree / "mini.py", source)
+    return Job(Config.model_validate({**CONFIG, **settings}), root=root, tree=tree, base_tree=root)
+
+
+def test_a_docstring_is_not_blamed_for_what_the_base_lost(root: Path, tmp_path: Path) -> None:
+    small.write(root / "mini.py", LOSES)  # merged without a new baseline
+    data = measure(pull_request(root, DOCUMENTED), tmp_path / "results")
+    assert data.verdict is not None
+    assert data.verdict.kind is Kind.NO_DETECTABLE_CHANGE
+    (stale,) = [note for note in data.verdict.notes if "is stale" in note]
+    assert "The base branch against it: Regressed" in stale
+    assert "baselines/offline.json" in stale
+    assert any(note.startswith("Base: the base branch, measured for this comparison") for note in data.verdict.notes)
+
+
+def test_without_a_control_the_stale_baseline_blames_it(root: Path, tmp_path: Path) -> None:
+    small.write(root / "mini.py", LOSES)
+    job = pull_request(root, DOCUMENTED, baseline=BaselineConfig(control="never").model_dump())
+    data = measure(job, tmp_path / "results")
+    assert data.verdict is not None
+    assert data.verdict.kind is Kind.REGRESSED
+
+
+def test_a_base_tree_is_measured_once(root: Path, tmp_path: Path) -> None:
+    small.write(root / "mini.py", LOSES)
+    first = measure(pull_request(root, DOCUMENTED), tmp_path / "results")
+    again = measure(pull_request(root, DOCUMENTED), tmp_path / "results", "b")
+    assert len(list((tmp_path / "results/bases").glob("*.json"))) == 1
+    assert list((tmp_path / "results/a/base").glob("*-run-*.json"))
+    assert not list((tmp_path / "results/b/base").glob("*-run-*.json"))
+    assert again.verdict is not None
+    assert first.verdict is not None
+    assert again.verdict.kind is first.verdict.kind
+
+
+def test_a_fresh_baseline_is_used_as_it_is_and_named_with_its_age(root: Path, tmp_path: Path) -> None:
+    data = measure(pull_request(root, LOSES), tmp_path / "results")
+    assert data.verdict is not None
+    assert data.verdict.kind is Kind.REGRESSED
+    assert not (tmp_path / "results/a/base").exists()
+    assert any(
+        note.startswith("Base: the stored baseline ") and "measured today" in note for note in data.verdict.notes
+    )
