@@ -31,6 +31,7 @@ from eval_core.measuring.base_branch import (
     measured_base,
     plan_base,
 )
+from eval_core.measuring.compared import BASE
 from eval_core.measuring.interrupt import Interruption, interruptible
 from eval_core.measuring.preflight import preflight
 from eval_core.measuring.regrade import regrade, rejudge_sample
@@ -44,10 +45,8 @@ if TYPE_CHECKING:
     from eval_core.measuring.options import Job
     from eval_core.models.client import ModelClient
 
-__all__ = ["BASE", "SERVED", "Trial", "own_base"]
+__all__ = ["SERVED", "Trial"]
 
-BASE = "base"
-"""The folder below a result that holds its own base, and the name in its extra that says so."""
 SERVED = "served"
 """The name in a measurement's extra: which models answered for which."""
 _BASE_DRAW = 100_000
@@ -312,10 +311,3 @@ def _from_files(measurement: Measurement, digest: str | None) -> Measurement:
     """Note which watched files were measured."""
     provenance = measurement.provenance.model_copy(update={"watched": digest})
     return measurement.model_copy(update={"provenance": provenance})
-
-
-def own_base(measurement: Measurement, folder: Path | None) -> Path | None:
-    """Return the base that a run has measured or graded itself, if it did."""
-    if folder is None or measurement.extra.get(BASE) not in ("rerun", "regraded"):
-        return None
-    return folder / BASE

@@ -12,7 +12,7 @@ from typing import Literal
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.base.sealing import SealingKey
-from eval_core.comparing.compare import ReportData, compare_measurements, judged_alone
+from eval_core.comparing.compare import ReportData
 from eval_core.comparing.drift import SAMPLE
 from eval_core.comparing.looks import runs_at
 from eval_core.domain.case import Case, Cell, load_suite, make_plan, with_private
@@ -20,18 +20,16 @@ from eval_core.domain.measurement import Measurement
 from eval_core.domain.private_probes import private_banks
 from eval_core.domain.record import RunRecord
 from eval_core.domain.shard import Shard
-from eval_core.domain.target import Builtin
-from eval_core.measuring.base_branch import base_notes
-from eval_core.measuring.evaluate import Trial, own_base
-from eval_core.measuring.regrade import with_remedy
+from eval_core.domain.target import Builtin, CompressorSource
+from eval_core.measuring.compared import compare_with_base
+from eval_core.measuring.evaluate import Trial
 from eval_core.measuring.session import now
 from eval_core.measuring.wiring import Traffic
 from eval_core.models.settings import ModelFlags, Models, resolve
+from eval_core.sandbox.compressor_source import source_of
 from eval_core.sandbox.isolation import Wanted
 from eval_core.sandbox.targets import Target, find_target
-from eval_core.storage.baselines import find_reference, load_side
-from eval_core.storage.compressor_source import CompressorSource, source_of
-from eval_core.storage.history import read_history
+from eval_core.storage.baselines import load_side
 from eval_core.storage.results import ResultsFolder
 
 __all__ = ["FREE_COMPRESSIONS", "Job"]
@@ -205,27 +203,8 @@ class Job:
                 "--regrade-baseline, and compare the merged result with a stored baseline"
             )
 
-    def _base(self, measurement: Measurement, folder: Path | None) -> Path | None:
-        if (own := own_base(measurement, folder)) is not None:
-            return own
-        baselines = self.root / self.settings.baselines
-        found = find_reference(self.compare_to, baselines, measurement.fingerprint)
-        return found.path if found else None
-
     def compared(self, measurement: Measurement, cases: list[Case], folder: Path | None = None) -> ReportData:
         """Compare a measurement with the chosen baseline, or the base it brought along, or say why not."""
-        suite = {case.fixture.name: replace(case, private=None) for case in cases}
-        path = self._base(measurement, folder)
-        if path is None:
-            baselines = self.root / self.settings.baselines
-            why = f"no baseline in {baselines}; `compression-eval baseline update` makes one"
-            note = "none was asked for" if self.compare_to == "none" else why
-            return ReportData(measurement, verdict=judged_alone(measurement), cases=suite, note=note)
-        stored = load_side(path)
-        verdict, base = compare_measurements(stored, measurement, accept=self.settings.accept)
-        verdict = with_remedy(verdict, base, str(path), measurement)
-        in_run = own_base(measurement, folder) is not None
-        notes = base_notes(stored, measurement, path=str(path), in_run=in_run, root=self.root)
-        verdict = verdict.model_copy(update={"notes": (*verdict.notes, *notes)})
-        history = read_history(self.root / self.settings.baselines, path.stem)
-        return ReportData(measurement, base=base, verdict=verdict, base_path=str(path), cases=suite, history=history)
+        return compare_with_base(
+            measurement, cases, settings=self.settings, root=self.root, compare_to=self.compare_to, folder=folder
+        )

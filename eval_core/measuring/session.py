@@ -25,12 +25,12 @@ from eval_core.domain.measurement import Controls, Measurement, ProbeControl, Pr
 from eval_core.domain.probe import Probe
 from eval_core.domain.record import CensusEntry, RunRecord, UseRecord
 from eval_core.domain.shard import Shard
+from eval_core.domain.target import CompressorSource
 from eval_core.evidence.facts import Haystack, holds
 from eval_core.evidence.size import SessionFacts
 from eval_core.judging.fact_judge import FactJudge
 from eval_core.measuring.execute import Executor, run_in_turn
 from eval_core.measuring.wiring import Roles, make_fingerprint
-from eval_core.storage.compressor_source import CompressorSource
 from eval_core.storage.results import Claim, ResultsFolder, claim_folder
 
 __all__ = [

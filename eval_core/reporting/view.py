@@ -193,15 +193,12 @@ def _shown_line(measurement: Measurement) -> str:
 
 def _row(row: Row) -> TableRow:
     if row.p is None:
-        shares = row.family == "facts"
-        base, candidate, delta = (percents_and_change if shares else scores_and_change)(row.base, row.candidate)
-        whole = 1 if shares else _BEST
+        together = percents_and_change if row.family == "facts" else scores_and_change
+        whole = 1 if row.family == "facts" else _BEST
         return TableRow(
             _ROW_NAMES.get(row.name, "offline grade"),
-            base,
-            candidate,
-            delta,
-            "counted" if shares else "-",
+            *together(row.base, row.candidate),
+            "counted" if row.family == "facts" else "-",
             "-",
             _ROW_WORDS[row.verdict],
             _bar(row.base / whole, row.candidate / whole),

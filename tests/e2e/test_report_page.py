@@ -21,7 +21,8 @@ sys.path[:0] = [str(_ROOT / "scripts"), str(_ROOT / "tests" / "reporting")]
 from chromium import Chromium, find_chromium  # noqa: E402
 from page_world import HOSTILE, case, recorded, report  # noqa: E402
 
-from eval_core.reporting.html import render_html  # noqa: E402
+from eval_core.reporting.html import render_html, render_side_by_side, render_trend  # noqa: E402
+from eval_core.reporting.side_by_side import side_by_side  # noqa: E402
 
 pytestmark = pytest.mark.e2e
 
@@ -429,6 +430,13 @@ def _axe() -> str:
     return (Path(found.origin).parent / "axe.min.js").read_text(encoding="utf-8")
 
 
+SERIOUS = (
+    "axe.run().then(found => found.violations.filter(item => ['serious', 'critical'].includes(item.impact))"
+    ".map(item => [item.id, item.help, ...item.nodes.slice(0, 3).map(node => node.html.slice(0, 200)"
+    " + ' ' + node.failureSummary)]))"
+)
+
+
 # Every pair of two of the three: what a page shows, its colours, and its width.
 @pytest.mark.parametrize(
     ("compared", "dark", "width"),
@@ -447,9 +455,24 @@ def test_no_serious_barrier(browser: Chromium, tmp_path: Path, compared: bool, d
     assert browser.run("matchMedia('(prefers-color-scheme: dark)').matches") is dark
     _open_everything(browser)
     browser.run(f"{script}; undefined")
-    problems = browser.run(
-        "axe.run().then(found => found.violations.filter(item => ['serious', 'critical'].includes(item.impact))"
-        ".map(item => [item.id, item.help, ...item.nodes.slice(0, 3).map(node => node.html.slice(0, 200)"
-        " + ' ' + node.failureSummary)]))"
-    )
-    assert problems == []
+    assert browser.run(SERIOUS) == []
+
+
+@pytest.mark.parametrize("kind", ["several", "trend"])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_pages_of_several_results_and_of_the_trend_hold_as_well(
+    browser: Chromium, tmp_path: Path, kind: str, dark: bool
+) -> None:
+    script = _axe()
+    data = recorded(text=HOSTILE)
+    assert data.base is not None
+    several = render_side_by_side(side_by_side([data.base, data.candidate]))
+    path = tmp_path / "page.html"
+    path.write_text(several if kind == "several" else render_trend(HOSTILE, data.history), encoding="utf-8")
+    browser.look(390, 900, dark=dark)
+    browser.open(path.as_uri())
+    assert browser.run("window.owned") is None
+    assert _complaints(browser) == []
+    assert browser.run("document.documentElement.scrollWidth") <= 390
+    browser.run(f"{script}; undefined")
+    assert browser.run(SERIOUS) == []
