@@ -21,9 +21,12 @@ from eval_core.base.config import CONFIG_FILE, Config
 from eval_core.base.errors import IncompleteError, UserError
 from eval_core.base.files import parse, read_json
 from eval_core.comparing.compare import ReportData
+from eval_core.comparing.day import CONTROL, control_of
+from eval_core.comparing.looks import LOOKS, looks_before
 from eval_core.domain.case import Case
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
+from eval_core.measuring.evaluate import own_base
 from eval_core.measuring.options import Job
 from eval_core.measuring.session import now
 from eval_core.reporting.markdown import render_markdown
@@ -54,32 +57,50 @@ _FREE = frozenset(
 
 
 def read_result(ticket: Ticket, config: Config, root: Path, folder: Path) -> ReportData:
-    """Read the measurement and decide anew, with the baseline of this checkout.
+    """Read the measurement and decide anew, with the baseline of this checkout or the base that was measured as well.
 
     Nothing but the numbers of `summary.json` is believed: verdict, texts and deltas are made here.
     """
     measurement, job, cases = read_measured(ticket, config, root, folder)
-    return job.compared(measurement, list(cases))
+    if (path := own_base(measurement, folder)) is None:
+        return job.compared_with(measurement, list(cases), None)
+    base = _read_checked(path, f"{path.name}/{SUMMARY}", cases)
+    provenance = base.provenance.model_copy(update={"source_sha": ticket.base_sha, "dirty": False})
+    base = base.model_copy(update={"provenance": provenance, "label": f"{ticket.label}/{path.name}"})
+    data = job.compared_with(measurement, list(cases), (path, base))
+    return replace(data, base_path=f"base branch at {ticket.base_sha[:12]}, measured in this run")
 
 
 def read_measured(ticket: Ticket, config: Config, root: Path, folder: Path) -> tuple[Measurement, Job, Sequence[Case]]:
     """Read `summary.json` if it is what this ticket's evaluation could have left, and refuse it otherwise."""
-    path = folder / SUMMARY
-    if not is_small_file(path, _LARGEST):
-        raise UserError("the evaluation left no summary.json that can be read")
-    body = read_json(path)
-    for where, word in _names(body):
-        if not _PLAIN.fullmatch(word) or _ADDRESS.search(word):
-            raise UserError(f"summary.json: {where}: {word[:60]!a} is not a plain text; refused")
-    measurement = parse(Measurement, body, SUMMARY)
-    job = Job(settings=config, root=root, names=tuple(measurement.fixtures), looks=ticket.looks)
     cases = Job(settings=config, root=root, names=tuple(ticket.fixtures) or None).load_cases()
-    _check_suite(measurement, cases)
-    _check_numbers(measurement, body)
+    measurement = _read_checked(folder, SUMMARY, cases)
+    if (control := control_of(measurement)) is not None:
+        _check_runs(control, cases, f"{SUMMARY}: extra.{CONTROL}")
+    job = Job(settings=config, root=root, names=tuple(measurement.fixtures), looks=ticket.looks)
     # The fetched tree is no git checkout and cannot know its commit; the ticket does.
     source = ticket.base_sha if ticket.mode == "baseline" else ticket.sha
     provenance = measurement.provenance.model_copy(update={"source_sha": source, "dirty": False})
-    return measurement.model_copy(update={"provenance": provenance, "label": ticket.label}), job, cases
+    # How often this commit was looked at is the ticket's to say: it decides how much alpha is left.
+    extra = {**measurement.extra, LOOKS: looks_before(job.looked_at, measurement)}
+    update = {"provenance": provenance, "label": ticket.label, "extra": extra}
+    return measurement.model_copy(update=update), job, cases
+
+
+def _read_checked(folder: Path, name: str, cases: Sequence[Case]) -> Measurement:
+    path = folder / SUMMARY
+    if not is_small_file(path, _LARGEST):
+        raise UserError(f"the evaluation left no {name} that can be read")
+    body = read_json(path)
+    for where, word in _names(body):
+        if not _PLAIN.fullmatch(word) or _ADDRESS.search(word):
+            raise UserError(f"{name}: {where}: {word[:60]!a} is not a plain text; refused")
+    measurement = parse(Measurement, body, name)
+    _check_suite(measurement, cases, name)
+    _check_runs(measurement, cases, name)
+    if any(abs(number) > _LARGEST_COUNT for number in _numbers(body)):
+        raise UserError(f"{name}: holds a number that no measurement has; refused")
+    return measurement
 
 
 def _names(value: Any, where: str = "", free: bool = False) -> Iterator[tuple[str, str]]:
@@ -97,30 +118,31 @@ def _names(value: Any, where: str = "", free: bool = False) -> Iterator[tuple[st
         yield where, value
 
 
-def _check_suite(measurement: Measurement, cases: Sequence[Case]) -> None:
+def _check_suite(measurement: Measurement, cases: Sequence[Case], name: str) -> None:
     fixtures = {case.fixture.name: case.fixture.digest for case in cases}
     banks = {case.fixture.name: case.bank.digest for case in cases}
     if measurement.fingerprint.fixtures != fixtures or measurement.fingerprint.probes != banks:
-        raise UserError("summary.json: measured with other fixtures or probes than those of the base branch; refused")
+        raise UserError(f"{name}: measured with other fixtures or probes than those of the base branch; refused")
     types = {case.fixture.name: {probe.id: probe.type for probe in case.bank.probes} for case in cases}
-    asked = {(name, probe) for name, runs in measurement.fixtures.items() for run in runs for probe in run.probes}
-    known = {(name, probe) for name, probes in types.items() for probe in probes}
-    if set(measurement.fixtures) != set(fixtures) or measurement.probe_types != types or asked - known:
-        raise UserError("summary.json: holds other fixtures or probes than it says; refused")
-    if any(run.fixture != name for name, runs in measurement.fixtures.items() for run in runs):
-        raise UserError("summary.json: a run is filed under another fixture; refused")
-    numbers = [[run.run for run in runs] for runs in measurement.fixtures.values()]
+    if set(measurement.fixtures) != set(fixtures) or measurement.probe_types != types:
+        raise UserError(f"{name}: holds other fixtures or probes than it says; refused")
+
+
+def _check_runs(measurement: Measurement, cases: Sequence[Case], name: str) -> None:
+    runs = [(fixture, run) for fixture, found in measurement.fixtures.items() for run in found]
+    known = {(case.fixture.name, probe.id) for case in cases for probe in case.bank.probes}
+    asked = {(fixture, probe) for fixture, run in runs for probe in run.probes}
+    if set(measurement.fixtures) - {case.fixture.name for case in cases} or asked - known:
+        raise UserError(f"{name}: holds other fixtures or probes than it says; refused")
+    if any(run.fixture != fixture for fixture, run in runs):
+        raise UserError(f"{name}: a run is filed under another fixture; refused")
+    numbers = [[run.run for run in found] for found in measurement.fixtures.values()]
     if any(len(set(found)) != len(found) or len(found) > _MOST_RUNS for found in numbers):
-        raise UserError(f"summary.json: a run is there twice, or there are more than {_MOST_RUNS}; refused")
-
-
-def _check_numbers(measurement: Measurement, body: Any) -> None:
-    records = (record for runs in measurement.fixtures.values() for run in runs for record in run.probes.values())
-    scores = (record.result.scores for record in records if isinstance(record.result, Grade))
+        raise UserError(f"{name}: a run is there twice, or there are more than {_MOST_RUNS}; refused")
+    results = (record.result for _, run in runs for record in run.probes.values())
+    scores = (result.scores for result in results if isinstance(result, Grade))
     if any(set(six) != set(DIMENSIONS) or not all(0 <= value <= 5 for value in six.values()) for six in scores):
-        raise UserError("summary.json: a grade is not six scores from 0 to 5; refused")
-    if any(abs(number) > _LARGEST_COUNT for number in _numbers(body)):
-        raise UserError("summary.json: holds a number that no measurement has; refused")
+        raise UserError(f"{name}: a grade is not six scores from 0 to 5; refused")
 
 
 def _numbers(value: Any) -> Iterator[float]:

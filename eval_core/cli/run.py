@@ -43,7 +43,7 @@ def print_estimate(job: Job, results: Path | None = None) -> None:
     if found is None:
         cases = job.load_cases()
         click.echo(
-            f"Offline: {job.size(cases)} fixture-runs of {len(cases)} fixtures, no model call, no cost. "
+            f"Offline: {job.size(cases, results)} fixture-runs of {len(cases)} fixtures, no model call, no cost. "
             "Name a model with --model to see what that costs."
         )
         return
@@ -218,7 +218,7 @@ def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -
     root = results or job.results
     name = label or free_label(root, now().strftime("%Y-%m-%d_%H-%M-%S"))
     with open_results(root, name, resume=job.resume) as folder:
-        with show_progress(job.size(cases), quiet=quiet) as progress:
+        with show_progress(job.size(cases, root), quiet=quiet) as progress:
             data = job.execute(folder, cases, progress.record, progress.watch)
         write_reports(data, folder)
         if not quiet:

@@ -30,7 +30,7 @@ from eval_core.judging.grading import ModelJudge, grade_messages
 from eval_core.measuring.options import Job
 from eval_core.measuring.preflight import compressor_call, plain_order
 from eval_core.measuring.session import find_controls
-from eval_core.measuring.wiring import Roles, make_fingerprint
+from eval_core.measuring.wiring import planned_fingerprint
 from eval_core.models.client import ModelClient
 from eval_core.models.offline import complete_offline
 from eval_core.models.presets import LIMITS
@@ -161,6 +161,8 @@ class Scope:
     compress_runs: int
     arms: int = 1
     """Two when the base is measured in the same run."""
+    control_runs: int = 0
+    """Base runs of each fixture that show what the day does."""
     controls: frozenset[str] | None = None
     """The fixtures whose controls are to be measured; None for all."""
     calibration: bool = True
@@ -201,7 +203,7 @@ def _compressions(stand_ins: Sequence[StandIn], scope: Scope) -> _Tally:
             same = whole if step == 0 else 0
             output = scope.output.get("compressor", reply)
             tally.add(whole, output, written=same)
-            tally.add(whole, output, same, times=scope.compress_runs * scope.arms - 1)
+            tally.add(whole, output, same, times=scope.compress_runs * scope.arms + scope.control_runs - 1)
     return tally
 
 
@@ -310,7 +312,7 @@ def _drift(scope: Scope, cases: Sequence[Case], output: float) -> _Tally:
 def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list[tuple[str, PlannedCalls]]:
     """Return the calls of the plan by purpose, in the order in which roles work."""
     answer, grade = scope.output.get("answer"), scope.output.get("judge", _usual_grade())
-    graded = scope.runs * scope.arms
+    graded = scope.runs * scope.arms + scope.control_runs
     asked = _sum(
         _questions(
             item.state,
@@ -419,9 +421,7 @@ def _references(
     """Return who answers and judges, the stored baseline that is nearest, and what the run would be compared with."""
     client = ModelClient(models)
     answerer, judge = ModelAnswerer(client), ModelJudge(client)
-    compressor = {"model": models.compressor, "max_tokens": str(models.compressor_max_tokens)}
-    roles = Roles(BuiltinSubject(), answerer, judge, offline=False, compressor=compressor)
-    fingerprint = make_fingerprint(cases, roles, job.topic)
+    fingerprint = planned_fingerprint(cases, models, job.topic)
     baselines = job.root / job.settings.baselines
     try:
         stored = stored_reference(baselines, fingerprint)
@@ -473,15 +473,17 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
     known = [stored.measurement] if stored else []
     folder = results or job.results
     calibrated = job.trust_judge or find_record(calibration_key(judge), folder, known) is not None
+    base = job.expected_base(cases, folder)
     runs, compress_runs = job.plan
     scope = Scope(
         runs=runs,
         compress_runs=compress_runs,
-        arms=2 if job.baseline == "rerun" else 1,
+        arms=2 if base.beside == "whole" else 1,
+        control_runs=job.settings.baseline.control_runs if base.beside == "control" else 0,
         controls=_missing_controls(cases, answerer, judge, folder, known),
         calibration=not calibrated,
         compresses=isinstance(target.spec, Builtin) or target.spec.llm == "required",
-        drift=comparable,
+        drift=None if base.own else comparable,
         drift_sample=job.drift_sample,
         output={role: use.output_tokens / use.calls for role, use in comparable.use.items() if use.calls}
         if comparable
@@ -501,7 +503,7 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
         tuple(rows),
         tuple(purposes.items()),
         job.budget_usd or job.settings.budget_usd,
-        total(_by_role(facts, models)) if job.stops_early and (comparable or job.baseline == "rerun") else None,
+        total(_by_role(facts, models)) if job.stops_early and (comparable or base.own) else None,
         _limits(models, rows),
     )
 

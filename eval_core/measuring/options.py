@@ -11,21 +11,23 @@ from typing import Literal
 
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
+from eval_core.base.globs import watched_digest
 from eval_core.comparing.compare import ReportData, compare_measurements, judged_alone
 from eval_core.comparing.drift import SAMPLE
-from eval_core.comparing.looks import runs_at
+from eval_core.comparing.looks import Look, runs_at
 from eval_core.domain.case import Case, load_suite, make_plan
+from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord
 from eval_core.domain.target import Builtin
-from eval_core.measuring.base_branch import base_notes
+from eval_core.measuring.base_branch import STALE, BasePlan, base_notes, base_store, plan_base
 from eval_core.measuring.evaluate import Trial, own_base
 from eval_core.measuring.regrade import with_remedy
-from eval_core.measuring.wiring import Traffic
+from eval_core.measuring.wiring import Traffic, planned_fingerprint
 from eval_core.models.settings import ModelFlags, Models, resolve
 from eval_core.sandbox.isolation import Wanted
 from eval_core.sandbox.targets import Target, find_target
-from eval_core.storage.baselines import find_reference, load_side
+from eval_core.storage.baselines import Reference, find_reference, load_side
 from eval_core.storage.compressor_source import CompressorSource, source_of
 from eval_core.storage.history import read_history
 from eval_core.storage.results import ResultsFolder
@@ -85,6 +87,12 @@ class Job:
         graded = self.runs or runs_at(self.looks, self.settings.runs)
         return graded, max(graded, self.compress_runs or self.settings.compress_runs)
 
+    @property
+    def looked_at(self) -> tuple[Look, ...]:
+        """What the plan had measured at the looks before this one."""
+        runs = [runs_at(look, self.settings.runs) for look in range(1, self.looks)]
+        return tuple(Look(count, max(count, self.compress_runs or self.settings.compress_runs)) for count in runs)
+
     def with_runs(self, runs: int) -> Job:
         """Return the same job with this many graded runs and no fewer compressions."""
         return replace(self, runs=runs, compress_runs=max(runs, self.compress_runs or self.settings.compress_runs))
@@ -112,9 +120,44 @@ class Job:
         """Read what a target is made of now."""
         return source_of(target, watch=self.settings.watch, hidden=self.hidden)
 
-    def size(self, cases: list[Case]) -> int:
-        """Count the fixture-runs, the base's included where it is measured too."""
-        return len(make_plan(cases, *self.plan)) * (2 if self.baseline == "rerun" else 1)
+    def digest_of(self, tree: Path | None) -> str | None:
+        """Return the digest of the watched files of a tree; the tree under test may lie inside the base's."""
+        if tree is None:
+            return None
+        skipped = [self.results]
+        if self.tree is not None and tree.resolve() != self.tree.resolve():
+            skipped.append(self.tree)
+        return watched_digest(tree, self.settings.watch, skipped)
+
+    def plan_base(self, fingerprint: Fingerprint, reference: Reference | None, results: Path) -> BasePlan:
+        """Decide what of the base is measured beside the candidate."""
+        digest = self.digest_of(self.base_tree)
+        return plan_base(
+            reference,
+            control="never" if self.compare_to == "none" else self.settings.baseline.control,
+            rerun=self.baseline == "rerun",
+            base_digest=digest,
+            base_known=self.base_tree is not None,
+            offline=self.models is None,
+            shelf=base_store(results, digest, fingerprint) if digest else None,
+            runs=self.plan[0],
+        )
+
+    def expected_base(self, cases: list[Case], results: Path | None = None) -> BasePlan:
+        """Return what of the base a run would measure, before anything is started."""
+        if self.base_tree is None and self.baseline == "stored":
+            return BasePlan()
+        fingerprint = planned_fingerprint(cases, self.models, self.topic)
+        baselines = self.root / self.settings.baselines
+        reference = find_reference(self.compare_to, baselines, fingerprint) if self.baseline == "stored" else None
+        return self.plan_base(fingerprint, reference, results or self.results)
+
+    def size(self, cases: list[Case], results: Path | None = None) -> int:
+        """Count the fixture-runs, with those of the base that are measured too."""
+        beside = self.expected_base(cases, results).beside
+        control = self.settings.baseline.control_runs
+        plans = {"nothing": [], "control": make_plan(cases, control, control), "whole": make_plan(cases, *self.plan)}
+        return len(make_plan(cases, *self.plan)) + len(plans[beside])
 
     @property
     def deadline_s(self) -> float | None:
@@ -158,27 +201,35 @@ class Job:
         if self.baseline == "rerun" or self.base_tree is not None:
             self.load_base_target()
 
-    def _base(self, measurement: Measurement, folder: Path | None) -> Path | None:
-        if (own := own_base(measurement, folder)) is not None:
-            return own
+    def _stored_base(self, measurement: Measurement) -> Path | None:
         baselines = self.root / self.settings.baselines
         found = find_reference(self.compare_to, baselines, measurement.fingerprint)
         return found.path if found else None
 
     def compared(self, measurement: Measurement, cases: list[Case], folder: Path | None = None) -> ReportData:
         """Compare a measurement with the chosen baseline, or the base it brought along, or say why not."""
+        own = own_base(measurement, folder)
+        return self.compared_with(measurement, cases, None if own is None else (own, load_side(own)))
+
+    def compared_with(
+        self, measurement: Measurement, cases: list[Case], own: tuple[Path, Measurement] | None
+    ) -> ReportData:
+        """Compare a measurement with the base of its own run, by its path and content, or with the chosen baseline."""
         suite = {case.fixture.name: case for case in cases}
-        path = self._base(measurement, folder)
+        kept = self._stored_base(measurement)
+        path = own[0] if own is not None else kept
         if path is None:
             baselines = self.root / self.settings.baselines
             why = f"no baseline in {baselines}; `compression-eval baseline update` makes one"
             note = "none was asked for" if self.compare_to == "none" else why
             return ReportData(measurement, verdict=judged_alone(measurement), cases=suite, note=note)
-        stored = load_side(path)
-        verdict, base = compare_measurements(stored, measurement, accept=self.settings.accept)
-        verdict = with_remedy(verdict, base, str(path), measurement)
-        in_run = own_base(measurement, folder) is not None
-        notes = base_notes(stored, measurement, path=str(path), in_run=in_run, root=self.root)
+        base = own[1] if own is not None else load_side(path)
+        verdict, part = compare_measurements(base, measurement, accept=self.settings.accept)
+        verdict = with_remedy(verdict, part, str(path), measurement)
+        left_behind = kept if own is not None and measurement.extra.get(STALE) else None
+        notes = base_notes(
+            base, measurement, path=path, left_behind=left_behind, in_run=own is not None, root=self.root
+        )
         verdict = verdict.model_copy(update={"notes": (*verdict.notes, *notes)})
         history = read_history(self.root / self.settings.baselines, path.stem)
-        return ReportData(measurement, base=base, verdict=verdict, base_path=str(path), cases=suite, history=history)
+        return ReportData(measurement, base=part, verdict=verdict, base_path=str(path), cases=suite, history=history)
