@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import click
 
 from eval_core.base.errors import IncompleteError, UserError
+from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.cli.entry import CommandGroup
-from eval_core.strict_json import BadJson, parse_json
 
 if TYPE_CHECKING:
-    from bot.ticket import Ticket
+    from bot.pull_request.ticket import Ticket
 
 __all__ = ["bot"]
 
@@ -65,7 +65,7 @@ def _environment(name: str) -> str:
 
 
 def _ticket() -> Ticket:
-    from bot.ticket import read_ticket
+    from bot.pull_request.ticket import read_ticket
 
     return read_ticket(_environment("TICKET"))
 
@@ -97,7 +97,7 @@ def _event(path: Path) -> object:
 @contextmanager
 def _measuring(work: Path) -> Iterator[Ticket]:
     """Give the ticket to a step of the evaluate job; why it fails is left for the comment."""
-    from bot.ticket import keep_error
+    from bot.pull_request.ticket import keep_error
 
     ticket = _ticket()
     try:
@@ -115,8 +115,8 @@ def gate() -> None:
     Example (in a workflow):
       compression-eval bot gate
     """
-    from bot.base_config import read_base_config
     from bot.github.repository import GitHub
+    from bot.steps.base_config import read_base_config
     from bot.steps.gate import Admission, admit
     from eval_core.measuring.cost import describe
 
@@ -307,7 +307,7 @@ def record(pr: int, run_id: int, output: Path) -> None:
       GITHUB_REPOSITORY=you/sandbox GITHUB_TOKEN=... compression-eval bot record --pr 1 --run 4711
     """
     from bot.github.repository import GitHub
-    from bot.recording import record_run
+    from bot.steps.record import record_run
 
     written = record_run(GitHub.from_environment(os.environ), pr, run_id, output)
     click.echo(f"{len(written)} answers in {output}: {', '.join(sorted(written))}.")

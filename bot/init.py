@@ -110,7 +110,8 @@ def known_agent(root: Path) -> Found | None:
     for path in sorted(SHIPPED_TARGETS.glob("*.yml")):
         shipped = yaml.safe_load(path.read_text(encoding="utf-8"))
         target, watch = dict(shipped["target"]), shipped.get("watch", [])
-        place = _defined(root, *target["compressor"].split(":"))
+        # A command drives an installed program; only a class can be recognised in a source tree.
+        place = _defined(root, *target["compressor"].split(":")) if "compressor" in target else None
         if place is None or not all(any(root.glob(name)) for name in watch):
             continue
         source, module = place
@@ -289,7 +290,7 @@ def _config(found: Found) -> str:
         "# What compression-eval measures. Every field: docs/configuration.md of compression-eval.\n"
         "# No models here means offline runs: free, deterministic, good for content loss.\n"
         "# models: {compressor: anthropic/claude-sonnet-4-5, judge: openai/gpt-5}\n"
-        "# budget_usd: 5\n"
+        "# budget_usd: 8\n"
     )
     body: dict[str, Any] = {"target": found.target, "watch": list(found.watch)}
     if found.setup:

@@ -11,7 +11,7 @@ __all__ = ["BEGIN", "END", "drawn"]
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- drawn by scripts/export-schemas -->", "<!-- end of drawing -->"
 _ROOMS = (
-    *("base", "domain", "evidence", "suite", "compressors", "models", "sandbox"),
+    *("base", "compressors", "domain", "evidence", "suite", "models", "sandbox"),
     *("judging", "storage", "comparing", "measuring", "reporting", "cli"),
 )
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_core.base.errors import UserError
+from eval_core.base.strict_json import BadJson, parse_json
+from eval_core.base.strict_yaml import parse_yaml
 from eval_core.domain.target import target_from
-from eval_core.strict_json import BadJson, parse_json
-from eval_core.strict_yaml import parse_yaml
 from tests.foreign import damaged_json, json_values
 
 LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(

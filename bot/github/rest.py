@@ -14,7 +14,7 @@ from urllib.parse import urljoin, urlsplit
 
 from bot.github.api_error import ApiError, Unavailable, rate_limit_wait, refusal
 from eval_core.base.errors import UserError
-from eval_core.strict_json import BadJson, parse_json
+from eval_core.base.strict_json import BadJson, parse_json
 
 if TYPE_CHECKING:
     from github.Requester import Requester

@@ -11,8 +11,8 @@ from bot.github.api_error import Forbidden, NotFound
 from bot.github.escape import inline
 from bot.github.repository import GitHub
 from bot.github.resources import OpenedPull
-from bot.steps.publish import read_measured
-from bot.ticket import Ticket
+from bot.pull_request.ticket import Ticket
+from bot.steps.measured import read_measured
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.base.numbers import points, pp, score

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from bot.pull_request.ticket import Ticket, forget_error
 from bot.steps.fetch import BASE, SUBJECT
 from bot.steps.reuse import take_up
-from bot.ticket import Ticket, forget_error
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.comparing.compare import ReportData
@@ -80,7 +80,12 @@ def evaluate(
         deadline_minutes=deadline_minutes,
     )
     if baseline:
-        job = job.with_runs(job.plan[0])
+        job = replace(job.with_runs(job.plan[0]), every_private_probe=True)
+    if config.private_probes is not None and job.sealing is None:
+        raise UserError(
+            f"private_probes: {config.private_probes.key_env} is not set, so {config.private_probes.file} cannot be "
+            "opened; store its key as a secret of the environment compression-eval"
+        )
     cases = job.load_cases()
     with open_results(work / "results", ticket.label, resume=True) as folder:
         note = take_up(ticket, job, cases, work, folder)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.github.repository import TARBALL_LIMIT, WORKFLOW, GitHub
-from bot.ticket import Ticket, evaluation_artifact
+from bot.pull_request.ticket import Ticket, evaluation_artifact
 from eval_core.base.errors import UserError
 from eval_core.comparing.day import CONTROL
 from eval_core.measuring.evaluate import BASE as BASE_RUNS
@@ -52,13 +52,13 @@ def unpack_artifact(archive: Path, into: Path) -> list[str]:
             if len(entries) > _MOST_FILES:
                 raise UserError(f"{archive.name}: {len(entries)} files, more than {_MOST_FILES}; refused")
             room = _MOST_BYTES
-            for folder in ("", *_FOLDERS):
-                (into / folder).mkdir(parents=True, exist_ok=True)
+            into.mkdir(parents=True, exist_ok=True)
             for entry in entries:
                 kind = stat.S_IFMT(entry.external_attr >> 16)
                 folder, _, name = entry.filename.rpartition("/")
                 if folder not in ("", *_FOLDERS) or not _NAME.fullmatch(name) or kind not in (0, stat.S_IFREG):
                     raise UserError(f"{archive.name}: {entry.filename[:80]!r} is not a plain file name; refused")
+                (into / folder).mkdir(exist_ok=True)
                 room = _copy(zipped, entry, into / entry.filename, room, archive.name)
                 names.append(entry.filename)
     except FileExistsError as exc:

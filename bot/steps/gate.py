@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bot.admission import EVALUATOR, Allowed, Facts, Refused, decide
-from bot.event import EvaluationRequest, Ignored, read_event
 from bot.github.api_error import Conflict, NotFound
-from bot.github.check import CHECK_NAME, FAILED, Check
-from bot.github.comment import Sticky
 from bot.github.escape import inline
 from bot.github.repository import WORKFLOW, GitHub
 from bot.github.resources import Pull
-from bot.ledger import EvaluationQueued, RequestRefused, RunVanished
-from bot.ticket import Ticket
+from bot.pull_request.admission import EVALUATOR, Allowed, Facts, Refused, decide
+from bot.pull_request.event import EvaluationRequest, Ignored, read_event
+from bot.pull_request.ledger import EvaluationQueued, RequestRefused, RunVanished
+from bot.pull_request.ticket import Ticket
+from bot.steps.check import CHECK_NAME, FAILED, Check
+from bot.steps.comment import Sticky
 from eval_core.base.config import BotConfig, Config
 from eval_core.base.errors import IncompleteError, UserError
 from eval_core.base.globs import matches

@@ -4,156 +4,31 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-from bot.body import Surroundings, ended_why, result_body
-from bot.github.check import FAILED, Check
-from bot.github.comment import RESULT_BUDGET, Sticky
 from bot.github.escape import inline
 from bot.github.repository import GitHub
-from bot.ledger import EvaluationEnded, EvaluationStarted, LedgerEvent, NoticeKind, ResultMeasured
-from bot.ticket import Ticket, is_small_file, read_error
+from bot.pull_request.body import Surroundings, ended_why, result_body
+from bot.pull_request.ledger import EvaluationEnded, EvaluationStarted, LedgerEvent, NoticeKind, ResultMeasured
+from bot.pull_request.ticket import Ticket, read_error
+from bot.steps.check import FAILED, Check
+from bot.steps.comment import RESULT_BUDGET, Sticky
+from bot.steps.measured import read_result
 from eval_core.base.config import CONFIG_FILE, Config
 from eval_core.base.errors import IncompleteError, UserError
-from eval_core.base.files import parse, read_json
 from eval_core.comparing.compare import ReportData
-from eval_core.comparing.day import CONTROL, control_of
-from eval_core.comparing.looks import LOOKS, looks_before
-from eval_core.domain.case import Case
-from eval_core.domain.grade import DIMENSIONS, Grade
-from eval_core.domain.measurement import Measurement
-from eval_core.measuring.evaluate import own_base
-from eval_core.measuring.options import Job
 from eval_core.measuring.session import now
 from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.view import make_view
-from eval_core.storage.results import SUMMARY
 
 __all__ = [
     "Published",
     "begin",
     "publish",
-    "read_measured",
-    "read_result",
 ]
-
-# What the evaluate job left, read as hostile input: it ran a stranger's code.
-
-_LARGEST = 64 << 20
-_MOST_RUNS = 200
-_LARGEST_COUNT = 1e12
-# Letters, digits and signs that markdown does not act on; "@" only inside a word, where it mentions nobody.
-_PLAIN = re.compile(r"(?:[\w .,;:/()+%$='~{}-]|(?<=\w)@){0,300}")
-_ADDRESS = re.compile(r"://|\bwww\.", re.IGNORECASE)
-# Texts of sessions and models; whoever shows them makes them harmless.
-_FREE = frozenset(
-    {"detail", "notes", "summary", "text", "reason", "label", "worst", "flags", "stopped", "extra", "value", "values"}
-    | {"headings", "sentences"}
-)
-
-
-def read_result(ticket: Ticket, config: Config, root: Path, folder: Path) -> ReportData:
-    """Read the measurement and decide anew, with the baseline of this checkout or the base that was measured as well.
-
-    Nothing but the numbers of `summary.json` is believed: verdict, texts and deltas are made here.
-    """
-    measurement, job, cases = read_measured(ticket, config, root, folder)
-    if (path := own_base(measurement, folder)) is None:
-        return job.compared_with(measurement, list(cases), None)
-    base = _read_checked(path, f"{path.name}/{SUMMARY}", cases)
-    provenance = base.provenance.model_copy(update={"source_sha": ticket.base_sha, "dirty": False})
-    base = base.model_copy(update={"provenance": provenance, "label": f"{ticket.label}/{path.name}"})
-    data = job.compared_with(measurement, list(cases), (path, base))
-    return replace(data, base_path=f"base branch at {ticket.base_sha[:12]}, measured in this run")
-
-
-def read_measured(ticket: Ticket, config: Config, root: Path, folder: Path) -> tuple[Measurement, Job, Sequence[Case]]:
-    """Read `summary.json` if it is what this ticket's evaluation could have left, and refuse it otherwise."""
-    cases = Job(settings=config, root=root, names=tuple(ticket.fixtures) or None).load_cases()
-    measurement = _read_checked(folder, SUMMARY, cases)
-    if (control := control_of(measurement)) is not None:
-        _check_runs(control, cases, f"{SUMMARY}: extra.{CONTROL}")
-    job = Job(settings=config, root=root, names=tuple(measurement.fixtures), looks=ticket.looks)
-    # The fetched tree is no git checkout and cannot know its commit; the ticket does.
-    source = ticket.base_sha if ticket.mode == "baseline" else ticket.sha
-    provenance = measurement.provenance.model_copy(update={"source_sha": source, "dirty": False})
-    # How often this commit was looked at is the ticket's to say: it decides how much alpha is left.
-    extra = {**measurement.extra, LOOKS: looks_before(job.looked_at, measurement)}
-    update = {"provenance": provenance, "label": ticket.label, "extra": extra}
-    return measurement.model_copy(update=update), job, cases
-
-
-def _read_checked(folder: Path, name: str, cases: Sequence[Case]) -> Measurement:
-    path = folder / SUMMARY
-    if not is_small_file(path, _LARGEST):
-        raise UserError(f"the evaluation left no {name} that can be read")
-    body = read_json(path)
-    for where, word in _names(body):
-        if not _PLAIN.fullmatch(word) or _ADDRESS.search(word):
-            raise UserError(f"{name}: {where}: {word[:60]!a} is not a plain text; refused")
-    measurement = parse(Measurement, body, name)
-    _check_suite(measurement, cases, name)
-    _check_runs(measurement, cases, name)
-    if any(abs(number) > _LARGEST_COUNT for number in _numbers(body)):
-        raise UserError(f"{name}: holds a number that no measurement has; refused")
-    return measurement
-
-
-def _names(value: Any, where: str = "", free: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield every key, and every value that is shown as it stands, with its place."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield where or "a field", key
-            place = f"{where}.{key}" if where else key
-            # The label of a measurement is a name; that of a fact is a quotation.
-            yield from _names(item, place, free or (key in _FREE and place != "label"))
-    elif isinstance(value, list):
-        for item in value:
-            yield from _names(item, where, free)
-    elif isinstance(value, str) and not free:
-        yield where, value
-
-
-def _check_suite(measurement: Measurement, cases: Sequence[Case], name: str) -> None:
-    fixtures = {case.fixture.name: case.fixture.digest for case in cases}
-    banks = {case.fixture.name: case.bank.digest for case in cases}
-    if measurement.fingerprint.fixtures != fixtures or measurement.fingerprint.probes != banks:
-        raise UserError(f"{name}: measured with other fixtures or probes than those of the base branch; refused")
-    types = {case.fixture.name: {probe.id: probe.type for probe in case.bank.probes} for case in cases}
-    if set(measurement.fixtures) != set(fixtures) or measurement.probe_types != types:
-        raise UserError(f"{name}: holds other fixtures or probes than it says; refused")
-
-
-def _check_runs(measurement: Measurement, cases: Sequence[Case], name: str) -> None:
-    runs = [(fixture, run) for fixture, found in measurement.fixtures.items() for run in found]
-    known = {(case.fixture.name, probe.id) for case in cases for probe in case.bank.probes}
-    asked = {(fixture, probe) for fixture, run in runs for probe in run.probes}
-    if set(measurement.fixtures) - {case.fixture.name for case in cases} or asked - known:
-        raise UserError(f"{name}: holds other fixtures or probes than it says; refused")
-    if any(run.fixture != fixture for fixture, run in runs):
-        raise UserError(f"{name}: a run is filed under another fixture; refused")
-    numbers = [[run.run for run in found] for found in measurement.fixtures.values()]
-    if any(len(set(found)) != len(found) or len(found) > _MOST_RUNS for found in numbers):
-        raise UserError(f"{name}: a run is there twice, or there are more than {_MOST_RUNS}; refused")
-    results = (record.result for _, run in runs for record in run.probes.values())
-    scores = (result.scores for result in results if isinstance(result, Grade))
-    if any(set(six) != set(DIMENSIONS) or not all(0 <= value <= 5 for value in six.values()) for six in scores):
-        raise UserError(f"{name}: a grade is not six scores from 0 to 5; refused")
-
-
-def _numbers(value: Any) -> Iterator[float]:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        for item in value:
-            yield from _numbers(item)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield value
-
 
 # The publish job: check what the evaluate job left, decide anew, write the comment and the check run.
 
@@ -307,6 +182,8 @@ class _Writer:
         found = list(self.ticket.warnings)
         if head is None:
             found.append(f"Whether {self.ticket.sha[:7]} is still the head could not be checked.")
+        if data.suspicion is not None:
+            found.append(data.suspicion.words)
         if data.candidate.stopped:
             found.append(f"The run ended before its plan: {inline(data.candidate.stopped)}")
         elif result == "cancelled":

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+from bot.pull_request.ticket import Ticket
 from bot.steps.fetch import ACCEPTED, BASE, EARLIER, SUBJECT
-from bot.ticket import Ticket
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.base.files import parse, read_json

@@ -88,7 +88,7 @@ class Journey:
         return dict(line.split("=", 1) for line in lines)
 
     def _results(self, outputs: Mapping[str, str]) -> Path:
-        from bot.ticket import read_ticket
+        from bot.pull_request.ticket import read_ticket
 
         return self.work / "results" / read_ticket(outputs["ticket"]).label
 

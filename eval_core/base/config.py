@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from eval_core.base.files import parse
-from eval_core.strict_yaml import read_yaml
+from eval_core.base.strict_yaml import read_yaml
 
 __all__ = [
     "CONFIG_FILE",
@@ -19,6 +19,7 @@ __all__ = [
     "EndpointConfig",
     "ModelConfig",
     "Price",
+    "PrivateProbesConfig",
     "config_folder",
     "load_config",
 ]
@@ -121,6 +122,18 @@ class AcceptConfig(ConfigSection):
     facts: Annotated[list[str], Field(description="Facts that need not be kept any more, by their value.")] = []
 
 
+class PrivateProbesConfig(ConfigSection):
+    """Probes that authors of pull requests cannot read: sealed in the tree, opened by the evaluation alone."""
+
+    file: Annotated[str, Field(description="The file that `compression-eval probe seal` wrote.")]
+    key_env: Annotated[str, Field(pattern="^[A-Z_][A-Z0-9_]*$", description="Environment variable with its key.")] = (
+        "COMPRESSION_EVAL_PROBES_KEY"
+    )
+    share: Annotated[float, Field(gt=0, le=1, description="Share of each bank that an evaluation asks.")] = 1.0
+    rotate_days: Annotated[int, Field(ge=0, description="Days until another share is drawn; 0: never.")] = 7
+    seed: Annotated[int, Field(description="Another number draws another share at once.")] = 0
+
+
 class BaselineConfig(ConfigSection):
     """What of the base branch is measured beside a pull request."""
 
@@ -141,6 +154,9 @@ class Config(ConfigSection):
 
     fixtures: Annotated[str, Field(description="Folder of the recorded sessions.")] = "fixtures"
     probes: Annotated[str, Field(description="Folder of the probe banks.")] = "probes"
+    private_probes: Annotated[
+        PrivateProbesConfig | None, Field(description="Probes that authors of pull requests cannot read.")
+    ] = None
     baselines: Annotated[str, Field(description="Folder of the stored baselines.")] = "baselines"
     results: Annotated[str, Field(description="Folder that results are written to; keep it out of git.")] = "results"
     target: Annotated[
@@ -154,10 +170,18 @@ class Config(ConfigSection):
     ] = []
     models: ModelConfig = ModelConfig()
     runs: Annotated[int, Field(ge=1, le=50, description="Graded runs of each fixture.")] = 3
-    compress_runs: Annotated[int, Field(ge=1, le=200, description="Compressions of each fixture, graded or not.")] = 10
+    compress_runs: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=200,
+            description="Compressions of each fixture, graded or not. Default: as many as are graded where a model "
+            "writes them, 10 where they are free.",
+        ),
+    ] = None
     baseline_runs: Annotated[int, Field(ge=1, le=50, description="Graded runs stored in a baseline.")] = 10
     baseline: BaselineConfig = BaselineConfig()
-    budget_usd: Annotated[float, Field(gt=0, description="No run spends more than this.")] = 5.0
+    budget_usd: Annotated[float, Field(gt=0, description="No run spends more than this.")] = 8.0
     deadline_minutes: Annotated[
         float | None, Field(gt=0, description="No model call starts later than this; the result is then incomplete.")
     ] = None

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from eval_core.base.errors import UserError
-from eval_core.strict_json import BadJson, parse_json
+from eval_core.base.strict_json import BadJson, parse_json
 
 __all__ = [
     "ForeignRecord",

@@ -16,7 +16,7 @@ __all__ = ["doctor", "print_diagnoses"]
 
 def print_diagnoses(job: Job, config: Path | None = None) -> bool:
     """Print what is found, line by line as it is found; return whether something is broken."""
-    from eval_core.diagnosis import diagnose
+    from eval_core.measuring.diagnose import diagnose
 
     broken = False
     for item in diagnose(job, config):

@@ -17,7 +17,6 @@ from typing import Any
 import click
 
 from eval_core.base.errors import IncompleteError, UserError
-from eval_core.models.settings import environment_secrets, redact
 
 __all__ = ["DEBUG", "UNEXPECTED", "CommandGroup", "run_command", "unexpected"]
 
@@ -35,10 +34,11 @@ class _OutputClosed(Exception):
 def _closed_output() -> Iterator[None]:
     try:
         yield
-    except BrokenPipeError:
+    except BrokenPipeError as exc:
         if _reader_gone():
             raise _OutputClosed from None
-        raise
+        # click would end with 1, which is the code of a verdict.
+        raise RuntimeError("a pipe that is not our output broke") from exc
 
 
 class CommandGroup(click.Group):
@@ -97,7 +97,7 @@ def _run(root: CommandGroup) -> None:
     except (UserError, IncompleteError) as exc:
         click.echo(f"Error: {exc}", err=True)
         sys.exit(exc.exit_code)
-    except (_OutputClosed, BrokenPipeError):
+    except _OutputClosed:
         raise
     except Exception as exc:
         click.echo(unexpected(exc, os.environ), err=True)
@@ -106,6 +106,8 @@ def _run(root: CommandGroup) -> None:
 
 def unexpected(exc: Exception, environ: Mapping[str, str]) -> str:
     """Keep the traceback of an error of ours in a file, and return the sentence that says where."""
+    from eval_core.models.settings import environment_secrets, redact
+
     trace = redact("".join(traceback.format_exception(exc)), environment_secrets(environ))
     if environ.get(DEBUG):
         return trace

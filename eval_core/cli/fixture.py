@@ -206,8 +206,8 @@ def _census(session: Fixture) -> None:
 
 def _store(folder: Path, session: Fixture) -> Path:
     """Write a fixture; say so when it is too large for plain JSON."""
+    from eval_core.base.packed import PACKED_SUFFIX, PLAIN_LIMIT
     from eval_core.domain.fixture import write_fixture
-    from eval_core.suite.packed import PACKED_SUFFIX, PLAIN_LIMIT
 
     target = write_fixture(folder, session)
     if target.name.endswith(PACKED_SUFFIX):

@@ -12,6 +12,7 @@ from typing import Any
 
 from eval_core.base.files import canonical, digest
 from eval_core.base.messages import Message
+from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.domain.call import Acceptance, Failed, ModelCall
 from eval_core.domain.grade import DIMENSIONS, Grade, Unscored
 from eval_core.domain.probe import Probe
@@ -19,7 +20,6 @@ from eval_core.evidence.facts import Haystack, holds, states_superseded
 from eval_core.judging.prompts import render, template_digest
 from eval_core.models.client import ModelClient
 from eval_core.models.prices import supports_schema
-from eval_core.strict_json import BadJson, parse_json
 
 __all__ = [
     "BOUND",
@@ -251,6 +251,7 @@ class ModelJudge:
             temperature=_TEMPERATURE,
             response_schema=GRADE_SCHEMA if self._schema and not self._schema_refused else None,
             shared=1,
+            private=probe.private,
         )
 
     async def grade(self, probe: Probe, answer: str, *, fixture: str, run: int) -> Grade | Unscored:

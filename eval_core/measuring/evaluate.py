@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from eval_core.measuring.options import Job
     from eval_core.models.client import ModelClient
 
-__all__ = ["BASE", "Trial", "own_base"]
+__all__ = ["BASE", "SERVED", "Trial", "own_base"]
 
 BASE = "base"
 """The folder below a result that holds its own base, and the name in its extra that says so."""
+SERVED = "served"
+"""The name in a measurement's extra: which models answered for which."""
 _BASE_DRAW = 100_000
 _DECIDED = (Kind.BROKEN, Kind.REGRESSED, Kind.IMPROVED, Kind.MIXED)
 
@@ -62,12 +64,13 @@ class Trial:
                 target,
                 job.models,
                 journal=self.folder.journal,
-                budget_usd=job.budget_usd or job.settings.budget_usd,
+                budget_usd=job.budget(self.cases),
                 max_tokens_total=job.max_tokens_total,
                 concurrency=job.concurrency or job.settings.concurrency,
                 sandbox=job.sandbox,
                 hidden=job.hidden,
                 deadline_s=job.deadline_s,
+                sealing=job.sealing,
             )
             self.watch(cast.traffic)
             with interruptible(cast.stop, cast.abandon) as interruption:
@@ -107,15 +110,16 @@ class Trial:
         if cast.client is not None:
             await self._preflight(cast, cast.client)
             baselines = [stored.measurement] if stored else []
-            audit = await trusted(
-                cast.roles.judge,
-                self.folder.path.parent,
-                baselines,
-                anyway=job.trust_judge,
-                served=cast.served_judge,
-                stopped=lambda: cast.stopped() or cast.mistake(),
-            )
-            extra |= {CALIBRATION: audit} if audit else {}
+            if self._does_once:
+                audit = await trusted(
+                    cast.roles.judge,
+                    self.folder.path.parent,
+                    baselines,
+                    anyway=job.trust_judge,
+                    served=cast.served_judge,
+                    stopped=lambda: cast.stopped() or cast.mistake(),
+                )
+                extra |= {CALIBRATION: audit} if audit else {}
         controls = self._known_controls(cast, stored)
         sessions = [self._session(cast, cast.roles, self.folder, target, controls, interruption)]
         plan = job.plan_base(fingerprint, reference, self.folder.path.parent)
@@ -144,7 +148,7 @@ class Trial:
             session.finish(base_measurement)
             if plan.beside == "control":
                 extra[CONTROL] = keep_control(base_measurement)
-            elif plan.shelf is not None:
+            elif plan.shelf is not None and job.shard is None:
                 keep_base(plan.shelf, base_measurement)
         measurement = measured[-1]
         if sample is not None:
@@ -155,6 +159,11 @@ class Trial:
         if again is not None and job.regrade_baseline:
             measurement = await self._regraded(again, measurement, cast)
         return self._keep(measurement, cast)
+
+    @property
+    def _does_once(self) -> bool:
+        """Whether what is done once for a run is done here, and not by another shard."""
+        return self.job.shard is None or self.job.shard.first
 
     async def _preflight(self, cast: Cast, client: ModelClient) -> None:
         """Make the first calls; where they fail, the rest of the run only writes down that it could not be made."""
@@ -213,6 +222,7 @@ class Trial:
             halted=lambda: interruption.why or cast.halted(),
             cut=interruption.cut,
             resume=self.job.resume,
+            shard=self.job.shard,
         )
 
     def _known_controls(self, cast: Cast, stored: Reference | None) -> dict[str, Controls]:
@@ -242,7 +252,7 @@ class Trial:
 
     async def _sample(self, reference: Reference | None, cast: Cast) -> dict[str, Any] | None:
         """Grade some of the baseline's answers again, to see whether the judge is still the same."""
-        if reference is None or not self.job.drift_sample:
+        if reference is None or not self.job.drift_sample or not self._does_once:
             return None
         found = await rejudge_sample(
             reference.measurement,
@@ -269,7 +279,7 @@ class Trial:
         update: dict[str, Any] = {"stopped": measurement.stopped or cast.stopped()}
         if cast.client is not None:
             update["use"] = spending(self.folder.journal)
-            update["extra"] = {**measurement.extra, "served": cast.served()}
+            update["extra"] = {**measurement.extra, SERVED: cast.served()}
         measurement = measurement.model_copy(update=update)
         self.folder.write_measurement(measurement)
         return measurement

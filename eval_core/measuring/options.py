@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -12,17 +12,21 @@ from typing import Literal
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.base.globs import watched_digest
+from eval_core.base.sealing import SealingKey
 from eval_core.comparing.compare import ReportData, compare_measurements, judged_alone
 from eval_core.comparing.drift import SAMPLE
 from eval_core.comparing.looks import Look, runs_at
-from eval_core.domain.case import Case, load_suite, make_plan
+from eval_core.domain.case import Case, Cell, load_suite, make_plan, with_private
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Measurement
+from eval_core.domain.private_probes import private_banks
 from eval_core.domain.record import RunRecord
+from eval_core.domain.shard import Shard
 from eval_core.domain.target import Builtin
 from eval_core.measuring.base_branch import STALE, BasePlan, base_notes, base_store, plan_base
 from eval_core.measuring.evaluate import Trial, own_base
 from eval_core.measuring.regrade import with_remedy
+from eval_core.measuring.session import now
 from eval_core.measuring.wiring import Traffic, planned_fingerprint
 from eval_core.models.settings import ModelFlags, Models, resolve
 from eval_core.sandbox.isolation import Wanted
@@ -32,7 +36,11 @@ from eval_core.storage.compressor_source import CompressorSource, source_of
 from eval_core.storage.history import read_history
 from eval_core.storage.results import ResultsFolder
 
-__all__ = ["Job"]
+__all__ = ["FREE_COMPRESSIONS", "Job"]
+
+FREE_COMPRESSIONS = 10
+"""Of each fixture, where no model is paid for them."""
+_IN_PARTS = "this is one part of a run; `compression-eval merge` puts the parts together and compares"
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,10 @@ class Job:
     """Stored answers that are graded again to see whether the judge drifted; 0 for none."""
     regrade_baseline: bool = False
     trust_judge: bool = False
+    every_private_probe: bool = False
+    """Ask all private probes and not the drawn share: a baseline must serve every draw."""
+    shard: Shard | None = None
+    """The part of the plan that is measured here; its results are merged with those of the others."""
 
     @property
     def models(self) -> Models | None:
@@ -78,28 +90,46 @@ class Job:
 
     @property
     def stops_early(self) -> bool:
-        """Whether grading is left out where facts alone decide."""
-        return (self.stop or ("full" if self.models is None else "early")) == "early"
+        """Whether grading is left out where facts alone decide; a shard cannot know what the others found."""
+        return self.shard is None and (self.stop or ("full" if self.models is None else "early")) == "early"
 
     @property
     def plan(self) -> tuple[int, int]:
         """Graded runs and compressions of each fixture."""
         graded = self.runs or runs_at(self.looks, self.settings.runs)
-        return graded, max(graded, self.compress_runs or self.settings.compress_runs)
+        return graded, self.compressions(graded)
 
     @property
     def looked_at(self) -> tuple[Look, ...]:
         """What the plan had measured at the looks before this one."""
         runs = [runs_at(look, self.settings.runs) for look in range(1, self.looks)]
-        return tuple(Look(count, max(count, self.compress_runs or self.settings.compress_runs)) for count in runs)
+        return tuple(Look(count, self.compressions(count)) for count in runs)
 
     def with_runs(self, runs: int) -> Job:
         """Return the same job with this many graded runs and no fewer compressions."""
-        return replace(self, runs=runs, compress_runs=max(runs, self.compress_runs or self.settings.compress_runs))
+        return replace(self, runs=runs, compress_runs=self.compressions(runs))
+
+    def compressions(self, graded: int) -> int:
+        """Return the compressions of each fixture beside so many graded runs: a paid one is bought when needed."""
+        asked = self.compress_runs or self.settings.compress_runs
+        if asked is None and (self.models is None or not self.load_target().asks_model):
+            asked = FREE_COMPRESSIONS
+        return max(graded, asked or graded)
 
     def load_cases(self) -> list[Case]:
         """Read the suite."""
-        return load_suite(self.root / self.settings.fixtures, self.root / self.settings.probes, self.names)
+        cases = load_suite(self.root / self.settings.fixtures, self.root / self.settings.probes, self.names)
+        private = self.settings.private_probes
+        if private is None:
+            return cases
+        found = private_banks(private, self.root, self.sealing, day=now().date(), every=self.every_private_probe)
+        return with_private(cases, found, private.file)
+
+    @property
+    def sealing(self) -> SealingKey | None:
+        """The key of the private probes, where it is at hand."""
+        private = self.settings.private_probes
+        return None if private is None else SealingKey.of_environment(private.key_env, os.environ)
 
     def load_target(self) -> Target:
         """Find the compressor under test."""
@@ -152,12 +182,27 @@ class Job:
         reference = find_reference(self.compare_to, baselines, fingerprint) if self.baseline == "stored" else None
         return self.plan_base(fingerprint, reference, results or self.results)
 
+    def base_runs(self, base: BasePlan) -> tuple[int, int]:
+        """Return the graded runs and compressions of each fixture of the base in the same run."""
+        control = self.settings.baseline.control_runs
+        return {"nothing": (0, 0), "control": (control, control), "whole": self.plan}[base.beside]
+
     def size(self, cases: list[Case], results: Path | None = None) -> int:
         """Count the fixture-runs, with those of the base that are measured too."""
-        beside = self.expected_base(cases, results).beside
-        control = self.settings.baseline.control_runs
-        plans = {"nothing": [], "control": make_plan(cases, control, control), "whole": make_plan(cases, *self.plan)}
-        return len(make_plan(cases, *self.plan)) + len(plans[beside])
+        beside = self.base_runs(self.expected_base(cases, results))
+        return len(self.cells(cases)) + (len(self._here(make_plan(cases, *beside))) if any(beside) else 0)
+
+    def cells(self, cases: Sequence[Case]) -> list[Cell]:
+        """Return the fixture-runs that are measured here."""
+        return self._here(make_plan(cases, *self.plan))
+
+    def _here(self, plan: list[Cell]) -> list[Cell]:
+        return plan if self.shard is None else self.shard.cells(plan)
+
+    def budget(self, cases: Sequence[Case]) -> float:
+        """Return what may be spent here: a shard's part of the budget, else all of it."""
+        whole = self.budget_usd or self.settings.budget_usd
+        return whole if self.shard is None else whole * self.shard.share(make_plan(cases, *self.plan))
 
     @property
     def deadline_s(self) -> float | None:
@@ -192,6 +237,8 @@ class Job:
         """Measure and compare; what is finished is in the folder at once."""
         self.check()
         measurement = asyncio.run(Trial(self, folder, cases, on_record, watch).measure())
+        if self.shard is not None:
+            return ReportData(measurement, cases={case.fixture.name: case for case in cases}, note=_IN_PARTS)
         return self.compared(measurement, cases, folder.path)
 
     def check(self) -> None:
@@ -200,6 +247,11 @@ class Job:
             load_side(Path(self.compare_to))
         if self.baseline == "rerun" or self.base_tree is not None:
             self.load_base_target()
+        if self.shard is not None and (self.baseline == "rerun" or self.regrade_baseline):
+            raise UserError(
+                f"--shard {self.shard}: the base is not measured in shards; leave out --baseline rerun and "
+                "--regrade-baseline, and compare the merged result with a stored baseline"
+            )
 
     def _stored_base(self, measurement: Measurement) -> Path | None:
         baselines = self.root / self.settings.baselines
@@ -215,7 +267,7 @@ class Job:
         self, measurement: Measurement, cases: list[Case], own: tuple[Path, Measurement] | None
     ) -> ReportData:
         """Compare a measurement with the base of its own run, by its path and content, or with the chosen baseline."""
-        suite = {case.fixture.name: case for case in cases}
+        suite = {case.fixture.name: replace(case, private=None) for case in cases}
         kept = self._stored_base(measurement)
         path = own[0] if own is not None else kept
         if path is None:

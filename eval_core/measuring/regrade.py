@@ -130,8 +130,8 @@ async def regrade(
     probes = _probes(cases)
 
     async def record(cell: GradedCell, old: ProbeRecord) -> ProbeRecord:
-        if old.answer is None:
-            return old
+        if old.answer is None or (cell.fixture, cell.probe) not in probes:
+            return old  # nothing was answered, or the answer to a private probe is not stored
         result = await _grade(judge, probes[cell.fixture, cell.probe], cell, old)
         return old.model_copy(update={"result": result})
 

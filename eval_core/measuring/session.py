@@ -24,6 +24,7 @@ from eval_core.domain.grade import Answer, Answerer, Grade, Judge
 from eval_core.domain.measurement import Controls, Measurement, ProbeControl, Provenance
 from eval_core.domain.probe import Probe
 from eval_core.domain.record import CensusEntry, RunRecord, UseRecord
+from eval_core.domain.shard import Shard
 from eval_core.evidence.facts import Haystack, holds
 from eval_core.evidence.size import SessionFacts
 from eval_core.judging.fact_judge import FactJudge
@@ -35,6 +36,7 @@ from eval_core.storage.results import Claim, ResultsFolder, claim_folder
 __all__ = [
     "CONTROLS",
     "CONTROL_RUN",
+    "SHARD",
     "MeasuringSession",
     "control_key",
     "find_controls",
@@ -44,6 +46,7 @@ __all__ = [
     "now",
     "package_version",
     "source_commit",
+    "without_refusals",
 ]
 
 # Where a result comes from: source commit, date, version.
@@ -92,6 +95,7 @@ def control_key(case: Case, answerer: Mapping[str, str], judge: Mapping[str, str
         {
             "fixture": case.fixture.digest,
             "probes": case.bank.digest,
+            **({"private": [case.private.digest, sorted(case.probe_types)]} if case.private else {}),
             "answer": dict(answerer),
             "judge": dict(judge),
         }
@@ -106,6 +110,7 @@ def _of_measurement(case: Case, answerer: Mapping[str, str], judge: Mapping[str,
         name in stored.controls
         and print_.fixtures.get(name) == case.fixture.digest
         and print_.probes.get(name) == case.bank.digest
+        and (case.private is None or print_.private.get(name) == case.private.digest)
         and (print_.answer_template, print_.rubric) == (answer.pop("template", "none"), grade.pop("rubric", "none"))
         and (print_.answer_model, print_.judge_model) == (answer, grade)
     )
@@ -158,7 +163,7 @@ def _share(probe: Probe, text: Haystack) -> float:
 async def measure_controls(case: Case, answerer: Answerer, judge: Judge) -> Controls:
     """Measure ceiling and floor of every probe of a case."""
     everything, nothing = case.fixture.messages, list[Message]()
-    banks = case.bank.probes
+    banks = case.probes
     ceilings, floors = await asyncio.gather(
         asyncio.gather(*(_overall(everything, case, probe, answerer, judge, "full") for probe in banks)),
         asyncio.gather(*(_overall(nothing, case, probe, answerer, judge, "empty") for probe in banks)),
@@ -187,6 +192,9 @@ async def measure_controls(case: Case, answerer: Answerer, judge: Judge) -> Cont
 
 
 # One run from plan to measurement.
+
+SHARD = "shard"
+"""The name in a measurement's extra: which part of a run it is."""
 
 _KEPT_OF_A_REFUSAL = (
     "fixture", "run", "graded", "notes", "tokens_before", "tokens_after", "seconds", "messages", "use", "refused",
@@ -223,6 +231,8 @@ class MeasuringSession:
     resume: bool = False
     draw: int = 0
     """Keeps the model calls of this session apart from another's that asks the same."""
+    shard: Shard | None = None
+    """The part of the plan that is measured here; None for all of it."""
     _known: dict[tuple[str, int], RunRecord] = field(default_factory=dict)
     _told: set[tuple[str, int]] = field(default_factory=set)
     _facts: dict[str, SessionFacts] = field(default_factory=dict)
@@ -247,8 +257,16 @@ class MeasuringSession:
 
     @property
     def plan(self) -> list[Cell]:
-        """All fixture-runs."""
-        return make_plan(self.cases, self.runs, self.compress_runs)
+        """All fixture-runs of this session."""
+        plan = make_plan(self.cases, self.runs, self.compress_runs)
+        return plan if self.shard is None else self.shard.cells(plan)
+
+    @property
+    def _own_cases(self) -> Sequence[Case]:
+        """The cases whose first run is measured here, and their controls with it."""
+        if self.shard is None:
+            return self.cases
+        return [cell.case for cell in self.plan if cell.run == 0]
 
     def executor(self) -> Executor:
         """Return what executes this session's cells; stored compressions are not made again."""
@@ -271,7 +289,7 @@ class MeasuringSession:
         record = self._known.get((cell.case.fixture.name, cell.run))
         if record is None or not record.ok or record.graded != cell.graded:
             return None
-        if set(record.probes) != {probe.id for probe in cell.case.bank.probes}:
+        if set(record.probes) != set(cell.case.probe_types):
             return None
         unscored = any(probe.result is None or probe.result.kind == "unscored" for probe in record.probes.values())
         return None if cell.graded and unscored else record
@@ -291,8 +309,8 @@ class MeasuringSession:
 
     async def controls(self) -> dict[str, Controls]:
         """Measure the controls of every case that has none yet."""
-        names = [case.fixture.name for case in self.cases]
-        measured = await asyncio.gather(*(self._control(case) for case in self.cases))
+        names = [case.fixture.name for case in self._own_cases]
+        measured = await asyncio.gather(*(self._control(case) for case in self._own_cases))
         return dict(zip(names, measured, strict=True))
 
     async def _control(self, case: Case) -> Controls:
@@ -300,8 +318,8 @@ class MeasuringSession:
         known = self.known_controls.get(case.fixture.name)
         if known is None and results is not None:
             known = find_controls(case, answerer.identity, judge.identity, results)
-        if known is not None:
-            return known
+        if known is not None and set(case.probe_types) <= set(known.probes):
+            return Controls(probes={name: known.probes[name] for name in case.probe_types})
         measured = await measure_controls(case, answerer, judge)
         if results is not None:
             keep_controls(case, answerer.identity, judge.identity, results, measured)
@@ -310,14 +328,20 @@ class MeasuringSession:
     def measurement(self, records: Sequence[RunRecord], controls: dict[str, Controls], runs: int) -> Measurement:
         """Put the measurement together."""
         sha, dirty = source_commit(self.tree)
-        records = self._without_refusals(records)
+        if self.shard is None:
+            records = without_refusals(records, self.folder)
         fixtures: dict[str, list[RunRecord]] = {case.fixture.name: [] for case in self.cases}
         use: dict[str, UseRecord] = {}
         for record in records:
             fixtures[record.fixture].append(record)
             for role, spent in record.use.items():
                 use[role] = use.get(role, UseRecord()).plus(spent)
-        read = {case.fixture.name: self._facts.setdefault(case.fixture.name, SessionFacts(case)) for case in self.cases}
+        own = {cell.case.fixture.name for cell in self.plan}
+        read = {
+            case.fixture.name: self._facts.setdefault(case.fixture.name, SessionFacts(case))
+            for case in self.cases
+            if case.fixture.name in own
+        }
         return Measurement(
             label=self.label,
             offline=self.roles.offline,
@@ -336,43 +360,43 @@ class MeasuringSession:
             planned_runs=runs,
             planned_compress_runs=max(self.runs, self.compress_runs),
             fixtures=fixtures,
-            probe_types={
-                case.fixture.name: {probe.id: probe.type for probe in case.bank.probes} for case in self.cases
-            },
+            probe_types={case.fixture.name: case.probe_types for case in self.cases},
             drafts=draft_counts(self.cases),
             controls=controls,
             census={name: _entries(facts) for name, facts in read.items()},
             frontier={name: facts.frontier() for name, facts in read.items()} if controls else {},
             use=use,
             stopped=self.stopped(),
+            extra={} if self.shard is None else {SHARD: str(self.shard)},
         )
-
-    def _without_refusals(self, records: Sequence[RunRecord]) -> list[RunRecord]:
-        """Take out fixtures in which the compressor's model refused every time: that says nothing about the compressor.
-
-        Where it refused in some runs only, the compressor has a prompt that is refused at times, and keeps the result.
-        """
-        made: dict[str, list[RunRecord]] = {}
-        for record in records:
-            if record.ok:
-                made.setdefault(record.fixture, []).append(record)
-        void = {name for name, runs in made.items() if all(run.refused for run in runs)}
-        settled = []
-        for record in records:
-            if record.ok and record.fixture in void:
-                record = RunRecord(
-                    **{name: getattr(record, name) for name in _KEPT_OF_A_REFUSAL},
-                    outcome=Outcome.BAD_COMPLETION,
-                    detail=f"the compressor's model refused in every run: {record.refused}",
-                )
-                self.folder.write_run(record)
-            settled.append(record)
-        return settled
 
     def finish(self, measurement: Measurement) -> Measurement:
         """Write the summary."""
         self.folder.write_measurement(measurement)
         return measurement
+
+
+def without_refusals(records: Sequence[RunRecord], folder: ResultsFolder) -> list[RunRecord]:
+    """Take out fixtures in which the compressor's model refused every time: that says nothing about the compressor.
+
+    Where it refused in some runs only, the compressor has a prompt that is refused at times, and keeps the result.
+    """
+    made: dict[str, list[RunRecord]] = {}
+    for record in records:
+        if record.ok:
+            made.setdefault(record.fixture, []).append(record)
+    void = {name for name, runs in made.items() if all(run.refused for run in runs)}
+    settled = []
+    for record in records:
+        if record.ok and record.fixture in void:
+            record = RunRecord(
+                **{name: getattr(record, name) for name in _KEPT_OF_A_REFUSAL},
+                outcome=Outcome.BAD_COMPLETION,
+                detail=f"the compressor's model refused in every run: {record.refused}",
+            )
+            folder.write_run(record)
+        settled.append(record)
+    return settled
 
 
 def _entries(facts: SessionFacts) -> list[CensusEntry]:

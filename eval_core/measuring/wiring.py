@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eval_core.base.sealing import SealingKey
 from eval_core.base.tokens import TOKENIZER
 from eval_core.domain.call import Completion, Failed, ModelCall
 from eval_core.domain.case import Case
@@ -17,7 +18,6 @@ from eval_core.domain.compression import Subject
 from eval_core.domain.fingerprint import INSTRUMENT_VERSION, Fingerprint
 from eval_core.domain.grade import Answerer, Judge
 from eval_core.domain.measurement import SCHEMA_VERSION
-from eval_core.domain.target import Builtin
 from eval_core.judging.extractive import ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
 from eval_core.models.retry import RetryPolicy
@@ -71,6 +71,9 @@ def make_fingerprint(cases: Sequence[Case], roles: Roles, focus_topic: str | Non
         schema_version=SCHEMA_VERSION,
         fixtures={case.fixture.name: case.fixture.digest for case in cases},
         probes={case.fixture.name: case.bank.digest for case in cases},
+        private={
+            case.fixture.name: case.private.digest for case in cases if case.private is not None and case.private.probes
+        },
         rubric=judge.pop("rubric", "none"),
         answer_template=answer.pop("template", "none"),
         compressor_model=roles.compressor,
@@ -217,6 +220,7 @@ async def make_cast(
     sandbox: Wanted,
     hidden: tuple[str, ...],
     deadline_s: float | None = None,
+    sealing: SealingKey | None = None,
 ) -> Cast:
     """Bring everybody together; what must be closed is closed with the stack."""
     if models is None:
@@ -232,7 +236,7 @@ async def make_cast(
     if models.through_litellm:  # once, before anything is timed: the import takes seconds
         await asyncio.to_thread(load_litellm)
     require_keys(models)
-    record = stack.enter_context(Journal(journal))
+    record = stack.enter_context(Journal(journal, sealing))
     budget = Budget(budget_usd, max_tokens_total, carried=record.spent)
     client = await stack.enter_async_context(
         ModelClient(
@@ -270,5 +274,4 @@ async def make_cast(
         compressor=compressor_identity(models),
         sandbox=confined,
     )
-    asks = isinstance(target.spec, Builtin) or target.spec.llm == "required"
-    return Cast(roles, lambda target, draw: cast(target, draw)[0], client, budget, asks)
+    return Cast(roles, lambda target, draw: cast(target, draw)[0], client, budget, target.asks_model)

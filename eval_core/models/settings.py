@@ -28,7 +28,7 @@ __all__ = [
 
 # Keys: values that travel to the provider and nowhere else.
 
-_SECRET_NAME = re.compile(r"(?:API_?KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL)", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"(?:API_?KEY|_KEY$|TOKEN|SECRET|PASSWORD|CREDENTIAL)", re.IGNORECASE)
 _SECRET_FORM = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|key|tgp|pplx|hf|AIza|ghp|gho|ghs|ghu|github_pat)[-_A-Za-z0-9*.]{12,}"
     r"|(?<=[Bb]earer )[^\s'\",;]+"

@@ -11,7 +11,7 @@ from eval_core.comparing.findings import Verdict
 from eval_core.comparing.verdict import Options
 from eval_core.domain.grade import PASS_SCORE, Grade, Unscored
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import RunRecord
+from eval_core.domain.record import PRIVATE_PLACE, RunRecord
 
 __all__ = [
     "LostFact",
@@ -32,6 +32,8 @@ def places(evidence: Sequence[int]) -> str:
     """Name the first few messages that establish a fact."""
     if not evidence:
         return "place unknown"
+    if PRIVATE_PLACE in evidence:
+        return "a private place"
     shown = ", ".join(str(index) for index in evidence[:3])
     return f"message{'s' if len(evidence) > 1 else ''} {shown}{' …' if len(evidence) > 3 else ''}"
 

@@ -11,7 +11,7 @@ import json
 import struct
 from typing import Any
 
-from eval_core.strict_json import BadJson, parse_json
+from eval_core.base.strict_json import BadJson, parse_json
 
 __all__ = ["FRAME_OVERHEAD", "BadGatewayFrame", "frame_of", "read_gateway_frame"]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from eval_core.base.files import read_text, write_atomic
+from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
-from eval_core.strict_json import BadJson, parse_json
 
 __all__ = ["append_history", "broken_history", "grades_of", "mean_of", "read_history", "retention_of", "run_means"]
 

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from eval_core.base.files import parse, read_json
 from eval_core.base.messages import call_arguments, content_text, tool_calls
+from eval_core.base.packed import PACKED_SUFFIX, PLAIN_LIMIT
 from eval_core.domain.fixture import Fixture, fixture_files, load_fixture, message_problems
-from eval_core.suite.packed import PACKED_SUFFIX, PLAIN_LIMIT
 from eval_core.suite.scrub.hits import settle
 from eval_core.suite.scrub.people import Identities
 from eval_core.suite.scrub.pipeline import NOTE, ScrubOptions, scrub_fixture

@@ -2,180 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from eval_core.base.errors import UserError
-from eval_core.base.messages import Message, call_arguments, call_name, content_text, decoded, tool_calls
+from eval_core.base.messages import Message, content_text
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.probe import PROBE_TYPES, Fact, FactKind, Probe, ProbeBank, ProbeType
 from eval_core.evidence.census import counts, decisions, subject_words
 from eval_core.evidence.fact_text import infer_kind
 from eval_core.evidence.facts import Haystack, holds, normalise
-from eval_core.suite.blockers import reported, stated_blockers
 from eval_core.suite.lint import EDGE_HEAD, EDGE_TAIL, Places, common_reason, fill_evidence
+from eval_core.suite.traffic import (
+    ToolExchange,
+    added_text,
+    changed_files,
+    exchanges,
+    jobs,
+    reported,
+    stated_blockers,
+)
 
-__all__ = [
-    "Draft",
-    "ScheduledJob",
-    "ToolExchange",
-    "added_text",
-    "changed_files",
-    "drafts",
-    "exchanges",
-    "exit_code",
-    "jobs",
-    "patch_text",
-    "propose",
-    "refused",
-]
-
-# What a session did, read off its tool traffic: the ground that proposed probes stand on.
-
-_WRITES = re.compile(r"write|create|edit|patch|replace|insert|append|save", re.I)
-_PATH_FIELDS = ("path", "file_path", "filename", "file", "target_file", "notebook_path")
-_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update) File|Move to): (\S{1,200})|^\+\+\+ b/(\S{1,200})", re.M)
-_PATCH_START = "*** Begin Patch"
-_PATCH_FIELDS = ("patch", "diff", "input")
-_EXIT_FIELDS = ("exit_code", "exitCode", "returncode", "return_code")
-_EXIT_TEXT = re.compile(r"\b(?:exit code|exited with(?: code)?|exit status|exit=)[ :]{0,2}(\d{1,3})\b", re.I)
-
-
-@dataclass(frozen=True, slots=True)
-class ToolExchange:
-    """One tool call and its answer."""
-
-    called: int
-    answered: int
-    name: str
-    arguments: dict[str, Any]
-    """The decoded arguments; empty where they are not a JSON object."""
-    answer: str
-    """The answer with JSON unfolded."""
-    reply: dict[str, Any]
-    """The answer's JSON object, empty where it is none."""
-
-    @property
-    def command(self) -> str:
-        """The shell command that was run, or an empty text."""
-        value = self.arguments.get("command") or self.arguments.get("cmd") or ""
-        return value if isinstance(value, str) else " ".join(map(str, value)) if isinstance(value, list) else ""
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def exchanges(messages: Sequence[Message]) -> Iterator[ToolExchange]:
-    """Yield every answered tool call in the order of the answers."""
-    calls: dict[str, tuple[int, str, str]] = {}
-    for index, message in enumerate(messages):
-        for call in tool_calls(message):
-            calls[str(call.get("id"))] = (index, call_name(call), call_arguments(call))
-        known = calls.pop(str(message.get("tool_call_id")), None) if message.get("role") == "tool" else None
-        if known is not None:
-            called, name, arguments = known
-            text = content_text(message)
-            yield ToolExchange(called, index, name, _object(arguments), decoded(text), _object(text))
-
-
-def exit_code(exchange: ToolExchange) -> int | None:
-    """Return the status that the tool reports, or None where it reports none."""
-    metadata = exchange.reply.get("metadata")
-    for reply in (exchange.reply, metadata if isinstance(metadata, dict) else {}):
-        for name in _EXIT_FIELDS:
-            value = reply.get(name)
-            if isinstance(value, int) and not isinstance(value, bool):
-                return value
-    match = _EXIT_TEXT.search(exchange.answer)
-    return int(match.group(1)) if match else None
-
-
-def refused(exchange: ToolExchange) -> bool:
-    """Tell whether the tool itself says that it did not do what was asked."""
-    return exchange.reply.get("success") is False or bool(exchange.reply.get("error"))
-
-
-def changed_files(exchange: ToolExchange) -> list[str]:
-    """Return the files that the call wrote, as the call names them."""
-    patch = patch_text(exchange)
-    if refused(exchange) or (patch and exit_code(exchange)) or not (patch or _WRITES.search(exchange.name)):
-        return []
-    named = [exchange.arguments[field] for field in _PATH_FIELDS if isinstance(exchange.arguments.get(field), str)]
-    named += [added or changed for added, changed in _PATCHED.findall(patch)]
-    return list(dict.fromkeys(named))
-
-
-def patch_text(exchange: ToolExchange) -> str:
-    """Return the patch that a call applies, be it a field of its own, its free input or a shell's here-document."""
-    for name in _PATCH_FIELDS:
-        text = exchange.arguments.get(name)
-        if isinstance(text, str) and (name != "input" or _PATCHED.search(text)):
-            return text
-    return exchange.command if _PATCH_START in exchange.command else ""
-
-
-def added_text(exchange: ToolExchange) -> str:
-    """Return what a call writes into files, as far as the call itself shows it."""
-    fields = [str(exchange.arguments.get(field) or "") for field in ("content", "new_string")]
-    lines = [line[1:] for line in patch_text(exchange).splitlines() if line.startswith("+") and line[:3] != "+++"]
-    return "\n".join([*filter(None, fields), *lines])
-
-
-# The scheduled jobs that a session created, as they stand at its end.
-
-_SCHEDULES = ("schedule", "cron", "cron_expression", "crontab")
-_NAMES = ("name", "title", "job_name", "label")
-_IDS = ("job_id", "task_id", "schedule_id", "id")
-_ENDS = re.compile(r"delete|remove|cancel", re.I)
-
-
-@dataclass
-class ScheduledJob:
-    """One job with its present name and schedule, and the schedules it had before."""
-
-    identifier: str
-    name: str
-    schedule: str
-    former: list[str] = field(default_factory=list)
-
-
-def _first(mapping: Mapping[str, Any], fields: Iterable[str]) -> str | None:
-    return next((value for name in fields if isinstance(value := mapping.get(name), str) and value.strip()), None)
-
-
-def jobs(traffic: Iterable[ToolExchange]) -> list[ScheduledJob]:
-    """Return the jobs that were created and not removed, later changes applied."""
-    known: dict[str, ScheduledJob] = {}
-    for exchange in traffic:
-        if refused(exchange):
-            continue
-        asked = exchange.arguments
-        schedule, name = _first(asked, _SCHEDULES), _first(asked, _NAMES)
-        wanted = _first(asked, _IDS)
-        if wanted in known:
-            job = known[wanted]
-            if _ENDS.search(f"{exchange.name} {asked.get('action', '')}"):
-                del known[wanted]
-                continue
-            job.name = name or job.name
-            if schedule and schedule != job.schedule:
-                job.former.append(job.schedule)
-                job.schedule = schedule
-        elif schedule and name:
-            inner = exchange.reply.get("job")
-            identifier = _first(inner if isinstance(inner, dict) else exchange.reply, _IDS)
-            if identifier:
-                known[identifier] = ScheduledJob(identifier, name, schedule)
-    return list(known.values())
-
+__all__ = ["Draft", "drafts", "propose"]
 
 # Questions that a session's tool traffic and its users' words suggest, with the facts that answer them.
 

@@ -12,19 +12,19 @@ import adopted
 import pytest
 import small
 
-from bot.base_config import read_base_config
-from bot.event import WorkflowRun
 from bot.github.api_error import Unavailable
-from bot.github.comment import MARKER, Sticky
 from bot.github.repository import GitHub
 from bot.github.rest import Patience
-from bot.ledger import ResultMeasured
+from bot.pull_request.event import WorkflowRun
+from bot.pull_request.ledger import ResultMeasured
+from bot.pull_request.ticket import read_ticket
+from bot.steps.base_config import read_base_config
+from bot.steps.comment import MARKER, Sticky
 from bot.steps.gate import Admission, Turned, admit
 from bot.steps.publish import begin
 from bot.testing import journey
 from bot.testing.github import InjectedFault, LoopbackGitHub
 from bot.testing.journey import label_event
-from bot.ticket import read_ticket
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.measuring.cost import LabelCost

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_ticket import allowed, request
 
-from bot.body import Surroundings, result_body
-from bot.github.comment import LIMIT
-from bot.ticket import Ticket
+from bot.pull_request.body import Surroundings, result_body
+from bot.pull_request.ticket import Ticket
+from bot.steps.comment import LIMIT
 from eval_core.comparing.compare import ReportData, compare_measurements
 from eval_core.domain.grade import DIMENSIONS
 from eval_core.domain.measurement import Measurement

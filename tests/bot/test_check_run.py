@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bot.event import WorkflowRun
-from bot.github.check import SUMMARY_LIMIT, Check, Policy, conclude
 from bot.github.repository import GitHub
+from bot.pull_request.event import WorkflowRun
+from bot.steps.check import SUMMARY_LIMIT, Check, Policy, conclude
 from bot.testing.github import LoopbackGitHub
 from eval_core.comparing.findings import Kind
 

@@ -16,12 +16,12 @@ import small
 from bot.github.api_error import NotFound, Unavailable
 from bot.github.repository import GitHub
 from bot.github.rest import Patience
+from bot.pull_request.ticket import Ticket, evaluation_artifact, keep_error, read_error
 from bot.steps.evaluate import check_target, evaluate, set_up
 from bot.steps.fetch import ACCEPTED, EARLIER, SUBJECT, fetch
-from bot.steps.publish import read_result
+from bot.steps.measured import read_result
 from bot.steps.reuse import PROMOTED, take_up
 from bot.testing.github import LoopbackGitHub
-from bot.ticket import Ticket, evaluation_artifact, keep_error, read_error
 from eval_core.base.config import Config, load_config
 from eval_core.base.errors import UserError
 from eval_core.domain.record import RunRecord

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bot.event import EvaluationRequest, Ignored, WorkflowRun, read_event
+from bot.pull_request.event import EvaluationRequest, Ignored, WorkflowRun, read_event
 from eval_core.base.errors import UserError
 
 PAYLOADS = Path(__file__).parent / "payloads"
@@ -230,8 +230,9 @@ def test_a_payload_that_is_no_object_is_refused(value: Any) -> None:
 
 def test_deciding_needs_no_network_library_and_the_bot_no_model() -> None:
     code = (
-        "import sys, bot.event, bot.admission; pure = {'aiohttp', 'github', 'requests', 'litellm'} & set(sys.modules);"
-        "import bot.github.repository, bot.github.comment, bot.github.check, bot.steps.fetch, bot.steps.gate;"
+        "import sys, bot.pull_request.event, bot.pull_request.admission;"
+        "pure = {'aiohttp', 'github', 'requests', 'litellm'} & set(sys.modules);"
+        "import bot.github.repository, bot.steps.comment, bot.steps.check, bot.steps.fetch, bot.steps.gate;"
         "import bot.github.escape, bot.testing.github;"
         "print(sorted(pure), 'litellm' in sys.modules, 'github' in sys.modules)"
     )

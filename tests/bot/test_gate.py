@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from bot.admission import EVALUATOR, Allowed, Facts, IgnoredFile, Refused, base_only, decide
-from bot.event import EvaluationRequest, WorkflowRun
 from bot.github.resources import ChangedFile, Pull
+from bot.pull_request.admission import EVALUATOR, Allowed, Facts, IgnoredFile, Refused, base_only, decide
+from bot.pull_request.event import EvaluationRequest, WorkflowRun
 from eval_core.base.config import BotConfig, Config
 from eval_core.base.globs import matches
 
@@ -186,7 +186,7 @@ def test_files_taken_from_the_base_branch_are_named_with_their_kind() -> None:
         ".compression-eval.yml",
         ".github/workflows/ci.yml",
         "eval_core/judging/rubric.py",
-        "bot/admission.py",
+        "bot/pull_request/admission.py",
         "uv.lock",
         "pyproject.toml",
         "requirements-dev.txt",
@@ -201,7 +201,7 @@ def test_files_taken_from_the_base_branch_are_named_with_their_kind() -> None:
         IgnoredFile(".compression-eval.yml", "configuration"),
         IgnoredFile(".github/workflows/ci.yml", "workflow"),
         IgnoredFile("eval_core/judging/rubric.py", "evaluator"),
-        IgnoredFile("bot/admission.py", "evaluator"),
+        IgnoredFile("bot/pull_request/admission.py", "evaluator"),
         IgnoredFile("uv.lock", "dependencies"),
         IgnoredFile("pyproject.toml", "dependencies"),
         IgnoredFile("requirements-dev.txt", "dependencies"),

@@ -12,10 +12,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from bot.body import render
-from bot.event import WorkflowRun
-from bot.github.comment import MARKER, compose, read_comment
-from bot.ledger import (
+from bot.pull_request.body import render
+from bot.pull_request.event import WorkflowRun
+from bot.pull_request.ledger import (
     MOST_RESULTS,
     EvaluationEnded,
     EvaluationQueued,
@@ -28,6 +27,7 @@ from bot.ledger import (
     advance,
     holds,
 )
+from bot.steps.comment import MARKER, compose, read_comment
 
 PLACE = "acme/agent#1"
 START = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)

@@ -11,8 +11,8 @@ from cmarkgfm.cmark import Options
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.github.comment import MARKER
 from bot.github.escape import fenced, inline
+from bot.steps.comment import MARKER
 
 HOSTILE = {
     "mention": "@maintainer and @acme/everyone please approve",

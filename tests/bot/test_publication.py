@@ -15,17 +15,18 @@ import pytest
 from test_evaluation import ticket_for
 from test_neutral import LIVE, outside_code, render
 
-from bot.event import WorkflowRun
-from bot.github.check import CHECK_NAME, Check
-from bot.github.comment import LIMIT, MARKER, Sticky, read_comment
 from bot.github.repository import GitHub
 from bot.github.rest import Patience
-from bot.ledger import RequestRefused
+from bot.pull_request.event import WorkflowRun
+from bot.pull_request.ledger import RequestRefused
+from bot.pull_request.ticket import Ticket, keep_error
+from bot.steps.check import CHECK_NAME, Check
+from bot.steps.comment import LIMIT, MARKER, Sticky, read_comment
 from bot.steps.gate import _looks
-from bot.steps.publish import Published, publish, read_result
+from bot.steps.measured import read_result
+from bot.steps.publish import Published, publish
 from bot.testing import journey
 from bot.testing.github import LoopbackGitHub
-from bot.ticket import Ticket, keep_error
 from eval_core.base.config import Config, load_config
 from eval_core.base.errors import UserError
 from eval_core.measuring.session import now

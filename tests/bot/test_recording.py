@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from bot_world import WORKFLOW
 
-from bot.event import WorkflowRun
-from bot.github.check import CHECK_NAME, Check
 from bot.github.repository import GitHub
-from bot.recording import mismatches, record_run
+from bot.pull_request.event import WorkflowRun
+from bot.steps.check import CHECK_NAME, Check
+from bot.steps.record import mismatches, record_run
 from bot.testing.github import LoopbackGitHub
 
 RECORDED = Path(__file__).parent / "recorded"

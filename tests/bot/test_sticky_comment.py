@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from bot_world import REPO, Waits
 
-from bot.event import WorkflowRun
 from bot.github.api_error import Forbidden, Unavailable
-from bot.github.comment import LIMIT, MARKER, Posted, Sticky, compose
 from bot.github.repository import GitHub
 from bot.github.rest import Patience
-from bot.ledger import EvaluationQueued, Ledger, RequestRefused, ResultMeasured, advance
+from bot.pull_request.event import WorkflowRun
+from bot.pull_request.ledger import EvaluationQueued, Ledger, RequestRefused, ResultMeasured, advance
+from bot.steps.comment import LIMIT, MARKER, Posted, Sticky, compose
 from bot.testing.github import LoopbackGitHub
 
 SHA = "a" * 40
@@ -108,7 +108,7 @@ def test_two_first_runs_that_meet_leave_one_comment_with_both(gh: LoopbackGitHub
 def _write(gh: LoopbackGitHub, *events: EvaluationQueued | ResultMeasured | RequestRefused) -> None:
     """Write as another job that read the comment as it is now."""
     standing = next((c for c in gh.comments(1) if c.author.endswith("[bot]")), None)
-    from bot.github.comment import read_comment
+    from bot.steps.comment import read_comment
 
     ledger = read_comment(standing.body, f"{REPO}#1") if standing else Ledger()
     for event in events:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.admission import Allowed, IgnoredFile
-from bot.event import EvaluationRequest, WorkflowRun
-from bot.ticket import Ticket, read_ticket
+from bot.pull_request.admission import Allowed, IgnoredFile
+from bot.pull_request.event import EvaluationRequest, WorkflowRun
+from bot.pull_request.ticket import Ticket, read_ticket
 from eval_core.base.errors import UserError
 
 SHA, BASE = "a" * 40, "b" * 40

@@ -18,6 +18,7 @@ from bot.testing import journey
 
 REAL = small.REPOSITORY / ".github" / "workflows" / "compression-eval.yml"
 SECRET = "COMPRESSION_EVAL_API_KEY"
+PROBES = "COMPRESSION_EVAL_PROBES_KEY"
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,12 @@ def test_no_expression_is_pasted_into_a_script(workflow: dict[Any, Any]) -> None
 def test_the_model_key_is_in_the_environment_of_exactly_one_step(workflow: dict[Any, Any], text: str) -> None:
     assert text.count(f"secrets.{SECRET}") == 1
     # The other secret opens the baseline's pull request; the gate learns only whether there is one.
-    others = [line.split(": ", 1)[1] for line in text.splitlines() if "secrets." in line and SECRET not in line]
+    assert text.count(f"secrets.{PROBES}") == 1
+    others = [
+        line.split(": ", 1)[1]
+        for line in text.splitlines()
+        if "secrets." in line and SECRET not in line and PROBES not in line
+    ]
     known = "${{ secrets.COMPRESSION_EVAL_TOKEN != '' }}"
     assert sorted(others) == sorted([known, known, "${{ secrets.COMPRESSION_EVAL_TOKEN || github.token }}"])
     users = {name for name, job in workflow["jobs"].items() if "COMPRESSION_EVAL_TOKEN ||" in str(job)}

@@ -254,9 +254,9 @@ MISTAKES: dict[str, tuple[Break, tuple[str, ...], str]] = {
         "fixtures/small-debug.json: messages: 3 messages are too few to compress; at least 4 are needed",
     ),
     "no fixtures": (
-        lambda root: (root / "fixtures").rename(root / "elsewhere"),
+        lambda root: (root / ".compression-eval.yml").write_text("fixtures: elsewhere\n"),
         (),
-        "fixtures: no such folder; it holds the recorded sessions; `fixtures:` in .compression-eval.yml names it",
+        "elsewhere: no such folder; it holds the recorded sessions; `fixtures:` in .compression-eval.yml names it",
     ),
     "label": (lambda root: None, ("--label", "../x"), "--label '../x': use letters, digits"),
     "results below a file": (

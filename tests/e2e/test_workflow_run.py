@@ -12,7 +12,7 @@ import adopted
 import pytest
 from workflow_runner import Runner, find_act
 
-from bot.github.comment import MARKER
+from bot.steps.comment import MARKER
 from bot.testing.github.state import StoredPull
 from bot.testing.journey import label_event
 

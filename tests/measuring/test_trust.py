@@ -6,7 +6,6 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from models.provider import bench
 
 from bot.testing.provider import LoopbackProvider
 from eval_core.base.errors import UserError
@@ -15,6 +14,7 @@ from eval_core.domain.probe import Probe
 from eval_core.judging.audit import REPEATED, labelled_set
 from eval_core.judging.calibration import calibration_set, trusted
 from eval_core.judging.grading import ModelJudge
+from tests.models.provider import bench
 
 ANSWERS = sum(len(group.answers) for group in calibration_set().groups)
 LABELLED = sum(len(group.answers) for group in labelled_set().groups)

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval_core.base.errors import UserError
+from eval_core.base.strict_json import BadJson
 from eval_core.domain.call import Completion, Failed, Usage
 from eval_core.models.journal import Journal, call_key, parse_line
-from eval_core.strict_json import BadJson
 from tests.foreign import damaged_json
 
 from .provider import call

@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 from bot.cli import root
+from eval_core.base import packed
 from eval_core.base.errors import UserError
 from eval_core.domain.case import load_suite
 from eval_core.domain.fixture import Fixture, dump_fixture, find_fixture, load_fixture, named_fixture, write_fixture
-from eval_core.suite import packed
 from tests.suite.conftest import openai_rows
 from tests.suite.test_scrub import session
 

@@ -14,7 +14,7 @@ from eval_core.comparing.findings import Culprit
 from eval_core.domain.grade import DIMENSIONS, Grade, Unscored
 from eval_core.domain.measurement import ProbeControl
 from eval_core.domain.probe import Probe
-from eval_core.domain.record import FactRecord, ProbeRecord, RunRecord
+from eval_core.domain.record import PRIVATE_PLACE, FactRecord, ProbeRecord, RunRecord
 from eval_core.reporting.html.scores import OVERALL, HeatCell, cells, probe_means, probe_records, retention
 from eval_core.reporting.html.text import Needle, Span, clip, fact_spans, paint, runs_words, slug, visible, word_spans
 
@@ -122,7 +122,7 @@ def fact_views(
                 label=label,
                 base=fact_state(theirs.get(label, [])) if compared else None,
                 candidate=fact_state(ours.get(label, [])),
-                evidence=tuple(known[0].evidence),
+                evidence=tuple(number for number in known[0].evidence if number != PRIVATE_PLACE),
             )
         )
     return views

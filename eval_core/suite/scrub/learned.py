@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from eval_core.suite.scrub.generic_names import is_common_word
 from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.people import is_common_word
 
 __all__ = ["LearnedNames"]
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eval_core.base.files import read_text
+from eval_core.suite.scrub.generic_names import is_common_word, is_generic
 from eval_core.suite.scrub.hits import Hit
 from eval_core.suite.scrub.printed import printed
 
 __all__ = [
-    "GENERIC_USERS",
     "Candidate",
     "Identities",
     "authors",
@@ -22,8 +22,6 @@ __all__ = [
     "home_folders",
     "identity_pattern",
     "identity_words",
-    "is_common_word",
-    "is_generic",
     "is_reserved_domain",
     "load_identities",
     "machines",
@@ -32,22 +30,6 @@ __all__ = [
 
 # Names that belong to somebody: home folders, e-mail addresses, authors, mentions, machines.
 
-_GENERIC = (
-    "user users root admin administrator ubuntu debian fedora centos alpine arch ec2-user azureuser opc vagrant pi "
-    "runner node app www www-data nobody daemon bin sys git gitlab github jenkins circleci travis build builder ci "
-    "deploy "
-    "deployer dev developer docker postgres mysql redis nginx apache http httpd vscode codespace gitpod coder jovyan "
-    "sandbox agent worker service test tester guest public shared default me you someone username yourname your_name "
-    "your-name your-username name example foo bar linuxbrew homebrew conda codex claude hermes openhands swe workspace "
-    "project runneradmin containeradministrator all container operator ops staff wheel sudo nogroup mail web owner "
-    "alluser "
-    "allusers myuser myname xxx lib src home uid bot support info hello contact sales security team noreply no-reply "
-    "donotreply do-not-reply postmaster webmaster mailer-daemon abuse help billing notifications notification updates "
-    "actions dependabot renovate devnull demo system hostmaster marketing press jobs office accounts feedback "
-    "newsletter"
-)
-GENERIC_USERS = frozenset(_GENERIC.split())
-_PLACEHOLDER = re.compile(r"(?:user|person|host)\d*", re.IGNORECASE)
 _NAME = r"[A-Za-z0-9_À-ɏЀ-ӿ一-鿿][\w.\-+]*"
 _HOME = re.compile(
     rf"(?P<root>(?:/(?:var/|export/|data/|mnt/)?home/|/Users/|/(?:mnt/)?[a-zA-Z]/Users/|/run/media/|/media/(?!cdrom"
@@ -106,11 +88,6 @@ _MACHINE = re.compile(
     r"|Air|Max|mini|\d+))*)(?:\.(?:local|lan|home|fritz\.box))?"
     r"|\b(?P<b>(?:DESKTOP|LAPTOP|WIN)-[A-Z0-9]{7,})\b"
 )
-
-
-def is_generic(name: str) -> bool:
-    """Tell a role or a placeholder from somebody's name."""
-    return name.lower() in GENERIC_USERS or _PLACEHOLDER.fullmatch(name) is not None or len(name) < 2
 
 
 def is_reserved_domain(domain: str) -> bool:
@@ -218,21 +195,6 @@ def machines(text: str, _key: str | None) -> Iterator[Hit]:
 
 
 # Who appears in a session: candidates gathered from where names stand, for a person to confirm.
-
-_WORDS_AND_NAMES = (
-    "mark will may rose grant page art bill frank grace hope joy dean chase drew max rob sue pat ray lane miles "
-    "wade young "
-    "long king price stone wood brown green white black gray day case best field fields reader major june april august "
-    "summer autumn dawn iris ivy lily pearl ruby jade amber crystal faith guy jack jay lance mason parker piper "
-    "pierce rich "
-    "sky stone sterling ward west wolf bot ops team dev test code open api app data the and for"
-)
-_NAME_WORDS = frozenset(_WORDS_AND_NAMES.split())
-
-
-def is_common_word(word: str) -> bool:
-    """Tell a name that is an ordinary word as well, and so cannot be taken out wherever it stands."""
-    return word.lower() in _NAME_WORDS or len(word) < 3
 
 
 @dataclass(frozen=True)

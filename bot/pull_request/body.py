@@ -11,8 +11,8 @@ from functools import cache
 from jinja2 import Template
 
 from bot.github.escape import inline
-from bot.ledger import Ledger, LedgerNotice, LedgerRun, NoticeKind
-from bot.ticket import Ticket
+from bot.pull_request.ledger import Ledger, LedgerNotice, LedgerRun, NoticeKind
+from bot.pull_request.ticket import Ticket
 from eval_core.base.numbers import percent
 from eval_core.reporting.losses import LostFact, places
 from eval_core.reporting.markdown import markdown_environment

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from bot.event import WorkflowRun
 from bot.github.api_error import Unavailable
 from bot.github.repository import GitHub
 from bot.github.resources import CheckRun
+from bot.pull_request.event import WorkflowRun
 
 __all__ = ["CHECK_NAME", "FAILED", "Check", "Conclusion", "conclude"]
 

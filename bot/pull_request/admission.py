@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.event import EvaluationRequest
 from bot.github.resources import ChangedFile, Pull
+from bot.pull_request.event import EvaluationRequest
 from eval_core.base.config import CONFIG_FILE, Config
 from eval_core.base.globs import matches
 

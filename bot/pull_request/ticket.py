@@ -10,8 +10,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bot.admission import Allowed
-from bot.event import LOGIN, REPO, EvaluationRequest, Mode, WorkflowRun
+from bot.pull_request.admission import Allowed
+from bot.pull_request.event import LOGIN, REPO, EvaluationRequest, Mode, WorkflowRun
 from eval_core.base.errors import UserError
 
 __all__ = [

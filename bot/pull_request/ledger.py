@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.event import WorkflowRun
+from bot.pull_request.event import WorkflowRun
 
 __all__ = [
     "MOST_RESULTS",

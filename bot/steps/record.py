@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from bot.github.api_error import NotFound
-from bot.github.check import CHECK_NAME
 from bot.github.repository import WORKFLOW, GitHub
+from bot.steps.check import CHECK_NAME
 from eval_core.base.files import write_atomic
 
 __all__ = ["mismatches", "record_run"]

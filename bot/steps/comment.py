@@ -10,11 +10,11 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from bot.body import render
 from bot.github.api_error import ApiError, NotFound, Unavailable
 from bot.github.repository import GitHub
 from bot.github.resources import Comment
-from bot.ledger import Ledger, LedgerEvent, advance, holds
+from bot.pull_request.body import render
+from bot.pull_request.ledger import Ledger, LedgerEvent, advance, holds
 from eval_core.base.errors import UserError
 
 __all__ = ["LIMIT", "MARKER", "RESULT_BUDGET", "Posted", "Sticky", "compose", "read_comment"]
