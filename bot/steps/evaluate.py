@@ -74,9 +74,8 @@ def evaluate(
         settings=config,
         root=root,
         tree=work / (BASE if baseline else SUBJECT),
-        # The checkout around the work folder is the base branch: where the stored baseline is of other files, or of
-        # another day, it is measured as well.
-        base_tree=None if baseline else root,
+        # Measured as well where the stored baseline is of other files, or of another day.
+        base_tree=None if baseline else work / BASE,
         names=tuple(ticket.fixtures) or None,
         runs=ticket.runs or (config.baseline_runs if baseline else None),
         resume=True,

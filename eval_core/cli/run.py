@@ -47,7 +47,7 @@ def print_estimate(job: Job, results: Path | None = None) -> None:
     if found is None:
         cases = job.load_cases()
         click.echo(
-            f"Offline: {job.size(cases)} fixture-runs of {len(cases)} fixtures, no model call, no cost. "
+            f"Offline: {job.size(cases, results)} fixture-runs of {len(cases)} fixtures, no model call, no cost. "
             "Name a model with --model to see what that costs."
         )
         return
@@ -245,7 +245,7 @@ def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -
     if job.shard is not None:
         name = job.shard.label(name)
     with open_results(root, name, resume=job.resume) as folder:
-        with show_progress(job.size(cases), quiet=quiet) as progress:
+        with show_progress(job.size(cases, root), quiet=quiet) as progress:
             data = job.execute(folder, cases, progress.record, progress.watch)
         if job.shard is not None:
             return data  # a part has no verdict of its own to report

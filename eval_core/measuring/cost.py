@@ -28,11 +28,10 @@ from eval_core.judging.calibration import calibration_key, calibration_set, find
 from eval_core.judging.extractive import NOT_IN_CONTEXT, ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
 from eval_core.judging.grading import ModelJudge, grade_messages
-from eval_core.measuring.base_branch import plan_base
 from eval_core.measuring.options import Job
 from eval_core.measuring.preflight import compressor_call, plain_order
 from eval_core.measuring.session import find_controls
-from eval_core.measuring.wiring import Roles, make_fingerprint
+from eval_core.measuring.wiring import planned_fingerprint
 from eval_core.models.client import ModelClient
 from eval_core.models.offline import complete_offline
 from eval_core.models.presets import LIMITS
@@ -456,9 +455,7 @@ def _references(
     client = ModelClient(models)
     answerer: Answerer = ExtractiveAnswerer() if models.offline_judge else ModelAnswerer(client)
     judge: Judge = FactJudge() if models.offline_judge else ModelJudge(client)
-    compressor = {"model": models.compressor, "max_tokens": str(models.compressor_max_tokens)}
-    roles = Roles(BuiltinSubject(), answerer, judge, offline=False, compressor=compressor)
-    fingerprint = make_fingerprint(cases, roles, job.topic)
+    fingerprint = planned_fingerprint(cases, models, job.topic)
     baselines = job.root / job.settings.baselines
     try:
         stored = stored_reference(baselines, fingerprint)
@@ -498,20 +495,6 @@ def _by_role(planned: Sequence[PlannedCalls], models: Models) -> list[EstimateRo
     return found
 
 
-def _base_in_run(job: Job, reference: Reference | None) -> tuple[int, int]:
-    """Return the graded runs and compressions of the base in the same run; a baseline is taken to be up to date."""
-    if job.baseline == "rerun":
-        return job.plan
-    settings = job.settings.baseline
-    control = "never" if job.compare_to == "none" else settings.control
-    beside = plan_base(
-        reference, control=control, base_digest=None, base_known=job.base_tree is not None, offline=False
-    )
-    if beside == "whole":
-        return job.plan
-    return (settings.control_runs, settings.control_runs) if beside == "control" else (0, 0)
-
-
 def quote(job: Job, results: Path | None = None) -> Quote | None:
     """Estimate a job; None when it runs offline and costs nothing. Nothing is sent and nothing is written."""
     models = job.models
@@ -524,8 +507,9 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
     known = [stored.measurement] if stored else []
     folder = results or job.results
     calibrated = job.trust_judge or find_record(calibration_key(judge), folder, known) is not None
+    base = job.expected_base(cases, folder)
     runs, compress_runs = job.plan
-    base_runs, base_compress_runs = _base_in_run(job, reference)
+    base_runs, base_compress_runs = job.base_runs(base)
     scope = Scope(
         runs=runs,
         compress_runs=compress_runs,
@@ -534,7 +518,7 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
         controls=_missing_controls(cases, answerer, judge, folder, known),
         calibration=not calibrated,
         compresses=target.asks_model,
-        drift=comparable,
+        drift=None if base.own else comparable,
         drift_sample=job.drift_sample,
         output={role: use.output_tokens / use.calls for role, use in comparable.use.items() if use.calls}
         if comparable
@@ -554,7 +538,7 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
         tuple(rows),
         tuple(purposes.items()),
         job.budget_usd or job.settings.budget_usd,
-        total(_by_role(facts, models)) if job.stops_early and (comparable or job.baseline == "rerun") else None,
+        total(_by_role(facts, models)) if job.stops_early and (comparable or base.own) else None,
         (*_limits(models, rows), *_too_long(expected, models, compresses=target.asks_model)),
     )
 
@@ -669,7 +653,7 @@ def describe(config: Config) -> LabelCost:
     names = ", ".join(dict.fromkeys((models.compressor, models.answer, models.judge)))
     cap = f"at most ${config.budget_usd:.2f} (the budget)"
     try:
-        found = quote(Job(config))
+        found = quote(Job(config, base_tree=_HERE))
     except Exception as exc:
         print(f"No estimate: {type(exc).__name__}: {exc}", flush=True)
         found = None
