@@ -51,10 +51,9 @@ def test_a_word_that_the_user_spares_is_not_reported() -> None:
     assert audit_fixture(session(text), Identities(spared={"zbrwn", "thessaly okonjira"})) == []
 
 
-def test_the_audit_says_what_it_cannot_know() -> None:
-    runner = CliRunner()
-    with runner.isolated_filesystem():
-        Path("sample.json").write_text(dump_fixture(session("nothing here")), encoding="utf-8")
-        done = runner.invoke(root, ["fixture", "audit", "sample.json"])
+def test_the_audit_says_what_it_cannot_know(tmp_path: Path) -> None:
+    clean = tmp_path / "sample.json"
+    clean.write_text(dump_fixture(session("nothing here")), encoding="utf-8")
+    done = CliRunner().invoke(root, ["fixture", "audit", str(clean)])
     assert done.exit_code == 0
     assert CANNOT_KNOW in done.stderr

@@ -536,7 +536,7 @@ def _header(line: str) -> tuple[str, list[tuple[int, int, FieldKind]], int]:
             re.fullmatch(r"[A-Za-z_%][\w %()/#.-]{0,30}", value) for _, value in cells if value
         ):
             continue
-        columns = []
+        columns: list[tuple[int, int, FieldKind]] = []
         for number, (place, value) in enumerate(cells):
             kind = field_kind(value)
             if value.lower() in ("name", "names") and any(cell.lower() in _BESIDE for _, cell in cells):

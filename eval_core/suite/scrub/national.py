@@ -262,6 +262,6 @@ def _labelled(text: str) -> Iterator[Hit]:
         for match in pattern.finditer(text):
             yield Hit(*match.span(), "national-id", "number", match.group())
     for match in _LOCAL_PHONE.finditer(text):
-        digits = re.sub(r"\D", "", match.group("number"))
-        if 9 <= len(digits) <= 15 and "555-01" not in match.group("number"):
-            yield Hit(*match.span("number"), "phone", "phone", digits.lstrip("0"))
+        dialled = re.sub(r"\D", "", match.group("number"))
+        if 9 <= len(dialled) <= 15 and "555-01" not in match.group("number"):
+            yield Hit(*match.span("number"), "phone", "phone", dialled.lstrip("0"))

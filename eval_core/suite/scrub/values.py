@@ -118,7 +118,8 @@ def key_strength(key: str) -> Strength:
 
 _CANDIDATE = re.compile(r"(?<![A-Za-z0-9+/_=.\-])[A-Za-z0-9+/_\-]{20,200}={0,2}(?![A-Za-z0-9+/_=\-])")
 _WORD_entropy = re.compile(r"[A-Z]?[a-z]{3,}")
-_ULID = re.compile(r"0[0-9A-HJKMNP-TV-Z]{25}")
+# Ids that are random by nature and public: ULIDs, and the content ids of IPFS.
+_ULID = re.compile(r"0[0-9A-HJKMNP-TV-Z]{25}|Qm[1-9A-HJ-NP-Za-km-z]{44}|bafy[a-z2-7]{55}")
 _NAME_PART = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+|\d+)(?:[-_.]?(?:[A-Z]?[a-z]+|[A-Z]+|\d+)){0,5}")
 _HEX = re.compile(r"[0-9a-fA-F-]+")
 # Random by nature and meant to be seen: checksums, fingerprints, ids of calls and requests, inline images.
