@@ -104,10 +104,11 @@ def print_report(view: ReportView, out: Console, *, where: str = "", details: bo
 
 
 def _fact_line(fact: LostFact) -> str:
-    before = "" if fact.base_kept is None else f", baseline {percent(fact.base_kept)}"
-    kept = f"in {fact.runs} runs" if fact.runs else percent(fact.kept)
+    before = "" if fact.base_kept is None else f" (baseline kept it in {percent(fact.base_kept)})"
+    gone = round((1 - fact.kept) * fact.runs)
+    fate = f"gone in {gone} of {fact.runs} runs" if fact.runs else f"kept {percent(fact.kept)}"
     why = f", {fact.why}" if fact.why else ""
-    return f"{fact.fact}: {fact.fixture} / {fact.probe}, {places(fact.evidence)}, kept {kept}{before}{why}"
+    return f"{fact.fact}: {fact.fixture} / {fact.probe}, {places(fact.evidence)}, {fate}{before}{why}"
 
 
 def _print_worst(view: ReportView, out: Console) -> None:
