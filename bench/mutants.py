@@ -53,6 +53,11 @@ class Task:
     mutant: Mutant
     seed: int
     keep: Path | None
+    measured_only: bool = False
+
+
+class NotMeasuredError(Exception):
+    """Nothing is kept of this mutant, and nothing was to be measured."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,9 @@ def _digest(folder: Path) -> str:
     return found.hexdigest()[:16]
 
 
-def measure(mutant: Mutant, label: str, seed: int, keep: Path | None = None) -> Measurement:
+def measure(
+    mutant: Mutant, label: str, seed: int, keep: Path | None = None, *, measured_only: bool = False
+) -> Measurement:
     """Measure one mutant over all fixtures, or read what was measured of the same source before."""
     with tempfile.TemporaryDirectory() as name:
         package = f"mutant_{abs(hash((mutant.name, label, seed, mutant.compressor)))}"
@@ -96,6 +103,8 @@ def measure(mutant: Mutant, label: str, seed: int, keep: Path | None = None) -> 
         stored = keep / f"{re.sub(r'[^a-z0-9]+', '-', label)}-{seed}-{_digest(folder)}.json" if keep else None
         if stored is not None and stored.exists():
             return Measurement.model_validate_json(stored.read_bytes())
+        if measured_only:
+            raise NotMeasuredError(label)
         sys.path.insert(0, name)
         importlib.invalidate_caches()
         try:
@@ -135,23 +144,29 @@ def speaking(verdict: Verdict) -> tuple[str, ...]:
 _BASES: dict[str, Measurement] = {}
 
 
-def judge(task: Task) -> Finding:
-    """Measure a mutant and compare it with the baseline of its compressor."""
+def judge(task: Task) -> Finding | None:
+    """Measure a mutant and compare it with the baseline of its compressor; None where it is not to be measured."""
     mutant = task.mutant
     if mutant.compressor not in _BASES:
         unmutated = Mutant("unmutated", "harmless", "-", mutant.compressor)
         _BASES[mutant.compressor] = measure(unmutated, f"base of {mutant.compressor}", BASE_SEED, task.keep)
     label = f"{mutant.compressor} {mutant.name} {task.seed}"
-    candidate = measure(mutant, label, task.seed * 1000, task.keep)
+    try:
+        candidate = measure(mutant, label, task.seed * 1000, task.keep, measured_only=task.measured_only)
+    except NotMeasuredError:
+        return None
     verdict, _ = compare_measurements(_BASES[mutant.compressor], candidate, options=Options(arrangements=4000))
     return Finding(mutant, task.seed, verdict.kind, speaking(verdict), verdict.headline)
 
 
-def tasks(mutants: Sequence[Mutant], seeds: int, only: str, keep: Path | None) -> Iterator[Task]:
+def tasks(
+    mutants: Sequence[Mutant], seeds: int, only: str, keep: Path | None, *, measured_only: bool
+) -> Iterator[Task]:
     """List what is to be measured: harmful mutants once, harmless ones once for each seed."""
     for mutant in mutants:
         if only in f"{mutant.compressor} {mutant.name}":
-            yield from (Task(mutant, seed, keep) for seed in range(1, (seeds if mutant.harmless else 1) + 1))
+            times = seeds if mutant.harmless else 1
+            yield from (Task(mutant, seed, keep, measured_only) for seed in range(1, times + 1))
 
 
 def table(findings: Sequence[Finding]) -> str:
@@ -186,6 +201,12 @@ def summary(name: str, findings: Sequence[Finding]) -> str:
     )
 
 
+def not_measured(mutants: set[Mutant]) -> str:
+    """Name the edits that are in the list and have no row."""
+    names = sorted(f"{mutant.compressor}: {mutant.name}" for mutant in mutants)
+    return f" Not measured: {'; '.join(names)}." if names else ""
+
+
 def write_page(page: Path, text: str) -> None:
     """Put the measurement between the two markers of a page."""
     old = page.read_text(encoding="utf-8")
@@ -204,21 +225,25 @@ def main() -> None:
     parser.add_argument("--sets", default=",".join(SETS), help="settled, held-out, or both with a comma")
     parser.add_argument("--headlines", action="store_true", help="print the sentence of each verdict too")
     parser.add_argument("--keep", type=Path, help="folder for what was measured")
+    parser.add_argument("--measured-only", action="store_true", help="judge again what is kept, and measure nothing")
     parser.add_argument("--write", type=Path, help="page that the tables are written into")
     options = parser.parse_args()
     parts = []
     for name in options.sets.split(","):
         began = time.perf_counter()
-        work = list(tasks(SETS[name], options.seeds, options.only, options.keep))
+        work = list(tasks(SETS[name], options.seeds, options.only, options.keep, measured_only=options.measured_only))
         findings: list[Finding] = []
         with ProcessPoolExecutor(2) as pool:
             for found in pool.map(judge, work):
+                if found is None:
+                    continue
                 findings.append(found)
                 told = f": {found.headline}" if options.headlines else f": {found.kind.words.lower()}"
                 at = f"[{len(findings)}/{len(work)}] {found.mutant.compressor}, {found.mutant.name}"
                 print(f"{at} {list(found.strands)}{told}", file=sys.stderr, flush=True)
         if findings:
-            parts.append(f"{summary(name, findings)}\n\n{table(findings)}")
+            unmeasured = {task.mutant for task in work} - {item.mutant for item in findings}
+            parts.append(f"{summary(name, findings)}{not_measured(unmeasured)}\n\n{table(findings)}")
             print(f"{parts[-1]}\n\n{time.perf_counter() - began:.0f} s", flush=True)
     if options.write is not None:
         write_page(options.write, "\n\n".join(parts))
