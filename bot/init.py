@@ -276,6 +276,8 @@ class AdoptionPlan:
 
     files: dict[str, str]
     setup: tuple[str, ...] = ()
+    target: str = ""
+    """What is measured, as results call it."""
 
 
 def _with_action(workflow: str, action: str) -> str:
@@ -307,7 +309,8 @@ def adoption(
         named_compressor(root, compressor, method) if compressor else known_agent(root) or find_compressor(root)
     )
     if found is not None:
-        return AdoptionPlan({CONFIG_FILE: _config(found), **found.files, **plan}, found.setup)
+        name = str(found.target.get("compressor") or " ".join(found.target.get("command", ())))
+        return AdoptionPlan({CONFIG_FILE: _config(found), **found.files, **plan}, found.setup, name)
     if not (root / CONFIG_FILE).exists():
         raise UserError(
             f"{root.resolve()}: no context_compressor.py with a class that has a compress method; "

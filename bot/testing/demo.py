@@ -72,7 +72,7 @@ def demo_tree() -> dict[str, bytes]:
     written = {path: text.encode() for path, text in plan.files.items() if text}
     # The shipped baseline is of the same code under its own name; in this repository the code has another one.
     measurement, noise = load_baseline(shipped("baselines/offline.json"))
-    provenance = measurement.provenance.model_copy(update={"target": plan.compressor})
+    provenance = measurement.provenance.model_copy(update={"target": plan.target})
     measurement = measurement.model_copy(update={"provenance": provenance})
     tree["baselines/offline.json"] = dump_baseline(measurement, noise).encode()
     # Offline nothing varies from run to run: as many compressions as graded runs are enough, and much quicker.
