@@ -245,6 +245,7 @@ def _describe(root: Path, path: Path, node: ast.ClassDef, method: str) -> dict[s
 
 WORKFLOW = Path(".github/workflows/compression-eval.yml")
 _INSTALL = "- run: scripts/install-action"
+_INSTALL_BOT = "- run: scripts/install-action bot"
 _ACTION = re.compile(r"^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+@[A-Za-z0-9._/-]+$")
 # A server's address; a path on this machine says nothing that a workflow could install from.
 _REMOTE = re.compile(r"^(?:(?:https?|ssh)://[^/]+/|[^/@]+@[^/:]+:)([A-Za-z0-9-]+/[A-Za-z0-9._-]+?)(?:\.git)?/?$")
@@ -277,6 +278,18 @@ class AdoptionPlan:
     setup: tuple[str, ...] = ()
 
 
+def _with_action(workflow: str, action: str) -> str:
+    """Return the workflow with the published action in place of the script of this repository."""
+    lines = []
+    for line in workflow.splitlines(keepends=True):
+        indent = line[: len(line) - len(line.lstrip())]
+        if line.strip().startswith(_INSTALL_BOT):
+            lines.append(f"{indent}- uses: {action}\n{indent}  with:\n{indent}    job: bot\n")
+        else:
+            lines.append(line.replace(_INSTALL, f"- uses: {action}"))
+    return "".join(lines)
+
+
 def adoption(
     root: Path, action: str, compressor: str | None, method: str = "compress", command: Found | None = None
 ) -> AdoptionPlan:
@@ -285,7 +298,7 @@ def adoption(
 
     workflow = files("bot").joinpath("templates/compression-eval.yml").read_text(encoding="utf-8")
     plan = {
-        str(WORKFLOW): workflow.replace(_INSTALL, f"- uses: {action}"),
+        str(WORKFLOW): _with_action(workflow, action),
         _IGNORED: _ignoring(root / _IGNORED),
         # git keeps no empty folder
         **{f"{name}/.gitkeep": "" for name in ("fixtures", "probes", "baselines") if not _filled(root / name)},

@@ -65,7 +65,7 @@ def propose(
     """
     measurement, _ = read_measured(ticket, config, root, folder)
     baselines = root / config.baselines
-    chosen = name or ("offline" if measurement.offline else "models")
+    chosen = name or measurement.usual_name
     before = _standing(baselines / f"{chosen}.json")
     noise = noise_of(measurement)
     path = store_baseline(measurement, baselines, chosen, noise=noise)

@@ -8,7 +8,8 @@ which every view shows as a quotation.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.base.files import parse, read_json
 from eval_core.comparing.compare import ReportData
-from eval_core.domain.case import Case, load_suite
+from eval_core.comparing.day import CONTROL, control_of
+from eval_core.comparing.looks import LOOKS, looks_before, planned_looks
+from eval_core.domain.case import Case
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import PRIVATE_PLACE, CensusEntry, FactRecord, RunRecord
@@ -25,7 +28,7 @@ from eval_core.evidence.census import CENSUS_KINDS
 from eval_core.evidence.invented import STRONG_KINDS
 from eval_core.evidence.size import SessionFacts
 from eval_core.evidence.structure import STRUCTURE_CHECKS
-from eval_core.measuring.compared import compare_with_base
+from eval_core.measuring.compared import compare_with_base, load_cases, own_base
 from eval_core.storage.results import SUMMARY
 
 __all__ = ["read_measured", "read_result"]
@@ -44,33 +47,55 @@ _FREE = frozenset(
 
 
 def read_result(ticket: Ticket, config: Config, root: Path, folder: Path) -> ReportData:
-    """Read the measurement and decide anew, with the baseline of this checkout.
+    """Read the measurement and decide anew, with the baseline of this checkout or the base that was measured as well.
 
     Nothing but the numbers of `summary.json` is believed: verdict, texts and deltas are made here.
     """
     measurement, cases = read_measured(ticket, config, root, folder)
-    return compare_with_base(measurement, cases, settings=config, root=root)
+    if (path := own_base(measurement, folder)) is None:
+        return compare_with_base(measurement, cases, settings=config, root=root)
+    base = _read_checked(path, f"{path.name}/{SUMMARY}", cases)
+    provenance = base.provenance.model_copy(update={"source_sha": ticket.base_sha, "dirty": False})
+    base = base.model_copy(update={"provenance": provenance, "label": f"{ticket.label}/{path.name}"})
+    data = compare_with_base(measurement, cases, settings=config, root=root, own=(path, base))
+    return replace(data, base_path=f"base branch at {ticket.base_sha[:12]}, measured in this run")
 
 
 def read_measured(ticket: Ticket, config: Config, root: Path, folder: Path) -> tuple[Measurement, Sequence[Case]]:
     """Read `summary.json` if it is what this ticket's evaluation could have left, and refuse it otherwise."""
-    path = folder / SUMMARY
-    if not is_small_file(path, _LARGEST):
-        raise UserError("the evaluation left no summary.json that can be read")
-    body = read_json(path)
-    for where, word in _names(body):
-        if not _PLAIN.fullmatch(word) or _ADDRESS.search(word):
-            raise UserError(f"summary.json: {where}: {word[:60]!a} is not a plain text; refused")
-    measurement = parse(Measurement, body, SUMMARY)
-    cases = load_suite(root / config.fixtures, root / config.probes, tuple(ticket.fixtures) or None)
-    _check_suite(measurement, cases)
-    _check_numbers(measurement, body)
-    for case in cases:
-        _check_words(measurement, case)
+    cases = load_cases(config, root, tuple(ticket.fixtures) or None)
+    measurement = _read_checked(folder, SUMMARY, cases)
+    if (control := control_of(measurement)) is not None:
+        _check_runs(control, measurement.probe_types, f"{SUMMARY}: extra.{CONTROL}")
     # The fetched tree is no git checkout and cannot know its commit; the ticket does.
     source = ticket.base_sha if ticket.mode == "baseline" else ticket.sha
     provenance = measurement.provenance.model_copy(update={"source_sha": source, "dirty": False})
-    return measurement.model_copy(update={"provenance": provenance, "label": ticket.label}), cases
+    # How often this commit was looked at is the ticket's to say: it decides how much alpha is left.
+    extra = {
+        **measurement.extra,
+        LOOKS: looks_before(planned_looks(ticket.looks, config.runs, measurement), measurement),
+    }
+    update = {"provenance": provenance, "label": ticket.label, "extra": extra}
+    return measurement.model_copy(update=update), cases
+
+
+def _read_checked(folder: Path, file: str, cases: Sequence[Case]) -> Measurement:
+    """Read the `summary.json` of a folder, called `file` in messages."""
+    path = folder / SUMMARY
+    if not is_small_file(path, _LARGEST):
+        raise UserError(f"the evaluation left no {file} that can be read")
+    body = read_json(path)
+    for where, word in _names(body):
+        if not _PLAIN.fullmatch(word) or _ADDRESS.search(word):
+            raise UserError(f"{file}: {where}: {word[:60]!a} is not a plain text; refused")
+    measurement = parse(Measurement, body, file)
+    _check_suite(measurement, cases, file)
+    _check_runs(measurement, measurement.probe_types, file)
+    if any(abs(number) > _LARGEST_COUNT for number in _numbers(body)):
+        raise UserError(f"{file}: holds a number that no measurement has; refused")
+    for case in cases:
+        _check_words(measurement, case, file)
+    return measurement
 
 
 def _names(value: Any, where: str = "", free: bool = False) -> Iterator[tuple[str, str]]:
@@ -88,39 +113,39 @@ def _names(value: Any, where: str = "", free: bool = False) -> Iterator[tuple[st
         yield where, value
 
 
-def _check_suite(measurement: Measurement, cases: Sequence[Case]) -> None:
+def _check_suite(measurement: Measurement, cases: Sequence[Case], file: str) -> None:
     fixtures = {case.fixture.name: case.fixture.digest for case in cases}
     banks = {case.fixture.name: case.bank.digest for case in cases}
     private = {case.fixture.name: case.private for case in cases if case.private is not None}
     sealed = {name: bank.digest for name, bank in private.items()}
     found = measurement.fingerprint
     if found.fixtures != fixtures or found.probes != banks or found.private != sealed:
-        raise UserError("summary.json: measured with other fixtures or probes than those of the base branch; refused")
+        raise UserError(f"{file}: measured with other fixtures or probes than those of the base branch; refused")
     types = {case.fixture.name: _types(case, measurement.probe_types.get(case.fixture.name, {})) for case in cases}
-    asked = {(name, probe) for name, runs in measurement.fixtures.items() for run in runs for probe in run.probes}
-    known = {(name, probe) for name, probes in types.items() for probe in probes}
-    if set(measurement.fixtures) != set(fixtures) or measurement.probe_types != types or asked - known:
-        raise UserError("summary.json: holds other fixtures or probes than it says; refused")
-    if any(run.fixture != name for name, runs in measurement.fixtures.items() for run in runs):
-        raise UserError("summary.json: a run is filed under another fixture; refused")
-    numbers = [[run.run for run in runs] for runs in measurement.fixtures.values()]
+    if set(measurement.fixtures) != set(fixtures) or measurement.probe_types != types:
+        raise UserError(f"{file}: holds other fixtures or probes than it says; refused")
+
+
+def _check_runs(measurement: Measurement, probes: Mapping[str, Collection[str]], file: str) -> None:
+    """Check what the runs say of themselves, and that grades are grades; `probes` are the known ones by fixture."""
+    runs = [(fixture, run) for fixture, found in measurement.fixtures.items() for run in found]
+    if any(set(run.probes) - set(probes.get(fixture, ())) for fixture, run in runs):
+        raise UserError(f"{file}: holds other fixtures or probes than it says; refused")
+    if any(run.fixture != fixture for fixture, run in runs):
+        raise UserError(f"{file}: a run is filed under another fixture; refused")
+    numbers = [[run.run for run in found] for found in measurement.fixtures.values()]
     if any(len(set(found)) != len(found) or len(found) > _MOST_RUNS for found in numbers):
-        raise UserError(f"summary.json: a run is there twice, or there are more than {_MOST_RUNS}; refused")
+        raise UserError(f"{file}: a run is there twice, or there are more than {_MOST_RUNS}; refused")
+    results = (record.result for _, run in runs for record in run.probes.values())
+    scores = (result.scores for result in results if isinstance(result, Grade))
+    if any(set(six) != set(DIMENSIONS) or not all(0 <= value <= 5 for value in six.values()) for six in scores):
+        raise UserError(f"{file}: a grade is not six scores from 0 to 5; refused")
 
 
 def _types(case: Case, said: Mapping[str, str]) -> dict[str, str]:
     """Return the probes that an evaluation asks: the bank, and those of the private ones that it drew."""
     known = {probe.id: probe.type for probe in case.bank.probes}
     return known | {name: kind for name, kind in (case.private.types if case.private else {}).items() if name in said}
-
-
-def _check_numbers(measurement: Measurement, body: Any) -> None:
-    records = (record for runs in measurement.fixtures.values() for run in runs for record in run.probes.values())
-    scores = (record.result.scores for record in records if isinstance(record.result, Grade))
-    if any(set(six) != set(DIMENSIONS) or not all(0 <= value <= 5 for value in six.values()) for six in scores):
-        raise UserError("summary.json: a grade is not six scores from 0 to 5; refused")
-    if any(abs(number) > _LARGEST_COUNT for number in _numbers(body)):
-        raise UserError("summary.json: holds a number that no measurement has; refused")
 
 
 def _numbers(value: Any) -> Iterator[float]:
@@ -133,19 +158,19 @@ def _numbers(value: Any) -> Iterator[float]:
         yield value
 
 
-def _check_words(measurement: Measurement, case: Case) -> None:
+def _check_words(measurement: Measurement, case: Case, file: str) -> None:
     """Refuse words about a fixture that its session and its bank do not say."""
     name, session = case.fixture.name, SessionFacts(case)
     census = [CensusEntry(value=fact.value, kind=fact.kind, messages=list(fact.messages)) for fact in session.census]
     if measurement.census.get(name, []) != census:
-        raise UserError(f"summary.json: census.{name}: not what is found in the fixture; refused")
+        raise UserError(f"{file}: census.{name}: not what is found in the fixture; refused")
     worst = {f"{entry.kind}: {entry.value}" for entry in census}
     facts = {
         probe.id: [(fact.label, session.evidence.of(fact)) for fact in probe.required] for probe in case.bank.probes
     }
     superseded = {(probe.id, fact.values[0]) for probe in case.bank.probes for fact in probe.superseded}
     for run in measurement.fixtures[name]:
-        where = f"summary.json: fixtures.{name}, run {run.run}"
+        where = f"{file}: fixtures.{name}, run {run.run}"
         for probe, record in run.probes.items():
             found = [(fact.label, fact.evidence) for fact in record.facts]
             if found != facts[probe] if probe in facts else not _are_private(record.facts):

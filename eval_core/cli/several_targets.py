@@ -92,22 +92,17 @@ def run_several(
 
 
 def _print(done: Sequence[ReportData], folders: Sequence[Path]) -> None:
-    """Print the table, and what each comparison with the first came to."""
+    """Print what the results have in common, and what each comparison with the first came to."""
     from rich.text import Text
 
-    from eval_core.reporting.side_by_side import COLUMNS, side_by_side
-    from eval_core.reporting.terminal import console, plain_table
+    from eval_core.cli.report import print_side_by_side
+    from eval_core.reporting.terminal import console
 
-    found = side_by_side([data.candidate for data in done])
+    first, *others = done
+    print_side_by_side(folders[: len(done)], "text")
     out = console()
-    table = plain_table(f"{len(done)} targets on the same sessions", *COLUMNS)
-    for row in found.rows:
-        table.add_row(*row)
-    out.print(table)
-    for name, data in zip(found.names[1:], done[1:], strict=True):
+    for data in others:
         if data.verdict:
-            out.print(Text(f"{name} against {found.names[0]}: {data.verdict.headline}"))
-    for note in found.notes:
-        out.print(Text(f"Note: {note}."))
-    for data, folder in zip(done, folders, strict=False):
-        out.print(Text(f"{data.candidate.label}: {folder / 'report.html'}"))
+            out.print(Text(f"{data.candidate.label} against {first.candidate.label}: {data.verdict.headline}"))
+    shown = " ".join(str(folder) for folder in folders[: len(done)])
+    out.print(Text(f"With the picture of size and facts: compression-eval report {shown} --format html > targets.html"))

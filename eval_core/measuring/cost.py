@@ -18,7 +18,7 @@ from eval_core.base.tokens import count_messages, count_text
 from eval_core.comparing.drift import GradedCell, graded_cells, sample
 from eval_core.domain.call import Completion, ModelCall, Role, Usage
 from eval_core.domain.case import Case
-from eval_core.domain.grade import DIMENSIONS, Answer
+from eval_core.domain.grade import DIMENSIONS, Answer, Answerer, Judge
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
 from eval_core.domain.target import Builtin
@@ -26,12 +26,12 @@ from eval_core.judging.answering import ModelAnswerer, answer_messages
 from eval_core.judging.audit import REPEATED, labelled_set
 from eval_core.judging.calibration import calibration_key, calibration_set, find_record
 from eval_core.judging.extractive import NOT_IN_CONTEXT, ExtractiveAnswerer
+from eval_core.judging.fact_judge import FactJudge
 from eval_core.judging.grading import ModelJudge, grade_messages
-from eval_core.measuring.base_branch import plan_base
 from eval_core.measuring.options import Job
 from eval_core.measuring.preflight import compressor_call, plain_order
 from eval_core.measuring.session import find_controls
-from eval_core.measuring.wiring import Roles, make_fingerprint
+from eval_core.measuring.wiring import planned_fingerprint
 from eval_core.models.client import ModelClient
 from eval_core.models.offline import complete_offline
 from eval_core.models.presets import LIMITS
@@ -450,13 +450,12 @@ def make_stand_ins(
 
 def _references(
     job: Job, cases: Sequence[Case], models: Models
-) -> tuple[ModelAnswerer, ModelJudge, Reference | None, Reference | None]:
+) -> tuple[Answerer, Judge, Reference | None, Reference | None]:
     """Return who answers and judges, the stored baseline that is nearest, and what the run would be compared with."""
     client = ModelClient(models)
-    answerer, judge = ModelAnswerer(client), ModelJudge(client)
-    compressor = {"model": models.compressor, "max_tokens": str(models.compressor_max_tokens)}
-    roles = Roles(BuiltinSubject(), answerer, judge, offline=False, compressor=compressor)
-    fingerprint = make_fingerprint(cases, roles, job.topic)
+    answerer: Answerer = ExtractiveAnswerer() if models.offline_judge else ModelAnswerer(client)
+    judge: Judge = FactJudge() if models.offline_judge else ModelJudge(client)
+    fingerprint = planned_fingerprint(cases, models, job.topic)
     baselines = job.root / job.settings.baselines
     try:
         stored = stored_reference(baselines, fingerprint)
@@ -467,7 +466,7 @@ def _references(
 
 
 def _missing_controls(
-    cases: Sequence[Case], answerer: ModelAnswerer, judge: ModelJudge, results: Path, known: Sequence[Measurement]
+    cases: Sequence[Case], answerer: Answerer, judge: Judge, results: Path, known: Sequence[Measurement]
 ) -> frozenset[str]:
     return frozenset(
         case.fixture.name
@@ -496,20 +495,6 @@ def _by_role(planned: Sequence[PlannedCalls], models: Models) -> list[EstimateRo
     return found
 
 
-def _base_in_run(job: Job, reference: Reference | None) -> tuple[int, int]:
-    """Return the graded runs and compressions of the base in the same run; a baseline is taken to be up to date."""
-    if job.baseline == "rerun":
-        return job.plan
-    settings = job.settings.baseline
-    control = "never" if job.compare_to == "none" else settings.control
-    beside = plan_base(
-        reference, control=control, base_digest=None, base_known=job.base_tree is not None, offline=False
-    )
-    if beside == "whole":
-        return job.plan
-    return (settings.control_runs, settings.control_runs) if beside == "control" else (0, 0)
-
-
 def quote(job: Job, results: Path | None = None) -> Quote | None:
     """Estimate a job; None when it runs offline and costs nothing. Nothing is sent and nothing is written."""
     models = job.models
@@ -522,8 +507,9 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
     known = [stored.measurement] if stored else []
     folder = results or job.results
     calibrated = job.trust_judge or find_record(calibration_key(judge), folder, known) is not None
+    base = job.expected_base(cases, folder)
     runs, compress_runs = job.plan
-    base_runs, base_compress_runs = _base_in_run(job, reference)
+    base_runs, base_compress_runs = job.base_runs(base)
     scope = Scope(
         runs=runs,
         compress_runs=compress_runs,
@@ -532,14 +518,17 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
         controls=_missing_controls(cases, answerer, judge, folder, known),
         calibration=not calibrated,
         compresses=target.asks_model,
-        drift=comparable,
+        drift=None if base.own else comparable,
         drift_sample=job.drift_sample,
         output={role: use.output_tokens / use.calls for role, use in comparable.use.items() if use.calls}
         if comparable
         else {},
     )
 
-    planned = forecast(make_stand_ins(cases, target, job.topic, comparable), models, scope)
+    expected = make_stand_ins(cases, target, job.topic, comparable)
+    planned = forecast(expected, models, scope)
+    if models.offline_judge:
+        planned = [(purpose, part) for purpose, part in planned if part.role == "compressor"]
     purposes: dict[str, int] = {}
     for purpose, part in planned:
         purposes[purpose] = purposes.get(purpose, 0) + part.calls
@@ -549,8 +538,8 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
         tuple(rows),
         tuple(purposes.items()),
         job.budget_usd or job.settings.budget_usd,
-        total(_by_role(facts, models)) if job.stops_early and (comparable or job.baseline == "rerun") else None,
-        _limits(models, rows),
+        total(_by_role(facts, models)) if job.stops_early and (comparable or base.own) else None,
+        (*_limits(models, rows), *_too_long(expected, models, compresses=target.asks_model)),
     )
 
 
@@ -569,12 +558,32 @@ def _limits(models: Models, rows: Sequence[EstimateRow]) -> tuple[str, ...]:
     )
 
 
+def _too_long(stand_ins: Sequence[StandIn], models: Models, *, compresses: bool) -> tuple[str, ...]:
+    """Name the sessions that a model cannot take: to compress them, or to answer from the whole of them."""
+    notes = []
+    summary, answer = models.window(models.compressor), models.window(models.answer)
+    for item in stand_ins:
+        name = item.case.fixture.name
+        asked = max((count_messages(prompt) for prompt in item.prompts), default=0)
+        whole = count_messages(item.case.fixture.messages)
+        if compresses and summary is not None and asked + _SUMMARY_CHARS // _CHARS_PER_TOKEN > summary:
+            notes.append(
+                f"{name}: the compressor's prompt of {asked:,} tokens does not fit {models.compressor} ({summary:,})."
+            )
+        if answer is not None and whole + models.answer_max_tokens > answer:
+            notes.append(
+                f"{name}: the whole session of {whole:,} tokens, which the controls ask about, does not fit "
+                f"{models.answer} ({answer:,})."
+            )
+    return tuple(notes)
+
+
 def quote_grading(
     job: Job, answers: Sequence[tuple[Probe, str]], results: Path, *, again: bool = False
 ) -> Quote | None:
     """Estimate the grading of answers, with the calibration of the judge where it is not known; None offline."""
     models = job.models
-    if models is None:
+    if models is None or models.offline_judge:
         return None
     judge = ModelJudge(ModelClient(models))
     calibrated = not again and find_record(calibration_key(judge), results, ()) is not None
@@ -644,7 +653,7 @@ def describe(config: Config) -> LabelCost:
     names = ", ".join(dict.fromkeys((models.compressor, models.answer, models.judge)))
     cap = f"at most ${config.budget_usd:.2f} (the budget)"
     try:
-        found = quote(Job(config))
+        found = quote(Job(config, base_tree=_HERE))
     except Exception as exc:
         print(f"No estimate: {type(exc).__name__}: {exc}", flush=True)
         found = None

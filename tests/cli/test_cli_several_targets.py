@@ -24,7 +24,7 @@ def test_each_target_has_a_row_a_folder_and_a_verdict_against_the_first(project:
         "builtin:anchored", "builtin:opaque", "builtin:regenerative",
     ]  # fmt: skip
     assert len({json.dumps(one["fingerprint"], sort_keys=True) for one in measured}) == 1
-    assert "3 targets on the same sessions" in ran.out
+    assert "3 results side by side" in ran.out
     assert "choice-opaque against choice-anchored: Regressed" in ran.out
     assert "choice-regenerative against choice-anchored: " in ran.out
     assert "choice-anchored against" not in ran.out
