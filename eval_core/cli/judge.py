@@ -45,7 +45,7 @@ def _options(command: Any) -> Any:
 
 
 def _job(options: dict[str, Any], **known: Any) -> Job:
-    return make_job({"names": None, **options, **known})
+    return make_job({"names": None, "targets": (), **options, **known})
 
 
 @asynccontextmanager

@@ -109,7 +109,10 @@ def run_options(command: Any) -> Any:
             ),
             click.option(
                 "--target",
-                help="builtin:NAME or a target file.  [default: the configured one]",
+                "targets",
+                multiple=True,
+                help="builtin:NAME or a target file; `run` compares several with the first.  "
+                "[default: the configured one]",
                 shell_complete=complete_targets,
             ),
             click.option(
@@ -189,9 +192,16 @@ def make_job(options: dict[str, Any]) -> Job:
         api_base=options.pop("api_base"),
         prices=parse_prices(options.pop("prices")),
     )
-    names, config = options.pop("names"), options.pop("config")
+    names, config, targets = options.pop("names"), options.pop("config"), options.pop("targets")
+    if len(targets) > 1:
+        raise UserError(f"--target: this takes one target, not {len(targets)}; `run` alone compares several")
     return Job(
-        settings=load_config(config), root=config_folder(config), flags=flags, names=_fixture_names(names), **options
+        settings=load_config(config),
+        root=config_folder(config),
+        flags=flags,
+        names=_fixture_names(names),
+        target=targets[0] if targets else None,
+        **options,
     )
 
 
@@ -337,6 +347,7 @@ def run(
     next_look: bool,
     dry_run: bool,
     shard: str | None,
+    targets: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Compress recorded sessions, probe the compressed state, grade the answers, compare with the baseline.
@@ -352,16 +363,21 @@ def run(
       compression-eval run --compare-to results/before --fail-on regressed
       compression-eval run --target target.yml --tree ../my-agent
       compression-eval run --baseline rerun --base-tree ../main --target target.yml
+      compression-eval run --target builtin:anchored --target builtin:regenerative --target mine.yml --label choice
       compression-eval run --label before --next-look
       compression-eval run --label nightly --shard 2/5
     """
     from eval_core.cli.report import print_data
+    from eval_core.cli.several_targets import run_several
     from eval_core.domain.shard import parse_shard
 
     if shard is not None and label is None:
         raise UserError(f"--shard {shard}: name the run with --label, so that its parts are found again")
     part = None if shard is None else parse_shard(shard)
-    job = replace(with_a_suite(make_job(options), quiet=quiet), shard=part)
+    job = replace(with_a_suite(make_job({**options, "targets": targets[:1]}), quiet=quiet), shard=part)
+    if len(targets) > 1:
+        _check_several(dry_run=dry_run, next_look=next_look, form=form)
+        run_several(job, targets, label, results, quiet=quiet, fail_on=fail_on)
     if next_look:
         job = _at_next_look(job, results or job.results, label)
     if dry_run:
@@ -373,6 +389,12 @@ def run(
         _end_shard(data, part, root, label or "")
     print_data(data, form, where=root / data.candidate.label / "report.html", details=details)
     end_run(data, fail_on, root, f"`{resume_command(data.candidate.label)}` completes it")
+
+
+def _check_several(*, dry_run: bool, next_look: bool, form: str) -> None:
+    given = {"--dry-run": dry_run, "--next-look": next_look, f"--format {form}": form != "text"}
+    if wrong := [name for name, asked in given.items() if asked]:
+        raise UserError(f"{wrong[0]} takes one target; with several, `run` prints a table and writes a report for each")
 
 
 def _end_shard(data: ReportData, part: Shard, root: Path, label: str) -> NoReturn:

@@ -145,6 +145,41 @@ def test_a_tree_without_a_compressor_is_told_how_to_name_one(tmp_path: Path, cli
     assert "--compressor package.module:Class" in ran.err
 
 
+def test_a_program_in_another_language_is_named_as_a_command(tmp_path: Path, cli: small.Cli) -> None:
+    small.write(tmp_path / "src/compress.sh", "exit 1\n")
+    small.write(tmp_path / "package.json", "{}")
+    small.write(tmp_path / "package-lock.json", "{}")
+    (tmp_path / "node_modules").mkdir()
+    ran = cli("init", str(tmp_path), *ACTION, "--command", "sh src/compress.sh --fast", "--llm", "none")
+    assert ran.code == 0, ran.err
+    written = yaml.safe_load((tmp_path / CONFIG).read_text(encoding="utf-8"))
+    assert written == {
+        "target": {"command": ["sh", "src/compress.sh", "--fast"], "llm": "none", "runtime": "."},
+        "watch": ["src/**"],
+        "setup": ["npm ci"],
+    }
+    assert load_config(None, tmp_path).setup == ["npm ci"]
+    assert "target check" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("node src/compres.ts", "src/compres.ts: no such file in"),
+        ("nodde compress", "nodde is neither a program on this machine nor a file in"),
+        ("", "it is empty"),
+        ("sh 'open", "No closing quotation"),
+    ],
+)
+def test_a_command_that_cannot_be_started_is_told_at_once(
+    words: str, message: str, tmp_path: Path, cli: small.Cli
+) -> None:
+    ran = cli("init", str(tmp_path), *ACTION, "--command", words)
+    assert ran.code == 2
+    assert message in ran.err
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.e2e
 def test_a_repository_in_a_src_layout_is_evaluated_without_editing_code(tmp_path: Path, cli: small.Cli) -> None:
     tree = {f"src/{name}": content for name, content in adopted.base_tree().items() if name.startswith("agent/")}

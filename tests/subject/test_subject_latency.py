@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_core.domain.call import Completion, Usage
 from eval_core.domain.compression import Outcome
+from eval_core.domain.target import target_from
 from eval_core.sandbox.classify import CallRecord
 from eval_core.sandbox.latency import felt, model_queue, processor_waits
+from eval_core.sandbox.subject import ProcessSubject
+from eval_core.sandbox.targets import resolve_paths
 
 SECONDS = st.floats(0, 100)
 
@@ -93,8 +97,32 @@ def test_the_thread_that_waited_longest_for_a_processor_counts():
 
 
 def test_the_kernel_s_own_count_is_read_for_a_living_process():
-    import os
-
     waits = processor_waits([os.getpid(), 2**22 + 1])
     assert all(pid == os.getpid() for pid, _ in waits)
     assert all(seconds >= 0 for seconds in waits.values())
+
+
+BUSY = """
+import time
+def compress(messages):
+    began = time.process_time()
+    while time.process_time() - began < 0.5:
+        sum(range(10_000))
+    return [{"role": "user", "content": "short"}]
+"""
+
+
+def test_side_by_side_with_others_a_step_feels_no_longer_than_its_own_work(choice, session, tmp_path):
+    tmp_path.chmod(0o755)
+    (tmp_path / "busy.py").write_text(BUSY)
+    spec = target_from({"compressor": "busy:compress", "llm": "none", "timeout_s": 60}, "spec")
+    spec = resolve_paths(spec, tmp_path, tmp_path, tmp_path, "spec")
+    subject = ProcessSubject(spec, tmp_path, choice, "served", None, lambda messages: len(str(messages)))
+
+    async def together():
+        return await asyncio.gather(*(subject.compress(session, run=run, seed=0) for run in range(5 * os.cpu_count())))
+
+    found = asyncio.run(together())
+    assert {done.outcome for done in found} == {Outcome.OK}
+    # Five for each processor: what they waited for one another is told apart, and no step counts it.
+    assert sum(done.queued_seconds for done in found) > sum(done.seconds for done in found)
