@@ -15,8 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_ticket import allowed, request
 
-from tests.reporting import report_world
-
 from bot.pull_request.body import Surroundings, result_body
 from bot.pull_request.ticket import Ticket
 from bot.steps.comment import LIMIT
@@ -24,6 +22,7 @@ from eval_core.comparing.compare import ReportData, compare_measurements
 from eval_core.domain.grade import DIMENSIONS
 from eval_core.domain.measurement import Measurement
 from eval_core.reporting.view import ReportView, make_view
+from tests.reporting import report_world
 
 GOLDEN = Path(__file__).parent / "golden" / "comment.md"
 TICKET = Ticket.of(request(), allowed("fixtures/small-plan.json", "requirements.txt"))
@@ -102,7 +101,13 @@ def test_all_six_dimensions_are_in_the_table_with_the_verdict_beside_the_name() 
 
 def test_the_least_important_goes_first_and_is_named() -> None:
     whole = text()
-    order = ["Medians by fixture", "changed files were taken", "Targets, tokens", "facts lost since", "| offline grade |"]
+    order = [
+        "Medians by fixture",
+        "changed files were taken",
+        "Targets, tokens",
+        "facts lost since",
+        "| offline grade |",
+    ]
     size, gone = len(whole.encode()), []
     for budget in range(size, 300, -40):
         shown = text(budget)

@@ -51,7 +51,9 @@ def test_without_details_it_fits_on_a_screen(name: str) -> None:
 def test_the_three_worst_losses_are_told_each_value_once() -> None:
     lines = printed(page_world.recorded(), details=False).splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith("Lost: "))
-    assert lines[at + 1].startswith("  8443: deploy / recall-port, message 1, gone in 6 of 6 runs (baseline kept it in 100 %)")
+    assert lines[at + 1].startswith(
+        "  8443: deploy / recall-port, message 1, gone in 6 of 6 runs (baseline kept it in 100 %)"
+    )
     assert lines[at + 2].startswith("  8443: migrate / recall-port")
 
 
