@@ -73,9 +73,7 @@ def print_report(view: ReportView, out: Console) -> None:
         if line:
             out.print(Text(f"{line}."))
     if view.table:
-        compared = plain_table(
-            "\nCompared with the baseline", "", "base", "this run", "delta", "95 % interval", "verdict"
-        )
+        compared = plain_table("\nCompared with the baseline", "", "base", "this run", "delta", "interval", "verdict")
         for row in view.table:
             compared.add_row(row.name, row.base, row.candidate, row.delta, row.interval, row.verdict)
         out.print(compared)
