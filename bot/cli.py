@@ -13,7 +13,8 @@ __all__ = ["main", "root"]
 _COMMANDS = {
     "run": ("eval_core.cli.run:run", "Compress, probe and grade; compare with the baseline."),
     "compare": ("eval_core.cli.report:compare", "Compare two results or baselines."),
-    "report": ("eval_core.cli.report:report", "Render a result again, without any model call."),
+    "report": ("eval_core.cli.report:report", "Render a result again, or several side by side."),
+    "trend": ("eval_core.cli.report:trend", "Show the stored baselines over time."),
     "noise": ("eval_core.cli.noise:noise", "Measure a baseline against itself."),
     "baseline": ("eval_core.cli.baseline:baseline", "Update, show or check stored baselines."),
     "fixture": ("eval_core.cli.fixture:fixture", "Import, scrub, audit or show recorded sessions."),

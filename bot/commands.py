@@ -16,6 +16,7 @@ from eval_core.cli.entry import CommandGroup
 
 if TYPE_CHECKING:
     from bot.pull_request.ticket import Ticket
+    from eval_core.domain.shard import Shard
 
 __all__ = ["bot"]
 
@@ -49,7 +50,8 @@ def bot() -> None:
     gate      decides, consumes the label, posts "evaluating"     GITHUB_TOKEN
     fetch     the pull request's tree by SHA, as data             GITHUB_TOKEN, TICKET
     setup     the configured setup commands, without any secret   TICKET
-    evaluate  measures, sandboxed                                 model key, TICKET
+    evaluate  measures, sandboxed                                 model key, TICKET, SHARD
+    merge     joins the shards of an evaluation                   TICKET
     begin     says that a reviewer approved and it has started    GITHUB_TOKEN, TICKET
     publish   comment and check run                               GITHUB_TOKEN, TICKET
     baseline  proposes the measured baseline by pull request      GITHUB_TOKEN, TICKET
@@ -99,12 +101,21 @@ def _measuring(work: Path) -> Iterator[Ticket]:
     """Give the ticket to a step of the evaluate job; why it fails is left for the comment."""
     from bot.pull_request.ticket import keep_error
 
-    ticket = _ticket()
+    ticket, shard = _ticket(), _shard()
     try:
         yield ticket
     except (UserError, IncompleteError) as exc:
-        keep_error(work / "results" / ticket.label, str(exc))
+        keep_error(work / "results" / (shard.label(ticket.label) if shard else ticket.label), str(exc))
         raise
+
+
+def _shard() -> Shard | None:
+    """Return which shard this job is; None where one job does all."""
+    from eval_core.domain.shard import parse_shard
+
+    text = os.environ.get("SHARD", "")
+    shard = parse_shard(text, "SHARD") if text else None
+    return shard if shard is not None and shard.of > 1 else None
 
 
 @bot.command()
@@ -139,6 +150,8 @@ def gate() -> None:
             results=f"{_DEFAULT_WORK}/results/{ticket.label}",
             ticket=ticket.line,
             awaits="true" if decision.awaits else "false",
+            shards=ticket.matrix,
+            sharded="true" if ticket.parts else "false",
         )
         click.echo(f"Allowed: {ticket.mode} {ticket.sha} with everything else from {ticket.base_sha}.")
         return
@@ -155,7 +168,7 @@ def fetch(work: Path) -> None:
     from bot.steps.fetch import fetch as bring
 
     with _measuring(work) as ticket:
-        bring(GitHub.from_environment(os.environ), ticket, work)
+        bring(GitHub.from_environment(os.environ), ticket, work, _shard())
     click.echo(f"Fetched {ticket.sha}.")
 
 
@@ -214,7 +227,31 @@ def evaluate(work: Path, deadline: int | None) -> None:
             on_start=started,
             on_record=finished,
             deadline_minutes=deadline,
+            shard=_shard(),
         )
+    if _shard() is None:
+        _summary(render_markdown(make_view(data)))
+    click.echo(f"Results in {folder.path}.")
+    if data.candidate.stopped:
+        click.echo(f"Incomplete: {data.candidate.stopped}.", err=True)
+
+
+@bot.command()
+@_WORK
+def merge(work: Path) -> None:
+    """Join the shards of an evaluation, from WORK/shards, into one result. No key is needed.
+
+    \b
+    Example (in a workflow, with TICKET from the gate):
+      compression-eval bot merge
+    """
+    from bot.steps.evaluate import merge as join
+    from eval_core.base.config import load_config
+    from eval_core.reporting.markdown import render_markdown
+    from eval_core.reporting.view import make_view
+
+    with _measuring(work) as ticket:
+        data, folder = join(ticket, load_config(None), root=Path(), work=work)
     _summary(render_markdown(make_view(data)))
     click.echo(f"Results in {folder.path}.")
     if data.candidate.stopped:

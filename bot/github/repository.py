@@ -204,15 +204,17 @@ class WorkflowRuns:
             ) from None
 
     def times_run(self, run_id: int, job: str, *, finished: bool = False) -> int:
-        """Count how often a job of a run was really executed, over all attempts of that run."""
+        """Count in how many attempts of a run a job was really executed; jobs of one name share one evaluation."""
         path = f"{self._base}/runs/{run_id}/jobs"
         jobs = self._transport.pages(path, f"jobs of run {run_id}", {"filter": "all"}, key="jobs")
-        return sum(
-            item["name"] == job
+        attempts = {
+            item.get("run_attempt", 1)
+            for item in jobs
+            if item["name"] == job
             and item.get("conclusion") != "skipped"
             and (item["status"] == "completed" or not finished)
-            for item in jobs
-        )
+        }
+        return len(attempts)
 
     def is_over(self, run_id: int, attempt: int) -> bool:
         """Tell whether an attempt of a run has ended; a run that is gone has."""

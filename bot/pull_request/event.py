@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from eval_core.base.config import MOST_SHARDS
 from eval_core.base.errors import UserError
 
 __all__ = ["COMMAND", "LOGIN", "REPO", "EvaluationRequest", "Ignored", "Mode", "Trigger", "WorkflowRun", "read_event"]
@@ -61,6 +62,8 @@ class EvaluationRequest:
     label: str | None
     run: WorkflowRun
     run_url: str
+    shards: int | None = None
+    """Jobs that share the work; None leaves it to the configuration."""
     fixtures: tuple[str, ...] = ()
     """Fixtures asked for; none means all."""
     mistake: str | None = None
@@ -119,9 +122,9 @@ def _labeled(payload: Mapping[str, Any], env: Mapping[str, str]) -> EvaluationRe
 def _dispatched(payload: Mapping[str, Any], env: Mapping[str, str]) -> EvaluationRequest:
     given = payload.get("inputs")
     inputs = {} if given is None else _table(given, "event.inputs")
-    unknown = sorted(str(key) for key in set(inputs) - {"pr", "sha", "mode", "runs", "force"})
+    unknown = sorted(str(key) for key in set(inputs) - {"pr", "sha", "mode", "runs", "shards", "force"})
     if unknown:
-        raise UserError(f"inputs: unknown input {_shown(unknown[0])}; known are pr, sha, mode, runs and force")
+        raise UserError(f"inputs: unknown input {_shown(unknown[0])}; known are pr, sha, mode, runs, shards and force")
     mode = _mode(_input(inputs, "mode"))
     pr, sha = _input(inputs, "pr"), _input(inputs, "sha")
     if mode == "evaluate" and not pr:
@@ -140,6 +143,7 @@ def _dispatched(payload: Mapping[str, Any], env: Mapping[str, str]) -> Evaluatio
         trigger="dispatch",
         mode=mode,
         runs=_runs(_input(inputs, "runs")),
+        shards=_count(_input(inputs, "shards"), "inputs.shards", MOST_SHARDS),
         force=_flag(_input(inputs, "force")),
         label=None,
         run=run,
@@ -297,10 +301,14 @@ def _mode(value: str) -> Mode:
 
 
 def _runs(value: str, where: str = "inputs.runs") -> int | None:
+    return _count(value, where, MAX_RUNS)
+
+
+def _count(value: str, where: str, most: int) -> int | None:
     if not value:
         return None
-    if not _COUNT.fullmatch(value) or not 1 <= int(value) <= MAX_RUNS:
-        raise UserError(f"{where}: {_shown(value)} is not a number from 1 to {MAX_RUNS}")
+    if not _COUNT.fullmatch(value) or not 1 <= int(value) <= most:
+        raise UserError(f"{where}: {_shown(value)} is not a number from 1 to {most}")
     return int(value)
 
 

@@ -12,7 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.pull_request.admission import Allowed
 from bot.pull_request.event import LOGIN, REPO, EvaluationRequest, Mode, WorkflowRun
+from eval_core.base.config import MOST_SHARDS
 from eval_core.base.errors import UserError
+from eval_core.domain.shard import Shard
 
 __all__ = [
     "Ticket",
@@ -48,6 +50,7 @@ class Ticket(BaseModel):
     runs: Annotated[int | None, Field(ge=1, le=50)]
     fixtures: list[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]]
     looks: Annotated[int, Field(ge=1)]
+    shards: Annotated[int, Field(ge=1, le=MOST_SHARDS)] = 1
     run_id: int
     run_attempt: int
     run_url: str
@@ -56,8 +59,8 @@ class Ticket(BaseModel):
     warnings: list[str]
 
     @classmethod
-    def of(cls, request: EvaluationRequest, allowed: Allowed) -> Ticket:
-        """Write down what was allowed."""
+    def of(cls, request: EvaluationRequest, allowed: Allowed, shards: int = 1) -> Ticket:
+        """Write down what was allowed; `shards` is what the configuration says, where nobody asked for a number."""
         files = [f"{file.path} ({file.kind})" for file in allowed.ignored_files]
         return cls(
             repo=request.repo,
@@ -69,6 +72,7 @@ class Ticket(BaseModel):
             runs=request.runs,
             fixtures=list(request.fixtures),
             looks=allowed.looks,
+            shards=request.shards or shards,
             run_id=request.run.id,
             run_attempt=request.run.attempt,
             run_url=request.run_url,
@@ -98,6 +102,17 @@ class Ticket(BaseModel):
         """The name of the artifact that this run leaves."""
         baseline = self.mode == "baseline"
         return f"compression-eval-baseline-{self.base_sha}" if baseline else evaluation_artifact(self.sha)
+
+    @property
+    def parts(self) -> tuple[Shard, ...]:
+        """The shards of this evaluation; none where one job does all of it."""
+        return tuple(Shard(index, self.shards) for index in range(1, self.shards + 1)) if self.shards > 1 else ()
+
+    @property
+    def matrix(self) -> str:
+        """The jobs that measure, for the workflow: which shard each is, and what its names end with."""
+        jobs = [{"shard": str(shard), "suffix": shard.suffix} for shard in self.parts]
+        return json.dumps(jobs or [{"shard": "1/1", "suffix": ""}])
 
 
 def read_ticket(text: str) -> Ticket:

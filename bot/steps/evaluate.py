@@ -7,14 +7,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from bot.pull_request.ticket import Ticket, forget_error
-from bot.steps.fetch import BASE, SUBJECT
+from bot.pull_request.ticket import Ticket, forget_error, read_error
+from bot.steps.fetch import BASE, SHARDS, SUBJECT
 from bot.steps.reuse import take_up
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.comparing.compare import ReportData
 from eval_core.domain.record import RunRecord
+from eval_core.domain.shard import Shard
 from eval_core.domain.target import Builtin, read_target, target_from
+from eval_core.measuring.merge import merge_shards
 from eval_core.measuring.options import Job
 from eval_core.reporting.write import write_reports
 from eval_core.storage.results import ResultsFolder, open_results
@@ -22,6 +24,7 @@ from eval_core.storage.results import ResultsFolder, open_results
 __all__ = [
     "check_target",
     "evaluate",
+    "merge",
     "set_up",
 ]
 
@@ -62,6 +65,7 @@ def evaluate(
     on_start: Callable[[int], None],
     on_record: Callable[[RunRecord], None],
     deadline_minutes: int | None = None,
+    shard: Shard | None = None,
 ) -> tuple[ReportData, ResultsFolder]:
     """Measure the evaluated commit with everything else from the base branch, always sandboxed."""
     check_target(config, root)
@@ -78,6 +82,7 @@ def evaluate(
         looks=1 if baseline else ticket.looks,
         compare_to="none" if baseline else "auto",
         deadline_minutes=deadline_minutes,
+        shard=shard,
     )
     if baseline:
         job = replace(job.with_runs(job.plan[0]), every_private_probe=True)
@@ -87,7 +92,7 @@ def evaluate(
             "opened; store its key as a secret of the environment compression-eval"
         )
     cases = job.load_cases()
-    with open_results(work / "results", ticket.label, resume=True) as folder:
+    with open_results(work / "results", shard.label(ticket.label) if shard else ticket.label, resume=True) as folder:
         note = take_up(ticket, job, cases, work, folder)
         if note:
             print(note, flush=True)
@@ -97,6 +102,29 @@ def evaluate(
             promoted = data.candidate.model_copy(update={"extra": {**data.candidate.extra, "promoted": note}})
             folder.write_measurement(promoted)
             data = replace(data, candidate=promoted)
-        write_reports(data, folder)
+        if shard is None:
+            write_reports(data, folder)
     forget_error(folder.path)
+    return data, folder
+
+
+# The merge job: the shards of an evaluation become one result. It has no key and no write token.
+
+
+def merge(ticket: Ticket, config: Config, *, root: Path, work: Path) -> tuple[ReportData, ResultsFolder]:
+    """Join what the shards left, as hostile input, into the result that is published."""
+    shards = {shard: work / SHARDS / f"{ticket.artifact}{shard.suffix}" for shard in ticket.parts}
+    job = Job(
+        settings=config, root=root, looks=ticket.looks, compare_to="none" if ticket.mode == "baseline" else "auto"
+    )
+    with open_results(work / "results", ticket.label, resume=True) as folder:
+        try:
+            merged = merge_shards(job, shards, folder)
+        except UserError as exc:
+            told = [why for path in shards.values() if (why := read_error(path)) is not None]
+            if told:
+                raise UserError(told[0]) from exc
+            raise
+        data = merged.job.compared(merged.measurement, merged.cases, folder.path)
+        write_reports(data, folder)
     return data, folder

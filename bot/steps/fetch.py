@@ -19,12 +19,14 @@ from bot.github.repository import TARBALL_LIMIT, WORKFLOW, GitHub
 from bot.pull_request.ticket import Ticket, evaluation_artifact
 from eval_core.base.errors import UserError
 from eval_core.comparing.day import CONTROL
-from eval_core.measuring.evaluate import BASE as BASE_RUNS
+from eval_core.domain.shard import Shard
+from eval_core.measuring.compared import BASE as BASE_RUNS
 
 __all__ = [
     "ACCEPTED",
     "BASE",
     "EARLIER",
+    "SHARDS",
     "SUBJECT",
     "TreeLimits",
     "fetch",
@@ -63,8 +65,8 @@ def unpack_artifact(archive: Path, into: Path) -> list[str]:
                 names.append(entry.filename)
     except FileExistsError as exc:
         raise UserError(f"{archive.name}: {Path(exc.filename).name!r} is there twice; refused") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as exc:
-        # Broken, encrypted, or packed in a way that no runner packs.
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as exc:
+        # Broken, encrypted, or packed in a way that no runner packs; a place before its beginning is an OSError.
         raise UserError(f"{archive.name}: not a zip that can be read: {exc}") from None
     return names
 
@@ -214,19 +216,21 @@ SUBJECT = "subject"
 BASE = "base"
 """The tree that a baseline is measured of: fetched as a pull request's is, since a checkout differs from GitHub's
 archive where .gitattributes leaves files out of archives or keeps them elsewhere."""
+SHARDS = "shards"
+"""The artifacts of an evaluation's shards, one folder each."""
 EARLIER = "earlier"
 """Left by a run with the same ticket."""
 ACCEPTED = "accepted"
 """Left by the evaluation of the pull request that a baseline is made after."""
 
 
-def fetch(github: GitHub, ticket: Ticket, work: Path) -> None:
+def fetch(github: GitHub, ticket: Ticket, work: Path, shard: Shard | None = None) -> None:
     """Bring the tree of the evaluated commit, and what was measured of it before, into the work folder."""
     if ticket.pr is not None:
         fetch_tree(github, ticket.sha, work / SUBJECT)
     # Also beside a pull request: what its base is now tells whether the stored baseline is still of it.
     fetch_tree(github, ticket.base_sha, work / BASE)
-    _bring(github, ticket.artifact, work / EARLIER)
+    _bring(github, ticket.artifact + (shard.suffix if shard else ""), work / EARLIER)
     if ticket.mode == "baseline" and ticket.pr is not None:
         _bring(github, evaluation_artifact(ticket.sha), work / ACCEPTED)
 

@@ -177,7 +177,7 @@ class _Gate:
             if not (request.trigger == "comment" and decision.code == "permission"):
                 self._tell(decision.why, pull)
             return Turned(decision.why)
-        ticket = Ticket.of(request, decision)
+        ticket = Ticket.of(request, decision, config.bot.shards)
         return self._announced(ticket, config, pull)
 
     def _decision(self, pull: Pull | None, base_sha: str, config: Config, unfit: str | None) -> Allowed | Refused:
@@ -285,6 +285,8 @@ def _note(plan: LabelCost, ticket: Ticket) -> str:
     lines = [f"Models: {plan.models}.", f"Estimated cost: {plan.cost}."]
     if ticket.runs:
         lines.append(f"{ticket.runs} graded runs, as asked.")
+    if ticket.parts:
+        lines.append(f"{ticket.shards} jobs share the work.")
     if ticket.fixtures:
         lines.append(f"Only {', '.join(ticket.fixtures)}, as asked.")
     return " ".join(lines)[:600]

@@ -19,7 +19,7 @@ from eval_core.base.errors import UserError
 from eval_core.base.files import parse, read_json
 from eval_core.comparing.compare import ReportData
 from eval_core.comparing.day import CONTROL, control_of
-from eval_core.comparing.looks import LOOKS, looks_before
+from eval_core.comparing.looks import LOOKS, looks_before, planned_looks
 from eval_core.domain.case import Case
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
@@ -28,8 +28,7 @@ from eval_core.evidence.census import CENSUS_KINDS
 from eval_core.evidence.invented import STRONG_KINDS
 from eval_core.evidence.size import SessionFacts
 from eval_core.evidence.structure import STRUCTURE_CHECKS
-from eval_core.measuring.evaluate import own_base
-from eval_core.measuring.options import Job
+from eval_core.measuring.compared import compare_with_base, load_cases, own_base
 from eval_core.storage.results import SUMMARY
 
 __all__ = ["read_measured", "read_result"]
@@ -52,30 +51,32 @@ def read_result(ticket: Ticket, config: Config, root: Path, folder: Path) -> Rep
 
     Nothing but the numbers of `summary.json` is believed: verdict, texts and deltas are made here.
     """
-    measurement, job, cases = read_measured(ticket, config, root, folder)
+    measurement, cases = read_measured(ticket, config, root, folder)
     if (path := own_base(measurement, folder)) is None:
-        return job.compared_with(measurement, list(cases), None)
+        return compare_with_base(measurement, cases, settings=config, root=root)
     base = _read_checked(path, f"{path.name}/{SUMMARY}", cases)
     provenance = base.provenance.model_copy(update={"source_sha": ticket.base_sha, "dirty": False})
     base = base.model_copy(update={"provenance": provenance, "label": f"{ticket.label}/{path.name}"})
-    data = job.compared_with(measurement, list(cases), (path, base))
+    data = compare_with_base(measurement, cases, settings=config, root=root, own=(path, base))
     return replace(data, base_path=f"base branch at {ticket.base_sha[:12]}, measured in this run")
 
 
-def read_measured(ticket: Ticket, config: Config, root: Path, folder: Path) -> tuple[Measurement, Job, Sequence[Case]]:
+def read_measured(ticket: Ticket, config: Config, root: Path, folder: Path) -> tuple[Measurement, Sequence[Case]]:
     """Read `summary.json` if it is what this ticket's evaluation could have left, and refuse it otherwise."""
-    cases = Job(settings=config, root=root, names=tuple(ticket.fixtures) or None).load_cases()
+    cases = load_cases(config, root, tuple(ticket.fixtures) or None)
     measurement = _read_checked(folder, SUMMARY, cases)
     if (control := control_of(measurement)) is not None:
         _check_runs(control, measurement.probe_types, f"{SUMMARY}: extra.{CONTROL}")
-    job = Job(settings=config, root=root, names=tuple(measurement.fixtures), looks=ticket.looks)
     # The fetched tree is no git checkout and cannot know its commit; the ticket does.
     source = ticket.base_sha if ticket.mode == "baseline" else ticket.sha
     provenance = measurement.provenance.model_copy(update={"source_sha": source, "dirty": False})
     # How often this commit was looked at is the ticket's to say: it decides how much alpha is left.
-    extra = {**measurement.extra, LOOKS: looks_before(job.looked_at, measurement)}
+    extra = {
+        **measurement.extra,
+        LOOKS: looks_before(planned_looks(ticket.looks, config.runs, measurement), measurement),
+    }
     update = {"provenance": provenance, "label": ticket.label, "extra": extra}
-    return measurement.model_copy(update=update), job, cases
+    return measurement.model_copy(update=update), cases
 
 
 def _read_checked(folder: Path, file: str, cases: Sequence[Case]) -> Measurement:

@@ -17,7 +17,7 @@ from eval_core.base.files import parse, read_json
 from eval_core.base.globs import watched_digest
 from eval_core.comparing.day import CONTROL
 from eval_core.domain.case import Case
-from eval_core.measuring.evaluate import BASE as BASE_RUNS
+from eval_core.measuring.compared import BASE as BASE_RUNS
 from eval_core.measuring.options import Job
 from eval_core.measuring.wiring import make_cast, make_fingerprint
 from eval_core.sandbox.targets import Target

@@ -12,6 +12,7 @@ from eval_core.base.strict_yaml import read_yaml
 
 __all__ = [
     "CONFIG_FILE",
+    "MOST_SHARDS",
     "AcceptConfig",
     "BaselineConfig",
     "BotConfig",
@@ -25,6 +26,8 @@ __all__ = [
 ]
 
 CONFIG_FILE = ".compression-eval.yml"
+MOST_SHARDS = 100
+"""Into which one run may be split."""
 
 
 class ConfigSection(BaseModel):
@@ -83,7 +86,10 @@ class ModelConfig(ConfigSection):
 
     compressor: Annotated[str | None, Field(description="litellm name of the model that the compressor calls.")] = None
     answer: Annotated[str | None, Field(description="Model that answers probes; default: the compressor's.")] = None
-    judge: Annotated[str | None, Field(description="Model that grades; default: the answering model.")] = None
+    judge: Annotated[
+        str | None,
+        Field(description="Model that grades, or offline: rules answer, facts judge; default: the answering model."),
+    ] = None
     api_base: Annotated[
         str | None,
         Field(description="Base URL of an OpenAI-compatible server, or a preset's name: every call goes there."),
@@ -105,6 +111,14 @@ class BotConfig(ConfigSection):
         str, Field(description="Starts an evaluation and is removed at once; name it in the workflow too.")
     ] = "eval-compression"
     looks_per_sha: Annotated[int, Field(ge=1, description="Evaluations allowed for one commit.")] = 3
+    shards: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=MOST_SHARDS,
+            description="Jobs that share an evaluation. Each of them has the key, and its part of the budget.",
+        ),
+    ] = 1
     runs_per_day: Annotated[int, Field(ge=1, description="Evaluations allowed in 24 hours, all PRs together.")] = 20
     conclusion: Annotated[
         Literal["neutral", "verdict"],

@@ -119,7 +119,7 @@ def show(path: Path) -> None:
 
     measurement, noise = load_baseline(path)
     out = console()
-    print_report(make_view(ReportData(measurement, note="this is a baseline, shown by itself")), out)
+    print_report(make_view(ReportData(measurement, note="this is a baseline, shown by itself")), out, details=True)
     out.print(Text("\nRun-to-run noise (standard deviation of a run's mean)", style="bold"))
     for dimension, value in noise.items():
         out.print(Text(f"  {dimension.replace('_', ' ')}: {value:.3f}"))

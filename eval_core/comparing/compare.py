@@ -24,6 +24,7 @@ from eval_core.domain.compression import Outcome
 from eval_core.domain.measurement import Measurement, comparable_part
 
 __all__ = [
+    "OFFLINE_JUDGE_NOTE",
     "OFFLINE_NOTE",
     "ReportData",
     "compare_measurements",
@@ -33,6 +34,7 @@ __all__ = [
 # What every view is made from: one object, so that comment, page, terminal and exit code cannot disagree.
 
 OFFLINE_NOTE = "offline, deterministic: no model judged this"
+OFFLINE_JUDGE_NOTE = "a model compressed; rules answered and facts judged, so the grades are advice"
 
 
 @dataclass(frozen=True)

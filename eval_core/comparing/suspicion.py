@@ -13,6 +13,7 @@ from math import comb
 from typing import Literal
 
 from eval_core.domain.measurement import Measurement
+from eval_core.domain.probe import FactKind
 from eval_core.domain.record import PRIVATE_PLACE, RunRecord
 from eval_core.evidence.facts import Haystack, infer_kind, value_in
 
@@ -72,10 +73,11 @@ def bank_suspicion(base: Measurement | None, candidate: Measurement) -> BankSusp
     return found
 
 
-def _bank_fates(theirs: Sequence[RunRecord] | None, ours: Sequence[RunRecord]) -> tuple[list[bool], set[str]]:
+def _bank_fates(theirs: Sequence[RunRecord] | None, ours: Sequence[RunRecord]) -> tuple[list[bool], set[FactKind]]:
     """Return whether each asked fact that could be won is kept, and the kinds of all asked facts."""
     before = None if theirs is None else _shares(theirs)
-    fates, kinds = [], set()
+    fates: list[bool] = []
+    kinds: set[FactKind] = set()
     for key, (kept, at_risk) in _shares(ours).items():
         kind = infer_kind(key[1])
         if kind in ("text", "number"):
@@ -104,7 +106,7 @@ def _census_fates(
     name: str,
     theirs: Sequence[RunRecord] | None,
     ours: Sequence[RunRecord],
-    kinds: set[str],
+    kinds: set[FactKind],
 ) -> list[bool]:
     """Return whether each census fact of these kinds that nobody asks for, and that could be won, is kept."""
     entries = candidate.census.get(name, [])
@@ -116,7 +118,8 @@ def _census_fates(
     asked = Haystack.of("\n".join(sorted(labels)))
     fates = []
     for at, entry in enumerate(entries):
-        if entry.kind not in kinds or value_in(entry.value, entry.kind, asked):
+        kind = next((kind for kind in kinds if kind == entry.kind), None)
+        if kind is None or value_in(entry.value, kind, asked):
             continue
         if theirs is None:
             open_ = any(signs[at] != "-" for signs in after)

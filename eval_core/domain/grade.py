@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, Protocol, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from eval_core.base.messages import Message
 from eval_core.domain.call import OpaqueState
@@ -51,6 +51,13 @@ class Grade(BaseModel):
     cached_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = 0.0
+
+    @field_validator("scores")
+    @classmethod
+    def _six(cls, scores: dict[str, float]) -> dict[str, float]:
+        if set(scores) != set(DIMENSIONS) or not all(0 <= value <= 5 for value in scores.values()):
+            raise ValueError(f"a grade is six scores from 0 to 5: {', '.join(DIMENSIONS)}")
+        return scores
 
     @property
     def overall(self) -> float:

@@ -74,6 +74,16 @@ class Measurement(BaseModel):
     """Why the run ended before its plan, if it did."""
     extra: dict[str, Any] = {}
 
+    @property
+    def judged(self) -> bool:
+        """Whether a model graded; where facts did, the grades are advice."""
+        return not self.models.get("judge", "").startswith("offline:")
+
+    @property
+    def usual_name(self) -> str:
+        """The file that a baseline of this kind is stored in, unless another is named."""
+        return "offline" if self.offline else "models" if self.judged else "offline-judge"
+
 
 def _without_unasked(base: Measurement, candidate: Measurement) -> Measurement:
     """Leave out private probes that the candidate was not asked: they rotate, and not everybody has their key."""

@@ -10,12 +10,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from eval_core.base.config import MOST_SHARDS
 from eval_core.base.errors import UserError
 from eval_core.domain.case import Cell
 
-__all__ = ["MOST_SHARDS", "Shard", "parse_shard", "shard_of_folder"]
+__all__ = ["Shard", "parse_shard", "shard_of_folder"]
 
-MOST_SHARDS = 100
 _FORM = re.compile(r"([0-9]{1,3})/([0-9]{1,3})")
 _FOLDER = re.compile(r"(?P<label>.+)-shard-(?P<index>[0-9]{1,3})-of-(?P<of>[0-9]{1,3})")
 _ONCE = 115
@@ -44,9 +44,14 @@ class Shard:
         """Whether this shard also does what is done once for all."""
         return self.index == 1
 
+    @property
+    def suffix(self) -> str:
+        """What its results folder and its artifact have after the name of the whole."""
+        return f"-shard-{self.index}-of-{self.of}"
+
     def label(self, label: str) -> str:
         """Return the name of this shard's results folder."""
-        return f"{label}-shard-{self.index}-of-{self.of}"
+        return label + self.suffix
 
     def cells(self, plan: Sequence[Cell]) -> list[Cell]:
         """Return the cells of this shard, in the order of the plan."""

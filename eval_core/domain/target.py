@@ -14,8 +14,18 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from eval_core.base.errors import UserError
 from eval_core.base.files import parse
 from eval_core.base.strict_yaml import read_yaml
+from eval_core.domain.record import Record
 
-__all__ = ["VARIABLES", "Builtin", "TargetSpec", "read_target", "substitute", "target_from"]
+__all__ = [
+    "VARIABLES",
+    "Builtin",
+    "CompressorSource",
+    "TargetSpec",
+    "changed_parts",
+    "read_target",
+    "substitute",
+    "target_from",
+]
 
 VARIABLES = (
     "MODEL", "LLM_BASE_URL", "LLM_ROOT_URL", "LLM_API_KEY", "FOCUS_TOPIC", "CONTEXT_LENGTH", "SEED", "RUN", "ADAPTER",
@@ -213,3 +223,33 @@ def substitute(value: Any, variables: Mapping[str, Any]) -> Any:
     if isinstance(value, list):
         return [substitute(inner, variables) for inner in value]
     return value
+
+
+_NAMED = 5
+"""Changed parts of a compressor that a message lists."""
+
+
+class CompressorSource(Record):
+    """Digests and versions, by the name that a person would look for."""
+
+    description: dict[str, str] = {}
+    """Fields of the target, the adapter's by its content."""
+    files: dict[str, str] = {}
+    """Modules, what lies beside them, and watched files, by their path in the tree."""
+    packages: dict[str, str] = {}
+    """Of the interpreter, by name: the version."""
+
+
+def changed_parts(before: CompressorSource, after: CompressorSource) -> list[str]:
+    """Name what is not the same, for a message; a long list is cut short."""
+    parts = [f"target.{name}" for name in _changed(before.description, after.description)]
+    parts += _changed(before.files, after.files)
+    for name in _changed(before.packages, after.packages):
+        old, new = before.packages.get(name, "none"), after.packages.get(name, "none")
+        parts.append(f"package {name} ({old} -> {new})")
+    more = len(parts) - _NAMED
+    return [*parts[:_NAMED], f"{more} more"] if more > 0 else parts
+
+
+def _changed(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    return [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]

@@ -18,7 +18,7 @@ from eval_core.base.tokens import count_messages, count_text
 from eval_core.comparing.drift import GradedCell, graded_cells, sample
 from eval_core.domain.call import Completion, ModelCall, Role, Usage
 from eval_core.domain.case import Case
-from eval_core.domain.grade import DIMENSIONS, Answer
+from eval_core.domain.grade import DIMENSIONS, Answer, Answerer, Judge
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
 from eval_core.domain.target import Builtin
@@ -26,6 +26,7 @@ from eval_core.judging.answering import ModelAnswerer, answer_messages
 from eval_core.judging.audit import REPEATED, labelled_set
 from eval_core.judging.calibration import calibration_key, calibration_set, find_record
 from eval_core.judging.extractive import NOT_IN_CONTEXT, ExtractiveAnswerer
+from eval_core.judging.fact_judge import FactJudge
 from eval_core.judging.grading import ModelJudge, grade_messages
 from eval_core.measuring.options import Job
 from eval_core.measuring.preflight import compressor_call, plain_order
@@ -449,10 +450,11 @@ def make_stand_ins(
 
 def _references(
     job: Job, cases: Sequence[Case], models: Models
-) -> tuple[ModelAnswerer, ModelJudge, Reference | None, Reference | None]:
+) -> tuple[Answerer, Judge, Reference | None, Reference | None]:
     """Return who answers and judges, the stored baseline that is nearest, and what the run would be compared with."""
     client = ModelClient(models)
-    answerer, judge = ModelAnswerer(client), ModelJudge(client)
+    answerer: Answerer = ExtractiveAnswerer() if models.offline_judge else ModelAnswerer(client)
+    judge: Judge = FactJudge() if models.offline_judge else ModelJudge(client)
     fingerprint = planned_fingerprint(cases, models, job.topic)
     baselines = job.root / job.settings.baselines
     try:
@@ -464,7 +466,7 @@ def _references(
 
 
 def _missing_controls(
-    cases: Sequence[Case], answerer: ModelAnswerer, judge: ModelJudge, results: Path, known: Sequence[Measurement]
+    cases: Sequence[Case], answerer: Answerer, judge: Judge, results: Path, known: Sequence[Measurement]
 ) -> frozenset[str]:
     return frozenset(
         case.fixture.name
@@ -523,7 +525,10 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
         else {},
     )
 
-    planned = forecast(make_stand_ins(cases, target, job.topic, comparable), models, scope)
+    expected = make_stand_ins(cases, target, job.topic, comparable)
+    planned = forecast(expected, models, scope)
+    if models.offline_judge:
+        planned = [(purpose, part) for purpose, part in planned if part.role == "compressor"]
     purposes: dict[str, int] = {}
     for purpose, part in planned:
         purposes[purpose] = purposes.get(purpose, 0) + part.calls
@@ -534,7 +539,7 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
         tuple(purposes.items()),
         job.budget_usd or job.settings.budget_usd,
         total(_by_role(facts, models)) if job.stops_early and (comparable or base.own) else None,
-        _limits(models, rows),
+        (*_limits(models, rows), *_too_long(expected, models, compresses=target.asks_model)),
     )
 
 
@@ -553,12 +558,32 @@ def _limits(models: Models, rows: Sequence[EstimateRow]) -> tuple[str, ...]:
     )
 
 
+def _too_long(stand_ins: Sequence[StandIn], models: Models, *, compresses: bool) -> tuple[str, ...]:
+    """Name the sessions that a model cannot take: to compress them, or to answer from the whole of them."""
+    notes = []
+    summary, answer = models.window(models.compressor), models.window(models.answer)
+    for item in stand_ins:
+        name = item.case.fixture.name
+        asked = max((count_messages(prompt) for prompt in item.prompts), default=0)
+        whole = count_messages(item.case.fixture.messages)
+        if compresses and summary is not None and asked + _SUMMARY_CHARS // _CHARS_PER_TOKEN > summary:
+            notes.append(
+                f"{name}: the compressor's prompt of {asked:,} tokens does not fit {models.compressor} ({summary:,})."
+            )
+        if answer is not None and whole + models.answer_max_tokens > answer:
+            notes.append(
+                f"{name}: the whole session of {whole:,} tokens, which the controls ask about, does not fit "
+                f"{models.answer} ({answer:,})."
+            )
+    return tuple(notes)
+
+
 def quote_grading(
     job: Job, answers: Sequence[tuple[Probe, str]], results: Path, *, again: bool = False
 ) -> Quote | None:
     """Estimate the grading of answers, with the calibration of the judge where it is not known; None offline."""
     models = job.models
-    if models is None:
+    if models is None or models.offline_judge:
         return None
     judge = ModelJudge(ModelClient(models))
     calibrated = not again and find_record(calibration_key(judge), results, ()) is not None

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval_core.base.errors import UserError
@@ -21,6 +20,7 @@ from eval_core.domain.measurement import Controls, Measurement, comparable_part
 from eval_core.domain.record import RunRecord
 from eval_core.judging.calibration import CALIBRATION, trusted
 from eval_core.measuring.base_branch import STALE, BasePlan, keep_base
+from eval_core.measuring.compared import BASE
 from eval_core.measuring.interrupt import Interruption, interruptible
 from eval_core.measuring.preflight import preflight
 from eval_core.measuring.regrade import regrade, rejudge_sample
@@ -34,10 +34,8 @@ if TYPE_CHECKING:
     from eval_core.measuring.options import Job
     from eval_core.models.client import ModelClient
 
-__all__ = ["BASE", "SERVED", "Trial", "own_base"]
+__all__ = ["SERVED", "Trial"]
 
-BASE = "base"
-"""The folder below a result that holds its own base, and the name in its extra that says so."""
 SERVED = "served"
 """The name in a measurement's extra: which models answered for which."""
 _BASE_DRAW = 100_000
@@ -110,7 +108,7 @@ class Trial:
         if cast.client is not None:
             await self._preflight(cast, cast.client)
             baselines = [stored.measurement] if stored else []
-            if self._does_once:
+            if self._does_once and cast.roles.judged:
                 audit = await trusted(
                     cast.roles.judge,
                     self.folder.path.parent,
@@ -131,7 +129,7 @@ class Trial:
             extra[BASE] = "rerun"
         if plan.beside != "nothing":
             sessions.insert(0, self._beside(cast, plan, controls, interruption))
-        again = reference if reference and reference.comparable and not (plan.own or cast.roles.offline) else None
+        again = reference if reference and reference.comparable and cast.roles.judged and not plan.own else None
         # A control is there for the day; what decides is the whole base, or the stored baseline.
         standing = None if plan.beside == "whole" else plan.known or (reference.measurement if reference else None)
         if job.stops_early and (standing is not None or plan.beside == "whole"):
@@ -174,6 +172,7 @@ class Trial:
             cast.roles.judge,
             case,
             compresses=cast.compresses_with_model,
+            judged=cast.roles.judged,
             trust_judge=self.job.trust_judge,
         )
         # A budget that is used up is said by the budget, in its own words.
@@ -216,7 +215,7 @@ class Trial:
             tree=target.tree,
             source=self.job.source(target),
             known_controls=controls,
-            results=None if roles.offline else self.folder.path.parent,
+            results=self.folder.path.parent if roles.judged else None,
             on_record=self.on_record,
             stopped=lambda: interruption.why or cast.stopped(),
             halted=lambda: interruption.why or cast.halted(),
@@ -289,10 +288,3 @@ def _from_files(measurement: Measurement, digest: str | None) -> Measurement:
     """Note which watched files were measured."""
     provenance = measurement.provenance.model_copy(update={"watched": digest})
     return measurement.model_copy(update={"provenance": provenance})
-
-
-def own_base(measurement: Measurement, folder: Path | None) -> Path | None:
-    """Return the base that a run has measured or graded itself, if it did."""
-    if folder is None or measurement.extra.get(BASE) not in ("rerun", "regraded"):
-        return None
-    return folder / BASE

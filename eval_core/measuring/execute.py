@@ -20,7 +20,7 @@ from eval_core.evidence.census import CensusFact
 from eval_core.evidence.facts import Haystack
 from eval_core.evidence.form import read_form, written_texts
 from eval_core.evidence.invented import read_invented, read_stale
-from eval_core.evidence.retention import CensusRetention, StateFacts, census_retention
+from eval_core.evidence.retention import CensusRetention, StateFacts, census_retention, probe_in_session
 from eval_core.evidence.shown import read_shown
 from eval_core.evidence.size import SessionFacts
 from eval_core.evidence.structure import structure_checks
@@ -264,7 +264,7 @@ class Executor:
                 told = answer.reason.startswith("no answer")
                 return None, answer if told else Unscored(reason=f"no answer: {answer.reason}")
             if held is not None and isinstance(self.judge, FactJudge):
-                return answer, self.judge.grade_state(probe, held)
+                return answer, self.judge.grade_state(probe_in_session(probe, self.known[name].evidence), held)
             return answer, await self.judge.grade(probe, answer.text, fixture=name, run=run)
 
         probes = cell.case.probes

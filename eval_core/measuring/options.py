@@ -13,27 +13,24 @@ from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.base.globs import watched_digest
 from eval_core.base.sealing import SealingKey
-from eval_core.comparing.compare import ReportData, compare_measurements, judged_alone
+from eval_core.comparing.compare import ReportData
 from eval_core.comparing.drift import SAMPLE
 from eval_core.comparing.looks import Look, runs_at
-from eval_core.domain.case import Case, Cell, load_suite, make_plan, with_private
+from eval_core.domain.case import Case, Cell, make_plan
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.private_probes import private_banks
 from eval_core.domain.record import RunRecord
 from eval_core.domain.shard import Shard
-from eval_core.domain.target import Builtin
-from eval_core.measuring.base_branch import STALE, BasePlan, base_notes, base_store, plan_base
-from eval_core.measuring.evaluate import Trial, own_base
-from eval_core.measuring.regrade import with_remedy
-from eval_core.measuring.session import now
+from eval_core.domain.target import Builtin, CompressorSource
+from eval_core.measuring.base_branch import BasePlan, base_store, plan_base
+from eval_core.measuring.compared import compare_with_base, load_cases, own_base
+from eval_core.measuring.evaluate import Trial
 from eval_core.measuring.wiring import Traffic, planned_fingerprint
 from eval_core.models.settings import ModelFlags, Models, resolve
+from eval_core.sandbox.compressor_source import source_of
 from eval_core.sandbox.isolation import Wanted
 from eval_core.sandbox.targets import Target, find_target
 from eval_core.storage.baselines import Reference, find_reference, load_side
-from eval_core.storage.compressor_source import CompressorSource, source_of
-from eval_core.storage.history import read_history
 from eval_core.storage.results import ResultsFolder
 
 __all__ = ["FREE_COMPRESSIONS", "Job"]
@@ -91,7 +88,8 @@ class Job:
     @property
     def stops_early(self) -> bool:
         """Whether grading is left out where facts alone decide; a shard cannot know what the others found."""
-        return self.shard is None and (self.stop or ("full" if self.models is None else "early")) == "early"
+        free = self.models is None or self.models.offline_judge
+        return self.shard is None and (self.stop or ("full" if free else "early")) == "early"
 
     @property
     def plan(self) -> tuple[int, int]:
@@ -118,12 +116,7 @@ class Job:
 
     def load_cases(self) -> list[Case]:
         """Read the suite."""
-        cases = load_suite(self.root / self.settings.fixtures, self.root / self.settings.probes, self.names)
-        private = self.settings.private_probes
-        if private is None:
-            return cases
-        found = private_banks(private, self.root, self.sealing, day=now().date(), every=self.every_private_probe)
-        return with_private(cases, found, private.file)
+        return load_cases(self.settings, self.root, self.names, every_private=self.every_private_probe)
 
     @property
     def sealing(self) -> SealingKey | None:
@@ -253,35 +246,14 @@ class Job:
                 "--regrade-baseline, and compare the merged result with a stored baseline"
             )
 
-    def _stored_base(self, measurement: Measurement) -> Path | None:
-        baselines = self.root / self.settings.baselines
-        found = find_reference(self.compare_to, baselines, measurement.fingerprint)
-        return found.path if found else None
-
     def compared(self, measurement: Measurement, cases: list[Case], folder: Path | None = None) -> ReportData:
         """Compare a measurement with the chosen baseline, or the base it brought along, or say why not."""
         own = own_base(measurement, folder)
-        return self.compared_with(measurement, cases, None if own is None else (own, load_side(own)))
-
-    def compared_with(
-        self, measurement: Measurement, cases: list[Case], own: tuple[Path, Measurement] | None
-    ) -> ReportData:
-        """Compare a measurement with the base of its own run, by its path and content, or with the chosen baseline."""
-        suite = {case.fixture.name: replace(case, private=None) for case in cases}
-        kept = self._stored_base(measurement)
-        path = own[0] if own is not None else kept
-        if path is None:
-            baselines = self.root / self.settings.baselines
-            why = f"no baseline in {baselines}; `compression-eval baseline update` makes one"
-            note = "none was asked for" if self.compare_to == "none" else why
-            return ReportData(measurement, verdict=judged_alone(measurement), cases=suite, note=note)
-        base = own[1] if own is not None else load_side(path)
-        verdict, part = compare_measurements(base, measurement, accept=self.settings.accept)
-        verdict = with_remedy(verdict, part, str(path), measurement)
-        left_behind = kept if own is not None and measurement.extra.get(STALE) else None
-        notes = base_notes(
-            base, measurement, path=path, left_behind=left_behind, in_run=own is not None, root=self.root
+        return compare_with_base(
+            measurement,
+            cases,
+            settings=self.settings,
+            root=self.root,
+            compare_to=self.compare_to,
+            own=None if own is None else (own, load_side(own)),
         )
-        verdict = verdict.model_copy(update={"notes": (*verdict.notes, *notes)})
-        history = read_history(self.root / self.settings.baselines, path.stem)
-        return ReportData(measurement, base=part, verdict=verdict, base_path=str(path), cases=suite, history=history)

@@ -25,12 +25,13 @@ from eval_core.domain.measurement import Controls, Measurement, ProbeControl, Pr
 from eval_core.domain.probe import Probe
 from eval_core.domain.record import CensusEntry, RunRecord, UseRecord
 from eval_core.domain.shard import Shard
+from eval_core.domain.target import CompressorSource
 from eval_core.evidence.facts import Haystack, holds
+from eval_core.evidence.retention import FixtureFacts, probe_in_session
 from eval_core.evidence.size import SessionFacts
 from eval_core.judging.fact_judge import FactJudge
 from eval_core.measuring.execute import Executor, run_in_turn
 from eval_core.measuring.wiring import Roles, make_fingerprint
-from eval_core.storage.compressor_source import CompressorSource
 from eval_core.storage.results import Claim, ResultsFolder, claim_folder
 
 __all__ = [
@@ -151,7 +152,8 @@ async def _overall(
     if not isinstance(answer, Answer):
         return None
     if isinstance(judge, FactJudge):
-        return judge.grade_state(probe, Haystack.of(render(state))).overall
+        held = probe_in_session(probe, FixtureFacts(case.fixture))
+        return judge.grade_state(held, Haystack.of(render(state))).overall
     grade = await judge.grade(probe, answer.text, fixture=name, run=CONTROL_RUN)
     return grade.overall if isinstance(grade, Grade) else None
 

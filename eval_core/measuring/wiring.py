@@ -55,6 +55,11 @@ class Roles:
     sandbox: str = "not needed: own code"
 
     @property
+    def judged(self) -> bool:
+        """Whether a model grades; where facts do, there is nothing to calibrate and nothing that drifts."""
+        return not isinstance(self.judge, FactJudge)
+
+    @property
     def models(self) -> dict[str, str]:
         """Role to model name, for people."""
         return {
@@ -95,7 +100,9 @@ def planned_fingerprint(cases: Sequence[Case], models: Models | None, focus_topi
         roles = Roles(BuiltinSubject(), ExtractiveAnswerer(), FactJudge(), offline=True)
     else:
         client, compressor = ModelClient(models), compressor_identity(models)
-        roles = Roles(BuiltinSubject(), ModelAnswerer(client), ModelJudge(client), offline=False, compressor=compressor)
+        answerer: Answerer = ExtractiveAnswerer() if models.offline_judge else ModelAnswerer(client)
+        judge: Judge = FactJudge() if models.offline_judge else ModelJudge(client)
+        roles = Roles(BuiltinSubject(), answerer, judge, offline=False, compressor=compressor)
     return make_fingerprint(cases, roles, focus_topic)
 
 
@@ -268,8 +275,8 @@ async def make_cast(
     subject, confined = cast(target, 0)
     roles = Roles(
         subject,
-        ModelAnswerer(client),
-        ModelJudge(client),
+        ExtractiveAnswerer() if models.offline_judge else ModelAnswerer(client),
+        FactJudge() if models.offline_judge else ModelJudge(client),
         offline=False,
         compressor=compressor_identity(models),
         sandbox=confined,

@@ -58,9 +58,11 @@ _REMEDIES: Mapping[FailureKind, str] = MappingProxyType(
         "refusal": "this model refuses the work; name another",
         "malformed": "this model's replies cannot be read; name another",
         "truncated": "raise the role's max_tokens under models, or lower reasoning_effort",
-        "auth": "check the key",
+        "auth": "the provider does not accept the key, or not for this model: check COMPRESSION_EVAL_API_KEY, or the "
+        "provider's own variable, and what the key may use",
         "payment": "the account is out of credit or quota; top it up, or name another model",
-        "not_found": "check the model's name",
+        "not_found": "check the model's name as the provider spells it and, with --api-base, the URL: it usually ends "
+        "with /v1",
     }
 )
 

@@ -77,6 +77,8 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 _ENV = "COMPRESSION_EVAL_"
 ROLES: tuple[Role, ...] = ("compressor", "answer", "judge")
+OFFLINE_JUDGE = "offline"
+"""In place of the judge's model: only compressions are paid for; rules answer and facts judge."""
 # Providers of litellm's that log in by asking somebody to open a web page.
 _INTERACTIVE = frozenset({"github_copilot", "chatgpt"})
 
@@ -130,6 +132,8 @@ class Models:
     endpoints: Mapping[str, EndpointConfig] = field(default_factory=dict)
     keys: Mapping[str, Secret] = field(default_factory=dict)
     """Keys that are for one model only."""
+    offline_judge: bool = False
+    """Whether only the compressor's model is called; the names of the other two are then its own."""
 
     def identity(self, model: str) -> dict[str, str]:
         """Return what makes the replies of a model comparable, beside its name."""
@@ -161,6 +165,14 @@ class Models:
     def through_litellm(self) -> bool:
         """Whether any model is reached through litellm, whose import takes seconds."""
         return any(not self.endpoint(model).direct for model in self.distinct)
+
+    def window(self, model: str) -> int | None:
+        """Return how many tokens a prompt and its reply may have together; None where nobody says."""
+        found = self.endpoints.get(model, EndpointConfig())
+        if found.window is not None:
+            return found.window
+        listed = (known_model(found.base_model or model) or {}).get("max_input_tokens")
+        return listed if isinstance(listed, int) and listed > 0 else None
 
     def tariff(self, model: str) -> Tariff | None:
         """Return what a model costs: the user's price, the endpoint's, else that of the list."""
@@ -202,6 +214,11 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
         )
 
     compressor, answer, judge = (chosen(role) for role in ROLES)
+    offline_judge = judge == OFFLINE_JUDGE
+    if offline_judge:
+        if flags.answer:
+            raise UserError(f"--answer-model {flags.answer}: with --judge offline no model answers; leave it out")
+        answer = judge = compressor
     some = compressor or answer or judge
     if some is None:
         return None
@@ -243,6 +260,7 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
         compressor_max_tokens=config.compressor_max_tokens,
         prices={**config.prices, **flags.prices},
         params={model: params.model_dump(exclude_none=True) for model, params in config.params.items()},
+        offline_judge=offline_judge,
     )
 
 

@@ -194,7 +194,7 @@ def store_baseline(
             "Nothing was stored: see what is left of the sessions with `compression-eval report`, or store it all the "
             "same with `compression-eval baseline update --accept-failing`"
         )
-    path = folder / f"{name or ('offline' if measurement.offline else 'models')}.json"
+    path = folder / f"{name or measurement.usual_name}.json"
     if path.exists() and not force:
         try:
             old = load_baseline(path)[0]

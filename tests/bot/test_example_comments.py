@@ -18,6 +18,7 @@ from test_ticket import allowed, request
 from bot.pull_request.body import Surroundings, result_body
 from bot.pull_request.ticket import Ticket
 from bot.steps.comment import LIMIT
+from eval_core.base.messages import render
 from eval_core.base.tokens import count_messages
 from eval_core.comparing.compare import ReportData, compare_measurements
 from eval_core.comparing.findings import Kind, Verdict
@@ -95,12 +96,14 @@ class ExampleSubject:
             before, start = count_messages(state), cut
             state = compressor.compress(state)
             steps.append(Step(state, before, count_messages(state), 0.5))
-        return Compression(Outcome.OK, steps=tuple(steps))
+        shown: list[dict[str, Any]] = [{"role": "user", "content": render(fixture.messages)}]
+        return Compression(Outcome.OK, steps=tuple(steps), requests=(tuple(shown),))
 
 
 @cache
 def suite() -> tuple[Case, ...]:
-    return tuple(load_suite(small.REPOSITORY / "fixtures", small.REPOSITORY / "probes"))
+    names = ("constraints-and-reversals", "debug-session-feishu-id-model")
+    return tuple(load_suite(small.REPOSITORY / "fixtures", small.REPOSITORY / "probes", names))
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +111,9 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Measur
     @cache
     def measure(name: str) -> Measurement:
         folder = tmp_path_factory.mktemp(name)
-        roles = Roles(ExampleSubject(name), ExtractiveAnswerer(), FactJudge(), offline=True)
+        roles = Roles(
+            ExampleSubject(name), ExtractiveAnswerer(), FactJudge(), offline=True, compressor={"model": "acme/large"}
+        )
         session = MeasuringSession(suite(), roles, ResultsFolder(folder), name, 1, 1, tree=folder)
         found = asyncio.run(session.measure())
         fixed = {"date": "2026-01-02T03:04:05Z", "version": "0.1.0", "source_sha": "a" * 40}

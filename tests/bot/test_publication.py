@@ -188,6 +188,15 @@ FORGERIES: dict[str, tuple[Callable[[Json], None], str]] = {
     "address": (_set("models/judge", "see https://example.invalid"), "not a plain text"),
     "mention": (_set("provenance/target", "by @maintainer"), "not a plain text"),
     "quarantine": (_set("controls/small-plan/probes/recall-refusal/quarantined", "</details>"), "not a plain text"),
+    "census": (_set("census/small-plan/0/value", "approve@example.invalid"), "not what is found in the fixture"),
+    "worst": (_set(f"{RUN}/census/worst", ["path: <img>"]), "not in the fixture's census"),
+    "fact": (_set(f"{RUN}/probes/recall-refusal/facts/0/label", "another"), "other facts than the bank's"),
+    "place": (_set(f"{RUN}/probes/recall-refusal/facts/0/evidence", [0]), "other facts than the bank's"),
+    "stale": (_set(f"{RUN}/stale", [{"probe": "recall-refusal", "value": "x"}]), "no probe calls superseded"),
+    "fates": (_set(f"{RUN}/census/fates", "10"), "no measurement has"),
+    "kind": (_set(f"{RUN}/invented", [{"kind": "joke", "value": "x"}]), "no measurement has"),
+    "verbatim": (_set(f"{RUN}/verbatim", [10_000]), "no measurement has"),
+    "check": (lambda body: body["fixtures"]["small-plan"][0]["structure"].update({"all good": True}), "no measurement"),
     "structure": (lambda body: body["fixtures"]["small-plan"][0]["structure"].update({"*a*": False}), "plain text"),
 }
 
@@ -261,12 +270,12 @@ HOSTILE = (
 
 
 def poisoned(value: Any, key: str = "") -> Any:
-    """Put hostile text wherever a session's or a model's own words stand."""
+    """Put hostile text wherever a compressor's or a model's own words stand."""
     if isinstance(value, dict):
-        return {name: poisoned(item, name) for name, item in value.items()}
+        return {name: item if name == "facts" else poisoned(item, name) for name, item in value.items()}
     if isinstance(value, list):
         return [poisoned(item, key) for item in value]
-    free = ("detail", "notes", "summary", "text", "reason", "label", "worst", "flags", "stopped")
+    free = ("detail", "notes", "summary", "text", "reason", "label", "headings", "flags", "stopped")
     return HOSTILE if key in free and (isinstance(value, str) or key == "stopped") else value
 
 

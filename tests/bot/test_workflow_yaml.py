@@ -39,7 +39,7 @@ def test_it_starts_on_a_label_or_by_hand_and_never_on_a_push(workflow: dict[Any,
     triggers = workflow[True]  # YAML reads the key `on` as a truth value
     assert set(triggers) == {"pull_request_target", "workflow_dispatch"}
     assert triggers["pull_request_target"] == {"types": ["labeled"]}
-    assert set(triggers["workflow_dispatch"]["inputs"]) == {"pr", "sha", "mode", "runs", "force"}
+    assert set(triggers["workflow_dispatch"]["inputs"]) == {"pr", "sha", "mode", "runs", "shards", "force"}
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,22 @@ def test_permissions_are_named_job_by_job_and_are_those_that_the_journey_is_test
     assert of("evaluate") == journey._EVALUATE
     assert of("begin") == journey._BEGIN
     assert of("publish") == journey._PUBLISH
+    assert of("merge") == {"contents": "read"}
     assert of("propose") == {"contents": "write", "pull_requests": "write"}
+
+
+def test_shards_hold_the_key_once_each_and_the_job_that_joins_them_has_none(workflow: dict[Any, Any]) -> None:
+    jobs = workflow["jobs"]
+    evaluate, merge = jobs["evaluate"], jobs["merge"]
+    assert evaluate["strategy"]["matrix"] == {"include": "${{ fromJSON(needs.gate.outputs.shards) }}"}
+    assert evaluate["strategy"]["fail-fast"] is False
+    # Shards of one evaluation must not wait for each other: GitHub would drop all but the last that waits.
+    assert evaluate["concurrency"]["group"].endswith("${{ matrix.suffix }}")
+    assert "secrets." not in str(merge)
+    assert "GITHUB_TOKEN" not in str(merge)
+    assert "environment" not in merge
+    assert "strategy" not in merge
+    assert merge["if"] == "always() && needs.gate.outputs.sharded == 'true'"
 
 
 def test_the_job_with_the_key_can_write_nothing(workflow: dict[Any, Any]) -> None:
@@ -116,7 +131,13 @@ def test_later_jobs_wait_for_the_gates_word_and_a_crash_is_published(workflow: d
     jobs = workflow["jobs"]
     assert jobs["evaluate"]["if"] == "needs.gate.outputs.allowed == 'true'"
     assert jobs["publish"]["if"].startswith("always() && needs.gate.outputs.allowed == 'true'")
-    assert jobs["propose"]["if"] == "needs.gate.outputs.mode == 'baseline'"
+    # A merge that is skipped, because one job did all, must not skip the proposal.
+    assert jobs["propose"]["if"].split(" && ") == [
+        "!cancelled()",
+        "needs.gate.outputs.mode == 'baseline'",
+        "needs.evaluate.result == 'success'",
+        "needs.merge.result != 'failure'",
+    ]
     assert all(job["timeout-minutes"] <= 90 and job["runs-on"] == "ubuntu-24.04" for job in jobs.values())
     passed = set(re.findall(r"needs\.gate\.outputs\.(\w+)", REAL.read_text(encoding="utf-8")))
     assert passed == set(jobs["gate"]["outputs"])
@@ -157,13 +178,33 @@ def test_the_template_is_the_file_that_runs_here(text: str) -> None:
     assert files("bot").joinpath("templates/compression-eval.yml").read_text(encoding="utf-8") == text
 
 
-def test_an_adopter_gets_the_same_file_but_for_the_line_that_installs(text: str, tmp_path: Path) -> None:
+BOT_INSTALL = "      - run: scripts/install-action bot # no key here, so nothing that calls models\n"
+
+
+def test_an_adopter_gets_the_same_file_but_for_the_lines_that_install(text: str, tmp_path: Path) -> None:
     small.write(tmp_path / "context_compressor.py", "class C:\n    def compress(self, messages): ...\n")
     action = f"acme/compression-eval@{'5' * 40}"
-    given = adoption(tmp_path, action, None).files[".github/workflows/compression-eval.yml"].splitlines()
-    changed = [(ours, theirs) for ours, theirs in zip(text.splitlines(), given, strict=True) if ours != theirs]
-    assert set(changed) == {("      - run: scripts/install-action", f"      - uses: {action}")}
-    assert len(changed) == 5
+    given = adoption(tmp_path, action, None).files[".github/workflows/compression-eval.yml"]
+    uses = f"      - uses: {action}\n"
+    bot = f"{uses}        with:\n          job: bot\n"
+    assert (given.count(bot), given.count(uses)) == (3, text.count("run: scripts/install-action"))
+    back = given.replace(bot, BOT_INSTALL).replace(uses, "      - run: scripts/install-action\n")
+    assert back == text
+
+
+def test_only_the_jobs_that_need_models_install_them(text: str) -> None:
+    jobs = yaml.safe_load(text)["jobs"]
+    installs = {
+        name: step["run"]
+        for name, job in jobs.items()
+        for step in job["steps"]
+        if "install-action" in step.get("run", "")
+    }
+    assert {name for name, run in installs.items() if run == "scripts/install-action bot"} == {
+        "begin",
+        "publish",
+        "propose",
+    }
 
 
 def tool(*words: str) -> subprocess.CompletedProcess[str]:

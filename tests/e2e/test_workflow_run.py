@@ -266,3 +266,29 @@ def test_the_command_in_a_comment_starts_it_where_its_line_is_turned_on(start: S
     assert "--runs 2 --fixtures small-plan" in body
     small_talk = runner.run({**event, "comment": {"body": "thanks"}}, "issue_comment")
     assert small_talk.result("gate") == "skipped"
+
+
+def test_shards_become_one_comment_and_a_lost_one_is_told(start: Start) -> None:
+    tree = adopted.configured(adopted.base_tree(), "bot: {shards: 3}\n")
+    runner, pull = start(tree)
+    key = "key-" + "0123456789" * 3
+    runner.secrets["COMPRESSION_EVAL_API_KEY"] = key
+    ran = runner.run(labelled(pull))
+    assert ran.code == 0, ran.log
+    jobs = ("gate", "merge", "publish", "propose")
+    assert [ran.result(job) for job in jobs] == ["success", "success", "success", "skipped"]
+    body = comment(runner, pull)
+    assert "**Regressed:** " in body
+    assert "E_QUOTA_FULL" in body
+    assert key not in ran.log + body
+    artifacts = {artifact.name for artifact in runner.github.state.artifacts.values()}
+    parts = {f"compression-eval-{pull.head_sha}-shard-{index}-of-3" for index in (1, 2, 3)}
+    assert {*parts, f"compression-eval-{pull.head_sha}"} <= artifacts
+
+    runner.github.label(pull.number, adopted.LABEL)
+    runner.edits["compression-eval bot evaluate --deadline 80"] = (
+        'test "$SHARD" != 2/3 && compression-eval bot evaluate --deadline 80'
+    )
+    lost = runner.run(labelled(pull))
+    assert [lost.result(job) for job in ("merge", "publish")] == ["success", "success"], lost.log
+    assert "shard 2/3 left no result" in comment(runner, pull)

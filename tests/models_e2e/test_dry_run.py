@@ -171,3 +171,14 @@ def test_the_price_of_one_label_is_said_in_one_line(project: Path) -> None:
     assert price_of_one_label(Job(Config(), project)) is None
     unknown = price_of_one_label(Job(Config(models=ModelConfig(compressor="m/x")), project))
     assert "unknown price" in str(unknown)
+
+
+def test_a_session_that_does_not_fit_a_model_is_named_before_anything_is_spent(project: Path, cli: small.Cli) -> None:
+    small.write(
+        project / ".compression-eval.yml",
+        "models: {endpoints: {m/x: {url: 'http://127.0.0.1:9/v1', window: 1000, price: {input: 1, output: 4}}}}",
+    )
+    said = " ".join(cli("run", "--dry-run", "--model", "m/x").out.split())
+    assert "does not fit m/x (1,000)" in said
+    assert "the compressor's prompt of" in said
+    assert "which the controls ask about" in said

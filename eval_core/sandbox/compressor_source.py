@@ -13,28 +13,14 @@ from pathlib import Path
 import eval_core.compressors
 from eval_core.base.files import digest, read_text
 from eval_core.base.strict_json import BadJson, parse_json
-from eval_core.domain.record import Record
-from eval_core.domain.target import Builtin, TargetSpec
+from eval_core.domain.target import Builtin, CompressorSource, TargetSpec
 from eval_core.sandbox.isolation import interpreter, prefixes
 from eval_core.sandbox.targets import Target
 
-__all__ = ["CompressorSource", "changed_parts", "source_of"]
+__all__ = ["source_of"]
 
 _MODULES = (".py", ".so", ".pyd")
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})
-_NAMED = 5
-"""Changed parts that a message lists."""
-
-
-class CompressorSource(Record):
-    """Digests and versions, by the name that a person would look for."""
-
-    description: dict[str, str] = {}
-    """Fields of the target, the adapter's by its content."""
-    files: dict[str, str] = {}
-    """Modules, what lies beside them, and watched files, by their path in the tree."""
-    packages: dict[str, str] = {}
-    """Of the interpreter, by name: the version."""
 
 
 def source_of(target: Target, *, watch: Sequence[str] = (), hidden: Sequence[str] = ()) -> CompressorSource:
@@ -59,21 +45,6 @@ def source_of(target: Target, *, watch: Sequence[str] = (), hidden: Sequence[str
         files={path.relative_to(target.tree).as_posix(): _file_digest(path) for path in sorted(found)},
         packages=packages,
     )
-
-
-def changed_parts(before: CompressorSource, after: CompressorSource) -> list[str]:
-    """Name what is not the same, for a message; a long list is cut short."""
-    parts = [f"target.{name}" for name in _changed(before.description, after.description)]
-    parts += _changed(before.files, after.files)
-    for name in _changed(before.packages, after.packages):
-        old, new = before.packages.get(name, "none"), after.packages.get(name, "none")
-        parts.append(f"package {name} ({old} -> {new})")
-    more = len(parts) - _NAMED
-    return [*parts[:_NAMED], f"{more} more"] if more > 0 else parts
-
-
-def _changed(before: dict[str, str], after: dict[str, str]) -> list[str]:
-    return [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
 
 
 def _description(written: TargetSpec, adapter: str | None) -> dict[str, str]:

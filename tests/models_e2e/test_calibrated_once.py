@@ -1,0 +1,55 @@
+"""Two runs that start at the same time pay for one calibration; a mistake in the configuration says what to do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import small
+
+from eval_core.judging.calibration import calibration_set
+
+from .world import CHECKS, JUDGE, ONE_RUN, Provider, faulty
+
+ANSWERS = sum(len(group.answers) for group in calibration_set().groups)
+
+
+def test_two_runs_in_two_processes_pay_for_one_calibration(one_probe: Path, provider: Provider) -> None:
+    command = [sys.executable, "-m", "bot", "run", *ONE_RUN, *provider.options, "--compare-to", "none", "--quiet"]
+    environment = {**os.environ, "PYTHONPATH": str(small.REPOSITORY)}
+    both = [
+        subprocess.Popen(
+            [*command, "--label", label],
+            cwd=one_probe,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        for label in ("a", "b")
+    ]
+    said = [process.communicate(timeout=150)[0].decode() for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    # One calibration; each run has its checks, one grade and two controls of its own.
+    own = CHECKS[JUDGE] + 3
+    assert ANSWERS < len(provider.asked_of(JUDGE)) <= ANSWERS + 2 * own, said
+
+
+@pytest.mark.parametrize(
+    ("fault", "advice"),
+    [
+        ("401", "check COMPRESSION_EVAL_API_KEY"),
+        ("403", "what the key may use"),
+        ("404", "check the model's name as the provider spells it"),
+    ],
+)
+def test_a_configuration_that_no_provider_takes_says_what_to_do(
+    one_probe: Path, cli: small.Cli, provider: Provider, fault: str, advice: str
+) -> None:
+    provider.behave = faulty(fault, JUDGE)
+    ran = cli("run", "--runs", "1", "--compress-runs", "1", *provider.options, "--label", "a", "--quiet")
+    assert ran.code == 2
+    assert advice in ran.err
+    assert "--label a --resume" in ran.err
