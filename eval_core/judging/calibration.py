@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from filelock import FileLock, Timeout
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import digest, parse, pretty, read_json, write_atomic
@@ -36,6 +36,7 @@ __all__ = [
     "examine",
     "find_record",
     "keep_record",
+    "record_of",
     "trusted",
 ]
 
@@ -182,7 +183,7 @@ class JudgeRecord(BaseModel):
     key: str
     served: str | None
     """The model as the provider names it."""
-    date: str
+    date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
     calibration: Calibration
     audit: Audit
 
@@ -211,6 +212,11 @@ def calibration_key(judge: Judge) -> str:
     return digest({"judge": judge.identity, "data": calibration_set().digest, "labels": labelled_set().digest})
 
 
+def record_of(measurement: Measurement) -> JudgeRecord | None:
+    """Return what a measurement keeps of its judge, if it can be read: it may come from an untrusted file."""
+    return _read(measurement.extra.get(CALIBRATION))
+
+
 def _read(value: Any) -> JudgeRecord | None:
     try:
         return JudgeRecord.model_validate(value)
@@ -222,7 +228,7 @@ def find_record(
     key: str, results: Path, measurements: Iterable[Measurement], served: str | None = None
 ) -> JudgeRecord | None:
     """Return what was paid for before, by a stored baseline or an earlier run, if it still holds."""
-    kept = [measurement.extra.get(CALIBRATION) for measurement in measurements]
+    kept: list[Any] = [measurement.extra.get(CALIBRATION) for measurement in measurements]
     path = results / CALIBRATION / f"{key}.json"
     with contextlib.suppress(UserError):  # torn: measured again
         kept += [read_json(path)] if path.exists() else []

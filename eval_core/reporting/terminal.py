@@ -146,7 +146,7 @@ def _print_details(view: ReportView, out: Console) -> None:
     print_table(
         out,
         "\nCompared with the baseline",
-        ("", "base", "this run", "delta", "95 % interval", "verdict"),
+        ("", "base", "this run", "delta", "interval", "verdict"),
         [(row.name, row.base, row.candidate, row.delta, row.interval, row.verdict) for row in view.table],
     )
     print_table(

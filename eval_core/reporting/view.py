@@ -15,6 +15,7 @@ from eval_core.comparing.strands import shown_finding
 from eval_core.domain.compression import Outcome
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
+from eval_core.judging.calibration import record_of
 from eval_core.reporting.losses import LostFact, Miss, changed_facts, doubts, misses, named_facts, unscored
 from eval_core.reporting.metrics import Metric, TokensPerTask, target_metrics, tokens_per_task
 
@@ -314,6 +315,7 @@ def _provenance(data: ReportData) -> tuple[tuple[str, str], ...]:
             f"{sha[:12]}{' with uncommitted changes' if ours.provenance.dirty else ''}" if sha else "not in git",
         ),
         ("Models", ", ".join(f"{role} {model}" for role, model in ours.models.items())),
+        *_judge(ours),
         ("Runs", f"{ours.planned_runs} graded, {ours.planned_compress_runs} compressions of each fixture"),
         ("Fingerprint", ours.fingerprint.digest[:12]),
         ("Seed", str(ours.provenance.seed)),
@@ -333,6 +335,16 @@ def _provenance(data: ReportData) -> tuple[tuple[str, str], ...]:
         )
         rows += [("Coverage", shares), ("Look", f"{data.verdict.look} of {data.verdict.planned_looks} planned")]
     return tuple(rows)
+
+
+def _judge(measurement: Measurement) -> list[tuple[str, str]]:
+    """Say what a difference of grades is worth with this judge, where it was audited."""
+    record = record_of(measurement)
+    if record is None:
+        return []
+    return [
+        ("Judge", f"audited {record.date[:10]} on {record.audit.usable} labelled answers. {record.audit.sensitivity}")
+    ]
 
 
 def _other_models(measurement: Measurement) -> tuple[str, ...]:

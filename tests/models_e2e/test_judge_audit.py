@@ -115,3 +115,11 @@ def test_there_are_enough_labels_with_a_rule() -> None:
     assert len(labels.rule) > 200
     assert all(len(six) == 6 and all(0 <= one <= 5 for one in six) for six in LABELS.values())
     assert len({group.fixture for group in labels.groups}) >= 5
+
+
+def test_the_report_states_how_sensitive_the_judge_is(one_probe: Path, cli: small.Cli, provider: Provider) -> None:
+    assert cli("run", *ONE_RUN, *provider.options, "--label", "a", "--quiet").code == 0
+    report = Path("results/a/report.md").read_text(encoding="utf-8")
+    assert re.search(
+        r"- Judge: audited 20\d\d-\d\d-\d\d on 66 labelled answers\. A change of one point, as people", report
+    )
