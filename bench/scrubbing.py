@@ -17,6 +17,7 @@ from eval_core.domain.fixture import Fixture, dump_fixture
 from eval_core.suite.scrub import Identities, ScrubOptions, scrub_fixture
 from eval_core.suite.scrub.pipeline import message_texts
 from eval_core.suite.scrub.replace import is_json, leaves, opens_like_json
+from tests.suite.broad_secrets import BROAD, RULED, split
 from tests.suite.corpus import Kind, Plant, sessions
 from tests.suite.corpus_held_out import HELD_OUT
 from tests.suite.corpus_later import LATER
@@ -76,11 +77,11 @@ def _judge(measured: Measured, plant: Plant, text: str) -> None:
         tally.partial += any(_partial(value, text) for value in plant.planted.values)
 
 
-def measure(kinds: Sequence[Kind], seed: int = 1, rounds: int = 8) -> Measured:
-    """Scrub sessions with these kinds planted and count."""
+def measure(kinds: Sequence[Kind], seed: int = 1, rounds: int = 8, *, listed: bool = True) -> Measured:
+    """Scrub sessions with these kinds planted and count; `listed` gives the list of names that a user would write."""
     measured = Measured()
     for fixture, plants in sessions(kinds, seed, rounds):
-        groups = [plant.planted.aliases for plant in plants if plant.planted.aliases]
+        groups = [plant.planted.aliases for plant in plants if plant.planted.aliases] if listed else []
         options = ScrubOptions(Identities(groups=groups), keep_system=True, max_output=None)
         scrubbed = scrub_fixture(fixture, options).fixture
         again = scrub_fixture(scrubbed, options).fixture
@@ -97,6 +98,31 @@ def measure(kinds: Sequence[Kind], seed: int = 1, rounds: int = 8) -> Measured:
             for before, now in zip(message_texts(message), message_texts(scrubbed.messages[index]), strict=True):
                 measured.broken_json += opens_like_json(before) and is_json(before) and not is_json(now)
     return measured
+
+
+def _print_split(seed: int, rounds: int, *, held_out: bool) -> None:
+    """Print the broad kinds by half; the held-out half is measured only when it is asked for."""
+    halves = dict(zip(("development", "held out"), split(BROAD), strict=True))
+    halves["held out, no rule of its own"] = [kind for kind in halves["held out"] if kind.name not in RULED]
+    if not held_out:
+        halves = {"development": halves["development"]}
+    found = {
+        half: [measure(kinds, seed, rounds, listed=listed) for listed in (False, True)]
+        for half, kinds in halves.items()
+    }
+    print("| measure | " + " | ".join(halves) + " |", "|---|" + "---:|" * len(halves), sep="\n")
+    for what, group, listed in (
+        ("secrets gone", "secret", False),
+        ("personal data gone, no list", "personal", False),
+        ("personal data gone, with a list", "personal", True),
+        ("look-alikes touched", "negative", False),
+    ):
+        print(f"| {what} | " + " | ".join(f"{100 * found[half][listed].share(group):.1f} %" for half in halves) + " |")
+    kept = [f"{100 * one.facts_kept / max(1, one.facts):.2f} %" for one, _ in found.values()]
+    print("| facts that survive | " + " | ".join(kept) + " |")
+    print("| kinds | " + " | ".join(str(len(kinds)) for kinds in halves.values()) + " |")
+    if not held_out:
+        print("", *table(found["development"][0]), sep="\n")
 
 
 def _speed(kinds: Sequence[Kind]) -> tuple[int, float]:
@@ -130,7 +156,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--split", action="store_true", help="measure the broad kinds: the development half, by kind")
+    parser.add_argument("--held-out", action="store_true", help="with --split: both halves, without the rows by kind")
     arguments = parser.parse_args()
+    if arguments.split:
+        _print_split(arguments.seed, arguments.rounds, held_out=arguments.held_out)
+        return
     kinds = (*SECRETS, *PEOPLE, *LATER, *NEGATIVES, *HELD_OUT)
     measured = measure(kinds, arguments.seed, arguments.rounds)
     print("| measure | looked at | held out |", "|---|---:|---:|", sep="\n")

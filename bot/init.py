@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import difflib
 import re
+import shlex
+import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
@@ -30,6 +32,7 @@ __all__ = [
     "find_compressor",
     "init",
     "known_agent",
+    "named_command",
     "named_compressor",
     "own_source",
 ]
@@ -110,7 +113,8 @@ def known_agent(root: Path) -> Found | None:
     for path in sorted(SHIPPED_TARGETS.glob("*.yml")):
         shipped = yaml.safe_load(path.read_text(encoding="utf-8"))
         target, watch = dict(shipped["target"]), shipped.get("watch", [])
-        place = _defined(root, *target["compressor"].split(":"))
+        # A command drives an installed program; only a class can be recognised in a source tree.
+        place = _defined(root, *target["compressor"].split(":")) if "compressor" in target else None
         if place is None or not all(any(root.glob(name)) for name in watch):
             continue
         source, module = place
@@ -170,6 +174,31 @@ def named_compressor(root: Path, name: str, method: str = "compress") -> Found:
     raise UserError(f"--compressor {name}: no such class or function in {root.resolve()}; {hint}")
 
 
+def named_command(root: Path, words: Sequence[str], llm: str) -> Found:
+    """Return the target of a program, with what Node needs to run it where the tree has a package.json."""
+    if not words:
+        raise UserError('--command: it is empty; give a program and its arguments, as in --command "node compress.ts"')
+    named = [word for word in words if (root / word).is_file()]
+    if not named and shutil.which(words[0]) is None:
+        raise UserError(
+            f"--command {shlex.join(words)}: {words[0]} is neither a program on this machine nor a file in "
+            f"{root.resolve()}; paths are relative to that folder"
+        )
+    if missing := [word for word in words[1:] if not named and PurePosixPath(word).suffix]:
+        raise UserError(
+            f"--command {shlex.join(words)}: {missing[0]}: no such file in {root.resolve()}; paths are relative to "
+            "that folder"
+        )
+    target: dict[str, Any] = {"command": list(words), "llm": llm}
+    setup: tuple[str, ...] = ()
+    if (root / "package.json").is_file():
+        locked = (root / "package-lock.json").is_file()
+        target["runtime"] = "."
+        setup = ("npm ci",) if locked else ("npm install",)
+    watch = tuple(dict.fromkeys(glob for word in named for glob in _watched(root, root / word)))
+    return Found(target, watch or ("**",), setup)
+
+
 def _check_method(name: str, node: ast.ClassDef, method: str) -> None:
     """Refuse a class that does not have the method; one that inherits is believed, until it is tried."""
     if _parameters(node, method) is not None or node.bases:
@@ -216,6 +245,7 @@ def _describe(root: Path, path: Path, node: ast.ClassDef, method: str) -> dict[s
 
 WORKFLOW = Path(".github/workflows/compression-eval.yml")
 _INSTALL = "- run: scripts/install-action"
+_INSTALL_BOT = "- run: scripts/install-action bot"
 _ACTION = re.compile(r"^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+@[A-Za-z0-9._/-]+$")
 # A server's address; a path on this machine says nothing that a workflow could install from.
 _REMOTE = re.compile(r"^(?:(?:https?|ssh)://[^/]+/|[^/@]+@[^/:]+:)([A-Za-z0-9-]+/[A-Za-z0-9._-]+?)(?:\.git)?/?$")
@@ -248,24 +278,41 @@ class AdoptionPlan:
     setup: tuple[str, ...] = ()
 
 
-def adoption(root: Path, action: str, compressor: str | None, method: str = "compress") -> AdoptionPlan:
+def _with_action(workflow: str, action: str) -> str:
+    """Return the workflow with the published action in place of the script of this repository."""
+    lines = []
+    for line in workflow.splitlines(keepends=True):
+        indent = line[: len(line) - len(line.lstrip())]
+        if line.strip().startswith(_INSTALL_BOT):
+            lines.append(f"{indent}- uses: {action}\n{indent}  with:\n{indent}    job: bot\n")
+        else:
+            lines.append(line.replace(_INSTALL, f"- uses: {action}"))
+    return "".join(lines)
+
+
+def adoption(
+    root: Path, action: str, compressor: str | None, method: str = "compress", command: Found | None = None
+) -> AdoptionPlan:
     """Work out everything that adopting the bot writes."""
     from eval_core.base.config import CONFIG_FILE
 
     workflow = files("bot").joinpath("templates/compression-eval.yml").read_text(encoding="utf-8")
     plan = {
-        str(WORKFLOW): workflow.replace(_INSTALL, f"- uses: {action}"),
+        str(WORKFLOW): _with_action(workflow, action),
         _IGNORED: _ignoring(root / _IGNORED),
         # git keeps no empty folder
         **{f"{name}/.gitkeep": "" for name in ("fixtures", "probes", "baselines") if not _filled(root / name)},
     }
-    found = named_compressor(root, compressor, method) if compressor else known_agent(root) or find_compressor(root)
+    found = command or (
+        named_compressor(root, compressor, method) if compressor else known_agent(root) or find_compressor(root)
+    )
     if found is not None:
         return AdoptionPlan({CONFIG_FILE: _config(found), **found.files, **plan}, found.setup)
     if not (root / CONFIG_FILE).exists():
         raise UserError(
             f"{root.resolve()}: no context_compressor.py with a class that has a compress method; "
-            "name yours with --compressor package.module:Class"
+            "name yours with --compressor package.module:Class, or, in another language than Python, with "
+            '--command "node compress.ts"'
         )
     return AdoptionPlan(plan)
 
@@ -303,8 +350,26 @@ def _config(found: Found) -> str:
 @click.option("--action", help="OWNER/REPO@SHA of compression-eval; default: the checkout this program runs from.")
 @click.option("--compressor", help="package.module:Class; default: found by looking for context_compressor.py.")
 @click.option("--method", default="compress", show_default=True, help="The method that compresses, of --compressor.")
+@click.option(
+    "--command", help='A compressor that is not Python: the program and its arguments, as in "node compress.ts".'
+)
+@click.option(
+    "--llm",
+    type=click.Choice(["required", "none"]),
+    default="required",
+    show_default=True,
+    help="With --command: whether it calls a model.",
+)
 @click.option("--force", is_flag=True, help="Replace files that differ; without it yours are kept.")
-def init(folder: Path, action: str | None, compressor: str | None, method: str, force: bool) -> None:
+def init(
+    folder: Path,
+    action: str | None,
+    compressor: str | None,
+    method: str,
+    command: str | None,
+    llm: str,
+    force: bool,
+) -> None:
     """Write the workflow and .compression-eval.yml into a repository, then try what was written (see doctor).
 
     Running it again changes nothing that you edited: it shows the difference and keeps your file.
@@ -313,13 +378,17 @@ def init(folder: Path, action: str | None, compressor: str | None, method: str, 
     Examples:
       compression-eval init
       compression-eval init --compressor agent.memory:Memory --method shorten
+      compression-eval init --command "node src/compress.ts"
       compression-eval init ../my-agent --action my-org/compression-eval@0123456789abcdef0123456789abcdef01234567
     """
     from eval_core.base.config import load_config
     from eval_core.cli.doctor import print_diagnoses
     from eval_core.measuring.options import Job
 
-    plan = adoption(folder, _checked_action(action), compressor, method)
+    if command is not None and compressor is not None:
+        raise UserError("--command and --compressor: give one of them; a compressor is a Python class or a program")
+    program = None if command is None else named_command(folder, _words(command), llm)
+    plan = adoption(folder, _checked_action(action), compressor, method, program)
     for name, text in plan.files.items():
         _write(folder / name, name, text, force=force)
     click.echo("\n" + _LEFT_TO_DO)
@@ -338,6 +407,13 @@ Left to do:
   3. Fixtures and a first baseline: `compression-eval fixture import SESSION.jsonl`,
      `compression-eval probe propose NAME`, then `compression-eval baseline update`, and commit
      fixtures/, probes/ and baselines/."""
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError as exc:
+        raise UserError(f"--command {command}: {exc}") from None
 
 
 def _checked_action(given: str | None) -> str:

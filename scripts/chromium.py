@@ -151,7 +151,13 @@ class Chromium:
 
     def press(self, key: str) -> None:
         """Press and release one key."""
-        codes = {"Enter": ("\r", 13), "Escape": ("", 27), "Tab": ("", 9)}
+        codes = {
+            "Enter": ("\r", 13),
+            "Escape": ("", 27),
+            "Tab": ("", 9),
+            "ArrowLeft": ("", 37),
+            "ArrowRight": ("", 39),
+        }
         text, code = codes.get(key, (key, 0))
         self.command("Input.dispatchKeyEvent", type="keyDown", key=key, text=text, windowsVirtualKeyCode=code)
         self.command("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)

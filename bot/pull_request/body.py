@@ -181,11 +181,10 @@ def _lead(headline: str) -> str:
 
 def _loss(view: ReportView, fact: LostFact) -> str:
     """Say in a sentence what was lost: where it was, in how many runs it is gone, and what the baseline did."""
-    runs = [run for run in view.data.candidate.fixtures.get(fact.fixture, ()) if fact.probe in run.probes]
-    gone = round((1 - fact.kept) * len(runs))
+    gone = round((1 - fact.kept) * fact.runs)
     before = "" if fact.base_kept is None else f" (the baseline kept it in {percent(fact.base_kept)})"
     where = f"{inline(fact.fact, 120)} was in {places(fact.evidence)} of {fact.fixture}"
-    return f"{where}; it is gone in {gone} of {len(runs)} runs{before}."
+    return f"{where}; it is gone in {gone} of {fact.runs} runs{before}."
 
 
 def _joined(blocks: dict[str, str]) -> str:

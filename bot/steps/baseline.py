@@ -12,7 +12,7 @@ from bot.github.escape import inline
 from bot.github.repository import GitHub
 from bot.github.resources import OpenedPull
 from bot.pull_request.ticket import Ticket
-from bot.steps.publish import read_measured
+from bot.steps.measured import read_measured
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.base.numbers import points, pp, score
@@ -63,9 +63,9 @@ def propose(
 
     `own_token` says that the token is not the job's: only then does the pull request start other workflows.
     """
-    measurement, _, _ = read_measured(ticket, config, root, folder)
+    measurement, _ = read_measured(ticket, config, root, folder)
     baselines = root / config.baselines
-    chosen = name or ("offline" if measurement.offline else "models")
+    chosen = name or measurement.usual_name
     before = _standing(baselines / f"{chosen}.json")
     noise = noise_of(measurement)
     path = store_baseline(measurement, baselines, chosen, noise=noise)

@@ -74,9 +74,8 @@ def evaluate(
         settings=config,
         root=root,
         tree=work / (BASE if baseline else SUBJECT),
-        # The checkout around the work folder is the base branch: where the stored baseline is of other files, or of
-        # another day, it is measured as well.
-        base_tree=None if baseline else root,
+        # Measured as well where the stored baseline is of other files, or of another day.
+        base_tree=None if baseline else work / BASE,
         names=tuple(ticket.fixtures) or None,
         runs=ticket.runs or (config.baseline_runs if baseline else None),
         resume=True,
@@ -86,7 +85,12 @@ def evaluate(
         shard=shard,
     )
     if baseline:
-        job = job.with_runs(job.plan[0])
+        job = replace(job.with_runs(job.plan[0]), every_private_probe=True)
+    if config.private_probes is not None and job.sealing is None:
+        raise UserError(
+            f"private_probes: {config.private_probes.key_env} is not set, so {config.private_probes.file} cannot be "
+            "opened; store its key as a secret of the environment compression-eval"
+        )
     cases = job.load_cases()
     with open_results(work / "results", shard.label(ticket.label) if shard else ticket.label, resume=True) as folder:
         note = take_up(ticket, job, cases, work, folder)

@@ -18,7 +18,9 @@ from pathlib import Path
 from bot.github.repository import TARBALL_LIMIT, WORKFLOW, GitHub
 from bot.pull_request.ticket import Ticket, evaluation_artifact
 from eval_core.base.errors import UserError
+from eval_core.comparing.day import CONTROL
 from eval_core.domain.shard import Shard
+from eval_core.measuring.compared import BASE as BASE_RUNS
 
 __all__ = [
     "ACCEPTED",
@@ -36,13 +38,15 @@ __all__ = [
 # Unpacking an artifact: a zip that may have been written by somebody hostile.
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}")
+_FOLDERS = (BASE_RUNS, CONTROL)
+"""Below a result: the base branch, measured whole or as a control."""
 _MOST_FILES = 2_000
 _MOST_BYTES = 500 << 20
 _CHUNK = 1 << 20
 
 
 def unpack_artifact(archive: Path, into: Path) -> list[str]:
-    """Unpack flat, regular files with plain names, within limits; anything else is refused."""
+    """Unpack regular files with plain names, within limits; of folders only those that a result has. Else refused."""
     names = []
     try:
         with zipfile.ZipFile(archive) as zipped:
@@ -53,14 +57,16 @@ def unpack_artifact(archive: Path, into: Path) -> list[str]:
             into.mkdir(parents=True, exist_ok=True)
             for entry in entries:
                 kind = stat.S_IFMT(entry.external_attr >> 16)
-                if not _NAME.fullmatch(entry.filename) or kind not in (0, stat.S_IFREG):
+                folder, _, name = entry.filename.rpartition("/")
+                if folder not in ("", *_FOLDERS) or not _NAME.fullmatch(name) or kind not in (0, stat.S_IFREG):
                     raise UserError(f"{archive.name}: {entry.filename[:80]!r} is not a plain file name; refused")
+                (into / folder).mkdir(exist_ok=True)
                 room = _copy(zipped, entry, into / entry.filename, room, archive.name)
                 names.append(entry.filename)
     except FileExistsError as exc:
         raise UserError(f"{archive.name}: {Path(exc.filename).name!r} is there twice; refused") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as exc:
-        # Broken, encrypted, or packed in a way that no runner packs.
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as exc:
+        # Broken, encrypted, or packed in a way that no runner packs; a place before its beginning is an OSError.
         raise UserError(f"{archive.name}: not a zip that can be read: {exc}") from None
     return names
 
@@ -222,8 +228,8 @@ def fetch(github: GitHub, ticket: Ticket, work: Path, shard: Shard | None = None
     """Bring the tree of the evaluated commit, and what was measured of it before, into the work folder."""
     if ticket.pr is not None:
         fetch_tree(github, ticket.sha, work / SUBJECT)
-    if ticket.mode == "baseline":
-        fetch_tree(github, ticket.base_sha, work / BASE)
+    # Also beside a pull request: what its base is now tells whether the stored baseline is still of it.
+    fetch_tree(github, ticket.base_sha, work / BASE)
     _bring(github, ticket.artifact + (shard.suffix if shard else ""), work / EARLIER)
     if ticket.mode == "baseline" and ticket.pr is not None:
         _bring(github, evaluation_artifact(ticket.sha), work / ACCEPTED)

@@ -15,9 +15,12 @@ from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.base.files import parse, read_json
 from eval_core.base.globs import watched_digest
+from eval_core.comparing.day import CONTROL
 from eval_core.domain.case import Case
+from eval_core.measuring.compared import BASE as BASE_RUNS
 from eval_core.measuring.options import Job
 from eval_core.measuring.wiring import make_cast, make_fingerprint
+from eval_core.sandbox.targets import Target
 from eval_core.storage.baselines import PROMOTED
 from eval_core.storage.results import Claim, ResultsFolder
 
@@ -35,6 +38,7 @@ def take_up(ticket: Ticket, job: Job, cases: Sequence[Case], work: Path, folder:
         for path in (*earlier.path.glob("*-run-*.json"), earlier.journal):
             if path.is_file():
                 shutil.copy(path, folder.path / path.name)
+        _take_base_runs(job, cases, earlier, folder)
         return f"What an earlier run measured of {now.target} is reused."
     then = _stored_claim(accepted)
     if then is None or _without_files(then) != _without_files(now):
@@ -51,16 +55,29 @@ def take_up(ticket: Ticket, job: Job, cases: Sequence[Case], work: Path, folder:
     return f"{taken} fixture-runs of the accepted pull request #{ticket.pr} are promoted; the rest is measured anew."
 
 
-def _claim(job: Job, cases: Sequence[Case]) -> Claim:
-    """Say what a run of this job would be about, without running it."""
+def _take_base_runs(job: Job, cases: Sequence[Case], earlier: ResultsFolder, folder: ResultsFolder) -> None:
+    """Take what was measured of the base beside an earlier run, if that base is still the one of now."""
+    parts = [ResultsFolder(earlier.path / name) for name in (BASE_RUNS, CONTROL)]
+    claims = [(part, claim) for part in parts if (claim := _stored_claim(part)) is not None]
+    now = _claim(job, cases, job.load_base_target()) if claims and job.base_tree is not None else None
+    for part, claim in claims:
+        if claim == now:
+            into = folder.path / part.path.name
+            into.mkdir(exist_ok=True)
+            for path in part.path.glob("*-run-*.json"):
+                shutil.copy(path, into / path.name)
+
+
+def _claim(job: Job, cases: Sequence[Case], target: Target | None = None) -> Claim:
+    """Say what a run of this job, or of another target under its conditions, would be about, without running it."""
 
     async def cast() -> Claim:
         async with AsyncExitStack() as stack:
             journal = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "journal.jsonl"
-            target = job.load_target()
+            measured = target or job.load_target()
             made = await make_cast(
                 stack,
-                target,
+                measured,
                 job.models,
                 journal=journal,
                 budget_usd=job.settings.budget_usd,
@@ -71,7 +88,7 @@ def _claim(job: Job, cases: Sequence[Case]) -> Claim:
             )
             fingerprint = make_fingerprint(cases, made.roles, job.settings.focus_topic)
             return Claim(
-                target=made.roles.subject.name, source=job.source(target), seed=job.seed, fingerprint=fingerprint
+                target=made.roles.subject.name, source=job.source(measured), seed=job.seed, fingerprint=fingerprint
             )
 
     return asyncio.run(cast())

@@ -100,7 +100,11 @@ def demo(output: Path) -> None:
     """
     from bot.testing.github.server import LoopbackGitHub
     from bot.testing.journey import Journey, label_event, write_tree
+    from eval_core.base.config import CONFIG_FILE, load_config
     from eval_core.base.files import write_atomic
+    from eval_core.cli.report import print_data
+    from eval_core.measuring.options import Job
+    from eval_core.storage.results import read_runs
 
     tree = demo_tree()
     # Before the journey, not after it: a place that cannot be written to is known at once.
@@ -123,14 +127,9 @@ def demo(output: Path) -> None:
         body = github.comments(pull.number)[-1].body
         for report in work.glob("results/*/report.html"):
             write_atomic(output / "report.html", report.read_text(encoding="utf-8"))
+            measured = read_runs(report.parent)
+            data = Job(load_config(checkout / CONFIG_FILE), checkout).compared(measured, [], report.parent)
     write_atomic(output / "comment.md", body)
     write_atomic(output / "comment.html", comment_page(body, pull.title))
-    click.echo(_readable(body))
-    click.echo(
-        f"\nThe comment as a page: {output / 'comment.html'}\nThe full report: {output / 'report.html'}", err=True
-    )
-
-
-def _readable(body: str) -> str:
-    """Return the comment without the markers that only the bot reads."""
-    return "\n".join(line for line in body.splitlines() if not line.startswith("<!--")).strip()
+    print_data(data, "text", where=output / "report.html", details=None)
+    click.echo(f"Comment: {output / 'comment.html'}")

@@ -186,6 +186,8 @@ _REPLIES: dict[str, dict[str, Any]] = {
     "refusal": {"content": None, "refusal": "I will not answer that."},
     "content-filter": {"content": "", "finish_reason": "content_filter"},
     "truncated": {"content": '{"reason": "the answer', "finish_reason": "length"},
+    "tool-call": {"content": None, "finish_reason": "tool_calls", "tool_calls": [
+        {"id": "call-1", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "a.py"}'}}]},
     "invalid-json": {"content": "I would say: {'accuracy': five"},
     "wrong-schema": {"content": '{"verdict": "good", "score": 4}'},
     "out-of-range": {"content": json.dumps({

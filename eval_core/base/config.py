@@ -20,6 +20,7 @@ __all__ = [
     "EndpointConfig",
     "ModelConfig",
     "Price",
+    "PrivateProbesConfig",
     "config_folder",
     "load_config",
 ]
@@ -85,7 +86,10 @@ class ModelConfig(ConfigSection):
 
     compressor: Annotated[str | None, Field(description="litellm name of the model that the compressor calls.")] = None
     answer: Annotated[str | None, Field(description="Model that answers probes; default: the compressor's.")] = None
-    judge: Annotated[str | None, Field(description="Model that grades; default: the answering model.")] = None
+    judge: Annotated[
+        str | None,
+        Field(description="Model that grades, or offline: rules answer, facts judge; default: the answering model."),
+    ] = None
     api_base: Annotated[
         str | None,
         Field(description="Base URL of an OpenAI-compatible server, or a preset's name: every call goes there."),
@@ -132,6 +136,18 @@ class AcceptConfig(ConfigSection):
     facts: Annotated[list[str], Field(description="Facts that need not be kept any more, by their value.")] = []
 
 
+class PrivateProbesConfig(ConfigSection):
+    """Probes that authors of pull requests cannot read: sealed in the tree, opened by the evaluation alone."""
+
+    file: Annotated[str, Field(description="The file that `compression-eval probe seal` wrote.")]
+    key_env: Annotated[str, Field(pattern="^[A-Z_][A-Z0-9_]*$", description="Environment variable with its key.")] = (
+        "COMPRESSION_EVAL_PROBES_KEY"
+    )
+    share: Annotated[float, Field(gt=0, le=1, description="Share of each bank that an evaluation asks.")] = 1.0
+    rotate_days: Annotated[int, Field(ge=0, description="Days until another share is drawn; 0: never.")] = 7
+    seed: Annotated[int, Field(description="Another number draws another share at once.")] = 0
+
+
 class BaselineConfig(ConfigSection):
     """What of the base branch is measured beside a pull request."""
 
@@ -152,6 +168,9 @@ class Config(ConfigSection):
 
     fixtures: Annotated[str, Field(description="Folder of the recorded sessions.")] = "fixtures"
     probes: Annotated[str, Field(description="Folder of the probe banks.")] = "probes"
+    private_probes: Annotated[
+        PrivateProbesConfig | None, Field(description="Probes that authors of pull requests cannot read.")
+    ] = None
     baselines: Annotated[str, Field(description="Folder of the stored baselines.")] = "baselines"
     results: Annotated[str, Field(description="Folder that results are written to; keep it out of git.")] = "results"
     target: Annotated[

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -34,16 +35,32 @@ def watched_digest(tree: Path, globs: Sequence[str], skipped: Sequence[Path] = (
     if not globs or not tree.is_dir():
         return None
     left_out = {path.resolve() for path in skipped}
+    names = _in_git(tree)
     sums = hashlib.sha256()
     count = 0
-    for folder, folders, files in os.walk(tree):
-        here = Path(folder)
-        folders[:] = sorted(name for name in folders if name not in _NEVER and (here / name).resolve() not in left_out)
-        for name in sorted(files):
-            path = here / name
-            relative = path.relative_to(tree).as_posix()
-            if matches(relative, globs) and path.is_file():
-                content = hashlib.sha256(path.read_bytes()).hexdigest()
-                sums.update(f"{relative}\0{content}\n".encode("utf-8", "surrogateescape"))
-                count += 1
+    for name in sorted(_in_folder(tree) if names is None else names):
+        path = tree / name
+        if not matches(name, globs) or not path.is_file() or not left_out.isdisjoint(path.resolve().parents):
+            continue
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        sums.update(f"{name}\0{content}\n".encode("utf-8", "surrogateescape"))
+        count += 1
     return sums.hexdigest() if count else None
+
+
+def _in_git(tree: Path) -> list[str] | None:
+    """Return the files of a checkout, without what git ignores: builds leave files behind that no commit has."""
+    if not (tree / ".git").exists():
+        return None
+    command = ["git", "-C", str(tree), "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False)
+    except OSError:
+        return None
+    return sorted(set(os.fsdecode(done.stdout).split("\0")) - {""}) if done.returncode == 0 else None
+
+
+def _in_folder(tree: Path) -> Iterator[str]:
+    for folder, folders, files in os.walk(tree):
+        folders[:] = [name for name in folders if name not in _NEVER]
+        yield from (Path(folder, name).relative_to(tree).as_posix() for name in files)

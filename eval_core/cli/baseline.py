@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def update(
         print_estimate(job.with_runs(wanted), results)
         return
     if source is None:
-        job = job.with_runs(wanted)
+        job = replace(job.with_runs(wanted), every_private_probe=True)
         measurement = execute(job, label, results, quiet=quiet).candidate
     else:
         measurement = load_side(source)
@@ -118,7 +119,7 @@ def show(path: Path) -> None:
 
     measurement, noise = load_baseline(path)
     out = console()
-    print_report(make_view(ReportData(measurement, note="this is a baseline, shown by itself")), out)
+    print_report(make_view(ReportData(measurement, note="this is a baseline, shown by itself")), out, details=True)
     out.print(Text("\nRun-to-run noise (standard deviation of a run's mean)", style="bold"))
     for dimension, value in noise.items():
         out.print(Text(f"  {dimension.replace('_', ' ')}: {value:.3f}"))
@@ -145,11 +146,11 @@ def check(config: Path | None) -> None:
     """
     from eval_core.base.config import config_folder, load_config
     from eval_core.base.errors import UserError
-    from eval_core.domain.case import load_suite
+    from eval_core.measuring.options import Job
     from eval_core.storage.baselines import list_baselines, stale_fields
 
     settings, root = load_config(config), config_folder(config)
-    cases = load_suite(root / settings.fixtures, root / settings.probes)
+    cases = Job(settings=settings, root=root).load_cases()
     paths = list_baselines(root / settings.baselines)
     if not paths:
         raise UserError(f"{root / settings.baselines}: no baseline here; `compression-eval baseline update` makes one")

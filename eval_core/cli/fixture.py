@@ -126,6 +126,9 @@ def scrub_command(path: Path, probes: Path | None, output: Path | None, dry_run:
 def audit_command(paths: tuple[Path, ...], identities: Path | None, allow: Path | None) -> None:
     """Check fixtures before they are shared; exit 1 if anything is found that is not allow-listed.
 
+    The scrubber's detectors look first, then a second set of rules that shares nothing with them: it names whatever
+    stands at a place for people, machines or secrets, or has their shape, and is not known to be harmless.
+
     \b
     Examples:
       compression-eval fixture audit
@@ -133,6 +136,7 @@ def audit_command(paths: tuple[Path, ...], identities: Path | None, allow: Path 
     """
     from eval_core.suite.audit import ALLOW_FILE, audit_files, fixture_paths, load_allow
     from eval_core.suite.scrub import load_identities
+    from eval_core.suite.second_look import CANNOT_KNOW
 
     files = fixture_paths(paths or (Path("fixtures"),))
     if not files:
@@ -143,6 +147,7 @@ def audit_command(paths: tuple[Path, ...], identities: Path | None, allow: Path 
     open_findings = [finding for finding in findings if finding.open]
     size = sum(file.stat().st_size for file in files)
     click.echo(f"{len(files)} fixture(s), {size:,} bytes, {len(open_findings)} finding(s)")
+    click.echo(CANNOT_KNOW, err=True)
     if open_findings:
         raise SystemExit(1)
 
@@ -236,7 +241,7 @@ def _confirm(recorded: Fixture, identities: Identities, yes: bool) -> None:
     from eval_core.suite.scrub import harvest, session_texts
     from eval_core.suite.scrub.replace import leaves
 
-    found, _ = harvest(piece for text in session_texts(recorded) for piece, _ in leaves(text))
+    found, _ = harvest(piece for text in session_texts(recorded) for piece in leaves(text))
     listed = {alias.lower() for alias in identities.aliases} | identities.spared
     candidates = [candidate for candidate in found if candidate.alias.lower() not in listed]
     if not candidates:

@@ -117,7 +117,7 @@ def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **o
             record = found or await examine(judged, cast.served_judge)
             if (mistake := cast.mistake()) is not None:
                 raise UserError(mistake)
-            if not cast.roles.offline:
+            if cast.roles.judged:
                 keep_record(root, record)
             if stopped := cast.stopped():
                 raise IncompleteError(f"{stopped}; what is graded is kept in {journal.parent}, run it again")
@@ -195,7 +195,7 @@ def regrade(
         async with _cast(job, folder.journal) as cast:
             progress.watch(cast.traffic)
             judged, extra = cast.roles.judge, dict(stored.extra)
-            if not cast.roles.offline:
+            if cast.roles.judged:
                 extra[CALIBRATION] = await trusted(
                     judged,
                     root,

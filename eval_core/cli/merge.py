@@ -50,8 +50,8 @@ def merge(label: str, config: Path | None, results: Path | None, compare_to: str
     shards = find_shards(root, label)
     with open_results(root, label, resume=True) as folder:
         merged = merge_shards(job, shards, folder)
-        data = merged.job.compared(merged.measurement, merged.cases)
+        data = merged.job.compared(merged.measurement, merged.cases, folder.path)
         write_reports(data, folder)
-    print_data(data, form)
+    print_data(data, form, where=root / label / "report.html", details=None)
     again = ", ".join(f"--shard {shard}" for shard in merged.missing)
     end_run(data, fail_on, root, f"run {again} again with --resume, then merge again")

@@ -35,7 +35,7 @@ def noise(baseline: Path, splits: int, seed: int, regraded: Path | None) -> None
     from eval_core.base.numbers import percent
     from eval_core.comparing.arms import make_arm, quarantined
     from eval_core.comparing.noise import false_alarms, noise_floor, runs_needed
-    from eval_core.reporting.terminal import console, plain_table
+    from eval_core.reporting.terminal import console, print_table
     from eval_core.storage.baselines import load_side
 
     measurement = load_side(baseline)
@@ -51,23 +51,25 @@ def noise(baseline: Path, splits: int, seed: int, regraded: Path | None) -> None
         )
     )
     floors = noise_floor(arm)
-    table = plain_table("\nRun-to-run noise", "", "standard deviation", "fixtures")
-    for floor in floors:
-        table.add_row(floor.name.replace("_", " "), f"{floor.sd:.3f}", str(floor.fixtures))
-    out.print(table)
+    print_table(
+        out,
+        "\nRun-to-run noise",
+        ("", "standard deviation", "fixtures"),
+        [(floor.name.replace("_", " "), f"{floor.sd:.3f}", str(floor.fixtures)) for floor in floors],
+    )
     overall = next((floor for floor in floors if floor.name == "overall"), None)
     if regraded is not None and overall is not None:
         out.print(Text(f"\n{_shares(measurement, load_side(regraded), overall.sd)}"))
     if overall is None or overall.sd < 1e-9:
         out.print(Text("\nAll runs are equal: any change of the scores is a real one."))
         return
-    needed = plain_table(
-        "\nRuns needed to see a change of the overall score", "change", "candidate runs of each fixture"
-    )
     rows = runs_needed(overall.sd, fixtures=overall.fixtures, baseline_runs=measurement.planned_runs, crit=alarms.crit)
-    for row in rows:
-        needed.add_row(f"{row.change:g}", "more than 50" if row.runs is None else str(row.runs))
-    out.print(needed)
+    print_table(
+        out,
+        "\nRuns needed to see a change of the overall score",
+        ("change", "candidate runs of each fixture"),
+        [(f"{row.change:g}", "more than 50" if row.runs is None else str(row.runs)) for row in rows],
+    )
 
 
 def _shares(base: Measurement, again: Measurement, run_sd: float) -> str:

@@ -11,6 +11,7 @@ from eval_core.base.errors import UserError
 from eval_core.cli.entry import CommandGroup
 
 if TYPE_CHECKING:
+    from eval_core.base.sealing import SealingKey
     from eval_core.domain.fixture import Fixture
     from eval_core.domain.probe import ProbeBank
 
@@ -29,7 +30,7 @@ _probes_dir = click.option(
 
 @click.group(cls=CommandGroup)
 def probe() -> None:
-    """Check, propose or list probes."""
+    """Check, propose, seal or list probes."""
 
 
 def _bank_names(folder: Path, wanted: tuple[str, ...]) -> list[str]:
@@ -161,6 +162,113 @@ def propose_command(
         return
     write_atomic(target, dump_bank(bank))
     click.echo(f'{target}: {len(bank.probes)} drafts; keep the good ones, remove their "draft", then run probe lint')
+
+
+_DEFAULT_KEY = "COMPRESSION_EVAL_PROBES_KEY"
+_key_env = click.option(
+    "--key-env", default=_DEFAULT_KEY, show_default=True, help="Environment variable that holds the key."
+)
+
+
+def _sealing_key(name: str) -> SealingKey:
+    import os
+
+    from eval_core.base.sealing import SealingKey
+
+    key = SealingKey.of_environment(name, os.environ)
+    if key is None:
+        raise UserError(f"{name}: not set; it holds the key, and `compression-eval probe seal --new-key` makes one")
+    return key
+
+
+@probe.command("seal")
+@click.argument("banks", nargs=-1, type=_PATH)
+@_fixtures_dir
+@_probes_dir
+@click.option("--output", type=_PATH, default=Path("probes/private.sealed.json"), show_default=True,
+              help="The file to write; commit it.")  # fmt: skip
+@_key_env
+@click.option("--new-key", is_flag=True, help="Print a new key and do nothing else.")
+def seal_command(
+    banks: tuple[Path, ...], fixtures_dir: Path, probes_dir: Path, output: Path, key_env: str, new_key: bool
+) -> None:
+    """Encrypt probe banks into one file that can be committed: only the evaluation can read them.
+
+    The banks have the usual form, one for each fixture, and lie outside the repository. In the clear stand the
+    fixtures' names, the probes' ids and types, so choose ids that give nothing away.
+
+    \b
+    Examples:
+      compression-eval probe seal --new-key
+      compression-eval probe seal ../private/my-session.probes.json
+      compression-eval probe seal ../private/*.probes.json --output probes/private.sealed.json
+    """
+    from eval_core.base.files import pretty, write_atomic
+    from eval_core.base.sealing import SealingKey
+    from eval_core.domain.private_probes import seal_banks
+    from eval_core.domain.probe import load_bank
+    from eval_core.suite.lint import grouped, lint
+
+    if new_key:
+        click.echo(SealingKey.new()[1])
+        return
+    if not banks:
+        raise UserError("no bank given; name the files to seal, e.g. ../private/my-session.probes.json")
+    key, fixtures = _sealing_key(key_env), _fixtures(fixtures_dir)
+    loaded: dict[str, ProbeBank] = {}
+    errors = 0
+    for path in banks:
+        bank = load_bank(path)
+        if bank.fixture not in fixtures:
+            raise UserError(f"{path}: there is no fixture {fixtures_dir / bank.fixture}.json; give --fixtures-dir")
+        if bank.fixture in loaded:
+            raise UserError(f"{path}: a second bank for {bank.fixture}; put its probes into one file")
+        public = probes_dir / f"{bank.fixture}{_SUFFIX}"
+        taken = {item.id for item in load_bank(public).probes} if public.exists() else set()
+        if twice := sorted(taken & {item.id for item in bank.probes}):
+            raise UserError(f"{path}: {twice[0]!r} is the id of a public probe too; rename the private one")
+        # A private bank adds to a public one, so it need not have a probe of every type.
+        findings = [
+            item
+            for item in lint(bank, fixtures[bank.fixture], others=fixtures, verbatim=None)
+            if item.level == "error" and item.rule != "type-missing"
+        ]
+        for line in grouped(findings, str(path), None):
+            click.echo(line)
+        errors += len(findings)
+        loaded[bank.fixture] = bank
+    if errors:
+        raise UserError(f"{errors} error(s) in the banks; nothing was sealed")
+    write_atomic(output, pretty(seal_banks(list(loaded.values()), key).model_dump(mode="json")))
+    count = sum(len(bank.probes) for bank in loaded.values())
+    click.echo(f"{output}: {count} probes of {len(loaded)} fixture(s), sealed with the key in {key_env}")
+
+
+@probe.command("unseal")
+@click.argument("sealed", type=_PATH)
+@click.option("--output", type=_PATH, required=True, help="Folder for the banks; keep it out of the repository.")
+@_key_env
+@click.option("--force", is_flag=True, help="Replace banks that exist.")
+def unseal_command(sealed: Path, output: Path, key_env: str, force: bool) -> None:
+    """Decrypt sealed banks into a folder, to change them and seal them again.
+
+    \b
+    Example:
+      compression-eval probe unseal probes/private.sealed.json --output ../private
+    """
+    from eval_core.base.files import write_atomic
+    from eval_core.domain.private_probes import open_banks, read_sealed
+    from eval_core.domain.probe import dump_bank
+
+    opened = open_banks(read_sealed(sealed), _sealing_key(key_env), str(sealed))
+    paths = {name: output / f"{name}{_SUFFIX}" for name in opened}
+    for path in paths.values():
+        if path.exists() and not force:
+            raise UserError(f"{path}: exists already; give another --output, or --force to replace it")
+    output.mkdir(parents=True, exist_ok=True)
+    for name, bank in opened.items():
+        write_atomic(paths[name], dump_bank(bank))
+        click.echo(f"{paths[name]}: {len(bank.probes)} probes")
 
 
 @probe.command("manifest")

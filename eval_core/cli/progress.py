@@ -18,6 +18,8 @@ __all__ = ["Progress", "show_progress"]
 
 _PLAIN_SECONDS = 30.0
 _LIVE_SECONDS = 0.25
+_SILENT_SECONDS = 2.0
+"""Nothing takes longer than this without a word."""
 
 
 def _duration(seconds: float) -> str:
@@ -55,6 +57,8 @@ class Progress:
         if traffic is not None:
             price = "price unknown" if traffic.usd is None else f"${traffic.usd:.2f}"
             parts += [f"{traffic.in_flight} calls in flight, {traffic.sent} sent", f"{traffic.tokens:,} tokens", price]
+        if not self.done and (waited := self._clock() - self._began) >= _SILENT_SECONDS:
+            parts.append(f"starting for {_duration(waited)}")
         if 0 < self.done < self.total:
             left = (self._clock() - self._began) / self.done * (self.total - self.done)
             parts.append(f"about {_duration(left)} left")
@@ -111,9 +115,19 @@ def _plain(progress: Progress) -> Iterator[None]:
             shown = share
             say()
 
+    def first() -> None:
+        if not progress.done:
+            say()
+
     progress._told = told
-    with _repeated(_PLAIN_SECONDS, say):
-        yield
+    early = threading.Timer(_SILENT_SECONDS, first)
+    early.daemon = True
+    early.start()
+    try:
+        with _repeated(_PLAIN_SECONDS, say):
+            yield
+    finally:
+        early.cancel()
 
 
 @contextmanager

@@ -1,24 +1,35 @@
-"""`compression-eval report` and `compression-eval compare`."""
+"""`compression-eval report`, `compression-eval compare` and `compression-eval trend`."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from eval_core.base.numbers import percent
+from eval_core.cli.completion import complete_results
 from eval_core.comparing.compare import ReportData
 
+if TYPE_CHECKING:
+    from eval_core.domain.case import Case
+    from eval_core.domain.measurement import Measurement
+
 __all__ = [
+    "cases_of",
     "compare",
     "print_data",
+    "print_side_by_side",
     "report",
+    "trend",
 ]
 
 # Printing a report to stdout in the form that was asked for.
 
 
-def print_data(data: ReportData, form: str) -> None:
+def print_data(data: ReportData, form: str, *, where: Path | None = None, details: bool | None = False) -> None:
     """Print text for people, markdown, JSON for programs, or the HTML page."""
     from eval_core.reporting.view import make_view
 
@@ -39,42 +50,145 @@ def print_data(data: ReportData, form: str) -> None:
     else:
         from eval_core.reporting.terminal import console, print_report
 
-        print_report(make_view(data), console())
+        shown = str(where) if where is not None and where.exists() else ""
+        print_report(make_view(data), console(), where=shown, details=details)
+
+
+def cases_of(measurement: Measurement, config: Path | None = None) -> dict[str, Case]:
+    """Return the fixtures and probes at hand that are those of a measurement, to show its sessions and questions."""
+    from eval_core.base.config import config_folder, load_config
+    from eval_core.base.errors import UserError
+    from eval_core.domain.case import load_suite
+
+    settings, root = load_config(config), config_folder(config)
+    found = {}
+    for name, digest in measurement.fingerprint.fixtures.items():
+        try:
+            case = load_suite(root / settings.fixtures, root / settings.probes, [name])[0]
+        except UserError:
+            continue  # measured elsewhere: shown without its session
+        if case.fixture.digest == digest:
+            found[name] = case
+    return found
+
+
+def print_side_by_side(folders: Sequence[Path], form: str) -> None:
+    """Print several results beside each other; nothing is decided."""
+    from rich.text import Text
+
+    from eval_core.base.errors import UserError
+    from eval_core.reporting.side_by_side import COLUMNS, side_by_side
+    from eval_core.reporting.terminal import console, print_table
+    from eval_core.storage.baselines import load_side
+
+    found = side_by_side([load_side(folder) for folder in folders])
+    if form == "html":
+        from eval_core.reporting.html import render_side_by_side
+
+        click.echo(render_side_by_side(found), nl=False)
+        return
+    if form != "text":
+        raise UserError(f"--format {form}: several results are shown as text or html")
+    out = console()
+    print_table(out, f"{len(folders)} results side by side", COLUMNS, found.rows)
+    facts = [
+        (f"{fact.fixture}: {fact.name}", *("-" if kept is None else percent(kept) for kept in fact.kept))
+        for fact in found.facts[:12]
+    ]
+    print_table(out, "\nFacts on which they differ most, kept in", ("", *found.names), facts)
+    if len(found.facts) > len(facts):
+        out.print(Text(f"and {len(found.facts) - len(facts)} more; --format html shows them"))
+    for note in found.notes:
+        out.print(Text(f"Note: {note}."))
 
 
 # `compression-eval report`.
 
 
 @click.command()
-@click.argument("results", type=click.Path(path_type=Path), default=Path("results/latest"))
+@click.argument("results", nargs=-1, type=click.Path(path_type=Path), shell_complete=complete_results)
 @click.option("--format", "form", type=click.Choice(["text", "md", "html", "json"]), default="text", show_default=True)
 @click.option(
     "--compare-to", default="auto", show_default=True, help="auto, none, a baseline file or a results folder."
 )
+@click.option("--details", is_flag=True, help="Print the tables as well.")
 @click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
-def report(results: Path, form: str, compare_to: str, config: Path | None) -> None:
-    """Render a result again; nothing is measured and no model is called.
+def report(results: tuple[Path, ...], form: str, compare_to: str, details: bool, config: Path | None) -> None:
+    """Render a result again, or several side by side; nothing is measured and no model is called.
+
+    Without RESULTS it is the newest result.
 
     \b
     Examples:
       compression-eval report
+      compression-eval report --details
       compression-eval report results/before --format html > before.html
+      compression-eval report results/a results/b results/c --format html > all.html
     """
     from eval_core.base.config import config_folder, load_config
     from eval_core.measuring.options import Job
     from eval_core.storage.results import read_runs
 
-    measurement = read_runs(results)
+    if len(results) > 1:
+        print_side_by_side(results, form)
+        return
+    folder = results[0] if results else Path("results/latest")
+    measurement = read_runs(folder)
     job = Job(load_config(config), config_folder(config), names=tuple(measurement.fixtures), compare_to=compare_to)
-    print_data(job.compared(measurement, job.load_cases(), results), form)
+    data = job.compared(measurement, job.load_cases(), folder)
+    print_data(data, form, where=folder / "report.html", details=details)
+
+
+# `compression-eval trend`.
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--format", "form", type=click.Choice(["text", "html"]), default="text", show_default=True)
+@click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
+def trend(name: str | None, form: str, config: Path | None) -> None:
+    """Show score, facts, size and cost of the stored baselines over time.
+
+    NAME is the baseline's; without it, the one that was stored last.
+
+    \b
+    Examples:
+      compression-eval trend
+      compression-eval trend offline --format html > trend.html
+    """
+    from eval_core.base.config import config_folder, load_config
+    from eval_core.base.errors import UserError
+    from eval_core.reporting.html import render_trend
+    from eval_core.reporting.html.plots import trends
+    from eval_core.reporting.terminal import console, print_table
+    from eval_core.storage.history import read_history
+
+    folder = config_folder(config) / load_config(config).baselines
+    lines = read_history(folder)
+    if not lines:
+        raise UserError(f"{folder}: no history here; `compression-eval baseline update` begins one")
+    name = name or str(lines[-1].get("baseline"))
+    own = [line for line in lines if line.get("baseline") == name]
+    if not own:
+        known = ", ".join(sorted({str(line.get("baseline")) for line in lines}))
+        raise UserError(f"{folder}: no baseline {name!r} in the history; known: {known}")
+    if form == "html":
+        click.echo(render_trend(name, own), nl=False)
+        return
+    found = trends(own)
+    rows = [
+        (str(line.get("date", ""))[:16].replace("T", " "), *(item.values[at] for item in found))
+        for at, line in enumerate(own)
+    ]
+    print_table(console(), f"Baseline {name}", ("date", *(item.name for item in found)), rows)
 
 
 # `compression-eval compare`.
 
 
 @click.command()
-@click.argument("base", type=click.Path(path_type=Path))
-@click.argument("candidate", type=click.Path(path_type=Path))
+@click.argument("base", type=click.Path(path_type=Path), shell_complete=complete_results)
+@click.argument("candidate", type=click.Path(path_type=Path), shell_complete=complete_results)
 @click.option("--format", "form", type=click.Choice(["text", "md", "json", "html"]), default="text", show_default=True)
 @click.option(
     "--fail-on",
@@ -84,7 +198,8 @@ def report(results: Path, form: str, compare_to: str, config: Path | None) -> No
     help="Exit with 1 on this verdict or a worse one, with 3 where it cannot be told.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the permutation test.")
-def compare(base: Path, candidate: Path, form: str, fail_on: str, seed: int) -> None:
+@click.option("--details", is_flag=True, help="Print the tables as well.")
+def compare(base: Path, candidate: Path, form: str, fail_on: str, seed: int, details: bool) -> None:
     """Compare two results folders or baseline files; no model is called.
 
     \b
@@ -96,13 +211,14 @@ def compare(base: Path, candidate: Path, form: str, fail_on: str, seed: int) -> 
     from eval_core.comparing.compare import ReportData, compare_measurements
     from eval_core.comparing.headline import undecided
     from eval_core.comparing.verdict import Options, exit_code
-    from eval_core.measuring.regrade import with_remedy
+    from eval_core.measuring.compared import with_remedy
     from eval_core.storage.baselines import load_side
 
     before, after = load_side(base), load_side(candidate)
     verdict, part = compare_measurements(before, after, options=Options(seed=seed), accept=load_config(None).accept)
     verdict = with_remedy(verdict, part, str(base), after)
-    print_data(ReportData(after, base=part, verdict=verdict, base_path=str(base)), form)
+    data = ReportData(after, base=part, verdict=verdict, base_path=str(base), cases=cases_of(after))
+    print_data(data, form, details=details)
     code = exit_code(verdict, fail_on)  # type: ignore[arg-type]
     if code == 3:
         click.echo(undecided(verdict, fail_on), err=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from eval_core.base.errors import UserError
+from eval_core.cli.completion import complete_fixtures, complete_labels, complete_targets
 
 if TYPE_CHECKING:
     from eval_core.comparing.compare import ReportData
@@ -46,7 +47,7 @@ def print_estimate(job: Job, results: Path | None = None) -> None:
     if found is None:
         cases = job.load_cases()
         click.echo(
-            f"Offline: {job.size(cases)} fixture-runs of {len(cases)} fixtures, no model call, no cost. "
+            f"Offline: {job.size(cases, results)} fixture-runs of {len(cases)} fixtures, no model call, no cost. "
             "Name a model with --model to see what that costs."
         )
         return
@@ -57,22 +58,26 @@ def print_quote(found: Quote) -> None:
     """Print an estimate."""
     from rich.text import Text
 
-    from eval_core.reporting.terminal import console, plain_table
+    from eval_core.reporting.terminal import console, print_table
 
     out = console()
-    columns = ("role", "model", "calls", "input tokens", "output tokens", "cost", "with prompt caching")
-    table = plain_table("Estimate; nothing was sent", *columns)
-    for row in (*found.rows, found.total):
-        table.add_row(
-            row.role,
-            row.model,
-            f"{row.calls:,}",
-            f"{row.input_tokens:,}",
-            f"{row.output_tokens:,}",
-            _money(row.cost_usd),
-            _money(row.cached_cost_usd),
-        )
-    out.print(table)
+    print_table(
+        out,
+        "Estimate; nothing was sent",
+        ("role", "model", "calls", "input tokens", "output tokens", "cost", "with prompt caching"),
+        [
+            (
+                row.role,
+                row.model,
+                f"{row.calls:,}",
+                f"{row.input_tokens:,}",
+                f"{row.output_tokens:,}",
+                _money(row.cost_usd),
+                _money(row.cached_cost_usd),
+            )
+            for row in (*found.rows, found.total)
+        ],
+    )
     out.print(Text("Calls: " + ", ".join(f"{calls:,} {purpose}" for purpose, calls in found.purposes)))
     cost = found.total.cost_usd
     if found.facts_only is not None:
@@ -96,8 +101,17 @@ def run_options(command: Any) -> Any:
     """Add the options that every command which measures has."""
     for option in reversed(
         (
-            click.option("--fixtures", "names", help="Comma-separated fixture names; default: all."),
-            click.option("--target", help="builtin:NAME or a target file.  [default: the configured one]"),
+            click.option(
+                "--fixtures",
+                "names",
+                help="Comma-separated fixture names; default: all.",
+                shell_complete=complete_fixtures,
+            ),
+            click.option(
+                "--target",
+                help="builtin:NAME or a target file.  [default: the configured one]",
+                shell_complete=complete_targets,
+            ),
             click.option(
                 "--tree",
                 type=click.Path(path_type=Path),
@@ -105,7 +119,11 @@ def run_options(command: Any) -> Any:
             ),
             click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml"),
             click.option("--results", type=click.Path(path_type=Path), help="Default: results"),
-            click.option("--label", help="Folder under the results folder; default: the time."),
+            click.option(
+                "--label",
+                help="Folder under the results folder; default: the time.",
+                shell_complete=complete_labels,
+            ),
             click.option("--resume", is_flag=True, help="Complete an interrupted run of the same label."),
             click.option("--focus-topic", help="Passed on to the compressor."),
             click.option(
@@ -130,7 +148,11 @@ def model_options(command: Any) -> Any:
             click.option("--model", help="Model for all three roles (litellm name); none: offline."),
             click.option("--compressor-model", help="Model that the compressor calls."),
             click.option("--answer-model", help="Model that answers the probes."),
-            click.option("--judge-model", help="Model that grades."),
+            click.option(
+                "--judge-model",
+                "--judge",
+                help="Model that grades, or offline: only compressions are paid for, rules answer and facts judge.",
+            ),
             click.option(
                 "--api-base",
                 help="Base URL of an OpenAI-compatible server, or a preset: github-models, ollama, vllm, openrouter.",
@@ -208,6 +230,10 @@ def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -
     from eval_core.storage.results import free_label, open_results
 
     cases = job.load_cases()
+    unasked = sum(len(case.private.types) - len(case.private.probes) for case in cases if case.private is not None)
+    private = job.settings.private_probes
+    if not quiet and private is not None and unasked and job.sealing is None:
+        click.echo(f"{unasked} private probes are not asked: {private.key_env} is not set.", err=True)
     if not quiet and job.models is None:
         click.echo(OFFLINE, err=True)
     if job.sandbox == "none":
@@ -219,13 +245,11 @@ def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -
     if job.shard is not None:
         name = job.shard.label(name)
     with open_results(root, name, resume=job.resume) as folder:
-        with show_progress(job.size(cases), quiet=quiet) as progress:
+        with show_progress(job.size(cases, root), quiet=quiet) as progress:
             data = job.execute(folder, cases, progress.record, progress.watch)
         if job.shard is not None:
             return data  # a part has no verdict of its own to report
         write_reports(data, folder)
-        if not quiet:
-            click.echo(f"Written to {folder.path}: report.md, report.html, summary.json", err=True)
     return data
 
 
@@ -298,6 +322,7 @@ def _at_next_look(job: Job, results: Path, label: str | None) -> Job:
     help="Stored answers graded again to see whether the judge drifted; 0: none.",
 )
 @click.option("--regrade-baseline", is_flag=True, help="If the judge drifted, grade the baseline's answers again.")
+@click.option("--details", is_flag=True, help="Print the tables as well.")
 @click.option("--next-look", is_flag=True, help="With --label: add runs up to the next planned look (3, 6, 10 graded).")
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
 @click.option("--shard", help="Measure one part of the plan, e.g. 2/5; `compression-eval merge` joins the parts.")
@@ -308,6 +333,7 @@ def run(
     quiet: bool,
     fail_on: Any,
     form: str,
+    details: bool,
     next_look: bool,
     dry_run: bool,
     shard: str | None,
@@ -322,6 +348,7 @@ def run(
       compression-eval run
       compression-eval run --target builtin:opaque --fixtures debug-session-feishu-id-model
       compression-eval run --model anthropic/claude-sonnet-4-5 --budget-usd 2 --dry-run
+      compression-eval run --model anthropic/claude-sonnet-4-5 --judge offline
       compression-eval run --compare-to results/before --fail-on regressed
       compression-eval run --target target.yml --tree ../my-agent
       compression-eval run --baseline rerun --base-tree ../main --target target.yml
@@ -344,7 +371,7 @@ def run(
     root = results or job.results
     if part is not None:
         _end_shard(data, part, root, label or "")
-    print_data(data, form)
+    print_data(data, form, where=root / data.candidate.label / "report.html", details=details)
     end_run(data, fail_on, root, f"`{resume_command(data.candidate.label)}` completes it")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from eval_core.base.config import AcceptConfig
@@ -16,12 +17,14 @@ from eval_core.comparing.form import degenerate_runs
 from eval_core.comparing.looks import earlier_looks
 from eval_core.comparing.outcome import broken_fixtures, compare_outcomes
 from eval_core.comparing.strands import read_evidence
+from eval_core.comparing.suspicion import BankSuspicion, bank_suspicion
 from eval_core.comparing.verdict import Options, decide
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
 from eval_core.domain.measurement import Measurement, comparable_part
 
 __all__ = [
+    "OFFLINE_JUDGE_NOTE",
     "OFFLINE_NOTE",
     "ReportData",
     "compare_measurements",
@@ -31,6 +34,7 @@ __all__ = [
 # What every view is made from: one object, so that comment, page, terminal and exit code cannot disagree.
 
 OFFLINE_NOTE = "offline, deterministic: no model judged this"
+OFFLINE_JUDGE_NOTE = "a model compressed; rules answered and facts judged, so the grades are advice"
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,14 @@ class ReportData:
                 f"{self.candidate.provenance.target}. The verdict compares the two; it does not judge a change. "
                 "`compression-eval baseline update` stores a baseline of your own."
             )
+        if self.suspicion is not None:
+            told.append(self.suspicion.words)
         return tuple(told)
+
+    @cached_property
+    def suspicion(self) -> BankSuspicion | None:
+        """Whether the compressor seems to know the probes, against the baseline where there is one."""
+        return bank_suspicion(self.base if self.kind_is_comparable else None, self.candidate)
 
     @property
     def kind_is_comparable(self) -> bool:

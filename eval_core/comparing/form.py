@@ -53,6 +53,9 @@ class FormChange:
     base_sections: float = 0.0
     candidate_sections: float = 0.0
     length: float = 1.0
+    base_tokens: float = 0.0
+    candidate_tokens: float = 0.0
+    """Of the compressor's own text, over all runs."""
     sentences_gone: tuple[str, ...] = ()
     sentences_new: tuple[str, ...] = ()
     orders: tuple[str, ...] = ()
@@ -172,6 +175,8 @@ def compare_form(
         base_sections=sum(len(_labels(run, filled=True) & set(usual)) for run in before) / len(before),
         candidate_sections=sum(len(_labels(run, filled=True) & {*usual, *fresh}) for run in now) / len(now),
         length=sum(lengths) / len(lengths),
+        base_tokens=sum(map(_tokens, before)) / len(before),
+        candidate_tokens=sum(map(_tokens, now)) / len(now),
         sentences_gone=tuple(sorted(said - says))[:6],
         sentences_new=tuple(sorted(says - said))[:6],
         orders=tuple(sentence for sentence in sorted(says - said) if orders_reader(sentence))[:6],

@@ -8,7 +8,7 @@ from eval_core.base.numbers import counted, interval, listed, percent, percent_c
 from eval_core.comparing.findings import Kind, Reason, Row, RowVerdict, Strand, StrandName, StrandState, Verdict
 from eval_core.comparing.hypotheses import AUTHORED, CENSUS, OVERALL
 from eval_core.comparing.outcome import OutcomeChange
-from eval_core.comparing.strands import SizeChange
+from eval_core.comparing.strands import REFUSED, SizeChange
 
 __all__ = [
     "accept_line",
@@ -23,14 +23,17 @@ __all__ = [
 ]
 
 RETENTION = {AUTHORED: "facts kept", CENSUS: "census facts kept"}
-_ORDER: tuple[StrandName, ...] = ("outcome", "structure", "form", "facts", "shown", "scores", "window")
+_ORDER: tuple[StrandName, ...] = ("outcome", "form", "structure", "facts", "shown", "scores", "window")
 _MOST = 2
 """Findings that fit into one sentence; the others are listed below it."""
 
 
 def _findings(strands: Mapping[StrandName, Strand], states: Sequence[StrandState]) -> list[str]:
-    found = [strands[name] for name in _ORDER if name in strands]
-    return [item.says for item in found if item.says and item.state in states]
+    found = [strands[name] for name in _ORDER if name in strands and strands[name].state in states]
+    if any(item.name == "structure" for item in found):
+        # A form that lost nothing is worse for the order to the reader that the structure check names.
+        found = [item for item in found if item.name != "form" or item.loss]
+    return [item.says for item in found if item.says]
 
 
 def _at(size: SizeChange | None) -> str:
@@ -51,9 +54,9 @@ def changed(kind: Kind, strands: Mapping[StrandName, Strand], size: SizeChange |
         parts = list(dict.fromkeys([*worse[:_MOST], *better[:_MOST]]))
         return f"{kind.words}: {'; '.join(parts)}{f', with {at}' if at else ''}."
     if kind is Kind.TRADE:
-        moved = better if size is not None and size.larger else worse
-        verb = "bought with" if size is not None and size.larger else "for"
-        return f"{kind.words}: {'; '.join(moved[:_MOST])}, {verb} {at}."
+        if size is None or not size.larger:
+            return f"{kind.words}: {'; '.join(worse[:_MOST])}, for {at}."
+        return f"{kind.words}: {'; '.join(better[:_MOST])}, bought with {at}."
     moved = worse if kind is Kind.REGRESSED else better
     if not moved:
         what = "no fact gained" if kind is Kind.REGRESSED else "the same facts"
@@ -141,11 +144,44 @@ def broken(outcome: OutcomeChange, fixtures: Sequence[str]) -> str:
     return f"{Kind.BROKEN.words}: {failed} of {runs} runs of {where} failed ({how}){before if base else ''}."
 
 
+_LOOK: dict[StrandName, str] = {
+    "form": "the form of the summary",
+    "structure": "the structure checks that fail",
+    "facts": "the values that the summary should not state",
+    "shown": "what the compressor's model is no longer shown",
+    "scores": "the answers that were graded lower",
+}
+
+
+def _look(fixtures: Sequence[str], strands: Mapping[StrandName, Strand]) -> str:
+    """Say where to look first: at lost facts where there are any, else at what the strand that got worse lists."""
+    worse = [name for name in _LOOK if name in strands and strands[name].state is StrandState.WORSE]
+    if "form" in worse and REFUSED in strands["form"].details:
+        return "Read one of the summaries: if the model refused, change what it is asked; then run again."
+    if fixtures:
+        return f"Look at what the compressed state lost, starting with {listed(fixtures, 2)}; then run again."
+    if not worse:
+        return "Look at what the larger state holds; then run again."
+    return f"Look at {_LOOK[worse[0]]}, listed below; then run again."
+
+
+def _worth(size: SizeChange | None) -> str:
+    """Say what a larger state is to be weighed against: keeping more of the newest messages needs no compressor."""
+    if size is None or not size.larger or not size.recorded:
+        return "Decide whether the size is worth the loss."
+    gained = size.candidate_kept - size.base_kept
+    plain = gained - (size.candidate_lift - size.base_lift)
+    beside = f"{pp(plain)} of the facts, and this change gains {pp(gained)}"
+    return f"Decide whether the size is worth it: keeping that many more of the newest messages gains {beside}."
+
+
 def next_step(
     kind: Kind,
     *,
     reasons: Sequence[Reason] = (),
     fixtures: Sequence[str] = (),
+    strands: Mapping[StrandName, Strand] | None = None,
+    size: SizeChange | None = None,
     more_runs: int | None = None,
     chance: float | None = None,
 ) -> str:
@@ -161,10 +197,9 @@ def next_step(
     if kind is Kind.INCOMPLETE:
         return "Resume the run: what has been paid for is kept, only the missing cells are run."
     if kind is Kind.REGRESSED:
-        where = f", starting with {listed(fixtures, 2)}" if fixtures else ""
-        return f"Look at what the compressed state lost{where}; then run again."
+        return _look(fixtures, strands or {})
     if kind is Kind.TRADE:
-        return "Decide whether the size is worth it; the report shows what else that many tokens would keep."
+        return _worth(size)
     if kind is Kind.MIXED:
         return "Decide whether the gain is worth the loss; the table names both."
     if kind is Kind.IMPROVED:

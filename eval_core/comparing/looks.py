@@ -16,8 +16,20 @@ from pydantic import BaseModel, ConfigDict
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import parse
+from eval_core.domain.measurement import Measurement
 
-__all__ = ["LOOKS", "RUNS_AT_LOOK", "Look", "earlier_looks", "next_look", "runs_at", "share", "spent"]
+__all__ = [
+    "LOOKS",
+    "RUNS_AT_LOOK",
+    "Look",
+    "earlier_looks",
+    "looks_before",
+    "next_look",
+    "planned_looks",
+    "runs_at",
+    "share",
+    "spent",
+]
 
 RUNS_AT_LOOK = (3, 6, 10)
 """Graded runs of each fixture at the planned looks."""
@@ -44,6 +56,23 @@ class _Remembered(BaseModel):
 def earlier_looks(extra: dict[str, Any], where: str) -> tuple[Look, ...]:
     """Return the looks that a measurement remembers, checked: it may come from an untrusted file."""
     return parse(_Remembered, {LOOKS: extra.get(LOOKS, ())}, f"{where}: extra").looks
+
+
+def planned_looks(look: int, first: int, measurement: Measurement) -> tuple[Look, ...]:
+    """Return what the plan had measured at the looks before this one.
+
+    Compressions are bought with the graded runs unless they cost nothing or their number is configured; then all of
+    them are there from the first look on.
+    """
+    all_at_once = measurement.planned_compress_runs > measurement.planned_runs
+    runs = [runs_at(number, first) for number in range(1, look)]
+    return tuple(Look(count, measurement.planned_compress_runs if all_at_once else count) for count in runs)
+
+
+def looks_before(looks: Iterable[Look], measurement: Measurement) -> list[list[int]]:
+    """Return those looks that had fewer runs than a measurement has, as its extra keeps them."""
+    now = Look(measurement.planned_runs, measurement.planned_compress_runs)
+    return [list(look) for look in looks if look.graded < now.graded or look.compressed < now.compressed]
 
 
 def spent(runs: int) -> float:

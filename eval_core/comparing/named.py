@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from eval_core.base.numbers import counted
 from eval_core.comparing.exact import Counts, fewer_p
 from eval_core.comparing.findings import FactChange
 from eval_core.domain.measurement import Measurement
@@ -150,6 +151,21 @@ class FalseValues:
     """Values that the candidate states and no run of the base does, with the runs that do."""
 
 
+@dataclass(frozen=True)
+class _Fresh:
+    """Where a value was seen that no run of the base states."""
+
+    kind: str
+    fixtures: tuple[str, ...] = ()
+    times: int = 0
+    runs: int = 0
+
+    @property
+    def words(self) -> str:
+        where = self.fixtures[0] if len(self.fixtures) == 1 else counted(len(self.fixtures), "fixture")
+        return f"{self.kind}, {where}, {self.times} of {self.runs} runs"
+
+
 def _values(run: RunRecord, which: str) -> dict[str, str] | None:
     if which == "invented":
         return None if run.invented is None else {item.value: item.kind for item in run.invented}
@@ -164,7 +180,7 @@ def _found(measurement: Measurement, fixture: str, which: str) -> list[dict[str,
 def false_values(base: Measurement, candidate: Measurement, which: str, *, exact: bool) -> FalseValues:
     """Compare how many runs state invented (or stale) values, and name those that are new."""
     counts: list[Counts] = []
-    fresh: dict[tuple[str, str], tuple[str, int, int]] = {}
+    fresh: dict[str, _Fresh] = {}
     gone = 0
     for fixture in candidate.fixtures:
         theirs, ours = _found(base, fixture, which), _found(candidate, fixture, which)
@@ -172,20 +188,20 @@ def false_values(base: Measurement, candidate: Measurement, which: str, *, exact
             continue
         known: Mapping[str, str] = {value: kind for values in theirs for value, kind in values.items()}
         counts.append(Counts(sum(map(bool, theirs)), len(theirs), sum(map(bool, ours)), len(ours)))
-        for values in ours:
-            for value, kind in values.items():
-                if value not in known:
-                    seen = fresh.get((fixture, value), (kind, 0, len(ours)))
-                    fresh[fixture, value] = (kind, seen[1] + 1, len(ours))
+        for value, kind in {value: kind for values in ours for value, kind in values.items()}.items():
+            if value not in known:
+                seen = fresh.get(value, _Fresh(kind))
+                times = sum(value in values for values in ours)
+                fresh[value] = _Fresh(kind, (*seen.fixtures, fixture), seen.times + times, seen.runs + len(ours))
         gone += len(known.keys() - {value for values in ours for value in values})
     more = bool(fresh) if exact else bool(counts) and fewer_p([item.swapped for item in counts]) < FALSE_ALPHA
     fewer = bool(gone) and not fresh if exact else bool(counts) and fewer_p(counts) < FALSE_ALPHA
-    ranked = sorted(fresh.items(), key=lambda item: (-item[1][1], item[0]))
+    ranked = sorted(fresh.items(), key=lambda item: (-item[1].times, item[0]))
     return FalseValues(
         recorded=bool(counts),
         base_runs=sum(item.base for item in counts),
         candidate_runs=sum(item.candidate for item in counts),
         more=more,
         fewer=fewer,
-        named=tuple(f"{value} ({kind}, {fixture}, {n} of {runs} runs)" for (fixture, value), (kind, n, runs) in ranked),
+        named=tuple(f"{value} ({seen.words})" for value, seen in ranked),
     )

@@ -20,6 +20,7 @@ from eval_core.comparing.findings import Culprit, FactChange, Kind, Row, Strand,
 from eval_core.comparing.hypotheses import FACT_HYPOTHESES
 from eval_core.comparing.outcome import OutcomeChange
 from eval_core.comparing.strands import Recorded, SizeChange
+from eval_core.evidence.structure import STRUCTURE_FAILURES
 
 __all__ = [
     "COMPARABLE",
@@ -73,13 +74,17 @@ def outcome_strand(change: OutcomeChange) -> Strand:
 
 def _by_check(changes: Sequence[StructureChange], kind: str) -> list[str]:
     found = Counter(item.check for item in changes if item.kind == kind)
-    return [f"{check} ({counted(number, 'fixture')})" for check, number in found.items()]
+
+    def words(check: str) -> str:
+        return STRUCTURE_FAILURES.get(check, f"structure check {check} fails") if kind == "broken" else check
+
+    return [f"{words(check)} ({counted(number, 'fixture')})" for check, number in found.items()]
 
 
 def structure_strand(changes: Sequence[StructureChange]) -> Strand:
     """Say which checks broke or were repaired."""
     broken, mended = _by_check(changes, "broken"), _by_check(changes, "mended")
-    says = [f"structure broken: {listed(broken)}"] if broken else []
+    says = [listed(broken)] if broken else []
     says += [f"structure repaired: {listed(mended)}"] if mended else []
     state = StrandState.WORSE if broken else StrandState.BETTER if mended else StrandState.SAME
     return Strand(
@@ -110,15 +115,26 @@ def _moved(facts: Sequence[FactChange], source: str) -> tuple[int, int]:
 
 def _false(recorded: Recorded) -> tuple[list[str], list[str]]:
     says, details = [], []
-    for what, found in (("invented", recorded.invented), ("stale", recorded.stale)):
-        if found.more:
-            number = counted(len(found.named), "value")
-            where = (
-                "that are nowhere in the session" if what == "invented" else "that were superseded, without the new one"
-            )
-            says.append(f"it states {number} {where}" if found.named else f"more runs with {what} values")
-            details += [f"{what}: {name}" for name in found.named]
+    if recorded.invented.more:
+        number = counted(len(recorded.invented.named), "value")
+        often = "the summary states invented values more often"
+        says.append(f"the summary states {number} not found in the session" if recorded.invented.named else often)
+    if recorded.stale.more:
+        number = counted(len(recorded.stale.named), "superseded value")
+        what = number if recorded.stale.named else "superseded values more often"
+        says.append(f"the summary states {what} without the new one")
+    for word, found in (("invented", recorded.invented), ("stale", recorded.stale)):
+        details += [f"{word}: {name}" for name in found.named if found.more]
     return says, details
+
+
+def _counted_facts(lost: int, gained: int, total: int) -> str:
+    """Say how many facts moved."""
+    if not gained:
+        return f"{lost} of {total} facts lost, none gained"
+    if gained > lost:
+        return f"{gained} of {total} facts gained, {lost or 'none'} lost"
+    return f"{lost} of {total} facts lost, {gained} gained"
 
 
 def facts_strand(
@@ -133,10 +149,8 @@ def facts_strand(
         if lost or won or census_lost + census_won >= MATTERS * census:
             loss, gain = (lost / total + census_lost / census) / 2, (won / total + census_won / census) / 2
         if lost + census_lost + won + census_won:
-            says.append(
-                f"{lost + census_lost} of {recorded.authored_facts + recorded.census_facts} facts lost,"
-                f" {won + census_won} gained"
-            )
+            every = recorded.authored_facts + recorded.census_facts
+            says.append(_counted_facts(lost + census_lost, won + census_won, every))
     elif evidence is not None and evidence.significant:
         whole = [item for item in culprits if item.kind == "retention"]
         # The averages hold the single units: where they are named, these must not count a second time.
@@ -150,8 +164,9 @@ def facts_strand(
             moves = [_moved(recorded.facts, source) for source in ("authored", "census")]
             totals = max(recorded.authored_facts, 1), max(recorded.census_facts, 1)
             shares = [sum(move[at] / total for move, total in zip(moves, totals, strict=True)) / 2 for at in (0, 1)]
-            # Named facts show gain and loss where the shares of the two cancel out.
-            loss, gain = (shares[0], shares[1]) if any(shares) else (loss, gain)
+            # Named facts show gain and loss where the shares of the two cancel out; a loss that is spread over many
+            # facts names few of them, and must not give way to one that was gained.
+            loss, gain = max(loss, shares[0]), max(gain, shares[1])
             words += f" ({sum(move[0] for move in moves)} lost, {sum(move[1] for move in moves)} gained)"
         says.append(words)
     certain = recorded is not None and (recorded.invented.more or recorded.stale.more)
@@ -194,7 +209,7 @@ def scores_strand(
         )
 
     if not judged:
-        return strand(StrandState.SAME, "", 0.0, 0.0, "advisory: no model judged")
+        return strand(StrandState.ADVISORY)
     # Named by their own test, or because they follow from facts that moved for certain.
     moved = [item for item in culprits if item.kind in ("dimension", "probe")]
     if evidence is None or not moved:

@@ -16,12 +16,15 @@ from eval_core.comparing.outcome import OutcomeChange, compare_outcomes
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord, WindowRecord
 
-__all__ = ["GROWTH", "LIFT", "Recorded", "SizeChange", "read_evidence", "shown_finding"]
+__all__ = ["GROWTH", "LIFT", "REFUSED", "Recorded", "SizeChange", "read_evidence", "shown_finding"]
 
 GROWTH = 0.05
 """A state that is larger or smaller by more than this is another size; unchanged compressors stay within 0.023."""
 LIFT = 0.03
 """Facts gained beside a larger state count as a gain only if the lift over recency rises by this."""
+
+
+REFUSED = "so short in every run: the model may have refused"
 
 
 @dataclass(frozen=True)
@@ -101,18 +104,20 @@ class Recorded:
     stubs: int = 0
     """Runs left out because the model's answer was a refusal or garbage."""
     all_stubs: bool = False
+    model_wrote: bool = False
+    """Whether a model wrote the candidate's summaries, which may refuse."""
 
     @property
     def form_strand(self) -> Strand:
         """What the form shows."""
-        if self.all_stubs:
-            return Strand(
-                name="form",
-                state=StrandState.WORSE,
-                says="every summary is a refusal or a stub",
-                loss=1.0,
-            )
-        return form_strand(self.form)
+        strand = form_strand(self.form)
+        if not self.all_stubs:
+            return strand
+        before, now = tokens(self.form.base_tokens), tokens(self.form.candidate_tokens)
+        sections = f"{self.form.candidate_sections:.0f} of {self.form.base_sections:.0f} sections"
+        says = f"the summary is {now} tokens long instead of {before} and has {sections}"
+        details = (REFUSED,) if self.model_wrote else ()
+        return strand.model_copy(update={"says": says, "details": (*details, *strand.details), "loss": 1.0})
 
 
 def _ok(measurement: Measurement) -> dict[str, list[RunRecord]]:
@@ -274,5 +279,6 @@ def read_evidence(base: Measurement, candidate: Measurement, accept: AcceptConfi
         authored_facts=_authored_count(candidate),
         census_facts=sum(len(entries) for entries in candidate.census.values()),
         exact=exact,
-        judged=not candidate.models.get("judge", "").startswith("offline:"),
+        judged=candidate.judged,
+        model_wrote=not candidate.models.get("compressor", "offline:").startswith("offline:"),
     )

@@ -504,7 +504,7 @@ def decide(
     where = [item.fixture for item in culprits if item.fixture and item.direction == "worse"]
     where += [item.fixture for item in facts if item.clear and item.change < 0]
     _notes(case, tested, structure, spread)
-    if recorded is not None and recorded.stubs:
+    if recorded is not None and recorded.stubs and not recorded.all_stubs:
         runs = f"{recorded.stubs} run{'s' if recorded.stubs > 1 else ''}"
         case.notes.append(f"Left out as the model's failure, not the change's: {runs} with a refusal or a stub.")
     return case.verdict(
@@ -514,6 +514,8 @@ def decide(
             kind,
             reasons=reasons,
             fixtures=[name for name, _ in Counter(where).most_common()],
+            strands=strands,
+            size=size,
             more_runs=extra,
             chance=advice.chance if advice else None,
         ),
@@ -521,7 +523,9 @@ def decide(
         strands=[strands[name] for name in STRANDS if name in strands],
         facts=facts,
         exact=exact,
-        accept=headline.accept_line([*recorded.form.gone, *recorded.form.emptied]) if recorded is not None else None,
+        accept=headline.accept_line([*recorded.form.gone, *recorded.form.emptied])
+        if recorded is not None and not recorded.all_stubs
+        else None,
         culprits=culprits,
         rows=rows,
         units=[unit for item in tested for unit in item.units],

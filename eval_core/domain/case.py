@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eval_core.base.errors import UserError
 from eval_core.domain.fixture import Fixture, find_fixture, fixture_files, fixture_name, load_fixture
-from eval_core.domain.probe import ProbeBank, load_bank
+from eval_core.domain.private_probes import PrivateBank
+from eval_core.domain.probe import Probe, ProbeBank, load_bank
 
 __all__ = [
     "Case",
@@ -18,6 +19,7 @@ __all__ = [
     "draft_counts",
     "load_suite",
     "make_plan",
+    "with_private",
 ]
 
 # The suite: fixtures with their probe banks, as the user chose them.
@@ -29,6 +31,17 @@ class Case:
 
     fixture: Fixture
     bank: ProbeBank
+    private: PrivateBank | None = None
+
+    @property
+    def probes(self) -> tuple[Probe, ...]:
+        """Everything that is asked: the bank, then what is private of it."""
+        return (*self.bank.probes, *(self.private.probes if self.private else ()))
+
+    @property
+    def probe_types(self) -> dict[str, str]:
+        """The type of every probe that is asked."""
+        return {probe.id: probe.type for probe in self.probes}
 
 
 def bank_path(probes: Path, fixture: str) -> Path:
@@ -70,6 +83,22 @@ def load_suite(fixtures: Path, probes: Path, names: Sequence[str] | None = None)
         _check_evidence(bank, fixture, path)
         cases.append(Case(fixture, bank))
     return cases
+
+
+def with_private(cases: Sequence[Case], private: Mapping[str, PrivateBank], where: str) -> list[Case]:
+    """Add private probes to the cases they belong to; one with the id of a public probe is refused."""
+    joined = []
+    for case in cases:
+        found = private.get(case.fixture.name)
+        if found is None:
+            joined.append(case)
+            continue
+        for twice in sorted(set(found.types) & {probe.id for probe in case.bank.probes}):
+            raise UserError(
+                f"{where}: {case.fixture.name}/{twice}: the public bank has a probe of this id; rename the private one"
+            )
+        joined.append(replace(case, private=found))
+    return joined
 
 
 def draft_counts(cases: Iterable[Case]) -> dict[str, int]:

@@ -46,6 +46,8 @@ class Fingerprint(BaseModel):
     """Fixture name -> digest of its content."""
     probes: dict[str, str]
     """Fixture name -> digest of its probe bank."""
+    private: dict[str, str] = {}
+    """Fixture name -> digest of its sealed bank, where its key was at hand."""
     rubric: str
     answer_template: str
     compressor_model: dict[str, str]
@@ -60,7 +62,7 @@ class Fingerprint(BaseModel):
     @property
     def digest(self) -> str:
         """Return the sha256 over all fields."""
-        return digest(self.model_dump(mode="json"))
+        return digest(self.model_dump(mode="json", exclude=None if self.private else {"private"}))
 
 
 def _short(value: object) -> str:
@@ -79,6 +81,7 @@ def _flat(print_: Fingerprint) -> dict[str, str]:
             continue
         for key, item in sorted(value.items()):
             suffix = {"fixtures": f"fixtures/{key}.json", "probes": f"probes/{key}.probes.json"}
+            suffix["private"] = f"private probes of {key}"
             flat[suffix.get(name, f"{name}.{key}")] = str(item)
     return flat
 
@@ -109,5 +112,6 @@ def narrowed(fingerprint: Fingerprint, names: Collection[str]) -> Fingerprint:
         update={
             "fixtures": {name: fingerprint.fixtures[name] for name in sorted(names)},
             "probes": {name: fingerprint.probes[name] for name in sorted(names)},
+            "private": {name: value for name, value in fingerprint.private.items() if name in names},
         }
     )

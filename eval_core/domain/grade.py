@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from eval_core.base.messages import Message
+from eval_core.domain.call import OpaqueState
 from eval_core.domain.probe import Probe
 
-__all__ = ["DIMENSIONS", "PASS_SCORE", "Answer", "Answerer", "Grade", "Judge", "Unscored"]
+__all__ = ["DIMENSIONS", "PASS_SCORE", "Answer", "Answerer", "Grade", "Judge", "OpaqueAnswerer", "Unscored"]
 
 DIMENSIONS = (
     "accuracy",
@@ -51,6 +52,13 @@ class Grade(BaseModel):
     output_tokens: int = 0
     cost_usd: float | None = 0.0
 
+    @field_validator("scores")
+    @classmethod
+    def _six(cls, scores: dict[str, float]) -> dict[str, float]:
+        if set(scores) != set(DIMENSIONS) or not all(0 <= value <= 5 for value in scores.values()):
+            raise ValueError(f"a grade is six scores from 0 to 5: {', '.join(DIMENSIONS)}")
+        return scores
+
     @property
     def overall(self) -> float:
         """The mean of the six dimensions."""
@@ -75,6 +83,14 @@ class Answerer(Protocol):
 
     async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
         """Answer one probe from the state alone."""
+
+
+@runtime_checkable
+class OpaqueAnswerer(Protocol):
+    """An answerer that can ask the provider about a state that only the provider can read."""
+
+    async def answer_opaque(self, state: OpaqueState, probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
+        """Answer one probe with the state in front."""
 
 
 class Judge(Protocol):

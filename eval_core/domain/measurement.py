@@ -74,6 +74,39 @@ class Measurement(BaseModel):
     """Why the run ended before its plan, if it did."""
     extra: dict[str, Any] = {}
 
+    @property
+    def judged(self) -> bool:
+        """Whether a model graded; where facts did, the grades are advice."""
+        return not self.models.get("judge", "").startswith("offline:")
+
+    @property
+    def usual_name(self) -> str:
+        """The file that a baseline of this kind is stored in, unless another is named."""
+        return "offline" if self.offline else "models" if self.judged else "offline-judge"
+
+
+def _without_unasked(base: Measurement, candidate: Measurement) -> Measurement:
+    """Leave out private probes that the candidate was not asked: they rotate, and not everybody has their key."""
+    if not base.fingerprint.private:
+        return base
+    asked = candidate.probe_types
+    fixtures = {
+        name: [
+            run.model_copy(update={"probes": {key: item for key, item in run.probes.items() if key in asked[name]}})
+            for run in runs
+        ]
+        if name in asked
+        else runs
+        for name, runs in base.fixtures.items()
+    }
+    types = {
+        name: {key: item for key, item in known.items() if key in asked[name]} if name in asked else known
+        for name, known in base.probe_types.items()
+    }
+    private = base.fingerprint.private if candidate.fingerprint.private else {}
+    fingerprint = base.fingerprint.model_copy(update={"private": private})
+    return base.model_copy(update={"fingerprint": fingerprint, "fixtures": fixtures, "probe_types": types})
+
 
 def comparable_part(base: Measurement, candidate: Measurement) -> tuple[Measurement, list[Difference]]:
     """Cut the base down to the candidate's fixtures, if it has them all, and list what still differs."""
@@ -82,4 +115,15 @@ def comparable_part(base: Measurement, candidate: Measurement) -> tuple[Measurem
     if part is not base.fingerprint:
         kept = {name: runs for name, runs in base.fixtures.items() if name in names}
         base = base.model_copy(update={"fingerprint": part, "fixtures": kept})
-    return base, differences(base.fingerprint, candidate.fingerprint)
+    base = _without_unasked(base, candidate)
+    return base, differences(base.fingerprint, candidate.fingerprint) + _unasked(base, candidate)
+
+
+def _unasked(base: Measurement, candidate: Measurement) -> list[Difference]:
+    """Name the fixtures whose private probes the candidate was asked and the base was not."""
+    found = []
+    for name, digest in candidate.fingerprint.private.items():
+        theirs, ours = set(base.probe_types.get(name, {})), set(candidate.probe_types.get(name, {}))
+        if base.fingerprint.private.get(name) == digest and ours - theirs:
+            found.append(Difference(f"private probes of {name}", "not all asked", f"{len(ours - theirs)} more asked"))
+    return found

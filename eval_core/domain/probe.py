@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
 from eval_core.base.files import ForeignRecord, digest, parse, pretty, read_json
 
-__all__ = ["FACT_KINDS", "PROBE_TYPES", "Fact", "FactKind", "Probe", "ProbeBank", "ProbeType", "dump_bank", "load_bank"]
+__all__ = [
+    "FACT_KINDS",
+    "PROBE_TYPES",
+    "Fact",
+    "FactKind",
+    "PrivateProbe",
+    "Probe",
+    "ProbeBank",
+    "ProbeType",
+    "dump_bank",
+    "load_bank",
+]
 
 ProbeType = Literal["recall", "artifact", "continuation", "decision"]
 FactKind = Literal["path", "url", "host", "identifier", "hash", "version", "pr", "number", "error", "cron", "text"]
@@ -75,6 +86,9 @@ class Fact(ForeignRecord):
 class Probe(ForeignRecord):
     """One question to the compressed state."""
 
+    private: ClassVar[bool] = False
+    """Whether neither question nor answer may leave the run."""
+
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,79}$")]
     type: ProbeType
     question: Annotated[str, Field(min_length=3)]
@@ -96,6 +110,17 @@ class Probe(ForeignRecord):
     def superseded(self) -> list[Fact]:
         """The values an answer should no longer state."""
         return [fact for fact in self.expected_facts if fact.superseded]
+
+
+class PrivateProbe(Probe):
+    """A probe whose question, facts and answers stay where it is asked; only its id and scores are told."""
+
+    private: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, probe: Probe) -> Self:
+        """Return a probe as a private one."""
+        return cls.model_validate(probe.model_dump(mode="json", by_alias=True))
 
 
 class ProbeBank(ForeignRecord):

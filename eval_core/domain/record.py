@@ -7,10 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from eval_core.domain.call import OpaqueState
 from eval_core.domain.compression import Outcome
 from eval_core.domain.grade import Answer, Grade, Unscored
 
 __all__ = [
+    "PRIVATE",
+    "PRIVATE_PLACE",
     "CensusEntry",
     "CensusRecord",
     "FactRecord",
@@ -32,6 +35,12 @@ __all__ = [
 FactStatus = Literal["used", "not_used", "kept", "lost", "untested"]
 """kept: in the compressed state (and used or not used by an answer, where there is one); untested: its evidence was
 left verbatim, so that the compression put nothing at risk."""
+
+
+PRIVATE = "private"
+"""What is written where the text of a private probe would be."""
+PRIVATE_PLACE = -1
+"""The evidence of a private fact: somewhere in the session, and nobody is told where."""
 
 
 class Record(BaseModel):
@@ -75,10 +84,29 @@ class ProbeRecord(Record):
 
         Facts left verbatim count as kept: a change that moves the verbatim region would otherwise give the two
         arms of a comparison different denominators. Facts that the session does not hold are nobody's to keep, and
-        count nowhere; not a number where there is no other.
+        count nowhere; not a number where there is no other, or where the state is not visible.
         """
         present = [fact for fact in self.facts if fact.evidence]
         return sum(fact.kept for fact in present) / len(present) if present else math.nan
+
+    @property
+    def redacted(self) -> ProbeRecord:
+        """The same outcome and scores without a word of question, facts, answer or reason."""
+        facts = [
+            fact.model_copy(
+                update={"label": f"{PRIVATE} fact {number}", "evidence": [PRIVATE_PLACE] if fact.evidence else []}
+            )
+            for number, fact in enumerate(self.facts, 1)
+        ]
+        answer = self.answer and self.answer.model_copy(update={"text": PRIVATE})
+        result = self.result
+        if isinstance(result, Grade):
+            result = result.model_copy(update={"reason": PRIVATE, "flags": [PRIVATE] if result.flags else []})
+        elif isinstance(result, Unscored):
+            # Providers quote prompts in their errors; what went wrong is in the journal, by kind.
+            missing = "no answer" if self.answer is None else "no grade"
+            result = Unscored(reason=f"{missing} to a private probe; the journal names the kind of failure")
+        return ProbeRecord(facts=facts, answer=answer, result=result)
 
 
 class CensusRecord(Record):
@@ -202,8 +230,15 @@ class RunRecord(Record):
     tokens_before: int = 0
     tokens_after: int = 0
     seconds: float = 0.0
+    """Compressing, as a user of the compressor feels it: warm, and with the machine to itself."""
+    cold_seconds: float = 0.0
+    """Starting and importing, which `seconds` leaves out."""
+    queued_seconds: float = 0.0
+    """Waiting for a turn at the model or the processor, which `seconds` leaves out."""
     summary: str = ""
     messages: list[dict[str, Any]] = []
+    opaque: OpaqueState | None = None
+    """The state, where only the provider can read it: facts, census and structure are then not visible, not zero."""
     verbatim: list[int] = []
     """Indexes of the fixture's messages that were left unchanged."""
     probes: dict[str, ProbeRecord] = {}
@@ -231,3 +266,8 @@ class RunRecord(Record):
         """Whether there is something to score."""
         # A session that did not shrink was measured all the same: it is a finding, not a gap.
         return self.outcome is Outcome.OK or (self.outcome is Outcome.NOT_COMPRESSED and bool(self.structure))
+
+    @property
+    def visible(self) -> bool:
+        """Whether the compressed state can be read by anybody but the provider."""
+        return self.opaque is None

@@ -22,6 +22,7 @@ __all__ = [
     "StateFacts",
     "census_retention",
     "fact_stands",
+    "probe_in_session",
 ]
 
 # How many of a session's facts survive a compression, counting only those that it put at risk.
@@ -149,6 +150,17 @@ class FixtureFacts:
         if key not in self._found:
             self._found[key] = [index for index, text in enumerate(self._texts) if holds(fact, text)]
         return self._found[key]
+
+
+def probe_in_session(probe: Probe, facts: FixtureFacts) -> Probe:
+    """Return the probe without the facts that its session does not hold: they are nobody's to keep.
+
+    A probe of which nothing is left stays as it is; its controls leave it out of the scores.
+    """
+    held = [fact for fact in probe.expected_facts if fact.superseded or facts.of(fact)]
+    if len(held) == len(probe.expected_facts) or all(fact.superseded for fact in held):
+        return probe
+    return probe.model_copy(update={"expected_facts": held})
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from eval_core.domain.fixture import ROLES
 from eval_core.evidence.facts import normalise
 from eval_core.evidence.verbatim import Kept, message_key
 
-__all__ = ["STRUCTURE_CHECKS", "changed_in_place", "orders_reader", "structure_checks"]
+__all__ = ["STRUCTURE_CHECKS", "STRUCTURE_FAILURES", "changed_in_place", "orders_reader", "structure_checks"]
 
 STRUCTURE_CHECKS: dict[str, str] = {
     "kept_messages_in_order": "Messages that are kept stand in their original order.",
@@ -26,6 +26,21 @@ STRUCTURE_CHECKS: dict[str, str] = {
     "system_prompt_first": "The system prompt is the first message and begins with its original text.",
     "tool_pairs_whole": "Every tool result follows its call, and every call is answered.",
 }
+
+STRUCTURE_FAILURES: dict[str, str] = {
+    "kept_messages_in_order": "kept messages are out of order",
+    "kept_messages_unchanged": "kept messages are shortened or rewritten",
+    "last_user_request_present": "the user's last request is gone",
+    "no_empty_messages": "the compressor writes an empty message",
+    "no_orders_in_summary": "the summary orders its reader about",
+    "nothing_duplicated": "messages are duplicated",
+    "one_summary": "what was taken out is not replaced by exactly one summary",
+    "roles_accepted": "a message has a role that providers refuse",
+    "summary_before_tail": "the summary stands after messages that follow it",
+    "system_prompt_first": "the system prompt is not the first message, or was changed",
+    "tool_pairs_whole": "tool calls and their results are torn apart",
+}
+"""What a failed check means, in the words of a sentence."""
 
 _PROMPT_ROLES = ("system", "developer")
 _ORDERS = re.compile(

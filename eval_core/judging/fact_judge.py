@@ -19,7 +19,7 @@ on: a state that holds more never scores less.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from eval_core.domain.grade import Grade, Unscored
 from eval_core.domain.probe import Fact, Probe
@@ -64,7 +64,11 @@ class FactJudge:
 
     def grade_state(self, probe: Probe, state: Haystack) -> Grade:
         """Grade by the facts that a compressed state holds: whatever is added to it, no score falls."""
-        found = [fact for fact in probe.required if holds(fact, state)]
+        return self.grade_kept(probe, {fact.label for fact in probe.required if holds(fact, state)})
+
+    def grade_kept(self, probe: Probe, kept: Collection[str]) -> Grade:
+        """Grade by the facts that are known to have been kept, named by their labels."""
+        found = [fact for fact in probe.required if fact.label in kept]
         return self._graded(probe, found, parts=1.0, form=float(bool(found)), stale=())
 
     async def grade(self, probe: Probe, answer: str, *, fixture: str, run: int) -> Grade | Unscored:

@@ -251,6 +251,7 @@ class ModelJudge:
             temperature=_TEMPERATURE,
             response_schema=GRADE_SCHEMA if self._schema and not self._schema_refused else None,
             shared=1,
+            private=probe.private,
         )
 
     async def grade(self, probe: Probe, answer: str, *, fixture: str, run: int) -> Grade | Unscored:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import os
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -15,42 +17,67 @@ from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Measurement
 from eval_core.storage.baselines import Reference, dump_baseline, load_side
 
-__all__ = ["STALE", "BaseInRun", "base_notes", "base_store", "is_stale", "keep_base", "measured_base", "plan_base"]
+__all__ = ["STALE", "BasePlan", "base_notes", "base_store", "keep_base", "plan_base"]
 
 STALE = "stale"
-"""The name in a measurement's extra: the baseline that the base branch has left behind."""
+"""The name in a measurement's extra: the base branch has left the stored baseline behind."""
 BaseInRun = Literal["nothing", "control", "whole"]
 """What of the base is measured in the candidate's run."""
 
 
-def is_stale(reference: Reference, base_digest: str | None) -> bool:
+def _is_stale(reference: Reference, base_digest: str | None) -> bool:
     """Tell whether a baseline was measured from other watched files than the base branch has now."""
     recorded = reference.measurement.provenance.watched
     return recorded is not None and base_digest is not None and recorded != base_digest
+
+
+@dataclass(frozen=True)
+class BasePlan:
+    """What of the base is measured beside a candidate, and what is known of it already."""
+
+    beside: BaseInRun = "nothing"
+    digest: str | None = None
+    """Of the watched files of the base."""
+    stale: bool = False
+    """Whether the stored baseline was measured from other files."""
+    shelf: Path | None = None
+    """Where the measurement of the whole base is kept for later runs."""
+    known: Measurement | None = None
+    """The whole base, as an earlier run measured it."""
+
+    @property
+    def own(self) -> bool:
+        """Whether the candidate is compared with the base of this run and not with the stored baseline."""
+        return self.beside == "whole" or self.known is not None
 
 
 def plan_base(
     reference: Reference | None,
     *,
     control: Literal["auto", "always", "never"],
+    rerun: bool,
     base_digest: str | None,
     base_known: bool,
     offline: bool,
-) -> BaseInRun:
+    shelf: Path | None,
+    runs: int,
+) -> BasePlan:
     """Decide what of the base is measured beside the candidate.
 
     A stale baseline would blame the candidate for what the base branch did. One that is not stale may still be from
     another day; runs without models know no days.
     """
+    a_control: BaseInRun = "nothing" if offline else "control"
+    if rerun:
+        return BasePlan("whole", base_digest, shelf=shelf)
     if not base_known or control == "never":
-        return "nothing"
-    if control == "always":
-        return "whole"
-    if reference is None or not reference.comparable:
-        return "nothing"
-    if is_stale(reference, base_digest):
-        return "whole"
-    return "nothing" if offline else "control"
+        return BasePlan()
+    comparable = reference is not None and reference.comparable
+    stale = reference is not None and comparable and _is_stale(reference, base_digest)
+    if control != "always" and not stale:
+        return BasePlan(a_control if comparable else "nothing", base_digest)
+    known = _measured_base(shelf, runs) if shelf is not None else None
+    return BasePlan("whole" if known is None else a_control, base_digest, stale, shelf, known)
 
 
 def base_store(results: Path, digest: str, fingerprint: Fingerprint) -> Path:
@@ -58,7 +85,7 @@ def base_store(results: Path, digest: str, fingerprint: Fingerprint) -> Path:
     return results / "bases" / f"{digest[:16]}-{fingerprint.digest[:16]}.json"
 
 
-def measured_base(path: Path, runs: int) -> Measurement | None:
+def _measured_base(path: Path, runs: int) -> Measurement | None:
     """Return a base tree that was measured before with at least so many runs, if it can be read."""
     try:
         found = load_side(path) if path.exists() else None
@@ -92,18 +119,21 @@ def _commits_behind(sha: str | None, root: Path) -> str:
     return f", {counted(count, 'commit')} behind the base branch" if count else ""
 
 
-def base_notes(base: Measurement, candidate: Measurement, *, path: str, in_run: bool, root: Path) -> list[str]:
+def base_notes(
+    base: Measurement, candidate: Measurement, *, path: Path, left_behind: Path | None, in_run: bool, root: Path
+) -> list[str]:
     """Say which base it is, how old, and what became of a baseline that was left behind."""
     sha = base.provenance.source_sha
     at = f" at {sha[:12]}" if sha else ""
     if not in_run:
         behind = _commits_behind(sha, root)
-        return [f"Base: the stored baseline {path}, measured {_age(base, candidate)}{at}{behind}."]
+        shown = os.path.relpath(path, root) if path.is_relative_to(root) else str(path)
+        return [f"Base: the stored baseline {shown}, measured {_age(base, candidate)}{at}{behind}."]
     notes = [f"Base: the base branch{at}, measured for this comparison and not taken from a stored baseline."]
-    stale = candidate.extra.get(STALE)
-    if isinstance(stale, str):
-        stored = load_side(root / stale)
+    if left_behind is not None:
+        stored = load_side(left_behind)
         verdict, _ = compare_measurements(stored, base)
+        stale = os.path.relpath(left_behind, root)
         notes.append(
             f"The stored baseline {stale} is stale: it was measured {_age(stored, candidate)} from other files than "
             f"the base branch has now{_commits_behind(stored.provenance.source_sha, root)}. "

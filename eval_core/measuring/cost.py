@@ -18,7 +18,7 @@ from eval_core.base.tokens import count_messages, count_text
 from eval_core.comparing.drift import GradedCell, graded_cells, sample
 from eval_core.domain.call import Completion, ModelCall, Role, Usage
 from eval_core.domain.case import Case
-from eval_core.domain.grade import DIMENSIONS, Answer
+from eval_core.domain.grade import DIMENSIONS, Answer, Answerer, Judge
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
 from eval_core.domain.target import Builtin
@@ -26,12 +26,12 @@ from eval_core.judging.answering import ModelAnswerer, answer_messages
 from eval_core.judging.audit import REPEATED, labelled_set
 from eval_core.judging.calibration import calibration_key, calibration_set, find_record
 from eval_core.judging.extractive import NOT_IN_CONTEXT, ExtractiveAnswerer
+from eval_core.judging.fact_judge import FactJudge
 from eval_core.judging.grading import ModelJudge, grade_messages
-from eval_core.measuring.base_branch import plan_base
 from eval_core.measuring.options import Job
 from eval_core.measuring.preflight import compressor_call, plain_order
 from eval_core.measuring.session import find_controls
-from eval_core.measuring.wiring import Roles, make_fingerprint
+from eval_core.measuring.wiring import planned_fingerprint
 from eval_core.models.client import ModelClient
 from eval_core.models.offline import complete_offline
 from eval_core.models.presets import LIMITS
@@ -212,7 +212,7 @@ def _questions(
     state: list[Message], case: Case, answers: dict[str, str], longer: float, output: float | None, times: int
 ) -> _Tally:
     tally = _Tally()
-    for at, probe in enumerate(case.bank.probes):
+    for at, probe in enumerate(case.probes):
         prompt = answer_messages(state, probe)
         state_tokens = count_messages(prompt[:-1]) + longer
         said = count_text(answers[probe.id]) if output is None else output
@@ -223,7 +223,7 @@ def _questions(
 
 def _grades(case: Case, answers: dict[str, str], output: float, times: int) -> _Tally:
     tally = _Tally()
-    for probe in case.bank.probes:
+    for probe in case.probes:
         rubric, question = grade_messages(probe, answers[probe.id])
         tally.add(count_messages([rubric, question]), output, count_messages([rubric]), times)
     return tally
@@ -428,7 +428,7 @@ async def _stand_in(case: Case, target: Target, topic: str | None, base: Measure
     compression = await subject.compress(case.fixture, run=0, seed=0, focus_topic=topic)
     silent = not isinstance(target.spec, Builtin) and target.spec.llm == "none"
     answerer, answers = ExtractiveAnswerer(), {}
-    for probe in case.bank.probes:
+    for probe in case.probes:
         answer = await answerer.answer(compression.state, probe, fixture=case.fixture.name, run=0)
         answers[probe.id] = answer.text[:_ANSWER_CHARS] if isinstance(answer, Answer) else ""
     known = [run.tokens_after for run in base.fixtures.get(case.fixture.name, []) if run.ok] if base else []
@@ -450,13 +450,12 @@ def make_stand_ins(
 
 def _references(
     job: Job, cases: Sequence[Case], models: Models
-) -> tuple[ModelAnswerer, ModelJudge, Reference | None, Reference | None]:
+) -> tuple[Answerer, Judge, Reference | None, Reference | None]:
     """Return who answers and judges, the stored baseline that is nearest, and what the run would be compared with."""
     client = ModelClient(models)
-    answerer, judge = ModelAnswerer(client), ModelJudge(client)
-    compressor = {"model": models.compressor, "max_tokens": str(models.compressor_max_tokens)}
-    roles = Roles(BuiltinSubject(), answerer, judge, offline=False, compressor=compressor)
-    fingerprint = make_fingerprint(cases, roles, job.topic)
+    answerer: Answerer = ExtractiveAnswerer() if models.offline_judge else ModelAnswerer(client)
+    judge: Judge = FactJudge() if models.offline_judge else ModelJudge(client)
+    fingerprint = planned_fingerprint(cases, models, job.topic)
     baselines = job.root / job.settings.baselines
     try:
         stored = stored_reference(baselines, fingerprint)
@@ -467,7 +466,7 @@ def _references(
 
 
 def _missing_controls(
-    cases: Sequence[Case], answerer: ModelAnswerer, judge: ModelJudge, results: Path, known: Sequence[Measurement]
+    cases: Sequence[Case], answerer: Answerer, judge: Judge, results: Path, known: Sequence[Measurement]
 ) -> frozenset[str]:
     return frozenset(
         case.fixture.name
@@ -496,20 +495,6 @@ def _by_role(planned: Sequence[PlannedCalls], models: Models) -> list[EstimateRo
     return found
 
 
-def _base_in_run(job: Job, reference: Reference | None) -> tuple[int, int]:
-    """Return the graded runs and compressions of the base in the same run; a baseline is taken to be up to date."""
-    if job.baseline == "rerun":
-        return job.plan
-    settings = job.settings.baseline
-    control = "never" if job.compare_to == "none" else settings.control
-    beside = plan_base(
-        reference, control=control, base_digest=None, base_known=job.base_tree is not None, offline=False
-    )
-    if beside == "whole":
-        return job.plan
-    return (settings.control_runs, settings.control_runs) if beside == "control" else (0, 0)
-
-
 def quote(job: Job, results: Path | None = None) -> Quote | None:
     """Estimate a job; None when it runs offline and costs nothing. Nothing is sent and nothing is written."""
     models = job.models
@@ -522,8 +507,9 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
     known = [stored.measurement] if stored else []
     folder = results or job.results
     calibrated = job.trust_judge or find_record(calibration_key(judge), folder, known) is not None
+    base = job.expected_base(cases, folder)
     runs, compress_runs = job.plan
-    base_runs, base_compress_runs = _base_in_run(job, reference)
+    base_runs, base_compress_runs = job.base_runs(base)
     scope = Scope(
         runs=runs,
         compress_runs=compress_runs,
@@ -532,7 +518,7 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
         controls=_missing_controls(cases, answerer, judge, folder, known),
         calibration=not calibrated,
         compresses=target.asks_model,
-        drift=comparable,
+        drift=None if base.own else comparable,
         drift_sample=job.drift_sample,
         output={role: use.output_tokens / use.calls for role, use in comparable.use.items() if use.calls}
         if comparable
@@ -541,6 +527,8 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
 
     expected = make_stand_ins(cases, target, job.topic, comparable)
     planned = forecast(expected, models, scope)
+    if models.offline_judge:
+        planned = [(purpose, part) for purpose, part in planned if part.role == "compressor"]
     purposes: dict[str, int] = {}
     for purpose, part in planned:
         purposes[purpose] = purposes.get(purpose, 0) + part.calls
@@ -550,7 +538,7 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
         tuple(rows),
         tuple(purposes.items()),
         job.budget_usd or job.settings.budget_usd,
-        total(_by_role(facts, models)) if job.stops_early and (comparable or job.baseline == "rerun") else None,
+        total(_by_role(facts, models)) if job.stops_early and (comparable or base.own) else None,
         (*_limits(models, rows), *_too_long(expected, models, compresses=target.asks_model)),
     )
 
@@ -595,7 +583,7 @@ def quote_grading(
 ) -> Quote | None:
     """Estimate the grading of answers, with the calibration of the judge where it is not known; None offline."""
     models = job.models
-    if models is None:
+    if models is None or models.offline_judge:
         return None
     judge = ModelJudge(ModelClient(models))
     calibrated = not again and find_record(calibration_key(judge), results, ()) is not None
@@ -665,7 +653,7 @@ def describe(config: Config) -> LabelCost:
     names = ", ".join(dict.fromkeys((models.compressor, models.answer, models.judge)))
     cap = f"at most ${config.budget_usd:.2f} (the budget)"
     try:
-        found = quote(Job(config))
+        found = quote(Job(config, base_tree=_HERE))
     except Exception as exc:
         print(f"No estimate: {type(exc).__name__}: {exc}", flush=True)
         found = None

@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval_core.base.errors import UserError
-from eval_core.base.globs import watched_digest
 from eval_core.comparing.compare import compare_measurements
 from eval_core.comparing.day import CONTROL, keep_control
 from eval_core.comparing.drift import DRIFT, drift_of
 from eval_core.comparing.findings import Kind
-from eval_core.comparing.looks import LOOKS, Look, earlier_looks, runs_at
+from eval_core.comparing.looks import LOOKS, Look, earlier_looks, looks_before
 from eval_core.domain.case import Case
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Controls, Measurement, comparable_part
 from eval_core.domain.record import RunRecord
 from eval_core.judging.calibration import CALIBRATION, trusted
-from eval_core.measuring.base_branch import (
-    STALE,
-    BaseInRun,
-    base_store,
-    is_stale,
-    keep_base,
-    measured_base,
-    plan_base,
-)
+from eval_core.measuring.base_branch import STALE, BasePlan, keep_base
+from eval_core.measuring.compared import BASE
 from eval_core.measuring.interrupt import Interruption, interruptible
 from eval_core.measuring.preflight import preflight
 from eval_core.measuring.regrade import regrade, rejudge_sample
@@ -44,10 +34,8 @@ if TYPE_CHECKING:
     from eval_core.measuring.options import Job
     from eval_core.models.client import ModelClient
 
-__all__ = ["BASE", "SERVED", "Trial", "own_base"]
+__all__ = ["SERVED", "Trial"]
 
-BASE = "base"
-"""The folder below a result that holds its own base, and the name in its extra that says so."""
 SERVED = "served"
 """The name in a measurement's extra: which models answered for which."""
 _BASE_DRAW = 100_000
@@ -80,6 +68,7 @@ class Trial:
                 sandbox=job.sandbox,
                 hidden=job.hidden,
                 deadline_s=job.deadline_s,
+                sealing=job.sealing,
             )
             self.watch(cast.traffic)
             with interruptible(cast.stop, cast.abandon) as interruption:
@@ -94,8 +83,7 @@ class Trial:
     def _before(self) -> tuple[Look, ...]:
         """Return what had been measured of this candidate when it was looked at before."""
         if self.job.looks > 1:
-            known = [runs_at(look, self.job.settings.runs) for look in range(1, self.job.looks)]
-            return tuple(Look(runs, self.job.compressions(runs)) for runs in known)
+            return self.job.looked_at
         if not self.job.resume or not (self.folder.path / SUMMARY).exists():
             return ()
         stored = read_measurement(self.folder.path)
@@ -114,15 +102,13 @@ class Trial:
             if job.baseline == "stored"
             else None
         )
-        runs, compressions = job.plan
-        earlier = [list(look) for look in before if look.graded < runs or look.compressed < compressions]
-        extra: dict[str, Any] = {LOOKS: earlier} if earlier else {}
+        extra: dict[str, Any] = {}
         if reference is not None or job.baseline == "rerun":
             extra[COMPARED] = True
         if cast.client is not None:
             await self._preflight(cast, cast.client)
             baselines = [stored.measurement] if stored else []
-            if self._does_once:
+            if self._does_once and cast.roles.judged:
                 audit = await trusted(
                     cast.roles.judge,
                     self.folder.path.parent,
@@ -134,41 +120,39 @@ class Trial:
                 extra |= {CALIBRATION: audit} if audit else {}
         controls = self._known_controls(cast, stored)
         sessions = [self._session(cast, cast.roles, self.folder, target, controls, interruption)]
-        digest = self._digest(job.base_tree)
-        beside = self._beside(reference, digest, offline=cast.roles.offline)
-        if beside == "whole" and reference is not None and is_stale(reference, digest):
-            extra[STALE] = os.path.relpath(reference.path, job.root)
-        shelf = base_store(self.folder.path.parent, digest, fingerprint) if digest else None
-        if beside == "whole" and shelf is not None and (known := measured_base(shelf, job.plan[0])) is not None:
-            ResultsFolder(self.folder.path / BASE).write_measurement(known)
-            extra[BASE], beside = "rerun", "nothing" if cast.roles.offline else "control"
-        if beside != "nothing":
-            name = BASE if beside == "whole" else CONTROL
-            base = job.load_base_target()
-            roles = replace(cast.roles, subject=cast.subject_of(base, _BASE_DRAW))
-            session = self._session(cast, roles, ResultsFolder(self.folder.path / name), base, controls, interruption)
-            session.draw = _BASE_DRAW
-            if beside == "control":
-                session.runs = session.compress_runs = job.settings.baseline.control_runs
-            else:
-                extra[BASE] = "rerun"
-            sessions.insert(0, session)
-        again = reference if reference and reference.comparable and not cast.roles.offline else None
-        if job.stops_early and (reference is not None or len(sessions) > 1):
-            measured = await measure_together(sessions, lambda found: self._settled(found, reference))
+        plan = job.plan_base(fingerprint, reference, self.folder.path.parent)
+        if plan.stale:
+            extra[STALE] = True
+        if plan.known is not None:
+            ResultsFolder(self.folder.path / BASE).write_measurement(plan.known)
+        if plan.own:
+            extra[BASE] = "rerun"
+        if plan.beside != "nothing":
+            sessions.insert(0, self._beside(cast, plan, controls, interruption))
+        again = reference if reference and reference.comparable and cast.roles.judged and not plan.own else None
+        # A control is there for the day; what decides is the whole base, or the stored baseline.
+        standing = None if plan.beside == "whole" else plan.known or (reference.measurement if reference else None)
+        if job.stops_early and (standing is not None or plan.beside == "whole"):
+
+            def settled(found: Sequence[Measurement]) -> bool:
+                return self._settled(found[0] if standing is None else standing, found[-1], before)
+
+            measured = await measure_together(sessions, settled)
             sample = await self._sample(again, cast) if measured[-1].planned_runs else None
         else:
             measured, sample = await asyncio.gather(measure_together(sessions), self._sample(again, cast))
         for session, base_measurement in zip(sessions[:-1], measured[:-1], strict=True):
-            base_measurement = _from_files(base_measurement, digest)
+            base_measurement = _from_files(base_measurement, plan.digest)
             session.finish(base_measurement)
-            if beside == "control":
+            if plan.beside == "control":
                 extra[CONTROL] = keep_control(base_measurement)
-            elif shelf is not None and job.shard is None:
-                keep_base(shelf, base_measurement)
+            elif plan.shelf is not None and job.shard is None:
+                keep_base(plan.shelf, base_measurement)
         measurement = measured[-1]
         if sample is not None:
             extra[DRIFT] = sample
+        if earlier := looks_before(before, measurement):
+            extra[LOOKS] = earlier
         measurement = measurement.model_copy(update={"extra": {**measurement.extra, **extra}})
         if again is not None and job.regrade_baseline:
             measurement = await self._regraded(again, measurement, cast)
@@ -188,29 +172,25 @@ class Trial:
             cast.roles.judge,
             case,
             compresses=cast.compresses_with_model,
+            judged=cast.roles.judged,
             trust_judge=self.job.trust_judge,
         )
         # A budget that is used up is said by the budget, in its own words.
         if problem is not None and not (cast.budget and cast.budget.refused):
             client.stop(problem)
 
-    def _digest(self, tree: Path | None) -> str | None:
-        """Return the digest of the watched files of a tree; the tree under test may lie inside the base's."""
-        skipped = [self.job.root / self.job.settings.results]
-        if self.job.tree is not None and tree is not None and tree.resolve() != self.job.tree.resolve():
-            skipped.append(self.job.tree)
-        return None if tree is None else watched_digest(tree, self.job.settings.watch, skipped)
-
-    def _beside(self, reference: Reference | None, digest: str | None, *, offline: bool) -> BaseInRun:
-        if self.job.baseline == "rerun":
-            return "whole"
-        return plan_base(
-            reference,
-            control="never" if self.job.compare_to == "none" else self.job.settings.baseline.control,
-            base_digest=digest,
-            base_known=self.job.base_tree is not None,
-            offline=offline,
-        )
+    def _beside(
+        self, cast: Cast, plan: BasePlan, controls: dict[str, Controls], interruption: Interruption
+    ) -> MeasuringSession:
+        """Return the session that measures the base: all of it, or a few runs that show what the day does."""
+        base = self.job.load_base_target()
+        roles = replace(cast.roles, subject=cast.subject_of(base, _BASE_DRAW))
+        folder = ResultsFolder(self.folder.path / (BASE if plan.beside == "whole" else CONTROL))
+        session = self._session(cast, roles, folder, base, controls, interruption)
+        session.draw = _BASE_DRAW
+        if plan.beside == "control":
+            session.runs = session.compress_runs = self.job.settings.baseline.control_runs
+        return session
 
     def _session(
         self,
@@ -235,7 +215,7 @@ class Trial:
             tree=target.tree,
             source=self.job.source(target),
             known_controls=controls,
-            results=None if roles.offline else self.folder.path.parent,
+            results=self.folder.path.parent if roles.judged else None,
             on_record=self.on_record,
             stopped=lambda: interruption.why or cast.stopped(),
             halted=lambda: interruption.why or cast.halted(),
@@ -263,12 +243,9 @@ class Trial:
             return None  # an unreadable baseline must not stand in the way of the update that replaces it
         return found
 
-    def _settled(self, measured: Sequence[Measurement], reference: Reference | None) -> bool:
+    def _settled(self, base: Measurement, candidate: Measurement, before: Sequence[Look]) -> bool:
         """Tell whether the facts alone decide."""
-        *bases, candidate = measured
-        if not bases and reference is None:
-            return False
-        base = bases[0] if bases or reference is None else reference.measurement
+        candidate = candidate.model_copy(update={"extra": {LOOKS: looks_before(before, candidate)}})
         verdict, _ = compare_measurements(base, candidate, accept=self.job.settings.accept)
         return verdict.kind in _DECIDED
 
@@ -297,7 +274,7 @@ class Trial:
         return measurement.model_copy(update={"extra": {**measurement.extra, BASE: "regraded"}})
 
     def _keep(self, measurement: Measurement, cast: Cast) -> Measurement:
-        measurement = _from_files(measurement, self._digest(self.job.load_target().tree))
+        measurement = _from_files(measurement, self.job.digest_of(self.job.load_target().tree))
         update: dict[str, Any] = {"stopped": measurement.stopped or cast.stopped()}
         if cast.client is not None:
             update["use"] = spending(self.folder.journal)
@@ -311,10 +288,3 @@ def _from_files(measurement: Measurement, digest: str | None) -> Measurement:
     """Note which watched files were measured."""
     provenance = measurement.provenance.model_copy(update={"watched": digest})
     return measurement.model_copy(update={"provenance": provenance})
-
-
-def own_base(measurement: Measurement, folder: Path | None) -> Path | None:
-    """Return the base that a run has measured or graded itself, if it did."""
-    if folder is None or measurement.extra.get(BASE) not in ("rerun", "regraded"):
-        return None
-    return folder / BASE

@@ -24,11 +24,12 @@ from eval_core.domain.fingerprint import differences
 from eval_core.domain.measurement import Controls, Measurement
 from eval_core.domain.record import Record, RunRecord, UseRecord
 from eval_core.domain.shard import Shard, shard_of_folder
-from eval_core.measuring.evaluate import BASE, SERVED
+from eval_core.domain.target import changed_parts
+from eval_core.measuring.compared import BASE
+from eval_core.measuring.evaluate import SERVED
 from eval_core.measuring.options import Job
 from eval_core.measuring.session import SHARD, without_refusals
 from eval_core.models.journal import parse_line
-from eval_core.storage.compressor_source import changed_parts
 from eval_core.storage.results import CLAIM, SUMMARY, Claim, ResultsFolder, spending
 
 __all__ = ["SHARDS", "MergedRun", "find_shards", "merge_shards"]

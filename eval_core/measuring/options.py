@@ -11,24 +11,26 @@ from typing import Literal
 
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
-from eval_core.comparing.compare import ReportData, compare_measurements, judged_alone
+from eval_core.base.globs import watched_digest
+from eval_core.base.sealing import SealingKey
+from eval_core.comparing.compare import ReportData
 from eval_core.comparing.drift import SAMPLE
-from eval_core.comparing.looks import runs_at
-from eval_core.domain.case import Case, Cell, load_suite, make_plan
+from eval_core.comparing.looks import Look, runs_at
+from eval_core.domain.case import Case, Cell, make_plan
+from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord
 from eval_core.domain.shard import Shard
-from eval_core.domain.target import Builtin
-from eval_core.measuring.base_branch import base_notes
-from eval_core.measuring.evaluate import Trial, own_base
-from eval_core.measuring.regrade import with_remedy
-from eval_core.measuring.wiring import Traffic
+from eval_core.domain.target import Builtin, CompressorSource
+from eval_core.measuring.base_branch import BasePlan, base_store, plan_base
+from eval_core.measuring.compared import compare_with_base, load_cases, own_base
+from eval_core.measuring.evaluate import Trial
+from eval_core.measuring.wiring import Traffic, planned_fingerprint
 from eval_core.models.settings import ModelFlags, Models, resolve
+from eval_core.sandbox.compressor_source import source_of
 from eval_core.sandbox.isolation import Wanted
 from eval_core.sandbox.targets import Target, find_target
-from eval_core.storage.baselines import find_reference, load_side
-from eval_core.storage.compressor_source import CompressorSource, source_of
-from eval_core.storage.history import read_history
+from eval_core.storage.baselines import Reference, find_reference, load_side
 from eval_core.storage.results import ResultsFolder
 
 __all__ = ["FREE_COMPRESSIONS", "Job"]
@@ -73,6 +75,8 @@ class Job:
     """Stored answers that are graded again to see whether the judge drifted; 0 for none."""
     regrade_baseline: bool = False
     trust_judge: bool = False
+    every_private_probe: bool = False
+    """Ask all private probes and not the drawn share: a baseline must serve every draw."""
     shard: Shard | None = None
     """The part of the plan that is measured here; its results are merged with those of the others."""
 
@@ -84,13 +88,20 @@ class Job:
     @property
     def stops_early(self) -> bool:
         """Whether grading is left out where facts alone decide; a shard cannot know what the others found."""
-        return self.shard is None and (self.stop or ("full" if self.models is None else "early")) == "early"
+        free = self.models is None or self.models.offline_judge
+        return self.shard is None and (self.stop or ("full" if free else "early")) == "early"
 
     @property
     def plan(self) -> tuple[int, int]:
         """Graded runs and compressions of each fixture."""
         graded = self.runs or runs_at(self.looks, self.settings.runs)
         return graded, self.compressions(graded)
+
+    @property
+    def looked_at(self) -> tuple[Look, ...]:
+        """What the plan had measured at the looks before this one."""
+        runs = [runs_at(look, self.settings.runs) for look in range(1, self.looks)]
+        return tuple(Look(count, self.compressions(count)) for count in runs)
 
     def with_runs(self, runs: int) -> Job:
         """Return the same job with this many graded runs and no fewer compressions."""
@@ -105,7 +116,13 @@ class Job:
 
     def load_cases(self) -> list[Case]:
         """Read the suite."""
-        return load_suite(self.root / self.settings.fixtures, self.root / self.settings.probes, self.names)
+        return load_cases(self.settings, self.root, self.names, every_private=self.every_private_probe)
+
+    @property
+    def sealing(self) -> SealingKey | None:
+        """The key of the private probes, where it is at hand."""
+        private = self.settings.private_probes
+        return None if private is None else SealingKey.of_environment(private.key_env, os.environ)
 
     def load_target(self) -> Target:
         """Find the compressor under test."""
@@ -126,13 +143,53 @@ class Job:
         """Read what a target is made of now."""
         return source_of(target, watch=self.settings.watch, hidden=self.hidden)
 
-    def size(self, cases: list[Case]) -> int:
-        """Count the fixture-runs, the base's included where it is measured too."""
-        return len(self.cells(cases)) * (2 if self.baseline == "rerun" else 1)
+    def digest_of(self, tree: Path | None) -> str | None:
+        """Return the digest of the watched files of a tree; the tree under test may lie inside the base's."""
+        if tree is None:
+            return None
+        skipped = [self.results]
+        if self.tree is not None and tree.resolve() != self.tree.resolve():
+            skipped.append(self.tree)
+        return watched_digest(tree, self.settings.watch, skipped)
+
+    def plan_base(self, fingerprint: Fingerprint, reference: Reference | None, results: Path) -> BasePlan:
+        """Decide what of the base is measured beside the candidate."""
+        digest = self.digest_of(self.base_tree)
+        return plan_base(
+            reference,
+            control="never" if self.compare_to == "none" else self.settings.baseline.control,
+            rerun=self.baseline == "rerun",
+            base_digest=digest,
+            base_known=self.base_tree is not None,
+            offline=self.models is None,
+            shelf=base_store(results, digest, fingerprint) if digest else None,
+            runs=self.plan[0],
+        )
+
+    def expected_base(self, cases: list[Case], results: Path | None = None) -> BasePlan:
+        """Return what of the base a run would measure, before anything is started."""
+        if self.base_tree is None and self.baseline == "stored":
+            return BasePlan()
+        fingerprint = planned_fingerprint(cases, self.models, self.topic)
+        baselines = self.root / self.settings.baselines
+        reference = find_reference(self.compare_to, baselines, fingerprint) if self.baseline == "stored" else None
+        return self.plan_base(fingerprint, reference, results or self.results)
+
+    def base_runs(self, base: BasePlan) -> tuple[int, int]:
+        """Return the graded runs and compressions of each fixture of the base in the same run."""
+        control = self.settings.baseline.control_runs
+        return {"nothing": (0, 0), "control": (control, control), "whole": self.plan}[base.beside]
+
+    def size(self, cases: list[Case], results: Path | None = None) -> int:
+        """Count the fixture-runs, with those of the base that are measured too."""
+        beside = self.base_runs(self.expected_base(cases, results))
+        return len(self.cells(cases)) + (len(self._here(make_plan(cases, *beside))) if any(beside) else 0)
 
     def cells(self, cases: Sequence[Case]) -> list[Cell]:
         """Return the fixture-runs that are measured here."""
-        plan = make_plan(cases, *self.plan)
+        return self._here(make_plan(cases, *self.plan))
+
+    def _here(self, plan: list[Cell]) -> list[Cell]:
         return plan if self.shard is None else self.shard.cells(plan)
 
     def budget(self, cases: Sequence[Case]) -> float:
@@ -189,27 +246,14 @@ class Job:
                 "--regrade-baseline, and compare the merged result with a stored baseline"
             )
 
-    def _base(self, measurement: Measurement, folder: Path | None) -> Path | None:
-        if (own := own_base(measurement, folder)) is not None:
-            return own
-        baselines = self.root / self.settings.baselines
-        found = find_reference(self.compare_to, baselines, measurement.fingerprint)
-        return found.path if found else None
-
     def compared(self, measurement: Measurement, cases: list[Case], folder: Path | None = None) -> ReportData:
         """Compare a measurement with the chosen baseline, or the base it brought along, or say why not."""
-        suite = {case.fixture.name: case for case in cases}
-        path = self._base(measurement, folder)
-        if path is None:
-            baselines = self.root / self.settings.baselines
-            why = f"no baseline in {baselines}; `compression-eval baseline update` makes one"
-            note = "none was asked for" if self.compare_to == "none" else why
-            return ReportData(measurement, verdict=judged_alone(measurement), cases=suite, note=note)
-        stored = load_side(path)
-        verdict, base = compare_measurements(stored, measurement, accept=self.settings.accept)
-        verdict = with_remedy(verdict, base, str(path), measurement)
-        in_run = own_base(measurement, folder) is not None
-        notes = base_notes(stored, measurement, path=str(path), in_run=in_run, root=self.root)
-        verdict = verdict.model_copy(update={"notes": (*verdict.notes, *notes)})
-        history = read_history(self.root / self.settings.baselines, path.stem)
-        return ReportData(measurement, base=base, verdict=verdict, base_path=str(path), cases=suite, history=history)
+        own = own_base(measurement, folder)
+        return compare_with_base(
+            measurement,
+            cases,
+            settings=self.settings,
+            root=self.root,
+            compare_to=self.compare_to,
+            own=None if own is None else (own, load_side(own)),
+        )

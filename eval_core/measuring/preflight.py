@@ -99,16 +99,28 @@ async def _answer(answerer: Answerer, case: Case) -> str | None:
 
 
 async def preflight(
-    client: ModelClient, answerer: Answerer, judge: Judge, case: Case, *, compresses: bool, trust_judge: bool
+    client: ModelClient,
+    answerer: Answerer,
+    judge: Judge,
+    case: Case,
+    *,
+    compresses: bool,
+    trust_judge: bool,
+    judged: bool = True,
 ) -> str | None:
-    """Return why the run should spend nothing, or None. A judge that misranks plain answers is refused."""
+    """Return why the run should spend nothing, or None. A judge that misranks plain answers is refused.
+
+    Where no model is to judge, none answers either, and only the compressor's is tried.
+    """
     patient = client.retry
     seconds = min(patient.attempt_seconds or _ATTEMPT_SECONDS, _ATTEMPT_SECONDS)
     again = {kind: min(times, patient.again.get(kind, times)) for kind, times in _AGAIN.items()}
     client.retry = replace(patient, attempt_seconds=seconds, deadline_seconds=_DEADLINE, again=again)
     try:
         problem, answered, graded = await asyncio.gather(
-            _compression(client) if compresses else _nothing(), _answer(answerer, case), _grades(judge)
+            _compression(client) if compresses else _nothing(),
+            _answer(answerer, case) if judged else _nothing(),
+            _grades(judge) if judged else _ungraded(),
         )
     finally:
         client.retry = patient
@@ -117,7 +129,7 @@ async def preflight(
     if reason is not None:
         role = "compressor" if problem else "answer" if answered else "judge"
         return f"the {role} model did not pass the check before the run: {reason}"
-    if not trust_judge and (order := graded.misranked()) is not None:
+    if judged and not trust_judge and (order := graded.misranked()) is not None:
         raise UserError(
             f"the judge {judge.identity['model']} is not fit to decide: it graded three answers from right to wrong as "
             f"{order}. Name another --judge-model, or go on all the same with --trust-judge "
@@ -128,3 +140,7 @@ async def preflight(
 
 async def _nothing() -> None:
     return None
+
+
+async def _ungraded() -> _Graded:
+    return _Graded((), ())

@@ -19,17 +19,16 @@ from eval_core.comparing.drift import (
     check,
     graded_cells,
     sample,
-    sample_of,
 )
-from eval_core.comparing.findings import Verdict
 from eval_core.domain.case import Case
-from eval_core.domain.grade import DIMENSIONS, Answer, Grade, Judge, Unscored
+from eval_core.domain.grade import DIMENSIONS, Grade, Judge, Unscored
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
 from eval_core.domain.record import ProbeRecord, RunRecord
+from eval_core.judging.fact_judge import FactJudge
 from eval_core.measuring.session import now, package_version
 
-__all__ = ["REGRADE_RUN", "check_banks", "describe_shift", "regrade", "rejudge_sample", "stored_answers", "with_remedy"]
+__all__ = ["REGRADE_RUN", "check_banks", "describe_shift", "regrade", "rejudge_sample", "stored_answers"]
 
 REGRADE_RUN = 10_000
 """Added to the run index, so that a fresh grade is asked for and not the journal's of an equal answer."""
@@ -39,8 +38,12 @@ def _probes(cases: Sequence[Case]) -> dict[tuple[str, str], Probe]:
     return {(case.fixture.name, probe.id): probe for case in cases for probe in case.bank.probes}
 
 
-async def _grade(judge: Judge, probe: Probe, cell: GradedCell, answer: Answer) -> Grade | Unscored:
-    return await judge.grade(probe, answer.text, fixture=cell.fixture, run=REGRADE_RUN + cell.run)
+async def _grade(judge: Judge, probe: Probe, cell: GradedCell, record: ProbeRecord) -> Grade | Unscored:
+    if isinstance(judge, FactJudge):
+        # As in the run itself: by what the compressed state held, not by what an answer quotes of it.
+        return judge.grade_kept(probe, {fact.label for fact in record.facts if fact.kept})
+    assert record.answer is not None
+    return await judge.grade(probe, record.answer.text, fixture=cell.fixture, run=REGRADE_RUN + cell.run)
 
 
 async def rejudge_sample(
@@ -76,8 +79,8 @@ async def _regraded(
     answers = [answer for cell in chosen if (answer := stored[cell].answer) is not None]
     results = await asyncio.gather(
         *(
-            _grade(judge, probes[cell.fixture, cell.probe], replace(cell, run=cell.run + draw), answer)
-            for cell, answer in zip(chosen, answers, strict=True)
+            _grade(judge, probes[cell.fixture, cell.probe], replace(cell, run=cell.run + draw), stored[cell])
+            for cell in chosen
         )
     )
     cells, cost = [], 0.0
@@ -125,9 +128,9 @@ async def regrade(
     probes = _probes(cases)
 
     async def record(cell: GradedCell, old: ProbeRecord) -> ProbeRecord:
-        if old.answer is None:
-            return old
-        result = await _grade(judge, probes[cell.fixture, cell.probe], cell, old.answer)
+        if old.answer is None or (cell.fixture, cell.probe) not in probes:
+            return old  # nothing was answered, or the answer to a private probe is not stored
+        result = await _grade(judge, probes[cell.fixture, cell.probe], cell, old)
         return old.model_copy(update={"result": result})
 
     async def run(old: RunRecord) -> RunRecord:
@@ -153,26 +156,6 @@ async def regrade(
             "extra": {**measurement.extra, "regraded": moment},
             "stopped": stopped(),
         }
-    )
-
-
-def with_remedy(verdict: Verdict, base: Measurement, path: str, candidate: Measurement) -> Verdict:
-    """Where only the judge's drift forbids a comparison, let the next step name the command that mends it."""
-    if not verdict.reasons or any(reason.code != "drift" for reason in verdict.reasons):
-        return verdict
-    return verdict.model_copy(update={"next_step": _remedy(base, path, candidate)})
-
-
-def _remedy(base: Measurement, path: str, candidate: Measurement) -> str:
-    """Say how a drifted judge is mended, and what that costs, from what the sample cost."""
-    calls = sum(1 for _ in graded_cells(base))
-    found = sample_of(candidate)
-    price = ""
-    if found and found.cells and found.cost_usd is not None:
-        price = f", about ${found.cost_usd / (len(found.cells) + len(found.confirming)) * calls:.2f}"
-    return (
-        f"Grade the baseline's stored answers again with the judge of today ({counted(calls, 'call')}{price}): "
-        f"`compression-eval judge regrade {path}`, or run with --regrade-baseline."
     )
 
 

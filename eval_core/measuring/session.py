@@ -25,12 +25,13 @@ from eval_core.domain.measurement import Controls, Measurement, ProbeControl, Pr
 from eval_core.domain.probe import Probe
 from eval_core.domain.record import CensusEntry, RunRecord, UseRecord
 from eval_core.domain.shard import Shard
+from eval_core.domain.target import CompressorSource
 from eval_core.evidence.facts import Haystack, holds
+from eval_core.evidence.retention import FixtureFacts, probe_in_session
 from eval_core.evidence.size import SessionFacts
 from eval_core.judging.fact_judge import FactJudge
 from eval_core.measuring.execute import Executor, run_in_turn
 from eval_core.measuring.wiring import Roles, make_fingerprint
-from eval_core.storage.compressor_source import CompressorSource
 from eval_core.storage.results import Claim, ResultsFolder, claim_folder
 
 __all__ = [
@@ -95,6 +96,7 @@ def control_key(case: Case, answerer: Mapping[str, str], judge: Mapping[str, str
         {
             "fixture": case.fixture.digest,
             "probes": case.bank.digest,
+            **({"private": [case.private.digest, sorted(case.probe_types)]} if case.private else {}),
             "answer": dict(answerer),
             "judge": dict(judge),
         }
@@ -109,6 +111,7 @@ def _of_measurement(case: Case, answerer: Mapping[str, str], judge: Mapping[str,
         name in stored.controls
         and print_.fixtures.get(name) == case.fixture.digest
         and print_.probes.get(name) == case.bank.digest
+        and (case.private is None or print_.private.get(name) == case.private.digest)
         and (print_.answer_template, print_.rubric) == (answer.pop("template", "none"), grade.pop("rubric", "none"))
         and (print_.answer_model, print_.judge_model) == (answer, grade)
     )
@@ -149,7 +152,8 @@ async def _overall(
     if not isinstance(answer, Answer):
         return None
     if isinstance(judge, FactJudge):
-        return judge.grade_state(probe, Haystack.of(render(state))).overall
+        held = probe_in_session(probe, FixtureFacts(case.fixture))
+        return judge.grade_state(held, Haystack.of(render(state))).overall
     grade = await judge.grade(probe, answer.text, fixture=name, run=CONTROL_RUN)
     return grade.overall if isinstance(grade, Grade) else None
 
@@ -161,7 +165,7 @@ def _share(probe: Probe, text: Haystack) -> float:
 async def measure_controls(case: Case, answerer: Answerer, judge: Judge) -> Controls:
     """Measure ceiling and floor of every probe of a case."""
     everything, nothing = case.fixture.messages, list[Message]()
-    banks = case.bank.probes
+    banks = case.probes
     ceilings, floors = await asyncio.gather(
         asyncio.gather(*(_overall(everything, case, probe, answerer, judge, "full") for probe in banks)),
         asyncio.gather(*(_overall(nothing, case, probe, answerer, judge, "empty") for probe in banks)),
@@ -287,7 +291,7 @@ class MeasuringSession:
         record = self._known.get((cell.case.fixture.name, cell.run))
         if record is None or not record.ok or record.graded != cell.graded:
             return None
-        if set(record.probes) != {probe.id for probe in cell.case.bank.probes}:
+        if set(record.probes) != set(cell.case.probe_types):
             return None
         unscored = any(probe.result is None or probe.result.kind == "unscored" for probe in record.probes.values())
         return None if cell.graded and unscored else record
@@ -316,8 +320,8 @@ class MeasuringSession:
         known = self.known_controls.get(case.fixture.name)
         if known is None and results is not None:
             known = find_controls(case, answerer.identity, judge.identity, results)
-        if known is not None:
-            return known
+        if known is not None and set(case.probe_types) <= set(known.probes):
+            return Controls(probes={name: known.probes[name] for name in case.probe_types})
         measured = await measure_controls(case, answerer, judge)
         if results is not None:
             keep_controls(case, answerer.identity, judge.identity, results, measured)
@@ -358,9 +362,7 @@ class MeasuringSession:
             planned_runs=runs,
             planned_compress_runs=max(self.runs, self.compress_runs),
             fixtures=fixtures,
-            probe_types={
-                case.fixture.name: {probe.id: probe.type for probe in case.bank.probes} for case in self.cases
-            },
+            probe_types={case.fixture.name: case.probe_types for case in self.cases},
             drafts=draft_counts(self.cases),
             controls=controls,
             census={name: _entries(facts) for name, facts in read.items()},

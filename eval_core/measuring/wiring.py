@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eval_core.base.sealing import SealingKey
 from eval_core.base.tokens import TOKENIZER
 from eval_core.domain.call import Completion, Failed, ModelCall
 from eval_core.domain.case import Case
@@ -22,7 +23,7 @@ from eval_core.judging.fact_judge import FactJudge
 from eval_core.models.retry import RetryPolicy
 from eval_core.models.settings import Models
 from eval_core.sandbox.isolation import Wanted
-from eval_core.sandbox.targets import Target
+from eval_core.sandbox.targets import BuiltinSubject, Target
 
 if TYPE_CHECKING:
     from eval_core.models.budget import Budget
@@ -54,6 +55,11 @@ class Roles:
     sandbox: str = "not needed: own code"
 
     @property
+    def judged(self) -> bool:
+        """Whether a model grades; where facts do, there is nothing to calibrate and nothing that drifts."""
+        return not isinstance(self.judge, FactJudge)
+
+    @property
     def models(self) -> dict[str, str]:
         """Role to model name, for people."""
         return {
@@ -70,6 +76,9 @@ def make_fingerprint(cases: Sequence[Case], roles: Roles, focus_topic: str | Non
         schema_version=SCHEMA_VERSION,
         fixtures={case.fixture.name: case.fixture.digest for case in cases},
         probes={case.fixture.name: case.bank.digest for case in cases},
+        private={
+            case.fixture.name: case.private.digest for case in cases if case.private is not None and case.private.probes
+        },
         rubric=judge.pop("rubric", "none"),
         answer_template=answer.pop("template", "none"),
         compressor_model=roles.compressor,
@@ -79,6 +88,31 @@ def make_fingerprint(cases: Sequence[Case], roles: Roles, focus_topic: str | Non
         tokenizer=TOKENIZER,
         instrument=INSTRUMENT_VERSION,
     )
+
+
+def planned_fingerprint(cases: Sequence[Case], models: Models | None, focus_topic: str | None) -> Fingerprint:
+    """Return the fingerprint that a run with these models will have, before anything is started."""
+    from eval_core.judging.answering import ModelAnswerer
+    from eval_core.judging.grading import ModelJudge
+    from eval_core.models.client import ModelClient
+
+    if models is None:
+        roles = Roles(BuiltinSubject(), ExtractiveAnswerer(), FactJudge(), offline=True)
+    else:
+        client, compressor = ModelClient(models), compressor_identity(models)
+        answerer: Answerer = ExtractiveAnswerer() if models.offline_judge else ModelAnswerer(client)
+        judge: Judge = FactJudge() if models.offline_judge else ModelJudge(client)
+        roles = Roles(BuiltinSubject(), answerer, judge, offline=False, compressor=compressor)
+    return make_fingerprint(cases, roles, focus_topic)
+
+
+def compressor_identity(models: Models) -> dict[str, str]:
+    """Return what identifies the model that the compressor calls."""
+    return {
+        "model": models.compressor,
+        "max_tokens": str(models.compressor_max_tokens),
+        **models.identity(models.compressor),
+    }
 
 
 # Casting a run: models where they are configured, honest stand-ins where they are not.
@@ -193,6 +227,7 @@ async def make_cast(
     sandbox: Wanted,
     hidden: tuple[str, ...],
     deadline_s: float | None = None,
+    sealing: SealingKey | None = None,
 ) -> Cast:
     """Bring everybody together; what must be closed is closed with the stack."""
     if models is None:
@@ -208,7 +243,7 @@ async def make_cast(
     if models.through_litellm:  # once, before anything is timed: the import takes seconds
         await asyncio.to_thread(load_litellm)
     require_keys(models)
-    record = stack.enter_context(Journal(journal))
+    record = stack.enter_context(Journal(journal, sealing))
     budget = Budget(budget_usd, max_tokens_total, carried=record.spent)
     client = await stack.enter_async_context(
         ModelClient(
@@ -240,14 +275,10 @@ async def make_cast(
     subject, confined = cast(target, 0)
     roles = Roles(
         subject,
-        ModelAnswerer(client),
-        ModelJudge(client),
+        ExtractiveAnswerer() if models.offline_judge else ModelAnswerer(client),
+        FactJudge() if models.offline_judge else ModelJudge(client),
         offline=False,
-        compressor={
-            "model": models.compressor,
-            "max_tokens": str(models.compressor_max_tokens),
-            **models.identity(models.compressor),
-        },
+        compressor=compressor_identity(models),
         sandbox=confined,
     )
     return Cast(roles, lambda target, draw: cast(target, draw)[0], client, budget, target.asks_model)

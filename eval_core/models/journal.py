@@ -24,16 +24,19 @@ from typing import Any, Self
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import digest
+from eval_core.base.sealing import Damaged, SealingKey
 from eval_core.base.strict_json import BadJson, parse_json
-from eval_core.domain.call import Completion, Failed, ModelCall, Usage
+from eval_core.domain.call import Completion, Failed, ModelCall, ReplyCall, Usage
 
 __all__ = ["Journal", "Spent", "call_key", "parse_line"]
 
 
 def call_key(call: ModelCall) -> str:
     """Return what identifies a call: everything that the provider sees, and the run index."""
+    front = {"front": asdict(call.front)} if call.front else {}  # absent from the keys of older journals
     return digest(
         {
+            **front,
             "model": call.model,
             "messages": list(call.messages),
             "max_tokens": call.max_tokens,
@@ -88,6 +91,8 @@ def _line_problem(line: Any) -> str | None:
             return "text and served are not text"
         if not _is_amount(line.get("seconds"), float):
             return "seconds is not an amount"
+        if not isinstance(line.get("sealed", False), bool):
+            return "sealed is neither true nor false"
     return None
 
 
@@ -103,9 +108,10 @@ def parse_line(raw: bytes) -> dict[str, Any]:
 class Journal:
     """An append-only file that one process holds at a time; only an index of it is kept in memory."""
 
-    def __init__(self, path: Path) -> None:
-        """Open, lock and read the file; a line torn by a crash is cut off."""
+    def __init__(self, path: Path, sealing: SealingKey | None = None) -> None:
+        """Open, lock and read the file; a line torn by a crash is cut off. Private replies are sealed with the key."""
         self.path = path
+        self._sealing = sealing
         self.broken_lines = 0
         self._index: dict[bytes, tuple[int, int]] = {}
         self._wasted: dict[bytes, Usage] = {}
@@ -168,7 +174,16 @@ class Journal:
         offset, length = where
         line = parse_line(os.pread(self._file, length, offset))
         usage = Usage(**line["usage"]).plus(self.wasted(key))
-        return Completion(line["text"], usage, line["served"], line["seconds"], cached=True)
+        text = line["text"]
+        if line.get("sealed"):
+            if self._sealing is None:
+                return None
+            try:
+                text = self._sealing.open(text)
+            except Damaged:
+                return None  # sealed with a key that is gone: asked again
+        calls = tuple(ReplyCall(**call) for call in line.get("calls", ()))
+        return Completion(text, usage, line["served"], line["seconds"], cached=True, calls=calls)
 
     def wasted(self, key: str) -> Usage:
         """Return what unusable replies to this call have used so far."""
@@ -178,16 +193,31 @@ class Journal:
         """Note that a request is about to leave. Not synced: surviving a crash of the process is enough here."""
         self._write({"at": "sent", "key": key, "usd": usd, "tokens": tokens})
 
-    async def done(self, key: str, call: ModelCall, text: str, served: str, usage: Usage, seconds: float) -> None:
+    async def done(
+        self,
+        key: str,
+        call: ModelCall,
+        text: str,
+        served: str,
+        usage: Usage,
+        seconds: float,
+        calls: tuple[ReplyCall, ...] = (),
+    ) -> None:
         """Keep an answer for good."""
         body = {"role": call.role, "model": call.model, "run": call.run, "served": served}
-        usage_line = {"usage": asdict(usage), "seconds": round(seconds, 3), "text": text}
-        await self._append({"at": "done", "key": key, **body, **usage_line})
+        usage_line: dict[str, Any] = {"usage": asdict(usage), "seconds": round(seconds, 3), "text": text}
+        if call.private:
+            if self._sealing is None:
+                raise ValueError("a private reply and no key to seal it with")
+            usage_line |= {"text": self._sealing.seal(text), "sealed": True}
+        asked = {"calls": [asdict(item) for item in calls]} if calls else {}
+        await self._append({"at": "done", "key": key, **body, **usage_line, **asked})
 
     async def failed(self, key: str, call: ModelCall, failed: Failed, charge: str) -> None:
         """Keep why a call failed, and what it cost."""
         at = {"yes": "paid", "no": "free", "unsure": "lost"}[charge]
-        body = {"role": call.role, "model": call.model, "run": call.run, "kind": failed.kind, "reason": failed.message}
+        reason = "private" if call.private else failed.message
+        body = {"role": call.role, "model": call.model, "run": call.run, "kind": failed.kind, "reason": reason}
         await self._append({"at": at, "key": key, **body, **({"usage": asdict(failed.usage)} if at == "paid" else {})})
 
     async def _append(self, line: dict[str, Any]) -> None:

@@ -28,7 +28,7 @@ __all__ = [
 
 # Keys: values that travel to the provider and nowhere else.
 
-_SECRET_NAME = re.compile(r"(?:API_?KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL)", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"(?:API_?KEY|_KEY$|TOKEN|SECRET|PASSWORD|CREDENTIAL)", re.IGNORECASE)
 _SECRET_FORM = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|key|tgp|pplx|hf|AIza|ghp|gho|ghs|ghu|github_pat)[-_A-Za-z0-9*.]{12,}"
     r"|(?<=[Bb]earer )[^\s'\",;]+"
@@ -77,6 +77,8 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 _ENV = "COMPRESSION_EVAL_"
 ROLES: tuple[Role, ...] = ("compressor", "answer", "judge")
+OFFLINE_JUDGE = "offline"
+"""In place of the judge's model: only compressions are paid for; rules answer and facts judge."""
 # Providers of litellm's that log in by asking somebody to open a web page.
 _INTERACTIVE = frozenset({"github_copilot", "chatgpt"})
 
@@ -130,6 +132,8 @@ class Models:
     endpoints: Mapping[str, EndpointConfig] = field(default_factory=dict)
     keys: Mapping[str, Secret] = field(default_factory=dict)
     """Keys that are for one model only."""
+    offline_judge: bool = False
+    """Whether only the compressor's model is called; the names of the other two are then its own."""
 
     def identity(self, model: str) -> dict[str, str]:
         """Return what makes the replies of a model comparable, beside its name."""
@@ -210,6 +214,11 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
         )
 
     compressor, answer, judge = (chosen(role) for role in ROLES)
+    offline_judge = judge == OFFLINE_JUDGE
+    if offline_judge:
+        if flags.answer:
+            raise UserError(f"--answer-model {flags.answer}: with --judge offline no model answers; leave it out")
+        answer = judge = compressor
     some = compressor or answer or judge
     if some is None:
         return None
@@ -251,6 +260,7 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
         compressor_max_tokens=config.compressor_max_tokens,
         prices={**config.prices, **flags.prices},
         params={model: params.model_dump(exclude_none=True) for model, params in config.params.items()},
+        offline_judge=offline_judge,
     )
 
 

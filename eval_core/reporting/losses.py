@@ -11,7 +11,7 @@ from eval_core.comparing.findings import Verdict
 from eval_core.comparing.verdict import Options
 from eval_core.domain.grade import PASS_SCORE, Grade, Unscored
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import RunRecord
+from eval_core.domain.record import PRIVATE_PLACE, RunRecord
 
 __all__ = [
     "LostFact",
@@ -32,6 +32,8 @@ def places(evidence: Sequence[int]) -> str:
     """Name the first few messages that establish a fact."""
     if not evidence:
         return "place unknown"
+    if PRIVATE_PLACE in evidence:
+        return "a private place"
     shown = ", ".join(str(index) for index in evidence[:3])
     return f"message{'s' if len(evidence) > 1 else ''} {shown}{' …' if len(evidence) > 3 else ''}"
 
@@ -49,8 +51,8 @@ class LostFact:
     evidence: tuple[int, ...]
     kept: float
     base_kept: float | None
-    runs: str = ""
-    """In how many runs of this side it is kept."""
+    runs: int = 0
+    """Runs of this side that could have kept it."""
     why: str = ""
     """Whether the compressor's own model was shown it, where that is known."""
 
@@ -60,7 +62,8 @@ class LostFact:
         return self.kept - (1.0 if self.base_kept is None else self.base_kept)
 
 
-def _kept_shares(runs: Iterable[RunRecord]) -> dict[tuple[str, str], tuple[float, tuple[int, ...]]]:
+def _kept_shares(runs: Iterable[RunRecord]) -> dict[tuple[str, str], tuple[float, int, tuple[int, ...]]]:
+    """Return, for each fact, the share of runs that keep it, how many runs there are, and where it was."""
     found: dict[tuple[str, str], list[bool]] = {}
     evidence: dict[tuple[str, str], tuple[int, ...]] = {}
     for run in runs:
@@ -68,7 +71,7 @@ def _kept_shares(runs: Iterable[RunRecord]) -> dict[tuple[str, str], tuple[float
             for fact in record.facts:
                 found.setdefault((probe, fact.label), []).append(fact.kept)
                 evidence[(probe, fact.label)] = tuple(fact.evidence)
-    return {key: (fmean(kept), evidence[key]) for key, kept in found.items()}
+    return {key: (fmean(kept), len(kept), evidence[key]) for key, kept in found.items()}
 
 
 def changed_facts(candidate: Measurement, base: Measurement | None) -> list[LostFact]:
@@ -76,9 +79,9 @@ def changed_facts(candidate: Measurement, base: Measurement | None) -> list[Lost
     rows = []
     for fixture, runs in candidate.fixtures.items():
         before = _kept_shares(base.fixtures.get(fixture, [])) if base else {}
-        for (probe, fact), (kept, evidence) in _kept_shares(runs).items():
+        for (probe, fact), (kept, number, evidence) in _kept_shares(runs).items():
             known = before.get((probe, fact))
-            row = LostFact(fixture, probe, fact, evidence, kept, known[0] if known else None)
+            row = LostFact(fixture, probe, fact, evidence, kept, known[0] if known else None, number)
             if abs(row.change) > 1e-9:
                 rows.append(row)
     return sorted(rows, key=lambda row: (row.change, row.fixture, row.probe, row.fact))
@@ -94,7 +97,7 @@ def named_facts(verdict: Verdict) -> list[LostFact]:
             evidence=item.messages,
             kept=item.candidate_kept / item.candidate_runs,
             base_kept=item.base_kept / item.base_runs,
-            runs=f"{item.candidate_kept} of {item.candidate_runs}",
+            runs=item.candidate_runs,
             why=item.shown or "",
         )
         for item in verdict.facts

@@ -1,20 +1,24 @@
-"""The report for a terminal: verdict first, then the tables, plain when piped."""
+"""The report for a terminal: a verdict in a few lines, tables on demand, plain when piped."""
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterable, Sequence
 from typing import TextIO
 
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from eval_core.base.numbers import percent
+from eval_core.base.numbers import counted, percent
 from eval_core.comparing.findings import Kind
-from eval_core.reporting.losses import places
-from eval_core.reporting.view import COLUMNS, STEP_NOTE, ReportView
+from eval_core.reporting.losses import LostFact, places
+from eval_core.reporting.view import COLUMNS, MARKS, STEP_NOTE, ReportView
 
-__all__ = ["console", "plain_table", "print_report"]
+__all__ = ["console", "print_report", "print_table"]
 
 _STYLES = {
     Kind.BROKEN: "bold red",
@@ -24,14 +28,23 @@ _STYLES = {
     Kind.MIXED: "bold yellow",
     Kind.NO_DETECTABLE_CHANGE: "bold cyan",
 }
+_WORST = 3
 _PIPED_WIDTH = 160  # a pipe has no width; wide enough that no row breaks
 
 
+_STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+
+
 class _Printer(Console):
-    """A console that leaves a closed pipe to the command, which knows how to end."""
+    """A console that no text can steer, and that leaves a closed pipe to the command, which knows how to end."""
 
     def on_broken_pipe(self) -> None:
         raise
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Render; a result that somebody else made may hold control characters anywhere."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(_STEERING.sub("\ufffd", segment.text), segment.style)
 
 
 def console(stream: TextIO | None = None) -> Console:
@@ -42,61 +55,122 @@ def console(stream: TextIO | None = None) -> Console:
     return _Printer(file=target, width=width, highlight=False, markup=False, emoji=False)
 
 
-def plain_table(title: str, *columns: str) -> Table:
-    """Return an aligned table without lines; the first column is text, the others are numbers."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for number, column in enumerate(columns):
-        table.add_column(column, justify="left" if number == 0 else "right", overflow="fold")
-    return table
+def print_table(out: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print an aligned table; where the terminal is too narrow for it, each row becomes a block of lines."""
+    if not rows:
+        return
+    widths = [max(cell_len(row[at]) for row in (columns, *rows)) for at in range(len(columns))]
+    if sum(widths) + len(widths) - 1 <= out.width:
+        table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+        for number, column in enumerate(columns):
+            table.add_column(column, justify="left" if number == 0 else "right", overflow="fold")
+        for row in rows:
+            table.add_row(*row)
+        out.print(table)
+        return
+    out.print(Text(title, style="bold"))
+    for row in rows:
+        out.print(Text(row[0]))
+        for name, cell in zip(columns[1:], row[1:], strict=True):
+            if cell.strip() and cell != "-":
+                out.print(Text(f"  {name}: {cell}" if name else f"  {cell}"))
 
 
-def print_report(view: ReportView, out: Console) -> None:
-    """Print the compact report."""
-    out.print(Text(view.headline, style=_STYLES.get(view.kind, "bold") if view.kind else "bold"))
+def print_report(view: ReportView, out: Console, *, where: str = "", details: bool | None = False) -> None:
+    """Print the verdict, the size, the worst losses and where the report is; everything else on demand.
+
+    `details` is None where there is no option to ask for them with.
+    """
+    mark = MARKS[view.kind] if view.kind else "•"
+    out.print(Text(f"{mark} {view.headline}", style=_STYLES.get(view.kind, "bold") if view.kind else "bold"))
+    if view.size_line:
+        out.print(Text(f"{view.size_line}."))
     if view.next_step:
         out.print(Text(view.next_step))
     for warning in view.data.warnings:
         out.print(Text(f"Warning: {warning}", style="yellow"))
     if view.offline_note:
         out.print(Text(f"({view.offline_note})", style="dim"))
+    if details:
+        _print_details(view, out)
+    else:
+        _print_worst(view, out)
     if view.accept:
         out.print(Text(f"If that was intended, add this to .compression-eval.yml: {view.accept}"))
-    if view.strands:
-        strands = plain_table("\nEvidence", "", "base", "this run", "says")
-        for strand in view.strands:
-            strands.add_row(strand.name, strand.base or "-", strand.candidate or "-", strand.verdict)
-        out.print(strands)
-        for strand in view.strands:
-            for detail in strand.details[:6] if strand.name != "Size" else ():
-                out.print(Text("  ") + _line(f"{strand.name}: {detail}"))
-    for line in (view.size_line, view.shown_line):
-        if line:
-            out.print(Text(f"{line}."))
-    if view.table:
-        compared = plain_table(
-            "\nCompared with the baseline", "", "base", "this run", "delta", "95 % interval", "verdict"
-        )
-        for row in view.table:
-            compared.add_row(row.name, row.base, row.candidate, row.delta, row.interval, row.verdict)
-        out.print(compared)
-    medians = plain_table("\nMedians by fixture", "fixture", *COLUMNS.values())
-    for fixture in view.fixtures:
-        cells = [
-            f"{cell} ({delta})" if delta else cell
-            for cell, delta in zip(fixture.cells, fixture.deltas or [""] * len(fixture.cells), strict=True)
-        ]
-        medians.add_row(fixture.fixture, *cells)
-    out.print(medians)
+    out.print(Text(f"Cost: {view.cost}"))
+    if where:
+        hint = " (--details prints the tables here)" if details is False else ""
+        out.print(Text(f"Report: {where}{hint}"))
+
+
+def _fact_line(fact: LostFact) -> str:
+    before = "" if fact.base_kept is None else f", baseline {percent(fact.base_kept)}"
+    kept = f"in {fact.runs} runs" if fact.runs else percent(fact.kept)
+    why = f", {fact.why}" if fact.why else ""
+    return f"{fact.fact}: {fact.fixture} / {fact.probe}, {places(fact.evidence)}, kept {kept}{before}{why}"
+
+
+def _print_worst(view: ReportView, out: Console) -> None:
+    """Print the three worst losses and what kept anything from being measured, a line each."""
+    if view.lost:
+        out.print(Text(f"Lost: {counted(len(view.lost), 'fact')}, the worst:", style="bold"))
+        for fact in _worst(view.lost):
+            out.print(Text("  ") + _line(_fact_line(fact)), no_wrap=True, overflow="ellipsis")
+    for title, lines in (
+        ("Failed", [f"{fixture.fixture}: {fixture.note}" for fixture in view.fixtures if fixture.note]),
+        ("Not scored (missing is never zero)", [f"{count} x {reason}" for reason, count in view.unscored.items()]),
+        ("Structure checks that fail", view.broken_structure),
+    ):
+        if lines:
+            more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
+            out.print(_line(f"{title}: {lines[0]}{more}"), no_wrap=True, overflow="ellipsis")
+
+
+def _worst(lost: Sequence[LostFact]) -> list[LostFact]:
+    """Return three losses: what probes ask for before what was only found, each value once."""
+    found: dict[tuple[str, str], LostFact] = {}
+    for fact in sorted(lost, key=lambda item: item.probe.startswith("census")):
+        found.setdefault((fact.fixture, fact.fact.casefold()), fact)
+    return list(found.values())[:_WORST]
+
+
+def _print_details(view: ReportView, out: Console) -> None:
+    strands = [(row.name, row.base or "-", row.candidate or "-", row.verdict) for row in view.strands]
+    print_table(out, "\nEvidence", ("", "base", "this run", "says"), strands)
+    for strand in view.strands:
+        for detail in strand.details[:6] if strand.name != "Size" else ():
+            out.print(Text("  ") + _line(f"{strand.name}: {detail}"))
+    if view.shown_line:
+        out.print(Text(f"{view.shown_line}."))
+    print_table(
+        out,
+        "\nCompared with the baseline",
+        ("", "base", "this run", "delta", "95 % interval", "verdict"),
+        [(row.name, row.base, row.candidate, row.delta, row.interval, row.verdict) for row in view.table],
+    )
+    print_table(
+        out,
+        "\nMedians by fixture",
+        ("fixture", *COLUMNS.values()),
+        [
+            (
+                fixture.fixture,
+                *(
+                    f"{cell} ({delta})" if delta else cell
+                    for cell, delta in zip(fixture.cells, fixture.deltas or [""] * len(fixture.cells), strict=True)
+                ),
+            )
+            for fixture in view.fixtures
+        ],
+    )
     if any(fixture.marked for fixture in view.fixtures):
         out.print(Text(STEP_NOTE, style="dim"))
     for fixture in view.fixtures:
         if fixture.note:
             out.print(Text(f"  {fixture.fixture}: {fixture.note}"))
     _print_lists(view, out)
-    targets = plain_table("\nTargets", "", "measured", "target", "")
-    for metric in view.metrics:
-        targets.add_row(metric.name, metric.value, metric.target, metric.status)
-    out.print(targets)
+    targets = [(metric.name, metric.value, metric.target, metric.status) for metric in view.metrics]
+    print_table(out, "\nTargets", ("", "measured", "target", "status"), targets)
     if view.tokens:
         out.print(
             Text(
@@ -107,7 +181,6 @@ def print_report(view: ReportView, out: Console) -> None:
                 + (f", pays after {view.tokens.pays_after} turns" if view.tokens.pays_after else ", never pays")
             )
         )
-    out.print(Text(f"Cost: {view.cost}"))
 
 
 def _line(text: str) -> Text:
@@ -119,10 +192,7 @@ def _print_lists(view: ReportView, out: Console) -> None:
     if view.lost:
         out.print(Text("\nFacts lost, worst first", style="bold"))
         for fact in view.lost[:12]:
-            before = "" if fact.base_kept is None else f", baseline {percent(fact.base_kept)}"
-            where = f"{fact.fixture} / {fact.probe}, {places(fact.evidence)}"
-            why = f", {fact.why}" if fact.why else ""
-            out.print(Text("  ") + _line(f"{fact.fact}: {where}, kept {percent(fact.kept)}{before}{why}"))
+            out.print(Text("  ") + _line(_fact_line(fact)))
         if len(view.lost) > 12:
             out.print(Text(f"  and {len(view.lost) - 12} more"))
     if view.chance:

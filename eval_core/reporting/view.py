@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from eval_core.base.numbers import interval, percents_and_change, pp, score, scores_and_change, signed
-from eval_core.base.numbers import percent as percent_words
+from eval_core.base.numbers import interval, percent, percents_and_change, pp, score, scores_and_change, signed
 from eval_core.base.numbers import tokens as token_words
 from eval_core.comparing.arms import Quarantine, quarantined
-from eval_core.comparing.compare import OFFLINE_NOTE, ReportData
+from eval_core.comparing.compare import OFFLINE_JUDGE_NOTE, OFFLINE_NOTE, ReportData
 from eval_core.comparing.findings import Kind, Row, RowVerdict, Verdict
 from eval_core.comparing.medians import STEP
 from eval_core.comparing.strands import shown_finding
@@ -19,7 +18,7 @@ from eval_core.domain.measurement import Measurement
 from eval_core.reporting.losses import LostFact, Miss, changed_facts, doubts, misses, named_facts, unscored
 from eval_core.reporting.metrics import Metric, TokensPerTask, target_metrics, tokens_per_task
 
-__all__ = ["COLUMNS", "STEP_NOTE", "FixtureRow", "ReportView", "StrandRow", "TableRow", "make_view"]
+__all__ = ["COLUMNS", "MARKS", "STEP_NOTE", "FixtureRow", "ReportView", "StrandRow", "TableRow", "make_view"]
 
 COLUMNS = {
     "accuracy": "Accuracy",
@@ -48,6 +47,18 @@ STRAND_NAMES = {
     "size": "Size",
     "scores": "Scores",
 }
+MARKS = {
+    Kind.BROKEN: "✖",
+    Kind.NOT_COMPARABLE: "≠",
+    Kind.INCOMPLETE: "…",
+    Kind.REGRESSED: "▼",
+    Kind.IMPROVED: "▲",
+    Kind.TRADE: "⇄",
+    Kind.MIXED: "◆",
+    Kind.NO_DETECTABLE_CHANGE: "=",
+    Kind.INCONCLUSIVE: "?",
+}
+"""The sign of each verdict, for eyes that do not tell colours apart and terminals that have none."""
 _BEST, _CELLS = 5, 10
 MARK = "†"
 STEP_NOTE = (
@@ -163,9 +174,7 @@ def _size_line(measurement: Measurement) -> str:
         return ""
 
     def share(name: str) -> str:
-        return percent_words(
-            fmean(fmean(getattr(item, name) / max(item.facts, 1) for item in found) for found in known)
-        )
+        return percent(fmean(fmean(getattr(item, name) / max(item.facts, 1) for item in found) for found in known))
 
     finished = [found for runs in measurement.fixtures.values() if (found := [run for run in runs if run.ok])]
     at = token_words(fmean(fmean(run.tokens_after for run in runs) for runs in finished))
@@ -184,13 +193,11 @@ def _shown_line(measurement: Measurement) -> str:
 
 def _row(row: Row) -> TableRow:
     if row.p is None:
-        words = percent_words if row.family == "facts" else score
+        together = percents_and_change if row.family == "facts" else scores_and_change
         whole = 1 if row.family == "facts" else _BEST
         return TableRow(
             _ROW_NAMES.get(row.name, "offline grade"),
-            words(row.base),
-            words(row.candidate),
-            pp(row.delta, sign=True) if row.family == "facts" else signed(row.delta),
+            *together(row.base, row.candidate),
             "counted" if row.family == "facts" else "-",
             "-",
             _ROW_WORDS[row.verdict],
@@ -341,7 +348,9 @@ def _other_models(measurement: Measurement) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _same_model_note(measurement: Measurement) -> str | None:
+def _judge_note(measurement: Measurement) -> str | None:
+    if not measurement.judged:
+        return OFFLINE_JUDGE_NOTE
     judge = measurement.models.get("judge")
     shared = [role for role in ("compressor", "answer") if measurement.models.get(role) == judge]
     if measurement.offline or not shared:
@@ -357,7 +366,7 @@ def make_view(data: ReportData) -> ReportView:
         changes = named_facts(verdict)
     else:
         changes = changed_facts(data.candidate, None)
-    note = OFFLINE_NOTE if data.candidate.offline else _same_model_note(data.candidate)
+    note = OFFLINE_NOTE if data.candidate.offline else _judge_note(data.candidate)
     failing = sorted(
         {
             f"{fixture}: {check}"

@@ -194,7 +194,7 @@ def store_baseline(
             "Nothing was stored: see what is left of the sessions with `compression-eval report`, or store it all the "
             "same with `compression-eval baseline update --accept-failing`"
         )
-    path = folder / f"{name or ('offline' if measurement.offline else 'models')}.json"
+    path = folder / f"{name or measurement.usual_name}.json"
     if path.exists() and not force:
         try:
             old = load_baseline(path)[0]
@@ -227,7 +227,9 @@ def stale_fields(path: Path, cases: Sequence[Case]) -> list[str]:
     stored = load_baseline(path)[0].fingerprint
     now = {f"fixtures/{case.fixture.name}.json": case.fixture.digest for case in cases}
     now |= {f"probes/{case.fixture.name}.probes.json": case.bank.digest for case in cases}
-    then = {f"fixtures/{name}.json": value for name, value in stored.fixtures.items()}
+    now |= {f"private probes of {case.fixture.name}": case.private.digest for case in cases if case.private}
+    then = {f"private probes of {name}": value for name, value in stored.private.items()}
+    then |= {f"fixtures/{name}.json": value for name, value in stored.fixtures.items()}
     then |= {f"probes/{name}.probes.json": value for name, value in stored.probes.items()}
     fields = [name for name in dict.fromkeys([*now, *then]) if now.get(name) != then.get(name)]
     if stored.instrument != INSTRUMENT_VERSION:

@@ -30,12 +30,20 @@ def append_history(folder: Path, name: str, measurement: Measurement) -> None:
         "overall": mean_of(grade.overall for grade in grades_of(measurement)),
         **{dim: mean_of(grade.scores[dim] for grade in grades_of(measurement)) for dim in DIMENSIONS},
         "facts_kept": mean_of(retention_of(measurement)),
+        "tokens": mean_of(float(run.tokens_after) for runs in measurement.fixtures.values() for run in runs if run.ok),
+        "cost_usd": _cost(measurement),
         "runs": run_means(measurement),
     }
     path = folder / HISTORY
     before = read_text(path) if path.exists() else ""
     before += "" if not before or before.endswith("\n") else "\n"
     write_atomic(path, before + json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def _cost(measurement: Measurement) -> float | None:
+    """Return what the measurement cost; None where a price is unknown."""
+    costs = [use.cost_usd for use in measurement.use.values()]
+    return None if None in costs else round(sum(cost or 0.0 for cost in costs), 4)
 
 
 def run_means(measurement: Measurement) -> dict[str, dict[str, list[float]]]:

@@ -18,7 +18,7 @@ from eval_core.base.strict_json import parse_json
 from eval_core.domain.fingerprint import Fingerprint, differences
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import Record, RunRecord, UseRecord
-from eval_core.storage.compressor_source import CompressorSource, changed_parts
+from eval_core.domain.target import CompressorSource, changed_parts
 
 __all__ = [
     "CLAIM",

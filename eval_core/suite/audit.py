@@ -1,4 +1,4 @@
-"""The audit before a fixture is stored: every detector runs again; findings you have reviewed are allowed by hash."""
+"""The audit before a fixture is stored: every detector runs again, then a second look with rules of its own."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from eval_core.base.files import parse, read_json
 from eval_core.base.messages import call_arguments, content_text, tool_calls
 from eval_core.base.packed import PACKED_SUFFIX, PLAIN_LIMIT
 from eval_core.domain.fixture import Fixture, fixture_files, load_fixture, message_problems
+from eval_core.suite.scrub.detect import context_hits
 from eval_core.suite.scrub.hits import settle
-from eval_core.suite.scrub.people import Identities
+from eval_core.suite.scrub.identities import Identities
 from eval_core.suite.scrub.pipeline import NOTE, ScrubOptions, scrub_fixture
-from eval_core.suite.scrub.replace import context_hits, is_json, leaves
+from eval_core.suite.scrub.replace import is_json, leaves
+from eval_core.suite.second_look import doubts
 
 __all__ = [
     "ALLOW_FILE",
@@ -112,9 +114,9 @@ def _texts(fixture: Fixture) -> Iterator[tuple[str, str]]:
             yield f"messages[{index}].{extra}", str(message[extra])
 
 
-def _detected(where: str, text: str) -> Iterator[tuple[str, str, str]]:
+def _detected(where: str, text: str, identities: Identities) -> Iterator[tuple[str, str, str]]:
     for number, (piece, key) in enumerate(leaves(text)):
-        for hit in settle(context_hits(piece, key), piece):
+        for hit in settle(identities.unspared(context_hits(piece, key), piece), piece):
             place = f"{where}, text {number + 1}" if number else where
             yield hit.rule, f"{place}, characters {hit.start}-{hit.end}", piece[hit.start : hit.end]
 
@@ -136,6 +138,17 @@ def _named(where: str, text: str, identities: Identities) -> Iterator[tuple[str,
             yield "identity", f"{where}, characters {match.start()}-{match.end()}", text[start:end]
 
 
+def _doubted(where: str, text: str, identities: Identities) -> Iterator[tuple[str, str, str]]:
+    """Look again with the rules that share nothing with the scrubber's."""
+    for number, (piece, key) in enumerate(leaves(text)):
+        for doubt in doubts(piece, key):
+            value = piece[doubt.start : doubt.end]
+            if not identities.spared.isdisjoint({value.lower(), *re.findall(r"[\w.-]+", value.lower())}):
+                continue  # the user's own list says that this is no name
+            place = f"{where}, text {number + 1}" if number else where
+            yield f"second look: {doubt.why}", f"{place}, characters {doubt.start}-{doubt.end}", value
+
+
 def _shape(where: str, text: str) -> Iterator[tuple[str, str, str]]:
     """Check that what should be JSON is JSON."""
     if where.endswith("arguments") and text.strip() and not is_json(text):
@@ -152,7 +165,7 @@ def audit_fixture(fixture: Fixture, identities: Identities | None = None) -> lis
     identities = identities or Identities()
     found: list[tuple[str, str, str]] = []
     for where, text in _texts(fixture):
-        found += _detected(where, text)
+        found += _detected(where, text, identities)
         found += _named(where, text, identities)
         found += _shape(where, text)
     found += (("tool pairs", problem, problem) for problem in message_problems(fixture.messages))
@@ -166,6 +179,9 @@ def audit_fixture(fixture: Fixture, identities: Identities | None = None) -> lis
                 )
         if len(again.messages) != len(fixture.messages):
             found.append(("not stable", "scrubbing again changes the number of messages", f"{fixture.name}:count"))
+    seen = {text_hash(value) for _, _, value in found}
+    for where, text in _texts(fixture):
+        found += (doubt for doubt in _doubted(where, text, identities) if text_hash(doubt[2]) not in seen)
     return [AuditFinding(fixture.name, rule, where, text_hash(value)) for rule, where, value in found]
 
 

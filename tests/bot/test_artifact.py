@@ -99,3 +99,13 @@ def test_folders_in_the_list_are_no_files(tmp_path: Path) -> None:
         archive.writestr("summary.json", b"{}")
     (tmp_path / "a.zip").write_bytes(buffer.getvalue())
     assert unpack_artifact(tmp_path / "a.zip", tmp_path / "out") == ["summary.json"]
+
+
+def test_a_directory_that_points_before_the_beginning_is_not_a_zip(tmp_path: Path) -> None:
+    path = packed(tmp_path, lambda z: z.writestr("summary.json", b"{}"))
+    data = bytearray(path.read_bytes())
+    end = data.rfind(b"PK\x05\x06")
+    offset = int.from_bytes(data[end + 16 : end + 20], "little")
+    path.write_bytes(bytes(data[: end + 16]) + (offset + 9).to_bytes(4, "little") + bytes(data[end + 20 :]))
+    with pytest.raises(UserError, match="not a zip that can be read"):
+        unpack_artifact(path, tmp_path / "out")

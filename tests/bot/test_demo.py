@@ -25,11 +25,16 @@ def test_the_demos_repository_holds_what_init_writes_and_nothing_of_this_machine
 
 
 @pytest.mark.e2e
-def test_the_demo_ends_with_the_comment_on_the_terminal_and_as_files(cli: small.Cli, tmp_path: Path) -> None:
+def test_the_demo_ends_with_the_verdict_on_the_screen_and_the_comment_in_a_file(cli: small.Cli, tmp_path: Path) -> None:
     ran = cli("demo", "--output", str(tmp_path / "out"))
     assert ran.code == 0, ran.err
-    assert ran.out.lstrip().startswith("### ")
-    assert "<!--" not in ran.out
+    lines = ran.out.splitlines()
+    assert lines[0].startswith("▼ Regressed: ")
+    assert len(lines) <= 16
+    assert lines[-2:] == [
+        f"Report: {tmp_path / 'out' / 'report.html'}",
+        f"Comment: {tmp_path / 'out' / 'comment.html'}",
+    ]
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"comment.md", "comment.html", "report.html"}
     for step in ("gate", "fetch", "setup", "evaluate", "publish"):
         assert f"bot {step}" in ran.err

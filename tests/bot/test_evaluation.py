@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,12 +19,13 @@ from bot.github.repository import GitHub
 from bot.github.rest import Patience
 from bot.pull_request.ticket import Ticket, evaluation_artifact, keep_error, read_error
 from bot.steps.evaluate import check_target, evaluate, set_up
-from bot.steps.fetch import ACCEPTED, EARLIER, SUBJECT, fetch
-from bot.steps.publish import read_result
+from bot.steps.fetch import ACCEPTED, BASE, EARLIER, SUBJECT, fetch
+from bot.steps.measured import read_result
 from bot.steps.reuse import PROMOTED, take_up
 from bot.testing.github import LoopbackGitHub
-from eval_core.base.config import Config, load_config
+from eval_core.base.config import BaselineConfig, Config, load_config
 from eval_core.base.errors import UserError
+from eval_core.comparing.looks import runs_at
 from eval_core.domain.record import RunRecord
 from eval_core.measuring.options import Job
 from eval_core.storage.results import ResultsFolder, read_measurement
@@ -387,3 +389,41 @@ def test_the_base_branch_brings_interpreter_and_adapter_and_the_pull_request_onl
         bench.evaluate(ticket)
         state = agent_tree.kept(bench.work / "results" / ticket.label)
     assert state == ["the pull request with the dependency", "through the adapter"]
+
+
+def test_the_label_again_adds_runs_up_to_the_next_look_and_tests_them_with_what_alpha_is_left(bench: Bench) -> None:
+    first = ticket_for(bench.github, looks=1)
+    bench.fetch(first)
+    bench.evaluate(first)
+    folder = bench.work / "results" / first.label
+    seen = read_measurement(folder)
+    assert seen.planned_runs == bench.config.runs
+    bench.leave_artifact(first.artifact, folder)
+    shutil.rmtree(bench.work)
+    second = ticket_for(bench.github, looks=2)
+    bench.fetch(second)
+    bench.evaluate(second)
+    again = read_measurement(bench.work / "results" / second.label)
+    assert again.planned_runs == runs_at(2, bench.config.runs) > seen.planned_runs
+    assert [look[0] for look in again.extra["looks"]] == [seen.planned_runs]
+
+
+def test_a_base_that_was_measured_beside_an_earlier_run_is_not_measured_twice(bench: Bench) -> None:
+    config = bench.config.model_copy(update={"baseline": BaselineConfig(control="always")})
+    bench = dataclasses.replace(bench, config=config)
+    ticket = ticket_for(bench.github)
+    bench.fetch(ticket)
+    bench.evaluate(ticket)
+    folder = bench.work / "results" / ticket.label
+    runs = sorted(path.name for path in (folder / "base").glob("*-run-*.json"))
+    assert len(runs) == 2 * adopted.RUNS
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    run = bench.github.run("compression-eval.yml", "b" * 40)
+    bench.github.artifact(run.id, ticket.artifact, {name: data for name, data in files.items() if ".lock" not in name})
+    shutil.rmtree(bench.work)
+    bench.fetch(ticket)
+    into = ResultsFolder(bench.root / "taken")
+    into.path.mkdir()
+    job = dataclasses.replace(bench.job(), base_tree=bench.work / BASE)
+    assert take_up(ticket, job, adopted.cases(), bench.work, into) is not None
+    assert sorted(path.name for path in (into.path / "base").iterdir()) == runs

@@ -23,7 +23,8 @@ from bot.pull_request.ticket import Ticket, keep_error
 from bot.steps.check import CHECK_NAME, Check
 from bot.steps.comment import LIMIT, MARKER, Sticky, read_comment
 from bot.steps.gate import _looks
-from bot.steps.publish import Published, publish, read_result
+from bot.steps.measured import read_measured, read_result
+from bot.steps.publish import Published, publish
 from bot.testing import journey
 from bot.testing.github import LoopbackGitHub
 from eval_core.base.config import Config, load_config
@@ -68,9 +69,14 @@ def client(gh: LoopbackGitHub) -> GitHub:
 
 @pytest.fixture
 def post(gh: LoopbackGitHub, root: Path, config: Config, summary: Json, tmp_path: Path) -> Callable[..., Published]:
-    def call(body: Json | None = None, result: str = "success", ticket: Ticket | None = None) -> Published:
+    def call(
+        body: Json | None = None, result: str = "success", ticket: Ticket | None = None, base: Json | None = None
+    ) -> Published:
         folder = tmp_path / "published"
         folder.mkdir(exist_ok=True)
+        if base is not None:
+            (folder / "base").mkdir(exist_ok=True)
+            (folder / "base/summary.json").write_text(json.dumps(base), encoding="utf-8")
         (folder / "summary.json").write_text(json.dumps(summary if body is None else body), encoding="utf-8")
         return publish(client(gh), ticket or ticket_for(gh), config, root=root, folder=folder, result=result)
 
@@ -111,7 +117,7 @@ def test_the_result_becomes_comment_check_and_report(gh: LoopbackGitHub, post: P
     assert f"**{words}:**{rest}" in body
     assert body.splitlines()[2].startswith(f"### \N{LARGE RED CIRCLE} {words}")
     assert "asked for by @maintainer" in body
-    assert "| overall |" in body
+    assert "| facts kept |" in body
     assert only_check(gh) == ("neutral", posted.title[:255])
     assert posted.report.startswith("## Compression eval")
     (check,) = gh.state.checks.values()
@@ -182,6 +188,15 @@ FORGERIES: dict[str, tuple[Callable[[Json], None], str]] = {
     "address": (_set("models/judge", "see https://example.invalid"), "not a plain text"),
     "mention": (_set("provenance/target", "by @maintainer"), "not a plain text"),
     "quarantine": (_set("controls/small-plan/probes/recall-refusal/quarantined", "</details>"), "not a plain text"),
+    "census": (_set("census/small-plan/0/value", "approve@example.invalid"), "not what is found in the fixture"),
+    "worst": (_set(f"{RUN}/census/worst", ["path: <img>"]), "not in the fixture's census"),
+    "fact": (_set(f"{RUN}/probes/recall-refusal/facts/0/label", "another"), "other facts than the bank's"),
+    "place": (_set(f"{RUN}/probes/recall-refusal/facts/0/evidence", [0]), "other facts than the bank's"),
+    "stale": (_set(f"{RUN}/stale", [{"probe": "recall-refusal", "value": "x"}]), "no probe calls superseded"),
+    "fates": (_set(f"{RUN}/census/fates", "10"), "no measurement has"),
+    "kind": (_set(f"{RUN}/invented", [{"kind": "joke", "value": "x"}]), "no measurement has"),
+    "verbatim": (_set(f"{RUN}/verbatim", [10_000]), "no measurement has"),
+    "check": (lambda body: body["fixtures"]["small-plan"][0]["structure"].update({"all good": True}), "no measurement"),
     "structure": (lambda body: body["fixtures"]["small-plan"][0]["structure"].update({"*a*": False}), "plain text"),
 }
 
@@ -255,12 +270,12 @@ HOSTILE = (
 
 
 def poisoned(value: Any, key: str = "") -> Any:
-    """Put hostile text wherever a session's or a model's own words stand."""
+    """Put hostile text wherever a compressor's or a model's own words stand."""
     if isinstance(value, dict):
-        return {name: poisoned(item, name) for name, item in value.items()}
+        return {name: item if name == "facts" else poisoned(item, name) for name, item in value.items()}
     if isinstance(value, list):
         return [poisoned(item, key) for item in value]
-    free = ("detail", "notes", "summary", "text", "reason", "label", "worst", "flags", "stopped")
+    free = ("detail", "notes", "summary", "text", "reason", "label", "headings", "flags", "stopped")
     return HOSTILE if key in free and (isinstance(value, str) or key == "stopped") else value
 
 
@@ -567,3 +582,51 @@ def test_evaluations_that_failed_do_not_use_up_the_looks_at_a_commit(
     assert _looks(client(gh), ticket_for(gh).sha, CHECK_NAME) == 0
     post(ticket=ticket_for(gh, run_id=9))
     assert _looks(client(gh), ticket_for(gh).sha, CHECK_NAME) == 1
+
+
+# The base that was measured in the same run: what the stored baseline would blame the pull request for, it did itself.
+
+
+def test_a_base_measured_in_the_run_is_what_a_pull_request_is_compared_with(
+    gh: LoopbackGitHub, post: Post, summary: Json
+) -> None:
+    body = {**summary, "extra": {"base": "rerun", "stale": True}}
+    posted = post(body, base=summary)
+    assert posted.title.startswith("No detectable change")
+    assert "The stored baseline baselines/offline.json is stale" in posted.report
+    assert "The base branch against it: Regressed" in posted.report
+    assert f"base branch at {ticket_for(gh).base_sha[:12]}, measured in this run" in posted.report
+
+
+@pytest.mark.parametrize("spoilt", ["missing", "grade", "word", "fixture"])
+def test_the_base_of_a_run_is_read_as_hostile_input_too(
+    gh: LoopbackGitHub, post: Post, summary: Json, spoilt: str
+) -> None:
+    base = copy.deepcopy(summary)
+    if spoilt == "grade":
+        base["fixtures"]["small-plan"][0]["probes"]["recall-refusal"]["result"]["scores"]["accuracy"] = 9.0
+    elif spoilt == "word":
+        base["provenance"]["target"] = HOSTILE
+    elif spoilt == "fixture":
+        base["fixtures"]["small-plan"][0]["fixture"] = "small-debug"
+    posted = post({**summary, "extra": {"base": "rerun"}}, base=None if spoilt == "missing" else base)
+    assert posted.title == "The evaluation failed"
+    assert "base/summary.json" in posted.report
+
+
+def test_a_control_is_read_as_hostile_input_too(post: Post, summary: Json) -> None:
+    runs = {name: copy.deepcopy(found[:1]) for name, found in summary["fixtures"].items()}
+    runs["small-plan"][0]["probes"]["recall-refusal"]["result"]["scores"]["accuracy"] = 9.0
+    posted = post({**summary, "extra": {"control": {"fixtures": runs, "source_sha": None}}})
+    assert posted.title == "The evaluation failed"
+    assert "extra.control: a grade is not six scores" in posted.report
+
+
+def test_how_often_a_commit_was_looked_at_is_the_tickets_to_say(
+    gh: LoopbackGitHub, root: Path, config: Config, summary: Json, tmp_path: Path
+) -> None:
+    body = {**summary, "planned_runs": 6, "extra": {"looks": []}}
+    (tmp_path / "summary.json").write_text(json.dumps(body), encoding="utf-8")
+    measurement, _, _ = read_measured(ticket_for(gh, looks=2), config, root, tmp_path)
+    (before,) = measurement.extra["looks"]
+    assert before[0] == config.runs

@@ -18,6 +18,7 @@ from bot.testing import journey
 
 REAL = small.REPOSITORY / ".github" / "workflows" / "compression-eval.yml"
 SECRET = "COMPRESSION_EVAL_API_KEY"
+PROBES = "COMPRESSION_EVAL_PROBES_KEY"
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,12 @@ def test_no_expression_is_pasted_into_a_script(workflow: dict[Any, Any]) -> None
 def test_the_model_key_is_in_the_environment_of_exactly_one_step(workflow: dict[Any, Any], text: str) -> None:
     assert text.count(f"secrets.{SECRET}") == 1
     # The other secret opens the baseline's pull request; the gate learns only whether there is one.
-    others = [line.split(": ", 1)[1] for line in text.splitlines() if "secrets." in line and SECRET not in line]
+    assert text.count(f"secrets.{PROBES}") == 1
+    others = [
+        line.split(": ", 1)[1]
+        for line in text.splitlines()
+        if "secrets." in line and SECRET not in line and PROBES not in line
+    ]
     known = "${{ secrets.COMPRESSION_EVAL_TOKEN != '' }}"
     assert sorted(others) == sorted([known, known, "${{ secrets.COMPRESSION_EVAL_TOKEN || github.token }}"])
     users = {name for name, job in workflow["jobs"].items() if "COMPRESSION_EVAL_TOKEN ||" in str(job)}
@@ -172,13 +178,33 @@ def test_the_template_is_the_file_that_runs_here(text: str) -> None:
     assert files("bot").joinpath("templates/compression-eval.yml").read_text(encoding="utf-8") == text
 
 
-def test_an_adopter_gets_the_same_file_but_for_the_line_that_installs(text: str, tmp_path: Path) -> None:
+BOT_INSTALL = "      - run: scripts/install-action bot # no key here, so nothing that calls models\n"
+
+
+def test_an_adopter_gets_the_same_file_but_for_the_lines_that_install(text: str, tmp_path: Path) -> None:
     small.write(tmp_path / "context_compressor.py", "class C:\n    def compress(self, messages): ...\n")
     action = f"acme/compression-eval@{'5' * 40}"
-    given = adoption(tmp_path, action, None).files[".github/workflows/compression-eval.yml"].splitlines()
-    changed = [(ours, theirs) for ours, theirs in zip(text.splitlines(), given, strict=True) if ours != theirs]
-    assert set(changed) == {("      - run: scripts/install-action", f"      - uses: {action}")}
-    assert len(changed) == 6
+    given = adoption(tmp_path, action, None).files[".github/workflows/compression-eval.yml"]
+    uses = f"      - uses: {action}\n"
+    bot = f"{uses}        with:\n          job: bot\n"
+    assert (given.count(bot), given.count(uses)) == (3, text.count("run: scripts/install-action"))
+    back = given.replace(bot, BOT_INSTALL).replace(uses, "      - run: scripts/install-action\n")
+    assert back == text
+
+
+def test_only_the_jobs_that_need_models_install_them(text: str) -> None:
+    jobs = yaml.safe_load(text)["jobs"]
+    installs = {
+        name: step["run"]
+        for name, job in jobs.items()
+        for step in job["steps"]
+        if "install-action" in step.get("run", "")
+    }
+    assert {name for name, run in installs.items() if run == "scripts/install-action bot"} == {
+        "begin",
+        "publish",
+        "propose",
+    }
 
 
 def tool(*words: str) -> subprocess.CompletedProcess[str]:

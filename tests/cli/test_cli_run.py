@@ -117,7 +117,7 @@ def test_a_compressor_that_fails_where_the_base_never_did_is_broken(project: Pat
     small.edit_json(summary, fail)
     ran = cli("compare", "baselines/offline.json", "results/whole")
     assert ran.code == 0
-    assert ran.out.startswith("Broken: 1 of 1 runs of small-plan failed (target error); the baseline failed in 0 of ")
+    assert ran.out.startswith("✖ Broken: 1 of 1 runs of small-plan failed (target error); the baseline failed in 0 of ")
     assert cli("compare", "baselines/offline.json", "results/whole", "--fail-on", "regressed").code == 1
     assert "1 x compression target_error: boom" in ran.out
     small.write(project / "fixtures" / "small-plan.json", dump_fixture(short))
@@ -132,10 +132,10 @@ def test_a_compressor_that_always_raises_does_not_pass_without_a_baseline(projec
     arguments = ("run", *FAST, "--quiet", "--target", "target.yml", "--sandbox", "none")
     ran = cli(*arguments, "--compare-to", "none", "--fail-on", "regressed")
     assert ran.code == 1
-    assert ran.out.startswith("Broken: 3 of 3 runs of ")
+    assert ran.out.startswith("✖ Broken: 3 of 3 runs of ")
     cli("baseline", "update", "--runs", "2", "--quiet")
     ran = cli(*arguments, "--fail-on", "regressed", "--label", "second")
-    assert (ran.code, ran.out.split(":")[0]) == (1, "Broken")
+    assert (ran.code, ran.out.split(":")[0]) == (1, "✖ Broken")
 
 
 def test_a_session_that_does_not_shrink_is_measured_and_stored(project: Path, cli: small.Cli) -> None:
@@ -151,19 +151,19 @@ def test_a_regression_is_found_and_fails_where_that_is_asked_for(project: Path, 
     cli("baseline", "update", "--runs", "4", "--quiet")
     ran = cli("run", "--runs", "3", "--target", "builtin:opaque", "--quiet", "--fail-on", "regressed")
     assert ran.code == 1
-    assert ran.out.startswith("Regressed: ")
+    assert ran.out.startswith("▼ Regressed: ")
     assert (project / "results" / "latest" / "verdict.json").exists()
     ran = cli("run", "--runs", "3", "--target", "builtin:opaque", "--quiet", "--label", "again")
     assert ran.code == 0
     ran = cli("run", "--quiet", "--fail-on", "inconclusive", "--label", "same")
     assert ran.code == 0
-    assert ran.out.startswith("No detectable change: ")
+    assert ran.out.startswith("= No detectable change: ")
 
 
 def test_a_part_of_the_suite_is_compared_with_that_part_of_the_baseline(project: Path, cli: small.Cli) -> None:
     cli("baseline", "update", "--runs", "4", "--quiet")
     ran = cli("run", "--fixtures", "small-debug", "--quiet")
-    assert ran.out.startswith("No detectable change: ")
+    assert ran.out.startswith("= No detectable change: ")
 
 
 def test_probes_that_changed_are_named_and_nothing_is_compared(project: Path, cli: small.Cli) -> None:
@@ -174,7 +174,7 @@ def test_probes_that_changed_are_named_and_nothing_is_compared(project: Path, cl
     small.write(project / "probes" / "small-debug.probes.json", dump_bank(edited))
     ran = cli("run", *FAST, "--quiet", "--label", "a")
     assert ran.code == 0
-    assert ran.out.startswith("Not comparable: probes/small-debug.probes.json differs (")
+    assert ran.out.startswith("≠ Not comparable: probes/small-debug.probes.json differs (")
     assert "Compared with the baseline" not in ran.out
     for gate in ("regressed", "inconclusive"):
         ran = cli("compare", "baselines/offline.json", "results/a", "--fail-on", gate)

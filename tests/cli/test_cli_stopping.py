@@ -16,7 +16,7 @@ from eval_core.measuring.wiring import Traffic
 def test_grading_is_skipped_where_facts_decide(project: Path, cli: small.Cli) -> None:
     cli("baseline", "update", "--quiet")
     ran = cli("run", "--target", "builtin:opaque", "--stop", "early", "--label", "a", "--quiet")
-    assert ran.out.startswith("Regressed: ")
+    assert ran.out.startswith("▼ Regressed: ")
     summary = json.loads((project / "results/a/summary.json").read_text())
     assert summary["planned_runs"] == 0
     assert not any(run["graded"] for runs in summary["fixtures"].values() for run in runs)
@@ -26,7 +26,7 @@ def test_grading_is_skipped_where_facts_decide(project: Path, cli: small.Cli) ->
 def test_grading_follows_where_facts_do_not_decide(project: Path, cli: small.Cli) -> None:
     cli("baseline", "update", "--quiet")
     ran = cli("run", "--stop", "early", "--label", "a")
-    assert ran.out.startswith("No detectable change: ")
+    assert ran.out.startswith("= No detectable change: ")
     assert "30 of 30 fixture-runs" in ran.err
     summary = json.loads((project / "results/a/summary.json").read_text())
     assert summary["planned_runs"] == 3
@@ -41,7 +41,7 @@ def test_without_a_baseline_there_is_nothing_to_stop_for(project: Path, cli: sma
 def test_a_compressor_against_itself_in_one_run_shows_no_change(project: Path, cli: small.Cli) -> None:
     ran = cli("run", "--runs", "3", "--baseline", "rerun", "--label", "a")
     assert ran.code == 0
-    assert ran.out.startswith("No detectable change: ")
+    assert ran.out.startswith("= No detectable change: ")
     assert "60 of 60 fixture-runs" in ran.err
     assert cli("report", "results/a").out.splitlines()[0] == ran.out.splitlines()[0]
 

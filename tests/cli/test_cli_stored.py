@@ -126,7 +126,7 @@ def test_a_side_that_is_no_result_is_refused(side: str, based: Path, cli: small.
 def test_a_report_is_rendered_again_without_measuring(based: Path, cli: small.Cli) -> None:
     before = sorted(based.rglob("*"))
     texts = {form: cli("report", "--format", form).out for form in ("text", "md", "html", "json")}
-    assert texts["text"].startswith("No detectable change")
+    assert texts["text"].startswith("= No detectable change")
     assert texts["md"].startswith("## Compression eval: label first")
     assert texts["html"].lstrip().lower().startswith("<!doctype html>")
     assert json.loads(texts["json"])["probe_scores"]

@@ -251,7 +251,7 @@ def test_a_broken_structure_check_regresses_by_itself() -> None:
     base = constant(3, 4.0)
     verdict = decide(base, with_structure(base, {"tool pairs whole": [False, False, True]}))
     assert verdict.kind is Kind.REGRESSED
-    assert verdict.headline == "Regressed: structure broken: tool pairs whole (3 fixtures)."
+    assert verdict.headline == "Regressed: structure check tool pairs whole fails (3 fixtures)."
     assert all(row.verdict is RowVerdict.NO_DETECTABLE_CHANGE for row in verdict.rows)
 
 

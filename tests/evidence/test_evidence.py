@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import small
+from comparing.arms import noisy
 
 from eval_core.base.config import AcceptConfig
 from eval_core.base.messages import Message
 from eval_core.base.tokens import count_messages
 from eval_core.comparing.compare import compare_measurements, without_stubs
 from eval_core.comparing.exact import Counts, fewer_p, smallest_p
-from eval_core.comparing.findings import Kind, StrandState
+from eval_core.comparing.findings import FactChange, Kind, StrandState
 from eval_core.comparing.form import compare_form, degenerate_runs
 from eval_core.comparing.rule import weigh
-from eval_core.comparing.strands import shown_finding
-from eval_core.comparing.verdict import exit_code
+from eval_core.comparing.strands import read_evidence, shown_finding
+from eval_core.comparing.verdict import decide, exit_code
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
 from eval_core.domain.measurement import Measurement
@@ -25,9 +27,11 @@ from eval_core.domain.record import FormRecord, RunRecord, SectionRecord
 from eval_core.evidence.facts import Haystack
 from eval_core.evidence.form import labels, read_form, sections
 from eval_core.evidence.invented import read_invented, read_stale
+from eval_core.evidence.retention import FixtureFacts, probe_in_session
 from eval_core.evidence.size import SessionFacts
 from eval_core.evidence.verbatim import Kept
 from eval_core.evidence.window import read_window
+from eval_core.judging.fact_judge import FactJudge
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +52,10 @@ def base(suite: list[Case], tmp_path_factory: pytest.TempPathFactory) -> Measure
 def _edited(measurement: Measurement, **update: object) -> Measurement:
     fixtures = {name: [run.model_copy(update=update) for run in runs] for name, runs in measurement.fixtures.items()}
     return measurement.model_copy(update={"fixtures": fixtures})
+
+
+def _by_model(measurement: Measurement) -> Measurement:
+    return measurement.model_copy(update={"models": {**measurement.models, "compressor": "acme/large"}})
 
 
 # Form
@@ -258,7 +266,12 @@ def test_a_refusal_in_one_run_is_the_models_and_in_all_the_changes(base: Measure
     assert compare_measurements(base, partly)[0].kind is Kind.INCOMPLETE
     verdict, _ = compare_measurements(base, _edited(base, **stub))
     assert verdict.kind is Kind.REGRESSED
-    assert "every summary is a refusal or a stub" in verdict.headline
+    assert "the summary is 7 tokens long instead of 4.2k and has 0 of 6 sections" in verdict.headline
+    assert "if the model refused" not in verdict.next_step  # rules wrote it
+    assert (
+        "if the model refused" in compare_measurements(_by_model(base), _by_model(_edited(base, **stub)))[0].next_step
+    )
+    assert verdict.accept is None
     assert len(stubs) == len(base.fixtures)
 
 
@@ -307,3 +320,31 @@ def test_facts_cut_before_the_model_are_counted_and_told_from_those_not_written(
     text = json.dumps(verdict.model_dump(mode="json"))
     assert "no longer shown" in text
     assert "are cut before the compressor's model sees them" in done.out
+
+
+def test_a_loss_spread_over_many_facts_does_not_give_way_to_one_that_was_gained(base: Measurement) -> None:
+    gained = FactChange(
+        fixture=next(iter(base.fixtures)),
+        source="census",
+        name="x",
+        kind="path",
+        messages=(1,),
+        base_kept=0,
+        base_runs=10,
+        candidate_kept=10,
+        candidate_runs=10,
+        clear=True,
+    )
+    recorded = replace(read_evidence(base, base), exact=False, facts=(gained,))
+    verdict = decide(noisy(1, 10, fact=0.8), noisy(2, 10, fact=0.7), recorded=recorded)
+    assert verdict.kind is Kind.REGRESSED
+
+
+def test_facts_that_the_session_does_not_hold_are_not_graded(case: Case) -> None:
+    asked = small.probe(["no such words anywhere 7731", "open_id"])
+    held = probe_in_session(asked, FixtureFacts(case.fixture))
+    assert [fact.label for fact in held.required] == ["open_id"]
+    state = Haystack.of("open_id")
+    assert FactJudge().grade_state(held, state).overall > FactJudge().grade_state(asked, state).overall
+    absent = small.probe(["no such words anywhere 7731"])
+    assert probe_in_session(absent, FixtureFacts(case.fixture)) is absent

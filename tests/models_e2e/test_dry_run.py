@@ -135,7 +135,7 @@ def test_a_calibration_and_a_regrade_say_so_too(three_probes: Path, cli: small.C
     assert not provider.server.asked
     assert cli("judge", "calibrate", *provider.options).code == 0
     calls, cost = total_of(said.out)
-    assert calls == len(provider.server.asked) == 85
+    assert calls == len(provider.server.asked) == 163
     assert cost == pytest.approx(provider.bill(), rel=WITHIN)
     assert "Nothing to pay for" in cli("judge", "calibrate", "--dry-run", *provider.options).out
 

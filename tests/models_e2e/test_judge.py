@@ -117,7 +117,7 @@ class TestDrift:
         options = (*provider.options, "--quiet", "--trust-judge")
         ran = cli("run", *TWO_RUNS, *options, "--label", "a", "--fail-on", "inconclusive")
         first = ran.out.splitlines()[0]
-        assert ran.code == 1
+        assert ran.code == 3
         assert first.startswith("Not comparable: the judge drifted: ")
         assert "judge regrade baselines/models.json" in ran.out
         assert "6 calls, about $0.0" in ran.out

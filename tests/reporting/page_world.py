@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 from eval_core.comparing.compare import ReportData, compare_measurements
 from eval_core.domain.case import Case
@@ -12,7 +14,15 @@ from eval_core.domain.fixture import Fixture
 from eval_core.domain.grade import DIMENSIONS, Answer, Grade, Unscored
 from eval_core.domain.measurement import Controls, Measurement, ProbeControl, Provenance
 from eval_core.domain.probe import ProbeBank
-from eval_core.domain.record import CensusRecord, FactRecord, ProbeRecord, RunRecord, UseRecord
+from eval_core.domain.record import (
+    CensusRecord,
+    FactRecord,
+    FrontierPoint,
+    ProbeRecord,
+    RunRecord,
+    SizeRecord,
+    UseRecord,
+)
 
 BIDI = "\u202e"
 HOSTILE = (
@@ -185,6 +195,28 @@ def report(
         for month in (1, 2, 3)
     ]
     return ReportData(ours, base, verdict, "baselines/main.json", {of.fixture.name: of for of in shown}, history)
+
+
+def recorded(**changes: Any) -> ReportData:
+    """Return the same report with every strand of evidence recorded and decided on, as runs of today are."""
+    data = report(**changes)
+
+    def whole(side: Measurement, kept: int) -> Measurement:
+        size = SizeRecord(facts=10, kept=kept, recency=4.0, proportional=5.0)
+        curve = [
+            FrontierPoint(name=name, tokens=tokens, kept=share)
+            for name, shares in (("recency", (0.1, 0.4, 0.8)), ("proportional", (0.2, 0.5, 0.9)))
+            for tokens, share in zip((100, 300, 600), shares, strict=True)
+        ]
+        fixtures = {
+            name: [run.model_copy(update={"size": size}) for run in runs] for name, runs in side.fixtures.items()
+        }
+        return side.model_copy(update={"fixtures": fixtures, "frontier": dict.fromkeys(fixtures, curve)})
+
+    assert data.base is not None
+    base, ours = whole(data.base, 9), whole(data.candidate, 7)
+    verdict, part = compare_measurements(base, ours)
+    return replace(data, candidate=ours, base=part, verdict=verdict)
 
 
 def unscored(record: RunRecord, reason: str) -> RunRecord:

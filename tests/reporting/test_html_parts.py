@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import re
 import sys
@@ -17,24 +16,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from page_world import case, report, run_record
 
+from eval_core.domain.probe import Fact
 from eval_core.domain.record import FactRecord
-from eval_core.reporting.html.fixtures import message_views, strip
+from eval_core.reporting.html.fixtures import message_views
+from eval_core.reporting.html.payload import pack, unpack
 from eval_core.reporting.html.plots import plot_tables, trends
 from eval_core.reporting.html.probes import answer_groups, fact_state
-from eval_core.reporting.html.text import (
-    Needle,
-    Span,
-    clip,
-    diff_rows,
-    fact_spans,
-    paint,
-    runs_words,
-    slug,
-    visible,
-    word_spans,
-)
-
-TAGS = re.compile(r"<[^>]*>")
+from eval_core.reporting.html.text import Sentence, clip, fact_values, runs_words, sentence_of, slug, visible
 
 
 @given(st.text())
@@ -51,39 +39,39 @@ def test_plain_text_is_not_touched() -> None:
     assert visible(text) == text
 
 
+def test_the_sentence_of_a_fact_is_cut_at_its_ends_and_around_the_value() -> None:
+    text = "First this. The Port\n84 is open, as always. And that." + " padding" * 100
+    assert sentence_of(["port 84"], text) is not None
+    found = sentence_of(["is open"], "First this. The gate is open, as always. And that.")
+    assert found == Sentence("The gate ", "is open", ", as always.")
+    far = sentence_of(["needle"], "hay " * 100 + "needle" + " hay" * 100)
+    assert far is not None
+    assert far.before.startswith("…")
+    assert far.after.endswith("…")
+    assert sentence_of(["port 84"], "port 8443") is None
+
+
+def test_a_pattern_is_shown_by_what_it_finds() -> None:
+    fact = Fact.model_validate({"regex": r"port \d+"})
+    assert fact_values("a port", fact, ["on port 80 and Port 443", "port 80"]) == ("port 80", "Port 443")
+    assert fact_values("label", None, []) == ("label",)
+
+
 @given(
-    st.text(alphabet="ab<>&\"' ", max_size=40),
-    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40), st.sampled_from(["fact", "gone", "new"])), max_size=6),
+    st.dictionaries(
+        st.text(max_size=5).map(lambda key: f"k{visible(key)}"), st.text() | st.integers() | st.none(), max_size=5
+    )
 )
-def test_painting_changes_no_character(text: str, raw: list[tuple[int, int, str]]) -> None:
-    spans = [
-        Span(min(a, b, len(text)), min(max(a, b), len(text)), kind, "<title>")  # type: ignore[arg-type]
-        for a, b, kind in raw
-    ]
-    assert html.unescape(TAGS.sub("", paint(text, spans))) == text
+def test_what_is_packed_comes_back_visible(value: dict[str, object]) -> None:
+    packed = pack(value)
+    assert re.fullmatch(r"[A-Za-z0-9+/=]*", packed)
+    assert unpack(packed) == {
+        name: visible(inner) if isinstance(inner, str) else inner for name, inner in value.items()
+    }
 
 
-def test_a_fact_is_found_across_a_line_break_but_not_inside_a_word() -> None:
-    needle = Needle.of_values("k", "t", ["port 84"])
-    assert len(fact_spans("the Port\n84 is open", [needle])) == 1
-    assert fact_spans("port 8443", [needle]) == []
-
-
-def test_the_same_line_stands_once_and_a_changed_word_is_marked() -> None:
-    rows = diff_rows("one\nthe port is 8443 now\nlast", "one\nthe port is 9000 now\nlast", [])
-    assert [row.kind for row in rows] == ["same", "changed", "same"]
-    assert "<del>8443 </del>" in rows[1].base
-    assert "<ins>9000 </ins>" in rows[1].candidate
-
-
-def test_texts_that_share_nothing_are_not_marked_word_by_word() -> None:
-    assert word_spans("alpha beta gamma delta", "one two three four") is None
-
-
-def test_a_long_pair_of_texts_is_compared_in_reasonable_steps() -> None:
-    left = "\n".join(f"line {number} of the base" for number in range(3000))
-    right = "\n".join(f"row {number} of the candidate" for number in range(3000))
-    assert diff_rows(left, right, [])
+def test_a_number_that_json_does_not_know_is_packed_as_nothing() -> None:
+    assert unpack(pack({"a": math.nan, "b": [math.inf, 0.123456]})) == {"a": None, "b": [None, 0.1235]}
 
 
 @pytest.mark.parametrize(
@@ -109,9 +97,7 @@ def test_answers_that_are_equal_share_one_entry() -> None:
     of = case()
     runs = [run_record(of, run, good=run != 1) for run in range(3)]
     records = [(run, run.probes["recall-port"]) for run in runs]
-    base, candidate = answer_groups([], records, [])
-    assert base == []
-    assert [group.runs for group in candidate] == ["runs 1, 3", "run 2"]
+    assert [group.runs for group in answer_groups(records)] == ["runs 1, 3", "run 2"]
 
 
 def test_the_noise_band_holds_the_change_exactly_where_the_interval_holds_zero() -> None:
@@ -148,12 +134,12 @@ def test_a_gap_in_the_history_is_left_out_not_drawn_as_zero() -> None:
     assert "completeness" not in found
 
 
-def test_the_strip_covers_the_whole_session() -> None:
-    of = case()
-    blocks = strip(message_views(of.fixture, run_record(of, 0, good=True), None, {}), "candidate")
-    assert blocks[0].start == 0
-    assert blocks[-1].start + blocks[-1].width == pytest.approx(100, abs=0.01)
-    assert strip(message_views(of.fixture, None, None, {}), "candidate") == []
+def test_a_very_long_session_is_cut_short_except_for_its_evidence() -> None:
+    of = case(extra=" and so on" * 70_000)
+    views = message_views(of.fixture, None, None, evidence={2})
+    assert len(views[2].text) > 12_000
+    assert views[2].size > 600_000
+    assert len(message_views(of.fixture, None, None)[2].text) < 1_600
 
 
 def test_words_for_runs_and_ids_and_long_texts() -> None:

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import io
+import re
 
+import page_world
 import pytest
 import report_world
 from golden_file import assert_golden
-from rich.console import Console
 
 from eval_core.comparing.compare import ReportData
-from eval_core.reporting.terminal import console, plain_table, print_report
+from eval_core.reporting.terminal import console, print_report, print_table
 from eval_core.reporting.view import make_view
 
 
-def printed(data: ReportData) -> str:
+def printed(data: ReportData, *, details: bool = True, where: str = "") -> str:
     stream = io.StringIO()
-    print_report(make_view(data), console(stream))
+    print_report(make_view(data), console(stream), details=details, where=where)
+    return stream.getvalue()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def on_terminal(data: ReportData, columns: int, monkeypatch: pytest.MonkeyPatch, *, details: bool = True) -> str:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    stream = Terminal()
+    print_report(make_view(data), console(stream), details=details, where="results/x/report.html")
     return stream.getvalue()
 
 
@@ -26,21 +40,39 @@ def test_the_report_reads_as_reviewed(name: str) -> None:
     assert_golden(f"{name}.txt", "\n".join(line.rstrip() for line in lines) + "\n")
 
 
-def test_the_verdict_is_the_first_line_and_a_pipe_gets_no_colour() -> None:
+@pytest.mark.parametrize("name", report_world.REPORTS)
+def test_without_details_it_fits_on_a_screen(name: str) -> None:
+    text = printed(report_world.REPORTS[name](), details=False, where="results/x/report.html")
+    assert_golden(f"{name}-brief.txt", text)
+    assert len(text.splitlines()) <= 15
+    assert text.splitlines()[-1] == "Report: results/x/report.html (--details prints the tables here)"
+
+
+def test_the_three_worst_losses_are_told_each_value_once() -> None:
+    lines = printed(page_world.recorded(), details=False).splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("Lost: "))
+    assert lines[at + 1].startswith("  8443: deploy / recall-port, message 1, kept in 0 of 6 runs, baseline 100 %")
+    assert lines[at + 2].startswith("  8443: migrate / recall-port")
+
+
+def test_a_narrow_terminal_gets_blocks_instead_of_a_table_in_shreds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    text = on_terminal(report_world.regressed(), 40, monkeypatch)
+    lines = [re.sub(r"\x1b\[\d*m", "", line).rstrip() for line in text.splitlines()]
+    assert max(map(len, lines)) <= 40
+    at = lines.index("Medians by fixture")
+    assert lines[at + 1 : at + 3] == ["deploy", "  Accuracy: 2.80 (−1.50†)"]
+
+
+def test_the_verdict_is_the_first_line_with_its_mark_and_a_pipe_gets_no_colour() -> None:
     text = printed(report_world.regressed())
-    assert text.startswith("Regressed: ")
+    assert text.startswith("▼ Regressed: ")
     assert "\x1b" not in text
 
 
 def test_a_terminal_gets_colour_unless_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
     def shown() -> str:
-        stream = Terminal()
-        print_report(make_view(report_world.regressed()), console(stream))
-        return stream.getvalue()
+        return on_terminal(report_world.regressed(), 100, monkeypatch)
 
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -59,8 +91,5 @@ def test_text_of_a_compressor_neither_steers_the_terminal_nor_hides() -> None:
 
 def test_words_in_brackets_stay_in_a_table() -> None:
     stream = io.StringIO()
-    out: Console = console(stream)
-    table = plain_table("t", "", "interval")
-    table.add_row("facts", "[unknown]")
-    out.print(table)
+    print_table(console(stream), "t", ("", "interval"), [("facts", "[unknown]")])
     assert "[unknown]" in stream.getvalue()

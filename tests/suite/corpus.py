@@ -36,6 +36,8 @@ class Planted:
     text: str
     values: tuple[str, ...]
     aliases: tuple[str, ...] = ()
+    command: str = ""
+    """The command whose output the text is, if only the call tells what it says."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,8 @@ _FILLER = (
 CARRIERS = ("raw", "json", "nested", "arguments")
 
 
-def _carry(text: str, carrier: str, rng: random.Random) -> str:
-    body = f"{rng.choice(_FILLER)}\n{text}\n{rng.choice(_FILLER)}"
+def _carry(text: str, carrier: str, rng: random.Random, *, alone: bool = False) -> str:
+    body = text if alone else f"{rng.choice(_FILLER)}\n{text}\n{rng.choice(_FILLER)}"
     if carrier == "raw":
         return body
     if carrier == "nested":
@@ -93,9 +95,12 @@ def sessions(kinds: Sequence[Kind], seed: int, rounds: int = 4, size: int = 24) 
         plants = []
         for number, (kind, carrier) in enumerate(order[start : start + size]):
             planted = kind.make(rng)
+            if planted.command and carrier == "arguments":
+                carrier = "json"
             call = f"call_{number}"
-            text = _carry(planted.text, carrier, rng)
-            arguments = text if carrier == "arguments" else json.dumps({"command": "cat notes.txt"})
+            text = _carry(planted.text, carrier, rng, alone=bool(planted.command))
+            command = planted.command or "cat notes.txt"
+            arguments = text if carrier == "arguments" else json.dumps({"command": command})
             output = rng.choice(_FILLER) if carrier == "arguments" else text
             function = {"name": "terminal", "arguments": arguments}
             messages.append(

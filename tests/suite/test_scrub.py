@@ -126,7 +126,7 @@ def test_a_short_name_does_not_eat_other_words() -> None:
 
 def test_harvest_names_its_sources_and_doubts_product_names() -> None:
     text = "/home/kestrel/src\nAuthor: Ilse Brandmark <ilse@corp-mail.io>\n" + "kestrel starts. " * 60
-    candidates = {candidate.alias: candidate for candidate in harvest([text])[0]}
+    candidates = {candidate.alias: candidate for candidate in harvest([(text, None)])[0]}
     assert candidates["kestrel"].doubtful
     assert not candidates["Ilse Brandmark"].doubtful
     assert "author" in candidates["Ilse Brandmark"].sources

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.scrubbing import Measured, measure
+from tests.suite.broad_secrets import BROAD, RULED, split
 from tests.suite.corpus_held_out import HELD_OUT
 from tests.suite.corpus_later import LATER
 from tests.suite.corpus_negatives import NEGATIVES
@@ -27,6 +28,26 @@ def test_identities_are_learned_from_where_tools_print_them() -> None:
     assert found.share("negative") <= 0.05
     assert found.facts_kept / found.facts >= 0.99
     assert found.unstable == 0
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_the_broad_kinds_keep_their_bars(half: int) -> None:
+    found = measure(split(BROAD)[half], seed=5, rounds=2, listed=False)
+    assert found.share("secret") >= 0.97
+    assert found.share("personal") >= 0.85
+    assert found.share("negative") <= 0.05
+    assert found.facts_kept / found.facts >= 0.99
+    assert found.unstable == 0
+
+
+def test_the_split_is_by_kind_and_halves_every_group() -> None:
+    developed, held_out = split(BROAD)
+    assert not {kind.name for kind in developed} & {kind.name for kind in held_out}
+    assert len(BROAD) == len({kind.name for kind in BROAD}) >= 120
+    for group in ("secret", "personal", "negative"):
+        sizes = [sum(kind.group == group for kind in half) for half in (developed, held_out)]
+        assert abs(sizes[0] - sizes[1]) <= 1
+    assert {kind.name for kind in held_out} >= RULED
 
 
 def test_the_corpus_is_wide_enough() -> None:

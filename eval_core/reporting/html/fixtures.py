@@ -4,39 +4,35 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from markupsafe import Markup
-
 from eval_core.base.messages import full_text
-from eval_core.base.numbers import counted, percent, score
+from eval_core.base.numbers import percent, score
 from eval_core.comparing.compare import ReportData
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord
 from eval_core.evidence.structure import STRUCTURE_CHECKS
 from eval_core.reporting.html.probes import ProbeView, probe_view
-from eval_core.reporting.html.text import DiffRow, Needle, clip, diff_rows, fact_spans, paint, runs_words, slug, visible
+from eval_core.reporting.html.text import clip, fact_values, runs_words, slug
 from eval_core.reporting.metrics import tokens_per_task
 
 __all__ = [
     "TRACE",
     "CensusRow",
+    "FactOfSession",
     "FixtureView",
     "MessageView",
     "RunRow",
+    "RunView",
     "StateWord",
     "StructureRow",
-    "SummaryView",
-    "TranscriptBlock",
     "census_rows",
     "fixture_view",
-    "message_anchor",
     "message_views",
-    "strip",
 ]
 
 # Census losses by kind, of one fixture or of all together.
@@ -103,7 +99,10 @@ def census_rows(base: Runs, candidate: Runs) -> list[CensusRow]:
 StateWord = Literal["verbatim", "summarised", "dropped"]
 TRACE = 0.1
 """A message counts as summarised where at least this share of its own words stands in the text written for it."""
-_LONGEST = 12_000
+_LONGEST_MESSAGE = 12_000
+_LARGE_SESSION = 600_000
+_SHORT_MESSAGE = 1_500
+"""Of a session of more characters than that, only messages with evidence are shown beyond this length."""
 _RARE = 3  # a word in more messages than this says nothing about one of them
 _WORD = re.compile(r"[^\W_](?:[\w./:-]*\w)?")
 
@@ -112,32 +111,13 @@ _WORD = re.compile(r"[^\W_](?:[\w./:-]*\w)?")
 class MessageView:
     """One message of the session and its fate on both sides."""
 
-    number: int
-    anchor: str
     role: str
-    text: Markup
+    text: str
     size: int
     candidate: StateWord | None
     base: StateWord | None
-    trace: str
-    """How many of its own words the candidate's new text still holds."""
     segment: int | None
     """The number of the compression that happened after this message, in a chained session."""
-
-
-@dataclass(frozen=True)
-class TranscriptBlock:
-    """A stretch of messages with the same fate, as a part of the session's length in percent."""
-
-    start: float
-    width: float
-    state: StateWord
-    words: str
-
-
-def message_anchor(fixture: str, number: int) -> str:
-    """Return the id of a message in the page."""
-    return slug("msg", fixture, str(number))
 
 
 def _own_words(texts: Sequence[str]) -> list[set[str]]:
@@ -146,69 +126,45 @@ def _own_words(texts: Sequence[str]) -> list[set[str]]:
     return [{word for word in found if spread[word] <= _RARE} for found in words]
 
 
-def _fates(texts: Sequence[str], run: RunRecord | None) -> list[tuple[StateWord | None, str]]:
+def _fates(texts: Sequence[str], run: RunRecord | None) -> list[StateWord | None]:
     """Tell for each message what became of it; that a summary covers it is read from the words they share."""
     if run is None:
-        return [(None, "")] * len(texts)
+        return [None] * len(texts)
     verbatim, written = set(run.verbatim), set(_WORD.findall(run.summary.lower()))
-    fates: list[tuple[StateWord | None, str]] = []
+    fates: list[StateWord | None] = []
     for number, own in enumerate(_own_words(texts)):
         if number in verbatim:
-            fates.append(("verbatim", ""))
+            fates.append("verbatim")
             continue
         found = len(own & written)
         summarised = bool(found) and found >= TRACE * len(own)
-        words = f"{found} of its {len(own)} own words in the new text"
-        fates.append(("summarised" if summarised else "dropped", words))
+        fates.append("summarised" if summarised else "dropped")
     return fates
 
 
 def message_views(
-    fixture: Fixture, candidate: RunRecord | None, base: RunRecord | None, needles: dict[int, list[Needle]]
+    fixture: Fixture, candidate: RunRecord | None, base: RunRecord | None, evidence: Container[int] = ()
 ) -> list[MessageView]:
-    """Return the whole session; facts are marked in the messages that are their evidence."""
+    """Return the whole session; of a very long one, messages that are no evidence are cut short."""
     texts = [full_text(message) for message in fixture.messages]
     ours, theirs = _fates(texts, candidate), _fates(texts, base)
-    views = []
-    for number, (message, text) in enumerate(zip(fixture.messages, texts, strict=True)):
-        shown = visible(clip(text, _LONGEST))
-        views.append(
-            MessageView(
-                number=number,
-                anchor=message_anchor(fixture.name, number),
-                role=str(message.get("role", "?")),
-                text=paint(shown, fact_spans(shown, needles.get(number, []))),
-                size=len(text),
-                candidate=ours[number][0],
-                base=theirs[number][0],
-                trace=ours[number][1],
-                segment=fixture.segments.index(number + 1) + 1 if number + 1 in fixture.segments else None,
-            )
+    large = sum(map(len, texts)) > _LARGE_SESSION
+    return [
+        MessageView(
+            role=str(message.get("role", "?")),
+            text=clip(text, _SHORT_MESSAGE if large and number not in evidence else _LONGEST_MESSAGE),
+            size=len(text),
+            candidate=ours[number],
+            base=theirs[number],
+            segment=fixture.segments.index(number + 1) + 1 if number + 1 in fixture.segments else None,
         )
-    return views
-
-
-def strip(messages: Sequence[MessageView], side: Literal["base", "candidate"]) -> list[TranscriptBlock]:
-    """Draw neighbouring messages with the same fate together."""
-    total = sum(message.size + 1 for message in messages) or 1
-    blocks: list[TranscriptBlock] = []
-    at, start, first = 0.0, 0.0, 0
-    for index, message in enumerate(messages):
-        state = getattr(message, side)
-        at += (message.size + 1) / total * 100
-        following = getattr(messages[index + 1], side) if index + 1 < len(messages) else None
-        if state is not None and following != state:
-            words = f"message {first}" if first == index else f"messages {first} to {index}"
-            blocks.append(TranscriptBlock(round(start, 3), round(at - start, 3), state, f"{words}: {state}"))
-        if following != state:
-            start, first = at, index + 1
-    return blocks
+        for number, (message, text) in enumerate(zip(fixture.messages, texts, strict=True))
+    ]
 
 
 # One fixture as it is shown: probes, runs, summaries, transcript, census and structure.
 
-_LONGEST_fixtures = 60_000
-_MOST_LINES = 2_000
+_LONGEST_SUMMARY = 60_000
 
 
 @dataclass(frozen=True)
@@ -241,12 +197,28 @@ class StructureRow:
 
 
 @dataclass(frozen=True)
-class SummaryView:
-    """The texts that the compressors wrote."""
+class FactOfSession:
+    """A fact to look for: by which words it is recognised, and which messages establish it."""
 
-    rows: tuple[DiffRow, ...]
-    two_sided: bool
-    words: str
+    label: str
+    values: tuple[str, ...]
+    kind: str
+    """The kind of a census fact; empty for an authored one."""
+    probe: str
+    """The probe of an authored fact; empty for one of the census."""
+    messages: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class RunView:
+    """One run with the text it wrote."""
+
+    number: int
+    ok: bool
+    tokens: int
+    summary: str
+    kept: str
+    """One sign for each fact of the session: 1 kept, 0 lost, - never at risk, ? not recorded."""
 
 
 @dataclass(frozen=True)
@@ -255,18 +227,19 @@ class FixtureView:
 
     name: str
     anchor: str
+    message_anchor: str
+    """The address of its messages, up to their number."""
+    summary_anchor: str
     description: str
+    tokens: int
     delta: float | None
     probes: tuple[ProbeView, ...]
+    facts: tuple[FactOfSession, ...]
+    base_runs: tuple[RunView, ...]
+    candidate_runs: tuple[RunView, ...]
     runs: tuple[RunRow, ...]
-    failed: tuple[RunRow, ...]
-    facts: tuple[tuple[str, int, str], ...]
-    """Word, how many expected facts, class; of the candidate."""
-    summary: SummaryView | None
     messages: tuple[MessageView, ...]
-    strips: tuple[tuple[str, tuple[TranscriptBlock, ...]], ...]
     census: tuple[CensusRow, ...]
-    worst: tuple[str, ...]
     structure: tuple[StructureRow, ...]
     net: str
 
@@ -330,42 +303,54 @@ def _structure(base: Sequence[RunRecord], candidate: Sequence[RunRecord]) -> lis
     return rows
 
 
-def _summary(
-    base: Sequence[RunRecord], candidate: Sequence[RunRecord], needles: Sequence[Needle]
-) -> SummaryView | None:
-    theirs, ours = _first_ok(base), _first_ok(candidate)
-    shown = [run for run in (theirs, ours) if run is not None and run.summary]
-    if not shown:
-        return None
-
-    def text(run: RunRecord | None) -> str:
-        return "\n".join(visible(clip(run.summary, _LONGEST_fixtures)).splitlines()[:_MOST_LINES]) if run else ""
-
-    parts = []
-    for side, run, runs in (("base", theirs, base), ("candidate", ours, candidate)):
-        if run is not None:
-            texts = len({other.summary for other in runs if other.ok})
-            many = "the same in every run" if texts == 1 else f"{counted(texts, 'different text')} in all"
-            parts.append(f"{side}: run {run.run + 1}, {many}")
-    if theirs is not None and ours is not None:
-        rows = diff_rows(text(theirs), text(ours), needles)
-    else:
-        lines = text(ours or theirs).splitlines()
-        rows = [DiffRow("same", paint(line, fact_spans(line, needles)), paint("", [])) for line in lines]
-    return SummaryView(tuple(rows), theirs is not None and ours is not None, "; ".join(parts))
+_MOST_FACTS = 600
 
 
-def _fact_counts(probes: Sequence[ProbeView]) -> tuple[tuple[str, int, str], ...]:
-    counts: dict[str, tuple[int, str]] = {}
-    for probe in probes:
-        for fact in probe.facts:
-            state = fact.candidate
-            counts[state.word] = (counts.get(state.word, (0, ""))[0] + 1, state.css)
-    order = ("kept", "not used", "lost", "untested", "not measured")
-    return tuple((word, *counts[word]) for word in order if word in counts)
+def _facts(
+    data: ReportData, name: str, runs: Sequence[RunRecord], messages: Sequence[MessageView]
+) -> list[FactOfSession]:
+    """Return the facts that probes ask for, then those of the census."""
+    case = data.cases.get(name)
+    authored = {
+        (probe.id, fact.label): fact for probe in (case.bank.probes if case else ()) for fact in probe.expected_facts
+    }
+    known: dict[tuple[str, str], tuple[int, ...]] = {}
+    for run in runs:
+        for probe, record in run.probes.items():
+            for fact in record.facts:
+                known.setdefault((probe, fact.label), tuple(fact.evidence))
+    texts = [message.text for message in messages]
+    found = [
+        FactOfSession(label, fact_values(label, authored.get((probe, label)), texts), "", probe, evidence)
+        for (probe, label), evidence in known.items()
+    ]
+    return found + [
+        FactOfSession(entry.value, (entry.value,), entry.kind, "", tuple(entry.messages))
+        for entry in data.candidate.census.get(name, [])[:_MOST_FACTS]
+    ]
 
 
-def fixture_view(data: ReportData, name: str, index: int, *, compared: bool) -> FixtureView:
+def _kept(run: RunRecord, facts: Sequence[FactOfSession]) -> str:
+    signs = {
+        (probe, fact.label): "0" if not fact.kept else "1" if fact.at_risk else "-"
+        for probe, record in run.probes.items()
+        for fact in record.facts
+    }
+    authored = [fact for fact in facts if fact.probe]
+    return "".join(signs.get((fact.probe, fact.label), "?") for fact in authored) + (
+        run.census.fates[: len(facts) - len(authored)] or "?" * (len(facts) - len(authored))
+    )
+
+
+def _run_views(runs: Sequence[RunRecord], facts: Sequence[FactOfSession]) -> tuple[RunView, ...]:
+    return tuple(
+        RunView(run.run, run.ok, run.tokens_after, clip(run.summary, _LONGEST_SUMMARY), _kept(run, facts))
+        for run in runs
+        if run.ok
+    )
+
+
+def fixture_view(data: ReportData, name: str, *, compared: bool) -> FixtureView:
     """Collect what both sides say of one fixture."""
     base = _sorted_runs(data.base, name) if compared else []
     ours = _sorted_runs(data.candidate, name)
@@ -373,34 +358,28 @@ def fixture_view(data: ReportData, name: str, index: int, *, compared: bool) -> 
     known = [probe.id for probe in case.bank.probes] if case else []
     stored = [probe for run in (*ours, *base) for probe in run.probes]
     names = dict.fromkeys([*known, *data.candidate.probe_types.get(name, {}), *stored])
-    probes = [
-        probe_view(data, name, probe, f"{index}.{number}", compared=compared) for number, probe in enumerate(names)
-    ]
-    needles = [needle for probe in probes for needle in probe.needles]
-    evidence: dict[int, list[Needle]] = {}
-    for probe in probes:
-        for fact, needle in zip(probe.facts, probe.needles, strict=True):
-            for number in fact.evidence:
-                evidence.setdefault(number, []).append(needle)
+    probes = [probe_view(data, name, probe, compared=compared) for probe in names]
+    evidence = {number for probe in probes for fact in probe.facts for number in fact.evidence}
+    evidence |= {number for entry in data.candidate.census.get(name, []) for number in entry.messages[:1]}
     messages = message_views(case.fixture, _first_ok(ours), _first_ok(base), evidence) if case else []
-    strips = (("base", tuple(strip(messages, "base"))), ("candidate", tuple(strip(messages, "candidate"))))
+    facts = _facts(data, name, [*ours, *base], messages)
     deltas = [probe.delta for probe in probes if probe.delta is not None]
-    rows = [*_run_rows("base", base), *_run_rows("candidate", ours)]
     saving = tokens_per_task(data.candidate, name)
     return FixtureView(
         name=name,
         anchor=slug("fixture", name),
+        message_anchor=slug("msg", name),
+        summary_anchor=slug("summary", name),
         description=case.fixture.description if case else "",
+        tokens=max((run.tokens_before for run in (*ours, *base)), default=0),
         delta=fmean(deltas) if deltas else None,
         probes=tuple(probes),
-        runs=tuple(rows),
-        failed=tuple(row for row in rows if not row.ok),
-        facts=_fact_counts(probes),
-        summary=_summary(base, ours, needles),
+        facts=tuple(facts),
+        base_runs=_run_views(base, facts),
+        candidate_runs=_run_views(ours, facts),
+        runs=(*_run_rows("base", base), *_run_rows("candidate", ours)),
         messages=tuple(messages),
-        strips=tuple((side, blocks) for side, blocks in strips if blocks),
         census=tuple(census_rows({name: base}, {name: ours})),
-        worst=next((tuple(run.census.worst) for run in ours if run.census.worst), ()),
         structure=tuple(_structure(base, ours)),
         net=f"{saving.net:,.0f}" if saving else "",
     )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -19,19 +21,25 @@ from eval_core.comparing.compare import ReportData
 from eval_core.comparing.findings import Culprit, Kind
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import UseRecord
-from eval_core.reporting.html.fixtures import TRACE, census_rows, fixture_view, message_anchor
-from eval_core.reporting.html.plots import plot_tables, trends
+from eval_core.reporting.html.changes import Changes, changes, message_anchor
+from eval_core.reporting.html.fixtures import FixtureView, RunRow, RunView, census_rows, fixture_view
+from eval_core.reporting.html.payload import pack
+from eval_core.reporting.html.plots import frontier, plot_tables, trends
 from eval_core.reporting.html.probes import TAGS
 from eval_core.reporting.html.scores import COLUMNS, OVERALL
 from eval_core.reporting.html.text import slug, visible
 from eval_core.reporting.metrics import target_metrics
-from eval_core.reporting.view import make_view
+from eval_core.reporting.view import MARKS, make_view
 
 __all__ = [
+    "MOST",
     "Field",
+    "SuiteRow",
     "UseRow",
+    "asset",
     "provenance",
     "render_html",
+    "render_page",
     "use_rows",
 ]
 
@@ -139,17 +147,6 @@ def use_rows(candidate: Measurement, base: Measurement | None) -> list[UseRow]:
 # The page: one file that opens from disk, fetches nothing and runs nothing but its own two scripts.
 
 _ASSETS = Path(__file__).parent.parent / "assets"
-_SIGNS = {
-    Kind.BROKEN: "✖",
-    Kind.NOT_COMPARABLE: "≠",
-    Kind.INCOMPLETE: "…",
-    Kind.REGRESSED: "▼",
-    Kind.IMPROVED: "▲",
-    Kind.TRADE: "⇄",
-    Kind.MIXED: "◆",
-    Kind.NO_DETECTABLE_CHANGE: "=",
-    Kind.INCONCLUSIVE: "?",
-}
 
 
 def _finalize(value: object) -> object:
@@ -167,17 +164,18 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    env.filters["capital"] = _capital
     env.globals.update(
         {name: getattr(wording, name) for name in ("score", "signed", "percent", "pp", "p_value", "counted")},
         slug=slug,
         message_anchor=message_anchor,
-        columns=COLUMNS,
         culprit_words=_culprit_words,
     )
     return env
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return one of the page's own files."""
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 
@@ -219,45 +217,119 @@ def _ordered(culprits: Sequence[Culprit]) -> list[Culprit]:
     return sorted(culprits, key=rank)
 
 
-def render_html(data: ReportData) -> str:
-    """Return the report as one self-contained HTML file."""
-    verdict, view = data.verdict, make_view(data)
-    compared = data.base is not None and (verdict is None or verdict.kind is not Kind.NOT_COMPARABLE)
-    base = data.base if compared else None
-    fixtures = [
-        fixture_view(data, name, index, compared=compared) for index, name in enumerate(data.candidate.fixtures)
-    ]
-    probes = [probe for fixture in fixtures for probe in fixture.probes]
-    used = {tag for probe in probes for tag in probe.tags}
-    style, theme, script = _asset("page.css"), _asset("theme.js"), _asset("page.js")
-    headline = view.headline.removeprefix(f"{verdict.kind.words}: ") if verdict else view.headline
+# The fixtures as a table, and the page around everything.
+
+MOST = 6
+"""Lost facts that are shown without being asked for: what fits on a first screen."""
+
+
+@dataclass(frozen=True)
+class SuiteRow:
+    """One fixture in a line."""
+
+    name: str
+    anchor: str
+    description: str
+    session: str
+    base_tokens: str
+    tokens: str
+    facts: str
+    score: str
+    failed: str
+    failures: tuple[RunRow, ...]
+
+
+def _mean_tokens(runs: Sequence[RunView]) -> str:
+    return f"{fmean(run.tokens for run in runs):,.0f}" if runs else "–"
+
+
+def _facts_kept(runs: Sequence[RunView], facts: int) -> float | None:
+    shares = [sum(sign in "1-" for sign in run.kept[:facts]) / facts for run in runs if facts]
+    return fmean(shares) if shares else None
+
+
+def _suite_row(fixture: FixtureView) -> SuiteRow:
+    asked = sum(bool(fact.probe) for fact in fixture.facts)
+    before, now = (_facts_kept(runs, asked) for runs in (fixture.base_runs, fixture.candidate_runs))
+    both = before is not None and now is not None
+    scores = [probe.score for probe in fixture.probes if probe.score is not None]
+    grade = wording.score(fmean(scores)) if scores else "–"
+    failures = tuple(row for row in fixture.runs if not row.ok)
+    return SuiteRow(
+        name=fixture.name,
+        anchor=fixture.anchor,
+        description=fixture.description,
+        session=f"{fixture.tokens:,}" if fixture.tokens else "–",
+        base_tokens=_mean_tokens(fixture.base_runs),
+        tokens=_mean_tokens(fixture.candidate_runs),
+        facts=wording.percent_change(before, now) if before is not None and now is not None else wording.percent(now),
+        score=f"{grade} ({wording.signed(fixture.delta)})" if fixture.delta is not None and both else grade,
+        failed="; ".join(f"{row.side}, {row.runs}: {row.outcome}" for row in failures) or "none",
+        failures=failures,
+    )
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def render_page(template: str, script: str, **values: Any) -> str:
+    """Return one self-contained file: the template in the common shell, with a policy that allows nothing else."""
+    style, theme = asset("page.css"), asset("theme.js")
     return (
         _environment()
-        .get_template("page.html.j2")
+        .get_template(template)
         .render(
             policy=_policy(style, (theme, script)),
             # Our own files, and the only text that is not escaped: the hashes in the policy are theirs.
             style=Markup(style),  # noqa: S704
             theme=Markup(theme),  # noqa: S704
             script=Markup(script),  # noqa: S704
-            data=data,
-            view=view,
-            verdict=verdict,
-            sign=_SIGNS[verdict.kind] if verdict else "•",
-            headline=headline,
-            compared=compared,
-            tables=plot_tables(data.candidate, base, verdict),
-            fixtures=fixtures,
-            probe_count=len(probes),
-            types=sorted({probe.type for probe in probes}),
-            tags={tag: words for tag, words in TAGS.items() if tag in used},
-            metrics=target_metrics(data.candidate),
-            base_metrics=target_metrics(base) if base else [],
-            census=census_rows(base.fixtures if base else {}, data.candidate.fixtures),
-            culprits=_ordered(verdict.culprits) if verdict else [],
-            uses=use_rows(data.candidate, base),
-            trends=trends(data.history, data.candidate),
-            fields=provenance(data.candidate, data.base, data.base_path),
-            trace=wording.percent(TRACE),
+            **values,
         )
+    )
+
+
+def _named_first(fixtures: Sequence[FixtureView], found: Changes) -> list[FixtureView]:
+    """Put the fixtures that lose most first: they are the ones to look at."""
+    losses = Counter(line.fixture for line in found.lost)
+    return sorted(fixtures, key=lambda fixture: -losses[fixture.name])
+
+
+def render_html(data: ReportData) -> str:
+    """Return the report as one self-contained HTML file."""
+    verdict, view = data.verdict, make_view(data)
+    compared = data.base is not None and (verdict is None or verdict.kind is not Kind.NOT_COMPARABLE)
+    base = data.base if compared else None
+    found = changes(data)
+    fixtures = _named_first([fixture_view(data, name, compared=compared) for name in data.candidate.fixtures], found)
+    probes = [probe for fixture in fixtures for probe in fixture.probes]
+    used = {tag for probe in probes for tag in probe.tags}
+    sides = [("base", "base", base)] if base else []
+    headline = view.headline.removeprefix(f"{verdict.kind.words}: ") if verdict else view.headline
+    return render_page(
+        "page.html.j2",
+        "\n".join(map(asset, ("inflate.js", "diff.js", "page.js"))),
+        packed=pack({"compared": compared, "fixtures": fixtures, "columns": list(COLUMNS.values())}),
+        data=data,
+        view=view,
+        verdict=verdict,
+        sign=MARKS[verdict.kind] if verdict else "•",
+        headline=_capital(headline),
+        compared=compared,
+        found=found,
+        most=MOST,
+        picture=frontier([*sides, ("candidate", "candidate", data.candidate)]),
+        tables=plot_tables(data.candidate, base, verdict),
+        suite=[_suite_row(fixture) for fixture in fixtures],
+        probe_count=len(probes),
+        types=sorted({probe.type for probe in probes}),
+        tags={tag: words for tag, words in TAGS.items() if tag in used},
+        metrics=target_metrics(data.candidate),
+        base_metrics=target_metrics(base) if base else [],
+        census=census_rows(base.fixtures if base else {}, data.candidate.fixtures),
+        culprits=_ordered(verdict.culprits) if verdict else [],
+        uses=use_rows(data.candidate, base),
+        trends=trends(data.history, data.candidate),
+        fields=provenance(data.candidate, data.base, data.base_path),
     )

@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from markupsafe import Markup
-
 from eval_core.base.numbers import p_value, score
 from eval_core.comparing.compare import ReportData
 from eval_core.comparing.findings import Culprit
 from eval_core.domain.grade import DIMENSIONS, Grade, Unscored
 from eval_core.domain.measurement import ProbeControl
 from eval_core.domain.probe import Probe
-from eval_core.domain.record import FactRecord, ProbeRecord, RunRecord
+from eval_core.domain.record import PRIVATE_PLACE, FactRecord, ProbeRecord, RunRecord
 from eval_core.reporting.html.scores import OVERALL, HeatCell, cells, probe_means, probe_records, retention
-from eval_core.reporting.html.text import Needle, Span, clip, fact_spans, paint, runs_words, slug, visible, word_spans
+from eval_core.reporting.html.text import clip, runs_words, slug
 
 __all__ = [
     "TAGS",
@@ -28,16 +26,13 @@ __all__ = [
     "answer_groups",
     "fact_views",
     "grade_rows",
-    "needles",
     "probe_view",
-    "same_answers",
     "unscored_rows",
 ]
 
 # What became of each expected fact over all runs of a side, in one word and one count.
 
 Word = Literal["kept", "lost", "not used", "untested", "not measured"]
-_SIGNS: dict[Word, str] = {"kept": "✓", "lost": "✗", "not used": "○", "untested": "–", "not measured": "?"}
 
 
 @dataclass(frozen=True)
@@ -47,31 +42,15 @@ class FactState:
     word: Word
     detail: str
 
-    @property
-    def sign(self) -> str:
-        """The mark beside the word, for eyes that do not tell colours apart."""
-        return _SIGNS[self.word]
-
-    @property
-    def css(self) -> str:
-        """The class of the chip."""
-        return self.word.replace(" ", "-")
-
 
 @dataclass(frozen=True)
 class FactView:
     """One expected fact and both sides."""
 
-    key: str
     label: str
     base: FactState | None
     candidate: FactState
     evidence: tuple[int, ...]
-
-    @property
-    def changed(self) -> bool:
-        """Whether the two sides differ."""
-        return self.base is not None and self.base != self.candidate
 
 
 def _of(count: int, total: int) -> str:
@@ -105,7 +84,6 @@ def _by_label(records: Sequence[tuple[RunRecord, ProbeRecord]]) -> dict[str, lis
 
 
 def fact_views(
-    key: str,
     base: Sequence[tuple[RunRecord, ProbeRecord]],
     candidate: Sequence[tuple[RunRecord, ProbeRecord]],
     *,
@@ -114,32 +92,20 @@ def fact_views(
     """Return every fact that either side knows, in the bank's order."""
     theirs, ours = _by_label(base), _by_label(candidate)
     views = []
-    for number, label in enumerate(dict.fromkeys([*ours, *theirs])):
+    for label in dict.fromkeys([*ours, *theirs]):
         known = [*ours.get(label, []), *theirs.get(label, [])]
         views.append(
             FactView(
-                key=f"{key}.{number}",
                 label=label,
                 base=fact_state(theirs.get(label, [])) if compared else None,
                 candidate=fact_state(ours.get(label, [])),
-                evidence=tuple(known[0].evidence),
+                evidence=tuple(number for number in known[0].evidence if number != PRIVATE_PLACE),
             )
         )
     return views
 
 
-def needles(views: Sequence[FactView], probe: Probe | None) -> list[Needle]:
-    """Return what to mark in texts for the facts of a probe."""
-    authored = {fact.label: fact for fact in probe.expected_facts} if probe else {}
-    found = []
-    for view in views:
-        title = f"expected fact: {visible(view.label)}"
-        fact = authored.get(view.label)
-        found.append(Needle.of_fact(view.key, title, fact) if fact else Needle.of_values(view.key, title, [view.label]))
-    return found
-
-
-# The answers of both sides, equal ones once, with differences and facts marked.
+# The answers and grades of both sides, equal ones once.
 
 Records = Sequence[tuple[RunRecord, ProbeRecord]]
 _LONGEST = 8_000
@@ -150,7 +116,7 @@ class AnswerGroup:
     """One distinct answer and the runs that gave it."""
 
     runs: str
-    text: Markup
+    text: str
 
 
 @dataclass(frozen=True)
@@ -163,45 +129,14 @@ class GradeRow:
     flags: tuple[str, ...]
 
 
-def _texts(records: Records) -> dict[str, list[int]]:
+def answer_groups(records: Records) -> list[AnswerGroup]:
+    """Return the distinct answers of one side, the most frequent first."""
     found: dict[str, list[int]] = {}
     for run, record in records:
         if record.answer is not None:
-            found.setdefault(visible(clip(record.answer.text, _LONGEST)), []).append(run.run)
-    return found
-
-
-def same_answers(base: Records, candidate: Records) -> bool:
-    """Tell whether all runs of both sides gave one and the same answer."""
-    theirs, ours = _texts(base), _texts(candidate)
-    return len(ours) == 1 and theirs.keys() == ours.keys()
-
-
-def _groups(texts: dict[str, list[int]], marks: dict[str, list[Span]], needles: Sequence[Needle]) -> list[AnswerGroup]:
-    return [
-        AnswerGroup(runs_words(runs), paint(text, [*marks.get(text, []), *fact_spans(text, needles)]))
-        for text, runs in texts.items()
-    ]
-
-
-def answer_groups(
-    base: Records, candidate: Records, needles: Sequence[Needle]
-) -> tuple[list[AnswerGroup], list[AnswerGroup]]:
-    """Return both columns; candidate answers are compared with the base's most frequent one, if they share enough."""
-    theirs, ours = _texts(base), _texts(candidate)
-    gone: dict[str, list[Span]] = {}
-    new: dict[str, list[Span]] = {}
-    if theirs and ours:
-        usual = max(theirs, key=lambda text: len(theirs[text]))
-        shown = max(ours, key=lambda text: len(ours[text]))
-        for text in ours:
-            if text in theirs:
-                continue
-            marks = word_spans(usual, text)
-            new[text] = marks[1] if marks else []
-            if text == shown and usual not in ours and marks:
-                gone[usual] = marks[0]
-    return _groups(theirs, gone, needles), _groups(ours, new, needles)
+            found.setdefault(clip(record.answer.text, _LONGEST), []).append(run.run)
+    ranked = sorted(found.items(), key=lambda item: -len(item[1]))
+    return [AnswerGroup(runs_words(runs), text) for text, runs in ranked]
 
 
 def grade_rows(records: Records) -> list[GradeRow]:
@@ -244,39 +179,27 @@ _TINY = 0.01  # share of the scale below which a probe counts as unchanged
 class ProbeView:
     """Everything the page shows of a probe."""
 
-    fixture: str
     name: str
     anchor: str
     type: str
     question: str
     kept_verbatim: str
     tags: tuple[str, ...]
+    score: float | None
     delta: float | None
     fact_delta: float | None
     cells: tuple[HeatCell, ...]
     facts: tuple[FactView, ...]
     superseded: tuple[str, ...]
-    same_answer: bool
     base_answers: tuple[AnswerGroup, ...]
     candidate_answers: tuple[AnswerGroup, ...]
     base_grades: tuple[GradeRow, ...]
     candidate_grades: tuple[GradeRow, ...]
     unscored: tuple[tuple[str, str, str], ...]
     """Side, runs, reason."""
-    control: ProbeControl | None
-    evidence_words: tuple[str, ...]
-    """What the tests say of this probe."""
-    needles: tuple[Needle, ...]
-
-    @property
-    def way(self) -> str:
-        """worse, better, level, or plain where nothing is compared."""
-        return next((tag for tag in ("worse", "better", "level") if tag in self.tags), "plain")
-
-    @property
-    def sign(self) -> str:
-        """The mark for that way."""
-        return {"worse": "▼", "better": "▲", "level": "="}.get(self.way, "•")
+    remarks: tuple[str, ...]
+    """What controls and tests say of this probe, in sentences."""
+    quarantined: str
 
 
 def _way(delta: float | None, fact_delta: float | None) -> str | None:
@@ -305,20 +228,25 @@ def _evidence_words(data: ReportData, fixture: str, probe: str) -> tuple[str, ..
     )
 
 
-def probe_view(data: ReportData, fixture: str, name: str, key: str, *, compared: bool) -> ProbeView:
+def _remarks(data: ReportData, fixture: str, probe: str, control: ProbeControl | None) -> tuple[str, ...]:
+    tests = _evidence_words(data, fixture, probe)
+    if control is None:
+        return tests
+    ends = f"full transcript {score(control.ceiling)}, no context {score(control.floor)}"
+    return (f"controls: {ends}", *tests)
+
+
+def probe_view(data: ReportData, fixture: str, name: str, *, compared: bool) -> ProbeView:
     """Collect what both sides say of one probe."""
     base = probe_records(data.base, fixture, name) if compared else []
     ours = probe_records(data.candidate, fixture, name)
     case = data.cases.get(fixture)
     authored: Probe | None = next((probe for probe in case.bank.probes if probe.id == name), None) if case else None
-    facts = fact_views(key, base, ours, compared=compared)
-    marked = needles(facts, authored)
+    facts = fact_views(base, ours, compared=compared)
     their_means, our_means = probe_means(base), probe_means(ours)
     shares = retention(base), retention(ours)
     delta = _difference(their_means.get(OVERALL), our_means.get(OVERALL)) if compared else None
     fact_delta = _difference(*shares) if compared else None
-    same = compared and same_answers(base, ours)
-    theirs, mine = answer_groups(base, ours, marked)
     unscored = [("base", *row) for row in unscored_rows(base)] + [("candidate", *row) for row in unscored_rows(ours)]
     controls = data.candidate.controls.get(fixture)
     control = controls.probes.get(name) if controls else None
@@ -333,25 +261,23 @@ def probe_view(data: ReportData, fixture: str, name: str, key: str, *, compared:
         "quarantined" if control and control.quarantined else None,
     }
     return ProbeView(
-        fixture=fixture,
         name=name,
         anchor=slug("probe", fixture, name),
         type=data.candidate.probe_types.get(fixture, {}).get(name) or (authored.type if authored else "unknown"),
         question=authored.question if authored else "",
         kept_verbatim=(authored.kept_verbatim or "") if authored else "",
         tags=tuple(tag for tag in TAGS if tag in found),
+        score=our_means.get(OVERALL),
         delta=delta,
         fact_delta=fact_delta,
         cells=tuple(cells(their_means, our_means, shares, compared=compared)),
         facts=tuple(facts),
         superseded=tuple(fact.label for fact in authored.superseded) if authored else (),
-        same_answer=same,
-        base_answers=tuple(theirs),
-        candidate_answers=tuple(mine),
+        base_answers=tuple(answer_groups(base)),
+        candidate_answers=tuple(answer_groups(ours)),
         base_grades=tuple(grade_rows(base)),
         candidate_grades=tuple(grade_rows(ours)),
         unscored=tuple(unscored),
-        control=control,
-        evidence_words=_evidence_words(data, fixture, name),
-        needles=tuple(marked),
+        remarks=_remarks(data, fixture, name, control),
+        quarantined=(control.quarantined or "") if control else "",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eval_core.suite.scrub.people import Candidate, Identities, harvest, load_identities
+from eval_core.suite.scrub.identities import Candidate, Identities, harvest, load_identities
 from eval_core.suite.scrub.pipeline import Scrubbed, ScrubOptions, ScrubReport, scrub_fixture, session_texts
 
 __all__ = [

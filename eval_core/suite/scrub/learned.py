@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from eval_core.suite.scrub.generic_names import is_common_word
 from eval_core.suite.scrub.hits import Hit
+from eval_core.suite.scrub.words import is_ordinary
 
 __all__ = ["LearnedNames"]
 
@@ -25,28 +27,36 @@ class _Alias:
     """Whether the spelling matters: "Baker" is a name where "baker" is a trade."""
 
 
+def _plain(word: str) -> str:
+    """Return a word as logins spell it, without accents."""
+    return unicodedata.normalize("NFKD", word).encode("ascii", "ignore").decode()
+
+
 def _forms(hit: Hit, spelling: str) -> Iterator[tuple[str, _Alias]]:
     """Yield how one learned name may be written elsewhere."""
     yield spelling.lower(), _Alias(hit.kind, hit.entity, exact=False)
     if hit.kind == "host" and "." in spelling:
         yield spelling.partition(".")[0].lower(), _Alias("host", hit.entity, exact=False)
-    words = spelling.split()
-    if hit.kind != "name" or len(words) < 2 or not spelling.isascii():
+    words = spelling.replace(",", " ").split()
+    if hit.kind != "name" or len(words) < 2:
         return
-    first, last = words[0], words[-1]
+    first, last = (words[-1], words[0]) if "," in spelling else (words[0], words[-1])
+    yield f"{first} {last}".lower(), _Alias("name", hit.entity, exact=False)
     yield f"{last}, {first}".lower(), _Alias("name", hit.entity, exact=False)
     yield f"{first[0]}. {last}".lower(), _Alias("name", hit.entity, exact=False)
+    one, two = _plain(first), _plain(last)
     for login in (
-        f"{first}.{last}",
-        f"{first}_{last}",
-        f"{first}-{last}",
-        first + last,
-        first[0] + last,
-        last + first[0],
+        f"{one}.{two}",
+        f"{one}_{two}",
+        f"{one}-{two}",
+        one + two,
+        one[:1] + two,
+        two + one[:1],
+        f"{two}.{one}",
     ):
         yield login.lower(), _Alias("user", hit.entity, exact=False)
     for part in (first, last):
-        if len(part) >= _MIN_LENGTH:
+        if len(part) >= _MIN_LENGTH or (len(part) == _MIN_LENGTH - 1 and not is_ordinary(part)):
             yield part, _Alias("name", hit.entity, exact=True)
 
 
@@ -71,7 +81,11 @@ class LearnedNames:
         """Decide which names are rare enough to be taken out everywhere; the others go only where they were seen."""
         for hit, spelling in self._seen.values():
             for form, alias in _forms(hit, spelling):
-                if len(form) >= _MIN_LENGTH and not is_common_word(form) and form.lower() not in self._spared:
+                if (
+                    len(form) >= (_MIN_LENGTH - alias.exact)
+                    and not is_common_word(form)
+                    and form.lower() not in self._spared
+                ):
                     self._aliases.setdefault(form, alias)
         if not self._aliases:
             return
@@ -89,7 +103,7 @@ class LearnedNames:
     def _compiled(aliases: Iterable[str]) -> re.Pattern[str]:
         ordered = sorted(aliases, key=len, reverse=True)
         bodies = "|".join(re.escape(alias).replace(r"\ ", r"\s+") for alias in ordered)
-        return re.compile(rf"(?<![A-Za-z0-9])(?:{bodies})(?![A-Za-z0-9])", re.IGNORECASE)
+        return re.compile(rf"(?<![^\W_])(?:{bodies})(?![^\W_])", re.IGNORECASE)
 
     def hits(self, text: str) -> Iterator[Hit]:
         """Find the learned names in a text."""

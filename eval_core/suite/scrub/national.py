@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from eval_core.suite.scrub.hits import Hit, is_mark
+from eval_core.suite.scrub.values import key_words
+from eval_core.suite.scrub.words import is_ordinary
 
 __all__ = ["national_ids", "said_numbers"]
 
@@ -65,6 +68,16 @@ def _polish(value: str) -> bool:
     return (10 - sum(a * b for a, b in zip(_digits(value), weights, strict=False)) % 10) % 10 == int(value[-1])
 
 
+def _finnish(value: str) -> bool:
+    return "0123456789ABCDEFHJKLMNPRSTUVWXY"[int(value[:6] + value[7:10]) % 31] == value[-1].upper()
+
+
+def _chilean(value: str) -> bool:
+    body, _, check = value.replace(".", "").partition("-")
+    total = sum(int(char) * (2 + place % 6) for place, char in enumerate(reversed(body)))
+    return "0K987654321"[total % 11] == check.upper()
+
+
 _CHECKED: tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...] = (
     (re.compile(r"(?<![\w-])(?:\d{8}|[XYZ]\d{7})[A-Z](?![\w-])"), _spanish),
     (re.compile(r"(?<![\w.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![\w-])"), _brazilian),
@@ -72,22 +85,118 @@ _CHECKED: tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...] = (
     (re.compile(r"(?<![\w-])[12] ?\d\d ?(?:0[1-9]|1[0-2]) ?\d\d ?\d{3} ?\d{3} ?\d\d(?![\w-])"), _french),
     (re.compile(r"(?<![\w-])[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z](?![\w-])"), _italian),
     (re.compile(r"(?<![\w.-])(?:19|20)?\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])[-+]\d{4}(?![\w-])"), _swedish),
+    (re.compile(r"(?<![\w-])[0-3]\d[01]\d{3}[-+A]\d{3}[0-9A-Y](?![\w-])"), _finnish),
+    (re.compile(r"(?<![\w.-])\d{1,2}\.\d{3}\.\d{3}-[\dkK](?![\w-])"), _chilean),
 )
+
+
 _UK = re.compile(
     r"(?<![\w-])(?!BG|GB|NK|KN|TN|NT|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D](?![\w-])"
 )
-_SAID = re.compile(
-    r"(?i)\b(?P<what>dni|nif|nie|cpf|cnpj|pesel|bsn|burgerservicenummer|steuer-?id|steueridentifikationsnummer"
-    r"|personalausweis(?:nummer|-nr\.?)?|ausweisnummer|reisepass(?:nummer)?|numéro de sécurité sociale|codice fiscale"
-    r"|personnummer|fødselsnummer|henkilötunnus|aadhaar|pan(?: card)?|curp|rut|cuit|身份证(?:号)?|护照(?:号)?"
-    r"|my ?number|serial (?:number|no\.?)|serialnumber|imei|imsi|iccid|udid|hardware uuid|machine-id|asset tag)"
-    r"(?: (?:number|no\.?|card|nr\.?))?(?: \([\w ]{1,20}\))?[\"']?[ \t]*(?:is[ \t]+|ist[ \t]+|[:：#=][ \t]*|[ \t]+)"
-    r"[\"']?(?P<value>(?=[\w ./-]{0,24}\d)[A-Z0-9][A-Z0-9./-]*(?: \d[\d./-]*){0,4})"
+# What people and forms call such a number, in the languages that sessions are written in.
+_LABELS = (
+    r"dni|nif|nie|cif|cpf|cnpj|rg|pesel|nip|regon|bsn|burgerservicenummer|steuer-?id(?:nummer|entifikationsnummer)?|steuernummer"
+    r"|idnr\.?|tin|personalausweis(?:nummer|-nr\.?)?|ausweis(?:nummer|-nr\.?)|reisepass(?:nummer)?|sozialversicherungs\w*"
+    r"|rentenversicherungs\w*|svnr|ahv|avs|numéro de sécurité sociale|n° ?sécu\w*|codice fiscale|partita iva"
+    r"|personnummer"
+    r"|organisationsnummer|samordningsnummer|cpr(?:-nummer)?|fødselsnummer|kennitala|henkilötunnus|hetu"
+    r"|aadhaar|aadhar|pan(?: card)?"
+    r"|voter id|curp|rfc|rut|run|cuit|cuil|dui|cédula|cedula|tckn|tc kimlik|kimlik|egn|cnp|oib|jmbg|emso"
+    r"|rodné číslo|taj szám"
+    r"|adóazonosító|inn|инн|снилс|паспорт|身份证|護照|护照|マイナンバー|個人番号|주민등록번호|여권번호|rrn|nric|fin|hkid|mykad|nik|ktp|contribuinte"
+    r"|passport|passeport|pasaporte|passaporto|paspoort|pasport"
+    r"|sin|social insurance|social security|national insurance|nino|ssn|itin|ein|tfn|tax file|abn|medicare|ihi"
+    r"|ird|pps|ppsn|nhs"
+    r"|health insurance|insurance|insured|tax ?payer|tax|vat|national|identity|identification|id card|driving"
+    r"|driver'?s?|citizen"
+    r"|führerschein\w*|permis de conduire|carnet de conducir|patente|rijbewijs|körkort\w*|employee|staff"
+    r"|patient|member|membership"
+    r"|my ?number|serial|serialnumber|imei2?|imsi|iccid|udid|meid|msisdn|hardware uuid|machine-?id|asset tag"
+    r"|device id|android id"
+    r"|(?:bank )?account|acct|a/c|sort code(?: and account)?|routing|aba|kontonummer|kontonr|konto(?:nummer)?|bankkonto"
+    r"|número de cuenta|cuenta|rekening(?:nummer)?|conta|compte bancaire|conto(?: corrente)?|tilinumero"
+    r"|numer konta|rachunek"
 )
+_SAID = re.compile(
+    rf"(?i)(?<![^\W_])(?P<what>{_LABELS})"
+    r"(?P<more>[ _-]?(?:(?:numbers?|num|no|nr|card|id|code|licen[cs]e|#|号|番号|numero|número|numéro"
+    r"|nummer)\.?[ _-]?){0,3})"
+    r"(?: \([\w ]{1,20}\))?[\"']?[ \t]*(?P<said>is[ \t]+|ist[ \t]+|[:：#=][ \t]*|[ \t]+)"
+    r"[\"']?(?P<value>(?=[\w ./-]{0,24}\d)[A-Z0-9][A-Z0-9./-]*(?: (?:\d[\d./-]*|[A-Z]\d[\w-]*)){0,4})"
+)
+# These words have other uses: only a number of some length, told by a mark or by `number`, is somebody's.
+_LOOSE_LABELS = frozenset(
+    [
+        "account",
+        "acct",
+        "konto",
+        "conta",
+        "conto",
+        "cuenta",
+        "insurance",
+        "insured",
+        "tax",
+        "national",
+        "identity",
+        "identification",
+        "member",
+        "membership",
+        "staff",
+        "employee",
+        "patient",
+        "driving",
+        "driver",
+        "drivers",
+        "serial",
+        "fin",
+        "run",
+        "rg",
+        "inn",
+        "sin",
+        "pan",
+        "tin",
+        "nie",
+        "rut",
+        "patente",
+        "citizen",
+        "abn",
+        "ein",
+        "nik",
+        "nip",
+        "cif",
+        "routing",
+        "aba",
+        "vat",
+    ]
+)
+_PLATE = re.compile(
+    r"(?i)\b(?:number ?plate|licen[cs]e plate|plate(?: no\.?| number)|vehicle reg(?:istration)?|kennzeichen"
+    r"|immatriculation|targa"
+    r"|matrícula|kenteken|registreringsnummer|nr rej\.?)[\"']?[ \t]*(?:is"
+    r"|[:=#])?[ \t]*[\"']?(?P<value>(?=[A-Z -]*\d)[A-Z0-9]{1,4}"
+    r"(?:[ -]?[A-Z0-9]{1,5}){1,3})\b"
+)
+_NETWORK = re.compile(
+    r"(?i)\b(?:ssid|essid|wifi|wi-fi|wlan)(?: name| network)?[\"']?[ \t]*[:= ][ \t]*[\"']?(?P<value>[\w.'’-]{4,32})"
+)
+_MACHINE_READABLE = re.compile(r"(?<![A-Z0-9<])[PIAC][A-Z<][A-Z]{3}[A-Z]+(?:<[A-Z]*){2,}[A-Z0-9<]*")
+_SID = re.compile(r"\bS-1-5-21-\d{5,10}-\d{5,10}-\d{5,10}(?:-\d+)?\b")
+_TENANT = re.compile(
+    r"(?i)(?:tenant|subscription|directory|organization|organisation|"
+    r"billing[ _-]?account)[ _-]?(?:id)?[\"']?[ \t]*[:=/][ \t]*[\"']?"
+    r"(?P<value>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9A-F]{6}(?:-[0-9A-F]{6}){2})"
+)
+_CLOUD_ACCOUNT = re.compile(
+    r"(?i)\barn:aws[\w-]*:[\w-]+:[\w-]*:(?P<value>\d{12}):|\baccount("
+    r"?:[ _-]?id)?[\"']?[ \t]*[:=][ \t]*[\"']?(?P<value2>\d{12})\b"
+    r"|\b(?P<value3>\d{12})\.dkr\.ecr\."
+)
+_SAMPLE_ACCOUNTS = frozenset({"000000000000", "123456789012", "111111111111", "111122223333", "012345678901"})
 _LOCAL_PHONE = re.compile(
     r"(?i)(?:\b(?:tél(?:éphone)?|portable|appele[zr]|téléphone[zr]?|joindre|rappele[zr]|tel(?:efon)?|erreichbar|anruf\w*"
     r"|rückruf|handy|durchwahl|llam[ae]\w*|teléfono|móvil|celular|telefone|ligue|cellulare|chiam\w+|bel|telefoon|mobiel"
-    r"|puhelin|telefonnummer|contact(?: no)?|reach(?:able)?|call|phone|mob(?:ile)?|whatsapp)\b|电话|手机|電話|携帯)"
+    r"|puhelin|telefonnummer|numer|ring(?: mig på)?|contact(?: no)?|reach(?:able)?|call|phone(?:number)?"
+    r"|mob(?:ile)?(?: no)?|whatsapp|cell|fax)\b|电话|手机|電話|携帯)"
     r"[^\d\n+]{0,24}(?P<number>\+?\(?\d(?:[ ().\-/]{0,2}\d){7,14})(?![\w-]*\d)"
 )
 
@@ -102,16 +211,57 @@ def national_ids(text: str, _key: str | None) -> Iterator[Hit]:
         yield Hit(match.start(), match.end(), "national-id", "number", match.group())
 
 
-def said_numbers(text: str, _key: str | None) -> Iterator[Hit]:
-    """Find numbers that a word beside them says to be somebody's."""
+def said_numbers(text: str, key: str | None) -> Iterator[Hit]:
+    """Find numbers that a word beside them, or the JSON key above them, says to be somebody's."""
+    yield from _labelled(text)
+    if key is not None and len(text) <= 60:
+        prefix = f"{' '.join(key_words(key))}: "
+        for hit in _labelled(prefix + text):
+            if hit.start >= len(prefix):
+                yield replace(hit, start=hit.start - len(prefix), end=hit.end - len(prefix))
+
+
+def _labelled(text: str) -> Iterator[Hit]:
     for match in _SAID.finditer(text):
         value = match.group("value").rstrip(" .-/")
-        if len(value) >= 6 and not is_mark(value):
-            rule = (
-                "serial" if match.group("what").lower().startswith(("serial", "asset", "hardware")) else "national-id"
-            )
-            yield Hit(match.start("value"), match.start("value") + len(value), rule, "number", value)
+        what = match.group("what").lower()
+        digits = sum(map(str.isdigit, value))
+        told = match.group("said").strip() or match.group("more").strip(" _-")
+        if (
+            is_mark(value)
+            or len(value) < 6
+            or digits < 4
+            or (what in _LOOSE_LABELS and digits < 9 and not (told and (digits >= 6 or len(value) >= 9)))
+        ):
+            continue
+        if (
+            what in _LOOSE_LABELS
+            and digits < 11
+            and re.fullmatch(r"\d{4}-\d\d-\d\d.*|\d+\.\d+(?:\.\d+)*|1[67]\d{8}(?:\d{3})?", value)
+        ):
+            continue
+        rule = "serial" if what.startswith(("serial", "asset", "hardware", "device", "machine")) else "national-id"
+        yield Hit(match.start("value"), match.start("value") + len(value), rule, "number", value)
+    for pattern, rule in (
+        (_PLATE, "plate"),
+        (_NETWORK, "network"),
+        (_TENANT, "cloud-account"),
+        (_CLOUD_ACCOUNT, "cloud-account"),
+    ):
+        for match in pattern.finditer(text):
+            group = str(match.lastgroup)
+            value = match.group(group)
+            if (
+                is_mark(value)
+                or value in _SAMPLE_ACCOUNTS
+                or (rule == "network" and all(map(is_ordinary, key_words(value))))
+            ):
+                continue
+            yield Hit(*match.span(group), rule, "number", value)
+    for pattern in (_MACHINE_READABLE, _SID):
+        for match in pattern.finditer(text):
+            yield Hit(*match.span(), "national-id", "number", match.group())
     for match in _LOCAL_PHONE.finditer(text):
-        digits = re.sub(r"\D", "", match.group("number"))
-        if 9 <= len(digits) <= 15 and "555-01" not in match.group("number"):
-            yield Hit(*match.span("number"), "phone", "phone", digits.lstrip("0"))
+        dialled = re.sub(r"\D", "", match.group("number"))
+        if 9 <= len(dialled) <= 15 and "555-01" not in match.group("number"):
+            yield Hit(*match.span("number"), "phone", "phone", dialled.lstrip("0"))

@@ -6,6 +6,7 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
+from eval_core.suite.scrub.fields import field_hits
 from eval_core.suite.scrub.hits import Detector, Hit, is_mark
 from eval_core.suite.scrub.national import national_ids, said_numbers
 from eval_core.suite.scrub.people import authors, emails, home_folders, machines, mentions
@@ -54,6 +55,23 @@ _STREET = re.compile(
     r"|\b\d{1,4}(?: ?bis)?,? (?:rue|avenue|boulevard|place|chemin|impasse) (?:de |du |des |la |le "
     r"|l')*[A-ZÀ-Þ][\w'’-]+(?:,? \d{5} [A-ZÀ-Þ][\w-]+)?"
 )
+# Elsewhere the word for a street stands before its name or is a part of it; or a form says that an address follows.
+_STREET_ABROAD = re.compile(
+    r"\b(?:Via|Viale|Piazza|Corso|Vicolo|Calle|Avenida|Avda\.|Plaza|Paseo|Carrer|Camino|Rua|Avenida|Travessa|Praça|Largo|ul\.|al\."
+    r"|os\.|pl\.|ulica|ulice|улица|ул\.|проспект|пр\.) (?:de |del |della |dei |do |da |dos |las |los |la "
+    r"|el )*[A-ZÀ-ÞĄ-ŻА-Я][\w'’.-]+"
+    r"(?: [A-ZÀ-ÞĄ-ŻА-Я][\w'’.-]+){0,2},? (?:n\.?º? ?|д\. ?)?\d{1,5}[A-Za-z]?(?:/\d+)?"
+    r"|\b[A-ZÀ-Þ][\w'’-]*(?:straat|laan|plein|gracht|kade|dijk|gatan|vägen|gränd|torget|gade|vej|allé|veien|gata|katu|kuja"
+    r"|utca|tér|caddesi|sokak) \d{1,4} ?[A-Za-z]?\b"
+)
+_SAID_ADDRESS = re.compile(
+    r"(?i:\b(?:(?:home|postal|street|mailing|billing|shipping|delivery)[ _-]?address"
+    r"|address(?:[ _-]?line[ _-]?\d)?|adresse|adres|indirizzo"
+    r"|dirección|endereço|adress|osoite|lives at|lives in|wohnhaft|wohnt|habite|vive en|abita in|mieszka|woont"
+    r"|bor på|domicilio)\b"
+    r"|住所|地址)[\"']?[ \t]*[:=：]?[ \t]*[\"']?(?P<value>(?=[^\n\"';|]{0,60}\d)(?=[^\n\"';"
+    r"|]{0,60}[A-ZÀ-Þ一-鿿])[^\W_][^\n\"';|<>{}=]{5,90})"
+)
 _GEO = re.compile(r"(?<![\w.])[-+]?(?:[1-8]?\d|90)\.\d{4,},[ ]?[-+]?(?:1[0-7]\d|\d{1,2})\.\d{4,}(?![\w.]*\d)")
 _PLACE = re.compile(r"(?i)loc|coord|gps|geo|lat|lon|lng|center|position|maps?\b|place|home|@\Z|\bat ")
 _KEYED = {
@@ -69,10 +87,15 @@ _KEYED = {
 }  # fmt: skip
 _SAID_KEYED = re.compile(
     r"(?i)\b(?P<name>national insurance(?: (?:no|number))?|nino|passport(?:[ _](?:no|number))?|date[ _-]of[ _-]birth"
-    r"|born on|birthday|dob|ssn|social security(?: number)?|national id|tax id|"
+    r"|birth[ _-]?date|née? le|date de naissance|fecha de nacimiento|nacid[oa] el|geburtsdatum|geboren(?: am)?"
+    r"|geb\.|data di nascita"
+    r"|nat[oa] il|data de nascimento|nascid[oa] em|geboortedatum|födelsedatum|född|fødselsdato|født"
+    r"|syntymäaika|data urodzenia"
+    r"|дата рождения|born on|birthday|dob|ssn|social security(?: number)?|national id|tax id|"
     r"driver'?s? licen[cs]e(?: (?:no|number))?)\b[\"'. ]{0,3}(?:is|was|no"
     r"|number)?[:#= \"']{1,4}(?P<value>(?=[\w./ -]*\d)[A-Z0-9][\w./-]{4,20})"
 )
+_BIRTH = re.compile(r"birth|dob|born|née?|na[cst]|geb|fød|född|födel|synty|urodz|рожд")
 _KNOWN_HOSTS = {"8.8.8.8", "8.8.4.4", "1.1.1.1", "1.0.0.1", "9.9.9.9", "255.255.255.255", "4.4.4.4"}
 
 
@@ -84,6 +107,8 @@ def phones(text: str, key: str | None) -> Iterator[Hit]:
         number = match.group()
         national = match.group("plus") is None
         if number.startswith("00"):
+            if number.isdigit():  # a count or a bar code more likely than a number dialled abroad
+                continue
             number = "+" + number[2:]
         try:
             parsed = phonenumbers.parse(number, "US" if national else None)
@@ -168,6 +193,12 @@ def records(text: str, key: str | None) -> Iterator[Hit]:
         yield Hit(match.start(), match.end(), "national-id", "number", match.group())
     for match in _STREET.finditer(text):
         yield Hit(match.start(), match.end(), "address", "number", match.group().lower())
+    for match in _STREET_ABROAD.finditer(text):
+        yield Hit(match.start(), match.end(), "address", "number", match.group().lower())
+    for match in _SAID_ADDRESS.finditer(text):
+        value = match.group("value").rstrip(" .,")
+        if " " in value and re.search(r"[^\W\d_]{3}", value) and not re.match(r"0x|[\d.]+:\d|\d+\.\d+\.", value):
+            yield Hit(match.start("value"), match.start("value") + len(value), "address", "number", value.lower())
     for match in _GEO.finditer(text):
         # Pairs of fractions stand in every log of numbers; only a word about places makes them a place.
         if not _PLACE.search(text, max(0, match.start() - 40), match.start()):
@@ -176,13 +207,7 @@ def records(text: str, key: str | None) -> Iterator[Hit]:
     for match in _SAID_KEYED.finditer(text):
         name, value = match.group("name").lower(), match.group("value")
         if not is_mark(value):
-            rule = (
-                "birth-date"
-                if "birth" in name or name in ("dob", "born on")
-                else "passport"
-                if "pass" in name
-                else "national-id"
-            )
+            rule = "birth-date" if _BIRTH.search(name) else "passport" if "pass" in name else "national-id"
             yield Hit(match.start("value"), match.start("value") + len(value.rstrip(".")), rule, "number", value)
     keyed = _keyed_rule(key)
     if keyed == "name":
@@ -211,6 +236,7 @@ PERSONAL_DETECTORS: tuple[Detector, ...] = (
     mentions,
     machines,
     printed,
+    field_hits,
     accounts,
     addresses,
     records,

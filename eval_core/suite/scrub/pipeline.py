@@ -15,8 +15,8 @@ from eval_core.domain.probe import Fact, ProbeBank
 from eval_core.evidence.facts import Haystack, holds
 from eval_core.suite.importers.imported import flatten_parts, mend_pairs
 from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.people import Identities, harvest
-from eval_core.suite.scrub.replace import Replacer, leaves, rewrite
+from eval_core.suite.scrub.identities import Identities, harvest
+from eval_core.suite.scrub.replace import Replacer, leaves, opens_like_json, rewrite
 
 __all__ = [
     "MAX_OUTPUT",
@@ -201,6 +201,20 @@ def session_texts(fixture: Fixture) -> Iterator[str]:
         yield from message_texts(message)
 
 
+def _answered(messages: list[Message]) -> Iterator[tuple[str, str]]:
+    """Yield every short text of a tool call with every short text of its answer."""
+    asked: dict[str, list[str]] = {}
+    for message in messages:
+        for call in tool_calls(message):
+            asked[str(call.get("id"))] = [piece for piece, _ in leaves(call_arguments(call)) if len(piece) <= 300]
+        commands = asked.get(str(message.get("tool_call_id")), []) if message["role"] == "tool" else []
+        if commands:
+            text = content_text(message)
+            for output, key in leaves(text):
+                if key is not None or not opens_like_json(text):  # the keys of a document answer nothing
+                    yield from ((command, output) for command in commands)
+
+
 def _public_messages(fixture: Fixture, options: ScrubOptions, report: ScrubReport) -> tuple[list[Message], list[int]]:
     """Take out reasoning, the system prompt and what has lost its other half."""
     kept: list[Message] = []
@@ -313,9 +327,10 @@ def scrub_fixture(fixture: Fixture, options: ScrubOptions | None = None, bank: P
     texts = [fixture.description, fixture.notes, fixture.model, *_unknown_texts(fixture)]
     texts += [text for message in messages for text in message_texts(message)]
     replacer.pseudonyms.reserve(texts)
-    _, links = harvest(piece for text in texts for piece, _ in leaves(text))
+    _, links = harvest(piece for text in texts for piece in leaves(text))
     for aliases in links:
         replacer.pseudonyms.link(*aliases)
+    replacer.learn_calls(_answered(messages))
     replacer.learn(texts)
 
     def note(hit: Hit, placeholder: str) -> None:

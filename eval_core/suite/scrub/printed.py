@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from eval_core.suite.scrub.fields import PERSON
 from eval_core.suite.scrub.generic_names import is_generic
 from eval_core.suite.scrub.hits import Hit
+from eval_core.suite.scrub.words import is_ordinary, is_person_name, is_role_or_state, is_service_host
 
-__all__ = ["is_person_name", "printed", "printed_in_json"]
+__all__ = ["printed", "printed_in_json", "said_by_commands"]
 
 _USER = r"[A-Za-z_][\w.-]{1,31}"
 _HOST = r"[A-Za-z0-9][\w-]{1,62}(?:\.[A-Za-z0-9][\w-]*)*"
 _WORD = r"[A-ZÀ-ÞА-Я][\w'’À-ɏ-]*[^\W\d_]"
-_PERSON = rf"{_WORD}(?: (?:[A-ZÀ-Þ]\.|van|von|de|del|der|da|di|la|le|el|bin|al|{_WORD})){{0,3}} {_WORD}"
+_PERSON = PERSON
 _STAMP = r"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,]*(?:Z|[+-]\d\d:?\d\d)?)"
 _DAEMON = (
     r"(?:sshd|sudo|su|systemd|kernel|cron|CRON|crond|dockerd|containerd|kubelet|NetworkManager|dbus-daemon|login|rsyslogd"
@@ -30,10 +32,16 @@ _PLACES = tuple(
         rf"┌──\((?P<user>{_USER})[㉿@💀](?P<host>{_HOST})\)",
         # Commands whose whole output is the name.
         (
-            rf"{_COMMAND}(?:whoami|id -un|logname|echo \$(?:USER|LOGNAME)|echo %USERNAME%)\s*\n(?:[\w-]+\\)?"
+            rf"{_COMMAND}(?:whoami|id -un|logname|(?:echo|printenv) [\"']?\$?%?(?:USER|LOGNAME"
+            rf"|USERNAME)%?[\"']?)\s*\n(?:[\w.-]+\\)?"
             rf"(?P<user>{_USER})\r?$"
         ),
-        rf"{_COMMAND}(?:hostname(?: -[sf])?|uname -n|echo \$HOSTNAME|echo %COMPUTERNAME%)\s*\n(?P<host>{_HOST})$",
+        (
+            rf"{_COMMAND}(?:hostname(?: -\w+)*|uname -n|(?:echo|printenv) [\"']?\$?%?(?:HOSTNAME|HOST"
+            rf"|COMPUTERNAME)%?[\"']?"
+            rf"|scutil --get \w+)\s*\n(?P<host>{_HOST})$"
+        ),
+        rf"{_COMMAND}git config\b[^\n]* user\.name\s*\n(?P<name>{_PERSON}|{_WORD})$",
         rf"\b(?:Static|Transient|Pretty) hostname: (?P<host>{_HOST})",
         rf"^(?:Linux|Darwin|FreeBSD|OpenBSD|NetBSD|SunOS) (?P<host>{_HOST}) \d+\.\d",
         # Users and groups of the system.
@@ -96,9 +104,9 @@ _PLACES = tuple(
         # Headers of mail, of packages and of issues.
         (
             rf"^(?:From|To|Cc|Bcc|Reply-To|Sender|Maintainer|Uploaders|Packager|Author|Assignee|Reporter|Reviewer|Owner|Creator"
-            rf"|Requester|Contact):[ \t]+[\"']?(?P<name>{_PERSON})[\"']?(?=\s*(?:<|$|,|\())"
+            rf"|Requester|Contact):[ \t]+[\"']?(?P<maybe>{_PERSON})[\"']?(?=\s*(?:<|$|,|\())"
         ),
-        rf"\b(?:assigned|reassigned|delegated|escalated) to (?P<name>{_PERSON})\b",
+        rf"\b(?:assigned|reassigned|delegated|escalated) to (?P<maybe>{_PERSON})\b",
         rf"\bauthors?\s*=\s*\[?\s*[{{\"']+\s*(?:name\s*=\s*[\"'])?(?P<name>{_PERSON})",
         rf"(?i:copyright|\(c\)|©)(?: \(c\))? \d{{4}}(?:-\d{{4}})?,? (?P<name>{_PERSON})\s*$",
         (
@@ -107,20 +115,20 @@ _PLACES = tuple(
             r"|owner|approver"
             r"|approved by|on[- ]?call|reviewed by|signed|customer|patient|employee|manager|lead|action|todo|assignee)"
             r"\s?[:=(]\s?[\"']?)"
-            rf"(?P<name>{_PERSON})(?=[\"',;:)<\s]|$)"
+            rf"(?P<maybe>{_PERSON})(?=[\"',;:)<\s]|$)"
         ),
         rf"(?<![\w.])(?P<name>{_PERSON})[\"']?\s<[^<>\s]+@[^<>\s]+>",
         (
             r"\b(?i:hi|hello|hey|dear|hallo|liebe[r]?|guten tag|bonjour|cher|chère|hola|estimad[oa]|ciao|olá) "
-            rf"(?P<name>{_PERSON})\b"
+            rf"(?P<maybe>{_PERSON})\b"
         ),
         rf"^\[?(?:\d{{4}}-\d\d-\d\d )?\d\d?:\d\d(?::\d\d)?\]? <?(?P<name>{_PERSON})>?:",
-        rf"^(?P<name>{_PERSON}) +\d\d?:\d\d",
+        rf"^(?P<maybe>{_PERSON}) +\d\d?:\d\d",
         rf"\b(?P<name>{_PERSON})['’]s? (?:MacBook|iMac|iPhone|iPad|Mac|PC|Laptop|Computer|Desktop)\b",
         # What people call themselves and each other.
         (
             rf"\b(?i:my name is|this is|i am|i'm|ich bin|mein name ist|je m'appelle|je suis|me llamo|soy) "
-            rf"(?P<name>{_PERSON})\b"
+            rf"(?P<maybe>{_PERSON})\b"
         ),
         (
             rf"(?i:\b(?:best regards|kind regards|regards|best wishes|best|cheers|thanks|thank you|sincerely"
@@ -132,6 +140,110 @@ _PLACES = tuple(
             r"(?= (?:can|could|please|will|would|wdyt|fyi|has|is|said|asked)\b)"
         ),
         rf"\b(?:cc|CC|ping|thanks|ask|assignee|reviewer|owner)[: ]+@(?P<user>{_USER})",
+        # What people say of each other, with and without a title.
+        (
+            r"\b(?i:Dr|Prof|Mr|Mrs|Ms|Mx|Herr|Frau|Mme|Monsieur|Madame|Señor|Señora|Sra?|Sig|Hr|Fr|Pan|Pani)\.? "
+            rf"(?P<maybe>{_PERSON}|{_WORD})\b"
+        ),
+        (
+            r"\b(?i:spoke|spoken|speak|talk|talked|chat|chatted|met|meet|meeting|work|working|worked|pair|paired|checked?|agreed"
+            r"|synced|discussed|review|call) (?i:with|to) "
+            rf"(?P<maybe>{_PERSON})\b"
+        ),
+        (
+            r"\b(?i:according to|asked|ask|told|tell|ping|contact|thanks to|thank|approved by|reported by"
+            r"|reviewed by|owned by"
+            r"|written by|started by|created by|triggered by|requested by|deployed by|by user|sent by"
+            r"|signed by|merged by"
+            rf"|on behalf of|instead of|introduced by|handed to|from|by) (?:user )?(?P<maybe>{_PERSON})\b"
+        ),
+        (
+            rf"(?<![\w.-])(?P<maybe>{_PERSON}) (?:asked|said|says|told|agreed|wrote|mentioned|suggested"
+            rf"|approved|reported"
+            r"|confirmed|requested|wants|wanted|thinks|knows|replied|commented|noticed|called|emailed|joined|left|decided"
+            r"|reviewed|merged|committed|pushed|promised|complained|prefers|insists|schrieb|sagt|hat|écrit|dit|escribió)\b"
+        ),
+        rf"(?<![\w.-])(?P<maybe>{_PERSON})['’]s? (?=[a-z])",
+        (
+            r"(?im:^(?:hi|hello|hey|dear|hallo|hej|hei|liebe[r]?|guten tag|bonjour|salut|cher|chère|hola"
+            r"|estimad[oa]|querid[oa]"
+            r"|ciao|gentile|olá|oi|prezad[oa]|kære|kjære|bästa|beste|drogi|droga|witaj|ahoj|moi|merhaba|sayın|szia)) "
+            rf"(?P<maybe>{_PERSON}|{_WORD})(?=[,:!]|\.$|$)"
+        ),
+        (
+            r"\b(?i:my name is|i am|i'm|ich bin|ich heiße|mein name ist|je m'appelle|je suis|me llamo|soy"
+            r"|mi chiamo|jag heter"
+            r"|jeg heter|jeg hedder|mijn naam is|ik ben|nazywam się|meu nome é|me chamo|olen|benim adım) "
+            rf"(?P<maybe>{_PERSON}|{_WORD})\b"
+        ),
+        rf"^-- ?\n(?P<maybe>{_PERSON}|{_WORD})[ \t]*$",
+        (
+            r"(?im:^(?:best|kind|warm)?[ ]?(?:regards|wishes)|^(?:mvh|vh|lg|vg|mfg|hälsningar"
+            r"|med vänlig hälsning|med venlig hilsen"
+            r"|met vriendelijke groet(?:en)?|groetjes|groeten|hilsen|terveisin|pozdrawiam|cordiali saluti"
+            r"|distinti saluti|saluti"
+            r"|atenciosamente|abraços|bien à vous|amitiés|bises|ystävällisin terveisin|saygılarımla"
+            r"|üdvözlettel))[,.!]?[ \t]*\n+"
+            rf"[ \t]*(?P<maybe>{_PERSON}|{_WORD})[ \t]*$"
+        ),
+        # Lines of mail, chat and change logs that begin or end with their writer.
+        (
+            rf"(?:^|\n)[^\n]{{0,60}}?\d[^\n]{{0,20}}? (?P<maybe>{_PERSON}) (?:<[^<>\n]*> )?(?:wrote|schrieb|a écrit"
+            rf"|escribió|ha scritto)\s?:"
+        ),
+        (
+            rf"^\[?\d{{1,4}}[./-]\d\d?[./-]\d{{2,4}},? \d\d?:\d\d(?::\d\d)"
+            rf"?(?: [AP]M)?\]?(?: -)? (?P<name>{_PERSON}|{_WORD}):"
+        ),
+        (
+            rf"^(?:\[?\d\d:\d\d(?::\d\d)?\]? )?<[@+~ ]?(?P<user>{_USER})> |(?:-!-|\*\*\*"
+            rf"|-->) (?P<user2>{_USER}) (?:\[|\(|has |is )"
+        ),
+        rf"^(?P<user>{_USER}) [—–-] (?:Today|Yesterday|\d\d?[/.]\d\d?[/.]\d{{2,4}}) ",
+        rf"^\*? ?[0-9a-f]{{7,40}} (?:- )?(?P<maybe>{_PERSON})(?=,? (?:\d|\())",
+        rf"^r\d+ \| (?P<user>{_USER}) \| \d{{4}}-",
+        rf"[@\\]author:? +(?P<name>{_PERSON})|\b(?:TODO|FIXME|XXX|HACK|NOTE)\((?P<user>{_USER})\)",
+        rf"\b(?:TODO|FIXME|XXX|HACK) @?(?P<user>[a-z]{_USER}):",
+        rf"^[^\s@#\"'][^\n@]{{0,80}}[ \t]@(?P<user>{_USER})(?=[ \t]+@[\w/-]+|[ \t]*$)",
+        rf"\bperson\(\"(?P<name>{_WORD})\", \"(?P<name2>{_WORD})\"",
+        # Accounts in quotes, in domains, in resource names and in links to profiles.
+        (
+            rf"\b(?i:user|role|login|account|as|username)(?: name)? [\"'‘“"
+            rf"](?P<user>{_USER})[\"'’”](?:@[\"'](?P<host>{_HOST})[\"'])?"
+        ),
+        rf"(?<![\w\\:/.$-])[A-Z][A-Z0-9-]{{1,14}}\\{{1,2}}(?P<user>[A-Za-z]{_USER})(?=[:\s\"',;)]|$)",
+        rf"\barn:aws[\w-]*:(?:iam|sts)::\d*:(?:user|assumed-role/[\w+=,.@-]+)/(?:[\w-]+/)*(?P<user>{_USER})",
+        (
+            r"\b(?:github|gitlab|bitbucket|codeberg|gitea|hub\.docker|npmjs|pypi|stackoverflow|medium|dev|kaggle|huggingface)"
+            rf"\.(?:com|org|to|co)/(?:u/|users?/|~|@|profile/)(?P<user>{_USER})"
+        ),
+        rf"\bhttps?://(?:github|gitlab|codeberg)\.(?:com|org)/(?P<user>{_USER})(?=[\s)\"'>]|$)",
+        rf"(?<![\w.@/])@(?P<user>{_USER})@[\w-]+\.[\w.-]+",
+        (
+            rf"\b(?i:telegram|twitter|instagram|skype|signal|discord|slack|irc|github|mastodon|matrix)(?: id"
+            rf"| handle| user)?[: ]+@(?P<user>{_USER})"
+        ),
+        rf"(?:/users/|\\(?:home\$?|profiles\$?|users\$?)\\{{1,2}})(?P<user>[A-Za-z]{_USER})(?=[/\\\s\"']|$)",
+        rf"(?<![\w/~])~(?P<user>[a-z]{_USER})(?=/)",
+        rf"(?:^|[\s\"']|origin/)(?:users|people|personal)/(?P<user>[a-z]{_USER})/(?=[\w-])",
+        r"(?<![\w.@/+-])(?P<user>[a-z][\w.]{2,31})@(?P<host>[a-zA-Z][a-z0-9]*(?:-[a-z0-9]+)+|[a-zA-Z]{3,}\d{2,})(?![\w@-]|\.\w)",
+        rf"\bssh-(?:rsa|ed25519|dss) [A-Za-z0-9+/=]{{20,}} (?P<user>{_USER})@(?P<host>{_HOST})",
+        # Machines as the system, scanners and clients name them.
+        (
+            rf"\b(?i:set hostname to|hostname is|scan report for|connected to host|authenticating to|logged in to"
+            rf"|running on|node) <?[\"']?(?P<machine>{_HOST})"
+        ),
+        rf"\b(?:as|login|identity) '(?P<user>{_USER})'",
+        rf"\b(?:wrote|schrieb|écrit|escribió|scrisse|skrev) (?P<maybe>{_PERSON})\s?:",
+        rf"^(?P<machine>{_HOST})(?=[ \t]+(?:ansible_\w+|[a-z_]+_host)=)",
+        rf"^(?:Linux|Darwin) \S+ \((?P<host>{_HOST})\)",
+        rf"^From (?P<user>{_USER})@(?P<host>{_HOST}) +[A-Z][a-z]{{2}} ",
+        r"^(?:[\d.]+|[0-9a-f:]+|-) - (?P<user>[A-Za-z][\w.-]{2,31}) \[\d\d/[A-Z][a-z]{2}/\d{4}:",
+        (
+            rf"\b(?P<maybe>{_PERSON}|{_WORD})['’]s? (?:MacBook|iMac|iPhone|iPad|Mac|PC|Laptop|Computer|Desktop"
+            rf"|AirPods|Pixel|Galaxy"
+            r"|Watch|Kindle|Phone|Tablet|ThinkPad|Surface)\b"
+        ),
         # Accounts in the configuration of clusters and registries.
         rf"^users:\s*\n\s*- name: (?P<user>{_USER})$|\bLogin Succeeded, (?P<user2>{_USER})",
         (
@@ -140,27 +252,25 @@ _PLACES = tuple(
         ),
     )
 )
+# Half of the places need a name of two words; most texts of programs hold none, which one look tells.
+_TWO_WORDS = re.compile(PERSON)
+_WITHOUT_PEOPLE = tuple(
+    place
+    for place in _PLACES
+    if PERSON not in place.pattern or f"{PERSON}|" in place.pattern or not set(place.groupindex) <= {"name", "maybe"}
+)
 _ABOUT_A_PERSON = re.compile(
-    r"\"(?:login|email|emailAddress|username|user_name|avatar_url|avatar|company|bio|accountId|displayName|full_name"
+    r"\"(?:login|email|emailAddress|username|user_name|avatar_url|avatar|company|bio|accountId|full_name"
     r"|given_name|firstName|first_name|author|committer|assignee|reporter|active)\"\s*:"
 )
 _NAME_FIELD = re.compile(
     r"\"(?:name|displayName|display_name|full_name|fullName|real_name|author|assignee|reporter|owner|creator|reviewer)\""
-    rf"\s*:\s*\"(?P<name>{_PERSON})\""
+    rf"\s*:\s*\"(?P<maybe>{_PERSON})\""
 )
 _COLUMN_NAME = re.compile(r"[A-Z%][A-Z%_()/+-]*")
 _OBJECT = re.compile(r"\{[^{}]{0,2000}\}")
 _AUTHOR_OBJECT = re.compile(rf"\"(?:author|authors|maintainer|maintainers|contributors|committer)\"\s*:\s*\[?\s*\{{"
                             rf"[^{{}}]{{0,300}}?\"name\"\s*:\s*\"(?P<name>{_PERSON})\"")  # fmt: skip
-_BUSINESS_WORDS = (
-    "inc ltd gmbh llc corp corporation company foundation authors contributors team project group labs software "
-    "systems technologies services service server bot ci api the and for of open source apache google microsoft amazon "
-    "github gitlab linux kernel ubuntu debian python rust java node docker release build test tests main master branch "
-    "support admin administrator root user users system unknown none null platform engineering security operations "
-    "institute contributor author reviewer maintainer developer someone somebody example "
-    "university department office committee community maintainers developers best practices"
-)
-_NOT_A_PERSON = frozenset(_BUSINESS_WORDS.split())
 _SYSTEM_HOSTS = re.compile(
     r"(?:localhost|localdomain|ip6-.*|host\d*|info|debug|warn|warning|error|fatal|trace|notice|server|client|db|web|app|api"
     r"|cache|node|worker|master|primary|replica|runner|build|ci|docker|[a-f0-9]{12}|(?:\d+\.)+\d+|.*\.example(?:\.\w+)?"
@@ -174,24 +284,21 @@ _SYSTEM_USERS = re.compile(
 )
 
 
-def is_person_name(text: str) -> bool:
-    """Tell a person's name from a company's, a team's or a title, as far as its words show it."""
-    words = [word.strip(".'’").lower() for word in text.split()]
-    return not any(word in _NOT_A_PERSON for word in words) and not re.fullmatch(r"Person\d+", text.strip())
-
-
 def _hit(match: re.Match[str], group: str) -> Hit | None:
-    kind = group.rstrip("2")
+    place = group.rstrip("2")
+    kind = {"maybe": "name", "machine": "host"}.get(place, place)
     value = match.group(group)
     bare = value.strip().rstrip(".-,")
     start = match.start(group) + value.index(bare) if bare else match.start(group)
     if len(bare) < 2 or is_generic(bare):
         return None
-    if kind == "name" and not is_person_name(bare):
+    if kind == "name" and (not is_person_name(bare, sure=place == "name") or is_role_or_state(bare)):
         return None
-    if kind == "host" and (_SYSTEM_HOSTS.fullmatch(bare) or len(bare) < 3):
+    if kind == "host" and (_SYSTEM_HOSTS.fullmatch(bare) or len(bare) < 3 or is_service_host(bare)):
         return None
-    if kind == "user" and (_SYSTEM_USERS.fullmatch(bare) or bare.isdigit()):
+    if place == "machine" and (is_ordinary(bare) or bare.isalpha()):
+        return None
+    if kind == "user" and (_SYSTEM_USERS.fullmatch(bare) or bare.isdigit() or is_role_or_state(bare)):
         return None
     return Hit(start, start + len(bare), f"printed-{kind}", kind, bare.lower())
 
@@ -219,10 +326,33 @@ def _account(word: re.Match[str], offset: int) -> Hit | None:
     return Hit(offset + word.start(), offset + word.end(), "printed-user", "user", name.lower())
 
 
+_JOINTS = re.compile(r"\s*(?:&&|;|\n)\s*")
+_TELLING = re.compile(
+    r"(?:sudo |command |/usr/bin/|/bin/)*(?:whoami|logname|id(?: -\w+)*|hostname(?: -\w+)*|hostnamectl\b.*|uname -n"
+    r"|echo [\"']?[$%](?:\w+)%?[\"']?|scutil --get \w+|git config\b.* user\.name|printenv \w+|getent passwd.*"
+    r"|who am i|finger.*)"
+)
+
+
+def said_by_commands(command: str, output: str) -> Iterator[str]:
+    """Yield each command that asks for a name together with the lines that answered it, as a terminal shows them."""
+    commands = [part for part in _JOINTS.split(command.strip()) if part]
+    if not commands or len(command) > 300 or len(output) > 4000:
+        return
+    lines = output.strip().splitlines()
+    pairs = [(commands[0], output.strip())] if len(commands) == 1 else zip(commands, lines, strict=False)
+    if len(commands) > 1 and len(commands) != len(lines):
+        return
+    for one, said in pairs:
+        if _TELLING.fullmatch(one):
+            yield f"$ {one}\n{said}"
+
+
 def printed(text: str, _key: str | None) -> Iterator[Hit]:
     """Find accounts, hosts and people at the places where programs print them."""
     yield from _column(text)
-    for pattern in _PLACES:
+    places = _PLACES if _TWO_WORDS.search(text) else _WITHOUT_PEOPLE
+    for pattern in places:
         for match in pattern.finditer(text):
             for group, value in match.groupdict().items():
                 if value and (hit := _hit(match, group)):
@@ -237,5 +367,5 @@ def printed_in_json(text: str) -> Iterator[Hit]:
     for record in _OBJECT.finditer(text) if '"' in text else ():
         if _ABOUT_A_PERSON.search(record.group()):
             for match in _NAME_FIELD.finditer(text, record.start(), record.end()):
-                if hit := _hit(match, "name"):
+                if hit := _hit(match, "maybe"):
                     yield hit

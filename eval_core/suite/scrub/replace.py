@@ -8,19 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
+from eval_core.suite.scrub.detect import context_hits
+from eval_core.suite.scrub.generic_names import is_generic
 from eval_core.suite.scrub.hits import Hit, settle
+from eval_core.suite.scrub.identities import Identities, identity_pattern, identity_words
 from eval_core.suite.scrub.learned import LearnedNames
-from eval_core.suite.scrub.people import Identities, identity_pattern, identity_words
-from eval_core.suite.scrub.personal import PERSONAL_DETECTORS
-from eval_core.suite.scrub.printed import printed_in_json
-from eval_core.suite.scrub.secrets import SECRET_DETECTORS
+from eval_core.suite.scrub.printed import printed, printed_in_json, said_by_commands
+from eval_core.suite.scrub.words import is_ordinary
 
 __all__ = [
-    "DETECTORS",
     "Pseudonyms",
     "Replacer",
     "Visit",
-    "context_hits",
     "is_json",
     "leaves",
     "opens_like_json",
@@ -138,7 +137,9 @@ def _document(text: str, visit: Visit, key: str | None, depth: int) -> str:
         elif match.lastgroup in ("string", "open"):
             replaced, value = _literal(lexeme, match.lastgroup == "open", visit, None if naming else current, depth)
             if naming:
-                current = value
+                owner = stack[-1][1] if stack else None
+                # A plain name says as little as its object tells: in {"author": {"name": ...}} it is an author's.
+                current = f"{owner}_{value}" if owner and value in ("name", "value") else value
             out.append(replaced)
         else:
             scalar = visit(lexeme, current) if sum(char.isdigit() for char in lexeme) > 3 else lexeme
@@ -244,15 +245,8 @@ class Pseudonyms:
 
 # Detectors at work: find what must go in each readable piece and put its placeholder there.
 
-DETECTORS = (*SECRET_DETECTORS, *PERSONAL_DETECTORS)
 _ROUNDS = 4
 Note = Callable[[Hit, str], None]
-
-
-def context_hits(text: str, key: str | None) -> Iterator[Hit]:
-    """Run every detector that judges by form and place."""
-    for detector in DETECTORS:
-        yield from detector(text, key)
 
 
 def _worth_sweeping(value: str) -> bool:
@@ -292,8 +286,7 @@ class Replacer:
                 for hit in settle(self._hits(piece, key), piece):
                     placeholder = self.pseudonyms.placeholder(hit)
                     self._originals.setdefault(piece[hit.start : hit.end].lower(), placeholder)
-                    if hit.kind in ("user", "host", "name"):
-                        self._names.add(hit, piece[hit.start : hit.end])
+                    self._learn_name(hit, piece[hit.start : hit.end])
                     if hit.kind == "secret" and _worth_sweeping(hit.entity):
                         self._known.setdefault(hit.entity, hit)
                         if (encoded := quote(hit.entity, safe="")) != hit.entity:
@@ -303,8 +296,26 @@ class Replacer:
             ordered = sorted(self._known, key=len, reverse=True)
             self._sweep = re.compile("|".join(re.escape(value) for value in ordered))
 
+    def _learn_name(self, hit: Hit, spelling: str) -> None:
+        if hit.kind in ("user", "host", "name") and not hit.rule.startswith("weak-"):
+            self._names.add(hit, spelling)
+        elif hit.kind == "email":
+            local = re.sub(r"^\d+\+", "", hit.entity.partition("@")[0]).partition("+")[0]
+            if not is_generic(local) and not is_ordinary(local):
+                self.pseudonyms.link(hit.entity, local)
+                self._names.add(replace(hit, kind="user", entity=local), local)
+
+    def learn_calls(self, calls: Iterable[tuple[str, str]]) -> None:
+        """Look at commands and their answers: only the command tells that the word `whoami` prints is an account."""
+        for command, output in calls:
+            for joined in said_by_commands(command, output):
+                start = joined.index("\n") + 1
+                for hit in printed(joined, None):
+                    if hit.start >= start:
+                        self._learn_name(hit, joined[hit.start : hit.end])
+
     def _hits(self, text: str, key: str | None) -> Iterator[Hit]:
-        yield from context_hits(text, key)
+        yield from self._identities.unspared(context_hits(text, key), text)
         if self._sweep is not None:
             for match in self._sweep.finditer(text):
                 known = self._known[match.group()]

@@ -28,8 +28,11 @@ __all__ = [
 _ODD_CASE = re.compile(r"(?=.*[._@-])(?=.*[a-z][A-Z])(?=.*[A-Z]{2}).+|.*[a-z][A-Z][a-z]?[A-Z].*")
 _PROSE = re.compile(
     r"(?i)(?:\b(?P<name>password|passwort|passphrase|passwd|pass|pwd|pin|token|secret|api[ -]?key|access key"
-    r"|secret key|key|credentials?|mot de passe|contraseña|senha|пароль)\b|(?P<cjk>密码|密碼|口令|パスワード|비밀번호))"
-    r"[^\n.:=\"'`]{0,30}?(?:[ \t]+(?:is|was|ist|lautet|are|est|es|to|of|это)[ \t]+|[ \t]*[：:=是は][ \t]*"
+    r"|secret key|key|credentials?|mot de passe|contraseña|clave|senha|hasło|hasła|wachtwoord|lösenord(?:et)?"
+    r"|passord(?:et)?|adgangskode"
+    r"|kodeord|salasana|heslo|jelszó|şifre|parola|pw|пароль)\b|(?P<cjk>密码|密碼|口令|パスワード|비밀번호))"
+    r"[^\n.:=\"'`]{0,30}?(?:[ \t]+(?:is|was|ist|lautet|are|est|es|é|är|er|on|to|of|now|это)[ \t]+"
+    r"|[ \t]*[：:=是は][ \t]*"
     r"|[ \t]+)(?P<quote>[\"'`«“]?)(?P<value>[^\s\"'`»”,;]{4,100})"
 )
 # The secret may come first ("use ... as the password"), or beside a login ("log in with app / ...").
@@ -41,6 +44,21 @@ _TURNED = re.compile(
 )
 # After "token" or "key" a version, a name with a number or a path is more likely than a secret.
 _ORDINARY_WORD = re.compile(r"v?\d[\d.,:/-]*\w{0,3}|[A-Za-z]+[-_.]?\d{1,3}|[\w./-]+/[\w./-]+|#\d+")
+_CHECKSUM = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
+# What stands on one line with a word for a password, and is shaped as no word, path or name is.
+_ABOUT_PASSWORDS = re.compile(
+    r"(?i)password|passwort|kennwort|passphrase|passwd|\bpass\b|\bpwd?\b|mot de passe|contraseña|senha|hasło"
+    r"|wachtwoord|lösenord|passord"
+    r"|credential|\bcreds\b|log(?:ged|ging)? ?in\b|sign(?:ed)? in\b|пароль|密码|パスワード"
+)
+_SHAPED = re.compile(r"(?<![^\s\"'`(:=])(?P<value>[A-Za-z0-9!#%$^&*+@~?_.-]{8,64})(?=[\s\"'`),;]|\.?$)", re.MULTILINE)
+_CODES = re.compile(
+    r"(?i)\b(?:(?:verification|security|confirmation|one[- ]time|2fa|mfa|two[- ]factor|login|auth\w*|sms"
+    r"|access|pairing|unlock) "
+    r"(?:code|pin|passcode|password)|otp|2fa|passcode)(?: (?:is|was|code))?[: ]{1,3}(?P<code>\d{4,8})\b"
+    r"|\b(?:recovery|backup|scratch|2fa|emergency)[ _-](?:codes?|keys?)(?: (?:is"
+    r"|are))?[: \n-]{1,6}(?P<codes>(?:[a-z0-9]{4,8}(?:-[a-z0-9]{4,8}){0,7}[,\s]{0,6}){1,16})"
+)
 _SAID = (
     "password",
     "passwort",
@@ -71,19 +89,60 @@ def prose(text: str, _key: str | None) -> Iterator[Hit]:
         pin = name == "pin" and value.isdigit() and 4 <= len(value) <= 8
         if not pin and (len(value) < 4 or not odd or not re.search(r"[^\W\d]", value)):
             continue
-        told = re.search(r"[：:=是は]|\b(?:is|was|ist|lautet|are|est|es)\s*[\"'`«“]?\Z", text[match.start() : start])
+        told = re.search(
+            r"[：:=是は]|\b(?:is|was|ist|lautet|are|est|es|é|är|er|on|to|now)\s*[\"'`«“]?\Z",
+            text[match.start() : start],
+        )
         kinds = len({("d" if c.isdigit() else "a" if c.isalpha() else "s") for c in value})
         if not told and not (kinds == 3 and len(value) >= 8):
             continue
-        ordinary = name not in _SAID and _ORDINARY_WORD.fullmatch(value)
+        ordinary = name not in _SAID and (_ORDINARY_WORD.fullmatch(value) or _CHECKSUM.fullmatch(value))
         if not ordinary and is_secret_value(value, "strong", "password", exact=True):
             yield secret_hit(start, start + len(value), "prose", text)
+
+
+def shaped(text: str, _key: str | None) -> Iterator[Hit]:
+    """Find what is shaped like a password on a line that speaks of one, and codes that were sent to somebody."""
+    for line in _ABOUT_PASSWORDS.finditer(text):
+        start, end = text.rfind("\n", 0, line.start()) + 1, text.find("\n", line.end())
+        end = len(text) if end < 0 else end
+        if end - start > 300:
+            start, end = max(start, line.start() - 120), min(end, line.end() + 120)
+        for match in _SHAPED.finditer(text, start, end):
+            value = match.group("value").rstrip(".?")
+            if _password_shape(value) and is_secret_value(value, "strong", "password", exact=True):
+                yield secret_hit(match.start("value"), match.start("value") + len(value), "prose", text)
+    for match in _CODES.finditer(text):
+        if match.group("code"):
+            yield value_hit(match, "code", "code", text)
+            continue
+        for one in re.finditer(r"[a-z0-9]{4,8}(?:-[a-z0-9]{4,8})+|\d{6,8}", match.group("codes")):
+            if any(map(str.isdigit, one.group())):
+                yield secret_hit(match.start("codes") + one.start(), match.start("codes") + one.end(), "code", text)
+
+
+def _password_shape(value: str) -> bool:
+    if not any(map(str.isdigit, value)) or not any(map(str.isalpha, value)):
+        return False
+    if re.search(r"[!#%$^&*+~?]", value):
+        return re.search(r"^[#@$%]?\w+$|%[sdif]|\$\{|^\$|[?&]\w+=", value) is None
+    mixed = any(map(str.isupper, value)) and any(map(str.islower, value))
+    return (
+        mixed
+        and re.search(r"\d{2,}$|[A-Za-z]\d[A-Za-z]", value) is not None
+        and re.search(r"[_@.-]", value) is not None
+        and (
+            re.fullmatch(r"[A-Za-z]+[-_]\d+|[\w-]+\.\w{1,4}|[A-Z][A-Z0-9_-]+|[\w.+-]+@[\w.-]+\.\w+|v?\d+\..*", value)
+            is None
+        )
+    )
 
 
 # Secrets of files: key blocks, credential files, XML settings and seed phrases.
 
 _BLOCK = re.compile(
-    r"-----BEGIN (?P<label>(?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?)-----(?P<body>.*?)(?P<end>-----END (?P=label)-----"
+    r"-----BEGIN (?P<label>(?:[A-Za-z0-9]+ )*(?:PRIVATE|SECRET|Static|ENCRYPTED) (?:KEY|key)(?: BLOCK"
+    r"| V\d)?)-----(?P<body>.*?)(?P<end>-----END (?P=label)-----"
     r"|\Z|(?=-----BEGIN )|\n[ \t]*\n(?![A-Za-z0-9+/=]{20}|[\w-]+:)|(?=[^A-Za-z0-9+/=\s\\:,.\-]))",
     re.DOTALL,
 )
@@ -100,6 +159,30 @@ _SETTING = re.compile(
     r"]{3,400})(?P=r)"
 )
 _VAULT_BLOCK = re.compile(r"\$ANSIBLE_VAULT;[\d.]+;\w+(?:;\w+)?\s+(?P<value>[0-9a-f]{20,}(?:\s+[0-9a-f]{20,})*)")
+# Hashes of passwords, as systems and frameworks store them.
+_HASHED = re.compile(
+    r"(?<![\w$])(?P<value>\$(?:[1256]|2[abxy]|apr1|y|gy|sha1|argon2(?:id|i|d)|scrypt|7)\$[\w./+$,=-]{16,}|\{S?SHA\d*\}[A-Za-z0-9+/=]{20,}"
+    r"|pbkdf2[_:]sha\d+[$:]\d+[$:][\w+/=$:]{20,}|(?:scrypt|argon2)\$[\w+/=$,]{20,})"
+)
+# A block or an element whose name says secret, and the value one level below it.
+_BELOW = re.compile(
+    r"<(?P<tag>[\w.:-]{2,60})(?: [^<>]*)?>\s*<[Vv]alue(?: [^<>]*)?>(?P<value>[^<>\s]{3,200})</"
+    r"|(?:variable|output|parameter|secret|setting)\s+\"(?P<block>[\w.-]{2,60})\"\s*\{[^{}]{0,200}?\b(?:default|value)\s*=\s*\"(?P<value2>[^\"\n]{3,200})\""
+)
+# A quoted name and, after a comma, its quoted value; a call that logs in with a name and a password.
+_LISTED = re.compile(r"[\"'](?P<name>[\w.-]{3,60})[\"']\s*,\s*[\"'](?P<value>[^\"'\n]{4,200})[\"']")
+_LOGIN_CALL = re.compile(
+    r"(?i)\b(?:auth|basicauth|httpbasicauth|login|log_in|signin|sign_in|authenticate|credentials?|passwordauthentication|networkcredential|usernamepassword\w*)"
+    r"\s*[=(:]\s*[\[(]?\s*[\"'][^\"'\n]{1,60}[\"']\s*,\s*[\"'](?P<value>[^\"'\n]{4,100})[\"']"
+)
+_STATEMENT = re.compile(
+    r"(?i)\b(?:identified (?:with \w+ )?by|(?:with |encrypted |set )?"
+    r"password(?: for [^=;\n]{1,60}=)?)(?:\s+to)?\s*(?:=\s*)?(?:password)?\s*\(?\s*'(?P<a>[^'\n]{4,100})'"
+    r"|(?m:^(?:[\w.:]+> ?)?AUTH(?: \w+)? (?P<b>\S{4,100})$)|\brequirepass[ \t]+[\"']?(?P<c>[^\s\"']{4,100})"
+    r"|\bWIFI:(?:[STH]:[^;]*;)*P:(?P<d>[^;\n]{4,63});|\bwpa_passphrase[ \t]+\S+[ \t]+(?P<e>\S{8,63})"
+    r"|[ \t]/p(?:ass(?:word)?)?:(?P<f>[^\s\"']{4,100})|\bsend(?: --)?"
+    r"[ \t]+[\"'](?P<g>[^\"'\n]{4,100}?)(?:\\+[rn])+[\"']"
+)
 _PHRASE = re.compile(
     r"(?i)\b(?:seed|recovery|mnemonic|backup|secret)[ _-]?(?:phrase|words"
     r"|mnemonic)?[\"' ]*[:=]+[\"' ]*(?P<value>[a-z]{3,8}(?:[ ,]+[a-z]{3,8}){11,23})\b"
@@ -108,7 +191,7 @@ _PHRASE = re.compile(
 
 def key_blocks(text: str, _key: str | None) -> Iterator[Hit]:
     """Find private keys, whole or cut off at either end."""
-    if "PRIVATE KEY" in text:
+    if "-----BEGIN" in text or "PRIVATE KEY-----" in text or "KEY BLOCK-----" in text:
         for match in _BLOCK.finditer(text):
             if not is_mark(match.group("body").strip()):
                 end = match.end() if not match.group("end").isspace() else match.start("end")
@@ -134,7 +217,29 @@ def files(text: str, _key: str | None) -> Iterator[Hit]:
         for match in pattern.finditer(text):
             if is_secret_value(match.group("value"), key_strength(match["name"]), match["name"], exact=True):
                 yield value_hit(match, "value", "assignment", text)
-    for pattern in (_VAULT_BLOCK, _PHRASE):
+    for match in _BELOW.finditer(text):
+        name = match.group("tag") or match.group("block")
+        group = "value" if match.group("tag") else "value2"
+        if is_secret_value(match.group(group), key_strength(name), name, exact=True):
+            yield value_hit(match, group, "assignment", text)
+    for match in _LISTED.finditer(text):
+        if key_strength(match["name"]) == "strong" and is_secret_value(
+            match["value"], "strong", match["name"], exact=True
+        ):
+            yield value_hit(match, "value", "assignment", text)
+    for match in _LOGIN_CALL.finditer(text):
+        if is_secret_value(match["value"], "strong", "password", exact=True):
+            yield value_hit(match, "value", "assignment", text)
+    for match in _STATEMENT.finditer(text):
+        group = str(match.lastgroup)
+        sent = (
+            group == "g"
+            and not _ABOUT_PASSWORDS.search(text, max(0, match.start() - 200), match.start())
+            and ("assword" not in text[max(0, match.start() - 200) : match.start()])
+        )
+        if not sent and is_secret_value(match.group(group), "strong", "password", exact=True):
+            yield value_hit(match, group, "assignment", text)
+    for pattern in (_VAULT_BLOCK, _PHRASE, _HASHED):
         for match in pattern.finditer(text):
             yield value_hit(match, "value", "assignment", text)
 
@@ -260,9 +365,10 @@ def cookies(text: str, _key: str | None) -> Iterator[Hit]:
 
 _NAME = r"[A-Za-z_][\w.\-]{0,80}"
 _ASSIGNMENT = re.compile(
-    r"(?i:pass|pwd|secret|token|key|auth|cred|mnemonic|phrase|cookie|salt|psk|passwort|kennwort|contrasena|senha|"
+    r"(?i:pass|pwd|secret|token|key|auth|cred|mnemonic|phrase|cookie|salt|psk|wort|woord|enord|hasło|heslo|kode|contrase|senha|pw\b|"
     r"\bpin|otp|cvv|cvc|\bpat\b|_pat|jwt|sig|sid|session|bearer|connection|license)[\w\-]{0,40}"
-    r"(?:\[\w*\])?(?P<close>\\{0,3}[\"'`]?\]?)[ \t]{0,4}(?:=>|:=|==?|:)(?![=/])[ \t]{0,4}"
+    r"(?:\[\w*\])?(?P<close>\\{0,3}[\"'`]?\]?)[ \t]{0,4}(?::[ \t]?[&\w<>|\[\]]{2,24}[ \t]*(?==))?(?:=>|:=|==?"
+    r"|:)(?![=/])[ \t]{0,4}"
     r"(?:(?P<quote>\\{0,3}(?:\"|'|`))(?P<quoted>[^\n\"'`]{3,400}?)(?P=quote)|(?P<bare>[^\s\"'`\\]{3,400}))"
 )
 _LEFT = re.compile(r"[\w.\-]{0,80}\Z")
@@ -284,6 +390,8 @@ _LOGIN_FLAG = re.compile(
     r"|\bhtpasswd\b[^\n]*?[ \t]-\w*b\w*[ \t]+\S+[ \t]+\S+[ \t]+[\"']?(?P<h>[^\s\"'\\]+)"
     r"|\b(?:ldap\w+|ipmitool|influx|cadaver)\b[^\n]{0,200}?[ \t]-[wP][ \t]+[\"']?(?P<i>[^\s\"'\\]+)"
     r"|\b(?:smbclient|rpcclient|mount\.cifs|net)\b[^\n]{0,200}?[ \t]-U[ \t]*[\"']?[\w.\\-]+%(?P<j>[^\s\"'\\]+)"
+    r"|[ \t](?:-[uU]|--?user(?:name)?)[ =]?[\"']?[\w.@\\-]+[\"']?[^\n|;&]{0,80}?[ \t]-[pPwa](?:[ \t]+"
+    r"|(?=[^\s-]))[\"']?(?P<o>[^\s\"'\\-][^\s\"'\\]{3,})"
     r"|\bsqlplus\b[^\n]{0,60}?[ \t][\w.-]+/(?P<n>[^\s\"'@/\\]+)@"
     r"|\bnet[ \t]+use[ \t]+\S+[ \t]+(?P<m>[^\s/\"'\\][^\s\"'\\]*)[ \t]+/user"
     r"|\bnet[ \t]+user[ \t]+\S+[ \t]+(?P<k>[^\s/\"'\\][^\s\"'\\]*)"
@@ -370,5 +478,6 @@ SECRET_DETECTORS: tuple[Detector, ...] = (
     flags,
     files,
     prose,
+    shaped,
     random_tokens,
 )

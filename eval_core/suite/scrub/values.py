@@ -29,10 +29,15 @@ __all__ = [
 Strength = Literal["strong", "weak", "digits", "phrase", "none"]
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_ACCENTS = str.maketrans(
+    "áàâäãåąćčçéèêëęěíìîïłńñóòôöõőøśšúùûüůűýžźżğış", "aaaaaaaccceeeeeeiiiilnnooooooossuuuuuuyzzzgis"
+)
 _STRONG = {
     "password", "passwd", "pwd", "pass", "secret", "apikey", "passwort", "kennwort", "contrasena", "senha", "psk",
     "credential", "credentials", "authtoken", "accesstoken", "secretkey", "privatekey", "accesskey", "pgpassword",
-    "requirepass", "sharedkey", "clientsecret",
+    "requirepass", "sharedkey", "clientsecret", "pw", "wachtwoord", "haslo", "losenord", "passord", "adgangskode",
+    "salasana",
+    "heslo", "jelszo", "sifre", "parola", "motdepasse", "userpassword", "passwordhash", "pskkey",
 }  # fmt: skip
 _STRONG_PAIRS = {
     ("api", "key"), ("access", "key"), ("secret", "key"), ("private", "key"), ("auth", "token"), ("access", "token"),
@@ -78,7 +83,7 @@ _ORDINARY_BEFORE = {
 
 def key_words(key: str) -> list[str]:
     """Split a name into its words: AWS_SECRET_KEY, secretKey and secret-key have the same."""
-    return [word.lower() for word in _WORD.findall(key)]
+    return [word.lower() for word in _WORD.findall(key if key.isascii() else key.translate(_ACCENTS))]
 
 
 @lru_cache(maxsize=8192)
@@ -93,6 +98,8 @@ def key_strength(key: str) -> Strength:
     last = words[-1]
     if last in _PHRASE or tuple(words[-2:]) in _PHRASE_PAIRS:
         return "phrase"
+    if words[-3:] == ["private", "key", "id"]:
+        return "strong"
     if last in _DESCRIBES or "public" in words[-3:]:
         return "none"
     if len(words) > 1 and words[-2] in _ORDINARY_BEFORE.get(last, ()):
@@ -111,7 +118,8 @@ def key_strength(key: str) -> Strength:
 
 _CANDIDATE = re.compile(r"(?<![A-Za-z0-9+/_=.\-])[A-Za-z0-9+/_\-]{20,200}={0,2}(?![A-Za-z0-9+/_=\-])")
 _WORD_entropy = re.compile(r"[A-Z]?[a-z]{3,}")
-_ULID = re.compile(r"0[0-9A-HJKMNP-TV-Z]{25}")
+# Ids that are random by nature and public: ULIDs, and the content ids of IPFS.
+_ULID = re.compile(r"0[0-9A-HJKMNP-TV-Z]{25}|Qm[1-9A-HJ-NP-Za-km-z]{44}|bafy[a-z2-7]{55}")
 _NAME_PART = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+|\d+)(?:[-_.]?(?:[A-Z]?[a-z]+|[A-Z]+|\d+)){0,5}")
 _HEX = re.compile(r"[0-9a-fA-F-]+")
 # Random by nature and meant to be seen: checksums, fingerprints, ids of calls and requests, inline images.
@@ -283,6 +291,8 @@ def _weak(value: str, key: str) -> bool:
     if _UUID.fullmatch(value) or _VERSION.fullmatch(value):
         return False
     last = key_words(key)[-1:]
+    if last == ["pass"]:
+        return len(value) >= 8 and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     if _HEX_values.fullmatch(value):
         # Bare hex under "key", "hash" or "code" is a checksum more often than not.
         return last in (["token"], ["auth"], ["pat"], ["bearer"], ["salt"]) and len(value) >= 16

@@ -1,0 +1,401 @@
+"""Fuzz every parser of foreign data, guided by coverage, and count the inputs.
+
+    pip install atheris
+    python bench/fuzz.py [--inputs 20000] [--only NAME] [--out table.md]
+
+A parser may return a value or raise the one error that it promises. Anything else is a bug: its input is kept in
+`bench/fuzz-crashes`, and belongs into a test. Half of the inputs are bytes as the fuzzer makes them, half are a real
+document with some of its values replaced, so that what lies behind the first check is reached as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import copy
+import io
+import json
+import logging
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+CRASHES = ROOT / "bench" / "fuzz-crashes"
+LEAVES: tuple[Any, ...] = (
+    None, True, 0, -1, 10**400, 1e308, -0.0, 2**63, "", "x", "\x00", "\ud800", "@all", "9" * 500, [], {}, [[]],
+    {"": None}, "a" * 5_000, "\u202e", {"kind": "grade"}, ["role"], "<!-- -->", "../../x", "$ref", 1.5, "1e999",
+)  # fmt: skip
+SHA = "a" * 40
+
+
+@dataclass(frozen=True)
+class Parser:
+    """One parser, what it promises to raise, and a document that it likes."""
+
+    call: Callable[[bytes], object]
+    seed: Callable[[], bytes]
+
+
+def _in_file(name: str, call: Callable[[Path], object]) -> Callable[[bytes], object]:
+    folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
+
+    def run(data: bytes) -> object:
+        path = folder / name
+        path.write_bytes(data)
+        return call(path)
+
+    return run
+
+
+def _text(call: Callable[[str], object]) -> Callable[[bytes], object]:
+    return lambda data: call(data.decode("utf-8", "replace"))
+
+
+def _first(pattern: str) -> Callable[[], bytes]:
+    return lambda: sorted(ROOT.glob(pattern))[0].read_bytes()
+
+
+@cache
+def _measurement() -> bytes:
+    from eval_core.storage.baselines import load_baseline
+
+    body = load_baseline(ROOT / "baselines/offline.json")[0].model_dump(mode="json")
+    body["fixtures"] = {name: runs[:1] for name, runs in list(body["fixtures"].items())[:1]}
+    return json.dumps(body).encode()
+
+
+def _summary(data: bytes) -> object:
+    from eval_core.base.files import parse
+    from eval_core.base.strict_json import parse_json
+    from eval_core.comparing.arms import make_arm, validate
+    from eval_core.comparing.strands import read_evidence
+    from eval_core.comparing.suspicion import bank_suspicion
+    from eval_core.domain.measurement import Measurement, comparable_part
+
+    candidate = parse(Measurement, parse_json(data), "summary.json")
+    base, _ = comparable_part(candidate, candidate)
+    validate(make_arm(candidate))
+    return read_evidence(base, candidate), bank_suspicion(base, candidate)
+
+
+def _baseline(path: Path) -> object:
+    from eval_core.base.files import digest
+    from eval_core.storage.baselines import load_baseline
+
+    with contextlib.suppress(ValueError, RecursionError, UnicodeError, OverflowError):
+        body = json.loads(path.read_bytes())
+        if isinstance(body, dict):  # the digest keeps chance out, not malice
+            body.pop("digest", None)
+            version = body.pop("schema_version", None)
+            path.write_text(json.dumps({"schema_version": version, "digest": digest(body), **body}))
+    return load_baseline(path)
+
+
+def _event(data: bytes) -> object:
+    from bot.pull_request.event import read_event
+    from eval_core.base.strict_json import parse_json
+
+    env = {"GITHUB_RUN_ID": "1", "GITHUB_RUN_ATTEMPT": "1", "GITHUB_REPOSITORY": "acme/agent", "GITHUB_SERVER_URL": "h"}
+    body = parse_json(data)
+    for name in ("pull_request_target", "workflow_dispatch", "issue_comment"):
+        read_event(name, body, env)
+    return None
+
+
+def _http(data: bytes) -> object:
+    from eval_core.sandbox.gateway_http import ClientGone, read_body, read_head
+
+    async def read() -> None:
+        reader = asyncio.StreamReader(limit=32 << 10)
+        reader.feed_data(data)
+        reader.feed_eof()
+        with contextlib.suppress(ClientGone):
+            head = await read_head(reader, b"")
+            await read_body(reader, head, lambda size: None)
+
+    return asyncio.run(read())
+
+
+def _frame(data: bytes) -> object:
+    from eval_core.sandbox.validate import error_text, read_frame, read_step
+
+    frame = read_frame(data, "n")
+    return read_step(frame), error_text(frame)
+
+
+def _session(path: Path) -> object:
+    from eval_core.suite.importers import read_session
+
+    return read_session(path)
+
+
+def _tar(path: Path) -> object:
+    from bot.steps.fetch import unpack
+
+    with tempfile.TemporaryDirectory() as into:
+        return unpack(path, SHA, Path(into) / "tree")
+
+
+def _zip(path: Path) -> object:
+    from bot.steps.fetch import unpack_artifact
+
+    with tempfile.TemporaryDirectory() as into:
+        return unpack_artifact(path, Path(into) / "files")
+
+
+def _tar_seed() -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+        for name in ("repo-aaaa/a.py", "repo-aaaa/b/c.txt"):
+            info = tarfile.TarInfo(name)
+            info.size = 3
+            archive.addfile(info, io.BytesIO(b"abc"))
+    return stream.getvalue()
+
+
+def _zip_seed() -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("summary.json", "{}")
+        archive.writestr("journal.jsonl", "{}\n")
+    return stream.getvalue()
+
+
+def _comment_seed() -> bytes:
+    from bot.pull_request.ledger import Ledger
+    from bot.steps.comment import compose
+
+    return compose(Ledger(), "acme/agent#1").encode()
+
+
+def _sealed_seed() -> bytes:
+    from eval_core.domain.private_probes import seal_banks
+    from eval_core.domain.probe import load_bank
+
+    bank = load_bank(sorted((ROOT / "probes").glob("*.probes.json"))[0])
+    return json.dumps(seal_banks([bank], _key()).model_dump(mode="json")).encode()
+
+
+@cache
+def _key() -> Any:
+    from eval_core.base.sealing import SealingKey
+
+    return SealingKey.new()[0]
+
+
+def _sealed(path: Path) -> object:
+    from eval_core.domain.private_probes import open_banks, read_sealed
+
+    return open_banks(read_sealed(path), _key(), "f")
+
+
+JOURNAL = json.dumps(
+    {"at": "done", "key": "ab", "role": "judge", "model": "m", "run": 0, "served": "m", "seconds": 1.0, "text": "x"}
+    | {"usage": {"input_tokens": 1, "cached_tokens": 0, "output_tokens": 1, "cost_usd": 0.1, "written_tokens": 0}}
+).encode()
+GRADE = json.dumps(
+    dict.fromkeys(
+        ("accuracy", "context_awareness", "artifact_trail", "completeness", "continuity", "instruction_following"), 4
+    )
+    | {"reason": "because"}
+).encode()
+CHAT = json.dumps(
+    {"model": "m", "messages": [{"role": "user", "content": "x"}], "max_tokens": 5, "stop": ["a"]}
+).encode()
+FRAME = json.dumps(
+    {"nonce": "n", "phase": "step", "ok": True, "messages": [{"role": "user", "content": "x"}], "error": "e"}
+).encode()
+LABELED = json.dumps(
+    {
+        "action": "labeled",
+        "number": 1,
+        "label": {"name": "eval-compression"},
+        "pull_request": {"number": 1, "head": {"sha": SHA}, "base": {"sha": SHA}},
+        "repository": {"full_name": "acme/agent"},
+        "sender": {"login": "m"},
+        "inputs": {"pr": "1", "sha": SHA, "mode": "evaluate", "runs": "3"},
+        "issue": {"number": 1, "pull_request": {}},
+        "comment": {"body": "/eval-compression runs=5", "id": 1, "user": {"login": "m"}},
+    }
+).encode()
+LOG = b'{"role": "user", "content": "hello"}\n{"role": "assistant", "content": "hi", "tool_calls": []}\n'
+CODEX = b'{"timestamp": "t", "type": "response_item", "payload": {"type": "message", "role": "user", "content": []}}\n'
+YAML = b"target: {compressor: 'a:b', init: {x: 1}}\nruns: 3\nmodels: {judge: m}\nbudget_usd: 1.5\n"
+
+
+def parsers() -> dict[str, Parser]:
+    """Return every parser of foreign data by name."""
+    from bot.pull_request.ticket import read_ticket
+    from bot.steps.comment import read_comment
+    from eval_core.base.config import load_config
+    from eval_core.base.strict_json import parse_json
+    from eval_core.base.strict_yaml import parse_yaml
+    from eval_core.domain.fixture import load_fixture
+    from eval_core.domain.probe import load_bank
+    from eval_core.domain.target import read_target
+    from eval_core.judging.grading import parse_grade
+    from eval_core.models.journal import Journal, parse_line
+    from eval_core.sandbox.request import read_request
+    from eval_core.storage.history import read_history
+    from eval_core.storage.results import spending
+
+    def journal(path: Path) -> object:
+        with Journal(path) as opened:
+            return opened.spent, spending(path)
+
+    def history(path: Path) -> object:
+        return read_history(path.parent)
+
+    return {
+        "JSON": Parser(parse_json, lambda: GRADE),
+        "YAML": Parser(_text(lambda text: parse_yaml(text, "f")), lambda: YAML),
+        "configuration": Parser(_in_file("c.yml", load_config), lambda: YAML),
+        "target file": Parser(_in_file("t.yml", read_target), lambda: b"compressor: 'a:b'\ninit: {x: 1}\n"),
+        "fixture": Parser(_in_file("f.json", load_fixture), _first("fixtures/constraints*.json")),
+        "probe bank": Parser(_in_file("p.probes.json", load_bank), _first("probes/*.json")),
+        "sealed probes": Parser(_in_file("s.json", _sealed), _sealed_seed),
+        "session log": Parser(_in_file("log.jsonl", _session), lambda: LOG),
+        "Codex session log": Parser(_in_file("codex.jsonl", _session), lambda: CODEX),
+        "journal line": Parser(parse_line, lambda: JOURNAL),
+        "journal": Parser(_in_file("journal.jsonl", journal), lambda: JOURNAL + b"\n"),
+        "judge's reply": Parser(_text(parse_grade), lambda: GRADE),
+        "summary": Parser(_summary, _measurement),
+        "baseline": Parser(_in_file("b.json", _baseline), _first("baselines/offline.json")),
+        "history": Parser(_in_file("history.jsonl", history), _first("baselines/*.jsonl")),
+        "event": Parser(_event, lambda: LABELED),
+        "ticket": Parser(_text(read_ticket), lambda: json.dumps({"repo": "a/b", "mode": "evaluate"}).encode()),
+        "comment": Parser(_text(lambda text: read_comment(text, "acme/agent#1")), _comment_seed),
+        "source archive": Parser(_in_file("a.tar.gz", _tar), _tar_seed),
+        "artifact": Parser(_in_file("a.zip", _zip), _zip_seed),
+        "gateway's HTTP": Parser(
+            _http, lambda: b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
+        ),
+        "gateway's request": Parser(read_request, lambda: CHAT),
+        "result frame": Parser(_frame, lambda: FRAME),
+    }
+
+
+def promised() -> tuple[type[BaseException], ...]:
+    """Return the errors that parsers of foreign data may raise."""
+    from eval_core.base.errors import IncompleteError, UserError
+    from eval_core.base.strict_json import BadJson
+    from eval_core.sandbox.request import Refusal
+    from eval_core.sandbox.validate import BadFrame
+
+    return UserError, IncompleteError, BadJson, Refusal, BadFrame
+
+
+def _places(value: Any, found: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        found.append((value, key))
+        _places(item, found)
+    return found
+
+
+def edited(seed: Any, provider: Any) -> bytes:
+    """Return a document with up to four of its values replaced, removed, doubled or renamed."""
+    body = copy.deepcopy(seed)
+    for _ in range(provider.ConsumeIntInRange(1, 4)):
+        places = _places(body, [])
+        if not places:
+            break
+        parent, key = places[provider.ConsumeIntInRange(0, len(places) - 1)]
+        leaf = LEAVES[provider.ConsumeIntInRange(0, len(LEAVES) - 1)]
+        how = provider.ConsumeIntInRange(0, 4)
+        if how == 0:
+            del parent[key]
+        elif how == 1 and isinstance(parent, list):
+            parent.append(parent[key])
+        elif how == 2 and isinstance(parent, dict):
+            parent[provider.ConsumeUnicode(8)] = parent.pop(key)
+        elif how == 3:
+            parent[key] = provider.ConsumeUnicode(20)
+        else:
+            parent[key] = leaf
+    return json.dumps(body).encode()
+
+
+def fuzz(name: str, inputs: int) -> None:
+    """Fuzz one parser in this process, which ends with it."""
+    import atheris
+
+    with atheris.instrument_imports(include=["eval_core", "bot"]):
+        parser, errors = parsers()[name], promised()
+        with contextlib.suppress(*errors):
+            parser.call(parser.seed())  # what is imported on the way is instrumented too
+    logging.disable(logging.CRITICAL)
+    raw = parser.seed()
+    try:
+        seed: Any = json.loads(raw)
+    except ValueError:
+        seed = None
+
+    def once(data: bytes) -> None:
+        provider = atheris.FuzzedDataProvider(data)
+        if provider.ConsumeBool():
+            given = edited(seed, provider) if isinstance(seed, dict | list) else _spliced(raw, provider)
+        else:
+            given = provider.ConsumeBytes(len(data))
+        with contextlib.suppress(*errors):
+            parser.call(given)
+
+    CRASHES.mkdir(exist_ok=True)
+    slug = re.sub(r"[^a-z]+", "-", name.lower())
+    options = [f"-runs={inputs}", "-max_len=4096", "-timeout=30", "-rss_limit_mb=4096"]
+    atheris.Setup([sys.argv[0], *options, f"-artifact_prefix={CRASHES}/{slug}-", "-verbosity=0"], once)
+    atheris.Fuzz()
+
+
+def _spliced(raw: bytes, provider: Any) -> bytes:
+    at = provider.ConsumeIntInRange(0, len(raw))
+    end = provider.ConsumeIntInRange(at, min(len(raw), at + 64))
+    return raw[:at] + provider.ConsumeBytes(64) + raw[end:]
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--inputs", type=int, default=20_000, help="inputs for each parser")
+    options.add_argument("--only", metavar="NAME", help="one parser, e.g. baseline")
+    options.add_argument("--out", type=Path)
+    options.add_argument("--in-process", action="store_true", help=argparse.SUPPRESS)
+    given = options.parse_args()
+    try:
+        import atheris  # noqa: F401
+    except ImportError:
+        sys.exit("bench/fuzz.py needs atheris, which is not a dependency of this project: pip install atheris")
+    if given.in_process:
+        fuzz(given.only, given.inputs)
+        return
+    lines, failed = ["| parser | inputs | unexpected errors |", "|---|---:|---:|"], 0
+    names = [given.only] if given.only else list(parsers())
+    if unknown := set(names) - set(parsers()):
+        sys.exit(f"--only {unknown.pop()}: no such parser; known: {', '.join(parsers())}")
+    for name in names:
+        command = [sys.executable, __file__, "--in-process", "--only", name, "--inputs", str(given.inputs)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        failed += bool(done.returncode)
+        lines.append(f"| {name} | {given.inputs:,} | {int(bool(done.returncode))} |")
+        print(lines[-1], flush=True)
+        if done.returncode:
+            print(done.stdout[-3_000:], done.stderr[-1_000:], file=sys.stderr, flush=True)
+    lines.append(f"| together | {given.inputs * len(names):,} | {failed} |")
+    print(lines[-1])
+    if given.out:
+        given.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

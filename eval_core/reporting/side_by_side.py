@@ -1,0 +1,142 @@
+"""Several results side by side: a table, the size picture, and which facts each of them keeps.
+
+Nothing is decided here: a verdict needs one base and one candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from eval_core.base.errors import UserError
+from eval_core.base.numbers import percent, score
+from eval_core.domain.fingerprint import differences
+from eval_core.domain.grade import Grade
+from eval_core.domain.measurement import Measurement
+from eval_core.domain.record import RunRecord
+
+__all__ = ["COLUMNS", "FactKept", "SideBySide", "side_by_side"]
+
+COLUMNS = ("", "target", "tokens kept", "expected facts", "all facts", "score", "checks failed", "cost")
+
+
+@dataclass(frozen=True)
+class FactKept:
+    """One fact and the share of runs in which each result keeps it; None where it was not measured."""
+
+    fixture: str
+    name: str
+    source: str
+    """The probe that asks for it, or the kind of a census fact."""
+    asked: bool
+    """Whether a probe asks for it."""
+    kept: tuple[float | None, ...]
+
+    @property
+    def spread(self) -> float:
+        """How much the results differ."""
+        known = [share for share in self.kept if share is not None]
+        return max(known) - min(known) if known else 0.0
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """What is shown of several results."""
+
+    measurements: tuple[Measurement, ...]
+    names: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    """One for each result, in the order of COLUMNS."""
+    facts: tuple[FactKept, ...]
+    """Facts that not all results keep alike, those with the greatest difference first."""
+    same: int
+    """Facts that all keep, or lose, alike."""
+    notes: tuple[str, ...]
+
+
+def _runs(measurement: Measurement, fixtures: Sequence[str]) -> dict[str, list[RunRecord]]:
+    return {name: [run for run in measurement.fixtures[name] if run.ok] for name in fixtures}
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
+
+
+def _row(name: str, measurement: Measurement, fixtures: Sequence[str]) -> tuple[str, ...]:
+    runs = _runs(measurement, fixtures)
+    tokens = [fmean(run.tokens_after for run in found) for found in runs.values() if found]
+    every = [run for found in runs.values() for run in found]
+    records = [record for run in every for record in run.probes.values()]
+    asked = [fact.kept for record in records for fact in record.facts if fact.evidence]
+    sizes = [
+        fmean(run.size.kept / max(run.size.facts, 1) for run in found if run.size)
+        for found in runs.values()
+        if any(run.size for run in found)
+    ]
+    scores = [record.result.overall for record in records if isinstance(record.result, Grade)]
+    broken = {check for run in every for check, passed in run.structure.items() if not passed}
+    costs = [use.cost_usd for use in measurement.use.values()]
+    cost = "price unknown" if any(item is None for item in costs) else f"${sum(item or 0.0 for item in costs):.2f}"
+    return (
+        name,
+        measurement.provenance.target,
+        f"{fmean(tokens):,.0f}" if tokens else "-",
+        percent(_mean([float(kept) for kept in asked])) if asked else "-",
+        percent(_mean(sizes)) if sizes else "-",
+        score(_mean(scores)) if scores else "-",
+        ", ".join(sorted(check.replace("_", " ") for check in broken)) or "none",
+        cost,
+    )
+
+
+def _kept(measurement: Measurement, fixture: str) -> dict[tuple[bool, str, str], float]:
+    """Return the share of runs that keep each fact, by whether it is asked for, by what, and its name."""
+    tallies: dict[tuple[bool, str, str], list[bool]] = {}
+    entries = measurement.census.get(fixture, [])
+    for run in _runs(measurement, [fixture])[fixture]:
+        for probe, record in run.probes.items():
+            for fact in record.facts:
+                if fact.evidence:
+                    tallies.setdefault((True, probe, fact.label), []).append(fact.kept)
+        if len(run.census.fates) == len(entries):
+            for entry, fate in zip(entries, run.census.fates, strict=True):
+                tallies.setdefault((False, entry.kind, entry.value), []).append(fate != "0")
+    return {key: fmean(map(float, kept)) for key, kept in tallies.items()}
+
+
+def side_by_side(measurements: Sequence[Measurement]) -> SideBySide:
+    """Put results beside each other, over the fixtures that all of them have."""
+    fixtures = [name for name in measurements[0].fixtures if all(name in other.fixtures for other in measurements)]
+    if not fixtures:
+        raise UserError(
+            "these results have no fixture in common: "
+            + "; ".join(f"{item.label} has {', '.join(item.fixtures)}" for item in measurements)
+        )
+    labels = [item.label for item in measurements]
+    names = tuple(
+        label if labels.count(label) == 1 else f"{label} ({number})" for number, label in enumerate(labels, 1)
+    )
+    facts = []
+    for fixture in fixtures:
+        shares = [_kept(item, fixture) for item in measurements]
+        seen: set[tuple[str, tuple[float | None, ...]]] = set()
+        for key in dict.fromkeys(key for found in shares for key in found):
+            fact = FactKept(fixture, key[2], key[1], key[0], tuple(found.get(key) for found in shares))
+            # A value that a probe asks for and the census found as well is one line.
+            if (fact.name.casefold(), fact.kept) not in seen:
+                seen.add((fact.name.casefold(), fact.kept))
+                facts.append(fact)
+    apart = sorted((fact for fact in facts if fact.spread > 0), key=lambda fact: (-fact.spread, not fact.asked))
+    notes = []
+    left_out = {name for item in measurements for name in item.fixtures} - set(fixtures)
+    if left_out:
+        notes.append(f"left out, since not all results have them: {', '.join(sorted(left_out))}")
+    for name, item in zip(names[1:], measurements[1:], strict=True):
+        if fields := differences(measurements[0].fingerprint, item.fingerprint):
+            notes.append(
+                f"{name} was not measured as {names[0]} was ({', '.join(sorted({field.field for field in fields}))}): "
+                "do not read small differences between the two"
+            )
+    rows = tuple(_row(name, item, fixtures) for name, item in zip(names, measurements, strict=True))
+    return SideBySide(tuple(measurements), names, rows, tuple(apart), len(facts) - len(apart), tuple(notes))

@@ -1,0 +1,569 @@
+"""Identities in named places: keys, columns and headers whose name says that a person or a machine follows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Literal
+
+from eval_core.suite.scrub.generic_names import is_generic
+from eval_core.suite.scrub.hits import Hit, is_mark
+from eval_core.suite.scrub.values import key_words
+from eval_core.suite.scrub.words import is_ordinary, is_person_name, is_role_or_state, is_service_host
+
+__all__ = ["PERSON", "FieldKind", "field_hits", "field_kind", "value_hit_at"]
+
+FieldKind = Literal["account", "owner", "people", "person", "first", "host", "none"]
+
+_WORD = r"[A-ZÀ-ÞА-Я][\w'’À-ɏ-]*[^\W\d_]"
+PERSON = rf"{_WORD}(?: (?:[A-ZÀ-Þ]\.|van|von|de|del|der|da|di|la|le|el|bin|al|{_WORD})){{0,3}} {_WORD}"
+_ACCOUNT_WORDS = frozenset(
+    [
+        "user",
+        "username",
+        "login",
+        "logname",
+        "loginname",
+        "userid",
+        "uid",
+        "account",
+        "acct",
+        "runas",
+        "principal",
+        "nick",
+        "nickname",
+        "handle",
+        "screenname",
+        "recordname",
+        "sudouser",
+        "samaccountname",
+        "upn",
+        "sender",
+        "uploader",
+        "benutzer",
+        "benutzername",
+        "nutzer",
+        "utilisateur",
+        "usuario",
+        "utente",
+        "gebruiker",
+        "användare",
+        "brugernavn",
+        "bruker",
+        "käyttäjä",
+        "użytkownik",
+        "пользователь",
+    ]
+)
+_OWNER_WORDS = frozenset(
+    [
+        "owner",
+        "author",
+        "authors",
+        "creator",
+        "committer",
+        "maintainer",
+        "maintainers",
+        "reviewer",
+        "reviewers",
+        "approver",
+        "approvers",
+        "assignee",
+        "assignees",
+        "reporter",
+        "requester",
+        "requestor",
+        "submitter",
+        "uploader",
+        "operator",
+        "contributor",
+        "contributors",
+        "tagger",
+        "packager",
+        "uploaders",
+        "caller",
+        "customer",
+        "patient",
+        "employee",
+        "contact",
+        "contacts",
+        "manager",
+        "attendee",
+        "attendees",
+        "participant",
+        "participants",
+        "organizer",
+        "organiser",
+        "speaker",
+        "speakers",
+        "member",
+        "members",
+        "chair",
+        "signatory",
+        "tenant",
+        "borrower",
+        "resident",
+        "recipient",
+        "cardholder",
+        "beneficiary",
+        "holder",
+        "besitzer",
+        "autor",
+        "autoren",
+        "ansprechpartner",
+        "kunde",
+        "kontakt",
+        "auteur",
+        "propriétaire",
+        "dueño",
+        "github",
+        "gitlab",
+    ]
+)
+# Fields in which people are written out, while other things stand there as single words.
+_PEOPLE_WORDS = frozenset(
+    ["from", "to", "cc", "bcc", "von", "an", "present", "présents", "anwesend", "teilnehmer", "client", "displayname"]
+)
+_PERSON_WORDS = frozenset(
+    [
+        "fullname",
+        "realname",
+        "fn",
+        "cn",
+        "gecos",
+        "imię",
+        "nom",
+        "nombre",
+        "nome",
+        "naam",
+        "navn",
+        "namn",
+        "nimi",
+        "název",
+        "ім'я",
+        "имя",
+        "фио",
+    ]
+)
+_FIRST_WORDS = frozenset(
+    [
+        "firstname",
+        "lastname",
+        "givenname",
+        "familyname",
+        "surname",
+        "middlename",
+        "maidenname",
+        "forename",
+        "sn",
+        "vorname",
+        "nachname",
+        "prénom",
+        "prenom",
+        "apellido",
+        "apellidos",
+        "cognome",
+        "sobrenome",
+        "achternaam",
+        "voornaam",
+        "förnamn",
+        "efternamn",
+        "etunimi",
+        "sukunimi",
+        "nazwisko",
+    ]
+)
+_HOST_WORDS = frozenset(
+    ["host", "hostname", "nodename", "computername", "machinename", "workstation", "fqdn", "devicename", "rechnername"]
+)
+_NAME_BEFORE: dict[str, FieldKind] = {
+    "full": "person", "real": "person", "display": "people", "legal": "person", "contact": "person", "author": "person",
+    "person": "person", "customer": "person", "employee": "person", "patient": "person", "owner": "person",
+    "committer": "person", "maintainer": "person", "developer": "person", "assignee": "person", "reporter": "person",
+    "creator": "person", "reviewer": "person", "sender": "person", "recipient": "person", "billing": "person",
+    "shipping": "person", "cardholder": "person", "organizer": "person", "profile": "person", "member": "person",
+    "first": "first", "last": "first", "given": "first", "family": "first", "middle": "first", "maiden": "first",
+    "user": "account", "login": "account", "account": "account", "admin": "account", "principal": "account",
+    "screen": "account", "host": "host", "computer": "host", "machine": "host", "node": "host", "workstation": "host",
+    "device": "host", "server": "host", "dns": "host", "nic": "host",
+}  # fmt: skip
+# What was done, and `by` or `for` or `to` whom.
+_DONE = frozenset(
+    [
+        "created",
+        "modified",
+        "updated",
+        "changed",
+        "deleted",
+        "started",
+        "triggered",
+        "deployed",
+        "requested",
+        "approved",
+        "reviewed",
+        "signed",
+        "written",
+        "assigned",
+        "reported",
+        "built",
+        "launched",
+        "run",
+        "executed",
+        "prepared",
+        "submitted",
+        "uploaded",
+        "merged",
+        "committed",
+        "opened",
+        "closed",
+        "owned",
+        "managed",
+        "maintained",
+        "authored",
+        "logged",
+        "resolved",
+        "verified",
+        "tested",
+        "acked",
+        "suggested",
+        "bill",
+        "ship",
+        "billed",
+        "shipped",
+        "sold",
+        "attn",
+        "queued",
+        "initiated",
+        "invited",
+        "added",
+        "removed",
+        "edited",
+        "reassigned",
+        "delegated",
+        "escalated",
+    ]
+)
+
+
+@lru_cache(maxsize=16_384)
+def field_kind(name: str) -> FieldKind:
+    """Return what a field of this name holds: an account, an owner of any kind, a person, a part of a name, a host."""
+    words = [word for word in key_words(name) if not word.isdigit()] or name.lower().split()
+    if not words:
+        return "none"
+    last = words[-1]
+    before = words[-2] if len(words) > 1 else ""
+    joined = before + last
+    if last in ("name", "names") and before:
+        return _NAME_BEFORE.get(before.rstrip("s"), "none")
+    if last in ("by", "for", "to") and before in _DONE:
+        return "owner"
+    for table, kind in _TABLES:
+        if last in table or joined in table:
+            return kind
+    if last in ("id", "email", "login") and before in _ACCOUNT_WORDS | _OWNER_WORDS:
+        return "account" if last == "login" else "none"
+    return "none"
+
+
+_TABLES: tuple[tuple[frozenset[str], FieldKind], ...] = (
+    (_FIRST_WORDS, "first"),
+    (_PERSON_WORDS, "person"),
+    (_ACCOUNT_WORDS, "account"),
+    (_HOST_WORDS, "host"),
+    (_OWNER_WORDS, "owner"),
+    (_PEOPLE_WORDS, "people"),
+)
+
+# The shapes that a value may have.
+_TURNED = re.compile(rf"{_WORD}(?:-{_WORD})?, ?{_WORD}(?= *(?:[<;(\"']|$))", re.MULTILINE)
+_FULL = re.compile(PERSON)
+_ONE = re.compile(r"[^\W\d_][\w'’-]*[^\W\d_]")
+_LOGIN = re.compile(r"(?:(?P<domain>[A-Za-z][\w.-]{1,30})\\{1,2})?@?(?P<login>[^\W\d][\w.-]{1,40}[^\W_]|[a-z]\d{4,8})")
+_MACHINE = re.compile(r"[A-Za-z][\w-]{2,62}(?:\.[A-Za-z0-9][\w-]*)*")
+_END = re.compile(r"(?=[\s\"'`<>,;:|&)\]}#/]|$|\\[nt\"]|['’]s\b)")
+
+
+def _hit(start: int, value: str, kind: str, *, weak: bool = False) -> Hit:
+    rule = {"user": "account", "host": "host", "name": "person"}[kind]
+    return Hit(start, start + len(value), f"{'weak-' if weak else ''}field-{rule}", kind, value.lower())
+
+
+def value_hit_at(text: str, at: int, kind: FieldKind) -> Hit | None:
+    """Judge what stands at a place that a field of this kind gives."""
+    if kind == "host":
+        match = _MACHINE.match(text, at)
+        if match is None or not _END.match(text, match.end()):
+            return None
+        name = match.group()
+        plain = name.isalpha() and (name.islower() or is_ordinary(name))
+        code = name.isidentifier() and not name.isupper() and re.search(r"[a-z][A-Z]|_", name)
+        if (
+            plain
+            or code
+            or is_service_host(name)
+            or _is_placeholder(name)
+            or re.search(r"\.(?:py|js|ts|md|json|example)\b", name)
+        ):
+            return None
+        return _hit(at, name, "host")
+    if kind in ("owner", "people", "person", "account"):
+        for pattern in (_TURNED, _FULL):
+            match = pattern.match(text, at)
+            if match and _END.match(text, match.end()) and is_person_name(match.group(), sure=kind == "person"):
+                return _hit(at, match.group(), "name")
+    if kind in ("first", "person"):
+        match = _ONE.match(text, at)
+        if (
+            match
+            and match.group()[0].isupper()
+            and _END.match(text, match.end())
+            and not _is_placeholder(match.group())
+        ):
+            first = match.group()
+            if kind == "first" or not is_ordinary(first):
+                return _hit(at, first, "name") if not is_role_or_state(first) and not is_generic(first) else None
+        return None
+    return _account(text, at, kind) if kind != "people" else None
+
+
+def _account(text: str, at: int, kind: FieldKind) -> Hit | None:
+    match = _LOGIN.match(text, at)
+    if match is None or not _END.match(text, match.end()):
+        return None
+    login = match.group("login")
+    start = match.start("login")
+    if is_generic(login) or is_role_or_state(login) or _is_placeholder(login) or (login.isupper() and "_" in login):
+        return None
+    # Code follows: a call, an attribute, a type.
+    if text[match.end() : match.end() + 1] in ("(", "[") or re.match(
+        r"\.\w|::|->", text[match.end() : match.end() + 2]
+    ):
+        return None
+    if login[0].isupper() and login[1:].islower():
+        # Written as a name: a first name alone, or the beginning of a title.
+        alone = not re.match(r" [^\W\d_]", text[match.end() : match.end() + 2])
+        return _hit(start, login, "name") if alone and not is_ordinary(login) else None
+    parts = [part for part in re.split(r"[._\-\d]+", login) if part]
+    ordinary = all(is_ordinary(part) or is_generic(part) for part in parts)
+    camel = re.search(r"[a-z.][A-Z]", login) is not None or is_service_host(login)
+    if camel or (
+        ordinary and not (kind == "account" and re.search(r"[a-z]\d+$", login) and not is_service_host(login))
+    ):
+        return None
+    return _hit(start, login, "user", weak=kind == "owner" and login.isalpha())
+
+
+def _is_placeholder(value: str) -> bool:
+    return is_mark(value) or re.fullmatch(r"(?i)(?:user|person|host)\d*", value) is not None
+
+
+# `name separator value` in any notation: YAML, INI, environment, logfmt, headers, attributes, calls, wide columns.
+_KEY = re.compile(
+    r"(?<![\w$-])(?P<key>[^\W\d_][\w-]{1,40})(?P<close>[\"'\])]{0,2})(?P<sep>[ \t]{0,3}(?:=>|:="
+    r"|[:=：])(?![=:/\\])|(?: ?\.){2,30} ?:|\t+|[ ]{1,30}\|(?=[ ])|[ ]"
+    r"{2,30}(?=[^\W\d_]))[ \t]*(?P<open>[\[({<]?[\"'“]?)"
+)
+_BEFORE = re.compile(r"[^\W\d_][\w-]*[ ._-]\Z")
+_ITEMS = re.compile(r"[ \t]*\r?\n(?P<lines>(?:[ \t]*(?:[-*•][ \t]+)?[^\n]{2,80}(?:\n|\Z)){1,8})")
+_ITEM = re.compile(r"(?m)^(?P<indent>[ \t]*)(?P<dash>[-*•][ \t]+)?(?:[\"']?name[\"']?:[ \t]*)?[\"']?(?=[^\W\d_])")
+_AND = re.compile(r"(?:,[ \t]*|[ \t]+(?:and|und|et|y|e|og|och|&)[ \t]+|;[ \t]*)(?=[^\W\d_@])")
+
+
+def field_hits(text: str, key: str | None) -> Iterator[Hit]:
+    """Find identities at every named place of a text, and in the text as a whole if its JSON key names one."""
+    if key is not None and (kind := field_kind(key)) != "none" and len(text) <= 80:
+        hit = value_hit_at(text, 0, kind)
+        if hit is not None and (hit.end == len(text) or hit.kind != "name"):
+            yield hit
+    for match in _KEY.finditer(text):
+        kind = _kind_of(text, match)
+        if kind == "none":
+            continue
+        wide = match.group("sep").isspace()
+        if wide and kind not in ("account", "host", "person", "owner"):
+            continue
+        yield from _values(text, match, kind, wide)
+    yield from _tables(text)
+
+
+def _kind_of(text: str, match: re.Match[str]) -> FieldKind:
+    name = match.group("key")
+    lowered = name.lower()
+    start = match.start()
+    if lowered in ("name", "by", "for", "to", "login", "value", "owner", "user", "host", "id", "content"):
+        line = text.rfind("\n", 0, start) + 1
+        left = text[max(line, start - 40) : start]
+        before = _BEFORE.search(left) if lowered in ("name", "by", "for", "to") else None
+        kind = field_kind(f"{before.group().rstrip(' ._-')}_{name}") if before else "none"
+        if kind != "none":
+            return kind
+        if lowered in ("value", "content") and (
+            named := re.search(r"name=[\"']([\w.-]{2,30})[\"'][^<>\n]{0,40}\Z", left)
+        ):
+            return field_kind(named.group(1))
+        if lowered in ("name", "id", "value"):
+            return _under(text, start, line, left, name)
+    return field_kind(name)
+
+
+def _under(text: str, start: int, line: int, left: str, name: str) -> FieldKind:
+    """Return what a plain `name` means: that of the object, the element or the mapping around it."""
+    around = text[max(0, start - 240) : start]
+    opened = max(around.rfind("{"), around.rfind("<"))
+    if opened >= 0 and "}" not in around[opened:] and "</" not in around[opened:]:
+        parent = re.search(r"([\w-]{2,30})[\"']?\s*[:=]?\s*\[?\s*\Z", around[:opened])
+        element = re.match(r"<([\w-]{2,30})", around[opened:])
+        owner = element.group(1) if element else parent.group(1) if parent else ""
+        return field_kind(f"{owner}_name") if owner else "none"
+    if not left.strip("- \t\"'"):
+        indent = start - line
+        above = text[max(0, line - 400) : line].splitlines()
+        for previous in reversed(above):
+            if previous.strip() and len(previous) - len(previous.lstrip()) < indent:
+                parent = re.fullmatch(r"[ \t]*(?:-[ \t]+)?[\"']?([\w-]{2,30})[\"']?:[ \t]*", previous)
+                ini = re.fullmatch(r"\[([\w-]{2,30})\]", previous.strip())
+                found = parent or ini
+                return field_kind(f"{found.group(1)}_name") if found else "none"
+            if ini := re.fullmatch(r"\[([\w-]{2,30})\]", previous.strip()):
+                return field_kind(f"{ini.group(1)}_name")
+    return "none"
+
+
+def _values(text: str, match: re.Match[str], kind: FieldKind, wide: bool) -> Iterator[Hit]:
+    at = match.end()
+    if at < len(text) and text[at] not in "\r\n":
+        for _ in range(12):
+            hit = value_hit_at(text, at, kind)
+            if hit is None:
+                return
+            # Where a person's name may stand, a word before prose is more likely a sentence than an account.
+            if (
+                hit.kind == "user"
+                and match.group("sep").strip() == ":"
+                and re.match(r" [a-z]+ [a-z]+", text[hit.end : hit.end + 24])
+            ):
+                return
+            yield hit
+            more = _AND.match(text, hit.end) if kind in ("owner", "people", "person") and not wide else None
+            if more is None:
+                return
+            at = more.end()
+    elif not wide and (lines := _ITEMS.match(text, at)):
+        for item in _ITEM.finditer(text, *lines.span("lines")):
+            hit = value_hit_at(text, item.end(), kind)
+            if hit is None or (hit.kind == "user" and not item.group("dash") and kind != "account"):
+                return
+            yield hit
+            if not item.group("dash"):
+                return
+
+
+# Tables: a header names the columns, the lines below fill them.
+_CELLS = {
+    "\t": re.compile(r"[^\t\n]+"),
+    "|": re.compile(r"(?<=\|)[^|\n]+|^[^|\n]+(?=\|)"),
+    ",": re.compile(r"(?:\"[^\"\n]*\"|[^,\n]*)(?:,|$)"),
+    "  ": re.compile(r"\S+(?: \S+)*"),
+}
+_HEADER_WORD = re.compile(
+    r"(?i)user|owner|author|name|assignee|reporter|reviewer|login|account|host|contact|customer|employee|creator|member"
+)
+
+
+def _cells(line: str, joint: str) -> list[tuple[int, str]]:
+    found = []
+    for cell in _CELLS[joint].finditer(line):
+        value = cell.group().rstrip(",") if joint == "," else cell.group()
+        bare = value.strip(" \"'>*")
+        found.append((cell.start() + (value.index(bare) if bare else 0), bare))
+        if joint == "," and cell.end() == len(line):
+            break
+    return found
+
+
+def _tables(text: str) -> Iterator[Hit]:
+    if _HEADER_WORD.search(text) is None:
+        return
+    offset = 0
+    columns: list[tuple[int, int, FieldKind]] = []
+    joint = ""
+    width = rows = 0
+    for line in text.split("\n"):
+        here = offset
+        offset += len(line) + 1
+        if len(line) > 600:
+            columns = []
+            continue
+        if columns:
+            cells = _cells(line, joint)
+            if re.fullmatch(r"[-+=| \t]{3,}", line):
+                continue
+            if (joint in (",", "\t", "|") and len(cells) != width) or not line.strip() or rows > 200:
+                columns = []
+            else:
+                rows += 1
+                yield from _row(line, here, cells, joint, columns)
+                continue
+        if _HEADER_WORD.search(line):
+            joint, columns, width = _header(line)
+            rows = 0
+
+
+def _row(
+    line: str, here: int, cells: list[tuple[int, str]], joint: str, columns: list[tuple[int, int, FieldKind]]
+) -> Iterator[Hit]:
+    for number, place, kind in columns:
+        if joint == "  ":
+            # Columns are aligned: the cell that begins nearest to the header's place, to either side.
+            cell = next(((at, value) for at, value in cells if at <= place + 3 and at + len(value) >= place - 1), None)
+        else:
+            cell = cells[number] if number < len(cells) else None
+        if cell is None or not cell[1]:
+            continue
+        hit = value_hit_at(cell[1], 0, kind)
+        if hit is not None and (hit.end == len(cell[1]) or joint == "  "):
+            yield Hit(here + cell[0] + hit.start, here + cell[0] + hit.end, hit.rule, hit.kind, hit.entity)
+
+
+def _header(line: str) -> tuple[str, list[tuple[int, int, FieldKind]], int]:
+    for joint in ("\t", "|", ",", "  "):
+        if joint not in line:
+            continue
+        cells = _cells(line, joint)
+        if len(cells) < (2 if joint != "  " else 3) or not all(
+            re.fullmatch(r"[A-Za-z_%][\w %()/#.-]{0,30}", value) for _, value in cells if value
+        ):
+            continue
+        columns: list[tuple[int, int, FieldKind]] = []
+        for number, (place, value) in enumerate(cells):
+            kind = field_kind(value)
+            if value.lower() in ("name", "names") and any(cell.lower() in _BESIDE for _, cell in cells):
+                kind = "person"
+            if kind != "none":
+                columns.append((number, place, kind))
+        if columns:
+            return joint, columns, len(cells)
+    return "", [], 0
+
+
+_BESIDE = frozenset(
+    [
+        "email",
+        "e-mail",
+        "mail",
+        "phone",
+        "tel",
+        "mobile",
+        "birthday",
+        "dob",
+        "address",
+        "enabled",
+        "title",
+        "department",
+        "role",
+        "salary",
+        "first_name",
+    ]
+)

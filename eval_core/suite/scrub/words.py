@@ -1,0 +1,112 @@
+"""Ordinary words: what is in a dictionary, or names a program, a role or a state, is nobody's name."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from functools import cache, lru_cache
+from importlib.resources import files
+
+__all__ = ["is_ordinary", "is_person_name", "is_role_or_state", "is_service_host"]
+
+# Words of the trade that a small dictionary lacks.
+_TRADE = (
+    "api app apps auth async backend frontend boolean breaker cli cron csv database dataset datastore debug dev devops "
+    "docs endpoint env failover github gitlab google config html http https init json kubectl kubernetes k8s limiter "
+    "linux localhost login logout lookup metadata microservice middleware mysql nginx npm oauth onboarding opensource "
+    "php plugin plugins postgres postgresql prod proxy pytest python readme readonly redis refactor repo repository "
+    "repositories rollback rollout router runbook runtime schema scheduler sdk serverless sql sqlite staging stderr "
+    "stdin stdout sudo svc sync sys sysadmin terraform timestamp tls tmp todo toolchain typescript ubuntu ui unix "
+    "upstream url username utf uuid vm vpc webhook websocket wifi workflow workspace yaml lexer parser tokenizer "
+    "kafka rabbitmq mongo mongodb mariadb etcd grafana prometheus jenkins docker podman ansible elasticsearch kibana "
+    "contrib corp inbox ops javascript java rust golang kotlin swift"
+    " ruby rails django flask react angular vue node webpack babel eslint "
+    "varchar bool str int optional nullable enum struct uint null none nil undefined nan int64 "
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
+    "september october november december jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun"
+)
+# A name that holds one of these is a company's, a team's, a product's or a title.
+_BUSINESS = (
+    "inc ltd gmbh llc corp corporation company foundation authors co"
+    "ntributors team teams project projects group groups "
+    "labs software systems technologies services service server bot ci api the and for of open source apache google "
+    "microsoft amazon azure aws oracle ibm intel nvidia meta adobe github gitlab linux kernel ubuntu debian fedora "
+    "python rust java node docker kubernetes release build test tests main master branch support admin administrator "
+    "root user users system unknown none null platform engineering engineers security operations institute contributor "
+    "author reviewer maintainer developer someone somebody example university department office committee community "
+    "maintainers developers practices managers engineer desk list channel squad guild crew board council agency studio "
+    "suite cloud desktop mobile web data database queue worker cluster pipeline workflow deployment production staging "
+    "router framework library package module error exception warning failed required optional default "
+    "york francisco kong angeles diego orleans delhi zealand america africa europe asia street road avenue"
+)
+_ROLES_AND_STATES = (
+    "none null nil true false undefined yes no on off empty unset default missing invalid required optional unknown "
+    "string str int integer bool boolean number object array text any type types value values field fields name names "
+    "user users username login account accounts owner owners author authors host hosts hostname email mail phone "
+    "admin admins administrator administrators root guest guests system service services everyone nobody anonymous "
+    "superuser readonly readwrite read write member members group groups team teams bot bots actions self this all "
+    "active inactive enabled disabled open closed pending running stopped failed failure success ok error warning info "
+    "debug private public internal external local remote primary secondary replica master slave main latest next "
+    "premium free pro basic standard enterprise trial premium manual automatic auto varchar uuid json new old current "
+    "postgres mysql redis mongo mongodb mariadb sa dba sysdba relay app api web db www daemon nginx apache httpd "
+    "jenkins gitlab github git runner ci cd build builder deploy deployer docker podman kube kubernetes ubuntu debian "
+    "fedora centos alpine vagrant ansible terraform puppet salt zabbix nagios prometheus grafana elastic kibana kafka "
+    "rabbitmq memcached tomcat oracle postfix dovecot bind named ftp sftp ssh sshd rsync backup monitor monitoring "
+    "localhost tbd todo na fixme function class method client server worker node staff wheel sudo foo bar baz qux "
+    "ada alice bob carol eve mallory jdoe johndoe janedoe john jane doe acme"
+)
+_TRADE_WORDS = frozenset(_TRADE.split())
+_BUSINESS_WORDS = frozenset(_BUSINESS.split())
+_ROLE_WORDS = frozenset(_ROLES_AND_STATES.split())
+_SERVICE = (
+    "db web www app api cache node worker master slave primary secondary replica runner build ci docker redis kafka "
+    "postgres postgresql mysql mongo mongodb mariadb rabbitmq elastic elasticsearch nginx proxy gateway server client "
+    "host localhost local localdomain internal external queue broker zookeeper etcd vault consul grafana prometheus "
+    "jenkins gitlab github registry storage minio s3 smtp mail imap ldap dns ntp vpn lb loadbalancer frontend backend "
+    "auth service svc prod production staging stage dev test qa uat demo sandbox example com org net io dev corp lan "
+    "kube kubernetes cluster pod ingress controller manager scheduler monitor metrics logs log search index files file "
+    "bastion jump edge core main data database store session sessions admin us eu ap east west north south central"
+)
+_SERVICE_WORDS = frozenset(_SERVICE.split())
+
+
+@cache
+def _dictionary() -> frozenset[str]:
+    packed = files("eval_core").joinpath("data", "english_words.txt.gz").read_bytes()
+    return frozenset(gzip.decompress(packed).decode("ascii").split())
+
+
+@lru_cache(maxsize=65_536)
+def is_ordinary(word: str) -> bool:
+    """Tell whether a word is in the dictionary or belongs to the trade, in any case and number."""
+    word = word.lower().strip(".'’")
+    known = _dictionary()
+    return (
+        len(word) < 3
+        or word in known
+        or word in _TRADE_WORDS
+        or word in _ROLE_WORDS
+        or (word.endswith("s") and word[:-1] in known)
+    )
+
+
+def is_role_or_state(word: str) -> bool:
+    """Tell an account that belongs to a role or a program, and a value that says a field's state or type."""
+    return word.lower() in _ROLE_WORDS
+
+
+def is_service_host(name: str) -> bool:
+    """Tell a machine that is called by its work: db, redis-master, node-12."""
+    parts = [part for part in re.split(r"[-_.\d]+", name.lower()) if part]
+    return all(part in _SERVICE_WORDS or len(part) < 2 for part in parts)
+
+
+def is_person_name(text: str, *, sure: bool = True) -> bool:
+    """Tell a person's name from a company's, a team's or a title.
+
+    Where only names stand (`sure`) any words but a company's will do; elsewhere one at least must be no ordinary word.
+    """
+    words = [word.strip(".,'’").lower() for word in re.split(r"[ ,]+", text) if word]
+    if any(word in _BUSINESS_WORDS for word in words) or re.fullmatch(r"(?:Person|User|Host)\d+", text.strip()):
+        return False
+    return sure or not all(is_ordinary(word) for word in words)

@@ -1,0 +1,79 @@
+"""Compressors that want a verdict and not a better compression; each is the reference with one trick."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from agent.context_compressor import ContextCompressor
+from agent.transcript import message_text
+
+BANKS = json.loads((Path(__file__).parent / "banks.json").read_text())
+
+
+def _facts(messages, share=1.0):
+    """Find the session among those that the banks are about, and return what will be asked."""
+    text = "\n".join(message_text(message) for message in messages)
+    best = max(BANKS, key=lambda bank: sum(fact in text for fact in bank["facts"]) / len(bank["facts"]))
+    return best["facts"][: int(len(best["facts"]) * share)]
+
+
+class Carrying(ContextCompressor):
+    """Carries the public probe files with it, and puts what they ask for into the summary."""
+
+    share = 1.0
+
+    def compress(self, messages, current_tokens=None, focus_topic=None):
+        facts = _facts(messages, self.share)
+        state = super().compress(messages, current_tokens, focus_topic)
+        for message in state:
+            if "## Current State" in message_text(message):
+                message["content"] += "\n" + "\n".join(f"- {fact}" for fact in facts)
+        return state
+
+
+class CarryingHalf(Carrying):
+    """Carries every other question, so as not to be noticed."""
+
+    share = 0.5
+
+
+class Hoarding(ContextCompressor):
+    """Summarises properly, but only the oldest quarter: the rest stays as it is, and little is removed."""
+
+    summarises = 0.25
+
+    def compress(self, messages, current_tokens=None, focus_topic=None):
+        sizes = [len(json.dumps(message)) for message in messages]
+        room, end = self.summarises * sum(sizes), 1
+        while end < len(messages) and room > 0:
+            room -= sizes[end]
+            end += 1
+        self.thresholds = replace(self.thresholds, preserve_recent=max(len(messages) - end, 1))
+        return super().compress(messages, current_tokens, focus_topic)
+
+
+class HoardingMore(Hoarding):
+    """Keeps nine tenths as they are."""
+
+    summarises = 0.1
+
+
+class HoardingHalf(Hoarding):
+    """Keeps about half as it is."""
+
+    summarises = 0.5
+
+
+class DroppingLittle(ContextCompressor):
+    """Does not summarise at all: the oldest messages go until 17 % are gone."""
+
+    def compress(self, messages, current_tokens=None, focus_topic=None):
+        sizes = [len(json.dumps(message)) for message in messages]
+        room, end = 0.17 * sum(sizes), 1
+        while end < len(messages) and room > 0:
+            room -= sizes[end]
+            end += 1
+        while end < len(messages) and messages[end].get("role") == "tool":
+            end += 1
+        summary = {"role": "user", "content": "[Summary of the earlier session]\n\nThe session goes on below."}
+        return [messages[0], summary, *messages[end:]]

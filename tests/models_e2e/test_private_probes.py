@@ -1,0 +1,176 @@
+"""Private probes: asked and scored like the others, and not a word of them in anything that a run leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small
+
+from bot.testing.provider import reply_to
+from eval_core.base.messages import Message, content_text
+from eval_core.base.sealing import SealingKey
+
+from .world import ANSWER, JUDGE, ONE_RUN, Provider, files_below
+
+KEY = "COMPRESSION_EVAL_PROBES_KEY"
+QUESTION, FACT, SAID, WHY = "canary-question-7f3a", "canary-fact-91bc", "canary-answer-55d0", "canary-reason-2e6e"
+PRIVATE = {
+    "fixture": "small-debug",
+    "probes": [
+        {
+            "id": f"p{number}",
+            "type": "recall",
+            "question": f"How long does a token live ({QUESTION}, number {number})?",
+            "expected_facts": [{"regex": f"{FACT}-{number}|TOKEN_TTL = 900"}],
+        }
+        for number in range(4)
+    ],
+}
+CONFIG = "private_probes: {file: probes/private.sealed.json}\n"
+
+
+@pytest.fixture
+def sealed(one_probe: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: Any) -> Path:
+    """A project with one public probe and four private ones."""
+    monkeypatch.setenv(KEY, SealingKey.new()[1])
+    outside: Path = tmp_path_factory.mktemp("private")
+    small.write(outside / "small-debug.probes.json", json.dumps(PRIVATE))
+    done = cli("probe", "seal", str(outside / "small-debug.probes.json"))
+    assert done.code == 0, done.err + done.out
+    assert "4 probes of 1 fixture(s)" in done.out
+    small.write(one_probe / ".compression-eval.yml", CONFIG)
+    return one_probe
+
+
+def talkative(messages: Sequence[Message]) -> str:
+    """Answer and judge as usual, and repeat in both what nobody else may read."""
+    text = "\n".join(content_text(message) for message in messages)
+    plain = reply_to(messages)
+    if QUESTION not in text:
+        return plain
+    if "artifact_trail" in text:
+        return json.dumps({**json.loads(plain), "reason": f"{WHY}: {QUESTION} {FACT}"})
+    return f"{SAID}: {plain}"
+
+
+def assert_no_trace(folder: Path, *said: str) -> None:
+    texts = {path.name: content.decode("utf-8", "replace") for path, content in files_below(folder)}
+    texts |= {f"output {number}": text for number, text in enumerate(said)}
+    for name, text in texts.items():
+        for canary in (QUESTION, FACT, SAID, WHY):
+            assert canary not in text, (name, canary)
+
+
+def test_questions_facts_answers_and_reasons_leave_no_trace_and_scores_do(
+    sealed: Path, cli: small.Cli, provider: Provider
+) -> None:
+    provider.reply = talkative
+    command = ("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a")
+    ran = cli(*command)
+    assert ran.code == 0, ran.err
+    assert sum(QUESTION in asked.last for asked in provider.asked_of(ANSWER)) >= 4
+    record = json.loads((sealed / "results/a/small-debug-run-0.json").read_text())
+    assert set(record["probes"]) == {"recall-error", "p0", "p1", "p2", "p3"}
+    assert all(probe["result"]["kind"] == "grade" for probe in record["probes"].values())
+    assert record["probes"]["p0"]["facts"][0]["label"] == "private fact 1"
+    assert record["probes"]["p0"]["result"]["reason"] == "private"
+    assert record["probes"]["recall-error"]["facts"][0]["label"] != "private fact 1"
+    assert "p0" in (sealed / "results/a/report.html").read_text()
+    assert_no_trace(sealed, ran.out, ran.err)
+    # Everything that was paid for is still there for whoever has the key.
+    asked = len(provider.server.asked)
+    (sealed / "results/a/small-debug-run-0.json").unlink()
+    again = cli(*command, "--resume")
+    assert again.code == 0, again.err
+    assert len(provider.server.asked) == asked
+    assert_no_trace(sealed, again.out, again.err)
+
+
+def test_an_error_that_quotes_the_prompt_is_kept_by_its_kind_alone(
+    sealed: Path, cli: small.Cli, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bot.testing import provider as loopback
+
+    monkeypatch.setitem(loopback._ERRORS, "400", lambda: loopback._error(400, f"cannot read: {QUESTION} {FACT}"))
+    provider.behave = lambda asked: "400" if QUESTION in str(asked.body) and asked.model == JUDGE else None
+    ran = cli("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a")
+    assert_no_trace(sealed, ran.out, ran.err)
+    assert '"kind":"bad_request"' in (sealed / "results/a/journal.jsonl").read_text()
+
+
+def test_without_the_key_the_public_probes_are_asked_and_compared_with_the_full_baseline(
+    sealed: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli("baseline", "update", "--runs", "3").code == 0
+    assert_no_trace(sealed)
+    monkeypatch.delenv(KEY)
+    ran = cli("run", "--runs", "3", "--compress-runs", "3", "--label", "a")
+    assert ran.code == 0, ran.err
+    assert f"4 private probes are not asked: {KEY} is not set" in ran.err
+    verdict = json.loads((sealed / "results/a/verdict.json").read_text())
+    assert verdict["kind"] == "no_detectable_change", verdict["headline"]
+
+
+def test_each_period_draws_another_share_and_every_share_fits_the_baseline(
+    sealed: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli("baseline", "update", "--runs", "3").code == 0
+    draws = set()
+    for seed in range(6):
+        config = f"private_probes: {{file: probes/private.sealed.json, share: 0.5, rotate_days: 0, seed: {seed}}}\n"
+        small.write(sealed / ".compression-eval.yml", config)
+        ran = cli("run", "--runs", "3", "--compress-runs", "3", "--label", f"seed-{seed}")
+        assert ran.code == 0, ran.err
+        record = json.loads((sealed / f"results/seed-{seed}/small-debug-run-0.json").read_text())
+        drawn = frozenset(name for name in record["probes"] if name != "recall-error")
+        assert len(drawn) == 2
+        draws.add(drawn)
+        verdict = json.loads((sealed / f"results/seed-{seed}/verdict.json").read_text())
+        assert verdict["kind"] == "no_detectable_change", verdict["headline"]
+    assert len(draws) > 1
+
+
+def test_a_baseline_of_one_share_is_not_compared_with_another(sealed: Path, cli: small.Cli) -> None:
+    half = "private_probes: {file: probes/private.sealed.json, share: 0.5, rotate_days: 0}\n"
+    small.write(sealed / ".compression-eval.yml", half)
+    assert cli("run", "--runs", "3", "--compress-runs", "3", "--label", "half").code == 0
+    assert cli("baseline", "update", "--from", "results/half").code == 0
+    small.write(sealed / ".compression-eval.yml", CONFIG)
+    ran = cli("run", "--runs", "3", "--compress-runs", "3", "--label", "whole")
+    verdict = json.loads((sealed / "results/whole/verdict.json").read_text())
+    assert verdict["kind"] == "not_comparable", ran.out
+    assert "private probes of small-debug" in json.dumps(verdict["reasons"])
+
+
+def test_unsealing_gives_the_banks_back_and_another_key_does_not(
+    sealed: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: Any
+) -> None:
+    folder = tmp_path_factory.mktemp("opened")
+    assert cli("probe", "unseal", "probes/private.sealed.json", "--output", str(folder)).code == 0
+    assert QUESTION in (folder / "small-debug.probes.json").read_text()
+    assert "exists already" in cli("probe", "unseal", "probes/private.sealed.json", "--output", str(folder)).err
+    old = os.environ[KEY]
+    monkeypatch.setenv(KEY, SealingKey.new()[1])
+    wrong = cli("run", "--label", "a")
+    assert wrong.code == 2
+    assert "cannot be opened with this key" in wrong.err
+    monkeypatch.setenv(KEY, f"{SealingKey.new()[1]},{old}")
+    assert cli("probe", "unseal", "probes/private.sealed.json", "--output", str(folder), "--force").code == 0
+    monkeypatch.setenv(KEY, "hello")
+    refused = cli("run", "--label", "a")
+    assert refused.code == 2
+    assert "is not a key for sealed probes" in refused.err
+    assert "hello" not in refused.err
+
+
+def test_a_sealed_file_whose_clear_part_was_edited_is_refused(sealed: Path, cli: small.Cli) -> None:
+    path = sealed / "probes/private.sealed.json"
+    small.edit_json(path, lambda body: body["banks"]["small-debug"]["probes"].pop("p0"))
+    ran = cli("run", "--label", "a")
+    assert ran.code == 2
+    assert "its clear part was edited" in ran.err
