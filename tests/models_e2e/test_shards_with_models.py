@@ -58,7 +58,7 @@ def test_three_shards_make_the_calls_of_one_run_and_the_same_result(
     whole, parts = summary(three_probes, "whole"), summary(three_probes, "parts")
     assert told(parts) == told(whole)
     assert parts["controls"] == whole["controls"]
-    assert parts["extra"]["calibration"] == whole["extra"]["calibration"]
+    assert parts["extra"]["calibration"]["calibration"] == whole["extra"]["calibration"]["calibration"]
     spent = sum(use["calls"] for use in parts["use"].values())
     assert spent == len(provider.server.asked) - alone
     assert parts["extra"]["served"][ANSWER][ANSWER] >= whole["extra"]["served"][ANSWER][ANSWER]
