@@ -1,26 +1,28 @@
-"""Drive published compressors for real, through the shipped specs, against a model on loopback.
+"""Drive published compressors for real, through the shipped targets, against a model on loopback.
 
-    python bench/targets.py FOLDER [--only langchain,strands] [--fixture fixtures/NAME.json]
+    python -m bench.targets FOLDER [--only pi,codex] [--fixture fixtures/NAME.json] [--write]
 
-Makes one throwaway virtual environment per target in FOLDER (kept, so that a second run is quick),
-installs the packages from the configured index, and compresses one fixture twice with each: with a
-model that answers, and with one that is down. The model is a function in this process, so nothing is
-sent anywhere. Prints a markdown table.
+Installs each into a folder of its own under FOLDER (kept, so that a second run is quick), unmodified, from the
+configured package indexes; compresses one chained fixture in the sandbox with a model that answers, one that is down
+and one that answers with nothing. The model is a function in this process, so nothing is sent anywhere. Prints a
+markdown table; --write puts it into docs/targets/README.md, with the date. Sizes and times say nothing of quality.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import datetime
 import hashlib
 import json
 import subprocess
 import sys
 import tempfile
-import time
-from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 
+from eval_core.base.errors import UserError
 from eval_core.base.messages import Message, render
 from eval_core.domain.call import Completion, Failed, ModelCall, Usage
 from eval_core.domain.compression import Compression
@@ -28,15 +30,58 @@ from eval_core.domain.fixture import Fixture, load_fixture
 from eval_core.domain.target import TargetSpec, read_target
 from eval_core.sandbox.isolation import SandboxChoice, detect
 from eval_core.sandbox.subject import ProcessSubject
+from eval_core.sandbox.targets import resolve_paths
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGETS = ROOT / "docs" / "targets"
-PACKAGES = {
-    "langchain": ["langchain", "langchain-openai"],
-    "strands": ["strands-agents[openai]"],
-    "headroom": ["headroom-ai"],
-    "aider": ["aider-chat"],
-}
+PAGE = TARGETS / "README.md"
+BEGIN, END = "<!-- table: python -m bench.targets -->", "<!-- end of table -->"
+
+Complete = Callable[[ModelCall], Awaitable[Completion | Failed]]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to get one target, and how its compaction is set off."""
+
+    packages: tuple[str, ...]
+    trigger: str
+    npm: bool = False
+    """The packages are npm's; the last one is the agent."""
+    scripts: bool = True
+    """Whether its packages may run scripts while they are installed."""
+
+    @property
+    def package(self) -> str:
+        """The package whose version is shown, without a version of its own."""
+        name = self.packages[-1 if self.npm else 0].partition("[")[0]
+        return name[0] + name[1:].partition("@")[0]
+
+
+RECIPES = {
+    "pi": Recipe(
+        ("node@22", "@earendil-works/pi-coding-agent@0.87.1"), "`compact` over `pi --mode rpc`; OpenAI chat, SSE",
+        npm=True,
+    ),
+    "codex": Recipe(
+        ("node@22", "@openai/codex@0.166.0"), "`thread/compact/start` of `codex app-server`; OpenAI responses, SSE",
+        npm=True,
+    ),
+    "opencode": Recipe(
+        ("opencode-ai@1.18.33",), "`POST /session/ID/summarize` of `opencode serve`; OpenAI chat, SSE", npm=True
+    ),
+    "claude_code": Recipe(
+        ("node@22", "@anthropic-ai/claude-code@2.1.197"), "`claude -p /compact --resume ID`; Anthropic messages, SSE",
+        npm=True,
+    ),
+    "gemini_cli": Recipe(
+        ("node@22", "@google/gemini-cli-core@0.61.0"), "`tryCompressChat(id, true)` of its core; Gemini", npm=True
+    ),
+    "langchain": Recipe(("langchain", "langchain-openai"), "`SummarizationMiddleware.before_model`; OpenAI chat"),
+    "strands": Recipe(("strands-agents[openai]",), "`SummarizingConversationManager.reduce_context`; OpenAI chat, SSE"),
+    "headroom": Recipe(("headroom-ai",), "`compress()`; no model"),
+    "aider": Recipe(("aider-chat",), "`ChatSummary.summarize`; OpenAI chat"),
+}  # fmt: skip
 
 
 def count(messages: list[Message]) -> int:
@@ -57,63 +102,108 @@ async def down(call: ModelCall) -> Failed:
     return Failed("server", retryable=False, message="down for the test")
 
 
-def environment(folder: Path, name: str) -> tuple[Path, str]:
-    """Return the interpreter of a target's environment and the version that was installed."""
-    home = folder / name
+async def silent(call: ModelCall) -> Completion:
+    """Answer with nothing."""
+    return Completion("", Usage(1, 0, 0, 0.0), call.model, 0.0)
+
+
+def install(recipe: Recipe, home: Path) -> tuple[dict[str, str], str]:
+    """Install a target; return the fields of its spec that say where, and the version that was installed."""
+    if recipe.npm:
+        home.mkdir(parents=True, exist_ok=True)
+        words = ["npm", "install", "--prefix", str(home), "--no-audit", "--no-fund", "--loglevel=error"]
+        words += [] if recipe.scripts else ["--ignore-scripts"]
+        subprocess.run([*words, *recipe.packages], check=True, stdout=subprocess.DEVNULL)
+        about = json.loads((home / "node_modules" / recipe.package / "package.json").read_text())
+        return {"runtime": str(home)}, f"{recipe.package} {about['version']}"
     python = home / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
-    subprocess.run([str(python), "-m", "pip", "install", "-q", *PACKAGES[name]], check=True, stdout=subprocess.DEVNULL)
-    package = PACKAGES[name][0].partition("[")[0]
-    asked = f"import importlib.metadata as m; print(m.version({package!r}))"
+    subprocess.run([str(python), "-m", "pip", "install", "-q", *recipe.packages], check=True, stdout=subprocess.DEVNULL)
+    asked = f"import importlib.metadata as m; print(m.version({recipe.package!r}))"
     version = subprocess.run([str(python), "-c", asked], check=True, capture_output=True, text=True).stdout.strip()
-    return python, f"{package} {version}"
+    return {"python": str(python)}, f"{recipe.package} {version}"
 
 
-def drive(spec: TargetSpec, sandbox: SandboxChoice, fixture: Fixture, model: object) -> tuple[Compression, float]:
-    """Compress once; return the result and the time of the whole run, start of the child included."""
+def drive(spec: TargetSpec, sandbox: SandboxChoice, fixture: Fixture, model: Complete) -> Compression:
+    """Compress once."""
     with tempfile.TemporaryDirectory() as tree:
-        subject = ProcessSubject(spec, Path(tree), sandbox, "bench-model", model, count, retries=0)
-        started = time.monotonic()
-        done = asyncio.run(subject.compress(fixture, run=0, seed=0))
-        return done, time.monotonic() - started
+        here = Path(tree).resolve()
+        resolved = resolve_paths(spec, TARGETS, TARGETS, here, "target")
+        subject = ProcessSubject(resolved, here, sandbox, "bench-model", model, count, retries=0)
+        return asyncio.run(subject.compress(fixture, run=0, seed=0))
+
+
+def row(name: str, folder: Path, sandbox: SandboxChoice, fixture: Fixture) -> str:
+    """Install and drive one target; return its line of the table."""
+    recipe = RECIPES[name]
+    link = f"[{name.replace('_', ' ')}]({name}.yml)"
+    try:
+        where, version = install(recipe, folder / name)
+    except (subprocess.CalledProcessError, OSError) as exc:
+        status = getattr(exc, "returncode", None) or exc
+        return f"| {link} | {recipe.package} | {recipe.trigger} | not installed: {status} | | | | | |"
+    spec = read_target(TARGETS / f"{name}.yml")
+    assert isinstance(spec, TargetSpec)
+    spec = spec.model_copy(update=where)
+    try:
+        done = drive(spec, sandbox, fixture, answering)
+        others = [drive(spec, sandbox, fixture, model).outcome.value for model in (down, silent)]
+    except UserError as exc:
+        return f"| {link} | {version} | {recipe.trigger} | not started: {exc} | | | | | |"
+    if spec.llm == "none":
+        others = ["-", "-"]
+    if done.detail:
+        print(f"\n{name}: {done.detail}\n{done.output[-1500:]}\n", file=sys.stderr)
+    why = f": {done.detail.replace('|', '/')[:120]}" if done.detail else ""
+    sizes = "; ".join(f"{step.tokens_before:,} -> {step.tokens_after:,}" for step in done.steps)
+    times = f"{done.cold_seconds:.1f} + " + ", ".join(f"{step.seconds:.1f}" for step in done.steps)
+    return (
+        f"| {link} | {version} | {recipe.trigger} | {done.outcome.value}{why} | {done.use.calls} | {len(done.state)} "
+        f"| {sizes} | {times} | {others[0]} / {others[1]} |"
+    )
+
+
+def head(fixture: Fixture, sandbox: SandboxChoice) -> str:
+    """Return the words above the table and its first lines."""
+    today = datetime.datetime.now(datetime.UTC).date()
+    return (
+        f"Measured on {today} with Python {sys.version_info.major}.{sys.version_info.minor}, in the sandbox "
+        f"({sandbox.level}), on `{fixture.name}`: {len(fixture.messages)} messages, about "
+        f"{count(fixture.messages):,} tokens, {len(fixture.cuts)} compressions in a row.\n\n"
+        "| target | version | compaction is set off by; protocol | outcome | calls | messages left | tokens, each step "
+        "| seconds: start + steps | model down / empty |\n|---|---|---|---|---|---|---|---|---|"
+    )
+
+
+def write_table(page: str, table: str) -> str:
+    """Return the page with the table in its place."""
+    before, found, rest = page.partition(BEGIN)
+    _, ended, after = rest.partition(END)
+    if not found or not ended:
+        raise UserError(f"{PAGE.name}: the marks of the table are missing: {BEGIN} ... {END}")
+    return f"{before}{BEGIN}\n{table}\n{END}{after}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", default=",".join(PACKAGES))
+    parser.add_argument("--only", default=",".join(RECIPES), help="comma-separated names")
     parser.add_argument("--fixture", type=Path)
+    parser.add_argument("--write", action="store_true", help="put the table into docs/targets/README.md")
     options = parser.parse_args()
+    if unknown := set(options.only.split(",")) - RECIPES.keys():
+        parser.error(f"--only: {', '.join(sorted(unknown))}: known are {', '.join(RECIPES)}")
     largest = max((ROOT / "fixtures").glob("*.json"), key=lambda path: path.stat().st_size)
     fixture = load_fixture(options.fixture or largest)
     sandbox = detect()
-    roles = Counter(message["role"] for message in fixture.messages)
-    print(
-        f"Fixture {fixture.name}: {dict(roles)}, about {count(fixture.messages):,} tokens, {len(fixture.cuts)} steps."
-    )
-    print(f"Sandbox: {sandbox.level}.\n")
-    print("| target | outcome | calls | messages left | tokens, each step | compress, s | whole run, s | model down |")
-    print("|---|---|---|---|---|---|---|---|")
+    lines = [head(fixture, sandbox)]
+    print(lines[0], flush=True)
     for name in options.only.split(","):
-        try:
-            python, version = environment(options.folder.resolve(), name)
-        except subprocess.CalledProcessError as exc:
-            print(f"| {name} | not installed (pip ended with {exc.returncode}) | | | | | | |", flush=True)
-            continue
-        spec = read_target(TARGETS / f"{name}.yml")
-        assert isinstance(spec, TargetSpec)
-        spec = spec.model_copy(update={"python": str(python), "adapter": spec.adapter and str(TARGETS / spec.adapter)})
-        done, whole = drive(spec, sandbox, fixture, answering)
-        broken = drive(spec, sandbox, fixture, down)[0].outcome.value if spec.llm == "required" else "-"
-        sizes = "; ".join(f"{step.tokens_before:,} -> {step.tokens_after:,}" for step in done.steps)
-        print(
-            f"| {version} | {done.outcome.value} | {done.use.calls} | {len(done.state)} | {sizes} "
-            f"| {done.seconds:.2f} | {whole:.1f} | {broken} |",
-            flush=True,
-        )
-        if done.detail:
-            print(f"\n{name}: {done.detail}\n{done.output[-1500:]}\n", file=sys.stderr)
+        lines.append(row(name, options.folder.resolve(), sandbox, fixture))
+        print(lines[-1], flush=True)
+    if options.write:
+        PAGE.write_text(write_table(PAGE.read_text(encoding="utf-8"), "\n".join(lines)), encoding="utf-8")
 
 
 if __name__ == "__main__":

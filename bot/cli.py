@@ -18,6 +18,8 @@ _COMMANDS = {
     "baseline": ("eval_core.cli.baseline:baseline", "Update, show or check stored baselines."),
     "fixture": ("eval_core.cli.fixture:fixture", "Import, scrub, audit or show recorded sessions."),
     "probe": ("eval_core.cli.probe:probe", "Check, propose or list probes."),
+    "target": ("eval_core.cli.target:target", "Check that a command keeps the contract."),
+    "merge": ("eval_core.cli.merge:merge", "Join the shards of a run into one result."),
     "judge": ("eval_core.cli.judge:judge", "Calibrate the judge, or grade stored answers again."),
     "bot": ("bot.commands:bot", "The steps of the pull-request workflow."),
     "init": ("bot.init:init", "Adopt the bot in a repository."),

@@ -110,7 +110,8 @@ def known_agent(root: Path) -> Found | None:
     for path in sorted(SHIPPED_TARGETS.glob("*.yml")):
         shipped = yaml.safe_load(path.read_text(encoding="utf-8"))
         target, watch = dict(shipped["target"]), shipped.get("watch", [])
-        place = _defined(root, *target["compressor"].split(":"))
+        # A command drives an installed program; only a class can be recognised in a source tree.
+        place = _defined(root, *target["compressor"].split(":")) if "compressor" in target else None
         if place is None or not all(any(root.glob(name)) for name in watch):
             continue
         source, module = place
@@ -216,6 +217,7 @@ def _describe(root: Path, path: Path, node: ast.ClassDef, method: str) -> dict[s
 
 WORKFLOW = Path(".github/workflows/compression-eval.yml")
 _INSTALL = "- run: scripts/install-action"
+_INSTALL_BOT = "- run: scripts/install-action bot"
 _ACTION = re.compile(r"^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+@[A-Za-z0-9._/-]+$")
 # A server's address; a path on this machine says nothing that a workflow could install from.
 _REMOTE = re.compile(r"^(?:(?:https?|ssh)://[^/]+/|[^/@]+@[^/:]+:)([A-Za-z0-9-]+/[A-Za-z0-9._-]+?)(?:\.git)?/?$")
@@ -248,13 +250,25 @@ class AdoptionPlan:
     setup: tuple[str, ...] = ()
 
 
+def _with_action(workflow: str, action: str) -> str:
+    """Return the workflow with the published action in place of the script of this repository."""
+    lines = []
+    for line in workflow.splitlines(keepends=True):
+        indent = line[: len(line) - len(line.lstrip())]
+        if line.strip().startswith(_INSTALL_BOT):
+            lines.append(f"{indent}- uses: {action}\n{indent}  with:\n{indent}    job: bot\n")
+        else:
+            lines.append(line.replace(_INSTALL, f"- uses: {action}"))
+    return "".join(lines)
+
+
 def adoption(root: Path, action: str, compressor: str | None, method: str = "compress") -> AdoptionPlan:
     """Work out everything that adopting the bot writes."""
     from eval_core.base.config import CONFIG_FILE
 
     workflow = files("bot").joinpath("templates/compression-eval.yml").read_text(encoding="utf-8")
     plan = {
-        str(WORKFLOW): workflow.replace(_INSTALL, f"- uses: {action}"),
+        str(WORKFLOW): _with_action(workflow, action),
         _IGNORED: _ignoring(root / _IGNORED),
         # git keeps no empty folder
         **{f"{name}/.gitkeep": "" for name in ("fixtures", "probes", "baselines") if not _filled(root / name)},
@@ -289,7 +303,7 @@ def _config(found: Found) -> str:
         "# What compression-eval measures. Every field: docs/configuration.md of compression-eval.\n"
         "# No models here means offline runs: free, deterministic, good for content loss.\n"
         "# models: {compressor: anthropic/claude-sonnet-4-5, judge: openai/gpt-5}\n"
-        "# budget_usd: 5\n"
+        "# budget_usd: 8\n"
     )
     body: dict[str, Any] = {"target": found.target, "watch": list(found.watch)}
     if found.setup:

@@ -63,7 +63,7 @@ def propose(
 
     `own_token` says that the token is not the job's: only then does the pull request start other workflows.
     """
-    measurement, _, _ = read_measured(ticket, config, root, folder)
+    measurement, _ = read_measured(ticket, config, root, folder)
     baselines = root / config.baselines
     chosen = name or ("offline" if measurement.offline else "models")
     before = _standing(baselines / f"{chosen}.json")

@@ -17,14 +17,15 @@ from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.base.files import parse, read_json
 from eval_core.comparing.compare import ReportData
-from eval_core.domain.case import Case
+from eval_core.domain.case import Case, load_suite, with_private
 from eval_core.domain.measurement import Measurement
+from eval_core.domain.private_probes import sealed_headers
 from eval_core.domain.record import PRIVATE_PLACE, CensusEntry, FactRecord, RunRecord
 from eval_core.evidence.census import CENSUS_KINDS
 from eval_core.evidence.invented import STRONG_KINDS
 from eval_core.evidence.size import SessionFacts
 from eval_core.evidence.structure import STRUCTURE_CHECKS
-from eval_core.measuring.options import Job
+from eval_core.measuring.compared import compare_with_base
 from eval_core.storage.results import SUMMARY
 
 __all__ = ["read_measured", "read_result"]
@@ -47,11 +48,11 @@ def read_result(ticket: Ticket, config: Config, root: Path, folder: Path) -> Rep
 
     Nothing but the numbers of `summary.json` is believed: verdict, texts and deltas are made here.
     """
-    measurement, job, cases = read_measured(ticket, config, root, folder)
-    return job.compared(measurement, list(cases))
+    measurement, cases = read_measured(ticket, config, root, folder)
+    return compare_with_base(measurement, cases, settings=config, root=root)
 
 
-def read_measured(ticket: Ticket, config: Config, root: Path, folder: Path) -> tuple[Measurement, Job, Sequence[Case]]:
+def read_measured(ticket: Ticket, config: Config, root: Path, folder: Path) -> tuple[Measurement, Sequence[Case]]:
     """Read `summary.json` if it is what this ticket's evaluation could have left, and refuse it otherwise."""
     path = folder / SUMMARY
     if not is_small_file(path, _LARGEST):
@@ -61,8 +62,9 @@ def read_measured(ticket: Ticket, config: Config, root: Path, folder: Path) -> t
         if not _PLAIN.fullmatch(word) or _ADDRESS.search(word):
             raise UserError(f"summary.json: {where}: {word[:60]!a} is not a plain text; refused")
     measurement = parse(Measurement, body, SUMMARY)
-    job = Job(settings=config, root=root, names=tuple(measurement.fixtures), looks=ticket.looks)
-    cases = Job(settings=config, root=root, names=tuple(ticket.fixtures) or None).load_cases()
+    cases = load_suite(root / config.fixtures, root / config.probes, tuple(ticket.fixtures) or None)
+    if (private := config.private_probes) is not None:
+        cases = with_private(cases, sealed_headers(private, root), private.file)
     _check_suite(measurement, cases)
     _check_numbers(body)
     for case in cases:
@@ -70,7 +72,7 @@ def read_measured(ticket: Ticket, config: Config, root: Path, folder: Path) -> t
     # The fetched tree is no git checkout and cannot know its commit; the ticket does.
     source = ticket.base_sha if ticket.mode == "baseline" else ticket.sha
     provenance = measurement.provenance.model_copy(update={"source_sha": source, "dirty": False})
-    return measurement.model_copy(update={"provenance": provenance, "label": ticket.label}), job, cases
+    return measurement.model_copy(update={"provenance": provenance, "label": ticket.label}), cases
 
 
 def _names(value: Any, where: str = "", free: bool = False) -> Iterator[tuple[str, str]]:

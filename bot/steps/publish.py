@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.github.escape import inline
@@ -20,7 +20,6 @@ from bot.steps.measured import read_result
 from eval_core.base.config import CONFIG_FILE, Config
 from eval_core.base.errors import IncompleteError, UserError, fault_of_ours
 from eval_core.comparing.compare import ReportData
-from eval_core.measuring.session import now
 from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.view import make_view
 
@@ -66,7 +65,7 @@ class _Saying:
 def begin(github: GitHub, ticket: Ticket) -> tuple[str, ...]:
     """Say that an evaluation that waited for a reviewer has begun; return what could not be posted."""
     assert ticket.pr is not None
-    event = EvaluationStarted(run=ticket.run, at=now(), url=ticket.run_url, sha=ticket.sha)
+    event = EvaluationStarted(run=ticket.run, at=datetime.now(UTC), url=ticket.run_url, sha=ticket.sha)
     check = Check(github, ticket.sha, ticket.run, ticket.run_url)
     sticky = Sticky(github, ticket.pr)
     return _each(
@@ -143,7 +142,7 @@ class _Writer:
         title = _TITLES[kind]
         event = EvaluationEnded(
             run=self.ticket.run,
-            at=now(),
+            at=datetime.now(UTC),
             url=self.ticket.run_url,
             head=self._head(),
             sha=self.ticket.sha,
@@ -215,7 +214,7 @@ class _Writer:
             ended = self.github.workflow_runs.ended_at(self.ticket.run_id, _JOB)
         except (UserError, IncompleteError):
             ended = None
-        return ended or now()
+        return ended or datetime.now(UTC)
 
     def _age(self, data: ReportData) -> str:
         """Say how old the baseline is: days, and commits of the base branch since."""
@@ -223,7 +222,7 @@ class _Writer:
             return ""
         words = []
         try:
-            days = (now() - datetime.fromisoformat(data.base.provenance.date)).days
+            days = (datetime.now(UTC) - datetime.fromisoformat(data.base.provenance.date)).days
             words.append(f"{days} day{'' if days == 1 else 's'} old")
         except (TypeError, ValueError):
             pass

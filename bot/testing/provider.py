@@ -40,8 +40,9 @@ _FACTS = re.compile(r"^Expected facts.*?:\n((?:- .+\n?)+)", re.MULTILINE)
 _STALE = re.compile(r"^Superseded values.*?:\n((?:- .+\n?)+)", re.MULTILINE)
 _ARTIFACT = re.compile(r"[\w./-]+\.\w{1,5}\b|#\d+|\b[0-9a-f]{7,40}\b|\b\w+_\w+\b|\d{2,}")
 _SUMMARY_LINES = 60
+_SUMMARY_CHARS = 5_000  # models stay far below the room that they are given
 _RAMBLING = 300
-_ANSWER_CHARS = 1_200  # what a model makes of "at most 250 words"
+_ANSWER_CHARS = 500  # what a model makes of "at most 100 words"
 _SECTIONS = (
     ("file|artifact|path|change", r"\.\w{1,4}\b|/"),
     ("decision|decided|choice|why", r"decid|because|instead|chose|rather|keep"),
@@ -101,7 +102,10 @@ def _quote(messages: Sequence[Message]) -> str:
 
 
 def _summary(messages: Sequence[Message], headings: list[str]) -> str:
-    salient = [line for line in _lines(messages[1:] or messages) if _ARTIFACT.search(line)][-_SUMMARY_LINES:]
+    newest = [line for line in _lines(messages[1:] or messages) if _ARTIFACT.search(line)][-_SUMMARY_LINES:]
+    while sum(map(len, newest)) > _SUMMARY_CHARS:
+        del newest[0]
+    salient = newest
     if not headings:
         return "\n".join(salient) or "Nothing to keep."
     taken: set[str] = set()
@@ -182,6 +186,8 @@ _REPLIES: dict[str, dict[str, Any]] = {
     "refusal": {"content": None, "refusal": "I will not answer that."},
     "content-filter": {"content": "", "finish_reason": "content_filter"},
     "truncated": {"content": '{"reason": "the answer', "finish_reason": "length"},
+    "tool-call": {"content": None, "finish_reason": "tool_calls", "tool_calls": [
+        {"id": "call-1", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "a.py"}'}}]},
     "invalid-json": {"content": "I would say: {'accuracy': five"},
     "wrong-schema": {"content": '{"verdict": "good", "score": 4}'},
     "out-of-range": {"content": json.dumps({

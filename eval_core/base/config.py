@@ -170,10 +170,18 @@ class Config(ConfigSection):
     ] = []
     models: ModelConfig = ModelConfig()
     runs: Annotated[int, Field(ge=1, le=50, description="Graded runs of each fixture.")] = 3
-    compress_runs: Annotated[int, Field(ge=1, le=200, description="Compressions of each fixture, graded or not.")] = 10
+    compress_runs: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=200,
+            description="Compressions of each fixture, graded or not. Default: as many as are graded where a model "
+            "writes them, 10 where they are free.",
+        ),
+    ] = None
     baseline_runs: Annotated[int, Field(ge=1, le=50, description="Graded runs stored in a baseline.")] = 10
     baseline: BaselineConfig = BaselineConfig()
-    budget_usd: Annotated[float, Field(gt=0, description="No run spends more than this.")] = 5.0
+    budget_usd: Annotated[float, Field(gt=0, description="No run spends more than this.")] = 8.0
     deadline_minutes: Annotated[
         float | None, Field(gt=0, description="No model call starts later than this; the result is then incomplete.")
     ] = None

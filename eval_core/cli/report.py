@@ -96,7 +96,7 @@ def compare(base: Path, candidate: Path, form: str, fail_on: str, seed: int) -> 
     from eval_core.comparing.compare import ReportData, compare_measurements
     from eval_core.comparing.headline import undecided
     from eval_core.comparing.verdict import Options, exit_code
-    from eval_core.measuring.regrade import with_remedy
+    from eval_core.measuring.compared import with_remedy
     from eval_core.storage.baselines import load_side
 
     before, after = load_side(base), load_side(candidate)

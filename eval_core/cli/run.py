@@ -7,7 +7,7 @@ import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -15,17 +15,20 @@ from eval_core.base.errors import UserError
 
 if TYPE_CHECKING:
     from eval_core.comparing.compare import ReportData
+    from eval_core.domain.shard import Shard
     from eval_core.measuring.cost import Quote
     from eval_core.measuring.options import Job
 
 
 __all__ = [
+    "end_run",
     "execute",
     "model_options",
     "print_estimate",
     "print_quote",
     "run",
     "run_options",
+    "with_a_suite",
 ]
 
 # `compression-eval run --dry-run`: what a run would cost.
@@ -80,12 +83,8 @@ def print_quote(found: Quote) -> None:
         out.print(Text(note))
     if cost is None:
         out.print(Text("A price is unknown: give it with --price MODEL=IN,OUT (dollars per million tokens)."))
-    elif cost > found.budget_usd:
-        out.print(
-            Text(f"The budget of ${found.budget_usd:g} is less than that: the run would stop and could be resumed.")
-        )
     else:
-        out.print(Text(f"The budget of ${found.budget_usd:g} covers it."))
+        out.print(Text(found.covered))
 
 
 # `compression-eval run`.
@@ -174,7 +173,7 @@ def make_job(options: dict[str, Any]) -> Job:
     )
 
 
-def _with_a_suite(job: Job, *, quiet: bool) -> Job:
+def with_a_suite(job: Job, *, quiet: bool) -> Job:
     """Use the shipped suite where there is neither a configuration nor a suite, so that a first run needs no clone."""
     from eval_core.base.config import CONFIG_FILE
     from eval_core.base.shipped import shipped
@@ -221,9 +220,13 @@ def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -
         click.echo(f"Warning: {fixture}: {count} probe(s) are drafts that nobody has read yet.", err=True)
     root = results or job.results
     name = label or free_label(root, now().strftime("%Y-%m-%d_%H-%M-%S"))
+    if job.shard is not None:
+        name = job.shard.label(name)
     with open_results(root, name, resume=job.resume) as folder:
         with show_progress(job.size(cases), quiet=quiet) as progress:
             data = job.execute(folder, cases, progress.record, progress.watch)
+        if job.shard is not None:
+            return data  # a part has no verdict of its own to report
         write_reports(data, folder)
         if not quiet:
             click.echo(f"Written to {folder.path}: report.md, report.html, summary.json", err=True)
@@ -262,7 +265,11 @@ def _at_next_look(job: Job, results: Path, label: str | None) -> Job:
 @click.command()
 @run_options
 @click.option("--runs", type=click.IntRange(1, 50), help="Graded runs of each fixture.  [default: 3]")
-@click.option("--compress-runs", type=click.IntRange(1, 200), help="Compressions of each fixture.  [default: 10]")
+@click.option(
+    "--compress-runs",
+    type=click.IntRange(1, 200),
+    help="Compressions of each fixture.  [default: as many as are graded; 10 where they are free]",
+)
 @click.option(
     "--compare-to", default="auto", show_default=True, help="auto, none, a baseline file or a results folder."
 )
@@ -297,6 +304,7 @@ def _at_next_look(job: Job, results: Path, label: str | None) -> Job:
 @click.option("--regrade-baseline", is_flag=True, help="If the judge drifted, grade the baseline's answers again.")
 @click.option("--next-look", is_flag=True, help="With --label: add runs up to the next planned look (3, 6, 10 graded).")
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
+@click.option("--shard", help="Measure one part of the plan, e.g. 2/5; `compression-eval merge` joins the parts.")
 @model_options
 def run(
     label: str | None,
@@ -306,6 +314,7 @@ def run(
     form: str,
     next_look: bool,
     dry_run: bool,
+    shard: str | None,
     **options: Any,
 ) -> None:
     """Compress recorded sessions, probe the compressed state, grade the answers, compare with the baseline.
@@ -321,22 +330,50 @@ def run(
       compression-eval run --target target.yml --tree ../my-agent
       compression-eval run --baseline rerun --base-tree ../main --target target.yml
       compression-eval run --label before --next-look
+      compression-eval run --label nightly --shard 2/5
     """
     from eval_core.cli.report import print_data
-    from eval_core.comparing.findings import Kind
-    from eval_core.comparing.headline import undecided
-    from eval_core.comparing.verdict import exit_code
-    from eval_core.reporting.contract import started_by_runner
-    from eval_core.reporting.losses import outage
+    from eval_core.domain.shard import parse_shard
 
-    job = _with_a_suite(make_job(options), quiet=quiet)
+    if shard is not None and label is None:
+        raise UserError(f"--shard {shard}: name the run with --label, so that its parts are found again")
+    part = None if shard is None else parse_shard(shard)
+    job = replace(with_a_suite(make_job(options), quiet=quiet), shard=part)
     if next_look:
         job = _at_next_look(job, results or job.results, label)
     if dry_run:
         print_estimate(job, results)
         return
     data = execute(job, label, results, quiet=quiet)
+    root = results or job.results
+    if part is not None:
+        _end_shard(data, part, root, label or "")
     print_data(data, form)
+    end_run(data, fail_on, root, f"`{resume_command(data.candidate.label)}` completes it")
+
+
+def _end_shard(data: ReportData, part: Shard, root: Path, label: str) -> NoReturn:
+    """Say that a part is measured, or what is missing of it."""
+    folder = root / part.label(label)
+    if data.candidate.stopped is None:
+        click.echo(f"Shard {part} is measured: {folder}. `compression-eval merge {label}` joins the shards.")
+        sys.exit(0)
+    click.echo(
+        f"Incomplete: {data.candidate.stopped}. Everything paid for is kept in {folder}; "
+        f"`{resume_command(label)}` completes it.",
+        err=True,
+    )
+    sys.exit(3)
+
+
+def end_run(data: ReportData, fail_on: Any, root: Path, remedy: str) -> NoReturn:
+    """End with the exit code that the verdict asks for, and say of an incomplete run what to do."""
+    from eval_core.comparing.findings import Kind
+    from eval_core.comparing.headline import undecided
+    from eval_core.comparing.verdict import exit_code
+    from eval_core.reporting.contract import started_by_runner
+    from eval_core.reporting.losses import outage
+
     if started_by_runner(os.environ):
         sys.exit(0)  # the runner takes the result from report.json, and any other code for a crash
     code = exit_code(data.verdict, fail_on) if data.verdict else 0
@@ -348,10 +385,6 @@ def run(
         sys.exit(3)
     if reason is None and data.verdict:
         reason = "; ".join(item.text for item in data.verdict.reasons[:2])
-    folder = (results or job.results) / data.candidate.label
-    click.echo(
-        f"Incomplete: {reason}. Everything paid for is kept in {folder}; "
-        f"`{resume_command(data.candidate.label)}` completes it.",
-        err=True,
-    )
+    folder = root / data.candidate.label
+    click.echo(f"Incomplete: {reason}. Everything paid for is kept in {folder}; {remedy}.", err=True)
     sys.exit(3)

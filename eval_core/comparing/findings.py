@@ -70,6 +70,8 @@ class StrandState(StrEnum):
     CHANGED = "changed"
     """Another, and neither better nor worse for it."""
     SAME = "same"
+    ADVISORY = "advisory"
+    """Shown, and decides nothing: no model judged."""
     CANNOT_TELL = "cannot_tell"
     ACCEPTED = "accepted"
     NOT_COMPARABLE = "not_comparable"

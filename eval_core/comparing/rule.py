@@ -194,7 +194,7 @@ def scores_strand(
         )
 
     if not judged:
-        return strand(StrandState.SAME, "", 0.0, 0.0, "advisory: no model judged")
+        return strand(StrandState.ADVISORY)
     # Named by their own test, or because they follow from facts that moved for certain.
     moved = [item for item in culprits if item.kind in ("dimension", "probe")]
     if evidence is None or not moved:

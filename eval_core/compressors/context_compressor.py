@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
+from .gate import GateResult, ProbeGate
 from .rule_based import RuleBasedSummariser
 from .summariser import Request, Section, Summariser
 from .transcript import message_text
@@ -63,6 +65,7 @@ class ContextCompressor:
         context_length: int | None = None,
         thresholds: Thresholds | None = None,
         count_tokens: Callable[[Sequence[dict[str, Any]]], int] = _estimate,
+        gate: ProbeGate | None = None,
     ) -> None:
         """Prepare a compressor for one session; `context_length` overrides the effective window."""
         self.model = model
@@ -70,7 +73,10 @@ class ContextCompressor:
         self.window = context_length or effective_window()
         self._summarise = summariser or RuleBasedSummariser()
         self._count = count_tokens
+        self._gate = gate
         self._summary: str | None = None
+        self.rejected: GateResult | None = None
+        """What the gate found missing from the last summary, where that was too much; the messages stayed then."""
 
     def level(self, messages: Sequence[dict[str, Any]], current_tokens: int | None = None) -> Level:
         """Return how full the window is."""
@@ -99,17 +105,36 @@ class ContextCompressor:
             self._summary = self._summary or message_text(middle[0]).removeprefix(SUMMARY_MARK).strip()
             middle = middle[1:]
         total = self._count(messages) if current_tokens is None else current_tokens
-        self._summary = self._summarise(
-            Request(
-                messages=middle,
-                previous=self._previous(),
-                sections=self._template_sections,
-                max_chars=self._room(middle, total),
-                focus_topic=focus_topic,
-            )
+        request = Request(
+            messages=middle,
+            previous=self._previous(),
+            sections=self._template_sections,
+            max_chars=self._room(middle, total),
+            focus_topic=focus_topic,
+            total_chars=self._most(middle, total),
         )
+        text = self._checked(request)
+        if text is None:
+            return list(messages)
+        self._summary = text
         summary = {"role": "user", "content": f"{SUMMARY_MARK}\n\n{self._summary}"}
         return [*messages[:head], summary, *messages[tail:]]
+
+    def _checked(self, request: Request) -> str | None:
+        """Summarise; a summary that fails its own probes is asked for once more with what it lacked, then refused."""
+        self.rejected = None
+        text = self._summarise(request)
+        if self._gate is None:
+            return text
+        probes = self._gate.probes(request.messages)
+        result = self._gate.check(text, probes)
+        if not result.passed:
+            text = self._summarise(replace(request, missing=result.missing))
+            result = self._gate.check(text, probes)
+        if result.passed:
+            return text
+        self.rejected = result
+        return None
 
     def _previous(self) -> str | None:
         return self._summary
@@ -117,6 +142,10 @@ class ContextCompressor:
     def _room(self, middle: Sequence[dict[str, Any]], total: int) -> int:
         """Return the characters a summary may take: its share, or less where the window's target demands it."""
         size = sum(_size(message) for message in middle)
+        return min(int(size * self._summary_share), self._most(middle, total))
+
+    def _most(self, middle: Sequence[dict[str, Any]], total: int) -> int:
+        """Return the characters that the window's target leaves for the whole summary."""
+        size = sum(_size(message) for message in middle)
         kept_tokens = max(total - size // _CHARS_PER_TOKEN, 0)
-        under_target = max(int(self.thresholds.target * self.window) - kept_tokens, 500) * _CHARS_PER_TOKEN
-        return min(int(size * self._summary_share), under_target)
+        return max(int(self.thresholds.target * self.window) - kept_tokens, 500) * _CHARS_PER_TOKEN

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from .decision import Decision, extend_blockers, extend_decisions, extend_values
 
 __all__ = ["EMPTY", "SECTIONS", "AnchoredSummary"]
 
@@ -19,10 +22,17 @@ SECTIONS: dict[str, str] = {
     "next_steps": "Next Steps",
 }
 _COUNT = "Compression count"
+_LEFT_OUT = "older entries were left out for room"
+_HEADING = re.compile(r"^\s{0,3}(?:#{1,6}\s+|\*\*)(?P<title>[^#*\n]+?)\s*:?\s*(?:#+|\*\*:?)?\s*$")
+_FILE = re.compile(r"^`?(?P<path>[^`\s]+?)`?\s*(?::|\s[-–—])\s+(?P<change>.+)$")
+_ENTRY = re.compile(r"^\s*(?:[-*•]\s+|\d+[.)]\s+)")
 
 
-def _joined(old: list[str], new: list[str]) -> list[str]:
-    return list(dict.fromkeys([*old, *new]))
+_Item = TypeVar("_Item", str, Decision)
+
+
+def _joined(old: list[_Item], new: list[_Item]) -> list[_Item]:
+    return list(dict.fromkeys(old + new))
 
 
 @dataclass(frozen=True)
@@ -31,14 +41,14 @@ class AnchoredSummary:
 
     session_intent: list[str] = field(default_factory=list)
     files_modified: dict[str, list[str]] = field(default_factory=dict)
-    decisions_made: list[str] = field(default_factory=list)
+    decisions_made: list[Decision] = field(default_factory=list)
     current_state: list[str] = field(default_factory=list)
     blockers: list[str] = field(default_factory=list)
     next_steps: list[str] = field(default_factory=list)
     compression_count: int = 1
 
     def merge(self, newer: AnchoredSummary) -> AnchoredSummary:
-        """Extend this summary: history accumulates, the current state is the newer one's."""
+        """Extend by a summary of everything since: history accumulates, the current state is the newer one's."""
         files = {path: list(changes) for path, changes in self.files_modified.items()}
         for path, changes in newer.files_modified.items():
             files[path] = _joined(files.get(path, []), changes)
@@ -52,6 +62,30 @@ class AnchoredSummary:
             compression_count=self.compression_count + 1,
         )
 
+    def extend(self, news: AnchoredSummary) -> AnchoredSummary:
+        """Extend by what is new: nothing goes but what the news replace or call resolved."""
+        merged = self.merge(news)
+        return replace(
+            merged,
+            decisions_made=extend_decisions(self.decisions_made, news.decisions_made),
+            current_state=extend_values(self.current_state, news.current_state),
+            blockers=extend_blockers(self.blockers, news.blockers),
+        )
+
+    def fitted(self, max_chars: int, sections: dict[str, str] | None = None) -> AnchoredSummary:
+        """Leave out the oldest lines of the current state until the text fits, and say in it how many were."""
+        over = len(self.to_markdown(sections)) - max_chars
+        lines = list(self.current_state)
+        gone = 0
+        if lines and (earlier := re.fullmatch(rf"(\d+) {_LEFT_OUT}", lines[0])):
+            gone = int(earlier[1])
+            del lines[0]
+        before = gone
+        while over > 0 and len(lines) > 1:
+            over -= len(lines.pop(0)) + 3
+            gone += 1
+        return self if gone == before else replace(self, current_state=[f"{gone} {_LEFT_OUT}", *lines])
+
     def to_markdown(self, sections: dict[str, str] | None = None) -> str:
         """Render the sections in their order; an empty one is written out as empty."""
         blocks = []
@@ -64,6 +98,8 @@ class AnchoredSummary:
     def _lines(self, name: str) -> list[str]:
         if name == "files_modified":
             return [f"- `{path}`: {'; '.join(changes)}" for path, changes in self.files_modified.items()]
+        if name == "decisions_made":
+            return [f"- {decision.line()}" for decision in self.decisions_made]
         if name == "next_steps":
             return [f"{number}. {step}" for number, step in enumerate(self.next_steps, 1)]
         return [f"- {line}" for line in getattr(self, name)]
@@ -91,12 +127,40 @@ class AnchoredSummary:
         return cls.of(found, files, count)
 
     @classmethod
+    def from_reply(cls, text: str, sections: dict[str, str] | None = None) -> AnchoredSummary:
+        """Read what a model wrote: headings in any style, and nothing of it lost.
+
+        A line under no heading, or under one that is not of the template, is kept as a line of the current state.
+        """
+        wanted = sections or SECTIONS
+        titles = {title.lower(): name for name, title in wanted.items()}
+        spare = "current_state" if "current_state" in wanted else next(iter(wanted))
+        blocks: dict[str, list[str]] = {name: [] for name in wanted}
+        current, foreign = spare, ""
+        for line in text.splitlines():
+            if heading := _HEADING.match(line):
+                title = heading["title"].strip()
+                current = titles.get(title.lower(), spare)
+                foreign = "" if title.lower() in titles else f"{title}: "
+                continue
+            entry = _ENTRY.sub("", line).strip()
+            if entry.lower() in ("", EMPTY, "none", "n/a", "-") or entry.startswith(f"{_COUNT}:"):
+                continue
+            if current == "files_modified" and (file := _FILE.match(entry)):
+                entry = f"`{file['path']}`: {file['change']}"
+            blocks[current].append(foreign + entry)
+        body = "\n\n".join(
+            f"## {wanted[name]}\n" + "\n".join(f"- {entry}" for entry in entries) for name, entries in blocks.items()
+        )
+        return cls.from_markdown(body, wanted)
+
+    @classmethod
     def of(cls, lines: dict[str, list[str]], files: dict[str, list[str]], count: int = 1) -> AnchoredSummary:
         """Build a summary from the lines of each section and the changes of each file."""
         return cls(
             session_intent=lines["session_intent"],
             files_modified=files,
-            decisions_made=lines["decisions_made"],
+            decisions_made=[Decision.parse(line) for line in lines["decisions_made"]],
             current_state=lines["current_state"],
             blockers=lines["blockers"],
             next_steps=lines["next_steps"],

@@ -1,4 +1,4 @@
-"""What one model call came to."""
+"""What one model call came to. Standard library only: the gateway's process uses it too."""
 
 from __future__ import annotations
 
@@ -8,13 +8,41 @@ from typing import Any, Literal
 
 from eval_core.base.messages import Message
 
-__all__ = ["Acceptance", "Completion", "Failed", "FailureKind", "ModelCall", "Role", "Usage"]
+__all__ = [
+    "Acceptance",
+    "Completion",
+    "Failed",
+    "FailureKind",
+    "ModelCall",
+    "OpaqueState",
+    "ReplyCall",
+    "Role",
+    "Usage",
+]
 
 Role = Literal["compressor", "answer", "judge"]
 FailureKind = Literal[
     "rate_limit", "server", "connection", "timeout", "auth", "payment", "bad_request", "not_found", "context_length",
     "empty", "refusal", "truncated", "malformed", "budget", "stopped", "unknown",
 ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class OpaqueState:
+    """A compressed state that only its provider can read: items of an API's input, sent back as they are, in order.
+
+    What it holds can be asked, through the same provider, and not seen: facts, census and structure have nothing to
+    look at.
+    """
+
+    protocol: Literal["openai-responses", "anthropic-messages"]
+    """The API whose input the items are."""
+    items: list[dict[str, Any]]
+
+    def __post_init__(self) -> None:
+        """Refuse a state that holds nothing."""
+        if not self.items:
+            raise ValueError("items: a state needs at least one")
 
 
 @dataclass(frozen=True)
@@ -31,6 +59,8 @@ class ModelCall:
     response_schema: dict[str, Any] | None = None
     """A JSON Schema the answer should follow, where the model can."""
     params: dict[str, Any] = field(default_factory=dict)
+    front: OpaqueState | None = None
+    """Sent before the messages, through the API that it belongs to."""
     shared: int = 0
     """How many messages at the beginning other calls repeat: the first call with them goes ahead, the others follow."""
     private: bool = False
@@ -78,6 +108,16 @@ class Usage:
 
 
 @dataclass(frozen=True)
+class ReplyCall:
+    """One call of a tool that the model asks for."""
+
+    id: str
+    name: str
+    arguments: str
+    """JSON text."""
+
+
+@dataclass(frozen=True)
 class Completion:
     """A finished answer."""
 
@@ -91,6 +131,8 @@ class Completion:
     """Read from the journal: nothing was sent."""
     refusal: str = ""
     """The beginning of a text that says nothing but that the model will not do the work."""
+    calls: tuple[ReplyCall, ...] = ()
+    """Tool calls, where tools were offered."""
 
 
 @dataclass(frozen=True)

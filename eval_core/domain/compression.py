@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from eval_core.base.messages import Message
+from eval_core.domain.call import OpaqueState
 from eval_core.domain.fixture import Fixture
 
 __all__ = ["Compression", "ModelUse", "Outcome", "Step", "Subject"]
@@ -64,6 +65,11 @@ class Step:
     tokens_before: int
     tokens_after: int
     seconds: float
+    """As a user of the compressor feels it: without imports and without waiting for a turn."""
+    import_seconds: float = 0.0
+    queued_seconds: float = 0.0
+    opaque: OpaqueState | None = None
+    """The state, where only the provider can read it; there are no messages then."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,8 @@ class Compression:
     """What the compressor's model said in place of a summary, where it refused in plain text."""
     notes: tuple[str, ...] = ()
     """What the reader should know though it is no failure (dropped optional keywords, captured output)."""
+    start_seconds: float = 0.0
+    """Until the compressor was built, or the command ready; not in `seconds`."""
     output: str = ""
     """The beginning of what the compressor printed, where it runs in a process of its own: untrusted text."""
 
@@ -88,6 +96,21 @@ class Compression:
     def state(self) -> list[Message]:
         """The compressed messages after the last step."""
         return self.steps[-1].messages if self.steps else []
+
+    @property
+    def cold_seconds(self) -> float:
+        """Spent on starting and importing, before the first step and in the steps."""
+        return self.start_seconds + sum(step.import_seconds for step in self.steps)
+
+    @property
+    def queued_seconds(self) -> float:
+        """Spent waiting for a turn at the model or the processor, all steps together."""
+        return sum(step.queued_seconds for step in self.steps)
+
+    @property
+    def opaque(self) -> OpaqueState | None:
+        """The state after the last step, where only the provider can read it."""
+        return self.steps[-1].opaque if self.steps else None
 
     @property
     def seconds(self) -> float:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from eval_core.base.messages import Message
+from eval_core.domain.call import OpaqueState
 from eval_core.domain.probe import Probe
 
-__all__ = ["DIMENSIONS", "PASS_SCORE", "Answer", "Answerer", "Grade", "Judge", "Unscored"]
+__all__ = ["DIMENSIONS", "PASS_SCORE", "Answer", "Answerer", "Grade", "Judge", "OpaqueAnswerer", "Unscored"]
 
 DIMENSIONS = (
     "accuracy",
@@ -82,6 +83,14 @@ class Answerer(Protocol):
 
     async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
         """Answer one probe from the state alone."""
+
+
+@runtime_checkable
+class OpaqueAnswerer(Protocol):
+    """An answerer that can ask the provider about a state that only the provider can read."""
+
+    async def answer_opaque(self, state: OpaqueState, probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
+        """Answer one probe with the state in front."""
 
 
 class Judge(Protocol):

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from eval_core.domain.call import OpaqueState
 from eval_core.domain.compression import Outcome
 from eval_core.domain.grade import Answer, Grade, Unscored
 
@@ -21,6 +22,7 @@ __all__ = [
     "FrontierPoint",
     "InventedRecord",
     "ProbeRecord",
+    "Record",
     "RunRecord",
     "SectionRecord",
     "ShownRecord",
@@ -82,7 +84,7 @@ class ProbeRecord(Record):
 
         Facts left verbatim count as kept: a change that moves the verbatim region would otherwise give the two
         arms of a comparison different denominators. Facts that the session does not hold are nobody's to keep, and
-        count nowhere; not a number where there is no other.
+        count nowhere; not a number where there is no other, or where the state is not visible.
         """
         present = [fact for fact in self.facts if fact.evidence]
         return sum(fact.kept for fact in present) / len(present) if present else math.nan
@@ -228,8 +230,15 @@ class RunRecord(Record):
     tokens_before: int = 0
     tokens_after: int = 0
     seconds: float = 0.0
+    """Compressing, as a user of the compressor feels it: warm, and with the machine to itself."""
+    cold_seconds: float = 0.0
+    """Starting and importing, which `seconds` leaves out."""
+    queued_seconds: float = 0.0
+    """Waiting for a turn at the model or the processor, which `seconds` leaves out."""
     summary: str = ""
     messages: list[dict[str, Any]] = []
+    opaque: OpaqueState | None = None
+    """The state, where only the provider can read it: facts, census and structure are then not visible, not zero."""
     verbatim: list[int] = []
     """Indexes of the fixture's messages that were left unchanged."""
     probes: dict[str, ProbeRecord] = {}
@@ -257,3 +266,8 @@ class RunRecord(Record):
         """Whether there is something to score."""
         # A session that did not shrink was measured all the same: it is a finding, not a gap.
         return self.outcome is Outcome.OK or (self.outcome is Outcome.NOT_COMPRESSED and bool(self.structure))
+
+    @property
+    def visible(self) -> bool:
+        """Whether the compressed state can be read by anybody but the provider."""
+        return self.opaque is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -13,10 +14,23 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from eval_core.base.errors import UserError
 from eval_core.base.files import parse
 from eval_core.base.strict_yaml import read_yaml
+from eval_core.domain.record import Record
 
-__all__ = ["VARIABLES", "Builtin", "TargetSpec", "read_target", "substitute", "target_from"]
+__all__ = [
+    "VARIABLES",
+    "Builtin",
+    "CompressorSource",
+    "TargetSpec",
+    "changed_parts",
+    "read_target",
+    "substitute",
+    "target_from",
+]
 
-VARIABLES = ("MODEL", "LLM_BASE_URL", "LLM_API_KEY", "FOCUS_TOPIC", "CONTEXT_LENGTH", "SEED", "RUN")
+VARIABLES = (
+    "MODEL", "LLM_BASE_URL", "LLM_ROOT_URL", "LLM_API_KEY", "FOCUS_TOPIC", "CONTEXT_LENGTH", "SEED", "RUN", "ADAPTER",
+    "RUNTIME",
+)  # fmt: skip
 """All that `${...}` may name; a closed set, so that a spec cannot reach the environment."""
 
 _REFERENCE = re.compile(r"\$\{([^}]*)\}")
@@ -35,7 +49,7 @@ def _unknown_variable(value: Any) -> str | None:
 
 
 class TargetSpec(BaseModel):
-    """How to import, build and call one compressor."""
+    """How to start and call one compressor: a Python class or function, or a command in any language."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -46,10 +60,34 @@ class TargetSpec(BaseModel):
         list[str], Field(description="Import roots: folders of the tree under test, relative to this file.")
     ] = ["."]
     compressor: Annotated[
-        str, Field(pattern=rf"^{_DOTTED}:{_DOTTED}$", description="`module:Class` or `module:function`.")
-    ]
+        str | None,
+        Field(pattern=rf"^{_DOTTED}:{_DOTTED}$", description="`module:Class` or `module:function`, for Python."),
+    ] = None
+    command: Annotated[
+        list[str] | None,
+        Field(
+            min_length=1,
+            description="Instead of compressor: a program and its arguments, started in directory, that speaks "
+            "JSON lines.",
+        ),
+    ] = None
+    directory: Annotated[
+        str,
+        Field(description="With command: the folder of the tree under test to start it in, relative to this file."),
+    ] = "."
+    runtime: Annotated[
+        str | None,
+        Field(
+            description="With command: a folder, relative to this file, whose bin, lib and node_modules the program "
+            "may read; /usr and the tree under test are always there."
+        ),
+    ] = None
     adapter: Annotated[
-        str | None, Field(description="Python file, relative to this one, that bridges another calling convention.")
+        str | None,
+        Field(
+            description="File, relative to this one, that bridges another calling convention: Python for a compressor, "
+            "anything for a command, which finds it at `${ADAPTER}`."
+        ),
     ] = None
     init: Annotated[dict[str, Any], Field(description="Keywords of the constructor.")] = {}
     optional_init: Annotated[
@@ -66,9 +104,16 @@ class TargetSpec(BaseModel):
         list[str], Field(description="Paths whose change makes a pull request one that touches the compressor.")
     ] = []
 
-    @field_validator("init", "call", "env", "files")
+    @field_validator("command", mode="before")
     @classmethod
-    def _variables_known(cls, value: dict[str, Any]) -> dict[str, Any]:
+    def _words(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            raise ValueError(f"write the program and its arguments as a list, for example {shlex.split(value)!r}")
+        return value
+
+    @field_validator("init", "call", "env", "files", "command")
+    @classmethod
+    def _variables_known(cls, value: Any) -> Any:
         if (name := _unknown_variable(value)) is not None:
             raise ValueError(f"${{{name}}} is not a variable; known are {', '.join(VARIABLES)}")
         return value
@@ -99,6 +144,19 @@ class TargetSpec(BaseModel):
         return value
 
     @model_validator(mode="after")
+    def _one_kind(self) -> TargetSpec:
+        if (self.compressor is None) == (self.command is None):
+            raise ValueError("give either compressor (Python) or command (any language)")
+        python_only = ("python", "pythonpath", "optional_init", "method", "call")
+        if self.command is not None and (wrong := [name for name in python_only if name in self.model_fields_set]):
+            raise ValueError(f"{wrong[0]} is for Python compressors and has no meaning beside command")
+        if self.command is None and self.runtime is not None:
+            raise ValueError("runtime goes with command; a Python compressor's environment is named by python")
+        if self.command is None and "directory" in self.model_fields_set:
+            raise ValueError("directory goes with command; a Python compressor's folders are named by pythonpath")
+        return self
+
+    @model_validator(mode="after")
     def _optional_exist(self) -> TargetSpec:
         for name in self.optional_init:
             if name not in self.init and name not in self.call:
@@ -108,7 +166,7 @@ class TargetSpec(BaseModel):
     @property
     def name(self) -> str:
         """How reports call it."""
-        return self.compressor
+        return self.compressor or shlex.join(self.command or ())
 
 
 @dataclass(frozen=True)
@@ -123,9 +181,11 @@ def target_from(value: Any, where: str) -> TargetSpec | Builtin:
     if isinstance(value, str):
         if value.startswith("builtin:") and len(value) > len("builtin:"):
             return Builtin(value.removeprefix("builtin:"))
-        raise UserError(f"{where}: {value!r} is neither builtin:NAME nor a mapping with the key compressor")
+        raise UserError(f"{where}: {value!r} is neither builtin:NAME nor a mapping with the key compressor or command")
     if not isinstance(value, Mapping):
-        raise UserError(f"{where}: a mapping with the key compressor was expected, not {type(value).__name__}")
+        raise UserError(
+            f"{where}: a mapping with the key compressor or command was expected, not {type(value).__name__}"
+        )
     return parse(TargetSpec, dict(value), where)
 
 
@@ -163,3 +223,33 @@ def substitute(value: Any, variables: Mapping[str, Any]) -> Any:
     if isinstance(value, list):
         return [substitute(inner, variables) for inner in value]
     return value
+
+
+_NAMED = 5
+"""Changed parts of a compressor that a message lists."""
+
+
+class CompressorSource(Record):
+    """Digests and versions, by the name that a person would look for."""
+
+    description: dict[str, str] = {}
+    """Fields of the target, the adapter's by its content."""
+    files: dict[str, str] = {}
+    """Modules, what lies beside them, and watched files, by their path in the tree."""
+    packages: dict[str, str] = {}
+    """Of the interpreter, by name: the version."""
+
+
+def changed_parts(before: CompressorSource, after: CompressorSource) -> list[str]:
+    """Name what is not the same, for a message; a long list is cut short."""
+    parts = [f"target.{name}" for name in _changed(before.description, after.description)]
+    parts += _changed(before.files, after.files)
+    for name in _changed(before.packages, after.packages):
+        old, new = before.packages.get(name, "none"), after.packages.get(name, "none")
+        parts.append(f"package {name} ({old} -> {new})")
+    more = len(parts) - _NAMED
+    return [*parts[:_NAMED], f"{more} more"] if more > 0 else parts
+
+
+def _changed(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    return [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from eval_core.base.messages import Message
-from eval_core.domain.call import Failed, ModelCall, Usage
+from eval_core.domain.call import Failed, ModelCall, OpaqueState, Usage
 from eval_core.domain.grade import Answer, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.judging.prompts import as_turns, render, template_digest
@@ -60,7 +62,14 @@ class ModelAnswerer:
 
     async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
         """Ask the model."""
-        outcome = await self._client.complete(self.call(state, probe, fixture=fixture, run=run))
+        return await self._ask(self.call(state, probe, fixture=fixture, run=run))
+
+    async def answer_opaque(self, state: OpaqueState, probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
+        """Ask the model that can read the state, with the state in front."""
+        return await self._ask(replace(self.call([], probe, fixture=fixture, run=run), front=state, shared=0))
+
+    async def _ask(self, call: ModelCall) -> Answer | Unscored:
+        outcome = await self._client.complete(call)
         if isinstance(outcome, Failed) and outcome.kind == "truncated" and outcome.text.strip():
             # Longer than it was asked to be: what was said can be graded, and is paid for.
             return _answer(outcome.text, outcome.usage)

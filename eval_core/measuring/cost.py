@@ -6,7 +6,7 @@ import asyncio
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
@@ -27,6 +27,7 @@ from eval_core.judging.audit import REPEATED, labelled_set
 from eval_core.judging.calibration import calibration_key, calibration_set, find_record
 from eval_core.judging.extractive import NOT_IN_CONTEXT, ExtractiveAnswerer
 from eval_core.judging.grading import ModelJudge, grade_messages
+from eval_core.measuring.base_branch import plan_base
 from eval_core.measuring.options import Job
 from eval_core.measuring.preflight import compressor_call, plain_order
 from eval_core.measuring.session import find_controls
@@ -52,6 +53,7 @@ __all__ = [
     "estimate",
     "forecast",
     "forecast_grading",
+    "make_stand_ins",
     "price_of_one_label",
     "quote",
     "quote_grading",
@@ -159,8 +161,9 @@ class Scope:
 
     runs: int
     compress_runs: int
-    arms: int = 1
-    """Two when the base is measured in the same run."""
+    base_runs: int = 0
+    base_compress_runs: int = 0
+    """Of the base, where it is measured in the same run: as often as the candidate, or once as a control."""
     controls: frozenset[str] | None = None
     """The fixtures whose controls are to be measured; None for all."""
     calibration: bool = True
@@ -201,7 +204,7 @@ def _compressions(stand_ins: Sequence[StandIn], scope: Scope) -> _Tally:
             same = whole if step == 0 else 0
             output = scope.output.get("compressor", reply)
             tally.add(whole, output, written=same)
-            tally.add(whole, output, same, times=scope.compress_runs * scope.arms - 1)
+            tally.add(whole, output, same, times=scope.compress_runs + scope.base_compress_runs - 1)
     return tally
 
 
@@ -310,7 +313,7 @@ def _drift(scope: Scope, cases: Sequence[Case], output: float) -> _Tally:
 def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list[tuple[str, PlannedCalls]]:
     """Return the calls of the plan by purpose, in the order in which roles work."""
     answer, grade = scope.output.get("answer"), scope.output.get("judge", _usual_grade())
-    graded = scope.runs * scope.arms
+    graded = scope.runs + scope.base_runs
     asked = _sum(
         _questions(
             item.state,
@@ -365,7 +368,10 @@ def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list
 
 _HERE = Path()
 
-_ANSWER_CHARS = 900  # about 150 words; the instructions allow 250
+# How long replies usually are, until a stored baseline of the same models tells.
+_ANSWER_CHARS = 350  # about 60 words; the instructions allow 100, and the facts asked for need a quarter of that
+_SUMMARY_CHARS = 5_000  # about 1,500 tokens: models stay far below the room they are given, and agents cap it near this
+_CHARS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True)
@@ -387,6 +393,23 @@ class Quote:
         """All roles together."""
         return total(self.rows)
 
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        """The models whose price is unknown."""
+        return tuple(dict.fromkeys(row.model for row in self.rows if row.cost_usd is None))
+
+    @property
+    def covered(self) -> str:
+        """Say whether the budget is enough; a price must be known."""
+        budget, most, least = f"The budget of ${self.budget_usd:g}", self.total.cost_usd, self.total.cached_cost_usd
+        if most is None or least is None:
+            return f"{budget} cannot be kept: a price is unknown."
+        if most <= self.budget_usd:
+            return f"{budget} covers it."
+        if least <= self.budget_usd:
+            return f"{budget} covers it with prompt caching. Without it the run would stop and could be resumed."
+        return f"{budget} is less than that: the run would stop and could be resumed."
+
 
 async def _stand_in(case: Case, target: Target, topic: str | None, base: Measurement | None) -> StandIn:
     """Compress once by rules, writing down what a model would have been asked."""
@@ -395,7 +418,8 @@ async def _stand_in(case: Case, target: Target, topic: str | None, base: Measure
 
     async def complete(call: ModelCall) -> Completion:
         calls.append(call)
-        replies.append(await complete_offline(call))
+        room = min(call.max_tokens, _SUMMARY_CHARS // _CHARS_PER_TOKEN)
+        replies.append(await complete_offline(replace(call, max_tokens=room)))
         return replies[-1]
 
     # A compressor in a process of its own is not started for an estimate; the reference stands in for it.
@@ -411,6 +435,17 @@ async def _stand_in(case: Case, target: Target, topic: str | None, base: Measure
     prompts: tuple[tuple[Message, ...], ...] = () if silent else tuple(call.messages for call in calls)
     summaries = () if silent else tuple(count_text(reply.text) for reply in replies)
     return StandIn(case, prompts, summaries, compression.state, answers, fmean(known) if known else None)
+
+
+def make_stand_ins(
+    cases: Sequence[Case], target: Target, topic: str | None = None, base: Measurement | None = None
+) -> list[StandIn]:
+    """Return each fixture-run as it would probably be, from what a stored baseline tells where there is one."""
+
+    async def each() -> list[StandIn]:
+        return [await _stand_in(case, target, topic, base) for case in cases]
+
+    return asyncio.run(each())
 
 
 def _references(
@@ -461,6 +496,20 @@ def _by_role(planned: Sequence[PlannedCalls], models: Models) -> list[EstimateRo
     return found
 
 
+def _base_in_run(job: Job, reference: Reference | None) -> tuple[int, int]:
+    """Return the graded runs and compressions of the base in the same run; a baseline is taken to be up to date."""
+    if job.baseline == "rerun":
+        return job.plan
+    settings = job.settings.baseline
+    control = "never" if job.compare_to == "none" else settings.control
+    beside = plan_base(
+        reference, control=control, base_digest=None, base_known=job.base_tree is not None, offline=False
+    )
+    if beside == "whole":
+        return job.plan
+    return (settings.control_runs, settings.control_runs) if beside == "control" else (0, 0)
+
+
 def quote(job: Job, results: Path | None = None) -> Quote | None:
     """Estimate a job; None when it runs offline and costs nothing. Nothing is sent and nothing is written."""
     models = job.models
@@ -474,13 +523,15 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
     folder = results or job.results
     calibrated = job.trust_judge or find_record(calibration_key(judge), folder, known) is not None
     runs, compress_runs = job.plan
+    base_runs, base_compress_runs = _base_in_run(job, reference)
     scope = Scope(
         runs=runs,
         compress_runs=compress_runs,
-        arms=2 if job.baseline == "rerun" else 1,
+        base_runs=base_runs,
+        base_compress_runs=base_compress_runs,
         controls=_missing_controls(cases, answerer, judge, folder, known),
         calibration=not calibrated,
-        compresses=isinstance(target.spec, Builtin) or target.spec.llm == "required",
+        compresses=target.asks_model,
         drift=comparable,
         drift_sample=job.drift_sample,
         output={role: use.output_tokens / use.calls for role, use in comparable.use.items() if use.calls}
@@ -488,10 +539,7 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
         else {},
     )
 
-    async def stand_ins() -> list[StandIn]:
-        return [await _stand_in(case, target, job.topic, comparable) for case in cases]
-
-    planned = forecast(asyncio.run(stand_ins()), models, scope)
+    planned = forecast(make_stand_ins(cases, target, job.topic, comparable), models, scope)
     purposes: dict[str, int] = {}
     for purpose, part in planned:
         purposes[purpose] = purposes.get(purpose, 0) + part.calls
@@ -547,6 +595,8 @@ class LabelPrice:
     uncached_usd: float | None
     budget_usd: float
     calls: int
+    unpriced: tuple[str, ...] = ()
+    """Models whose price is unknown."""
 
     def __str__(self) -> str:
         """Say it in one line."""
@@ -559,14 +609,15 @@ class LabelPrice:
         )
 
 
-def price_of_one_label(config: Config, root: Path = _HERE) -> LabelPrice | None:
+def price_of_one_label(job: Job, results: Path | None = None) -> LabelPrice | None:
     """Estimate what a label on a pull request costs with this configuration; None offline. Nothing is sent."""
-    found = quote(Job(config, root=root))
+    # The bot has the base branch at hand, and measures a run of it beside the candidate.
+    found = quote(job if job.base_tree else replace(job, base_tree=job.root), results)
     if found is None:
         return None
     facts = found.facts_only.cached_cost_usd if found.facts_only else None
     whole = found.total
-    return LabelPrice(whole.cached_cost_usd, facts, whole.cost_usd, found.budget_usd, whole.calls)
+    return LabelPrice(whole.cached_cost_usd, facts, whole.cost_usd, found.budget_usd, whole.calls, found.unpriced)
 
 
 # What an evaluation will cost and take, in words, for the comment that announces it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +16,7 @@ from eval_core.base.tokens import count_messages
 from eval_core.domain.case import Case, load_suite
 from eval_core.domain.compression import Compression, Outcome
 from eval_core.domain.fixture import Fixture, fixture_files
-from eval_core.domain.target import Builtin
+from eval_core.domain.target import Builtin, TargetSpec
 from eval_core.measuring.options import Job
 from eval_core.sandbox.isolation import detect
 from eval_core.sandbox.subject import ProcessSubject
@@ -39,6 +39,13 @@ _ADVICE = {
     Outcome.SETUP_ERROR: "compare compressor, pythonpath, init and method with the code; see docs/targets/README.md",
     Outcome.NOT_EXERCISED: "it must call ${LLM_BASE_URL}; if it works by rules, say `llm: none` under target",
     Outcome.NOT_COMPRESSED: "a short session may lie below its threshold: if it has an option to force it, set it",
+}
+
+
+_COMMAND_ADVICE = {
+    **_ADVICE,
+    Outcome.SETUP_ERROR: "`compression-eval target check` plays the contract with it; see docs/targets/commands.md",
+    Outcome.TARGET_ERROR: "`compression-eval target check` plays the contract with it; see docs/targets/commands.md",
 }
 
 
@@ -134,16 +141,26 @@ def _target(job: Job, fixtures: list[Fixture]) -> Iterator[Diagnosis]:
             "name yours under `target:` in .compression-eval.yml (`compression-eval init` finds it), or with --target",
         )
     else:
-        python = target.spec.python or "the evaluator's own Python"
-        yield Diagnosis("ok", f"target: {target.spec.name} in {target.tree}, with {python}")
+        yield Diagnosis("ok", f"target: {target.spec.name} {_surroundings(target)}")
     lengths = {fixture.name: count_messages(fixture.messages) for fixture in fixtures}
     short = [fixture for fixture in fixtures if lengths[fixture.name] <= _SHORT]
     session = min(short, key=lambda fixture: lengths[fixture.name]) if short else short_session()
     began = time.monotonic()
     done = _tried(job, target, session)
-    yield _told(done, session, time.monotonic() - began)
+    is_command = isinstance(target.spec, TargetSpec) and target.spec.command is not None
+    yield _told(done, session, time.monotonic() - began, _COMMAND_ADVICE if is_command else _ADVICE)
     for note in done.notes:
         yield Diagnosis("look", f"target: {note}")
+
+
+def _surroundings(target: Target) -> str:
+    """Say where a target's code is and what it is run with."""
+    spec = target.spec
+    assert isinstance(spec, TargetSpec)
+    if spec.command is None:
+        python = spec.python or "the evaluator's own Python"
+        return f"in {target.tree}, with {python}"
+    return f"in {spec.directory}, a command" + (f", with {spec.runtime}" if spec.runtime else "")
 
 
 def _tried(job: Job, target: Target, session: Fixture) -> Compression:
@@ -157,7 +174,7 @@ def _tried(job: Job, target: Target, session: Fixture) -> Compression:
     return asyncio.run(subject.compress(session, run=0, seed=job.seed, focus_topic=job.topic))
 
 
-def _told(done: Compression, session: Fixture, seconds: float) -> Diagnosis:
+def _told(done: Compression, session: Fixture, seconds: float, advised: Mapping[Outcome, str]) -> Diagnosis:
     if done.outcome in (Outcome.OK, Outcome.NOT_COMPRESSED):
         before, after = count_messages(session.messages), done.steps[-1].tokens_after
         text = _plain(render(done.state))
@@ -169,9 +186,9 @@ def _told(done: Compression, session: Fixture, seconds: float) -> Diagnosis:
         back = f"what came back: {text[:_SHOWN]}{'...' if len(text) > _SHOWN else ''}"
         if done.outcome is Outcome.OK:
             return Diagnosis("ok", f"compressed {what}", back)
-        return Diagnosis("look", f"not compressed: {what}", _ADVICE[done.outcome])
+        return Diagnosis("look", f"not compressed: {what}", advised[done.outcome])
     said = _plain(done.output)[-_SHOWN:]
-    advice = _ADVICE.get(done.outcome, "") or (f"it printed: {said}" if said else "")
+    advice = advised.get(done.outcome, "") or (f"it printed: {said}" if said else "")
     return Diagnosis("broken", f"target: {done.outcome}: {_plain(done.detail)}", advice)
 
 
@@ -186,7 +203,7 @@ def _keys(job: Job) -> Iterator[Diagnosis]:
     models = job.models
     if models is None:
         advice = "set models in .compression-eval.yml, COMPRESSION_EVAL_MODEL or --model to use some"
-        yield Diagnosis("ok", "models: none, everything runs offline", advice)
+        yield Diagnosis("ok", "models: none, everything runs offline and a label costs nothing", advice)
         return
     yield Diagnosis("ok", f"models: compressor {models.compressor}, answer {models.answer}, judge {models.judge}")
     require_keys(models)
@@ -194,24 +211,24 @@ def _keys(job: Job) -> Iterator[Diagnosis]:
 
 
 def _budget(job: Job, cases: list[Case]) -> Iterator[Diagnosis]:
-    """Hold the budget against what a run would cost."""
+    """Say what one label costs, and hold the budget against it."""
     if job.models is None or not cases:
         return
-    from eval_core.measuring.cost import quote
+    from eval_core.measuring.cost import price_of_one_label
 
-    found = quote(replace(job, names=tuple(case.fixture.name for case in cases)))
-    if found is None:
+    price = price_of_one_label(replace(job, names=tuple(case.fixture.name for case in cases)))
+    if price is None:
         return
-    cost, budget = found.total.cost_usd, found.budget_usd
-    if cost is None:
-        unknown = ", ".join(dict.fromkeys(row.model for row in found.rows if row.cost_usd is None))
+    budget = price.budget_usd
+    if price.usd is None:
+        unknown = ", ".join(price.unpriced)
         advice = "give it under models.prices, or with --price MODEL=IN,OUT (dollars per million tokens)"
         yield Diagnosis("broken", f"price of {unknown}: unknown, so the budget of ${budget:g} cannot be kept", advice)
-    elif cost > budget:
+    elif price.usd > budget:
         advice = "raise budget_usd, or run fewer fixtures or runs; a run that stops early can be resumed"
-        yield Diagnosis("look", f"budget: ${budget:g} is less than the ${cost:.2f} that a run may cost", advice)
+        yield Diagnosis("look", f"one label: {price}", advice)
     else:
-        yield Diagnosis("ok", f"budget: ${budget:g} covers a run, which costs at most about ${cost:.2f}")
+        yield Diagnosis("ok", f"one label: {price}; the budget of ${budget:g} covers it")
 
 
 def _github(job: Job) -> Iterator[Diagnosis]:

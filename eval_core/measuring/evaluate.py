@@ -31,6 +31,7 @@ from eval_core.measuring.base_branch import (
     measured_base,
     plan_base,
 )
+from eval_core.measuring.compared import BASE
 from eval_core.measuring.interrupt import Interruption, interruptible
 from eval_core.measuring.preflight import preflight
 from eval_core.measuring.regrade import regrade, rejudge_sample
@@ -44,10 +45,10 @@ if TYPE_CHECKING:
     from eval_core.measuring.options import Job
     from eval_core.models.client import ModelClient
 
-__all__ = ["BASE", "Trial", "own_base"]
+__all__ = ["SERVED", "Trial"]
 
-BASE = "base"
-"""The folder below a result that holds its own base, and the name in its extra that says so."""
+SERVED = "served"
+"""The name in a measurement's extra: which models answered for which."""
 _BASE_DRAW = 100_000
 _DECIDED = (Kind.BROKEN, Kind.REGRESSED, Kind.IMPROVED, Kind.MIXED)
 
@@ -72,7 +73,7 @@ class Trial:
                 target,
                 job.models,
                 journal=self.folder.journal,
-                budget_usd=job.budget_usd or job.settings.budget_usd,
+                budget_usd=job.budget(self.cases),
                 max_tokens_total=job.max_tokens_total,
                 concurrency=job.concurrency or job.settings.concurrency,
                 sandbox=job.sandbox,
@@ -94,7 +95,7 @@ class Trial:
         """Return what had been measured of this candidate when it was looked at before."""
         if self.job.looks > 1:
             known = [runs_at(look, self.job.settings.runs) for look in range(1, self.job.looks)]
-            return tuple(Look(runs, max(runs, self.job.settings.compress_runs)) for runs in known)
+            return tuple(Look(runs, self.job.compressions(runs)) for runs in known)
         if not self.job.resume or not (self.folder.path / SUMMARY).exists():
             return ()
         stored = read_measurement(self.folder.path)
@@ -121,15 +122,16 @@ class Trial:
         if cast.client is not None:
             await self._preflight(cast, cast.client)
             baselines = [stored.measurement] if stored else []
-            audit = await trusted(
-                cast.roles.judge,
-                self.folder.path.parent,
-                baselines,
-                anyway=job.trust_judge,
-                served=cast.served_judge,
-                stopped=lambda: cast.stopped() or cast.mistake(),
-            )
-            extra |= {CALIBRATION: audit} if audit else {}
+            if self._does_once:
+                audit = await trusted(
+                    cast.roles.judge,
+                    self.folder.path.parent,
+                    baselines,
+                    anyway=job.trust_judge,
+                    served=cast.served_judge,
+                    stopped=lambda: cast.stopped() or cast.mistake(),
+                )
+                extra |= {CALIBRATION: audit} if audit else {}
         controls = self._known_controls(cast, stored)
         sessions = [self._session(cast, cast.roles, self.folder, target, controls, interruption)]
         digest = self._digest(job.base_tree)
@@ -162,7 +164,7 @@ class Trial:
             session.finish(base_measurement)
             if beside == "control":
                 extra[CONTROL] = keep_control(base_measurement)
-            elif shelf is not None:
+            elif shelf is not None and job.shard is None:
                 keep_base(shelf, base_measurement)
         measurement = measured[-1]
         if sample is not None:
@@ -171,6 +173,11 @@ class Trial:
         if again is not None and job.regrade_baseline:
             measurement = await self._regraded(again, measurement, cast)
         return self._keep(measurement, cast)
+
+    @property
+    def _does_once(self) -> bool:
+        """Whether what is done once for a run is done here, and not by another shard."""
+        return self.job.shard is None or self.job.shard.first
 
     async def _preflight(self, cast: Cast, client: ModelClient) -> None:
         """Make the first calls; where they fail, the rest of the run only writes down that it could not be made."""
@@ -234,6 +241,7 @@ class Trial:
             halted=lambda: interruption.why or cast.halted(),
             cut=interruption.cut,
             resume=self.job.resume,
+            shard=self.job.shard,
         )
 
     def _known_controls(self, cast: Cast, stored: Reference | None) -> dict[str, Controls]:
@@ -266,7 +274,7 @@ class Trial:
 
     async def _sample(self, reference: Reference | None, cast: Cast) -> dict[str, Any] | None:
         """Grade some of the baseline's answers again, to see whether the judge is still the same."""
-        if reference is None or not self.job.drift_sample:
+        if reference is None or not self.job.drift_sample or not self._does_once:
             return None
         found = await rejudge_sample(
             reference.measurement,
@@ -293,7 +301,7 @@ class Trial:
         update: dict[str, Any] = {"stopped": measurement.stopped or cast.stopped()}
         if cast.client is not None:
             update["use"] = spending(self.folder.journal)
-            update["extra"] = {**measurement.extra, "served": cast.served()}
+            update["extra"] = {**measurement.extra, SERVED: cast.served()}
         measurement = measurement.model_copy(update=update)
         self.folder.write_measurement(measurement)
         return measurement
@@ -303,10 +311,3 @@ def _from_files(measurement: Measurement, digest: str | None) -> Measurement:
     """Note which watched files were measured."""
     provenance = measurement.provenance.model_copy(update={"watched": digest})
     return measurement.model_copy(update={"provenance": provenance})
-
-
-def own_base(measurement: Measurement, folder: Path | None) -> Path | None:
-    """Return the base that a run has measured or graded itself, if it did."""
-    if folder is None or measurement.extra.get(BASE) not in ("rerun", "regraded"):
-        return None
-    return folder / BASE

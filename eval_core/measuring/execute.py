@@ -10,9 +10,10 @@ from typing import Any
 from eval_core.base.messages import Message, render
 from eval_core.base.threads import compute
 from eval_core.base.tokens import count_messages
+from eval_core.domain.call import OpaqueState
 from eval_core.domain.case import Cell
 from eval_core.domain.compression import Compression, ModelUse, Outcome, Step, Subject
-from eval_core.domain.grade import Answer, Answerer, Grade, Judge, Unscored
+from eval_core.domain.grade import Answer, Answerer, Grade, Judge, OpaqueAnswerer, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.domain.record import CensusRecord, ProbeRecord, RunRecord, SizeRecord, UseRecord
 from eval_core.evidence.census import CensusFact
@@ -47,7 +48,17 @@ def _stored_compression(record: RunRecord) -> Compression:
     return Compression(
         record.outcome,
         record.detail,
-        steps=(Step(record.messages, record.tokens_before, record.tokens_after, record.seconds),),
+        steps=(
+            Step(
+                record.messages,
+                record.tokens_before,
+                record.tokens_after,
+                record.seconds,
+                queued_seconds=record.queued_seconds,
+                opaque=record.opaque,
+            ),
+        ),
+        start_seconds=record.cold_seconds,
         use=ModelUse(use.calls, use.input_tokens, use.output_tokens, use.cost_usd),
         notes=tuple(record.notes),
         refused=record.refused,
@@ -151,10 +162,15 @@ class Executor:
     async def _measure(self, cell: Cell, compression: Compression) -> RunRecord:
         # Reading takes processor time; in a thread, other fixture-runs' calls go out meanwhile.
         bare, facts = await compute(self._read, cell, compression)
+        if compression.opaque is not None and bare.ok:
+            replies = await self._ask(cell, compression.opaque) if cell.graded else {}
+            probes = {
+                key: ProbeRecord(facts=[], answer=answer, result=result) for key, (answer, result) in replies.items()
+            }
+            return bare.model_copy(update={"probes": probes, "use": {**bare.use, **_reply_uses(probes)}})
         if facts is None:
             return bare
-        state = compression.state
-        replies = await self._ask(cell, state, facts.state) if cell.graded else {}
+        replies = await self._ask(cell, compression.state, facts.state) if cell.graded else {}
         return await compute(self._attribute, cell, bare, facts, replies)
 
     def _read(self, cell: Cell, compression: Compression) -> tuple[RunRecord, StateFacts | None]:
@@ -168,13 +184,19 @@ class Executor:
             detail=compression.detail,
             notes=list(compression.notes),
             tokens_before=count_messages(fixture.messages),
-            tokens_after=count_messages(compression.state),
+            tokens_after=compression.steps[-1].tokens_after
+            if compression.opaque
+            else count_messages(compression.state),
             seconds=compression.seconds,
+            cold_seconds=compression.cold_seconds,
+            queued_seconds=compression.queued_seconds,
             messages=compression.state,
+            opaque=compression.opaque,
             use={"compressor": _model_use(compression.use)},
             refused=compression.refused,
         )
-        if bare.outcome not in (Outcome.OK, Outcome.NOT_COMPRESSED) or not compression.steps:
+        unmeasured = bare.outcome not in (Outcome.OK, Outcome.NOT_COMPRESSED) or not compression.steps
+        if unmeasured or compression.opaque is not None:
             return bare, None
         state = compression.state
         kept = Kept(fixture.messages, state)
@@ -224,15 +246,24 @@ class Executor:
             }
         )
 
-    async def _ask(self, cell: Cell, state: list[Message], held: Haystack) -> dict[str, _Reply]:
+    async def _answer(self, state: list[Message] | OpaqueState, probe: Probe, name: str, run: int) -> Answer | Unscored:
+        if not isinstance(state, OpaqueState):
+            return await self.answerer.answer(state, probe, fixture=name, run=run)
+        if not isinstance(self.answerer, OpaqueAnswerer):
+            return Unscored(reason="no answer: the compressed state can only be read by its provider")
+        return await self.answerer.answer_opaque(state, probe, fixture=name, run=run)
+
+    async def _ask(
+        self, cell: Cell, state: list[Message] | OpaqueState, held: Haystack | None = None
+    ) -> dict[str, _Reply]:
         name, run = cell.case.fixture.name, cell.run + self.draw
 
         async def one(probe: Probe) -> _Reply:
-            answer = await self.answerer.answer(state, probe, fixture=name, run=run)
+            answer = await self._answer(state, probe, name, run)
             if isinstance(answer, Unscored):
                 told = answer.reason.startswith("no answer")
                 return None, answer if told else Unscored(reason=f"no answer: {answer.reason}")
-            if isinstance(self.judge, FactJudge):
+            if held is not None and isinstance(self.judge, FactJudge):
                 return answer, self.judge.grade_state(probe, held)
             return answer, await self.judge.grade(probe, answer.text, fixture=name, run=run)
 

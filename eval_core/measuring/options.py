@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -12,28 +12,31 @@ from typing import Literal
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.base.sealing import SealingKey
-from eval_core.comparing.compare import ReportData, compare_measurements, judged_alone
+from eval_core.comparing.compare import ReportData
 from eval_core.comparing.drift import SAMPLE
 from eval_core.comparing.looks import runs_at
-from eval_core.domain.case import Case, load_suite, make_plan, with_private
+from eval_core.domain.case import Case, Cell, load_suite, make_plan, with_private
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.private_probes import private_banks
 from eval_core.domain.record import RunRecord
-from eval_core.domain.target import Builtin
-from eval_core.measuring.base_branch import base_notes
-from eval_core.measuring.evaluate import Trial, own_base
-from eval_core.measuring.regrade import with_remedy
+from eval_core.domain.shard import Shard
+from eval_core.domain.target import Builtin, CompressorSource
+from eval_core.measuring.compared import compare_with_base
+from eval_core.measuring.evaluate import Trial
 from eval_core.measuring.session import now
 from eval_core.measuring.wiring import Traffic
 from eval_core.models.settings import ModelFlags, Models, resolve
+from eval_core.sandbox.compressor_source import source_of
 from eval_core.sandbox.isolation import Wanted
 from eval_core.sandbox.targets import Target, find_target
-from eval_core.storage.baselines import find_reference, load_side
-from eval_core.storage.compressor_source import CompressorSource, source_of
-from eval_core.storage.history import read_history
+from eval_core.storage.baselines import load_side
 from eval_core.storage.results import ResultsFolder
 
-__all__ = ["Job"]
+__all__ = ["FREE_COMPRESSIONS", "Job"]
+
+FREE_COMPRESSIONS = 10
+"""Of each fixture, where no model is paid for them."""
+_IN_PARTS = "this is one part of a run; `compression-eval merge` puts the parts together and compares"
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,8 @@ class Job:
     trust_judge: bool = False
     every_private_probe: bool = False
     """Ask all private probes and not the drawn share: a baseline must serve every draw."""
+    shard: Shard | None = None
+    """The part of the plan that is measured here; its results are merged with those of the others."""
 
     @property
     def models(self) -> Models | None:
@@ -81,18 +86,25 @@ class Job:
 
     @property
     def stops_early(self) -> bool:
-        """Whether grading is left out where facts alone decide."""
-        return (self.stop or ("full" if self.models is None else "early")) == "early"
+        """Whether grading is left out where facts alone decide; a shard cannot know what the others found."""
+        return self.shard is None and (self.stop or ("full" if self.models is None else "early")) == "early"
 
     @property
     def plan(self) -> tuple[int, int]:
         """Graded runs and compressions of each fixture."""
         graded = self.runs or runs_at(self.looks, self.settings.runs)
-        return graded, max(graded, self.compress_runs or self.settings.compress_runs)
+        return graded, self.compressions(graded)
 
     def with_runs(self, runs: int) -> Job:
         """Return the same job with this many graded runs and no fewer compressions."""
-        return replace(self, runs=runs, compress_runs=max(runs, self.compress_runs or self.settings.compress_runs))
+        return replace(self, runs=runs, compress_runs=self.compressions(runs))
+
+    def compressions(self, graded: int) -> int:
+        """Return the compressions of each fixture beside so many graded runs: a paid one is bought when needed."""
+        asked = self.compress_runs or self.settings.compress_runs
+        if asked is None and (self.models is None or not self.load_target().asks_model):
+            asked = FREE_COMPRESSIONS
+        return max(graded, asked or graded)
 
     def load_cases(self) -> list[Case]:
         """Read the suite."""
@@ -130,7 +142,17 @@ class Job:
 
     def size(self, cases: list[Case]) -> int:
         """Count the fixture-runs, the base's included where it is measured too."""
-        return len(make_plan(cases, *self.plan)) * (2 if self.baseline == "rerun" else 1)
+        return len(self.cells(cases)) * (2 if self.baseline == "rerun" else 1)
+
+    def cells(self, cases: Sequence[Case]) -> list[Cell]:
+        """Return the fixture-runs that are measured here."""
+        plan = make_plan(cases, *self.plan)
+        return plan if self.shard is None else self.shard.cells(plan)
+
+    def budget(self, cases: Sequence[Case]) -> float:
+        """Return what may be spent here: a shard's part of the budget, else all of it."""
+        whole = self.budget_usd or self.settings.budget_usd
+        return whole if self.shard is None else whole * self.shard.share(make_plan(cases, *self.plan))
 
     @property
     def deadline_s(self) -> float | None:
@@ -165,6 +187,8 @@ class Job:
         """Measure and compare; what is finished is in the folder at once."""
         self.check()
         measurement = asyncio.run(Trial(self, folder, cases, on_record, watch).measure())
+        if self.shard is not None:
+            return ReportData(measurement, cases={case.fixture.name: case for case in cases}, note=_IN_PARTS)
         return self.compared(measurement, cases, folder.path)
 
     def check(self) -> None:
@@ -173,28 +197,14 @@ class Job:
             load_side(Path(self.compare_to))
         if self.baseline == "rerun" or self.base_tree is not None:
             self.load_base_target()
-
-    def _base(self, measurement: Measurement, folder: Path | None) -> Path | None:
-        if (own := own_base(measurement, folder)) is not None:
-            return own
-        baselines = self.root / self.settings.baselines
-        found = find_reference(self.compare_to, baselines, measurement.fingerprint)
-        return found.path if found else None
+        if self.shard is not None and (self.baseline == "rerun" or self.regrade_baseline):
+            raise UserError(
+                f"--shard {self.shard}: the base is not measured in shards; leave out --baseline rerun and "
+                "--regrade-baseline, and compare the merged result with a stored baseline"
+            )
 
     def compared(self, measurement: Measurement, cases: list[Case], folder: Path | None = None) -> ReportData:
         """Compare a measurement with the chosen baseline, or the base it brought along, or say why not."""
-        suite = {case.fixture.name: replace(case, private=None) for case in cases}
-        path = self._base(measurement, folder)
-        if path is None:
-            baselines = self.root / self.settings.baselines
-            why = f"no baseline in {baselines}; `compression-eval baseline update` makes one"
-            note = "none was asked for" if self.compare_to == "none" else why
-            return ReportData(measurement, verdict=judged_alone(measurement), cases=suite, note=note)
-        stored = load_side(path)
-        verdict, base = compare_measurements(stored, measurement, accept=self.settings.accept)
-        verdict = with_remedy(verdict, base, str(path), measurement)
-        in_run = own_base(measurement, folder) is not None
-        notes = base_notes(stored, measurement, path=str(path), in_run=in_run, root=self.root)
-        verdict = verdict.model_copy(update={"notes": (*verdict.notes, *notes)})
-        history = read_history(self.root / self.settings.baselines, path.stem)
-        return ReportData(measurement, base=base, verdict=verdict, base_path=str(path), cases=suite, history=history)
+        return compare_with_base(
+            measurement, cases, settings=self.settings, root=self.root, compare_to=self.compare_to, folder=folder
+        )

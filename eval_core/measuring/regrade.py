@@ -19,9 +19,7 @@ from eval_core.comparing.drift import (
     check,
     graded_cells,
     sample,
-    sample_of,
 )
-from eval_core.comparing.findings import Verdict
 from eval_core.domain.case import Case
 from eval_core.domain.grade import DIMENSIONS, Answer, Grade, Judge, Unscored
 from eval_core.domain.measurement import Measurement
@@ -29,7 +27,7 @@ from eval_core.domain.probe import Probe
 from eval_core.domain.record import ProbeRecord, RunRecord
 from eval_core.measuring.session import now, package_version
 
-__all__ = ["REGRADE_RUN", "check_banks", "describe_shift", "regrade", "rejudge_sample", "stored_answers", "with_remedy"]
+__all__ = ["REGRADE_RUN", "check_banks", "describe_shift", "regrade", "rejudge_sample", "stored_answers"]
 
 REGRADE_RUN = 10_000
 """Added to the run index, so that a fresh grade is asked for and not the journal's of an equal answer."""
@@ -153,26 +151,6 @@ async def regrade(
             "extra": {**measurement.extra, "regraded": moment},
             "stopped": stopped(),
         }
-    )
-
-
-def with_remedy(verdict: Verdict, base: Measurement, path: str, candidate: Measurement) -> Verdict:
-    """Where only the judge's drift forbids a comparison, let the next step name the command that mends it."""
-    if not verdict.reasons or any(reason.code != "drift" for reason in verdict.reasons):
-        return verdict
-    return verdict.model_copy(update={"next_step": _remedy(base, path, candidate)})
-
-
-def _remedy(base: Measurement, path: str, candidate: Measurement) -> str:
-    """Say how a drifted judge is mended, and what that costs, from what the sample cost."""
-    calls = sum(1 for _ in graded_cells(base))
-    found = sample_of(candidate)
-    price = ""
-    if found and found.cells and found.cost_usd is not None:
-        price = f", about ${found.cost_usd / (len(found.cells) + len(found.confirming)) * calls:.2f}"
-    return (
-        f"Grade the baseline's stored answers again with the judge of today ({counted(calls, 'call')}{price}): "
-        f"`compression-eval judge regrade {path}`, or run with --regrade-baseline."
     )
 
 

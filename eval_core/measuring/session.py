@@ -24,17 +24,19 @@ from eval_core.domain.grade import Answer, Answerer, Grade, Judge
 from eval_core.domain.measurement import Controls, Measurement, ProbeControl, Provenance
 from eval_core.domain.probe import Probe
 from eval_core.domain.record import CensusEntry, RunRecord, UseRecord
+from eval_core.domain.shard import Shard
+from eval_core.domain.target import CompressorSource
 from eval_core.evidence.facts import Haystack, holds
 from eval_core.evidence.size import SessionFacts
 from eval_core.judging.fact_judge import FactJudge
 from eval_core.measuring.execute import Executor, run_in_turn
 from eval_core.measuring.wiring import Roles, make_fingerprint
-from eval_core.storage.compressor_source import CompressorSource
 from eval_core.storage.results import Claim, ResultsFolder, claim_folder
 
 __all__ = [
     "CONTROLS",
     "CONTROL_RUN",
+    "SHARD",
     "MeasuringSession",
     "control_key",
     "find_controls",
@@ -44,6 +46,7 @@ __all__ = [
     "now",
     "package_version",
     "source_commit",
+    "without_refusals",
 ]
 
 # Where a result comes from: source commit, date, version.
@@ -190,6 +193,9 @@ async def measure_controls(case: Case, answerer: Answerer, judge: Judge) -> Cont
 
 # One run from plan to measurement.
 
+SHARD = "shard"
+"""The name in a measurement's extra: which part of a run it is."""
+
 _KEPT_OF_A_REFUSAL = (
     "fixture", "run", "graded", "notes", "tokens_before", "tokens_after", "seconds", "messages", "use", "refused",
 )  # fmt: skip
@@ -225,6 +231,8 @@ class MeasuringSession:
     resume: bool = False
     draw: int = 0
     """Keeps the model calls of this session apart from another's that asks the same."""
+    shard: Shard | None = None
+    """The part of the plan that is measured here; None for all of it."""
     _known: dict[tuple[str, int], RunRecord] = field(default_factory=dict)
     _told: set[tuple[str, int]] = field(default_factory=set)
     _facts: dict[str, SessionFacts] = field(default_factory=dict)
@@ -249,8 +257,16 @@ class MeasuringSession:
 
     @property
     def plan(self) -> list[Cell]:
-        """All fixture-runs."""
-        return make_plan(self.cases, self.runs, self.compress_runs)
+        """All fixture-runs of this session."""
+        plan = make_plan(self.cases, self.runs, self.compress_runs)
+        return plan if self.shard is None else self.shard.cells(plan)
+
+    @property
+    def _own_cases(self) -> Sequence[Case]:
+        """The cases whose first run is measured here, and their controls with it."""
+        if self.shard is None:
+            return self.cases
+        return [cell.case for cell in self.plan if cell.run == 0]
 
     def executor(self) -> Executor:
         """Return what executes this session's cells; stored compressions are not made again."""
@@ -293,8 +309,8 @@ class MeasuringSession:
 
     async def controls(self) -> dict[str, Controls]:
         """Measure the controls of every case that has none yet."""
-        names = [case.fixture.name for case in self.cases]
-        measured = await asyncio.gather(*(self._control(case) for case in self.cases))
+        names = [case.fixture.name for case in self._own_cases]
+        measured = await asyncio.gather(*(self._control(case) for case in self._own_cases))
         return dict(zip(names, measured, strict=True))
 
     async def _control(self, case: Case) -> Controls:
@@ -312,14 +328,20 @@ class MeasuringSession:
     def measurement(self, records: Sequence[RunRecord], controls: dict[str, Controls], runs: int) -> Measurement:
         """Put the measurement together."""
         sha, dirty = source_commit(self.tree)
-        records = self._without_refusals(records)
+        if self.shard is None:
+            records = without_refusals(records, self.folder)
         fixtures: dict[str, list[RunRecord]] = {case.fixture.name: [] for case in self.cases}
         use: dict[str, UseRecord] = {}
         for record in records:
             fixtures[record.fixture].append(record)
             for role, spent in record.use.items():
                 use[role] = use.get(role, UseRecord()).plus(spent)
-        read = {case.fixture.name: self._facts.setdefault(case.fixture.name, SessionFacts(case)) for case in self.cases}
+        own = {cell.case.fixture.name for cell in self.plan}
+        read = {
+            case.fixture.name: self._facts.setdefault(case.fixture.name, SessionFacts(case))
+            for case in self.cases
+            if case.fixture.name in own
+        }
         return Measurement(
             label=self.label,
             offline=self.roles.offline,
@@ -345,34 +367,36 @@ class MeasuringSession:
             frontier={name: facts.frontier() for name, facts in read.items()} if controls else {},
             use=use,
             stopped=self.stopped(),
+            extra={} if self.shard is None else {SHARD: str(self.shard)},
         )
-
-    def _without_refusals(self, records: Sequence[RunRecord]) -> list[RunRecord]:
-        """Take out fixtures in which the compressor's model refused every time: that says nothing about the compressor.
-
-        Where it refused in some runs only, the compressor has a prompt that is refused at times, and keeps the result.
-        """
-        made: dict[str, list[RunRecord]] = {}
-        for record in records:
-            if record.ok:
-                made.setdefault(record.fixture, []).append(record)
-        void = {name for name, runs in made.items() if all(run.refused for run in runs)}
-        settled = []
-        for record in records:
-            if record.ok and record.fixture in void:
-                record = RunRecord(
-                    **{name: getattr(record, name) for name in _KEPT_OF_A_REFUSAL},
-                    outcome=Outcome.BAD_COMPLETION,
-                    detail=f"the compressor's model refused in every run: {record.refused}",
-                )
-                self.folder.write_run(record)
-            settled.append(record)
-        return settled
 
     def finish(self, measurement: Measurement) -> Measurement:
         """Write the summary."""
         self.folder.write_measurement(measurement)
         return measurement
+
+
+def without_refusals(records: Sequence[RunRecord], folder: ResultsFolder) -> list[RunRecord]:
+    """Take out fixtures in which the compressor's model refused every time: that says nothing about the compressor.
+
+    Where it refused in some runs only, the compressor has a prompt that is refused at times, and keeps the result.
+    """
+    made: dict[str, list[RunRecord]] = {}
+    for record in records:
+        if record.ok:
+            made.setdefault(record.fixture, []).append(record)
+    void = {name for name, runs in made.items() if all(run.refused for run in runs)}
+    settled = []
+    for record in records:
+        if record.ok and record.fixture in void:
+            record = RunRecord(
+                **{name: getattr(record, name) for name in _KEPT_OF_A_REFUSAL},
+                outcome=Outcome.BAD_COMPLETION,
+                detail=f"the compressor's model refused in every run: {record.refused}",
+            )
+            folder.write_run(record)
+        settled.append(record)
+    return settled
 
 
 def _entries(facts: SessionFacts) -> list[CensusEntry]:

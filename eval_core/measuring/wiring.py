@@ -18,7 +18,6 @@ from eval_core.domain.compression import Subject
 from eval_core.domain.fingerprint import INSTRUMENT_VERSION, Fingerprint
 from eval_core.domain.grade import Answerer, Judge
 from eval_core.domain.measurement import SCHEMA_VERSION
-from eval_core.domain.target import Builtin
 from eval_core.judging.extractive import ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
 from eval_core.models.retry import RetryPolicy
@@ -256,5 +255,4 @@ async def make_cast(
         },
         sandbox=confined,
     )
-    asks = isinstance(target.spec, Builtin) or target.spec.llm == "required"
-    return Cast(roles, lambda target, draw: cast(target, draw)[0], client, budget, asks)
+    return Cast(roles, lambda target, draw: cast(target, draw)[0], client, budget, target.asks_model)

@@ -24,7 +24,10 @@ _FRAME = 64
 def worst_tokens(call: ModelCall) -> int:
     """Return more input tokens than the provider will count."""
     schema = count_text(canonical(call.response_schema).decode()) if call.response_schema else 0
-    return math.ceil((count_messages(call.messages) + schema) * _MARGIN) + _FRAME
+    tools = count_text(canonical(call.params["tools"]).decode()) if call.params.get("tools") else 0
+    # What is encrypted is longer than what it says, so its length as text is enough.
+    front = count_text(canonical(call.front.items).decode()) if call.front else 0
+    return math.ceil((count_messages(call.messages) + schema + tools + front) * _MARGIN) + _FRAME
 
 
 @dataclass(frozen=True)

@@ -193,7 +193,8 @@ class ModelClient:
                 used = used.plus(attempt.usage)
             if attempt.fault is None:
                 self.served[call.model][attempt.served_by] += 1
-                return _heard(Completion(attempt.text, used, attempt.served_by, attempt.seconds), call)
+                done = Completion(attempt.text, used, attempt.served_by, attempt.seconds, calls=attempt.calls)
+                return _heard(done, call)
             fault = attempt.fault
             failures[fault.kind] += 1
             if fault.kind == "truncated":
@@ -257,7 +258,7 @@ class ModelClient:
                 if self._journal is not None:
                     self._journal.sent(key, held.usd if held else 0.0, held.tokens if held else 0)
                 self.sent += 1
-                post = self._direct.send if endpoint.direct else send
+                post = self._direct.send if endpoint.direct and call.front is None else send
                 attempt = await post(call, endpoint, seconds, self._secrets)
             except BaseException:
                 if self.budget is not None and held is not None:
@@ -305,7 +306,7 @@ class ModelClient:
             return
         usage = attempt.usage or Usage()
         if attempt.fault is None:
-            await self._journal.done(key, call, attempt.text, attempt.served_by, usage, attempt.seconds)
+            await self._journal.done(key, call, attempt.text, attempt.served_by, usage, attempt.seconds, attempt.calls)
         else:
             failed = Failed(attempt.fault.kind, False, attempt.fault.message, usage)
             await self._journal.failed(key, call, failed, attempt.fault.charge)

@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 
 from eval_core.base.tokens import count_messages, count_text
-from eval_core.domain.call import ModelCall, Usage
+from eval_core.domain.call import ModelCall, ReplyCall, Usage
 from eval_core.models.faults import Delivered, Fault, fault_of, fault_of_status, unusable
 from eval_core.models.settings import Endpoint
 from eval_core.models.transport import Attempt, mark_prefix, served_by
@@ -130,6 +130,20 @@ def _usage(reply: Mapping[str, Any], call: ModelCall, text: str) -> Usage:
     return Usage(spent_in, cached, spent_out, None, min(written, spent_in - cached))
 
 
+def _calls(message: Mapping[str, Any]) -> tuple[ReplyCall, ...]:
+    """Read the tool calls of a reply."""
+    found = message.get("tool_calls")
+    functions = [
+        (_mapping(item).get("id"), _mapping(_mapping(item).get("function")))
+        for item in (found if isinstance(found, list) else ())
+    ]
+    return tuple(
+        ReplyCall(str(known or ""), str(function["name"]), str(function.get("arguments") or "{}"))
+        for known, function in functions
+        if "name" in function
+    )
+
+
 def _read(call: ModelCall, raw: bytes, took: float, headers: Mapping[str, str], secrets: Iterable[str]) -> Attempt:
     try:
         reply = json.loads(raw)
@@ -162,6 +176,7 @@ def _read(call: ModelCall, raw: bytes, took: float, headers: Mapping[str, str], 
         served_by(str(reply.get("model") or "")),
         _usage(reply, call, text),
         took,
-        unusable(delivered, call.max_tokens),
+        unusable(delivered, call.max_tokens, tools_offered=bool(call.params.get("tools"))),
         headers,
+        _calls(message),
     )

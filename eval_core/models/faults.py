@@ -171,7 +171,7 @@ class Delivered:
     reasoning: bool = False
 
 
-def unusable(reply: Delivered | None, max_tokens: int) -> Fault | None:
+def unusable(reply: Delivered | None, max_tokens: int, *, tools_offered: bool = False) -> Fault | None:
     """Name what makes a delivered reply unusable, or None; the reply is paid either way."""
     if reply is None:
         return Fault("malformed", "the reply holds no choice", "yes")
@@ -182,6 +182,8 @@ def unusable(reply: Delivered | None, max_tokens: int) -> Fault | None:
     if reply.finish == "length":
         return Fault("truncated", f"the reply was cut off at max_tokens = {max_tokens}; allow more", "yes")
     if isinstance(reply.content, str) and reply.content.strip():
+        return None
+    if reply.tool_calls and tools_offered:
         return None
     if reply.tool_calls:
         return Fault("malformed", "the reply is a tool call, though no tool was offered", "yes")

@@ -26,15 +26,17 @@ from eval_core.base.errors import UserError
 from eval_core.base.files import digest
 from eval_core.base.sealing import Damaged, SealingKey
 from eval_core.base.strict_json import BadJson, parse_json
-from eval_core.domain.call import Completion, Failed, ModelCall, Usage
+from eval_core.domain.call import Completion, Failed, ModelCall, ReplyCall, Usage
 
 __all__ = ["Journal", "Spent", "call_key", "parse_line"]
 
 
 def call_key(call: ModelCall) -> str:
     """Return what identifies a call: everything that the provider sees, and the run index."""
+    front = {"front": asdict(call.front)} if call.front else {}  # absent from the keys of older journals
     return digest(
         {
+            **front,
             "model": call.model,
             "messages": list(call.messages),
             "max_tokens": call.max_tokens,
@@ -180,7 +182,8 @@ class Journal:
                 text = self._sealing.open(text)
             except Damaged:
                 return None  # sealed with a key that is gone: asked again
-        return Completion(text, usage, line["served"], line["seconds"], cached=True)
+        calls = tuple(ReplyCall(**call) for call in line.get("calls", ()))
+        return Completion(text, usage, line["served"], line["seconds"], cached=True, calls=calls)
 
     def wasted(self, key: str) -> Usage:
         """Return what unusable replies to this call have used so far."""
@@ -190,7 +193,16 @@ class Journal:
         """Note that a request is about to leave. Not synced: surviving a crash of the process is enough here."""
         self._write({"at": "sent", "key": key, "usd": usd, "tokens": tokens})
 
-    async def done(self, key: str, call: ModelCall, text: str, served: str, usage: Usage, seconds: float) -> None:
+    async def done(
+        self,
+        key: str,
+        call: ModelCall,
+        text: str,
+        served: str,
+        usage: Usage,
+        seconds: float,
+        calls: tuple[ReplyCall, ...] = (),
+    ) -> None:
         """Keep an answer for good."""
         body = {"role": call.role, "model": call.model, "run": call.run, "served": served}
         usage_line: dict[str, Any] = {"usage": asdict(usage), "seconds": round(seconds, 3), "text": text}
@@ -198,7 +210,8 @@ class Journal:
             if self._sealing is None:
                 raise ValueError("a private reply and no key to seal it with")
             usage_line |= {"text": self._sealing.seal(text), "sealed": True}
-        await self._append({"at": "done", "key": key, **body, **usage_line})
+        asked = {"calls": [asdict(item) for item in calls]} if calls else {}
+        await self._append({"at": "done", "key": key, **body, **usage_line, **asked})
 
     async def failed(self, key: str, call: ModelCall, failed: Failed, charge: str) -> None:
         """Keep why a call failed, and what it cost."""

@@ -17,7 +17,7 @@ from typing import Any
 from eval_core.base.files import digest
 from eval_core.base.messages import Message, content_text
 from eval_core.base.tokens import count_messages, count_text
-from eval_core.domain.call import ModelCall, Usage
+from eval_core.domain.call import ModelCall, ReplyCall, Usage
 from eval_core.models.faults import Delivered, Fault, fault_of, unusable
 from eval_core.models.settings import Endpoint
 
@@ -113,6 +113,7 @@ class Attempt:
     seconds: float
     fault: Fault | None = None
     headers: Mapping[str, object] = field(default_factory=dict)
+    calls: tuple[ReplyCall, ...] = ()
 
 
 @cache
@@ -152,6 +153,8 @@ def _arguments(call: ModelCall, endpoint: Endpoint, seconds: float) -> dict[str,
         "drop_params": True,  # some models take no temperature; that is theirs to decide
         "stream": False,
     }
+    if "tools" in call.params:
+        arguments["_skip_mcp_handler"] = True  # it needs a package that litellm does not install, for any tool at all
     if call.temperature is not None:
         arguments["temperature"] = call.temperature
     if call.response_schema is not None:
@@ -191,13 +194,81 @@ def _delivered(choice: Any) -> Delivered:
     )
 
 
+def _calls(choice: Any) -> tuple[ReplyCall, ...]:
+    """Read the tool calls of a reply."""
+    found = getattr(getattr(choice, "message", None), "tool_calls", None) or ()
+    return tuple(
+        ReplyCall(str(call.id), str(call.function.name), str(call.function.arguments or "{}"))
+        for call in found
+        if getattr(call, "function", None) is not None
+    )
+
+
 def served_by(name: str) -> str:
     """Return the model's name; local servers give the path of its file, which is nobody else's business."""
     return name.rsplit("/", 1)[-1] if name.startswith("/") else name
 
 
+def _responses_arguments(call: ModelCall, endpoint: Endpoint) -> dict[str, Any]:
+    """Return the arguments of a call whose state is input items of OpenAI's responses."""
+    assert call.front is not None
+    system = [content_text(message) for message in call.messages if message["role"] == "system"]
+    said = [
+        {"role": message["role"], "content": content_text(message)}
+        for message in call.messages
+        if message["role"] != "system"
+    ]
+    arguments: dict[str, Any] = {
+        "model": endpoint.model.rpartition("/")[2],
+        "input": [*call.front.items, *said],
+        "max_output_tokens": call.max_tokens,
+        "store": False,
+    }
+    if system:
+        arguments["instructions"] = "\n\n".join(system)
+    if call.temperature is not None:
+        arguments["temperature"] = call.temperature
+    return arguments
+
+
+async def _send_opaque(call: ModelCall, endpoint: Endpoint, seconds: float, secrets: Iterable[str]) -> Attempt:
+    """Ask a question of a state that only the provider can read, with the provider's own SDK."""
+    import openai  # litellm's own way to this API needs a package that it does not install
+
+    began = time.monotonic()
+    assert call.front is not None
+    if call.front.protocol != "openai-responses":
+        fault = Fault("bad_request", f"a state of {call.front.protocol} cannot be sent back yet", "no")
+        return Attempt("", "", None, 0.0, fault)
+    key = endpoint.key.reveal() if endpoint.key else None
+    try:
+        async with (
+            asyncio.timeout(seconds),
+            openai.AsyncOpenAI(api_key=key, base_url=endpoint.api_base, max_retries=0) as client,
+        ):
+            response = await client.responses.create(**_responses_arguments(call, endpoint))
+    except TimeoutError:
+        fault = Fault("timeout", f"no complete reply within {seconds:g} s", "unsure")
+        return Attempt("", "", None, time.monotonic() - began, fault)
+    except Exception as exc:
+        return Attempt("", "", None, time.monotonic() - began, fault_of(exc, secrets))
+    took, text, counted = time.monotonic() - began, response.output_text, response.usage
+    usage = Usage(
+        counted.input_tokens if counted else count_messages(call.messages),
+        counted.input_tokens_details.cached_tokens if counted else 0,
+        counted.output_tokens if counted else count_text(text),
+        None,
+    )
+    problem = None if text.strip() else Fault("empty", "the reply is empty", "yes")
+    if response.status == "incomplete":
+        problem = Fault("truncated", f"the reply was cut off at max_tokens = {call.max_tokens}; allow more", "yes")
+    return Attempt(text, served_by(str(response.model)), usage, took, problem)
+
+
 async def send(call: ModelCall, endpoint: Endpoint, seconds: float, secrets: Iterable[str] = ()) -> Attempt:
     """Send the call once and wait at most so long for the last byte of the reply."""
+    if call.front is not None:
+        return await _send_opaque(call, endpoint, seconds, secrets)
     litellm = load_litellm()
     began = time.monotonic()
     try:
@@ -219,6 +290,7 @@ async def send(call: ModelCall, endpoint: Endpoint, seconds: float, secrets: Ite
         served_by(str(getattr(response, "model", "") or "")),
         _usage(response, call, text),
         took,
-        unusable(reply, call.max_tokens),
+        unusable(reply, call.max_tokens, tools_offered=bool(call.params.get("tools"))),
         dict(hidden.get("additional_headers") or {}),
+        _calls(choices[0]) if choices else (),
     )

@@ -184,13 +184,11 @@ def _shown_line(measurement: Measurement) -> str:
 
 def _row(row: Row) -> TableRow:
     if row.p is None:
-        words = percent_words if row.family == "facts" else score
+        together = percents_and_change if row.family == "facts" else scores_and_change
         whole = 1 if row.family == "facts" else _BEST
         return TableRow(
             _ROW_NAMES.get(row.name, "offline grade"),
-            words(row.base),
-            words(row.candidate),
-            pp(row.delta, sign=True) if row.family == "facts" else signed(row.delta),
+            *together(row.base, row.candidate),
             "counted" if row.family == "facts" else "-",
             "-",
             _ROW_WORDS[row.verdict],

@@ -54,6 +54,8 @@ class CallRecord:
     """What the model was shown."""
     refusal: str = ""
     """The beginning of a reply that is a refusal in plain text."""
+    queued_seconds: float = 0.0
+    """How much longer the answer took than the model itself: our own queue, and retries."""
     dropped: tuple[str, ...] = ()
     """Fields of the request that were not passed on."""
 
@@ -83,7 +85,7 @@ class CallLog:
         """Note how a request ended."""
         record.ended, record.usage = next(self._clock), result.usage
         if isinstance(result, Completion):
-            record.status = "ok" if result.text.strip() else "empty"
+            record.status = "ok" if result.text.strip() or result.calls else "empty"
             record.refusal = result.refusal
             record.kind = "" if record.status == "ok" else "empty"
             return

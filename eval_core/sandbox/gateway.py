@@ -14,6 +14,7 @@ import secrets
 import signal
 import socket
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict
@@ -22,12 +23,12 @@ from typing import Any
 
 import eval_core
 from eval_core.base.errors import UserError
-from eval_core.domain.call import Completion, Failed, FailureKind, ModelCall, Usage
+from eval_core.domain.call import Completion, Failed, FailureKind, ModelCall
 from eval_core.sandbox import gateway_process
 from eval_core.sandbox.classify import CallLog, CallRecord
 from eval_core.sandbox.gateway_frames import FRAME_OVERHEAD, BadGatewayFrame, frame_of, read_gateway_frame
 from eval_core.sandbox.gateway_process import BACKLOG, OUT_OF_MEMORY
-from eval_core.sandbox.request import ChatRequest, GatewayLimits, Refusal, read_request
+from eval_core.sandbox.request import ChatRequest, GatewayLimits, Refusal, read_object, read_request
 
 __all__ = ["Complete", "Gateway", "GatewayLimits"]
 
@@ -62,19 +63,16 @@ def _refused(number: int, refusal: Refusal) -> dict[str, Any]:
 
 def _reply(number: int, result: Completion | Failed) -> dict[str, Any]:
     """Return what the process is told of a finished call."""
-    text, finish, usage = "", "stop", Usage()
-    if isinstance(result, Completion):
-        text, usage = result.text, result.usage
-    elif result.kind not in ("empty", "refusal", "truncated"):
+    # A provider sends these as a success with little or nothing in it, and so do we: that is what is being tested.
+    if isinstance(result, Failed) and result.kind not in ("empty", "refusal", "truncated"):
         status, message = _ANSWERS.get(result.kind, (502, "the model failed"))
         code = "context_length_exceeded" if result.kind == "context_length" else "upstream_failed"
         return _refused(number, Refusal(status, message, code))
-    elif result.kind == "truncated":
-        # A provider sends these as a success with nothing in it, and so do we: that is what is being tested.
-        finish = "length"
+    calls = result.calls if isinstance(result, Completion) else ()
     return {
-        "at": "reply", "id": number, "text": text, "finish": finish,
-        "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens,
+        "at": "reply", "id": number, "text": result.text, "calls": [asdict(call) for call in calls],
+        "truncated": isinstance(result, Failed) and result.kind == "truncated",
+        "input_tokens": result.usage.input_tokens, "output_tokens": result.usage.output_tokens,
     }  # fmt: skip
 
 
@@ -198,7 +196,7 @@ class Gateway:
     def _ask(self, number: int, record: CallRecord, body: Any) -> None:
         """Check once more what is asked, and make the call."""
         try:
-            asked = read_request(json.dumps(body).encode("ascii"))
+            asked = read_request(read_object(json.dumps(body).encode("ascii")))
             record.requested_model, record.messages = asked.requested_model, asked.messages
             self._check_limits()
         except Refusal as refusal:
@@ -239,6 +237,8 @@ class Gateway:
         except Exception as exc:
             _LOG.exception("the model client raised")
             result = Failed("unknown", retryable=False, message=f"{type(exc).__name__} in the model client")
+        if isinstance(result, Completion):
+            record.queued_seconds = time.monotonic() - record.forwarded_at - result.seconds
         self.log.finish(record, result)
         self._send(_reply(number, result))
 

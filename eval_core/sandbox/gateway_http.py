@@ -10,13 +10,21 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
+from urllib.parse import parse_qsl
 
-from eval_core.sandbox.protocols import WireAnswer
 from eval_core.sandbox.request import Refusal
 
-__all__ = ["ClientGone", "RequestHead", "read_body", "read_head", "response"]
+__all__ = ["ClientGone", "RequestHead", "WireAnswer", "read_body", "read_head", "response"]
 
 MAX_HEADERS = 100
+
+
+@dataclass(frozen=True)
+class WireAnswer:
+    """The body of a response."""
+
+    content_type: str
+    body: bytes
 
 
 class ClientGone(Exception):
@@ -29,6 +37,7 @@ class RequestHead:
 
     method: str
     path: str
+    query: str
     headers: dict[str, str]
 
     @property
@@ -49,7 +58,8 @@ class RequestHead:
         given = self.headers.get("authorization", "")
         if given[:7].lower() == "bearer ":
             return given[7:].strip()
-        return self.headers.get("x-api-key") or self.headers.get("x-goog-api-key") or ""
+        named = self.headers.get("x-api-key") or self.headers.get("x-goog-api-key")
+        return named or dict(parse_qsl(self.query)).get("key", "")
 
     @property
     def keep_alive(self) -> bool:
@@ -73,7 +83,10 @@ def _parse_head(data: bytes) -> RequestHead:
         if not colon or not name or name != name.strip() or (name == "content-length" and name in headers):
             raise bad
         headers[name] = value.strip()
-    return RequestHead(words[0], words[1].partition("?")[0], headers)
+    path, _, query = words[1].partition("?")
+    if query.count("&") >= MAX_HEADERS:
+        raise Refusal(431, f"more than {MAX_HEADERS} values in the address", "too_large")
+    return RequestHead(words[0], path, query, headers)
 
 
 async def read_head(reader: asyncio.StreamReader, first: bytes) -> RequestHead:

@@ -11,6 +11,7 @@ import asyncio
 import codecs
 import contextlib
 import hmac
+import json
 import os
 import resource
 import socket
@@ -19,9 +20,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from eval_core.sandbox.gateway_frames import BadGatewayFrame, frame_of, read_gateway_frame
-from eval_core.sandbox.gateway_http import ClientGone, RequestHead, read_body, read_head, response
-from eval_core.sandbox.protocols import CHAT, ModelProtocol, ModelReply, model_list, protocol_of
-from eval_core.sandbox.request import ChatRequest, GatewayLimits, Refusal
+from eval_core.sandbox.gateway_http import ClientGone, RequestHead, WireAnswer, read_body, read_head, response
+from eval_core.sandbox.protocol.dialect import ChatBody, Dialect, ModelReply, ReplyCall, event_bytes
+from eval_core.sandbox.protocol.openai_chat import OpenAIChat
+from eval_core.sandbox.protocol.route import SERVED, counted, model_list, route
+from eval_core.sandbox.request import GatewayLimits, Refusal, read_object, read_request
 
 __all__ = ["BACKLOG", "OUT_OF_MEMORY", "main"]
 
@@ -39,6 +42,21 @@ class _Failure:
     """The evaluator's no to a call."""
 
     refusal: Refusal
+
+
+def _json(value: dict[str, Any]) -> WireAnswer:
+    return WireAnswer("application/json", json.dumps(value).encode("ascii"))
+
+
+def _refuse(dialect: Dialect, refusal: Refusal) -> WireAnswer:
+    return _json(dialect.error(refusal.status, refusal.message, refusal.code))
+
+
+def _answer(dialect: Dialect, reply: ModelReply, given: ChatBody) -> WireAnswer:
+    """Write the reply as it was asked for; a stream is its events one after another."""
+    if not given.stream:
+        return _json(dialect.answer(reply))
+    return WireAnswer("text/event-stream", b"".join(event_bytes(event) for event in dialect.events(reply, given)))
 
 
 class _Room:
@@ -105,7 +123,9 @@ class _Server:
         if frame["at"] == "refused":
             waiting.set_result(_Failure(Refusal(frame["status"], frame["message"], frame["code"])))
         else:
-            reply = ModelReply(frame["text"], frame["finish"], frame["input_tokens"], frame["output_tokens"])
+            calls = tuple(ReplyCall(**call) for call in frame["calls"])
+            tokens = {name: frame[name] for name in ("input_tokens", "output_tokens")}
+            reply = ModelReply(self._model, frame["text"], calls, truncated=frame["truncated"], **tokens)
             waiting.set_result(reply)
 
     async def connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -146,14 +166,9 @@ class _Server:
                     head = await read_head(reader, first)
             except TimeoutError:
                 raise Refusal(408, "the request did not arrive in time", "timeout") from None
-            protocol = protocol_of(head.path) if head.method == "POST" else None
-            if protocol is None:
-                status, answer = self._other(head)
-                keep = head.keep_alive and head.length == 0
-            else:
-                status, answer, keep = await self._call(protocol, head, reader, writer, hold)
+            status, answer, keep = await self._serve(head, reader, writer, hold)
         except Refusal as refusal:
-            status, answer, keep = refusal.status, CHAT.refuse(refusal), False
+            status, answer, keep = refusal.status, _refuse(OpenAIChat(), refusal), False
         finally:
             hold.release()
         async with asyncio.timeout(self._limits.request_seconds):
@@ -170,61 +185,70 @@ class _Server:
         while unread > 0 and (part := await reader.read(65536)):
             unread -= len(part)
 
-    def _check_token(self, head: RequestHead) -> None:
-        if not hmac.compare_digest(head.token.encode("utf-8", "replace"), self._token):
-            raise Refusal(401, "the token is not this run's", "invalid_api_key")
-
-    def _other(self, head: RequestHead) -> tuple[int, Any]:
-        if head.method == "GET" and (answer := model_list(head.path, self._model)) is not None:
-            self._check_token(head)
-            return 200, answer
-        raise Refusal(404, "only model calls and the list of models are served", "not_found")
+    async def _serve(
+        self, head: RequestHead, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hold: _Hold
+    ) -> tuple[int, WireAnswer, bool]:
+        """Find out what is asked for, and answer in its protocol."""
+        found = route(head.method, head.path)
+        if found is not None and found.kind == "hello":
+            # Some clients look whether anybody is there, without a token.
+            return 200, _json({"status": "ok"}), head.keep_alive and head.length == 0
+        dialect = found.dialect if found else OpenAIChat()
+        try:
+            if not hmac.compare_digest(head.token.encode("utf-8", "replace"), self._token):
+                raise Refusal(401, "the token is not this run's", "invalid_api_key")
+            if found is None:
+                raise Refusal(404, f"{head.method[:10]} {head.path[:100]}: {SERVED}", "not_found")
+            if found.kind == "models":
+                return 200, _json(model_list(self._model, found.model)), head.keep_alive and head.length == 0
+            if found.kind == "count":
+                body = await self._read(head, reader, writer, hold)
+                return 200, _json(counted(dialect.to_chat(read_object(body)), dialect)), head.keep_alive
+        except Refusal as refusal:
+            return refusal.status, _refuse(dialect, refusal), False
+        return await self._call(dialect, head, reader, writer, hold)
 
     async def _call(
         self,
-        protocol: ModelProtocol,
+        dialect: Dialect,
         head: RequestHead,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         hold: _Hold,
-    ) -> tuple[int, Any, bool]:
+    ) -> tuple[int, WireAnswer, bool]:
         """Read a model call, pass it on, wait for its answer."""
-        try:
-            self._check_token(head)
-        except Refusal as refusal:
-            return refusal.status, protocol.refuse(refusal), False
         self._ids += 1
         number = self._ids
         self._tell("arrived", id=number)
         try:
-            if head.headers.get("expect", "").lower() == "100-continue":
-                hold.take(head.length or 0)
-                hold.release()
-                writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            asked = await self._read(protocol, head, reader, hold)
+            given = dialect.to_chat(read_object(await self._read(head, reader, writer, hold)))
+            asked = read_request(given.body)
         except Refusal as refusal:
             self._tell("refused", id=number, why=refusal.message)
-            return refusal.status, protocol.refuse(refusal), False
+            return refusal.status, _refuse(dialect, refusal), False
         except ClientGone:
             self._tell("refused", id=number, why="the connection was closed before the request was complete")
             raise
-        self._tell("ask", id=number, dropped=list(asked.dropped), body=asked.body())
+        self._tell("ask", id=number, dropped=[*given.dropped, *asked.dropped], body=asked.body())
         await self._control.drain()
         result, alone = await self._result(number, reader)
         if isinstance(result, _Failure):
-            return result.refusal.status, protocol.refuse(result.refusal), head.keep_alive and alone
-        return 200, protocol.answer(asked, result, self._model), head.keep_alive and alone
+            return result.refusal.status, _refuse(dialect, result.refusal), head.keep_alive and alone
+        return 200, _answer(dialect, result, given), head.keep_alive and alone
 
     async def _read(
-        self, protocol: ModelProtocol, head: RequestHead, reader: asyncio.StreamReader, hold: _Hold
-    ) -> ChatRequest:
+        self, head: RequestHead, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hold: _Hold
+    ) -> bytes:
+        if head.headers.get("expect", "").lower() == "100-continue":
+            hold.take(head.length or 0)
+            hold.release()
+            writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         try:
             async with asyncio.timeout(self._limits.request_seconds):
-                body = await read_body(reader, head, hold.take)
+                return await read_body(reader, head, hold.take)
         except TimeoutError:
             seconds = self._limits.request_seconds
             raise Refusal(408, f"the request was not complete after {seconds:g} s", "timeout") from None
-        return protocol.read(head.path, body)
 
     async def _result(self, number: int, reader: asyncio.StreamReader) -> tuple[ModelReply | _Failure, bool]:
         """Wait for the evaluator, and tell it when the client does not wait any longer."""

@@ -35,6 +35,7 @@ __all__ = [
     "open_view",
     "prefixes",
     "run_folder",
+    "runtime_mounts",
     "view_of",
 ]
 
@@ -48,6 +49,9 @@ ALWAYS_HIDDEN = (".git", ".env", ".netrc", ".npmrc", ".pypirc", ".aws", ".ssh", 
 
 PREFIX_PARTS = ("bin", "lib", "lib64", "share")
 """What an interpreter needs of its prefix; the rest of the folder (pip.conf, or a whole home) stays out."""
+
+RUNTIME_PARTS = ("bin", "lib", "lib64", "libexec", "share", "node_modules")
+"""What is shown of a command's runtime folder."""
 
 
 @dataclass(frozen=True)
@@ -137,10 +141,28 @@ def open_view(python: Path, tree: Path, folder: Path) -> SandboxView:
     )
 
 
-def view_of(python: Path, tree: Path, gateway: Path | None, hidden: tuple[str, ...] = ()) -> SandboxView:
+def runtime_mounts(runtime: Path) -> list[tuple[str, str]]:
+    """Return the mounts of what a command lives from: its folders where they are, and its packages at the root.
+
+    Node looks for packages in every folder above a file, so `/node_modules` serves the tree and the adapter alike.
+    Only known parts are shown: the folder may be a whole repository, probes included.
+    """
+    if not runtime.is_dir():
+        raise UserError(f"target.runtime: {runtime} is not a folder; install what the command needs, or fix the path")
+    binds = [(str(runtime / part), str(runtime / part)) for part in RUNTIME_PARTS if (runtime / part).is_dir()]
+    if not binds and not _covered(runtime):
+        raise UserError(f"target.runtime: {runtime} has none of {', '.join(RUNTIME_PARTS)}, so it shows nothing")
+    if (runtime / "node_modules").is_dir():
+        binds.append((str(runtime / "node_modules"), "/node_modules"))
+    return [] if _covered(runtime) else binds
+
+
+def view_of(
+    python: Path, tree: Path, gateway: Path | None, hidden: tuple[str, ...] = (), runtime: str | None = None
+) -> SandboxView:
     """Plan the mounts for one interpreter and one tree; hidden names are relative to the tree."""
     tree = tree.resolve()  # of a relative one nothing could be shown, nor hidden
-    binds: list[tuple[str, str]] = []
+    binds: list[tuple[str, str]] = [] if runtime is None else runtime_mounts(Path(runtime))
     for prefix in prefixes(python):
         if _covered(prefix):
             continue
@@ -245,6 +267,7 @@ def _system_mounts(folder: Path) -> list[str]:
             words += ["--symlink", str(path.readlink()), f"/{name}"]
         elif path.is_dir():
             words += ["--ro-bind", str(path), f"/{name}"]
+    words += ["--dir", "/etc"]  # as a mount point's parent it would be closed, and OpenSSL in Node gives up on that
     for name in ETC:
         words += ["--ro-bind", str(folder / "etc" / name), f"/etc/{name}"]
     for name in ("ld.so.cache", "alternatives"):
@@ -339,6 +362,8 @@ class SandboxChoice:
         limits = {"CORE": 0, "NOFILE": DESCRIPTORS, "FSIZE": SCRATCH, "CPU": int(seconds) + 1}
         if address_space:
             limits["AS"] = memory
+        else:
+            limits["NOFILE"] = 2 * DESCRIPTORS  # the same runtimes open every module of a large bundle at once
         if self.limits_processes:
             limits["NPROC"] = PROCESSES
         return limits

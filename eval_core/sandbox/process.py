@@ -77,6 +77,10 @@ class Child:
         )
         return cls(process, sandbox, name, memory)
 
+    def pids(self) -> list[int]:
+        """The processes of the child, as the host numbers them."""
+        return process_family(self._process.pid)
+
     @property
     def output(self) -> str:
         """The beginning of what the compressor printed: untrusted, for people, never for a log."""

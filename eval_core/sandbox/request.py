@@ -12,20 +12,21 @@ from typing import Any
 from eval_core.base.messages import ROLES, Message
 from eval_core.base.strict_json import BadJson, parse_json, without_surrogates
 
-__all__ = ["ChatRequest", "GatewayLimits", "Refusal", "read_request"]
+__all__ = ["ChatRequest", "GatewayLimits", "Refusal", "read_object", "read_request"]
 
 MAX_MESSAGES = 20_000
 
 PASSED = ("top_p", "stop", "presence_penalty", "frequency_penalty")
 IGNORED = (
     "logprobs", "metadata", "parallel_tool_calls", "prompt_cache_key", "reasoning_effort", "safety_identifier", "seed",
-    "service_tier", "store", "stream_options", "tool_choice", "top_logprobs", "user", "verbosity",
+    "service_tier", "store", "stream_options", "top_logprobs", "user", "verbosity",
 )  # fmt: skip
 """Fields that change nothing that matters here: accepted, not passed on."""
 HANDLED = (
     "model", "messages", "max_tokens", "max_completion_tokens", "temperature", "stream", "n", "response_format",
+    "tools", "tool_choice",
 )  # fmt: skip
-FORBIDDEN = ("tools", "functions", "function_call", "audio", "modalities", "web_search_options", "prediction")
+FORBIDDEN = ("functions", "function_call", "audio", "modalities", "web_search_options", "prediction")
 
 
 class Refusal(Exception):
@@ -69,8 +70,6 @@ class ChatRequest:
     messages: tuple[Message, ...]
     max_tokens: int | None
     temperature: float | None
-    stream: bool
-    stream_usage: bool
     response_schema: dict[str, Any] | None
     params: dict[str, Any] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
@@ -82,8 +81,6 @@ class ChatRequest:
             body["max_tokens"] = self.max_tokens
         if self.temperature is not None:
             body["temperature"] = self.temperature
-        if self.stream:
-            body["stream"] = True
         if self.response_schema is not None:
             described = {"name": "answer", "schema": self.response_schema}
             body["response_format"] = {"type": "json_schema", "json_schema": described}
@@ -190,14 +187,53 @@ def _params(body: dict[str, Any]) -> dict[str, Any]:
     return params
 
 
-def read_request(data: bytes) -> ChatRequest:
-    """Check a request body; raise Refusal, and nothing else, for whatever is not plain text chat."""
+def _tool(tool: dict[str, Any], place: str) -> dict[str, Any]:
+    """Rebuild a function that the model may ask the compressor to call; nothing of it runs at the provider."""
+    function = tool.get("function")
+    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+        raise _bad(f"{place}: must be a function with a name")
+    rebuilt: dict[str, Any] = {"name": function["name"][:128]}
+    for name, kind in (("description", str), ("parameters", dict), ("strict", bool)):
+        if isinstance(function.get(name), kind):
+            rebuilt[name] = function[name]
+    return {"type": "function", "function": rebuilt}
+
+
+def _tools(body: dict[str, Any], params: dict[str, Any]) -> tuple[str, ...]:
+    """Pass functions on; return what else was offered, which would run at the provider and is left out."""
+    tools = body.get("tools") or []
+    if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
+        raise _bad("tools: must be a list of objects")
+    kept = [_tool(tool, f"tools[{index}]") for index, tool in enumerate(tools) if tool.get("type") == "function"]
+    choice = body.get("tool_choice")
+    unserved = [f"tools.{str(tool.get('type'))[:40]}" for tool in tools if tool.get("type") != "function"]
+    if not kept:
+        return (*unserved, "tool_choice") if choice is not None else tuple(unserved)
+    params["tools"] = kept
+    if choice in ("auto", "none", "required"):
+        params["tool_choice"] = choice
+    elif choice is not None:
+        named = choice.get("function") if isinstance(choice, dict) else None
+        name = named.get("name") if isinstance(named, dict) else None
+        if not isinstance(name, str):
+            raise _bad("tool_choice: must be auto, none, required or a function's name")
+        params["tool_choice"] = {"type": "function", "function": {"name": name}}
+    return tuple(unserved)
+
+
+def read_object(data: bytes) -> dict[str, Any]:
+    """Parse a request body of any protocol; raise Refusal, and nothing else."""
     try:
         body = without_surrogates(parse_json(data))
     except BadJson as exc:
         raise _bad(f"the body is not JSON: {exc}") from None
     if not isinstance(body, dict):
         raise _bad("the body must be an object")
+    return body
+
+
+def read_request(body: dict[str, Any]) -> ChatRequest:
+    """Check a chat completion's body; raise Refusal, and nothing else, for whatever is not plain text chat."""
     # SDKs send null or an empty list for what is not used.
     body = {name: value for name, value in body.items() if value is not None and value != []}
     for name in body:
@@ -212,16 +248,14 @@ def read_request(data: bytes) -> ChatRequest:
         raise _bad("messages: a list with at least one message is needed")
     if len(messages) > MAX_MESSAGES:
         raise _bad(f"messages: {len(messages):,} are more than the {MAX_MESSAGES:,} that are served")
-    stream_options = body.get("stream_options")
     params = _params(body)
+    unserved = _tools(body, params)
     return ChatRequest(
         requested_model=str(body.get("model", ""))[:200],
         messages=tuple(_message(message, index) for index, message in enumerate(messages)),
         max_tokens=_output_limit(body),
         temperature=_number(body, "temperature", 0, 2),
-        stream=body.get("stream") is True,
-        stream_usage=isinstance(stream_options, dict) and stream_options.get("include_usage") is True,
         response_schema=_format(body, params),
         params=params,
-        dropped=tuple(name for name in body if name in IGNORED),
+        dropped=(*(name for name in body if name in IGNORED), *unserved),
     )

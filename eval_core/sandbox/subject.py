@@ -6,8 +6,8 @@ import contextlib
 import secrets
 import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,18 +17,21 @@ from eval_core.base.files import read_text
 from eval_core.base.messages import Message
 from eval_core.domain.compression import Compression, Outcome, Step
 from eval_core.domain.fixture import Fixture
-from eval_core.domain.target import TargetSpec, substitute
+from eval_core.domain.target import TargetSpec
 from eval_core.sandbox.classify import CallRecord, StepEvidence, StepVerdict, classify, last_word, requests_of, use_of
 from eval_core.sandbox.gateway import SOCKET, Complete, Gateway, GatewayLimits
 from eval_core.sandbox.isolation import SandboxChoice, SandboxView, interpreter, open_view, run_folder, view_of
+from eval_core.sandbox.latency import StepClock
 from eval_core.sandbox.process import Child, ChildGone
-from eval_core.sandbox.validate import MAX_FRAME, BadFrame, StepResult, error_text, read_step
+from eval_core.sandbox.target_call import CommandCall, Given, PythonCall, TargetCall, opaque_tokens
+from eval_core.sandbox.validate import MAX_FRAME, BadFrame, StepResult
 
 __all__ = [
     "CANARY_VARIABLE",
     "Canary",
     "Count",
     "ProcessSubject",
+    "Running",
     "SandboxBreach",
     "canaries",
 ]
@@ -106,6 +109,17 @@ class _Progress:
     resumable: bool = False
     state: Any = None
     """The adapter's own, after the last good step."""
+    start_seconds: float = 0.0
+    """For import and construction, or until the command was ready: not part of the latency."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A child that passed its self-test and waits for its job."""
+
+    child: Child
+    view: SandboxView
+    gateway: Gateway
 
 
 @dataclass(frozen=True)
@@ -113,7 +127,7 @@ class ProcessSubject:
     """Run a target in a child process, confined as the sandbox says, with the gateway as its only model."""
 
     spec: TargetSpec
-    """With absolute paths: `python` and `adapter` come from the base branch, `pythonpath` is in the tree."""
+    """With absolute paths: `python`, `runtime` and `adapter` come from the base branch, `pythonpath` is in the tree."""
     tree: Path
     """The code under test."""
     sandbox: SandboxChoice
@@ -160,13 +174,15 @@ class ProcessSubject:
             requests=requests_of(calls),
             refused=next((record.refusal for record in last_word(progress.calls) if record.refusal), ""),
             notes=tuple(notes),
+            start_seconds=progress.start_seconds,
             output=progress.output,
         )
 
-    async def _attempt(self, job: _Job, call_run: int, progress: _Progress) -> StepVerdict:
-        """Start a child, take it through all segments, and end it."""
+    @asynccontextmanager
+    async def running(self, segments: int, run: int) -> AsyncIterator[Running]:
+        """Start a child behind its self-test, with the gateway beside it, and end both with the block."""
         python = interpreter(self.spec.python)
-        gateway = Gateway(model=self.model, complete=self.complete, run=call_run, limits=self.limits)
+        gateway = Gateway(model=self.model, complete=self.complete, run=run, limits=self.limits)
         needs_model = self.spec.llm == "required"
         async with AsyncExitStack() as stack:
             folder = stack.enter_context(run_folder())
@@ -176,18 +192,24 @@ class ProcessSubject:
                 raise UserError(f"{self.tree}: the tree under test is not a folder")
             view = open_view(python, self.tree.resolve(), folder)
             if self.sandbox.confined:
-                view = view_of(python, self.tree, folder / "gw" if needs_model else None, self.hidden)
-            try:
-                child = await self._start(stack, view, folder, job)
-                verdict = await self._drive(child, view, gateway, job, progress)
-                return replace(verdict, detail=view.outside(verdict.detail, self.tree))
-            finally:
-                progress.calls = [replace(record) for record in gateway.log.records]
-                progress.output = view.outside(progress.output, self.tree)
+                view = view_of(
+                    python, self.tree, folder / "gw" if needs_model else None, self.hidden, self.spec.runtime
+                )
+            yield Running(await self._start(stack, view, folder, segments), view, gateway)
 
-    async def _start(self, stack: AsyncExitStack, view: SandboxView, folder: Path, job: _Job) -> Child:
+    async def _attempt(self, job: _Job, call_run: int, progress: _Progress) -> StepVerdict:
+        """Start a child, take it through all segments, and end it."""
+        async with self.running(len(job.fixture.cuts), call_run) as now:
+            try:
+                verdict = await self._drive(now, job, progress)
+                return replace(verdict, detail=now.view.outside(verdict.detail, self.tree))
+            finally:
+                progress.calls = [replace(record) for record in now.gateway.log.records]
+                progress.output = now.view.outside(progress.output, self.tree)
+
+    async def _start(self, stack: AsyncExitStack, view: SandboxView, folder: Path, segments: int) -> Child:
         """Start the launcher and believe it only after its look around."""
-        seconds = self.spec.timeout_s * (len(job.fixture.cuts) + 1)
+        seconds = self.spec.timeout_s * (segments + 1)
         memory = self.spec.memory_mb * 2**20
         canary = stack.enter_context(canaries(folder, (view.tree, view.launcher)))
         group = stack.enter_context(self.sandbox.limit_memory(memory))
@@ -202,7 +224,8 @@ class ProcessSubject:
         hello = {
             "nonce": child.nonce,
             "max_frame": MAX_FRAME,
-            "limits": self.sandbox.resource_limits(memory, seconds),
+            # Node and Bun reserve tens of gigabytes of address space that they never touch.
+            "limits": self.sandbox.resource_limits(memory, seconds, address_space=self.spec.command is None),
             "canary": canary.as_frame() if self.sandbox.confined else None,
         }
         try:
@@ -217,70 +240,54 @@ class ProcessSubject:
             )
         return child
 
-    def _job_frame(self, view: SandboxView, token: str, job: _Job, progress: _Progress) -> dict[str, Any]:
-        """Write down what the launcher is to build; nothing of probes or expected facts is known here."""
+    def given(self, now: Running, *, context_length: int | None, focus_topic: str | None, seed: int, run: int) -> Given:
+        """Return what a run gives to the target."""
         needs_model = self.spec.llm == "required"
-        variables: dict[str, Any] = {
-            "MODEL": self.model,
-            "LLM_API_KEY": token if needs_model else "",
-            "FOCUS_TOPIC": job.focus_topic,
-            "CONTEXT_LENGTH": job.fixture.context_length,
-            "SEED": job.seed,
-            "RUN": job.run,
-        }
-        init, call = substitute(self.spec.init, variables), substitute(self.spec.call, variables)
-        adapter = None if self.spec.adapter is None else read_text(Path(self.spec.adapter))
-        inside = [str(Path(view.tree) / (self.tree / entry).relative_to(self.tree)) for entry in self.spec.pythonpath]
-        return {
-            "compressor": self.spec.compressor,
-            "method": self.spec.method,
-            "init": init,
-            "call": call,
-            "optional": self.spec.optional_init,
-            "adapter": adapter,
-            "adapter_name": Path(self.spec.adapter or "adapter").name,
-            "spec": {
-                "compressor": self.spec.compressor,
-                "init": init,
-                "call": call,
-                "model": self.model,
-                "base_url": "${LLM_BASE_URL}",
-                "api_key": variables["LLM_API_KEY"],
-                "context_length": job.fixture.context_length,
-                "focus_topic": job.focus_topic,
-                "seed": job.seed,
-            },
-            "env": substitute(self.spec.env, {**variables, "FOCUS_TOPIC": job.focus_topic or ""}),
-            "files": substitute(self.spec.files, {**variables, "FOCUS_TOPIC": job.focus_topic or ""}),
-            "gateway": f"{view.gateway}/{SOCKET}" if needs_model else "",
-            "token": variables["LLM_API_KEY"],
-            "directory": view.tree,
-            "pythonpath": inside,
-            "resume": {"messages": progress.steps[-1].messages, "state": progress.state} if progress.steps else None,
-        }
 
-    async def _drive(
-        self, child: Child, view: SandboxView, gateway: Gateway, job: _Job, progress: _Progress
-    ) -> StepVerdict:
+        def inside(path: str) -> str:
+            return str(Path(now.view.tree) / (self.tree / path).relative_to(self.tree))
+
+        return Given(
+            model=self.model,
+            token=now.gateway.token if needs_model else "",
+            context_length=context_length,
+            focus_topic=focus_topic,
+            seed=seed,
+            run=run,
+            adapter=None if self.spec.adapter is None else read_text(Path(self.spec.adapter)),
+            adapter_path=f"{now.view.home}/.compression-eval/{Path(self.spec.adapter or 'adapter').name}",
+            gateway=f"{now.view.gateway}/{SOCKET}" if needs_model else "",
+            directory=now.view.tree if self.spec.command is None else inside(self.spec.directory),
+            import_roots=tuple(map(inside, self.spec.pythonpath)),
+            runtime=self.spec.runtime or "",
+        )
+
+    async def _drive(self, now: Running, job: _Job, progress: _Progress) -> StepVerdict:
         """Build the compressor and take it through the segments that are left."""
-        needs_model = self.spec.llm == "required"
+        needs_model, child = self.spec.llm == "required", now.child
+        call: TargetCall = PythonCall(self.spec) if self.spec.command is None else CommandCall(self.spec)
+        context_length = job.fixture.context_length
+        given = self.given(now, context_length=context_length, focus_topic=job.focus_topic, seed=job.seed, run=job.run)
+        if progress.steps:
+            given = replace(given, resume=(progress.steps[-1], progress.state))
+        started = time.monotonic()
         try:
-            frame = self._job_frame(view, gateway.token, job, progress)
-            answer = await child.ask(frame, self.spec.timeout_s, "importing and building the compressor")
+            answer = await child.ask(call.job(given), self.spec.timeout_s, "importing and building the compressor")
+            ready = call.ready(answer)
         except (ChildGone, BadFrame) as exc:
+            ready = f"while it was imported and built, {exc}"
+        if isinstance(ready, str):
             progress.output = child.output
-            return classify(StepEvidence(needs_model, setup_error=f"while it was imported and built, {exc}"))
-        if answer["phase"] != "ready":
-            progress.output = child.output
-            return classify(StepEvidence(needs_model, setup_error=error_text(answer)))
-        if dropped := answer.get("dropped"):
-            progress.notes.append(f"left out, since the signature lacks them: {', '.join(map(str, dropped))[:500]}")
-        progress.resumable = answer.get("resumable") is True
+            return classify(StepEvidence(needs_model, setup_error=ready))
+        progress.start_seconds = time.monotonic() - started
+        if ready.dropped:
+            progress.notes.append(f"left out, since the signature lacks them: {', '.join(ready.dropped)[:500]}")
+        progress.resumable = ready.resumable
         cuts = [0, *job.fixture.cuts]
         verdict = StepVerdict(Outcome.OK)
         for index in range(len(progress.steps), len(cuts) - 1):
             segment = job.fixture.messages[cuts[index] : cuts[index + 1]]
-            verdict = await self._step(child, gateway, segment, progress)
+            verdict = await self._step(now, call, segment, progress)
             place = f"step {index + 1} of {len(cuts) - 1}: " if len(cuts) > 2 else ""
             verdict = replace(verdict, detail=place + verdict.detail) if verdict.detail else verdict
             if verdict.outcome is Outcome.NOT_COMPRESSED and index + 2 < len(cuts):
@@ -293,22 +300,28 @@ class ProcessSubject:
             progress.notes.append(f"the compressor printed {child.output_bytes:,} bytes")
         return verdict
 
-    async def _step(self, child: Child, gateway: Gateway, segment: list[Message], progress: _Progress) -> StepVerdict:
+    async def _step(self, now: Running, call: TargetCall, segment: list[Message], progress: _Progress) -> StepVerdict:
         """Compress once and judge it; the clock is ours, for the child's could say anything."""
-        before = self.count([*(progress.steps[-1].messages if progress.steps else []), *segment])
-        mark = len(gateway.log.records)
-        started = time.monotonic()
+        earlier = progress.steps[-1] if progress.steps else None
+        before = self.count([*(earlier.messages if earlier else []), *segment])
+        if earlier is not None and earlier.opaque is not None:
+            before += earlier.tokens_after
+        mark = len(now.gateway.log.records)
+        clock = StepClock(now.child.pids)
         result: StepResult | str
         try:
-            answer = await child.ask({"do": "compress", "messages": segment}, self.spec.timeout_s, "compressing")
-            seconds = time.monotonic() - started
-            result = read_step(answer)
+            answer = await now.child.ask(call.compress(segment, earlier), self.spec.timeout_s, "compressing")
+            clock.stop()
+            result = call.result(answer)
         except (ChildGone, BadFrame) as exc:
             result = str(exc)
-        evidence = await self._evidence(gateway, mark, started)
+        evidence = await self._evidence(now.gateway, mark, clock.started)
         if isinstance(result, str):
             return classify(replace(evidence, error=result))
-        after = self.count(result.messages)
+        served = sum(record.forwarded for record in evidence.calls)
+        if result.reported_calls is not None and result.reported_calls != served:
+            progress.notes.append(f"the command says {result.reported_calls} model calls; the gateway counted {served}")
+        after = self.count(result.messages) if result.opaque is None else opaque_tokens(result.opaque)
         verdict = classify(
             replace(
                 evidence,
@@ -321,7 +334,18 @@ class ProcessSubject:
         )
         # A retry starts after the last good step, so a step that is tried again must not be in the list.
         if not verdict.retry:
-            progress.steps.append(Step(result.messages, before, after, seconds))
+            took = clock.time(result.import_seconds, evidence.calls)
+            progress.steps.append(
+                Step(
+                    result.messages,
+                    before,
+                    after,
+                    took.seconds,
+                    took.import_seconds,
+                    took.queued_seconds,
+                    result.opaque,
+                )
+            )
             progress.state = result.state
         return verdict
 

@@ -170,8 +170,9 @@ class BuiltinSubject:
             before = count_messages(state)
             began, queued = time.perf_counter(), bridge.queued if bridge else 0.0
             state = compressor.compress(state, before, focus_topic)
-            seconds = time.perf_counter() - began - ((bridge.queued - queued) if bridge else 0.0)
-            steps.append(Step(state, before, count_messages(state), seconds))
+            queued = (bridge.queued - queued) if bridge else 0.0
+            seconds = time.perf_counter() - began - queued
+            steps.append(Step(state, before, count_messages(state), seconds, queued_seconds=queued))
             start = cut
         return tuple(steps)
 
@@ -195,6 +196,11 @@ class Target:
     """The code under test; absolute."""
     written: TargetSpec | Builtin
     """The description as it stands in its file, the same on every machine."""
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether its compressions are a model's work, where there is one."""
+        return isinstance(self.spec, Builtin) or self.spec.llm == "required"
 
     def subject(
         self, *, complete: Complete | None, model: str | None, max_tokens: int, sandbox: Wanted, hidden: tuple[str, ...]
@@ -271,25 +277,29 @@ def _absolute(folder: Path, named: str) -> str:
 def resolve_paths(spec: TargetSpec, folder: Path, home: Path, tree: Path, where: str) -> TargetSpec:
     """Return the spec with absolute paths.
 
-    The interpreter and the adapter are those beside the file. Import roots are looked up in the tree under test, at the
-    place where they lie below `home`, so that a pull request's own code is imported and nothing else.
+    The interpreter, the runtime and the adapter are those beside the file. Import roots, and the folder that a command
+    is started in, are looked up in the tree under test, at the place where they lie below `home`, so that a pull
+    request's own code is run and nothing else.
     """
-    roots = []
-    for entry in spec.pythonpath:
+
+    def in_tree(entry: str, field: str) -> str:
         path = Path(_absolute(folder, entry))
         if not path.is_relative_to(tree):
             if not path.is_relative_to(home):
                 raise UserError(
-                    f"{where}: pythonpath: {entry!r} is {path}, which is outside the tree under test ({tree}); "
+                    f"{where}: {field}: {entry!r} is {path}, which is outside the tree under test ({tree}); "
                     "name the tree with --tree"
                 )
             path = tree / path.relative_to(home)
-        roots.append(str(path))
+        return str(path)
+
     return spec.model_copy(
         update={
             "python": spec.python and _absolute(folder, spec.python),
+            "runtime": spec.runtime and _absolute(folder, spec.runtime),
             "adapter": spec.adapter and _absolute(folder, spec.adapter),
-            "pythonpath": roots,
+            "pythonpath": [in_tree(entry, "pythonpath") for entry in spec.pythonpath],
+            "directory": in_tree(spec.directory, "directory"),
         }
     )
 

@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from eval_core.base.messages import Message
+from eval_core.domain.call import OpaqueState
 from eval_core.domain.fixture import message_problem
 
-__all__ = ["MAX_FRAME", "BadFrame", "StepResult", "error_text", "read_frame", "read_step"]
+__all__ = [
+    "MAX_FRAME", "BadFrame", "StepResult", "check_values", "error_text", "list_problem", "read_frame", "read_step",
+    "strict_json",
+]  # fmt: skip
 
 MAX_FRAME = 16 * 1024 * 1024
 MAX_DEPTH = 32
@@ -39,7 +43,15 @@ def _int(text: str) -> int:
     return int(text)
 
 
-def _check_values(value: Any) -> None:
+def strict_json(text: str) -> Any:
+    """Parse JSON without the numbers that JSON does not have; ValueError or BadFrame for anything else."""
+    try:
+        return json.loads(text, parse_constant=_constant, parse_float=_float, parse_int=_int)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def check_values(value: Any) -> None:
     """Walk without recursion: the nesting is the sender's choice."""
     stack: list[tuple[Any, int]] = [(value, 0)]
     while stack:
@@ -58,12 +70,12 @@ def _check_values(value: Any) -> None:
 def read_frame(data: bytes, nonce: str) -> dict[str, Any]:
     """Parse one frame and check everything about it that does not depend on its phase."""
     try:
-        frame = json.loads(data.decode("utf-8"), parse_constant=_constant, parse_float=_float, parse_int=_int)
-    except (UnicodeDecodeError, ValueError, RecursionError):
+        frame = strict_json(data.decode("utf-8"))
+    except (UnicodeDecodeError, ValueError):
         raise BadFrame("the compressor's process wrote over the result channel: not JSON") from None
     if not isinstance(frame, dict) or frame.get("nonce") != nonce or not isinstance(frame.get("phase"), str):
         raise BadFrame("the compressor's process wrote over the result channel: not a frame of this run")
-    _check_values(frame)
+    check_values(frame)
     return frame
 
 
@@ -86,6 +98,13 @@ class StepResult:
     degraded: bool
     reason: str
     state: Any
+    """The adapter's own, for a retry."""
+    opaque: OpaqueState | None = None
+    """Instead of messages, where only the provider can read the compressed state."""
+    import_seconds: float = 0.0
+    """Spent importing modules during the step, as the launcher saw it."""
+    reported_calls: int | None = None
+    """The model calls that the compressor counted, where it says."""
 
 
 def _message_shape(message: Any, index: int) -> str | None:
@@ -111,7 +130,7 @@ def _message_shape(message: Any, index: int) -> str | None:
     return None
 
 
-def _list_problem(messages: Any) -> str | None:
+def list_problem(messages: Any) -> str | None:
     if not isinstance(messages, list):
         return f"returned a {type(messages).__name__}, not a list of messages"
     if not messages:
@@ -134,14 +153,16 @@ def read_step(frame: dict[str, Any]) -> StepResult | str:
         return f"the compressor {str(frame.get('problem') or 'returned no message list')[:2000]}"
     if phase != "step":
         raise BadFrame(f"the compressor's process sent {phase[:40]!r} in the middle of a step")
-    if problem := _list_problem(frame.get("messages")):
+    if problem := list_problem(frame.get("messages")):
         return f"the compressor {problem}"
     status = frame.get("status")
     told = status if isinstance(status, dict) else {}
+    told_imports = frame.get("import_seconds")
     return StepResult(
         messages=frame["messages"],
         same_object=frame.get("same_object") is True,
         degraded=bool(told.get("degraded")),
         reason=str(told.get("error") or "")[:2000],
         state=frame.get("state"),
+        import_seconds=float(told_imports) if isinstance(told_imports, int | float) else 0.0,
     )

@@ -18,9 +18,11 @@ from eval_core.base.strict_json import parse_json
 from eval_core.domain.fingerprint import Fingerprint, differences
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import Record, RunRecord, UseRecord
-from eval_core.storage.compressor_source import CompressorSource, changed_parts
+from eval_core.domain.target import CompressorSource, changed_parts
 
 __all__ = [
+    "CLAIM",
+    "SUMMARY",
     "Claim",
     "ResultsFolder",
     "claim_folder",
@@ -141,7 +143,7 @@ def read_runs(path: Path) -> Measurement:
 
 # What a results folder is about: a resumed run must be of the same thing as the one it completes.
 
-_FILE = "session.json"
+CLAIM = "session.json"
 
 
 class Claim(Record):
@@ -155,7 +157,7 @@ class Claim(Record):
 
 def claim_folder(folder: ResultsFolder, claim: Claim, *, resume: bool) -> None:
     """Write the claim down; refuse to mix two different measurements in one folder."""
-    path = folder.path / _FILE
+    path = folder.path / CLAIM
     if resume and path.exists():
         before = _read(path)
         changed = [name for name in ("target", "seed") if getattr(before, name) != getattr(claim, name)]
@@ -166,7 +168,7 @@ def claim_folder(folder: ResultsFolder, claim: Claim, *, resume: bool) -> None:
                 f"{folder.path}: --resume cannot complete this run: {', '.join(changed)} changed since it began; "
                 "use the same options and the same code, or start anew with another --label"
             )
-    folder.write(_FILE, pretty(claim.model_dump(mode="json")))
+    folder.write(CLAIM, pretty(claim.model_dump(mode="json")))
 
 
 def _read(path: Path) -> Claim:

@@ -157,13 +157,33 @@ def test_the_template_is_the_file_that_runs_here(text: str) -> None:
     assert files("bot").joinpath("templates/compression-eval.yml").read_text(encoding="utf-8") == text
 
 
-def test_an_adopter_gets_the_same_file_but_for_the_line_that_installs(text: str, tmp_path: Path) -> None:
+BOT_INSTALL = "      - run: scripts/install-action bot # no key here, so nothing that calls models\n"
+
+
+def test_an_adopter_gets_the_same_file_but_for_the_lines_that_install(text: str, tmp_path: Path) -> None:
     small.write(tmp_path / "context_compressor.py", "class C:\n    def compress(self, messages): ...\n")
     action = f"acme/compression-eval@{'5' * 40}"
-    given = adoption(tmp_path, action, None).files[".github/workflows/compression-eval.yml"].splitlines()
-    changed = [(ours, theirs) for ours, theirs in zip(text.splitlines(), given, strict=True) if ours != theirs]
-    assert set(changed) == {("      - run: scripts/install-action", f"      - uses: {action}")}
-    assert len(changed) == 5
+    given = adoption(tmp_path, action, None).files[".github/workflows/compression-eval.yml"]
+    uses = f"      - uses: {action}\n"
+    bot = f"{uses}        with:\n          job: bot\n"
+    assert (given.count(bot), given.count(uses)) == (3, text.count("run: scripts/install-action"))
+    back = given.replace(bot, BOT_INSTALL).replace(uses, "      - run: scripts/install-action\n")
+    assert back == text
+
+
+def test_only_the_jobs_that_need_models_install_them(text: str) -> None:
+    jobs = yaml.safe_load(text)["jobs"]
+    installs = {
+        name: step["run"]
+        for name, job in jobs.items()
+        for step in job["steps"]
+        if "install-action" in step.get("run", "")
+    }
+    assert {name for name, run in installs.items() if run == "scripts/install-action bot"} == {
+        "begin",
+        "publish",
+        "propose",
+    }
 
 
 def tool(*words: str) -> subprocess.CompletedProcess[str]:

@@ -117,8 +117,13 @@ def test_a_broken_and_an_outdated_baseline_are_told(project: Path, cli: small.Cl
 @pytest.mark.parametrize(
     ("config", "key", "state", "said"),
     [
-        ("models: {compressor: openai/gpt-4.1}\nbudget_usd: 0.001", "x", "look", "budget: $0.001 is less than the $"),
-        ("models: {compressor: openai/gpt-4.1}\nbudget_usd: 90", "x", "ok", "budget: $90 covers a run"),
+        (
+            "models: {compressor: openai/gpt-4.1}\nbudget_usd: 0.001",
+            "x",
+            "look",
+            "the budget of $0.001 does not cover it",
+        ),
+        ("models: {compressor: openai/gpt-4.1}\nbudget_usd: 90", "x", "ok", "the budget of $90 covers it"),
         ("models: {compressor: openai/gpt-4.1}", "", "broken", "openai/gpt-4.1 needs OPENAI_API_KEY"),
         ("models: {compressor: openai/nobodys}", "x", "broken", "price of openai/nobodys: unknown, so the budget"),
     ],

@@ -159,7 +159,7 @@ def test_what_concerns_the_focus_topic_is_kept_before_other_things() -> None:
         for topic in (None, "llama endpoint")
     )
     assert "llama" not in plain
-    assert any("llama" in line for line in AnchoredSummary.from_markdown(focused).decisions_made)
+    assert any("llama" in item.what for item in AnchoredSummary.from_markdown(focused).decisions_made)
     state = ContextCompressor().compress(messages, focus_topic="llama endpoint")
     assert "llama" in render(state)
 
@@ -181,6 +181,30 @@ def test_a_model_is_asked_with_the_template_the_previous_summary_and_the_focus()
     assert "number 1" in str(asked[1][1]["content"])
     assert "checksums" in str(asked[1][1]["content"])
     assert "number 1" not in str(asked[0])
+
+
+def test_with_a_model_that_writes_only_news_every_earlier_decision_is_still_there() -> None:
+    replies = iter(
+        [
+            "## Decisions Made\n- Postgres (because: transactions)\n\n## Next Steps\n1. schema",
+            "## Decisions Made\n- batches of 5000 (because: locks)\n\n## Blockers\n- shard 7 is down",
+            "## Current State\n- rows: 12",
+        ]
+    )
+    compressor = ContextCompressor(summariser=ModelSummariser(lambda messages: next(replies)))
+    state: list[Message] = [small.SYSTEM]
+    for segment in range(3):
+        state = compressor.compress([*state, *[small.say(f"part {segment}.{n} " + "words " * 40) for n in range(12)]])
+    text = _summary(state)
+    for kept in (
+        "Postgres (because: transactions)",
+        "batches of 5000 (because: locks)",
+        "shard 7",
+        "schema",
+        "rows: 12",
+    ):
+        assert kept in text
+    assert "Compression count: 3" in text
 
 
 Runs = Callable[[str], Measurement]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eval_core.compressors.decision import Decision
 from eval_core.compressors.summary import EMPTY, SECTIONS, AnchoredSummary
 
 # A line of a summary is one line of visible text; the mark of an empty section is not a line.
@@ -16,11 +19,15 @@ LINE = (
 LINES = st.lists(LINE, max_size=4)
 CHANGE = LINE.filter(lambda text: "; " not in text and not text.startswith(";") and not text.endswith(";"))
 PATH = LINE.filter(lambda text: "`" not in text)
+# The marks of a decision are its syntax.
+PLAIN = LINE.filter(lambda text: not re.search(r"because:|replaces:|[();]", text))
 SUMMARIES = st.builds(
     AnchoredSummary,
     session_intent=LINES,
     files_modified=st.dictionaries(PATH, st.lists(CHANGE, max_size=3), max_size=3),
-    decisions_made=LINES,
+    decisions_made=st.lists(
+        st.builds(Decision, PLAIN, st.one_of(st.just(""), PLAIN), st.one_of(st.just(""), PLAIN)), max_size=4
+    ),
     current_state=LINES,
     blockers=LINES,
     next_steps=LINES,
@@ -71,3 +78,67 @@ def test_text_that_a_model_wrote_freely_is_read_as_far_as_it_fits() -> None:
     text = "Here you go:\n\n## Blockers\n- a\nb\n\n## Something Else\n- c\n\nCompression count: many"
     found = AnchoredSummary.from_markdown(text)
     assert found == AnchoredSummary(blockers=["a", "b"])
+
+
+def test_nothing_that_a_model_wrote_is_lost_whatever_its_headings() -> None:
+    text = (
+        "Here you go:\n\n**Blockers:**\n* a\nb\n\n### session intent\n1. c\n\n## Risks\n- d\n\n"
+        "## Files Modified\n- src/a.py: e"
+    )
+    found = AnchoredSummary.from_reply(text)
+    assert found.blockers == ["a", "b"]
+    assert found.session_intent == ["c"]
+    assert found.current_state == ["Here you go:", "Risks: d"]
+    assert found.files_modified == {"src/a.py": ["e"]}
+
+
+def test_news_replace_what_they_name_and_leave_the_rest() -> None:
+    old = AnchoredSummary(
+        session_intent=["migrate orders"],
+        decisions_made=[
+            Decision("copy in batches of 10000", "fewer round trips"),
+            Decision("keep the old table", "rollback"),
+        ],
+        current_state=["rows copied: 1,200,000", "branch: feat/orders"],
+        blockers=["ChecksumMismatch in shard 7", "staging is read-only"],
+        next_steps=["verify"],
+    )
+    news = AnchoredSummary(
+        decisions_made=[
+            Decision("copy in batches of 5000", "lock timeouts", "batches of 10000"),
+            Decision("keep the old table"),
+        ],
+        current_state=["Rows copied: 2,400,000"],
+        blockers=["resolved: ChecksumMismatch in shard 7"],
+    )
+    both = old.extend(news)
+    assert both.session_intent == ["migrate orders"]
+    assert both.decisions_made == [
+        Decision("keep the old table", "rollback"),
+        Decision("copy in batches of 5000", "lock timeouts", "batches of 10000"),
+    ]
+    assert both.current_state == ["branch: feat/orders", "Rows copied: 2,400,000"]
+    assert both.blockers == ["staging is read-only"]
+    assert both.next_steps == ["verify"]
+    assert both.compression_count == 2
+
+
+@settings(max_examples=40)
+@given(SUMMARIES)
+def test_no_news_lose_nothing(old: AnchoredSummary) -> None:
+    both = old.extend(AnchoredSummary())
+    # A line that was there twice is there once.
+    assert set(both.to_markdown().splitlines()[:-1]) == set(old.to_markdown().splitlines()[:-1])
+
+
+def test_what_does_not_fit_is_left_out_with_a_word_in_the_text() -> None:
+    summary = AnchoredSummary(
+        decisions_made=[Decision("keep")], current_state=[f"line {n} " + "x" * 50 for n in range(20)]
+    )
+    fitted = summary.fitted(600)
+    assert len(fitted.to_markdown()) <= 700
+    assert fitted.current_state[0].endswith("older entries were left out for room")
+    assert fitted.current_state[-1].startswith("line 19")
+    assert fitted.decisions_made == summary.decisions_made
+    again = fitted.extend(AnchoredSummary(current_state=["y" * 200])).fitted(600)
+    assert sum("left out" in line for line in again.current_state) == 1

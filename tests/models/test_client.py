@@ -8,7 +8,7 @@ import pytest
 from bot.testing.provider import Asked, LoopbackProvider
 from eval_core.base.errors import UserError
 from eval_core.domain.call import Completion
-from eval_core.models.budget import Budget
+from eval_core.models.budget import Budget, worst_tokens
 from eval_core.models.client import ModelClient
 from eval_core.models.settings import Models
 
@@ -120,3 +120,28 @@ def test_throttling_is_survived_by_sending_less() -> None:
 def test_a_dollar_cap_without_prices_is_refused_before_anything_is_sent() -> None:
     with pytest.raises(UserError, match="price unknown"):
         ModelClient(Models("nobody/knows", "nobody/knows", "nobody/knows"), budget=Budget(1.0))
+
+
+def test_a_tool_call_is_an_answer_where_tools_were_offered_and_is_replayed_from_the_journal(tmp_path: Path) -> None:
+    function = {"name": "read_file", "parameters": {"type": "object", "properties": {}}}
+    asked = call(params={"tools": [{"type": "function", "function": function}]})
+
+    async def scene() -> None:
+        async with bench(tmp_path, behave=lambda _: "tool-call") as at:
+            first = await at.client.complete(asked)
+            assert isinstance(first, Completion)
+            assert [item.name for item in first.calls] == ["read_file"]
+            assert at.provider.asked[0].body["tools"][0]["function"]["name"] == "read_file"
+            again = await at.client.complete(asked)
+            assert isinstance(again, Completion)
+            assert (again.cached, again.calls) == (True, first.calls)
+            assert len(at.provider.asked) == 1
+
+    asyncio.run(scene())
+
+
+def test_offered_tools_are_reserved_for_like_the_rest_of_the_prompt() -> None:
+    function = {"name": "f", "description": "word " * 500}
+    assert (
+        worst_tokens(call(params={"tools": [{"type": "function", "function": function}]})) > worst_tokens(call()) + 500
+    )

@@ -38,7 +38,8 @@ EXPECTED = {
     "context-length": ("context_length", 2), "html": ("malformed", 3), "broken-body": ("malformed", 3),
     "wrong-shape": ("malformed", 3), "error-with-200": ("server", 6), "empty": ("empty", 3), "null": ("empty", 3),
     "reasoning-only": ("empty", 3), "refusal": ("refusal", 3), "content-filter": ("refusal", 3),
-    "truncated": ("truncated", 3), "reset": ("connection", 6), "drip": ("timeout", 3), "hang": ("timeout", 3),
+    "tool-call": ("malformed", 3), "truncated": ("truncated", 3), "reset": ("connection", 6),
+    "drip": ("timeout", 3), "hang": ("timeout", 3),
 }  # fmt: skip
 UNREADABLE_GRADES = ("invalid-json", "wrong-schema", "out-of-range", "not-a-number")
 HARMLESS = ("wrong-model", "no-usage", "truncated-late")

@@ -50,7 +50,8 @@ def test_an_unknown_price_is_unknown_and_not_zero(project: Path, cli: small.Cli)
 def test_the_estimate_agrees_with_the_bill(project: Path, cli: small.Cli, provider: Provider) -> None:
     found = quoted(runs=2, compress_runs=3)
     assert cli("run", "--runs", "2", "--compress-runs", "3", *provider.options, "--quiet").code == 0
-    assert found.total.calls == len(provider.server.asked)
+    # Equal answers with and without the session are graded once: the stand-ins cannot know which these are.
+    assert found.total.calls == pytest.approx(len(provider.server.asked), rel=0.03)
     assert found.total.cost_usd == pytest.approx(provider.bill(), rel=WITHIN)
 
 
@@ -100,9 +101,9 @@ def test_the_bots_announcement_names_a_range_and_never_fails(project: Path, monk
     models = ModelConfig(compressor="m/x", prices={"m/x": Price(input=1, output=4, cached_input=0.1)})
     plan = describe(Config(models=models))
     assert plan.cost.startswith("$0.")
-    assert plan.cost.endswith("at most $5.00 (the budget)")
+    assert plan.cost.endswith("at most $8.00 (the budget)")
     monkeypatch.chdir(project / "fixtures")
-    assert describe(Config(models=models)).cost == "at most $5.00 (the budget)"
+    assert describe(Config(models=models)).cost == "at most $8.00 (the budget)"
 
 
 def total_of(out: str) -> tuple[int, float]:
@@ -163,10 +164,10 @@ def test_controls_are_paid_for_once_over_labels_and_compressors(
 
 def test_the_price_of_one_label_is_said_in_one_line(project: Path) -> None:
     prices = {"m/x": Price(input=3, output=15, cached_input=0.3, cache_write=3.75)}
-    found = price_of_one_label(Config(models=ModelConfig(compressor="m/x", prices=prices)), project)
+    found = price_of_one_label(Job(Config(models=ModelConfig(compressor="m/x", prices=prices)), project))
     assert found is not None
     assert str(found).startswith("about $")
     assert "without prompt caching" in str(found)
-    assert price_of_one_label(Config(), project) is None
-    unknown = price_of_one_label(Config(models=ModelConfig(compressor="m/x")), project)
+    assert price_of_one_label(Job(Config(), project)) is None
+    unknown = price_of_one_label(Job(Config(models=ModelConfig(compressor="m/x")), project))
     assert "unknown price" in str(unknown)

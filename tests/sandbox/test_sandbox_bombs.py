@@ -211,9 +211,12 @@ def test_damage_at_import_is_contained(attack, mode, outcome, text):
 def test_the_gateway_decides_what_is_asked_and_what_it_cost(attack):
     done = attack("bombs:asks_for_more", llm="required")
     report = said(done)
-    assert report == {"other model": 200, "image": 403, "tools": 403, "unknown field": 400, "end": 200}
-    assert done.use.calls == 2
-    assert done.use.cost_usd == pytest.approx(0.002)
+    assert report == {
+        "other model": 200, "image": 403, "function": 200, "provider's tool": 200, "functions": 403,
+        "unknown field": 400, "end": 200,
+    }  # fmt: skip
+    assert done.use.calls == 4
+    assert done.use.cost_usd == pytest.approx(0.004)
     assert done.use.requested_models == ("provider/dearest",)
 
 

@@ -209,7 +209,7 @@ def test_runtimes_that_reserve_more_than_they_use_get_no_limit_of_address_space(
     choice = SandboxChoice("bwrap-root")
     limits = choice.resource_limits(2**31, 10, address_space=False)
     assert "AS" not in limits
-    assert limits["NOFILE"] == 512
+    assert limits["NOFILE"] == 1024
     assert choice.resource_limits(2**31, 10)["AS"] == 2**31
 
 

@@ -98,8 +98,11 @@ def test_bytes_that_are_no_request_are_answered_in_one_line_or_not_at_all(attack
     post = "POST /v1/chat/completions HTTP/1.1\r\nAuthorization: Bearer TOKEN\r\n"
     requests = {
         "nonsense\r\n\r\n": "400",
-        "GET / HTTP/1.1\r\n\r\n": "404",
+        "GET / HTTP/1.1\r\n\r\n": "200",
         "GET /v1/models HTTP/1.1\r\n\r\n": "401",
+        "GET /v1/files HTTP/1.1\r\nAuthorization: Bearer TOKEN\r\n\r\n": "404",
+        "GET /v1/models?" + "a=b&" * 200 + " HTTP/1.1\r\n\r\n": "431",
+        "GET /v1/models?key=TOKEN HTTP/1.1\r\n\r\n": "200",
         post + "Content-Length: 5\r\nContent-Length: 6\r\n\r\n{}": "400",
         post + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}": "400",
         post + "Content-Length: -1\r\n\r\n": "400",

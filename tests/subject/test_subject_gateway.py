@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from eval_core.domain.call import Completion, Failed, Usage
 from eval_core.sandbox.gateway import Gateway, GatewayLimits
 from eval_core.sandbox.memory import process_family
-from eval_core.sandbox.request import Refusal, read_request
+from eval_core.sandbox.request import Refusal, read_object, read_request
 from tests.foreign import json_values
 
 HELLO = [{"role": "user", "content": "hello"}]
@@ -90,7 +90,7 @@ def test_a_stream_carries_the_same_answer_in_events():
         (b"[" * 50_000, 400, "not JSON"),
         ([], 400, "must be an object"),
         ({}, 400, "messages"),
-        ({"messages": HELLO, "tools": [{"type": "function"}]}, 403, "tools: not served"),
+        ({"messages": HELLO, "tools": [{"type": "function"}]}, 400, "tools[0]: must be a function with a name"),
         ({"messages": HELLO, "modalities": ["audio"]}, 403, "modalities"),
         ({"messages": HELLO, "web_search_options": {}}, 403, "web_search_options"),
         ({"messages": HELLO, "extra_headers": {"x": "y"}}, 400, "extra_headers: this field is not served"),
@@ -242,13 +242,16 @@ def test_a_request_survives_being_written_down_and_read_again():
     body = {
         "model": "x", "messages": [{"role": "user", "content": "half \ud800 of it"}], "temperature": 1, "stop": ["a"],
         "max_tokens": 5, "response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "object"}}},
+        "tools": [{"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}}],
+        "tool_choice": {"type": "function", "function": {"name": "read"}},
     }  # fmt: skip
-    once = read_request(json.dumps(body).encode())
+    once = read_request(read_object(json.dumps(body).encode()))
     assert once.messages == ({"role": "user", "content": "half \ufffd of it"},)
-    assert read_request(json.dumps(once.body()).encode()) == once
+    assert (once.params["tools"], once.params["tool_choice"]) == (body["tools"], body["tool_choice"])
+    assert read_request(read_object(json.dumps(once.body()).encode())) == once
 
 
 @given(st.binary(max_size=400) | json_values().map(lambda value: json.dumps(value).encode()))
 def test_no_request_makes_the_reader_raise_anything_but_a_refusal(data):
     with contextlib.suppress(Refusal):
-        read_request(data)
+        read_request(read_object(data))

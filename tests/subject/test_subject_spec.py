@@ -17,6 +17,8 @@ def test_every_shipped_target_is_a_valid_spec_with_its_adapter_beside_it():
         spec = read_target(file)
         assert isinstance(spec, TargetSpec)
         if spec.adapter:
+            assert (TARGETS / spec.adapter).is_file()
+        if spec.adapter and spec.adapter.endswith(".py"):
             compile((TARGETS / spec.adapter).read_text(), spec.adapter, "exec")
 
 
@@ -29,8 +31,14 @@ def test_a_builtin_is_named_not_described():
     [
         ("anchored", "neither builtin:NAME nor a mapping"),
         ("builtin:", "neither builtin:NAME nor a mapping"),
-        (["a"], "a mapping with the key compressor was expected, not list"),
-        ({}, "conf.yml: compressor: Field required"),
+        (["a"], "a mapping with the key compressor or command was expected, not list"),
+        ({}, "conf.yml: give either compressor (Python) or command (any language)"),
+        ({"compressor": "a:B", "command": ["x"]}, "give either compressor (Python) or command"),
+        ({"command": "node run.mjs"}, "write the program and its arguments as a list, for example ['node', 'run.mjs']"),
+        ({"command": []}, "command"),
+        ({"command": ["x"], "method": "y"}, "method is for Python compressors"),
+        ({"command": ["${HOME}/x"]}, "command: ${HOME} is not a variable"),
+        ({"compressor": "a:B", "runtime": "."}, "runtime goes with command"),
         ({"compressor": "agent.compressor"}, "compressor"),
         ({"compressor": "a:B", "metod": "x"}, "metod: unknown field"),
         ({"compressor": "a:B", "init": {"key": "${HOME}"}}, "init: ${HOME} is not a variable; known are MODEL"),

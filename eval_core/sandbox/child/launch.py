@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import platform
 import resource
@@ -12,13 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from .bridge import open_bridge
+from .command import Program, serve_lines
 from .frames import Channel, FrameTooLarge
+from .imports import time_imports
 from .selftest import look_around
 from .target import Driver, SetupError, build, describe_error
 
 __all__ = ["main"]
 
-BASE_URL = "${LLM_BASE_URL}"
+BASE_URL, ROOT_URL = "${LLM_BASE_URL}", "${LLM_ROOT_URL}"
 
 
 def _limit(limits: dict[str, int]) -> None:
@@ -32,9 +35,9 @@ def _limit(limits: dict[str, int]) -> None:
 
 
 def _filled(value: Any, url: str) -> Any:
-    """Replace the base address, the one variable that only this side knows."""
+    """Replace the gateway's address, with and without /v1, which only this side knows."""
     if isinstance(value, str):
-        return value.replace(BASE_URL, url)
+        return value.replace(BASE_URL, url).replace(ROOT_URL, url.removesuffix("/v1"))
     if isinstance(value, list):
         return [_filled(inner, url) for inner in value]
     if isinstance(value, dict):
@@ -83,7 +86,8 @@ def _shape_problem(result: Any) -> str:
 def _step(driver: Driver, given: list[Any]) -> tuple[dict[str, Any], list[Any]]:
     """Compress once; return the frame and the state that the next step starts from."""
     try:
-        result = driver.compress(given)
+        with time_imports() as imports:
+            result = driver.compress(given)
     except BaseException as exc:
         return {"phase": "raised", "error": describe_error(exc)}, given
     try:
@@ -94,6 +98,7 @@ def _step(driver: Driver, given: list[Any]) -> tuple[dict[str, Any], list[Any]]:
             "phase": "step",
             "messages": list(result),
             "same_object": result is given,
+            "import_seconds": imports.seconds,
             "status": driver.status(),
             "state": driver.state(),
         }
@@ -128,6 +133,11 @@ def main() -> None:
     channel.send({"phase": "hello", "hits": hits, "python": platform.python_version()})
     try:
         job, search = _prepare(channel.receive())
+        if job["command"] is not None:
+            program = Program(job["command"], job["adapter"], job["adapter_path"], job["runtime"])
+            channel.send(program.exchange(json.dumps(job["start"]), channel.limit // 2))
+            serve_lines(channel, program)
+            _exit(0)
         driver = build(job, search)
         state: list[Any] = []
         if job["resume"] is not None:

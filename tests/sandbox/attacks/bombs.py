@@ -242,7 +242,9 @@ def asks_for_more(messages):
             "image": ask(
                 messages=[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,"}}]}]
             ),
-            "tools": ask(tools=[{"type": "function", "function": {"name": "x"}}]),
+            "function": ask(tools=[{"type": "function", "function": {"name": "x"}}]),
+            "provider's tool": ask(tools=[{"type": "web_search"}, {"type": "mcp", "server_url": "http://127.0.0.1:1"}]),
+            "functions": ask(functions=[{"name": "x"}]),
             "unknown field": ask(api_base="http://127.0.0.1:1"),
             "end": ask(),
         }

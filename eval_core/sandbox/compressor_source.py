@@ -12,28 +12,15 @@ from pathlib import Path
 
 import eval_core.compressors
 from eval_core.base.files import digest, read_text
-from eval_core.domain.record import Record
-from eval_core.domain.target import Builtin, TargetSpec
+from eval_core.base.strict_json import BadJson, parse_json
+from eval_core.domain.target import Builtin, CompressorSource, TargetSpec
 from eval_core.sandbox.isolation import interpreter, prefixes
 from eval_core.sandbox.targets import Target
 
-__all__ = ["CompressorSource", "changed_parts", "source_of"]
+__all__ = ["source_of"]
 
 _MODULES = (".py", ".so", ".pyd")
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})
-_NAMED = 5
-"""Changed parts that a message lists."""
-
-
-class CompressorSource(Record):
-    """Digests and versions, by the name that a person would look for."""
-
-    description: dict[str, str] = {}
-    """Fields of the target, the adapter's by its content."""
-    files: dict[str, str] = {}
-    """Modules, what lies beside them, and watched files, by their path in the tree."""
-    packages: dict[str, str] = {}
-    """Of the interpreter, by name: the version."""
 
 
 def source_of(target: Target, *, watch: Sequence[str] = (), hidden: Sequence[str] = ()) -> CompressorSource:
@@ -44,28 +31,20 @@ def source_of(target: Target, *, watch: Sequence[str] = (), hidden: Sequence[str
         return CompressorSource(description={"target": target.spec.name}, files=files)
     shut = {(target.tree / name).resolve() for name in hidden}
     found = set(_watched(target.tree, (*target.spec.watch, *watch), shut))
-    for root in target.spec.pythonpath:
-        found.update(_importable(Path(root), shut))
+    if target.spec.command is None:
+        for root in target.spec.pythonpath:
+            found.update(_importable(Path(root), shut))
+        packages = _packages(interpreter(target.spec.python))
+    else:
+        # What a program reads cannot be told from its name, in any language: all that lies in its folder counts.
+        directory = Path(target.spec.directory)
+        found.update(folder / file for folder, files in _walk(directory, shut) for file in files)
+        packages = _command_packages(Path(target.spec.runtime) if target.spec.runtime else directory)
     return CompressorSource(
         description=_description(target.written, target.spec.adapter),
         files={path.relative_to(target.tree).as_posix(): _file_digest(path) for path in sorted(found)},
-        packages=_packages(interpreter(target.spec.python)),
+        packages=packages,
     )
-
-
-def changed_parts(before: CompressorSource, after: CompressorSource) -> list[str]:
-    """Name what is not the same, for a message; a long list is cut short."""
-    parts = [f"target.{name}" for name in _changed(before.description, after.description)]
-    parts += _changed(before.files, after.files)
-    for name in _changed(before.packages, after.packages):
-        old, new = before.packages.get(name, "none"), after.packages.get(name, "none")
-        parts.append(f"package {name} ({old} -> {new})")
-    more = len(parts) - _NAMED
-    return [*parts[:_NAMED], f"{more} more"] if more > 0 else parts
-
-
-def _changed(before: dict[str, str], after: dict[str, str]) -> list[str]:
-    return [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
 
 
 def _description(written: TargetSpec, adapter: str | None) -> dict[str, str]:
@@ -124,6 +103,30 @@ def _watched(tree: Path, globs: Sequence[str], shut: set[Path]) -> Iterator[Path
                 yield path
 
 
+def _distributions(prefix: Path) -> dict[str, str]:
+    return {
+        name.lower(): version
+        for lib in ("lib", "lib64")
+        for pattern in ("python3*/site-packages", "python3*/dist-packages")
+        for folder in sorted((prefix / lib).glob(f"{pattern}/*.*-info"))
+        for name, _, version in (folder.stem.partition("-"),)
+    }
+
+
+def _command_packages(runtime: Path) -> dict[str, str]:
+    """Return what is installed beside a command: Node's packages, and Python's where it is an environment."""
+    found = _distributions(runtime)
+    for pattern in ("node_modules/*/package.json", "node_modules/@*/*/package.json"):
+        for file in sorted(runtime.glob(pattern)):
+            try:
+                described = parse_json(file.read_bytes())
+            except (OSError, BadJson):
+                continue
+            if isinstance(described, dict) and isinstance(described.get("name"), str):
+                found[described["name"]] = str(described.get("version", ""))
+    return found
+
+
 def _packages(python: Path) -> dict[str, str]:
     """Return the names and versions of the installed distributions, from the folders that installers leave."""
     found = {}
@@ -134,11 +137,7 @@ def _packages(python: Path) -> dict[str, str]:
         for key in ("version", "version_info"):
             if key in values:
                 found["python"] = values[key]
-        for lib in ("lib", "lib64"):
-            for pattern in ("python3*/site-packages", "python3*/dist-packages"):
-                for folder in sorted((prefix / lib).glob(f"{pattern}/*.*-info")):
-                    name, _, version = folder.stem.partition("-")
-                    found[name.lower()] = version
+        found.update(_distributions(prefix))
         if text and values.get("include-system-site-packages") != "true":
             break  # the installation's own packages are not seen from here
     return found

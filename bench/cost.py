@@ -1,0 +1,136 @@
+"""What the defaults cost on a price list: the first look at a pull request, all looks, a baseline, a first run.
+
+    python -m bench.cost
+    python -m bench.cost --model openai/gpt-5
+
+The dry run's own count of calls and tokens, over the shipped sessions and the built-in compressor that asks a model.
+Nothing is sent. Against a baseline, controls and calibration are known and 30 stored answers are graded again; each
+look is a command of its own, so that the provider's cache is empty when it begins.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+from eval_core.base.config import Config
+from eval_core.comparing.drift import SAMPLE
+from eval_core.measuring.cost import CHECKS, EstimateRow, PlannedCalls, Scope, estimate, forecast, make_stand_ins, total
+from eval_core.measuring.options import Job
+from eval_core.models.settings import ModelFlags, Models
+
+REPOSITORY = Path(__file__).parents[1]
+MODEL = "anthropic/claude-sonnet-4-5"
+SEED_SHAPE = ("config-build-competitive-scouts", "debug-session-feishu-id-model", "feature-impl-context-priority")
+LOOKS = (3, 6, 10)
+"""Graded runs of each fixture when a verdict is given."""
+
+
+@dataclass(frozen=True)
+class Priced:
+    """One way to use the program, what it costs, and what it may cost."""
+
+    what: str
+    calls: int
+    usd: float | None
+    cached_usd: float | None
+    bar_usd: float | None = None
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the row of a table."""
+        plain, cached, bar = (
+            "-" if value is None else f"${value:.2f}" for value in (self.usd, self.cached_usd, self.bar_usd)
+        )
+        return self.what, f"{self.calls:,}", plain, cached, bar
+
+
+def _sum(parts: Sequence[PlannedCalls], models: Models) -> EstimateRow:
+    return total(estimate(parts, {model: models.tariff(model) for model in models.distinct}))
+
+
+def _priced(what: str, parts: Sequence[PlannedCalls], models: Models, bar: float | None = None) -> Priced:
+    row = _sum(parts, models)
+    return Priced(what, row.calls, row.cost_usd, row.cached_cost_usd, bar)
+
+
+def price_defaults(model: str = MODEL) -> list[Priced]:
+    """Price the defaults of the configuration."""
+    settings = Config()
+    job = Job(settings, REPOSITORY, flags=ModelFlags(model=model), target="builtin:anchored")
+    models, target = job.models, job.load_target()
+    assert models is not None
+    everything = make_stand_ins(job.load_cases(), target)
+    seed = [item for item in everything if item.case.fixture.name in SEED_SHAPE]
+    runs, compressions = job.plan
+
+    def look(more: int) -> list[tuple[str, PlannedCalls]]:
+        return forecast(everything, models, Scope(more, more, controls=frozenset(), calibration=False))
+
+    def later_look(more: int) -> list[PlannedCalls]:
+        # The checks of the first look are in the journal.
+        return [part for purpose, part in look(more) if purpose != CHECKS]
+
+    control = settings.baseline.control_runs
+    known = Scope(LOOKS[0], LOOKS[0], controls=frozenset(), calibration=False)
+    first = [part for _, part in look(LOOKS[0])]
+    labelled = _all(forecast(everything, models, replace(known, base_runs=control, base_compress_runs=control)))
+    rubric = forecast(everything, models, Scope(1, 1))
+    graded = sum(part.calls for purpose, part in rubric if purpose == "grades")
+    drift = [
+        PlannedCalls(
+            part.role,
+            part.model,
+            SAMPLE,
+            part.input_tokens * SAMPLE // graded,
+            part.output_tokens * SAMPLE // graded,
+            part.shared_tokens * SAMPLE // graded,
+        )
+        for purpose, part in rubric
+        if purpose == "grades"
+    ]
+    later = [part for before, after in pairwise(LOOKS) for part in later_look(after - before)]
+    seed_look = forecast(seed, models, Scope(3, 3, controls=frozenset(), calibration=False))
+    stored = settings.baseline_runs
+    baseline = forecast(everything, models, Scope(stored, stored))
+    alone = forecast(everything, models, Scope(runs, compressions))
+    return [
+        _priced("first look at a pull request (3 runs)", first + drift, models, 2.5),
+        _priced("the same by a label: the base once as well", labelled + drift, models),
+        _priced("where facts decide: compressions alone", _facts(look(LOOKS[0])), models),
+        _priced("the compressor's model, judged offline", _facts(look(LOOKS[0])), models, 1.0),
+        _priced("all three looks (10 runs)", first + drift + later, models, 6.0),
+        _priced("first look, 3 fixtures", [part for _, part in seed_look] + drift, models, 1.5),
+        _priced(f"first baseline ({stored} runs)", _all(baseline), models, 8.0),
+        _priced("first run without a baseline", _all(alone), models, settings.budget_usd),
+    ]
+
+
+def _facts(parts: Sequence[tuple[str, PlannedCalls]]) -> list[PlannedCalls]:
+    return [part for _, part in parts if part.role == "compressor"]
+
+
+def _all(parts: Sequence[tuple[str, PlannedCalls]]) -> list[PlannedCalls]:
+    return [part for _, part in parts]
+
+
+HEADINGS = ("what", "calls", "without caching", "with prompt caching", "bar")
+
+
+def table(model: str = MODEL) -> str:
+    """Return the prices as a table in markdown."""
+    rows = [HEADINGS, ("---",) * len(HEADINGS), *(row.cells() for row in price_defaults(model))]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default=MODEL)
+    options = parser.parse_args()
+    print(table(options.model))
+
+
+if __name__ == "__main__":
+    main()

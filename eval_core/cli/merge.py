@@ -1,0 +1,57 @@
+"""`compression-eval merge`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+__all__ = ["merge"]
+
+
+@click.command()
+@click.argument("label")
+@click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
+@click.option("--results", type=click.Path(path_type=Path), help="Folder that holds the shards.  [default: results]")
+@click.option(
+    "--compare-to", default="auto", show_default=True, help="auto, none, a baseline file or a results folder."
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["never", "regressed", "inconclusive"]),
+    default="never",
+    show_default=True,
+    help="Exit with 1 on this verdict or a worse one, with 3 where it cannot be told.",
+)
+@click.option("--format", "form", type=click.Choice(["text", "md", "json"]), default="text", show_default=True)
+def merge(label: str, config: Path | None, results: Path | None, compare_to: str, fail_on: Any, form: str) -> None:
+    """Join the shards of LABEL into one result, compare it with the baseline and write its reports.
+
+    Nothing is sent and no key is needed. A shard that is missing or did not finish makes the result incomplete; run it
+    again with the same options and --resume, then merge again.
+
+    \b
+    Examples:
+      compression-eval run --label nightly --shard 1/2
+      compression-eval run --label nightly --shard 2/2
+      compression-eval merge nightly
+    """
+    from eval_core.base.config import config_folder, load_config
+    from eval_core.cli.report import print_data
+    from eval_core.cli.run import end_run, with_a_suite
+    from eval_core.measuring.merge import find_shards, merge_shards
+    from eval_core.measuring.options import Job
+    from eval_core.reporting.write import write_reports
+    from eval_core.storage.results import open_results
+
+    job = with_a_suite(Job(load_config(config), config_folder(config), compare_to=compare_to), quiet=True)
+    root = results or job.results
+    shards = find_shards(root, label)
+    with open_results(root, label, resume=True) as folder:
+        merged = merge_shards(job, shards, folder)
+        data = merged.job.compared(merged.measurement, merged.cases)
+        write_reports(data, folder)
+    print_data(data, form)
+    again = ", ".join(f"--shard {shard}" for shard in merged.missing)
+    end_run(data, fail_on, root, f"run {again} again with --resume, then merge again")

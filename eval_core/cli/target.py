@@ -1,0 +1,69 @@
+"""`compression-eval target`: check."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import click
+
+__all__ = ["target"]
+
+
+@click.group()
+def target() -> None:
+    """Work with the description of a compressor.
+
+    \b
+    Example:
+      compression-eval target check
+    """
+
+
+@target.command()
+@click.argument("target_file", metavar="[TARGET]", required=False)
+@click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
+@click.option("--tree", type=click.Path(path_type=Path, file_okay=False), help="The code under test. Default: here.")
+@click.option(
+    "--sandbox",
+    type=click.Choice(["auto", "bwrap", "docker", "none"]),
+    default="auto",
+    help="none runs it with your own rights.",
+)
+def check(target_file: str | None, config: Path | None, tree: Path | None, sandbox: str) -> None:
+    """Play good and bad exchanges with a `command:` target and print a checklist.
+
+    It runs in the sandbox, with a model on loopback that answers, then one that is down, then one that answers with
+    nothing. Exit 1 when the command breaks the contract; a warning is advice.
+
+    \b
+    Examples:
+      compression-eval target check
+      compression-eval target check my-target.yml --tree ../agent
+    """
+    from eval_core.base.config import load_config
+    from eval_core.base.errors import UserError
+    from eval_core.domain.target import TargetSpec
+    from eval_core.sandbox.conformance import check_contract
+    from eval_core.sandbox.subject import ProcessSubject
+    from eval_core.sandbox.targets import find_target
+
+    settings = load_config(config)
+    here = Path()
+    found = find_target(target_file, settings.target, here, tree, environ={})
+    if not isinstance(found.spec, TargetSpec) or found.spec.command is None:
+        raise UserError(
+            f"target check is for targets with `command:`; {found.spec.name} has none. "
+            "`compression-eval doctor` looks at the others"
+        )
+    hidden = (settings.fixtures, settings.probes, settings.baselines, settings.results)
+    subject, level = found.subject(complete=None, model=None, max_tokens=8_000, sandbox=sandbox, hidden=hidden)  # type: ignore[arg-type]
+    assert isinstance(subject, ProcessSubject)
+    click.echo(f"{found.spec.name} (sandbox: {level})")
+    checks = asyncio.run(check_contract(subject))
+    for item in checks:
+        click.echo(f"  {item.state:<8} {item.name}" + (f"\n           {item.detail}" if item.detail else ""))
+    failed = sum(item.state == "failed" for item in checks)
+    click.echo(f"{len(checks) - failed} of {len(checks)} points kept" if failed else "The contract is kept.")
+    sys.exit(1 if failed else 0)

@@ -1,0 +1,150 @@
+"""Six changes that a score alone would misjudge: each with the comment it gets, read as a maintainer reads it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+import small
+from test_ticket import allowed, request
+
+from bot.pull_request.body import Surroundings, result_body
+from bot.pull_request.ticket import Ticket
+from bot.steps.comment import LIMIT
+from eval_core.base.tokens import count_messages
+from eval_core.comparing.compare import ReportData, compare_measurements
+from eval_core.comparing.findings import Kind, Verdict
+from eval_core.compressors.context_compressor import ContextCompressor
+from eval_core.compressors.rule_based import RuleBasedSummariser
+from eval_core.compressors.summariser import Request, Section
+from eval_core.compressors.window import Thresholds
+from eval_core.domain.case import Case, load_suite
+from eval_core.domain.compression import Compression, Outcome, Step
+from eval_core.domain.fixture import Fixture
+from eval_core.domain.measurement import Measurement
+from eval_core.judging.extractive import ExtractiveAnswerer
+from eval_core.judging.fact_judge import FactJudge
+from eval_core.measuring.session import MeasuringSession
+from eval_core.measuring.wiring import Roles
+from eval_core.reporting.view import make_view
+from eval_core.storage.results import ResultsFolder
+
+GOLDEN = Path(__file__).parent / "golden" / "examples"
+
+
+class DropsBlockers(ContextCompressor):
+    """The template without one of its sections."""
+
+    _template_sections: ClassVar[tuple[Section, ...]] = tuple(
+        section for section in ContextCompressor._template_sections if section.field != "blockers"
+    )
+
+
+def _padded(request: Request) -> str:
+    text = RuleBasedSummariser()(request)
+    return "\n".join(
+        f"{line} (as noted earlier in this session)" if "- " in line[:2] else line for line in text.split("\n")
+    )
+
+
+def _inventing(request: Request) -> str:
+    return RuleBasedSummariser()(request).replace(
+        "## Blockers",
+        "- The fix is in src/billing/ledger_sync.py, see https://tracker.example.org/OPS-4417\n\n## Blockers",
+    )
+
+
+def _refusing(request: Request) -> str:
+    return "I'm sorry, but I can't help with summarising this conversation."
+
+
+def _tail(messages: int) -> ContextCompressor:
+    return ContextCompressor(thresholds=Thresholds(preserve_recent=messages))
+
+
+BUILDS: dict[str, Callable[[], ContextCompressor]] = {
+    "reference": ContextCompressor,
+    "padded": lambda: ContextCompressor(summariser=_padded),
+    "hoarding": lambda: _tail(40),
+    "larger-tail": lambda: _tail(14),
+    "dropped-section": DropsBlockers,
+    "inventing": lambda: ContextCompressor(summariser=_inventing),
+    "refusing-model": lambda: ContextCompressor(summariser=_refusing),
+}
+
+
+@dataclass(frozen=True)
+class ExampleSubject:
+    """One of the compressors above."""
+
+    name: str
+    deterministic: bool = True
+
+    async def compress(self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None) -> Compression:
+        compressor, state, start = BUILDS[self.name](), list[dict[str, Any]](), 0
+        steps = []
+        for cut in fixture.cuts:
+            state = [*state, *fixture.messages[start:cut]]
+            before, start = count_messages(state), cut
+            state = compressor.compress(state)
+            steps.append(Step(state, before, count_messages(state), 0.5))
+        return Compression(Outcome.OK, steps=tuple(steps))
+
+
+@cache
+def suite() -> tuple[Case, ...]:
+    return tuple(load_suite(small.REPOSITORY / "fixtures", small.REPOSITORY / "probes"))
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Measurement]:
+    @cache
+    def measure(name: str) -> Measurement:
+        folder = tmp_path_factory.mktemp(name)
+        roles = Roles(ExampleSubject(name), ExtractiveAnswerer(), FactJudge(), offline=True)
+        session = MeasuringSession(suite(), roles, ResultsFolder(folder), name, 1, 1, tree=folder)
+        found = asyncio.run(session.measure())
+        fixed = {"date": "2026-01-02T03:04:05Z", "version": "0.1.0", "source_sha": "a" * 40}
+        return found.model_copy(update={"provenance": found.provenance.model_copy(update=fixed)})
+
+    return measure
+
+
+def _comment(base: Measurement, candidate: Measurement) -> tuple[Verdict, str]:
+    verdict, part = compare_measurements(base, candidate)
+    cases = {case.fixture.name: case for case in suite()}
+    data = ReportData(candidate, base=part, verdict=verdict, base_path="baselines/offline.json", cases=cases)
+    around = Surroundings(label="eval-compression", warnings=(), judged=("fixtures",), mention="maintainer")
+    text = result_body(make_view(data), Ticket.of(request(), allowed()), around, budget=LIMIT)
+    return verdict, re.sub(r"<details>.*?</details>\s*", "", text, flags=re.DOTALL).strip() + "\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "kind"),
+    [
+        ("hoarding", "reference", Kind.TRADE),
+        ("larger-tail", "reference", Kind.TRADE),
+        ("smaller-and-equal", "padded", Kind.IMPROVED),
+        ("dropped-section", "reference", Kind.REGRESSED),
+        ("inventing", "reference", Kind.REGRESSED),
+        ("refusing-model", "reference", Kind.REGRESSED),
+    ],
+)
+def test_the_comment_says_at_once_what_happened(
+    measured: Callable[[str], Measurement], name: str, base: str, kind: Kind
+) -> None:
+    candidate = measured("reference" if name == "smaller-and-equal" else name)
+    verdict, shown = _comment(measured(base), candidate)
+    path = GOLDEN / f"{name}.md"
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(shown, encoding="utf-8")
+    assert verdict.kind is kind, verdict.headline
+    assert shown == path.read_text(encoding="utf-8"), f"{path.name} differs; look at the change, then UPDATE_GOLDEN=1"

