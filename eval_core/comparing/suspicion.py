@@ -75,7 +75,8 @@ def bank_suspicion(base: Measurement | None, candidate: Measurement) -> BankSusp
 def _bank_fates(theirs: Sequence[RunRecord] | None, ours: Sequence[RunRecord]) -> tuple[list[bool], set[str]]:
     """Return whether each asked fact that could be won is kept, and the kinds of all asked facts."""
     before = None if theirs is None else _shares(theirs)
-    fates, kinds = [], set()
+    fates: list[bool] = []
+    kinds: set[str] = set()
     for key, (kept, at_risk) in _shares(ours).items():
         kind = infer_kind(key[1])
         if kind in ("text", "number"):
@@ -116,7 +117,7 @@ def _census_fates(
     asked = Haystack.of("\n".join(sorted(labels)))
     fates = []
     for at, entry in enumerate(entries):
-        if entry.kind not in kinds or value_in(entry.value, entry.kind, asked):
+        if entry.kind not in kinds or value_in(entry.value, infer_kind(entry.value), asked):
             continue
         if theirs is None:
             open_ = any(signs[at] != "-" for signs in after)
