@@ -246,7 +246,7 @@ def parsers() -> dict[str, Parser]:
     from eval_core.domain.target import read_target
     from eval_core.judging.grading import parse_grade
     from eval_core.models.journal import Journal, parse_line
-    from eval_core.sandbox.request import read_request
+    from eval_core.sandbox.request import read_object, read_request
     from eval_core.storage.history import read_history
     from eval_core.storage.results import spending
 
@@ -281,7 +281,7 @@ def parsers() -> dict[str, Parser]:
         "gateway's HTTP": Parser(
             _http, lambda: b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
         ),
-        "gateway's request": Parser(read_request, lambda: CHAT),
+        "gateway's request": Parser(lambda data: read_request(read_object(data)), lambda: CHAT),
         "result frame": Parser(_frame, lambda: FRAME),
     }
 

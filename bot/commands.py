@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from eval_core.base.errors import IncompleteError, UserError
+from eval_core.base.errors import IncompleteError, UserError, fault_of_ours
 from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.cli.entry import CommandGroup
 
@@ -39,6 +39,11 @@ class _Steps(CommandGroup):
             return super().invoke(ctx)
         except (UserError, IncompleteError) as exc:
             _summary(f"**{ctx.invoked_subcommand}:** {exc}")
+            raise
+        except (click.exceptions.Exit, click.ClickException, click.Abort):
+            raise
+        except Exception as exc:
+            _summary(f"**{ctx.invoked_subcommand}:** {fault_of_ours(exc)}")
             raise
 
 
@@ -106,6 +111,9 @@ def _measuring(work: Path) -> Iterator[Ticket]:
         yield ticket
     except (UserError, IncompleteError) as exc:
         keep_error(work / "results" / (shard.label(ticket.label) if shard else ticket.label), str(exc))
+        raise
+    except Exception as exc:
+        keep_error(work / "results" / ticket.label, fault_of_ours(exc))
         raise
 
 

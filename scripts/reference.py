@@ -10,7 +10,7 @@ import click
 from pydantic import BaseModel
 
 from bot.cli import root
-from eval_core.base.config import BotConfig, Config, ModelConfig, ModelParams, Price
+from eval_core.base.config import BotConfig, Config, ModelConfig, ModelParams, Price, PrivateProbesConfig
 from eval_core.domain.target import TargetSpec
 
 __all__ = ["command_page", "configuration_page"]
@@ -120,6 +120,7 @@ def configuration_page() -> str:
         _section("`models.prices:`", Price),
         _section("`models.params:`", ModelParams),
         _section("`bot:`", BotConfig),
+        _section("`private_probes:`", PrivateProbesConfig),
         _section("`target:`", TargetSpec) + "\nHow to describe a compressor: [Your compressor](your-compressor.md).\n",
         _ENVIRONMENT,
     ]

@@ -20,15 +20,16 @@ from eval_core.base.files import parse, read_json
 from eval_core.comparing.compare import ReportData
 from eval_core.comparing.day import CONTROL, control_of
 from eval_core.comparing.looks import LOOKS, looks_before, planned_looks
-from eval_core.domain.case import Case
+from eval_core.domain.case import Case, load_suite, with_private
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
+from eval_core.domain.private_probes import sealed_headers
 from eval_core.domain.record import PRIVATE_PLACE, CensusEntry, FactRecord, RunRecord
 from eval_core.evidence.census import CENSUS_KINDS
 from eval_core.evidence.invented import STRONG_KINDS
 from eval_core.evidence.size import SessionFacts
 from eval_core.evidence.structure import STRUCTURE_CHECKS
-from eval_core.measuring.compared import compare_with_base, load_cases, own_base
+from eval_core.measuring.compared import compare_with_base, own_base
 from eval_core.storage.results import SUMMARY
 
 __all__ = ["read_measured", "read_result"]
@@ -63,7 +64,9 @@ def read_result(ticket: Ticket, config: Config, root: Path, folder: Path) -> Rep
 
 def read_measured(ticket: Ticket, config: Config, root: Path, folder: Path) -> tuple[Measurement, Sequence[Case]]:
     """Read `summary.json` if it is what this ticket's evaluation could have left, and refuse it otherwise."""
-    cases = load_cases(config, root, tuple(ticket.fixtures) or None)
+    cases = load_suite(root / config.fixtures, root / config.probes, tuple(ticket.fixtures) or None)
+    if (private := config.private_probes) is not None:
+        cases = with_private(cases, sealed_headers(private, root), private.file)
     measurement = _read_checked(folder, SUMMARY, cases)
     if (control := control_of(measurement)) is not None:
         _check_runs(control, measurement.probe_types, f"{SUMMARY}: extra.{CONTROL}")

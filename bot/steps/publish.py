@@ -18,7 +18,7 @@ from bot.steps.check import FAILED, Check
 from bot.steps.comment import RESULT_BUDGET, Sticky
 from bot.steps.measured import read_result
 from eval_core.base.config import CONFIG_FILE, Config
-from eval_core.base.errors import IncompleteError, UserError
+from eval_core.base.errors import IncompleteError, UserError, fault_of_ours
 from eval_core.comparing.compare import ReportData
 from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.view import make_view
@@ -102,6 +102,10 @@ def _each(*calls: Callable[[], object]) -> tuple[str, ...]:
             call()
         except (UserError, IncompleteError) as exc:
             troubles.append(str(exc))
+        except Exception as exc:
+            # A fault of ours in one place must not keep the other from being told.
+            _log.exception("Not posted")
+            troubles.append(fault_of_ours(exc))
     return tuple(troubles)
 
 

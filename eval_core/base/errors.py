@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["IncompleteError", "UserError"]
+import traceback
+from pathlib import PurePath
+
+__all__ = ["IncompleteError", "UserError", "fault_of_ours"]
 
 
 class UserError(Exception):
@@ -15,3 +18,13 @@ class IncompleteError(Exception):
     """The run stopped early (budget, outage) with everything paid for kept. Exit 3."""
 
     exit_code = 3
+
+
+def fault_of_ours(exc: Exception) -> str:
+    """Say in public that this program failed: what and where, without the error's own words, which may quote a key."""
+    frames = traceback.extract_tb(exc.__traceback__)
+    where = f" ({PurePath(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return (
+        f"this should not happen, and is a fault of compression-eval: {type(exc).__name__}{where}; "
+        "everything paid for so far is kept, and the job's log says more. Please report it"
+    )

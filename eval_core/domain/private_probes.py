@@ -22,7 +22,16 @@ from eval_core.base.sealing import Damaged, SealingKey
 from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.domain.probe import PrivateProbe, ProbeBank, ProbeType
 
-__all__ = ["PrivateBank", "SealedBanks", "open_banks", "period_of", "private_banks", "read_sealed", "seal_banks"]
+__all__ = [
+    "PrivateBank",
+    "SealedBanks",
+    "open_banks",
+    "period_of",
+    "private_banks",
+    "read_sealed",
+    "seal_banks",
+    "sealed_headers",
+]
 
 
 class _Sealed(BaseModel):
@@ -95,6 +104,12 @@ def period_of(config: PrivateProbesConfig, day: datetime.date) -> str:
     """Name the draw of a day: the same until the next rotation, or until the seed changes."""
     number = day.toordinal() // config.rotate_days if config.rotate_days else 0
     return f"{config.seed}/{number}"
+
+
+def sealed_headers(config: PrivateProbesConfig, root: Path) -> dict[str, PrivateBank]:
+    """Return what stands in the clear, for whoever checks a result and has no key."""
+    sealed = read_sealed(root / config.file)
+    return {name: PrivateBank(header.digest, dict(header.probes)) for name, header in sealed.banks.items()}
 
 
 def private_banks(
