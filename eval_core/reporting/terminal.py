@@ -85,9 +85,11 @@ def print_report(view: ReportView, out: Console, *, where: str = "", details: bo
     out.print(Text(f"{mark} {view.headline}", style=_STYLES.get(view.kind, "bold") if view.kind else "bold"))
     if view.size_line:
         out.print(Text(f"{view.size_line}."))
+    if view.shown_line:
+        out.print(Text(f"{view.shown_line}."))
     if view.next_step:
         out.print(Text(view.next_step))
-    for warning in view.data.warnings:
+    for warning in (*view.data.warnings, *view.other_models):
         out.print(Text(f"Warning: {warning}", style="yellow"))
     if view.offline_note:
         out.print(Text(f"({view.offline_note})", style="dim"))
@@ -141,8 +143,6 @@ def _print_details(view: ReportView, out: Console) -> None:
     for strand in view.strands:
         for detail in strand.details[:6] if strand.name != "Size" else ():
             out.print(Text("  ") + _line(f"{strand.name}: {detail}"))
-    if view.shown_line:
-        out.print(Text(f"{view.shown_line}."))
     print_table(
         out,
         "\nCompared with the baseline",
@@ -201,7 +201,6 @@ def _print_lists(view: ReportView, out: Console) -> None:
     for title, lines in (
         ("Not scored (missing is never zero)", [f"{count} x {reason}" for reason, count in view.unscored.items()]),
         ("Judge and facts disagree", [f"{line} ({count} x)" for line, count in view.doubts.items()]),
-        ("Answered by another model than asked", view.other_models),
         ("Hardly tested", view.untested),
         ("Probes left out of the scores", view.quarantined),
         ("Structure checks that fail", view.broken_structure),

@@ -619,7 +619,8 @@ def test_a_control_is_read_as_hostile_input_too(post: Post, summary: Json) -> No
     runs["small-plan"][0]["probes"]["recall-refusal"]["result"]["scores"]["accuracy"] = 9.0
     posted = post({**summary, "extra": {"control": {"fixtures": runs, "source_sha": None}}})
     assert posted.title == "The evaluation failed"
-    assert "extra.control: a grade is not six scores" in posted.report
+    assert "extra.control" in posted.report
+    assert "six scores from 0 to 5" in posted.report
 
 
 def test_how_often_a_commit_was_looked_at_is_the_tickets_to_say(
@@ -627,6 +628,6 @@ def test_how_often_a_commit_was_looked_at_is_the_tickets_to_say(
 ) -> None:
     body = {**summary, "planned_runs": 6, "extra": {"looks": []}}
     (tmp_path / "summary.json").write_text(json.dumps(body), encoding="utf-8")
-    measurement, _, _ = read_measured(ticket_for(gh, looks=2), config, root, tmp_path)
+    measurement, _ = read_measured(ticket_for(gh, looks=2), config, root, tmp_path)
     (before,) = measurement.extra["looks"]
     assert before[0] == config.runs

@@ -95,7 +95,7 @@ def test_permissions_are_named_job_by_job_and_are_those_that_the_journey_is_test
 def test_shards_hold_the_key_once_each_and_the_job_that_joins_them_has_none(workflow: dict[Any, Any]) -> None:
     jobs = workflow["jobs"]
     evaluate, merge = jobs["evaluate"], jobs["merge"]
-    assert evaluate["strategy"]["matrix"] == {"include": "${{ fromJSON(needs.gate.outputs.shards) }}"}
+    assert evaluate["strategy"]["matrix"]["include"].startswith("${{ fromJSON(needs.gate.outputs.shards || ")
     assert evaluate["strategy"]["fail-fast"] is False
     # Shards of one evaluation must not wait for each other: GitHub would drop all but the last that waits.
     assert evaluate["concurrency"]["group"].endswith("${{ matrix.suffix }}")

