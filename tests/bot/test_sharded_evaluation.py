@@ -67,7 +67,7 @@ def test_a_job_that_died_leaves_an_incomplete_result_and_says_which(journey: Jou
         result = journey.work / "results" / ticket.label
         journey.step("publish", _PUBLISH, outputs, "--work", str(result), EVALUATE_RESULT="failure")
         (comment,) = journey.github.comments(ticket.pr or 0)
-    assert "shard 2/2 left no result" in comment.body
+    assert "shard 2/2 left no result" in comment.body, comment.body
 
 
 def test_where_all_jobs_fail_the_comment_says_why(journey: Journey, tmp_path: Path) -> None:

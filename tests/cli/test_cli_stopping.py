@@ -20,7 +20,7 @@ def test_grading_is_skipped_where_facts_decide(project: Path, cli: small.Cli) ->
     summary = json.loads((project / "results/a/summary.json").read_text())
     assert summary["planned_runs"] == 0
     assert not any(run["graded"] for runs in summary["fixtures"].values() for run in runs)
-    assert "Look: 1 of 1 planned" in (project / "results/a/report.md").read_text()
+    assert "Look: 1 of 3 planned" in (project / "results/a/report.md").read_text()
 
 
 def test_grading_follows_where_facts_do_not_decide(project: Path, cli: small.Cli) -> None:
@@ -46,10 +46,10 @@ def test_a_compressor_against_itself_in_one_run_shows_no_change(project: Path, c
     assert cli("report", "results/a").out.splitlines()[0] == ran.out.splitlines()[0]
 
 
-def test_a_base_tree_without_a_rerun_is_a_mistake(project: Path, cli: small.Cli) -> None:
-    ran = cli("run", "--base-tree", ".", "--quiet")
+def test_a_base_tree_that_is_not_there_is_a_mistake(project: Path, cli: small.Cli) -> None:
+    ran = cli("run", "--base-tree", "elsewhere", "--quiet")
     assert ran.code == 2
-    assert "--base-tree .: only with --baseline rerun" in ran.err
+    assert "--base-tree elsewhere: no such folder" in ran.err
 
 
 def _record(outcome: Outcome = Outcome.OK) -> RunRecord:

@@ -47,10 +47,10 @@ def test_models_that_changed_mute_the_scores_and_nothing_else(
     provider.reply = shifted(-1)
     ran = cli("run", *THREE, *provider.options, *BESIDE, "--label", "a", "--stop", "full", "--fail-on", "regressed")
     assert ran.code == 3
-    assert ran.out.startswith("Not comparable: the models have changed since the baseline (3 runs of the base made")
+    assert ran.out.startswith("≠ Not comparable: the models have changed since the baseline (3 runs of the base made")
     assert "Measure the baseline again" in ran.out
     without = cli("run", *THREE, *provider.options, *BESIDE[2:], "--label", "b", "--stop", "full")
-    assert without.out.startswith("Regressed: ")
+    assert without.out.startswith("▼ Regressed: ")
 
 
 def test_the_estimate_counts_the_control(project: Path, cli: small.Cli, provider: Provider) -> None:

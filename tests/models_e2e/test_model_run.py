@@ -113,7 +113,7 @@ def test_a_summary_that_asks_for_full_marks_moves_no_fact_and_is_flagged(
         return PLEA if "condense" in text[:2_000] or PLEA in text else reply_to(messages)
 
     provider.reply = obedient
-    ran = cli("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet")
+    ran = cli("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet", "--details")
     assert ran.code == 0
     record = json.loads((one_probe / "results/a/small-debug-run-0.json").read_text())["probes"]["recall-error"]
     assert record["result"]["scores"]["accuracy"] == 5
@@ -132,8 +132,8 @@ def test_with_models_nothing_is_graded_where_facts_alone_decide(
     before = len(provider.asked_of(ANSWER))
     options = ("--runs", "4", "--compress-runs", "10", *provider.options, "--trust-judge", "--quiet")
     ran = cli("run", *options, "--target", "builtin:opaque", "--label", "a")
-    assert ran.out.startswith("Regressed"), ran.out + ran.err
+    assert ran.out.startswith("▼ Regressed"), ran.out + ran.err
     assert len(provider.asked_of(ANSWER)) == before + 1  # the check before the run
     ran = cli("run", *options, "--target", "builtin:opaque", "--label", "b", "--stop", "full")
-    assert ran.out.startswith("Regressed")
+    assert ran.out.startswith("▼ Regressed")
     assert len(provider.asked_of(ANSWER)) > before + 40
