@@ -136,8 +136,8 @@ def gate() -> None:
     """
     from bot.github.repository import GitHub
     from bot.steps.base_config import read_base_config
+    from bot.steps.estimate import describe
     from bot.steps.gate import Admission, admit
-    from eval_core.measuring.cost import describe
 
     decision = admit(
         GitHub.from_environment(os.environ),

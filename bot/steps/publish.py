@@ -11,8 +11,9 @@ from pathlib import Path
 
 from bot.github.escape import inline
 from bot.github.repository import GitHub
-from bot.pull_request.body import Surroundings, ended_why, result_body
+from bot.pull_request.body import ended_why
 from bot.pull_request.ledger import EvaluationEnded, EvaluationStarted, LedgerEvent, NoticeKind, ResultMeasured
+from bot.pull_request.result_body import Surroundings, result_body
 from bot.pull_request.ticket import Ticket, read_error
 from bot.steps.check import FAILED, Check
 from bot.steps.comment import RESULT_BUDGET, Sticky

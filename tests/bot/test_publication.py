@@ -629,5 +629,5 @@ def test_how_often_a_commit_was_looked_at_is_the_tickets_to_say(
     body = {**summary, "planned_runs": 6, "extra": {"looks": []}}
     (tmp_path / "summary.json").write_text(json.dumps(body), encoding="utf-8")
     measurement, _ = read_measured(ticket_for(gh, looks=2), config, root, tmp_path)
-    (before,) = measurement.extra["looks"]
+    (before,) = measurement.extra.looks
     assert before[0] == config.runs
