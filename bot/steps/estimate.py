@@ -13,15 +13,15 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
+from bot.steps.apart import start_apart
 from eval_core.base.config import Config
 from eval_core.models.settings import ModelFlags, resolve
 
 __all__ = ["LabelCost", "describe"]
 
 _SECONDS_PER_CALL = 4.0
-_SECRETS = frozenset({"GITHUB_TOKEN", "ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"})
 _LONGEST = 120
 """Seconds after which the comment does without an estimate."""
 
@@ -60,22 +60,16 @@ def describe(config: Config) -> LabelCost:
 
 
 def _estimate_apart(config: Config) -> _Estimated | None:
-    """Estimate in a process that holds no token; None, and a line in the log, where that fails."""
-    try:
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "bot.steps.estimate"],
-            input=config.model_dump_json(by_alias=True),
-            env={name: value for name, value in os.environ.items() if name not in _SECRETS},
-            capture_output=True,
-            text=True,
-            timeout=_LONGEST,
-            check=True,
-        )
-        return _Estimated.model_validate_json(done.stdout)
-    except subprocess.CalledProcessError as exc:
-        why = next((line for line in reversed(str(exc.stderr).splitlines()) if line.strip()), "no message")
-    except (subprocess.SubprocessError, ValueError, OSError) as exc:
-        why = f"{type(exc).__name__}: {exc}"
+    """Estimate in a process that holds no token; None where that fails, and its log says why."""
+    with start_apart("bot.steps.estimate") as process:
+        try:
+            said, _ = process.communicate(config.model_dump_json(by_alias=True), timeout=_LONGEST)
+            return _Estimated.model_validate_json(said)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            why = f"it took more than {_LONGEST} seconds"
+        except ValidationError:
+            why = f"it ended with {process.returncode}"
     print(f"No estimate: {why}", flush=True)
     return None
 

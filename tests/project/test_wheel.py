@@ -67,9 +67,47 @@ def test_the_code_and_the_data_come_from_the_wheel(installed: Path, tmp_path: Pa
     assert done.stdout.split() == [str(installed / "bot/__init__.py"), str(installed / "eval_core/shipped/fixtures")]
 
 
-def test_the_demo_runs_in_an_empty_folder(command: Command, tmp_path: Path) -> None:
-    command("demo")
-    assert "Regressed" in (tmp_path / "results/demo/comment.md").read_text(encoding="utf-8")
+_TRACE = """
+import atexit, json, pathlib, sys
+def write():
+    if sys.argv[1:2] == ["bot"]:
+        path = pathlib.Path(__file__).parent / f"{sys.argv[2]}.json"
+        path.write_text(json.dumps(sorted(sys.modules)))
+atexit.register(write)
+"""
+
+
+@pytest.fixture(scope="module")
+def demonstrated(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run the demo from the wheel in an empty folder, writing down which modules each of its steps loads."""
+    folder = tmp_path_factory.mktemp("demo")
+    (folder / "sitecustomize.py").write_text(_TRACE, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", "from bot.cli import main; main()", "demo"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": f"{installed}:{folder}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_the_demo_runs_in_an_empty_folder(demonstrated: Path) -> None:
+    assert "Regressed" in (demonstrated / "results/demo/comment.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("step", "most"), [("gate", 60), ("fetch", 50), ("setup", 30), ("publish", 45)])
+def test_a_step_with_a_token_loads_little_of_ours_and_nothing_that_measures(
+    demonstrated: Path, step: str, most: int
+) -> None:
+    loaded = json.loads((demonstrated / f"{step}.json").read_text(encoding="utf-8"))
+    own = [name for name in loaded if name.split(".")[0] in ("bot", "eval_core")]
+    assert len(own) <= most, own
+    rooms = ("comparing", "compressors", "judging", "measuring", "reporting", "sandbox")
+    assert [name for name in own if name.startswith(tuple(f"eval_core.{room}" for room in rooms))] == []
+    assert {"numpy", "aiohttp", "litellm", "tiktoken"} & set(loaded) == set()
 
 
 def test_a_run_without_a_suite_uses_the_shipped_one_and_says_so(command: Command, tmp_path: Path) -> None:
