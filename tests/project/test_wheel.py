@@ -35,6 +35,25 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
+@pytest.mark.e2e
+def test_one_command_runs_the_wheel_in_an_environment_of_its_own(installed: Path, tmp_path: Path) -> None:
+    """`uvx --from WHEEL`, as documented: nothing of this environment is in reach."""
+    (wheel,) = installed.parent.glob("*.whl")
+    uvx = str(Path(sys.executable).parent / "uvx")
+    apart = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    for words in (("--version",), ("doctor",), ("demo",)):
+        done = subprocess.run(
+            [uvx, "--python", sys.executable, "--from", str(wheel), "compression-eval", *words],
+            cwd=tmp_path,
+            env=apart,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "Regressed" in (tmp_path / "results/demo/comment.md").read_text(encoding="utf-8")
+
+
 @pytest.fixture
 def command(installed: Path, tmp_path: Path) -> Command:
     """Run `compression-eval` from the wheel in an empty folder; only its dependencies come from this environment."""
@@ -125,3 +144,13 @@ def test_the_target_of_hermes_is_found(command: Command, tmp_path: Path) -> None
     (tmp_path / "agent").mkdir()
     done = command("run", "--runs", "1", expect=2, HERMES_AGENT_ROOT="missing")
     assert "HERMES_AGENT_ROOT=missing: no such folder" in done.stderr
+
+
+def test_init_writes_a_workflow_that_doctor_finds(command: Command, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    code = "class ContextCompressor:\n    def compress(self, messages):\n        return messages\n"
+    (tmp_path / "context_compressor.py").write_text(code, encoding="utf-8")
+    command("init", "--action", f"acme/compression-eval@{'5' * 40}")
+    workflow = (tmp_path / ".github/workflows/compression-eval.yml").read_text(encoding="utf-8")
+    assert "acme/compression-eval@5555" in workflow
+    assert "Traceback" not in command("doctor").stderr
