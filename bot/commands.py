@@ -199,7 +199,7 @@ def setup(work: Path) -> None:
 @click.option(
     "--deadline",
     type=click.IntRange(min=1),
-    help="End after this many minutes with what is measured by then; keep it below the job's timeout-minutes.",
+    help="Stop after this many minutes and keep what was measured so far. Set it below the job's timeout-minutes.",
 )
 def evaluate(work: Path, deadline: int | None) -> None:
     """Measure the evaluated commit; the result goes into the work folder, also when it is incomplete.

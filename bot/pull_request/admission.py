@@ -191,8 +191,8 @@ def _sender(request: EvaluationRequest, facts: Facts) -> Refused | None:
         return None
     has = "no access of their own" if facts.permission in (None, "", "none") else f"only {facts.permission} permission"
     return Refused(
-        f"{request.sender} has {has} to {request.repo}, and an evaluation spends money: "
-        "ask somebody with write permission to start it.",
+        f"{request.sender} has {has} to {request.repo}, and an evaluation costs money. "
+        "Ask someone with write permission to start it.",
         "permission",
     )
 
@@ -230,7 +230,7 @@ def _pull(request: EvaluationRequest, pull: Pull | None) -> Refused | None:
     # A re-run finds its label consumed by the first attempt; a first attempt without it was called off.
     if request.label is not None and request.run.attempt == 1 and request.label not in pull.labels:
         return Refused(
-            f"The label {request.label} was taken off before the evaluation began: add it again to start one.",
+            f"The label {request.label} was removed before the evaluation began. Add it again to start one.",
             "label-gone",
         )
     return None
@@ -239,7 +239,7 @@ def _pull(request: EvaluationRequest, pull: Pull | None) -> Refused | None:
 def _quota(request: EvaluationRequest, facts: Facts, config: Config) -> Refused | None:
     if request.mode == "evaluate" and facts.looks >= config.bot.looks_per_sha:
         return Refused(
-            f"{request.sha[:7]} was evaluated {_times(facts.looks)}, and repeating until the result pleases proves "
+            f"{request.sha[:7]} was evaluated {_times(facts.looks)}, and repeating until it looks good proves "
             "nothing: push a change, or raise bot.looks_per_sha on the base branch.",
             "looks",
         )
@@ -273,7 +273,7 @@ def _nothing_to_measure(files: Sequence[ChangedFile], ignored: Sequence[IgnoredF
         kinds = ", ".join(sorted({file.kind for file in ignored}))
         return Refused(
             f"Every file that this pull request changes is taken from the base branch ({kinds}), so there is nothing "
-            "to measure: start the workflow by hand with force to evaluate it all the same.",
+            "to measure: start the workflow manually with force to evaluate it anyway.",
             "base-only",
         )
     if not config.watch or any(matches(path, config.watch) for path in counted):

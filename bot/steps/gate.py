@@ -283,11 +283,11 @@ def _pinned(request: EvaluationRequest, pull: Pull | None) -> EvaluationRequest:
 def _note(plan: LabelCost, ticket: Ticket) -> str:
     lines = [f"Models: {plan.models}.", f"Estimated cost: {plan.cost}."]
     if ticket.runs:
-        lines.append(f"{ticket.runs} graded runs, as asked.")
+        lines.append(f"{ticket.runs} graded runs, as requested.")
     if ticket.parts:
         lines.append(f"{ticket.shards} jobs share the work.")
     if ticket.fixtures:
-        lines.append(f"Only {', '.join(ticket.fixtures)}, as asked.")
+        lines.append(f"Only {', '.join(ticket.fixtures)}, as requested.")
     return " ".join(lines)[:600]
 
 
@@ -299,8 +299,10 @@ def _tell_failure(github: GitHub, request: EvaluationRequest, reason: str) -> No
         try:
             github.remove_label(request.pr, request.label)
         except (UserError, IncompleteError) as exc:
-            print(f"::warning::The label could not be taken off: {exc}", flush=True)
-    why = f"GitHub did not answer as it should: {inline(reason, 600)}. Nothing was evaluated or paid for; ask again."
+            print(f"::warning::The label could not be removed: {exc}", flush=True)
+    why = (
+        f"GitHub returned an unexpected response: {inline(reason, 600)}. Nothing was evaluated or paid for. Try again."
+    )
     event = RequestRefused(run=request.run, at=datetime.now(UTC), url=request.run_url, why=why, kind="failed")
     try:
         Sticky(github, request.pr).record(event)

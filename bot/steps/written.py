@@ -77,7 +77,7 @@ def _warnings(asked: ResultAsked, data: ReportData) -> list[str]:
     if data.candidate.stopped:
         found.append(f"The run ended before its plan: {inline(data.candidate.stopped)}")
     elif asked.result == "cancelled":
-        found.append("The job was cancelled or ran out of time; this is what it had measured by then.")
+        found.append("The job was cancelled or timed out. This is what it had measured until then.")
     elif asked.result == "failure":
         found.append("The job failed after it had measured this; its log says why.")
     return found

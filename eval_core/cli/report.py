@@ -195,7 +195,7 @@ def trend(name: str | None, form: str, config: Path | None) -> None:
     type=click.Choice(["never", "regressed", "inconclusive"]),
     default="never",
     show_default=True,
-    help="Exit with 1 on this verdict or a worse one, with 3 where it cannot be told.",
+    help="Exit with 1 on this verdict or a worse one, and with 3 if there is no verdict.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the permutation test.")
 @click.option("--details", is_flag=True, help="Print the tables as well.")

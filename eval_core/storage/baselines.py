@@ -180,7 +180,7 @@ def store_baseline(
         raise UserError(
             f"{measurement.label}: these {measurement.planned_runs} graded runs were compared with a baseline, and the "
             f"luck that got them accepted would stay in the next one: at most {PROMOTED} runs of an accepted change "
-            "may enter it. Measure it anew with `compression-eval baseline update`"
+            "may enter it. Measure it again with `compression-eval baseline update`"
         )
     if (why := _unfinished(measurement)) is not None:
         raise UserError(f"a baseline needs a complete measurement, and this one is not: {why}")
