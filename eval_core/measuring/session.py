@@ -270,6 +270,10 @@ class MeasuringSession:
             return self.cases
         return [cell.case for cell in self.plan if cell.run == 0]
 
+    def share_reading(self, other: MeasuringSession) -> None:
+        """Read each fixture once for both: the sessions have the same cases."""
+        self._facts = other._facts
+
     def executor(self) -> Executor:
         """Return what executes this session's cells; stored compressions are not made again."""
         return Executor(
@@ -327,6 +331,21 @@ class MeasuringSession:
             keep_controls(case, answerer.identity, judge.identity, results, measured)
         return measured
 
+    @property
+    def _read(self) -> dict[str, SessionFacts]:
+        """What is read of each fixture of which a run is measured here."""
+        own = {cell.case.fixture.name for cell in self.plan}
+        return {
+            case.fixture.name: self._facts.setdefault(case.fixture.name, SessionFacts(case))
+            for case in self.cases
+            if case.fixture.name in own
+        }
+
+    async def read_ahead(self) -> None:
+        """Compute what the sessions alone decide while models are at work, not when everything else is done."""
+        for facts in self._read.values():
+            await compute(getattr, facts, "frontier")
+
     def measurement(self, records: Sequence[RunRecord], controls: dict[str, Controls], runs: int) -> Measurement:
         """Put the measurement together."""
         sha, dirty = source_commit(self.tree)
@@ -338,12 +357,7 @@ class MeasuringSession:
             fixtures[record.fixture].append(record)
             for role, spent in record.use.items():
                 use[role] = use.get(role, UseRecord()).plus(spent)
-        own = {cell.case.fixture.name for cell in self.plan}
-        read = {
-            case.fixture.name: self._facts.setdefault(case.fixture.name, SessionFacts(case))
-            for case in self.cases
-            if case.fixture.name in own
-        }
+        read = self._read
         return Measurement(
             label=self.label,
             offline=self.roles.offline,
@@ -366,7 +380,7 @@ class MeasuringSession:
             drafts=draft_counts(self.cases),
             controls=controls,
             census={name: _entries(facts) for name, facts in read.items()},
-            frontier={name: facts.frontier() for name, facts in read.items()} if controls else {},
+            frontier={name: facts.frontier for name, facts in read.items()} if controls else {},
             use=use,
             stopped=self.stopped(),
             extra={} if self.shard is None else {SHARD: str(self.shard)},
@@ -445,6 +459,8 @@ async def measure_together(
     """
     for session in sessions:
         session.open()
+        if session.cases is sessions[0].cases:
+            session.share_reading(sessions[0])
     plans = [session.plan for session in sessions]
     if settled is not None:
         facts_only = [[replace(cell, graded=False) for cell in plan] for plan in plans]
@@ -456,7 +472,9 @@ async def measure_together(
                     session.tell(record)
             return measured
     # In this order: compressions are what everything else waits for, controls fill the gaps.
-    records, controls = await asyncio.gather(_execute(sessions, plans), sessions[0].controls())
+    records, controls, _ = await asyncio.gather(
+        _execute(sessions, plans), sessions[0].controls(), sessions[-1].read_ahead()
+    )
     return [
         session.measurement(found, controls, runs=session.runs)
         for session, found in zip(sessions, records, strict=True)
