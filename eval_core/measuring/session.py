@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import datetime
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -86,6 +87,7 @@ CONTROLS = "controls"
 """The folder below the results that keeps controls by what they depend on."""
 
 CONTROL_RUN = -1
+_T = TypeVar("_T")
 _CEILING_FAILS = 2.0
 _FLOOR_PASSES = 2.5
 
@@ -162,13 +164,28 @@ def _share(probe: Probe, text: Haystack) -> float:
     return sum(holds(fact, text) for fact in probe.required) / len(probe.required)
 
 
+async def _in_steps(work: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
+    """Begin one after the other: the first call is on its way while the prompts of the others are being written."""
+    tasks: list[asyncio.Task[_T]] = []
+    try:
+        for each in work:
+            tasks.append(asyncio.create_task(each))
+            await asyncio.sleep(0)
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        for each in work[len(tasks) :]:
+            each.close()
+
+
 async def measure_controls(case: Case, answerer: Answerer, judge: Judge) -> Controls:
     """Measure ceiling and floor of every probe of a case."""
     everything, nothing = case.fixture.messages, list[Message]()
     banks = case.probes
     ceilings, floors = await asyncio.gather(
-        asyncio.gather(*(_overall(everything, case, probe, answerer, judge, "full") for probe in banks)),
-        asyncio.gather(*(_overall(nothing, case, probe, answerer, judge, "empty") for probe in banks)),
+        _in_steps([_overall(everything, case, probe, answerer, judge, "full") for probe in banks]),
+        _in_steps([_overall(nothing, case, probe, answerer, judge, "empty") for probe in banks]),
     )
     full, empty = await compute(Haystack.of, render(everything)), Haystack.of("")
     probes = {}

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
-from bot.testing.provider import Asked, LoopbackProvider, reply_to
+from bot.testing.provider import Asked, LoopbackProvider
 from eval_core.base import tokens
 from eval_core.base.config import Config, Price
+from eval_core.domain.call import ModelCall
 from eval_core.measuring.options import Job
-from eval_core.models.settings import ModelFlags
+from eval_core.models.client import ModelClient
+from eval_core.models.settings import ModelFlags, Models
 from eval_core.storage.results import open_results
 
 REPOSITORY = Path(__file__).parents[2]
@@ -35,59 +39,76 @@ def serving(provider: LoopbackProvider) -> Iterator[str]:
         thread.join()
 
 
-def role(asked: Asked) -> str:
-    if "instruction_following" in str(asked.messages[0]["content"]):
-        return "judge"
-    return "answer" if "question" in asked.last[:200].lower() else "compressor"
+class TogetherProvider(LoopbackProvider):
+    """Answers the first five requests only when all five are there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.five = asyncio.Event()
+
+    async def _answer(self, request: web.Request, asked: Asked, arrived: float) -> web.StreamResponse:
+        if asked.number == 4:
+            self.five.set()
+        await self.five.wait()
+        return await super()._answer(request, asked, arrived)
 
 
-@pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> list[Asked]:
-    """Every request of one run over two fixtures, four calls at once."""
-    provider = LoopbackProvider(reply=reply_to)
+def test_the_checks_before_a_run_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    """One compression, one answer and three grades leave together; with one behind another this would not end."""
+    provider = TogetherProvider()
     with serving(provider) as url:
         flags = ModelFlags(model=MODEL, api_base=url, prices={MODEL: Price(input=1, output=4)})
         job = Job(
             Config(),
             root=REPOSITORY,
             flags=flags,
-            runs=2,
-            compress_runs=2,
+            runs=1,
+            compress_runs=1,
             budget_usd=1000.0,
-            concurrency=4,
+            concurrency=5,
             compare_to="none",
             trust_judge=True,
             target="builtin:anchored",
         )
-        cases = job.load_cases()[:2]
-        with open_results(tmp_path_factory.mktemp("results"), "bench", resume=False) as results:
-            data = job.execute(results, cases, lambda record: None)
+        with open_results(tmp_path, "bench", resume=False) as results:
+            data = job.execute(results, job.load_cases()[:1], lambda record: None)
     assert data.candidate.stopped is None
-    return provider.asked
 
 
-def test_the_checks_before_a_run_take_one_round(asked: list[Asked]) -> None:
-    """One compression, one answer and three grades leave together: nothing waits for the first grade."""
-    assert sorted(map(role, asked[:5])) == ["answer", "compressor", "judge", "judge", "judge"]
+def test_fixture_runs_end_one_after_the_other_and_controls_come_last() -> None:
+    """Were all grades given at the end, everything computed from them would be computed with no call under way."""
+    waiting = [("answer", -1), ("judge", -1), ("answer", 0), ("judge", 0), ("compressor", 0)]
 
+    async def scene() -> list[str]:
+        provider = LoopbackProvider(reply=lambda messages: "A reply that is long enough.")
+        url = await provider.start()
+        price = {MODEL: Price(input=1, output=4)}
+        async with ModelClient(Models(MODEL, MODEL, MODEL, api_base=url, prices=price), concurrency=1) as client:
+            async with client._limiter(url).slot():  # the one slot is taken while everything else queues up
+                calls = [
+                    ModelCall(role, MODEL, ({"role": "user", "content": f"{role} {run}"},), 50, run)  # type: ignore[arg-type]
+                    for role, run in waiting
+                ]
+                tasks = [asyncio.create_task(client.complete(call)) for call in calls]
+                while len(client._limiter(url)._waiting) < len(waiting):
+                    await asyncio.sleep(0)
+            await asyncio.gather(*tasks)
+        await provider.stop()
+        return [asked.last for asked in provider.asked]
 
-def test_fixture_runs_are_graded_while_others_are_answered(asked: list[Asked]) -> None:
-    """Grades do not all come last: what is computed from them would then be computed with nothing under way."""
-    roles = [role(item) for item in asked[5:]]
-    first_grade = roles.index("judge")
-    assert roles[first_grade:].count("answer") > roles.count("answer") // 2
+    assert asyncio.run(scene()) == ["compressor 0", "judge 0", "answer 0", "answer -1", "judge -1"]
 
 
 def test_the_table_of_tokens_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first calls of a run count their tokens in threads of their own, all at the same moment."""
-    read = []
-    real = tokens.gzip.decompress
+    read: list[int] = []
+    real = gzip.decompress
 
     def noted(packed: bytes) -> bytes:
         read.append(len(packed))
         return real(packed)
 
-    monkeypatch.setattr(tokens.gzip, "decompress", noted)
+    monkeypatch.setattr(gzip, "decompress", noted)
     tokens._read_table.cache_clear()
     together = threading.Barrier(4)
 
