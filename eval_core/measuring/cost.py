@@ -143,6 +143,8 @@ class StandIn:
     case: Case
     prompts: tuple[tuple[Message, ...], ...]
     """What the compressor asks its model, step by step."""
+    shared: tuple[int, ...]
+    """How many messages at the beginning of each prompt are the same in every run."""
     summaries: tuple[int, ...]
     """Tokens of the replies."""
     state: list[Message]
@@ -195,10 +197,8 @@ class _Tally:
 def _compressions(stand_ins: Sequence[StandIn], scope: Scope) -> _Tally:
     tally = _Tally()
     for stand_in in stand_ins:
-        for step, (prompt, reply) in enumerate(zip(stand_in.prompts, stand_in.summaries, strict=True)):
-            whole = count_messages(prompt)
-            # Every run begins with the same prompt; later ones hold summaries of their own.
-            same = whole if step == 0 else 0
+        for prompt, shared, reply in zip(stand_in.prompts, stand_in.shared, stand_in.summaries, strict=True):
+            whole, same = count_messages(prompt), count_messages(prompt[:shared])
             output = scope.output.get("compressor", reply)
             tally.add(whole, output, written=same)
             tally.add(whole, output, same, times=scope.compress_runs + scope.base_compress_runs - 1)
@@ -430,8 +430,11 @@ async def _stand_in(case: Case, target: Target, topic: str | None, base: Measure
         answers[probe.id] = answer.text[:_ANSWER_CHARS] if isinstance(answer, Answer) else ""
     known = [run.tokens_after for run in base.fixtures.get(case.fixture.name, []) if run.ok] if base else []
     prompts: tuple[tuple[Message, ...], ...] = () if silent else tuple(call.messages for call in calls)
+    own = isinstance(target.spec, Builtin)
+    # Of a compressor in a process of its own it is known only that every run begins with the same prompt.
+    shared = tuple(call.shared if own or at == 0 else 0 for at, call in enumerate(calls[: len(prompts)]))
     summaries = () if silent else tuple(count_text(reply.text) for reply in replies)
-    return StandIn(case, prompts, summaries, compression.state, answers, fmean(known) if known else None)
+    return StandIn(case, prompts, shared, summaries, compression.state, answers, fmean(known) if known else None)
 
 
 def make_stand_ins(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from eval_core.base.errors import UserError
+from eval_core.base.threads import compute
 from eval_core.comparing.compare import compare_measurements
 from eval_core.comparing.day import keep_control
 from eval_core.comparing.drift import drift_of
@@ -104,7 +105,8 @@ class Trial:
         if reference is not None or job.baseline == "rerun":
             notes["compared"] = True
         if cast.client is not None:
-            await self._preflight(cast, cast.client)
+            # The baseline is a large file, and nothing needs the processor while the models are tried.
+            await asyncio.gather(self._preflight(cast, cast.client), compute(getattr, stored, "measurement", None))
             baselines = [stored.measurement] if stored else []
             if self._does_once and cast.roles.judged:
                 audit = await trusted(
