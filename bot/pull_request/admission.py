@@ -191,8 +191,8 @@ def _sender(request: EvaluationRequest, facts: Facts) -> Refused | None:
         return None
     has = "no access of their own" if facts.permission in (None, "", "none") else f"only {facts.permission} permission"
     return Refused(
-        f"{request.sender} has {has} to {request.repo}, and an evaluation costs money. "
-        "Ask someone with write permission to start it.",
+        f"{request.sender} has {has} to {request.repo}, and an evaluation costs money: "
+        "ask someone with write permission to start it.",
         "permission",
     )
 
@@ -230,7 +230,7 @@ def _pull(request: EvaluationRequest, pull: Pull | None) -> Refused | None:
     # A re-run finds its label consumed by the first attempt; a first attempt without it was called off.
     if request.label is not None and request.run.attempt == 1 and request.label not in pull.labels:
         return Refused(
-            f"The label {request.label} was removed before the evaluation began. Add it again to start one.",
+            f"The label {request.label} was removed before the evaluation began: add it again to start one.",
             "label-gone",
         )
     return None
