@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from page_world import case, report, run_record
+from page_world import case, recorded, report, run_record
 
+from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Fact
-from eval_core.domain.record import FactRecord
+from eval_core.domain.record import FactRecord, SizeRecord
 from eval_core.reporting.html.fixtures import message_views
+from eval_core.reporting.html.frontier import frontier
 from eval_core.reporting.html.payload import pack, unpack
 from eval_core.reporting.html.plots import plot_tables, trends
 from eval_core.reporting.html.probes import answer_groups, fact_state
@@ -120,6 +122,57 @@ def test_places_on_an_axis_stay_on_it() -> None:
             for places in (row.base_at, row.candidate_at, row.delta_at):
                 assert places is not None
                 assert 0 <= places[0] <= places[1] <= places[2] <= 100
+
+
+def _sized(places: dict[str, tuple[int, int]]) -> list[tuple[str, str, Measurement]]:
+    """Return sides by name, each with its tokens and its facts kept of 100."""
+    whole = recorded().candidate
+    sides = []
+    for name, (tokens, kept) in places.items():
+        size = SizeRecord(facts=100, kept=kept, recency=40.0, proportional=50.0)
+        fixtures = {
+            key: [run.model_copy(update={"size": size, "tokens_after": tokens}) for run in runs]
+            for key, runs in whole.fixtures.items()
+        }
+        sides.append((name, "base" if not sides else "candidate", whole.model_copy(update={"fixtures": fixtures})))
+    return sides
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        {"base": (300, 75), "candidate": (280, 71)},
+        {"base": (300, 75), "candidate": (300, 74)},
+        {"base": (300, 100), "candidate": (30, 2)},
+        {"base": (0, 0), "candidate": (0, 1)},
+        {"anchored": (550, 75), "regenerative": (548, 74), "sliding-window": (600, 60), "opaque": (60, 10)},
+    ],
+)
+@pytest.mark.parametrize("width", [410, 780])
+def test_the_words_of_the_size_picture_cover_neither_each_other_nor_a_mark(
+    places: dict[str, tuple[int, int]], width: int
+) -> None:
+    picture = frontier(_sized(places), width)
+    assert picture is not None
+    boxes = [mark.label.box for mark in picture.marks if mark.label]
+    assert len(boxes) == len(places)
+    for at, (left, top, right, bottom) in enumerate(boxes):
+        assert left >= 0
+        assert right <= width
+        assert top >= 0
+        assert bottom <= picture.height
+        for other in boxes[at + 1 :]:
+            assert left >= other[2] or right <= other[0] or top >= other[3] or bottom <= other[1]
+        for mark in picture.marks:
+            assert not (left < mark.x < right and top < mark.y < bottom)
+    assert all(picture.left <= mark.x <= picture.right for mark in picture.marks)
+    assert all(picture.top <= mark.y <= picture.bottom for mark in picture.marks)
+
+
+def test_two_marks_at_one_place_share_their_words() -> None:
+    picture = frontier(_sized({"base": (300, 75), "candidate": (300, 75)}))
+    assert picture is not None
+    assert [mark.label.words for mark in picture.marks if mark.label] == ["base, candidate 75 %, 300"]
 
 
 def test_a_gap_in_the_history_is_left_out_not_drawn_as_zero() -> None:
