@@ -372,5 +372,5 @@ def test_the_page_of_fifty_fixtures_stays_under_four_megabytes() -> None:
 def test_the_trend_ends_with_the_run_of_this_report() -> None:
     html = render_html(report())
     assert re.search(
-        r'aria-label="overall: 2026-01-01: 3\.10, 2026-02-01: 3\.20, 2026-03-01: 3\.30, this run: \d', html
+        r'aria-label="overall: 2026-01-01: 3\.10; 2026-02-01: 3\.20; 2026-03-01: 3\.30; this run: \d', html
     )

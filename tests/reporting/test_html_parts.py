@@ -22,9 +22,10 @@ from eval_core.domain.record import FactRecord, SizeRecord
 from eval_core.reporting.html.fixtures import message_views
 from eval_core.reporting.html.frontier import frontier
 from eval_core.reporting.html.payload import pack, unpack
-from eval_core.reporting.html.plots import plot_tables, trends
+from eval_core.reporting.html.plots import plot_tables
 from eval_core.reporting.html.probes import answer_groups, fact_state
 from eval_core.reporting.html.text import Sentence, clip, fact_values, runs_words, sentence_of, slug, visible
+from eval_core.reporting.html.trends import trends
 
 
 @given(st.text())
@@ -202,3 +203,44 @@ def test_words_for_runs_and_ids_and_long_texts() -> None:
     assert slug("probe", "a b") != slug("probe", "a_b")
     assert re.fullmatch(r"[\w.-]+", slug("probe", '"><script>'))
     assert clip("abcdef", 3).startswith("abc\n… 3 more characters")
+
+
+def _baselines() -> list[dict[str, object]]:
+    kinds = (None, "no_detectable_change", "improved", "regressed", "trade", "of-another-version")
+    return [
+        {
+            "date": f"2026-0{month}-01T00:00:00Z",
+            "baseline": "models",
+            "fingerprint": "a" if month < 5 else "b",
+            "overall": 3.0 + month / 50,
+            "facts_kept": 0.8,
+            "tokens": 5000.0 + month,
+            **({"verdict": kind} if kind else {}),
+            **({"release": f"v{month}.0"} if month in (2, 3, 6) else {}),
+        }
+        for month, kind in enumerate(kinds, 1)
+    ]
+
+
+def test_the_trend_shows_releases_and_what_each_update_was_found_to_be() -> None:
+    found = {trend.name: trend for trend in trends(_baselines())}
+    points = found["overall"].points
+    # A step between baselines that were measured otherwise has no verdict; nor has one that we do not know.
+    assert [point.mark.sign if point.mark else "" for point in points] == ["", "=", "▲", "▼", "", ""]
+    assert [point.release for point in points] == ["", "v2.0", "v3.0", "", "", "v6.0"]
+    assert points[2].spoken == "2026-03-01: 3.06, improved, release v3.0"
+    assert list(found)[:3] == ["overall", "facts kept", "tokens kept"]
+
+
+def test_a_small_step_is_seen_and_noise_is_no_cliff() -> None:
+    found = {trend.name: trend for trend in trends(_baselines())}
+    ends = [tick.label for tick in found["overall"].ticks]
+    assert ends[0] <= "4.00"
+    assert ends[-1] >= "2.00"
+    heights = [point.y for point in found["overall"].points]
+    assert heights == sorted(heights, reverse=True)
+    assert max(heights) - min(heights) < 20
+    for trend in found.values():
+        assert all(0 <= point.y <= 100 for point in trend.points)
+    (one,) = (trend for trend in trends([{"date": "2026-01-01", "overall": 0.0}]))
+    assert [tick.label for tick in one.ticks] == ["0.50", "0.25", "0.00"]

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from eval_core.base.numbers import interval, p_value, percent, pp, score, signed
-from eval_core.base.numbers import tokens as token_words
 from eval_core.comparing.findings import Row, RowVerdict, Verdict
 from eval_core.domain.measurement import Measurement
 from eval_core.reporting.html.scores import SideMean, side_means
 
 __all__ = [
+    "ORDER",
     "Axis",
     "PlotRow",
     "PlotTable",
     "Tick",
-    "Trend",
-    "TrendPoint",
     "nice",
     "plot_tables",
-    "trends",
 ]
 
 _TITLES = {"authored facts": "facts kept", "census": "census facts kept"}
-_ORDER = (
+ORDER = (
     "overall",
     "accuracy",
     "context_awareness",
@@ -202,98 +198,7 @@ def plot_tables(candidate: Measurement, base: Measurement | None, verdict: Verdi
     """Return the score plot and the fact plot, as far as there is something to plot."""
     sides = side_means(base) if base else {}, side_means(candidate)
     tables = (
-        _table("scores", _ORDER, verdict, sides),
+        _table("scores", ORDER, verdict, sides),
         _table("facts", ("authored facts", "census"), verdict, sides),
     )
     return [table for table in tables if table is not None]
-
-
-# A baseline over time.
-
-
-@dataclass(frozen=True)
-class TrendPoint:
-    """One baseline on a line, in percent of the picture."""
-
-    x: float
-    y: float
-    words: str
-    joined: bool = True
-    """Whether it was measured as the one before was, so that the step between the two means something."""
-
-
-@dataclass(frozen=True)
-class Trend:
-    """One line over the baseline's history; the run of this report is its last, open point."""
-
-    name: str
-    scale: str
-    points: tuple[TrendPoint, ...]
-    current: TrendPoint | None
-    values: tuple[str, ...]
-    """The value of each line of the history, in words."""
-
-
-@dataclass(frozen=True)
-class _Measure:
-    key: str
-    name: str
-    top: float | None
-    """The end of the scale; None for a scale that ends above the largest value."""
-    words: Callable[[float], str]
-
-
-_MEASURES = (
-    *(_Measure(name, name.replace("_", " "), 5.0, score) for name in _ORDER),
-    _Measure("facts_kept", "facts kept", 1.0, percent),
-    _Measure("tokens", "tokens kept", None, token_words),
-    _Measure("cost_usd", "cost of the baseline", None, lambda value: f"${value:.2f}"),
-)
-
-
-def _value(line: Mapping[str, Any], name: str) -> float | None:
-    value = line.get(name)
-    nested = line.get("dims")
-    if value is None and isinstance(nested, Mapping):
-        value = nested.get(name)
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
-
-
-def _current(candidate: Measurement | None, key: str) -> float | None:
-    if candidate is None:
-        return None
-    means = side_means(candidate)
-    found = means.get("authored facts" if key == "facts_kept" else key)
-    return found.value if found else None
-
-
-def trends(history: Sequence[Mapping[str, Any]], candidate: Measurement | None = None) -> list[Trend]:
-    """Return score, dimensions, facts, size and cost over time; what was never measured is left out."""
-    found = []
-    steps = max(len(history) - (candidate is None), 1)
-    for measure in _MEASURES:
-        values = [_value(line, measure.key) for line in history]
-        known = [value for value in values if value is not None]
-        if not known or (measure.key == "cost_usd" and not any(known)):
-            continue
-        current = _current(candidate, measure.key)
-        top = measure.top or nice(1.1 * max([*known, current or 0.0]))
-        points: list[TrendPoint] = []
-        before: Mapping[str, Any] | None = None
-        for index, (line, value) in enumerate(zip(history, values, strict=True)):
-            if value is not None:
-                joined = before is None or before.get("fingerprint") == line.get("fingerprint")
-                words = f"{str(line.get('date', ''))[:10]}: {measure.words(value)}"
-                points.append(TrendPoint(round(100 * index / steps, 2), _height(value, top), words, joined))
-                before = line
-        last = None
-        if current is not None:
-            last = TrendPoint(100.0, _height(current, top), f"this run: {measure.words(current)}")
-        words_of = tuple("–" if value is None else measure.words(value) for value in values)
-        scale = f"0–{measure.words(top) if measure.top != 5.0 else '5'}"
-        found.append(Trend(measure.name, scale, tuple(points), last, words_of))
-    return found
-
-
-def _height(value: float, top: float) -> float:
-    return round(100 - 100 * min(max(value, 0.0), top) / top, 2)

@@ -10,7 +10,7 @@ from typing import Any
 from eval_core.base.numbers import percent
 from eval_core.reporting.html.frontier import frontier
 from eval_core.reporting.html.page import asset, render_page
-from eval_core.reporting.html.plots import trends
+from eval_core.reporting.html.trends import release_of, trends, verdict_mark
 from eval_core.reporting.side_by_side import COLUMNS, FactKept, SideBySide
 
 __all__ = ["render_side_by_side", "render_trend"]
@@ -61,7 +61,8 @@ def render_trend(name: str, history: Sequence[Mapping[str, Any]]) -> str:
         asset("page.js"),
         name=name,
         trends=trends(history),
-        history=history,
+        history=[(line, release_of(line), verdict_mark(line)) for line in history],
+        count=len(history),
         version=version("compression-eval"),
         compared=False,
     )
