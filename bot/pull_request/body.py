@@ -40,9 +40,10 @@ _ENDS: dict[NoticeKind, str] = {
     "vanished": "An evaluation ended without a result",
 }
 # In the order in which they are given up when the comment grows too long; the first sections never are.
-_SECTIONS = ("verdict", "table", "lost", "unscored", "ignored", "medians", "metrics", "provenance")
+_SECTIONS = ("verdict", "table", "lost", "unscored", "ignored", "medians", "metrics", "provenance", "reading")
 _DROP = ("medians", "ignored", "metrics", "unscored", "lost", "provenance", "table")
 _WORST = 3
+READING = "https://github.com/compression-eval/compression-eval/blob/main/docs/reading-the-comment.md"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,6 +159,7 @@ def result_body(view: ReportView, ticket: Ticket, around: Surroundings, *, budge
             "columns": list(COLUMNS.values()),
             "step_note": STEP_NOTE,
             "base_path": view.data.base_path or "auto",
+            "reading": READING,
         }
     )
     blocks = {name: _tidy("".join(_template().blocks[name](context))) for name in _SECTIONS}

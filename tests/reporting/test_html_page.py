@@ -181,7 +181,7 @@ def test_each_number_of_the_first_screen_has_the_bases_beside_it() -> None:
     facts = next(row for row in plot_tables(data.candidate, data.base, data.verdict)[-1].rows)
     assert facts.base != facts.candidate
     text = page.text.replace("\N{NO-BREAK SPACE}", " ")
-    for words in ("expected facts kept", "found facts kept", f"{facts.candidate} {facts.delta}", f"base {facts.base}"):
+    for words in ("expected facts kept", "census facts kept", f"{facts.candidate} {facts.delta}", f"base {facts.base}"):
         assert words in text
 
 

@@ -193,7 +193,7 @@
       if (!nodes[index]) folds.forEach((open) => open());
       for (const old of all(".here, .in-here", box)) old.classList.remove("here", "in-here");
       nodes[index].classList.add("here");
-      for (let at = index + 1; at < rows.length && rows[at].kind !== "same"; at++) nodes[at]?.classList.add("in-here");
+      for (const by of [-1, 1]) for (let at = index + by; rows[at] && rows[at].kind !== "same"; at += by) nodes[at]?.classList.add("in-here");
       nodes[index].scrollIntoView({ block: "start" });
     };
     const place = (fact) => rows.findIndex((row) => [row.left, row.right].some((text) => text && findFacts(fixture)(text).some((hit) => hit.facts.includes(fact))));
@@ -217,7 +217,7 @@
         for (const run of own) texts.set(run.summary, [...(texts.get(run.summary) || []), run.number + 1]);
         return own.length && el("optgroup", { label: side }, ...own.map((run) => {
           const alike = texts.get(run.summary).length - 1;
-          return el("option", { value: run.key }, `${side}, run ${run.number + 1} (${run.tokens.toLocaleString("en")} tokens${alike ? `, ${alike + 1} runs alike` : ""})`);
+          return el("option", { value: run.key }, `${side}, run ${run.number + 1} (${run.tokens.toLocaleString("en")} tokens${alike ? `, ×${alike + 1}` : ""})`);
         }));
       });
       select.replaceChildren(...groups.filter(Boolean));
@@ -267,8 +267,12 @@
     };
     $("s-facts").replaceChildren(...[chips("Lost between these two:", lost, "worse"), chips("Gained:", gained, "better")].filter(Boolean));
     const wanted = fact && fixture.facts.findIndex((entry) => entry.label === fact || entry.values.includes(fact));
-    if (fact && wanted >= 0 && view.place(wanted) >= 0) view.go(view.place(wanted));
-    else if (fact) step(1);
+    const stands = fact && wanted >= 0 ? view.place(wanted) : -1;
+    if (stands >= 0) {
+      view.go(stands);
+      shown.at = view.groups.findLastIndex((start) => start <= stands);
+      if (shown.at >= 0) $("s-place").value = `difference ${shown.at + 1} of ${view.groups.length}`;
+    } else if (fact) step(1);
   };
   const step = (by) => {
     if (!shown || !shown.view.groups.length) return;

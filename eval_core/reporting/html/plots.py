@@ -21,7 +21,7 @@ __all__ = [
     "plot_tables",
 ]
 
-_TITLES = {"authored facts": "facts kept", "census": "census facts kept"}
+_TITLES = {"authored facts": "expected facts kept", "census": "census facts kept"}
 ORDER = (
     "overall",
     "accuracy",
@@ -108,7 +108,7 @@ def nice(reach: float) -> float:
 def _change_axis(rows: Sequence[Row], margin: float | None, most: float, shares: bool) -> Axis:
     ends = [abs(value) for row in rows for value in (row.delta, row.ci_low, row.ci_high) if value is not None]
     reach = min(nice(max([*ends, (margin or 0.0) * 1.1]) or most), most)
-    words = (lambda value: pp(value, sign=True).removesuffix(" pp")) if shares else signed
+    words = (lambda value: f"{100 * value:+g}".replace("-", "−").replace("+0", "0")) if shares else signed
     return Axis(-reach, reach, tuple(Tick(25.0 * step, words(reach * (step - 2) / 2)) for step in range(5)))
 
 

@@ -14,13 +14,9 @@ from eval_core.reporting.metrics import tokens_per_task
 
 __all__ = ["Tile", "tiles"]
 
-_NAMES = {
-    "facts kept": "expected facts kept",
-    "census facts kept": "found facts kept",
-    "overall": "overall score, 0 to 5",
-}
+_NAMES = {"overall": "overall score, 0 to 5"}
 _NOTES = {
-    "facts kept": "asked for by probes",
+    "expected facts kept": "asked for by probes",
     "census facts kept": "found in the sessions by rules",
 }
 
@@ -60,13 +56,13 @@ def tiles(candidate: Measurement, base: Measurement | None, tables: Sequence[Plo
         change = f"{'−' if now < before else '+'}{percent(abs(now / before - 1))}" if before and now != before else ""
         found.append(Tile("tokens kept", token_words(now), token_words(before) if before else "", change))
     rows = {row.name: row for table in tables for row in table.rows}
-    for name in ("facts kept", "census facts kept", "overall"):
+    for name in ("expected facts kept", "census facts kept", "overall"):
         if (row := rows.get(name)) is not None:
             same = row.delta.strip("−+0. p") == ""
             way = "" if same else "down" if row.delta.startswith("−") else "up"
             known = "" if row.base == "–" else row.base
             note = _NOTES.get(name, "")
-            found.append(Tile(_NAMES[name], row.candidate, known, "" if same else row.delta, way, note))
+            found.append(Tile(_NAMES.get(name, name), row.candidate, known, "" if same else row.delta, way, note))
     if (task := tokens_per_task(candidate)) is not None:
         old = tokens_per_task(base) if base else None
         moved = task.net - old.net if old else 0.0
