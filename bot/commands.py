@@ -210,21 +210,22 @@ def evaluate(work: Path, deadline: int | None) -> None:
     """
     from bot.steps.evaluate import evaluate as measure
     from eval_core.base.config import load_config
+    from eval_core.cli.progress import Progress
     from eval_core.domain.record import RunRecord
     from eval_core.reporting.markdown import render_markdown
     from eval_core.reporting.view import make_view
 
-    total, done = 0, 0
+    progress = Progress(0)
 
     def started(cells: int) -> None:
-        nonlocal total
-        total = cells
+        nonlocal progress
+        progress = Progress(cells)
         click.echo(f"{cells} fixture-runs to measure.")
 
     def finished(record: RunRecord) -> None:
-        nonlocal done
-        done += 1
-        click.echo(f"{done} of {total}: {record.fixture}, run {record.run}: {record.outcome}")
+        progress.record(record)
+        left = f", {progress.left}" if progress.left else ""
+        click.echo(f"{progress.done} of {progress.total}: {record.fixture}, run {record.run}: {record.outcome}{left}")
 
     with _measuring(work) as ticket:
         data, folder = measure(

@@ -16,10 +16,11 @@ from eval_core.reporting.losses import LostFact, places
 from eval_core.reporting.markdown import markdown_environment
 from eval_core.reporting.view import COLUMNS, STEP_NOTE, ReportView
 
-__all__ = ["Surroundings", "result_body"]
+__all__ = ["READING", "Surroundings", "result_body"]
 
+READING = "https://github.com/compression-eval/compression-eval/blob/main/docs/reading-the-comment.md"
 # In the order in which they are given up when the comment grows too long; the first sections never are.
-_SECTIONS = ("verdict", "table", "lost", "unscored", "ignored", "medians", "metrics", "provenance")
+_SECTIONS = ("verdict", "table", "lost", "unscored", "ignored", "medians", "metrics", "provenance", "reading")
 _DROP = ("medians", "ignored", "metrics", "unscored", "lost", "provenance", "table")
 _WORST = 3
 
@@ -60,6 +61,7 @@ def result_body(view: ReportView, ticket: Ticket, around: Surroundings, *, budge
             "columns": list(COLUMNS.values()),
             "step_note": STEP_NOTE,
             "base_path": view.data.base_path or "auto",
+            "reading": READING,
         }
     )
     blocks = {name: _tidy("".join(_template().blocks[name](context))) for name in _SECTIONS}

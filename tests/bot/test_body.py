@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_ticket import allowed, request
 
-from bot.pull_request.result_body import Surroundings, result_body
+from bot.pull_request.result_body import READING, Surroundings, result_body
 from bot.pull_request.ticket import Ticket
 from bot.steps.comment import LIMIT
 from eval_core.comparing.compare import ReportData, compare_measurements
@@ -179,3 +179,10 @@ def test_the_way_to_run_again_is_exact() -> None:
     assert (
         f"add the label `eval-compression`, or start the workflow by hand with `pr=7` and `sha={TICKET.sha}`" in text()
     )
+
+
+def test_the_comment_leads_to_the_page_that_explains_it() -> None:
+    shown = text()
+    open_part = re.sub(r"<details>.*?</details>", "", shown, flags=re.DOTALL)
+    assert f"[How to read this comment]({READING})" in open_part
+    assert (Path(__file__).parents[2] / "docs" / READING.rpartition("/docs/")[2]).is_file()
