@@ -210,7 +210,7 @@ class WorkflowRuns:
         attempts = {
             item.get("run_attempt", 1)
             for item in jobs
-            if item["name"] == job
+            if _is_job(item, job)
             and item.get("conclusion") != "skipped"
             and (item["status"] == "completed" or not finished)
         }
@@ -231,7 +231,7 @@ class WorkflowRuns:
         ends = [
             datetime.fromisoformat(item["completed_at"])
             for item in jobs
-            if item["name"] == job and item.get("completed_at") and item.get("conclusion") != "skipped"
+            if _is_job(item, job) and item.get("completed_at") and item.get("conclusion") != "skipped"
         ]
         return max(ends, default=None)
 
@@ -273,6 +273,12 @@ class WorkflowRuns:
             if exc.status not in (404, 410):
                 raise
             raise NotFound(f"{what}: expired or deleted; run the evaluation again", exc.status, exc.reason) from None
+
+
+def _is_job(item: Mapping[str, Any], job: str) -> bool:
+    """Tell whether a listed job is the named one: GitHub adds the values of a matrix, as in "evaluate (1/1)"."""
+    name = str(item["name"])
+    return name == job or name.startswith(f"{job} (")
 
 
 def _run(data: Mapping[str, Any]) -> WorkflowRun:
@@ -390,12 +396,21 @@ class GitHub:
         )
 
     def remove_label(self, number: int, label: str) -> bool:
-        """Take a label off; False if it was gone already."""
+        """Take a label off; False if somebody else has done so already."""
         path = f"{self._base}/issues/{number}/labels/{quote(label, safe='')}"
+        what = f"label {label} of #{number}"
         try:
-            self._transport.send("DELETE", path, f"label {label} of #{number}")
+            self._transport.send("DELETE", path, what, repeatable=False)
         except NotFound:
             return False
+        except Unavailable as exc:
+            if not exc.maybe_done:
+                raise
+            # The answer got lost: a label that is gone now was taken off by us.
+            try:
+                self._transport.send("DELETE", path, what)
+            except NotFound:
+                return True
         return True
 
     def react(self, number: int, reaction: Reaction) -> None:

@@ -11,14 +11,18 @@ from functools import cache
 from jinja2 import Template
 
 from bot.github.escape import inline
-from bot.pull_request.ledger import Ledger, LedgerNotice, LedgerRun, NoticeKind
+from bot.pull_request.ledger import Ledger, LedgerNotice, LedgerResult, LedgerRun, NoticeKind
 from bot.pull_request.ticket import Ticket
+from eval_core.base.config import BotConfig
 from eval_core.base.numbers import percent
+from eval_core.comparing.findings import StrandState
+from eval_core.domain.grade import DIMENSIONS
+from eval_core.domain.record import PRIVATE_PLACE
 from eval_core.reporting.losses import LostFact, places
 from eval_core.reporting.markdown import markdown_environment
 from eval_core.reporting.view import COLUMNS, STEP_NOTE, ReportView
 
-__all__ = ["Surroundings", "ended_why", "mark", "render", "result_body"]
+__all__ = ["Surroundings", "asker", "ended_why", "mark", "render", "result_body"]
 
 PRODUCT = "Compression eval"
 # Words stand beside every mark: neither colour nor picture is needed to read it.
@@ -56,8 +60,6 @@ class Surroundings:
     report_url: str | None = None
     """Where the full report opens; None leaves the link to the run."""
     baseline_age: str = ""
-    mention: str | None = None
-    """Who asked for it and is told that it is done."""
 
 
 @cache
@@ -80,7 +82,20 @@ def render(ledger: Ledger) -> tuple[str, str]:
             f"> \N{WARNING SIGN} The result below is of `{ledger.shown.sha[:7]}`; "
             f"the last commit is `{(ledger.head or '')[:7]}`."
         )
-    return "\n\n".join(above), _history(ledger)
+    below = [_asked(ledger.shown, ledger) if ledger.shown else "", _history(ledger)]
+    return "\n\n".join(above), "\n\n".join(part for part in below if part)
+
+
+def _asked(ended: LedgerResult | LedgerNotice, ledger: Ledger) -> str:
+    """Name who asked; only for what ended last, and not while more is going on, with the sign that notifies.
+
+    GitHub notifies those whom an edit adds. The sign is gone while the next evaluation runs, so its end adds it again.
+    """
+    if not ended.asker:
+        return ""
+    known = (*ledger.notices, *((ledger.shown,) if ledger.shown else ()))
+    last = not ledger.runs and ended.run == max(known, key=lambda item: (item.at, item.run)).run
+    return f"Asked for by {'@' if last else ''}{ended.asker}."
 
 
 def _title(ledger: Ledger) -> str:
@@ -94,7 +109,7 @@ def _state(ledger: Ledger) -> list[str]:
     """Say what is going on now: evaluations under way, then what was refused or went wrong last."""
     lines = [_under_way(run) for run in ledger.runs]
     current = ledger.shown is not None and ledger.head in (None, ledger.shown.sha)
-    return lines + [_noticed(notice, current=current) for notice in ledger.notices]
+    return lines + [_noticed(notice, _asked(notice, ledger), current=current) for notice in ledger.notices]
 
 
 def _under_way(run: LedgerRun) -> str:
@@ -113,11 +128,12 @@ def _under_way(run: LedgerRun) -> str:
     return f"\N{HOURGLASS} **Evaluating** {commit} since {_clock(run.at)}{expected}. {log}.{note}"
 
 
-def _noticed(notice: LedgerNotice, *, current: bool) -> str:
+def _noticed(notice: LedgerNotice, asked: str, *, current: bool) -> str:
     sign = "\N{NO ENTRY SIGN}" if notice.kind in ("refused", "rejected") else "\N{WARNING SIGN}"
     about = f" (`{notice.sha[:7]}`)" if notice.sha else ""
     still = " The result below still holds." if current else ""
-    return f"{sign} **{_ENDS[notice.kind]}**{about}, {_clock(notice.at)}: {notice.why} [Log]({notice.url}).{still}"
+    said = f"{sign} **{_ENDS[notice.kind]}**{about}, {_clock(notice.at)}: {notice.why} [Log]({notice.url}).{still}"
+    return f"{said} {asked}".rstrip()
 
 
 def _history(ledger: Ledger) -> str:
@@ -134,6 +150,11 @@ def _history(ledger: Ledger) -> str:
 
 def _clock(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+def asker(sender: str, config: BotConfig) -> str:
+    """Return whom to tell when an evaluation ends: the person who asked for it, unless that is turned off."""
+    return sender if config.mention and not sender.endswith("[bot]") else ""
 
 
 def ended_why(kind: NoticeKind, reason: str, label: str) -> str:
@@ -156,6 +177,10 @@ def result_body(view: ReportView, ticket: Ticket, around: Surroundings, *, budge
             "ignored": ticket.ignored_files,
             "ignored_count": len(ticket.ignored_files) + ticket.ignored_more,
             "columns": list(COLUMNS.values()),
+            "moved": [row for row in view.strands if row.verdict != StrandState.SAME.words],
+            "same": [row.name for row in view.strands if row.verdict == StrandState.SAME.words],
+            "dimensions_folded": not {name.replace("_", " ") for name in DIMENSIONS}
+            <= {row.name for row in view.table},
             "step_note": STEP_NOTE,
             "base_path": view.data.base_path or "auto",
         }
@@ -182,9 +207,21 @@ def _lead(headline: str) -> str:
 def _loss(view: ReportView, fact: LostFact) -> str:
     """Say in a sentence what was lost: where it was, in how many runs it is gone, and what the baseline did."""
     gone = round((1 - fact.kept) * fact.runs)
-    before = "" if fact.base_kept is None else f" (the baseline kept it in {percent(fact.base_kept)})"
-    where = f"{inline(fact.fact, 120)} was in {places(fact.evidence)} of {fact.fixture}"
-    return f"{where}; it is gone in {gone} of {fact.runs} runs{before}."
+    before = ""
+    if fact.base_kept is not None:
+        often = "always kept it" if fact.base_kept == 1 else f"kept it in {percent(fact.base_kept)}"
+        before = f"; the baseline {often}"
+    where = f"{inline(fact.fact, 120)} was in {_messages(fact.evidence)} of {fact.fixture}"
+    return f"{where}, is gone in {gone} of {fact.runs} runs{before}."
+
+
+def _messages(evidence: Sequence[int]) -> str:
+    """Name the messages of a session as a sentence does."""
+    if PRIVATE_PLACE in evidence or len(evidence) < 2:
+        return places(evidence)
+    shown = [str(index) for index in evidence[:_WORST]]
+    last = f"{len(evidence) - _WORST} more" if len(evidence) > _WORST else shown.pop()
+    return f"messages {', '.join(shown)} and {last}"
 
 
 def _joined(blocks: dict[str, str]) -> str:

@@ -12,7 +12,8 @@ from bot.github.api_error import Conflict, NotFound
 from bot.github.escape import inline
 from bot.github.repository import WORKFLOW, GitHub
 from bot.github.resources import Pull
-from bot.pull_request.admission import EVALUATOR, Allowed, Facts, Refused, decide
+from bot.pull_request.admission import EVALUATOR, Allowed, Facts, Refused, decide, label_gone
+from bot.pull_request.body import asker
 from bot.pull_request.event import EvaluationRequest, Ignored, read_event
 from bot.pull_request.ledger import EvaluationQueued, RequestRefused, RunVanished
 from bot.pull_request.ticket import Ticket
@@ -171,7 +172,10 @@ class _Gate:
         decision = self._decision(pull, base_sha, config, unfit)
         if request.label is not None and request.pr is not None:
             # Consumed whatever was decided: a label that stays on would look like a promise.
-            self.github.remove_label(request.pr, request.label)
+            consumed = self.github.remove_label(request.pr, request.label)
+            if not consumed and request.run.attempt == 1 and isinstance(decision, Allowed):
+                # Of two gates that saw the label only one has taken it off: one label, one evaluation.
+                decision = label_gone(request.label)
         if isinstance(decision, Refused):
             # Anybody may comment; only those who may ask for an evaluation get an answer in the comment.
             if not (request.trigger == "comment" and decision.code == "permission"):
@@ -238,6 +242,7 @@ class _Gate:
             approval=bool(waits),
             minutes=plan.most_minutes,
             note=_note(plan, ticket),
+            asker=asker(ticket.sender, config.bot),
         )
         self._try("comment", lambda: sticky.record(event))
         return Admission(ticket, awaits=waits is not False)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bot.github.escape import inline
 from bot.github.repository import GitHub
-from bot.pull_request.body import Surroundings, ended_why, result_body
+from bot.pull_request.body import Surroundings, asker, ended_why, result_body
 from bot.pull_request.ledger import EvaluationEnded, EvaluationStarted, LedgerEvent, NoticeKind, ResultMeasured
 from bot.pull_request.ticket import Ticket, read_error
 from bot.steps.check import FAILED, Check
@@ -147,6 +147,7 @@ class _Writer:
             head=self._head(),
             sha=self.ticket.sha,
             kind=kind,
+            asker=asker(self.ticket.sender, self.config.bot),
             why=ended_why(kind, reason, self.config.bot.label),
         )
         report = f"{title}. {inline(reason, 600)}" if reason else title
@@ -158,14 +159,12 @@ class _Writer:
         judged = [CONFIG_FILE, self.config.fixtures, self.config.probes, self.config.baselines]
         if isinstance(self.config.target, str):
             judged.append(self.config.target)
-        person = not self.ticket.sender.endswith("[bot]")
         around = Surroundings(
             label=self.config.bot.label,
             warnings=self._warnings(data, result, head),
             judged=judged,
             report_url=_checked(self.report_url, self.ticket),
             baseline_age=self._age(data),
-            mention=self.ticket.sender if self.config.bot.mention and person else None,
         )
         outcome = view.kind.value if view.kind else "inconclusive"
         event = ResultMeasured(
@@ -176,6 +175,7 @@ class _Writer:
             sha=self.ticket.sha,
             outcome=outcome,
             headline=view.headline,
+            asker=asker(self.ticket.sender, self.config.bot),
             body=result_body(view, self.ticket, around, budget=RESULT_BUDGET),
         )
         return _Saying(outcome, view.headline, render_markdown(view), event)

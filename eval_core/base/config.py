@@ -125,7 +125,7 @@ class BotConfig(ConfigSection):
         Field(description="neutral: the check never fails a PR; verdict: a regression is a failure."),
     ] = "neutral"
     mention: Annotated[
-        bool, Field(description="Name whoever asked for the evaluation when its result is there; it notifies them.")
+        bool, Field(description="Name whoever asked for the evaluation when it ends; it notifies them.")
     ] = True
 
 

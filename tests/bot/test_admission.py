@@ -410,8 +410,17 @@ def test_a_lasting_outage_is_told_and_a_retry_succeeds(
     assert "**Evaluating**" in only_comment(gh)
 
 
-def test_a_label_that_vanishes_while_it_is_taken_off_is_no_error(gh: LoopbackGitHub, enter: Admit) -> None:
+def test_of_two_gates_that_see_one_label_only_the_one_that_takes_it_off_evaluates(
+    gh: LoopbackGitHub, enter: Admit
+) -> None:
+    # The other one is quicker, after both have seen the label.
     gh.before("DELETE", "/labels/", lambda: gh.unlabel(1, adopted.LABEL))
+    assert isinstance(enter(), Turned)
+    assert "taken off before the evaluation began" in only_comment(gh)
+
+
+def test_a_label_whose_removal_was_heard_but_not_answered_is_ours(gh: LoopbackGitHub, enter: Admit) -> None:
+    gh.fail("DELETE", "/labels/", 502, takes_effect=True)
     assert isinstance(enter(), Admission)
 
 

@@ -18,7 +18,7 @@ from test_neutral import LIVE, outside_code, render
 from bot.github.repository import GitHub
 from bot.github.rest import Patience
 from bot.pull_request.event import WorkflowRun
-from bot.pull_request.ledger import RequestRefused
+from bot.pull_request.ledger import EvaluationQueued, RequestRefused
 from bot.pull_request.ticket import Ticket, keep_error
 from bot.steps.check import CHECK_NAME, Check
 from bot.steps.comment import LIMIT, MARKER, Sticky, read_comment
@@ -424,6 +424,16 @@ def test_whoever_asked_is_named_once_unless_it_is_a_robot_or_turned_off(
     ticket = ticket_for(gh, sender=sender)
     publish(client(gh), ticket, config, root=root, folder=tmp_path, result="success")
     assert only_comment(gh).count(f"@{sender}") == wanted
+    again = ticket.model_copy(update={"run_id": ticket.run_id + 1})
+    Sticky(client(gh), 1).record(EvaluationQueued(run=again.run, at=now(), url=again.run_url, sha=again.sha))
+    assert f"@{sender}" not in only_comment(gh)
+    (tmp_path / "summary.json").unlink()
+    publish(client(gh), again, config, root=root, folder=tmp_path, result="failure")
+    # The end that was added notifies, and only it does.
+    assert only_comment(gh).count(f"@{sender}") == wanted
+    assert ("Asked for by @" in only_comment(gh).partition("compression-eval:result -->")[0]) == wanted
+    (tmp_path / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    ticket = ticket.model_copy(update={"run_id": ticket.run_id + 2})
     quiet = config.model_copy(update={"bot": config.bot.model_copy(update={"mention": False})})
     publish(client(gh), ticket, quiet, root=root, folder=tmp_path, result="success")
     assert f"@{sender}" not in only_comment(gh)
