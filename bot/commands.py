@@ -164,6 +164,9 @@ def gate() -> None:
         click.echo(f"Allowed: {ticket.mode} {ticket.sha} with everything else from {ticket.base_sha}.")
         return
     _output(allowed="false")
+    if decision.untold:
+        # The label is gone and nobody was answered: a green job would be silence.
+        raise IncompleteError(f"not evaluated: {decision.why} The pull request could not be told: {decision.untold}")
     _summary(f"Not evaluated: {decision.why}")
     click.echo(f"Not evaluated: {decision.why}")
 

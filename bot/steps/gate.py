@@ -125,6 +125,8 @@ class Turned:
     """Nothing is evaluated, and why."""
 
     why: str
+    untold: str = ""
+    """What kept the pull request from being told; the job has to say it instead."""
 
 
 def admit(
@@ -178,9 +180,9 @@ class _Gate:
                 decision = label_gone(request.label)
         if isinstance(decision, Refused):
             # Anybody may comment; only those who may ask for an evaluation get an answer in the comment.
-            if not (request.trigger == "comment" and decision.code == "permission"):
-                self._tell(decision.why, pull)
-            return Turned(decision.why)
+            if request.trigger == "comment" and decision.code == "permission":
+                return Turned(decision.why)
+            return Turned(decision.why, self._tell(decision.why, pull))
         ticket = Ticket.of(request, decision, config.bot.shards)
         return self._announced(ticket, config, pull)
 
@@ -257,10 +259,10 @@ class _Gate:
                 if (standing := check.find()) is not None and standing.conclusion is None:
                     check.finish("vanished", "The evaluation ended without a result", "See its log.", policy="neutral")
 
-    def _tell(self, why: str, pull: Pull | None) -> None:
-        """Post a refusal where it can be read; the run's page shows it where the pull request cannot be written to."""
+    def _tell(self, why: str, pull: Pull | None) -> str:
+        """Post a refusal where it can be read; return what was in the way."""
         if pull is None:
-            return
+            return ""
         event = RequestRefused(
             run=self.request.run,
             at=now(),
@@ -269,14 +271,16 @@ class _Gate:
             why=why,
             sha=self.request.sha if len(self.request.sha) == 40 else None,
         )
-        self._try("refusal", lambda: Sticky(self.github, pull.number).record(event))
+        return self._try("refusal", lambda: Sticky(self.github, pull.number).record(event))
 
     @staticmethod
-    def _try(what: str, call: Callable[[], object]) -> None:
+    def _try(what: str, call: Callable[[], object]) -> str:
         try:
             call()
         except (UserError, IncompleteError) as exc:
             print(f"::warning::The {what} could not be posted: {exc}", flush=True)
+            return str(exc)
+        return ""
 
 
 def _pinned(request: EvaluationRequest, pull: Pull | None) -> EvaluationRequest:
