@@ -14,6 +14,7 @@ from bot.github.repository import GitHub
 from bot.pull_request.body import Surroundings, asker, ended_why, result_body
 from bot.pull_request.ledger import EvaluationEnded, EvaluationStarted, LedgerEvent, NoticeKind, ResultMeasured
 from bot.pull_request.ticket import Ticket, read_error
+from bot.steps.baseline_age import age_words
 from bot.steps.check import FAILED, Check
 from bot.steps.comment import RESULT_BUDGET, Sticky
 from bot.steps.measured import read_result
@@ -220,19 +221,8 @@ class _Writer:
         """Say how old the baseline is: days, and commits of the base branch since."""
         if data.base is None:
             return ""
-        words = []
-        try:
-            days = (datetime.now(UTC) - datetime.fromisoformat(data.base.provenance.date)).days
-            words.append(f"{days} day{'' if days == 1 else 's'} old")
-        except (TypeError, ValueError):
-            pass
-        if sha := data.base.provenance.source_sha:
-            try:
-                behind = self.github.compare(sha, self.ticket.base_sha).ahead
-                words.append(f"{behind} commit{'' if behind == 1 else 's'} behind")
-            except (UserError, IncompleteError):
-                pass
-        return f"baseline {', '.join(words)}" if words else ""
+        age = age_words(self.github, data.base.provenance, self.ticket.base_sha)
+        return f"baseline {age}" if age else ""
 
 
 def _checked(url: str | None, ticket: Ticket) -> str | None:

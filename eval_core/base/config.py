@@ -127,6 +127,10 @@ class BotConfig(ConfigSection):
     mention: Annotated[
         bool, Field(description="Name whoever asked for the evaluation when it ends; it notifies them.")
     ] = True
+    remind_after_days: Annotated[
+        int | None,
+        Field(ge=1, description="Age of a baseline at which the scheduled run fails, to remind you; none: never."),
+    ] = None
 
 
 class AcceptConfig(ConfigSection):

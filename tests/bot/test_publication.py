@@ -116,7 +116,7 @@ def test_the_result_becomes_comment_check_and_report(gh: LoopbackGitHub, post: P
     words, _, rest = posted.title.partition(":")
     assert f"**{words}:**{rest}" in body
     assert body.splitlines()[2].startswith(f"### \N{LARGE RED CIRCLE} {words}")
-    assert "asked for by @maintainer" in body
+    assert "Asked for by @maintainer." in body
     assert "| facts kept |" in body
     assert only_check(gh) == ("neutral", posted.title[:255])
     assert posted.report.startswith("## Compression eval")
