@@ -236,9 +236,16 @@ class WorkflowRuns:
         return max(ends, default=None)
 
     def rejection(self, run_id: int) -> str | None:
-        """Return who rejected a run's deployment and what they said, None if nobody did."""
+        """Return who rejected a run's deployment and what they said; None if nobody did, or somebody approved it too.
+
+        The list has neither times nor attempts: after a re-run it holds both, and the older word must not be taken
+        for the last.
+        """
         path = f"{self._base}/runs/{run_id}/approvals"
-        for review in self._transport.get(path, f"approvals of run {run_id}"):
+        reviews = self._transport.get(path, f"approvals of run {run_id}")
+        if any(review.get("state") == "approved" for review in reviews):
+            return None
+        for review in reviews:
             if review.get("state") == "rejected":
                 login, comment = (
                     str((review.get("user") or {}).get("login") or "ghost"),

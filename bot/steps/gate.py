@@ -271,7 +271,9 @@ class _Gate:
             why=why,
             sha=self.request.sha if len(self.request.sha) == 40 else None,
         )
-        return self._try("refusal", lambda: Sticky(self.github, pull.number).record(event))
+        sticky = Sticky(self.github, pull.number)
+        self._try("runs that ended unseen", lambda: self._clear_vanished(sticky))
+        return self._try("refusal", lambda: sticky.record(event))
 
     @staticmethod
     def _try(what: str, call: Callable[[], object]) -> str:

@@ -245,6 +245,14 @@ def test_an_evaluation_whose_run_was_killed_is_not_said_to_go_on(gh: LoopbackGit
     assert checks[f"{killed.id}/1"] == "cancelled"
 
 
+def test_a_refusal_too_takes_killed_runs_off_the_state_line(gh: LoopbackGitHub, enter: Admit) -> None:
+    killed = gh.run("compression-eval.yml", "d" * 40, status="in_progress", conclusion=None)
+    enter(run=killed.id)
+    killed.status, killed.conclusion = "completed", "cancelled"
+    assert isinstance(enter(run=killed.id + 1), Turned)  # its label is consumed
+    assert "**Evaluating**" not in only_comment(gh)
+
+
 def test_a_release_branch_is_judged_by_its_own_configuration(gh: LoopbackGitHub) -> None:
     release = adopted.configured(adopted.base_tree(), "bot: {label: release-eval}\n")
     gh.push("release", release)

@@ -239,7 +239,7 @@ class BusyRepository(RuleBasedStateMachine):
         assert f"/runs/{run.id}/attempts/{run.attempt}" in render(self._ledger())[0]
         # A gate takes evaluations off the comment that ended without a word.
         for known, one in self.evaluations.items():
-            if one.stage == "vanished" and isinstance(decided, Admission):
+            if one.stage == "vanished":
                 assert known not in {item.run for item in self._ledger().runs}
         return decided
 

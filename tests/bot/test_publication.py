@@ -401,6 +401,10 @@ def test_a_rejected_approval_is_told_with_who_and_why(
     assert "boss rejected it: too dear this month" in body
     assert "@all" not in visible(body)
     assert only_check(gh)[0] == "cancelled"
+    # A re-run that was approved and failed is not called rejected for what was said before.
+    run.reviews.append(("compression-eval", "approved", "boss", "now it is fine"))
+    publish(client(gh), ticket, config, root=root, folder=tmp_path, result="failure")
+    assert "**The evaluation failed**" in only_comment(gh)
 
 
 def test_the_full_report_is_linked_only_if_it_is_of_this_run(
