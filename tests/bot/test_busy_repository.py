@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 import adopted
-from hypothesis import HealthCheck, note, settings
+from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from test_admission import PLAN, environment
@@ -83,6 +83,7 @@ class BusyRepository(RuleBasedStateMachine):
 
     # What people and machines do.
 
+    @precondition(lambda self: len(self._runs("approval", "evaluating")) < 6)
     @rule(sender=st.sampled_from(["maintainer", "maintainer", "helper"]), fault=FAULTS)
     def label(self, sender: str, fault: str) -> None:
         """Add the label; it is consumed, and an answer comes, whoever adds it."""
@@ -97,6 +98,7 @@ class BusyRepository(RuleBasedStateMachine):
         )
         assert not isinstance(decided, Admission)
 
+    @precondition(lambda self: len(self._runs("approval", "evaluating")) < 6)
     @rule(right=st.booleans(), short=st.booleans(), fault=FAULTS)
     def dispatch(self, right: bool, short: bool, fault: str) -> None:
         """Start by hand, with the head's SHA or a mistyped one."""
@@ -320,5 +322,6 @@ BusyRepository.TestCase.settings = settings(
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=list(HealthCheck),
+    phases=[phase for phase in Phase if phase is not Phase.shrink],
 )
 TestBusyRepository = BusyRepository.TestCase
