@@ -17,10 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_ticket import allowed, request
 
-from bot.pull_request.body import Surroundings, result_body
+from bot.pull_request.body import Surroundings, mark, result_body
 from bot.pull_request.ticket import Ticket
 from bot.steps.comment import LIMIT
 from eval_core.comparing.compare import ReportData, compare_measurements
+from eval_core.comparing.findings import Kind
 from eval_core.domain.grade import DIMENSIONS
 from eval_core.domain.measurement import Measurement
 from eval_core.reporting.view import ReportView, make_view
@@ -98,6 +99,14 @@ def test_a_loss_is_a_sentence_that_names_its_messages_as_people_do() -> None:
     assert "was in messages 7 and 51 of" in shown
     assert "was in messages 1, 2, 3 and 2 more of" in shown
     assert "; the baseline kept it in 50 %." in shown
+
+
+def test_the_page_on_the_comment_explains_the_marks_that_it_has() -> None:
+    page = (small.REPOSITORY / "docs" / "reading-the-comment.md").read_text(encoding="utf-8")
+    for kind in Kind:
+        words = kind.value.replace("_", " ")
+        explained = re.search(rf"{mark(kind.value)} (?:[a-z]+ or )?{words}", page)
+        assert explained or (mark(kind.value) == mark("") and f"{mark('')} anything else" in page), kind
 
 
 def test_what_did_not_change_is_one_line_and_the_verdict_is_the_second_column() -> None:
