@@ -38,7 +38,8 @@ _UNSURE = "\N{LARGE YELLOW CIRCLE}"
 _ENDS: dict[NoticeKind, str] = {
     "refused": "Not evaluated",
     "failed": "The evaluation failed",
-    "cancelled": "The evaluation was cancelled",
+    # GitHub calls a job that ran out of time cancelled too.
+    "cancelled": "The evaluation was cancelled, or its time was up",
     "timed_out": "The evaluation ran out of time",
     "rejected": "A reviewer rejected the evaluation",
     "vanished": "An evaluation ended without a result",

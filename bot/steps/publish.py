@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 _JOB = "evaluate"
 _TITLES: Mapping[NoticeKind, str] = {
     "failed": FAILED,
-    "cancelled": "The evaluation was cancelled",
+    "cancelled": "The evaluation was cancelled, or its time was up",
     "timed_out": "The evaluation ran out of time",
     "rejected": "The evaluation was rejected",
 }

@@ -328,7 +328,8 @@ def test_why_a_run_stopped_early_is_said(gh: LoopbackGitHub, post: Post, summary
 
 
 @pytest.mark.parametrize(
-    ("result", "title"), [("cancelled", "was cancelled"), ("failure", "failed"), ("skipped", "failed")]
+    ("result", "title"),
+    [("cancelled", "was cancelled, or its time was up"), ("failure", "failed"), ("skipped", "failed")],
 )
 def test_an_evaluation_without_a_result_is_told_with_the_remedy(
     gh: LoopbackGitHub, root: Path, config: Config, tmp_path: Path, result: str, title: str
