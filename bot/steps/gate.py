@@ -252,7 +252,8 @@ class _Gate:
     def _clear_vanished(self, sticky: Sticky) -> None:
         """Take evaluations off the comment whose run has ended without a word, as after a forced cancellation."""
         for run in sticky.read().runs:
-            over = run.run_id != self.request.run.id and self.github.workflow_runs.is_over(run.run_id, run.attempt)
+            # An earlier attempt of this very run is over as well.
+            over = run.run != self.request.run and self.github.workflow_runs.is_over(run.run_id, run.attempt)
             if over:
                 sticky.record(RunVanished(run=run.run, at=now(), url=run.url))
                 check = Check(self.github, run.sha, run.run, run.url)

@@ -253,6 +253,15 @@ def test_a_refusal_too_takes_killed_runs_off_the_state_line(gh: LoopbackGitHub, 
     assert "**Evaluating**" not in only_comment(gh)
 
 
+def test_a_killed_run_that_is_run_again_and_refused_is_not_said_to_go_on(gh: LoopbackGitHub, enter: Admit) -> None:
+    killed = gh.run("compression-eval.yml", "d" * 40, status="in_progress", conclusion=None)
+    enter(run=killed.id)
+    killed.attempt = 2
+    gh.close(1)
+    assert isinstance(enter(run=killed.id, attempt=2), Turned)
+    assert "**Evaluating**" not in only_comment(gh)
+
+
 def test_a_release_branch_is_judged_by_its_own_configuration(gh: LoopbackGitHub) -> None:
     release = adopted.configured(adopted.base_tree(), "bot: {label: release-eval}\n")
     gh.push("release", release)
