@@ -137,8 +137,8 @@ def gate() -> None:
     """
     from bot.github.repository import GitHub
     from bot.steps.base_config import read_base_config
+    from bot.steps.estimate import describe
     from bot.steps.gate import Admission, admit
-    from eval_core.measuring.cost import describe
 
     decision = admit(
         GitHub.from_environment(os.environ),
@@ -295,6 +295,7 @@ def publish(work: Path) -> None:
     """
     from bot.github.repository import GitHub
     from bot.steps.publish import publish as post
+    from bot.steps.publish import write_apart
     from eval_core.base.config import load_config
 
     ticket = _ticket()
@@ -306,6 +307,7 @@ def publish(work: Path) -> None:
         root=Path(),
         folder=work,
         result=result,
+        write=write_apart,
         report_url=os.environ.get("REPORT_URL"),
     )
     _summary(posted.report)
@@ -352,7 +354,15 @@ def remind() -> None:
     if config.bot.remind_after_days is None:
         click.echo("bot.remind_after_days is not set: nobody is reminded.")
         return
-    found = old_baselines(GitHub.from_environment(os.environ), config, Path(), _environment("GITHUB_SHA"))
+    github, here = GitHub.from_environment(os.environ), _environment("GITHUB_SHA")
+
+    def commits_since(sha: str) -> int | None:
+        try:
+            return github.compare(sha, here).ahead
+        except (UserError, IncompleteError):
+            return None
+
+    found = old_baselines(config, Path(), commits_since)
     for line in found:
         click.echo(f"::warning::{line}")
     if found:
