@@ -14,6 +14,7 @@ from bot.github.escape import inline
 from bot.pull_request.ledger import Ledger, LedgerNotice, LedgerRun, NoticeKind
 from bot.pull_request.ticket import Ticket
 from eval_core.base.numbers import percent
+from eval_core.measuring.compared import base_in_run
 from eval_core.reporting.losses import LostFact, places
 from eval_core.reporting.markdown import markdown_environment
 from eval_core.reporting.view import COLUMNS, STEP_NOTE, ReportView
@@ -158,6 +159,7 @@ def result_body(view: ReportView, ticket: Ticket, around: Surroundings, *, budge
             "columns": list(COLUMNS.values()),
             "step_note": STEP_NOTE,
             "base_path": view.data.base_path or "auto",
+            "base_in_run": base_in_run(view.data.candidate),
         }
     )
     blocks = {name: _tidy("".join(_template().blocks[name](context))) for name in _SECTIONS}

@@ -20,6 +20,7 @@ from bot.steps.measured import read_result
 from eval_core.base.config import CONFIG_FILE, Config
 from eval_core.base.errors import IncompleteError, UserError, fault_of_ours
 from eval_core.comparing.compare import ReportData
+from eval_core.measuring.compared import base_in_run
 from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.view import make_view
 
@@ -220,6 +221,8 @@ class _Writer:
         """Say how old the baseline is: days, and commits of the base branch since."""
         if data.base is None:
             return ""
+        if base_in_run(data.candidate):
+            return f"compared with the base branch at {self.ticket.base_sha[:12]}, not with a stored baseline"
         words = []
         try:
             days = (datetime.now(UTC) - datetime.fromisoformat(data.base.provenance.date)).days

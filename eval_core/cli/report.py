@@ -158,6 +158,7 @@ def trend(name: str | None, form: str, config: Path | None) -> None:
     """
     from eval_core.base.config import config_folder, load_config
     from eval_core.base.errors import UserError
+    from eval_core.comparing.trend import trend as line_of_baselines
     from eval_core.reporting.html import render_trend
     from eval_core.reporting.html.plots import trends
     from eval_core.reporting.terminal import console, print_table
@@ -181,6 +182,8 @@ def trend(name: str | None, form: str, config: Path | None) -> None:
         for at, line in enumerate(own)
     ]
     print_table(console(), f"Baseline {name}", ("date", *(item.name for item in found)), rows)
+    if (moved := line_of_baselines(own)) is not None:
+        click.echo(moved.sentence)
 
 
 # `compression-eval compare`.

@@ -9,9 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from eval_core.domain.fingerprint import Difference, Fingerprint, differences, narrowed
 from eval_core.domain.record import CensusEntry, FrontierPoint, Record, RunRecord, UseRecord
 
-__all__ = ["SCHEMA_VERSION", "Controls", "Measurement", "ProbeControl", "Provenance", "comparable_part"]
+__all__ = ["REGRADED", "SCHEMA_VERSION", "Controls", "Measurement", "ProbeControl", "Provenance", "comparable_part"]
 
 SCHEMA_VERSION = 1
+REGRADED = "regraded"
+"""The name in a measurement's extra: when its stored answers were graded again."""
 
 
 class Provenance(Record):

@@ -20,11 +20,11 @@ from eval_core.comparing.findings import Verdict
 from eval_core.domain.case import Case, load_suite, with_private
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.private_probes import private_banks
-from eval_core.measuring.base_branch import STALE, base_notes
+from eval_core.measuring.base_branch import STALE, base_note, stale_note
 from eval_core.storage.baselines import find_reference, load_side
 from eval_core.storage.history import read_history
 
-__all__ = ["BASE", "compare_with_base", "load_cases", "own_base", "with_remedy"]
+__all__ = ["BASE", "base_in_run", "compare_with_base", "load_cases", "own_base", "with_remedy"]
 
 BASE = "base"
 """The folder below a result that holds its own base, and the name in its extra that says so."""
@@ -35,6 +35,11 @@ def own_base(measurement: Measurement, folder: Path | None) -> Path | None:
     if folder is None or measurement.extra.get(BASE) not in ("rerun", "regraded"):
         return None
     return folder / BASE
+
+
+def base_in_run(measurement: Measurement) -> bool:
+    """Tell whether a measurement is compared with the base branch as it was measured beside it."""
+    return measurement.extra.get(BASE) == "rerun"
 
 
 def load_cases(
@@ -73,8 +78,9 @@ def compare_with_base(
     verdict, part = compare_measurements(base, measurement, accept=settings.accept)
     verdict = with_remedy(verdict, part, str(path), measurement)
     left_behind = kept if own is not None and measurement.extra.get(STALE) else None
-    notes = base_notes(base, measurement, path=path, left_behind=left_behind, in_run=own is not None, root=root)
-    verdict = verdict.model_copy(update={"notes": (*verdict.notes, *notes)})
+    verdict = verdict.noted(base_note(base, measurement, path=path, in_run=own is not None, root=root))
+    if left_behind is not None:
+        verdict = verdict.noted(stale_note(base, measurement, left_behind=left_behind, root=root), remark=True)
     history = read_history(baselines, path.stem)
     return ReportData(measurement, base=part, verdict=verdict, base_path=str(path), cases=suite, history=history)
 

@@ -22,7 +22,7 @@ from eval_core.comparing.drift import (
 )
 from eval_core.domain.case import Case
 from eval_core.domain.grade import DIMENSIONS, Grade, Judge, Unscored
-from eval_core.domain.measurement import Measurement
+from eval_core.domain.measurement import REGRADED, Measurement
 from eval_core.domain.probe import Probe
 from eval_core.domain.record import ProbeRecord, RunRecord
 from eval_core.judging.fact_judge import FactJudge
@@ -153,7 +153,7 @@ async def regrade(
             "fingerprint": measurement.fingerprint.model_copy(update={"judge_model": identity, "rubric": rubric}),
             "models": {**measurement.models, "judge": judge.identity["model"]},
             "provenance": measurement.provenance.model_copy(update={"version": package_version()}),
-            "extra": {**measurement.extra, "regraded": moment},
+            "extra": {**measurement.extra, REGRADED: moment},
             "stopped": stopped(),
         }
     )

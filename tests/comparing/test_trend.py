@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import small
 
 from eval_core.base.errors import UserError
 from eval_core.comparing.trend import trend
+from eval_core.reporting.html import render_trend
 from eval_core.storage.baselines import COMPARED, store_baseline
 from eval_core.storage.history import append_history, broken_history, read_history
 
@@ -36,6 +38,13 @@ def test_slow_decay_is_seen_over_the_whole_line_and_not_step_by_step() -> None:
     assert whole.overall is not None
     assert whole.overall[0] == pytest.approx(-1.0, abs=0.2)
     assert whole.sentence.startswith("The line of baselines has moved since 2026-01-01, 10 baselines ago: overall −")
+
+
+def test_the_trend_page_tells_the_cumulative_change() -> None:
+    lines = [line(number, 4.5 - 0.1 * number) for number in range(11)]
+    whole = trend(lines)
+    assert whole is not None
+    assert f'<p class="warn">{html.escape(whole.sentence)}</p>' in render_trend("models", lines)
 
 
 def test_a_steady_line_and_one_of_other_conditions_say_nothing() -> None:

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from eval_core.base.numbers import percent
+from eval_core.comparing.trend import trend
 from eval_core.reporting.html.page import asset, render_page
 from eval_core.reporting.html.plots import frontier, trends
 from eval_core.reporting.side_by_side import COLUMNS, FactKept, SideBySide
@@ -59,6 +60,7 @@ def render_trend(name: str, history: Sequence[Mapping[str, Any]]) -> str:
         name=name,
         trends=trends(history),
         history=history,
+        moved=trend(history),
         version=version("compression-eval"),
         compared=False,
     )
