@@ -275,7 +275,9 @@ def _compare(random: np.random.Generator, setting: Setting, base: Arm, suite: Su
             item.scores[random.random(item.scores.shape[:2]) < setting.missing] = np.nan
     rule = replace(RULE, seed=seed, coverage_floor=0.5)
     verdict = decide(base, candidate, options=rule, shift=shift)
-    return _outcome(verdict, alarms(base, candidate, seed=seed, limit=RULE.arrangements))
+    # The replaced rule knew no control.
+    replaced = not setting.control and alarms(base, candidate, seed=seed, limit=RULE.arrangements)
+    return _outcome(verdict, replaced)
 
 
 def trial(seed: int, setting: Setting) -> Outcome:

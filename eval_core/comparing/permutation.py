@@ -100,11 +100,14 @@ class Design:
         mirrored = all(n == m for n, m in self.sizes)
         return min(1.0, max((2 if mirrored else 1) / self.total, 1 / self.count))
 
-    def masks(self) -> Iterator[Array]:
-        """Yield for each fixture an [arrangement, run] matrix, 1 where the run is labelled candidate.
+    def masks(self) -> tuple[Array, ...]:
+        """Return for each fixture an [arrangement, run] matrix, 1 where the run is labelled candidate.
 
-        Candidate runs stand first; arrangement 0 is the observed one.
+        Candidate runs stand first; arrangement 0 is the observed one. Tests of the same runs share the matrices.
         """
+        return _masks(self)
+
+    def _made(self) -> Iterator[Array]:
         tables = [_choices(n, m) for n, m in self.sizes] if self.enumerated else []
         if self.enumerated:
             shape = tuple(len(table) for table in tables)
@@ -121,6 +124,15 @@ class Design:
             mask = (ranks < n).astype(np.float64)
             mask[0] = np.arange(n + m) < n
             yield mask
+
+
+@lru_cache(maxsize=2)
+def _masks(design: Design) -> tuple[Array, ...]:
+    """Return the masks of a design; they are shared, so that nobody may write into them."""
+    made = tuple(design._made())
+    for mask in made:
+        mask.flags.writeable = False
+    return made
 
 
 def _choices(n: int, m: int) -> Array:
