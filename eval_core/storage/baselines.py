@@ -11,7 +11,7 @@ from typing import Any
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import digest, parse, pretty, read_json, write_atomic
-from eval_core.base.numbers import percent
+from eval_core.base.numbers import counted, percent
 from eval_core.domain.case import Case
 from eval_core.domain.fingerprint import INSTRUMENT_VERSION, Difference, Fingerprint, differences, narrowed, nearest
 from eval_core.domain.grade import DIMENSIONS, PASS_SCORE
@@ -179,11 +179,13 @@ def store_baseline(
 
     A compressor that passes no probe at all is refused unless that is accepted: against it everything is better.
     """
-    if not measurement.offline and measurement.extra.get(COMPARED) and measurement.planned_runs > PROMOTED:
+    if not measurement.offline and measurement.extra.get(COMPARED):
+        # However few there are: here they would be all of it, and not three beside seven that nobody chose.
         raise UserError(
-            f"{measurement.label}: these {measurement.planned_runs} graded runs were compared with a baseline, and the "
-            f"luck that got them accepted would stay in the next one: at most {PROMOTED} runs of an accepted change "
-            "may enter it. Measure it anew with `compression-eval baseline update`"
+            f"{measurement.label}: these {counted(measurement.planned_runs, 'graded run')} were compared with a "
+            f"baseline, and the luck that got them accepted would be all of the next one: at most {PROMOTED} runs of "
+            "an accepted change may enter it, beside others that are measured anew. Measure it anew with "
+            "`compression-eval baseline update`"
         )
     if (why := _unfinished(measurement)) is not None:
         raise UserError(f"a baseline needs a complete measurement, and this one is not: {why}")
