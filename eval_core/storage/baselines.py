@@ -13,6 +13,7 @@ from eval_core.base.errors import UserError
 from eval_core.base.files import digest, parse, pretty, read_json, write_atomic
 from eval_core.base.numbers import counted, percent
 from eval_core.domain.case import Case
+from eval_core.domain.compression import Outcome
 from eval_core.domain.fingerprint import INSTRUMENT_VERSION, Difference, Fingerprint, differences, narrowed, nearest
 from eval_core.domain.grade import DIMENSIONS, PASS_SCORE
 from eval_core.domain.measurement import SCHEMA_VERSION, Measurement
@@ -268,6 +269,8 @@ def weaknesses(measurement: Measurement) -> list[str]:
         if failed := [run for run in runs if not run.ok]:
             first = f"{failed[0].outcome}: {failed[0].detail}"[:200]
             found.append(f"{fixture}: {len(failed)} of {len(runs)} runs failed and are not in it ({first})")
+        if whole := sum(run.outcome is Outcome.NOT_COMPRESSED for run in runs):
+            found.append(f"{fixture}: {whole} of {len(runs)} runs did not make the session smaller")
         part = measurement.model_copy(update={"fixtures": {fixture: runs}})
         if not any(grade.overall >= PASS_SCORE for grade in grades_of(part)):
             found.append(f"{fixture}: no answer passes ({PASS_SCORE:g} of 5)")
