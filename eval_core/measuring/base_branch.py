@@ -14,13 +14,11 @@ from eval_core.base.files import write_atomic
 from eval_core.base.numbers import counted
 from eval_core.comparing.compare import compare_measurements
 from eval_core.domain.fingerprint import Fingerprint
-from eval_core.domain.measurement import REGRADED, Measurement
+from eval_core.domain.measurement import Measurement
 from eval_core.storage.baselines import Reference, dump_baseline, load_side
 
-__all__ = ["STALE", "BasePlan", "base_note", "base_store", "keep_base", "plan_base", "stale_note"]
+__all__ = ["BasePlan", "base_note", "base_store", "keep_base", "plan_base", "stale_note"]
 
-STALE = "stale"
-"""The name in a measurement's extra: the base branch has left the stored baseline behind."""
 BaseInRun = Literal["nothing", "control", "whole"]
 """What of the base is measured in the candidate's run."""
 
@@ -123,7 +121,7 @@ def base_note(base: Measurement, candidate: Measurement, *, path: Path, in_run: 
     """Say which base it is, and how old."""
     sha = base.provenance.source_sha
     at = f" at {sha[:12]}" if sha else ""
-    if in_run and REGRADED in base.extra:
+    if in_run and base.extra.regraded:
         return f"Base: the stored baseline, measured {_age(base, candidate)}{at}, its answers graded again in this run."
     if in_run:
         return f"Base: the base branch{at}, measured {_age(base, candidate)} and not taken from a stored baseline."

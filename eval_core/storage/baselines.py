@@ -21,7 +21,6 @@ from eval_core.storage.history import append_history, grades_of, mean_of, retent
 from eval_core.storage.results import read_measurement
 
 __all__ = [
-    "COMPARED",
     "PROMOTED",
     "Reference",
     "dump_baseline",
@@ -38,8 +37,6 @@ __all__ = [
 
 # Baselines: measurements stored for comparison, reviewed as a diff.
 
-COMPARED = "compared"
-"""The name in a measurement's extra: it was compared with a baseline, so that accepting it selects for luck."""
 PROMOTED = 3
 """Runs of an accepted change that may enter a baseline."""
 
@@ -180,7 +177,7 @@ def store_baseline(
 
     A compressor that passes no probe at all is refused unless that is accepted: against it everything is better.
     """
-    if not measurement.offline and measurement.extra.get(COMPARED):
+    if not measurement.offline and measurement.extra.compared:
         # However few there are: here they would be all of it, and not three beside seven that nobody chose.
         raise UserError(
             f"{measurement.label}: these {counted(measurement.planned_runs, 'graded run')} were compared with a "

@@ -12,8 +12,9 @@ import small
 
 from eval_core.base.errors import UserError
 from eval_core.comparing.trend import trend
+from eval_core.domain.extra import Extra
 from eval_core.reporting.html import render_trend
-from eval_core.storage.baselines import COMPARED, store_baseline
+from eval_core.storage.baselines import store_baseline
 from eval_core.storage.history import append_history, broken_history, read_history
 
 
@@ -70,6 +71,6 @@ def test_a_broken_history_line_is_named_and_skipped(tmp_path: Path) -> None:
 def test_no_path_promotes_more_than_three_runs_that_were_compared(tmp_path: Path) -> None:
     measured = small.measure(small.cases()[:1], tmp_path / "run", "anchored")
     for runs in (3, 10):  # three alone would be all of the baseline, and all of them lucky
-        accepted = measured.model_copy(update={"offline": False, "planned_runs": runs, "extra": {COMPARED: True}})
+        accepted = measured.model_copy(update={"offline": False, "planned_runs": runs, "extra": Extra(compared=True)})
         with pytest.raises(UserError, match=f"these {runs} graded runs .* at most 3 runs of an accepted change"):
             store_baseline(accepted, tmp_path / "baselines", "models", noise={})
