@@ -559,6 +559,7 @@ def _pull(data: Mapping[str, Any]) -> Pull:
         changed_files=int(data["changed_files"]),
         merge_commit_sha=data.get("merge_commit_sha"),
         html_url=str(data["html_url"]),
+        mergeable=data.get("mergeable"),
     )
 
 

@@ -67,6 +67,7 @@ def result_body(view: ReportView, ticket: Ticket, around: Surroundings, *, budge
             "step_note": STEP_NOTE,
             "base_path": view.data.base_path or "auto",
             "reading": READING,
+            "base_in_run": view.data.candidate.extra.base == "rerun",
         }
     )
     blocks = {name: _tidy("".join(_template().blocks[name](context))) for name in _SECTIONS}

@@ -23,6 +23,7 @@ from bot.steps.estimate import LabelCost
 from eval_core.base.config import BotConfig, Config
 from eval_core.base.errors import IncompleteError, UserError
 from eval_core.base.globs import matches
+from eval_core.base.numbers import counted
 
 __all__ = [
     "ENVIRONMENT",
@@ -106,6 +107,9 @@ def _runs_today(
 ENVIRONMENT = "compression-eval"
 """The environment that holds the model key, and whose reviewers approve a run."""
 
+_TRIED_AFTER = (1.0, 3.0, 5.0)
+"""Seconds to wait for GitHub to try a merge; asking for the pull request makes it try."""
+
 ReadConfig = Callable[[GitHub, str], tuple[Config, str | None]]
 Describe = Callable[[Config], LabelCost]
 
@@ -183,7 +187,36 @@ class _Gate:
                 return Turned(decision.why)
             return Turned(decision.why, self._tell(decision.why, pull))
         ticket = Ticket.of(request, decision, config.bot.shards)
+        if pull is not None and ticket.mode == "evaluate":
+            ticket = self._as_merged(ticket, pull)
         return self._announced(ticket, config, pull)
+
+    def _as_merged(self, ticket: Ticket, pull: Pull) -> Ticket:
+        """Let the pull request be measured as it would be merged, where the base branch has moved on since."""
+        behind = self.github.compare(ticket.base_sha, ticket.sha).behind
+        if not behind:
+            return ticket  # The commit holds the whole base branch: merging it would change no file of it.
+        lacks = f"{counted(behind, 'commit')} of {inline(pull.base_ref)}"
+        for pause in _TRIED_AFTER:
+            if pull.mergeable is not None or pull.head_sha != ticket.sha:
+                break
+            self.github.wait(pause)
+            pull = self.github.pull(pull.number)
+        merge = pull.merge_commit_sha if pull.mergeable and pull.head_sha == ticket.sha else None
+        if merge is not None and self._parents(merge) == {ticket.base_sha, ticket.sha}:
+            return ticket.merged(merge, f"Measured as it would be merged: with {lacks} that the pull request lacks.")
+        why = "does not merge cleanly" if pull.mergeable is False else "could not be merged for this"
+        return ticket.merged(
+            None,
+            f"Measured as it is, because it {why}: it lacks {lacks}, and what they changed counts as its own change. "
+            f"Merge {inline(pull.base_ref)} into it, then add the label again.",
+        )
+
+    def _parents(self, sha: str) -> set[str]:
+        try:
+            return set(self.github.commit(sha).parents)
+        except NotFound:
+            return set()
 
     def _decision(self, pull: Pull | None, base_sha: str, config: Config, unfit: str | None) -> Allowed | Refused:
         facts = gather(

@@ -49,13 +49,12 @@ def _written(asked: ResultAsked, data: ReportData, commits_since: CommitsSince) 
     judged = [CONFIG_FILE, config.fixtures, config.probes, config.baselines]
     if isinstance(config.target, str):
         judged.append(config.target)
-    age = age_words(data.base.provenance, commits_since) if data.base else ""
     around = Surroundings(
         label=config.bot.label,
         warnings=_warnings(asked, data),
         judged=judged,
         report_url=asked.report_url,
-        baseline_age=f"baseline {age}" if age else "",
+        baseline_age=_age(data, commits_since),
     )
     return WrittenResult(
         outcome=view.kind.value if view.kind else "inconclusive",
@@ -79,6 +78,17 @@ def _warnings(asked: ResultAsked, data: ReportData) -> list[str]:
     elif asked.result == "failure":
         found.append("The job failed after it had measured this; its log says why.")
     return found
+
+
+def _age(data: ReportData, commits_since: CommitsSince) -> str:
+    """Say what the pull request was compared with: the base branch of this run, or a baseline and its age."""
+    if data.base is None:
+        return ""
+    if data.candidate.extra.base == "rerun":
+        at = (data.base.provenance.source_sha or "")[:12]
+        return f"compared with the base branch at {at}, not with a stored baseline"
+    age = age_words(data.base.provenance, commits_since)
+    return f"baseline {age}" if age else ""
 
 
 def _in_repository(data: ReportData, root: Path) -> ReportData:

@@ -90,6 +90,8 @@ def print_report(view: ReportView, out: Console, *, where: str = "", details: bo
         out.print(Text(f"{view.shown_line}."))
     if view.next_step:
         out.print(Text(view.next_step))
+    for remark in view.remarks:
+        out.print(Text(remark))
     for warning in (*view.data.warnings, *view.other_models):
         out.print(Text(f"Warning: {warning}", style="yellow"))
     if view.offline_note:

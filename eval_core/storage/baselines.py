@@ -11,8 +11,9 @@ from typing import Any
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import digest, parse, pretty, read_json, write_atomic
-from eval_core.base.numbers import percent
+from eval_core.base.numbers import counted, percent
 from eval_core.domain.case import Case
+from eval_core.domain.compression import Outcome
 from eval_core.domain.fingerprint import INSTRUMENT_VERSION, Difference, Fingerprint, differences, narrowed, nearest
 from eval_core.domain.grade import DIMENSIONS, PASS_SCORE
 from eval_core.domain.measurement import SCHEMA_VERSION, Measurement
@@ -187,11 +188,13 @@ def store_baseline(
 
     A compressor that passes no probe at all is refused unless that is accepted: against it everything is better.
     """
-    if not measurement.offline and measurement.extra.compared and measurement.planned_runs > PROMOTED:
+    if not measurement.offline and measurement.extra.compared:
+        # However few there are: here they would be all of it, and not three beside seven that nobody chose.
         raise UserError(
-            f"{measurement.label}: these {measurement.planned_runs} graded runs were compared with a baseline, and the "
-            f"luck that got them accepted would stay in the next one: at most {PROMOTED} runs of an accepted change "
-            "may enter it. Measure it again with `compression-eval baseline update`"
+            f"{measurement.label}: these {counted(measurement.planned_runs, 'graded run')} were compared with a "
+            f"baseline, and the luck that got them accepted would be all of the next one: at most {PROMOTED} runs of "
+            "an accepted change may enter it, beside others that are measured again. Measure it again with "
+            "`compression-eval baseline update`"
         )
     if (why := _unfinished(measurement)) is not None:
         raise UserError(f"a baseline needs a complete measurement, and this one is not: {why}")
@@ -271,6 +274,8 @@ def weaknesses(measurement: Measurement) -> list[str]:
         if failed := [run for run in runs if not run.ok]:
             first = f"{failed[0].outcome}: {failed[0].detail}"[:200]
             found.append(f"{fixture}: {len(failed)} of {len(runs)} runs failed and are not in it ({first})")
+        if whole := sum(run.outcome is Outcome.NOT_COMPRESSED for run in runs):
+            found.append(f"{fixture}: {whole} of {len(runs)} runs did not make the session smaller")
         part = measurement.model_copy(update={"fixtures": {fixture: runs}})
         if not any(grade.overall >= PASS_SCORE for grade in grades_of(part)):
             found.append(f"{fixture}: no answer passes ({PASS_SCORE:g} of 5)")

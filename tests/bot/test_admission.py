@@ -21,6 +21,7 @@ from bot.pull_request.ticket import read_ticket
 from bot.steps.base_config import read_base_config
 from bot.steps.comment import MARKER, Sticky
 from bot.steps.estimate import LabelCost
+from bot.steps.fetch import SUBJECT, fetch
 from bot.steps.gate import Admission, Turned, admit
 from bot.steps.publish import begin
 from bot.testing import journey
@@ -108,6 +109,42 @@ def test_what_the_pull_request_changed_of_the_judging_files_is_written_down(gh: 
     assert isinstance(decision, Admission)
     kinds = {line.rsplit(" (", 1)[1].rstrip(")") for line in decision.ticket.ignored_files}
     assert kinds == {"fixture", "probe", "baseline", "configuration", "dependencies", "workflow"}
+
+
+def test_a_pull_request_that_lacks_commits_of_its_base_is_measured_as_it_would_be_merged(
+    gh: LoopbackGitHub, enter: Admit, tmp_path: Path
+) -> None:
+    head = gh.state.pulls[1].head_sha
+    tip = gh.push("main", {**adopted.base_tree(), "agent/added_since.py": b"NEW = 1\n"})
+    decision = enter()
+    assert isinstance(decision, Admission)
+    merge = decision.ticket.merge_sha
+    assert merge is not None
+    assert gh.state.history.commits[merge].parents == (tip, head)
+    assert decision.ticket.warnings == [
+        "Measured as it would be merged: with 1 commit of `main` that the pull request lacks."
+    ]
+    fetch(client(gh), decision.ticket, tmp_path / "work")
+    subject = tmp_path / "work" / SUBJECT
+    assert (subject / "agent/added_since.py").read_bytes() == b"NEW = 1\n"
+    assert (subject / adopted.COMPRESSOR).read_bytes() == adopted.worse_tree(adopted.base_tree())[adopted.COMPRESSOR]
+
+
+def test_one_that_conflicts_is_measured_as_it_is_and_the_comment_will_say_so(gh: LoopbackGitHub, enter: Admit) -> None:
+    tree = adopted.base_tree()
+    gh.push("main", {**tree, adopted.COMPRESSOR: tree[adopted.COMPRESSOR] + b"# also changed here\n"})
+    decision = enter()
+    assert isinstance(decision, Admission)
+    assert decision.ticket.merge_sha is None
+    (warning,) = decision.ticket.warnings
+    assert warning.startswith("Measured as it is, because it does not merge cleanly: it lacks 1 commit of `main`")
+    assert warning.endswith("Merge `main` into it, then add the label again.")
+
+
+def test_one_that_holds_its_whole_base_needs_no_merge_and_no_words(gh: LoopbackGitHub, enter: Admit) -> None:
+    decision = enter()
+    assert isinstance(decision, Admission)
+    assert (decision.ticket.merge_sha, decision.ticket.warnings) == (None, [])
 
 
 def refusals() -> dict[str, tuple[Callable[[LoopbackGitHub], Any], str]]:
