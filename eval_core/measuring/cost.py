@@ -1,17 +1,16 @@
-"""What a run will cost before anything is sent: planned calls, tokens, dollars, and the sentence for the comment."""
+"""What a run will cost, before anything is sent: planned calls, tokens and dollars."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
 
-from eval_core.base.config import Config, PresetName
+from eval_core.base.config import PresetName
 from eval_core.base.errors import UserError
 from eval_core.base.messages import Message
 from eval_core.base.tokens import count_messages, count_text
@@ -43,13 +42,11 @@ from eval_core.storage.baselines import Reference, find_reference, stored_refere
 __all__ = [
     "CHECKS",
     "EstimateRow",
-    "LabelCost",
     "LabelPrice",
     "PlannedCalls",
     "Quote",
     "Scope",
     "StandIn",
-    "describe",
     "estimate",
     "forecast",
     "forecast_grading",
@@ -630,39 +627,3 @@ def price_of_one_label(job: Job, results: Path | None = None) -> LabelPrice | No
     facts = found.facts_only.cached_cost_usd if found.facts_only else None
     whole = found.total
     return LabelPrice(whole.cached_cost_usd, facts, whole.cost_usd, found.budget_usd, whole.calls, found.unpriced)
-
-
-# What an evaluation will cost and take, in words, for the comment that announces it.
-
-_SECONDS_PER_CALL = 4.0
-
-
-@dataclass(frozen=True)
-class LabelCost:
-    """Models, cost and duration, for people."""
-
-    models: str
-    cost: str
-    minutes: str
-    most_minutes: int | None = None
-    """When it should be over, for the line that says what is going on."""
-
-
-def describe(config: Config) -> LabelCost:
-    """Describe the run that the configuration asks for; an estimate that fails is no reason to refuse it."""
-    models = Job(config).models
-    if models is None:
-        return LabelCost("none (offline: rules, quotations, facts)", "$0.00", "a minute or two", 3)
-    names = ", ".join(dict.fromkeys((models.compressor, models.answer, models.judge)))
-    cap = f"at most ${config.budget_usd:.2f} (the budget)"
-    try:
-        found = quote(Job(config, base_tree=_HERE))
-    except Exception as exc:
-        print(f"No estimate: {type(exc).__name__}: {exc}", flush=True)
-        found = None
-    if found is None:
-        return LabelCost(names, cap, "a few minutes to a quarter of an hour")
-    low, high = found.total.cached_cost_usd, found.total.cost_usd
-    cost = cap if low is None or high is None else f"${low:.2f} to ${high:.2f}, {cap}"
-    minutes = math.ceil(found.total.calls * _SECONDS_PER_CALL / config.concurrency / 60)
-    return LabelCost(names, cost, f"about {minutes} minute{'s' if minutes != 1 else ''}", minutes)

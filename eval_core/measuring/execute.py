@@ -23,9 +23,8 @@ from eval_core.evidence.invented import read_invented, read_stale
 from eval_core.evidence.retention import CensusRetention, StateFacts, census_retention, probe_in_session
 from eval_core.evidence.shown import read_shown
 from eval_core.evidence.size import SessionFacts
-from eval_core.evidence.structure import structure_checks
+from eval_core.evidence.structure import read_window, structure_checks
 from eval_core.evidence.verbatim import Kept
-from eval_core.evidence.window import read_window
 from eval_core.judging.fact_judge import FactJudge
 
 __all__ = ["Executor", "run_in_turn"]

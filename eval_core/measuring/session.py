@@ -20,6 +20,7 @@ from eval_core.base.messages import Message, render
 from eval_core.base.threads import compute
 from eval_core.domain.case import Case, Cell, draft_counts, make_plan
 from eval_core.domain.compression import Outcome
+from eval_core.domain.extra import Extra
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.grade import Answer, Answerer, Grade, Judge
 from eval_core.domain.measurement import Controls, Measurement, ProbeControl, Provenance
@@ -38,7 +39,6 @@ from eval_core.storage.results import Claim, ResultsFolder, claim_folder
 __all__ = [
     "CONTROLS",
     "CONTROL_RUN",
-    "SHARD",
     "MeasuringSession",
     "control_key",
     "find_controls",
@@ -212,8 +212,6 @@ async def measure_controls(case: Case, answerer: Answerer, judge: Judge) -> Cont
 
 # One run from plan to measurement.
 
-SHARD = "shard"
-"""The name in a measurement's extra: which part of a run it is."""
 
 _KEPT_OF_A_REFUSAL = (
     "fixture", "run", "graded", "notes", "tokens_before", "tokens_after", "seconds", "messages", "use", "refused",
@@ -400,7 +398,7 @@ class MeasuringSession:
             frontier={name: facts.frontier for name, facts in read.items()} if controls else {},
             use=use,
             stopped=self.stopped(),
-            extra={} if self.shard is None else {SHARD: str(self.shard)},
+            extra=Extra(shard=None if self.shard is None else str(self.shard)),
         )
 
     def finish(self, measurement: Measurement) -> Measurement:

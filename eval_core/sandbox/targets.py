@@ -259,14 +259,15 @@ def find_target(
             raise UserError(
                 f"--target {given}: no such file; give builtin:anchored, builtin:opaque ... or a target file"
             )
-        written, where, folder = read_target(path), given, path.parent.resolve()
+        # A link to a target file is that file, whose code is beside it.
+        written, where, folder = read_target(path), given, path.resolve().parent
         home = home if folder.is_relative_to(home) else folder
         tree = tree or home
     elif given is None and isinstance(value, str) and not value.startswith("builtin:"):
         path = root / value
         if not path.is_file():
             raise UserError(f"target: {value}: no such file in {root.resolve()}; it is relative to the configuration")
-        written, where, folder = read_target(path), str(path), path.parent.resolve()
+        written, where, folder = read_target(path), str(path), path.resolve().parent
     else:
         written = target_from(value if given is None else given, where)
     tree = (tree or root).resolve()
