@@ -19,6 +19,7 @@ from eval_core.domain.compression import Compression, Outcome
 from eval_core.domain.fixture import Fixture, fixture_files
 from eval_core.domain.target import Builtin, TargetSpec
 from eval_core.measuring.options import Job
+from eval_core.sandbox.conformance import both_ends
 from eval_core.sandbox.isolation import detect
 from eval_core.sandbox.subject import ProcessSubject
 from eval_core.sandbox.targets import Target
@@ -208,8 +209,8 @@ def _told(done: Compression, session: Fixture, seconds: float, advised: Mapping[
         if done.outcome is Outcome.OK:
             return Diagnosis("ok", f"compressed {what}", back)
         return Diagnosis("look", f"not compressed: {what}", advised[done.outcome])
-    said = _plain(done.output)[-_SHOWN:]
-    advice = advised.get(done.outcome, "") or (f"it printed: {said}" if said else "")
+    said = both_ends(_plain(done.output))
+    advice = "; ".join(part for part in (advised.get(done.outcome, ""), f"it printed: {said}" if said else "") if part)
     return Diagnosis("broken", f"target: {done.outcome}: {_plain(done.detail)}", advice)
 
 
