@@ -258,8 +258,7 @@ def _describe(root: Path, path: Path, node: ast.ClassDef, method: str) -> dict[s
 # `compression-eval init`: adopt the bot in a repository.
 
 WORKFLOW = Path(".github/workflows/compression-eval.yml")
-_INSTALL = "- run: scripts/install-action"
-_INSTALL_BOT = "- run: scripts/install-action bot"
+_INSTALL = re.compile(r"( *)- run: scripts/install-action(?: (bot|gate)\b.*)?\n")
 _ACTION = re.compile(r"^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+@[A-Za-z0-9._/-]+$")
 # A server's address; a path on this machine says nothing that a workflow could install from.
 _REMOTE = re.compile(r"^(?:(?:https?|ssh)://[^/]+/|[^/@]+@[^/:]+:)([A-Za-z0-9-]+/[A-Za-z0-9._-]+?)(?:\.git)?/?$")
@@ -296,14 +295,13 @@ class AdoptionPlan:
 
 def _with_action(workflow: str, action: str) -> str:
     """Return the workflow with the published action in place of the script of this repository."""
-    lines = []
-    for line in workflow.splitlines(keepends=True):
-        indent = line[: len(line) - len(line.lstrip())]
-        if line.strip().startswith(_INSTALL_BOT):
-            lines.append(f"{indent}- uses: {action}\n{indent}  with:\n{indent}    job: bot\n")
-        else:
-            lines.append(line.replace(_INSTALL, f"- uses: {action}"))
-    return "".join(lines)
+
+    def uses(found: re.Match[str]) -> str:
+        indent, job = found.groups()
+        given = f"{indent}  with:\n{indent}    job: {job}\n" if job else ""
+        return f"{indent}- uses: {action}\n{given}"
+
+    return _INSTALL.sub(uses, workflow)
 
 
 def adoption(

@@ -14,7 +14,6 @@ from eval_core.comparing.day import control_of, day_of
 from eval_core.comparing.drift import Drift, drift_of, shift_of
 from eval_core.comparing.findings import Kind, Verdict
 from eval_core.comparing.form import degenerate_runs
-from eval_core.comparing.looks import earlier_looks
 from eval_core.comparing.outcome import broken_fixtures, compare_outcomes
 from eval_core.comparing.strands import read_evidence
 from eval_core.comparing.suspicion import BankSuspicion, bank_suspicion
@@ -64,7 +63,7 @@ class ReportData:
         for name, count in sorted(self.candidate.drafts.items()):
             total = len(self.candidate.probe_types.get(name, {}))
             told.append(
-                f"{name}: {count} of {total} probes are drafts that nobody has read; their scores say little. "
+                f"{name}: {count} of {total} probes are drafts that have not been reviewed; their scores say little. "
                 f'Correct them, remove "draft" and run `compression-eval probe lint {name}`.'
             )
         if self.base is not None and not self.same_target:
@@ -128,11 +127,11 @@ def compare_measurements(
             all_stubs=bool(stubs) and stubs == every(candidate),
         ),
         options=options,
-        earlier=earlier_looks(candidate.extra, candidate.label),
+        earlier=candidate.extra.looks,
     )
     if corrected is not None:
         name, points = corrected.largest
-        note = f"The judge has moved {name} by {signed(points)} since the baseline; that is taken off the scores."
+        note = f"The judge has moved {name} by {signed(points)} since the baseline. The scores are corrected for it."
         verdict = verdict.model_copy(update={"notes": (*verdict.notes, note)})
     if day is not None:
         verdict = verdict.model_copy(update={"notes": (*verdict.notes, day.note)})

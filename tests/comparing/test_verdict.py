@@ -15,8 +15,9 @@ from eval_core.base.errors import UserError
 from eval_core.comparing.arms import Arm
 from eval_core.comparing.drift import Drift
 from eval_core.comparing.findings import Kind, RowVerdict, Verdict
-from eval_core.comparing.looks import Look, next_look, runs_at, share, spent
+from eval_core.comparing.looks import next_look, runs_at, share, spent
 from eval_core.comparing.verdict import FailOn, Options, decide, exit_code
+from eval_core.domain.extra import Look
 
 from .arms import CHECKS, constant, fixture, noisy
 
@@ -53,7 +54,7 @@ def with_structure(arm: Arm, failing: dict[str, list[bool]]) -> Arm:
 def test_a_result_with_itself_is_no_detectable_change_and_says_what_would_have_been_seen() -> None:
     verdict = decide(noisy(1, 10), noisy(1, 10))
     assert verdict.kind is Kind.NO_DETECTABLE_CHANGE
-    assert "would have seen" in verdict.headline
+    assert "smallest detectable change" in verdict.headline
     assert {row.verdict for row in verdict.rows} == {RowVerdict.NO_DETECTABLE_CHANGE}
 
 
