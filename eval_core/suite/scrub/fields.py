@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
 from eval_core.suite.scrub.generic_names import is_generic
 from eval_core.suite.scrub.hits import Hit, is_mark
+from eval_core.suite.scrub.secret_places import inserted
 from eval_core.suite.scrub.values import key_words
 from eval_core.suite.scrub.words import is_ordinary, is_person_name, is_role_or_state, is_service_host
 
@@ -41,6 +43,13 @@ _ACCOUNT_WORDS = frozenset(
         "upn",
         "sender",
         "uploader",
+        "actor",
+        "initiator",
+        "invoker",
+        "impersonator",
+        "identity",
+        "subscriber",
+        "oncall",
         "benutzer",
         "benutzername",
         "nutzer",
@@ -362,7 +371,7 @@ def _is_placeholder(value: str) -> bool:
 # `name separator value` in any notation: YAML, INI, environment, logfmt, headers, attributes, calls, wide columns.
 _KEY = re.compile(
     r"(?<![\w$-])(?P<key>[^\W\d_][\w-]{1,40})(?P<close>[\"'\])]{0,2})(?P<sep>[ \t]{0,3}(?:=>|:="
-    r"|[:=：])(?![=:/\\])|(?: ?\.){2,30} ?:|\t+|[ ]{1,30}\|(?=[ ])|[ ]"
+    r"|[:=：])(?![=:/\\])|(?: ?\.){2,30} ?:|\t+|[ ]{1,30}\|(?=[ ])|[ ](?=\"[^\W\d_][^\"\n]{1,60}\")|[ ]"
     r"{2,30}(?=[^\W\d_]))[ \t]*(?P<open>[\[({<]?[\"'“]?)"
 )
 _BEFORE = re.compile(r"[^\W\d_][\w-]*[ ._-]\Z")
@@ -381,11 +390,48 @@ def field_hits(text: str, key: str | None) -> Iterator[Hit]:
         kind = _kind_of(text, match)
         if kind == "none":
             continue
-        wide = match.group("sep").isspace()
+        wide = match.group("sep").isspace() and not match.group("open")
         if wide and kind not in ("account", "host", "person", "owner"):
             continue
         yield from _values(text, match, kind, wide)
     yield from _tables(text)
+    yield from _elements(text)
+    yield from _inserted(text)
+
+
+# Markup: an element named for a person, and a label in one cell with its value in the next.
+_ELEMENT = re.compile(r"<(?P<tag>[A-Za-z][\w.:-]{1,30})(?:\s[^<>]*)?>\s*(?P<value>[^<>\n]{2,60}?)\s*</(?P=tag)>")
+_LABELLED = re.compile(
+    r"<(?:dt|th|td|label|b|strong|span)(?:\s[^<>]*)?>\s*(?P<label>[^<>:\n]{2,30}?)\s*:?\s*</\w+>\s*:?\s*<(?:dd|td|span|div|p|a)(?:\s[^<>]*)?>\s*(?P<value>[^<>\n]{2,60}?)\s*</"
+)
+_NAMED_ELEMENTS: dict[str, FieldKind] = {"given": "first", "family": "first", "forenames": "first", "surname": "first"}
+
+
+def _elements(text: str) -> Iterator[Hit]:
+    if "</" not in text:
+        return
+    for match in _ELEMENT.finditer(text):
+        tag = match["tag"].rpartition(":")[2]
+        kind = _NAMED_ELEMENTS.get(tag.lower()) or field_kind(tag)
+        hit = value_hit_at(match["value"], 0, kind) if kind != "none" else None
+        if hit is not None and hit.end == len(match["value"]):
+            yield replace(hit, start=match.start("value") + hit.start, end=match.start("value") + hit.end)
+    for match in _LABELLED.finditer(text):
+        kind = field_kind(match["label"])
+        hit = value_hit_at(match["value"], 0, kind) if kind != "none" else None
+        if hit is not None and hit.end == len(match["value"]):
+            yield replace(hit, start=match.start("value") + hit.start, end=match.start("value") + hit.end)
+
+
+def _inserted(text: str) -> Iterator[Hit]:
+    """Judge what an INSERT stores by its columns; a plain `name` beside a person's other columns is a person's."""
+    rows = list(inserted(text))
+    personal = any(name.lower() in _BESIDE for name, _, _ in rows)
+    for name, start, value in rows:
+        kind = "person" if name.lower() == "name" and personal else field_kind(name)
+        hit = value_hit_at(value, 0, kind) if kind != "none" else None
+        if hit is not None:
+            yield replace(hit, start=start + hit.start, end=start + hit.end)
 
 
 def _kind_of(text: str, match: re.Match[str]) -> FieldKind:
@@ -465,20 +511,22 @@ _CELLS = {
     "\t": re.compile(r"[^\t\n]+"),
     "|": re.compile(r"(?<=\|)[^|\n]+|^[^|\n]+(?=\|)"),
     ",": re.compile(r"(?:\"[^\"\n]*\"|[^,\n]*)(?:,|$)"),
+    ";": re.compile(r"(?:\"[^\"\n]*\"|[^;\n]*)(?:;|$)"),
     "  ": re.compile(r"\S+(?: \S+)*"),
 }
 _HEADER_WORD = re.compile(
     r"(?i)user|owner|author|name|assignee|reporter|reviewer|login|account|host|contact|customer|employee|creator|member"
+    r"|nom\b|prénom|nombre|apellido|cognome|naam|navn|namn|nimi|nazwisko|imię|kunde|cliente|patient|actor|attendee|client\b"
 )
 
 
 def _cells(line: str, joint: str) -> list[tuple[int, str]]:
     found = []
     for cell in _CELLS[joint].finditer(line):
-        value = cell.group().rstrip(",") if joint == "," else cell.group()
+        value = cell.group().rstrip(joint) if joint in (",", ";") else cell.group()
         bare = value.strip(" \"'>*")
         found.append((cell.start() + (value.index(bare) if bare else 0), bare))
-        if joint == "," and cell.end() == len(line):
+        if joint in (",", ";") and cell.end() == len(line):
             break
     return found
 
@@ -500,7 +548,7 @@ def _tables(text: str) -> Iterator[Hit]:
             cells = _cells(line, joint)
             if re.fullmatch(r"[-+=| \t]{3,}", line):
                 continue
-            if (joint in (",", "\t", "|") and len(cells) != width) or not line.strip() or rows > 200:
+            if (joint in (",", ";", "\t", "|") and len(cells) != width) or not line.strip() or rows > 200:
                 columns = []
             else:
                 rows += 1
@@ -528,12 +576,12 @@ def _row(
 
 
 def _header(line: str) -> tuple[str, list[tuple[int, int, FieldKind]], int]:
-    for joint in ("\t", "|", ",", "  "):
+    for joint in ("\t", "|", ";", ",", "  "):
         if joint not in line:
             continue
         cells = _cells(line, joint)
         if len(cells) < (2 if joint != "  " else 3) or not all(
-            re.fullmatch(r"[A-Za-z_%][\w %()/#.-]{0,30}", value) for _, value in cells if value
+            re.fullmatch(r"[^\W\d][\w %()/#.-]{0,30}|%[\w %]{1,20}", value) for _, value in cells if value
         ):
             continue
         columns: list[tuple[int, int, FieldKind]] = []

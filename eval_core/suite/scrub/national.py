@@ -78,6 +78,24 @@ def _chilean(value: str) -> bool:
     return "0K987654321"[total % 11] == check.upper()
 
 
+def _belgian(value: str) -> bool:
+    digits = "".join(map(str, _digits(value)))
+    return any(97 - int(century + digits[:9]) % 97 == int(digits[9:]) for century in ("", "2"))
+
+
+def _luhn(value: str) -> bool:
+    digits = _digits(value)[::-1]
+    return sum(sum(divmod(digit * (1 + place % 2), 10)) for place, digit in enumerate(digits)) % 10 == 0
+
+
+def _vehicle(value: str) -> bool:
+    """Check the number of a vehicle; its ninth character is computed from the others."""
+    letters = "0123456789.ABCDEFGH..JKLMN.P.R..STUVWXYZ"
+    weights = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
+    total = sum(letters.index(char) % 10 * weight for char, weight in zip(value, weights, strict=True))
+    return "0123456789X"[total % 11] == value[8] and any(map(str.isdigit, value)) and not value.isdigit()
+
+
 _CHECKED: tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...] = (
     (re.compile(r"(?<![\w-])(?:\d{8}|[XYZ]\d{7})[A-Z](?![\w-])"), _spanish),
     (re.compile(r"(?<![\w.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![\w-])"), _brazilian),
@@ -87,6 +105,9 @@ _CHECKED: tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...] = (
     (re.compile(r"(?<![\w.-])(?:19|20)?\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])[-+]\d{4}(?![\w-])"), _swedish),
     (re.compile(r"(?<![\w-])[0-3]\d[01]\d{3}[-+A]\d{3}[0-9A-Y](?![\w-])"), _finnish),
     (re.compile(r"(?<![\w.-])\d{1,2}\.\d{3}\.\d{3}-[\dkK](?![\w-])"), _chilean),
+    (re.compile(r"(?<![\w.-])\d\d\.(?:0\d|1[0-2])\.[0-3]\d-\d{3}\.\d\d(?![\w-])"), _belgian),
+    (re.compile(r"(?<![\w-])[A-HJ-NPR-Z0-9]{17}(?![\w-])"), _vehicle),
+    (re.compile(r"(?<![\w-])756\.\d{4}\.\d{4}\.\d\d(?![\w-])"), lambda _: True),
 )
 
 
@@ -111,6 +132,7 @@ _LABELS = (
     r"|driver'?s?|citizen"
     r"|führerschein\w*|permis de conduire|carnet de conducir|patente|rijbewijs|körkort\w*|employee|staff"
     r"|patient|member|membership"
+    r"|id(?=[ _-]?(?:number|no|nr|card))|vin|vehicle identification|fahrgestell\w*|rijksregister\w*|registre national"
     r"|my ?number|serial|serialnumber|imei2?|imsi|iccid|udid|meid|msisdn|hardware uuid|machine-?id|asset tag"
     r"|device id|android id"
     r"|(?:bank )?account|acct|a/c|sort code(?: and account)?|routing|aba|kontonummer|kontonr|konto(?:nummer)?|bankkonto"
@@ -175,6 +197,9 @@ _PLATE = re.compile(
     r"|matrícula|kenteken|registreringsnummer|nr rej\.?)[\"']?[ \t]*(?:is"
     r"|[:=#])?[ \t]*[\"']?(?P<value>(?=[A-Z -]*\d)[A-Z0-9]{1,4}"
     r"(?:[ -]?[A-Z0-9]{1,5}){1,3})\b"
+)
+_BRITISH_PLATE = re.compile(
+    r"\b(?i:reg(?:istration)?|vehicle|plate|car|van)\b[^\n\d]{0,16}?(?P<value>[A-Z]{2}\d\d ?[A-Z]{3}|[A-Z]\d{1,3} ?[A-Z]{3})(?![\w-])"
 )
 _NETWORK = re.compile(
     r"(?i)\b(?:ssid|essid|wifi|wi-fi|wlan)(?: name| network)?[\"']?[ \t]*[:= ][ \t]*[\"']?(?P<value>[\w.'’-]{4,32})"
@@ -244,6 +269,7 @@ def _labelled(text: str) -> Iterator[Hit]:
         yield Hit(match.start("value"), match.start("value") + len(value), rule, "number", value)
     for pattern, rule in (
         (_PLATE, "plate"),
+        (_BRITISH_PLATE, "plate"),
         (_NETWORK, "network"),
         (_TENANT, "cloud-account"),
         (_CLOUD_ACCOUNT, "cloud-account"),

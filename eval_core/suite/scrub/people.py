@@ -22,8 +22,8 @@ __all__ = [
 _NAME = r"[A-Za-z0-9_À-ɏЀ-ӿ一-鿿][\w.\-+]*"
 _HOME = re.compile(
     rf"(?P<root>(?:/(?:var/|export/|data/|mnt/)?home/|/Users/|/(?:mnt/)?[a-zA-Z]/Users/|/run/media/|/media/(?!cdrom"
-    rf"|usb)|/var/mail/|/var/spool/cron/(?:crontabs/)?"
-    rf"|%2F(?:home|Users)%2F|(?i:[a-z]:(?:\\{{1,4}}|/)(?:Users|Documents and Settings)(?:\\{{1,4}}"
+    rf"|usb)|/var/mail/|/afs/[\w.-]+/users?/(?:\w/\w\w/)?|/(?:nfs|net|u|homes?|export)/(?:users?|homes?|staff|people)/|/var/spool/cron/(?:crontabs/)?"
+    rf"|%2F(?:home|Users)%2F|(?i:[a-z]:(?:\\{{1,4}}|/)(?:Users|Documents and Settings|DOCUME~\d)(?:\\{{1,4}}"
     rf"|/))))(?P<user>{_NAME})"
 )
 _TOKEN_BEFORE = re.compile(r"[^\s\"'`<>()\[\]{}|,;=?#]*\Z")
@@ -34,7 +34,7 @@ _SPACED = re.compile(r"(?: [A-Za-z][\w.-]*){1,2}(?=\\|/)")
 _DASHED = re.compile(r"(?<![A-Za-z0-9])-(?:Users|home)-(?P<user>[A-Za-z0-9_.]+)(?=-|\b)")
 _EMAIL = re.compile(
     r"(?<![\w.+\-@/%])(?P<local>[A-Za-z0-9_À-ɏ](?:[\w.+'\-]{0,62}[\w+])?)(?:@"
-    r"|%40)(?P<domain>(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,18})(?![\w@-])"
+    r"|%40)(?P<domain>(?:[^\W_](?:[\w-]*[^\W_])?\.)+[^\W\d_]{2,18})(?![\w@-])"
 )
 _SPELT_EMAIL = re.compile(
     r"\b(?P<local>[A-Za-z][\w.]{1,40})\s?(?:\(at\)|\[at\]|\{at\}|<at>| AT "

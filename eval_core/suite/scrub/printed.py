@@ -10,7 +10,7 @@ from eval_core.suite.scrub.generic_names import is_generic
 from eval_core.suite.scrub.hits import Hit
 from eval_core.suite.scrub.words import is_ordinary, is_person_name, is_role_or_state, is_service_host
 
-__all__ = ["printed", "printed_in_json", "said_by_commands"]
+__all__ = ["formatted_names", "printed", "printed_in_json", "said_by_commands"]
 
 _USER = r"[A-Za-z_][\w.-]{1,31}"
 _HOST = r"[A-Za-z0-9][\w-]{1,62}(?:\.[A-Za-z0-9][\w-]*)*"
@@ -93,7 +93,7 @@ _PLACES = tuple(
         rf"\bssh://(?P<user>{_USER})@(?P<host>{_HOST})",
         # Version control.
         r"^\^?[0-9a-f]{7,40} (?:\S+ +)?\((?P<name>[^()\n]{2,40}?) +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d",
-        rf"^ +\d+\t(?P<name>{_PERSON})(?: <|$)",
+        rf"^ +\d+(?:\t| {{2}})(?P<name>{_PERSON})(?: <|$)",
         r"\(\d+ (?:second|minute|hour|day|week|month|year)s? ago\) <(?P<name>[^<>@\n]{2,40})>",
         r"^\[user\]\s*\n(?:\s+\w+ = [^\n]*\n)*?\s+name = (?P<name>[^\n]{2,40})$",
         rf"\buser\.name[= ]+[\"']?(?P<name>{_PERSON})",
@@ -205,6 +205,7 @@ _PLACES = tuple(
         rf"[@\\]author:? +(?P<name>{_PERSON})|\b(?:TODO|FIXME|XXX|HACK|NOTE)\((?P<user>{_USER})\)",
         rf"\b(?:TODO|FIXME|XXX|HACK) @?(?P<user>[a-z]{_USER}):",
         rf"^[^\s@#\"'][^\n@]{{0,80}}[ \t]@(?P<user>{_USER})(?=[ \t]+@[\w/-]+|[ \t]*$)",
+        rf"(?<=[\w.-][ \t])@(?P<user>{_USER})(?=(?:[ \t]+@[\w/.-]+)*[ \t]*$)",
         rf"\bperson\(\"(?P<name>{_WORD})\", \"(?P<name2>{_WORD})\"",
         # Accounts in quotes, in domains, in resource names and in links to profiles.
         (
@@ -244,6 +245,41 @@ _PLACES = tuple(
             rf"|AirPods|Pixel|Galaxy"
             r"|Watch|Kindle|Phone|Tablet|ThinkPad|Surface)\b"
         ),
+        # Logs and mail of servers, with the machine or the account that they speak of.
+        rf"^<\d{{1,3}}>\d? ?{_STAMP} (?P<host>{_HOST}) \S",
+        rf"\b(?:[Ii]nvalid|[Aa]uthenticating|[Ii]llegal|[Uu]nknown|[Dd]isconnected from(?: invalid| authenticating)?|[Cc]losed by(?: invalid"
+        rf"| authenticating)?|[Rr]emoved|[Aa]dded|[Nn]ew) user[:=]? '?(?P<user>{_USER})'?(?= from|[ ,.']|$)",
+        rf"\b(?:logname|ruser|rhost|acct|auid|euser|targetuser|subjectusername)=[\"']?(?P<user>{_USER})",
+        rf"^Received: from (?P<host>{_HOST})|\b(?:EHLO|HELO|helo=|ehlo=)[ <]?(?P<host2>{_HOST})",
+        rf"^\s*(?:HostName|HostKeyAlias|ProxyJump|Hostname) (?:{_USER}@)?(?P<host>[A-Za-z]{_HOST})|^\s*ProxyJump (?P<user>{_USER})@",
+        rf"(?<![\w\\])\\\\{{1,3}}(?P<host>[A-Za-z][\w-]{{2,62}})\\{{1,2}}(?=[\w$])",
+        rf"\bssh-remote(?:\+|%2[Bb])(?P<host>{_HOST})|\b(?:nfs|smb|cifs|vnc|rdp|sftp|afp)://(?:{_USER}@)?(?P<host2>[A-Za-z]{_HOST})",
+        # Commands that make or name an account.
+        rf"\b(?:useradd|adduser|usermod)\b[^\n]*?(?:-c|--comment|--gecos)[ =][\"'](?P<name>{_PERSON})[\"'][^\n]*?(?P<user>{_USER})$",
+        rf"^(?:[\d*/,-]+[ \t]+){{5}}(?P<user>[a-z]{_USER})[ \t]+(?=/)",
+        rf"\bLogin: (?P<user>{_USER})\s+Name: (?P<name>{_PERSON}|{_WORD})",
+        # Branches that carry their owner's name.
+        (
+            rf"(?:\b[Bb]ranch(?:es)? ['\"]?|\borigin/|\bcheckout (?:-b )?|\bswitch (?:-c )?|\bfrom |\binto |refs/heads/|^[*+ ] )"
+            rf"(?P<branch>[a-z][a-z0-9._-]{{2,31}})/(?=[\w-]+)"
+        ),
+        # Who did it, in the words of forges and deployers; people and accounts alike.
+        (
+            r"\b(?i:deployed|approved|merged|reviewed|triggered|requested|reported|assigned|authored|uploaded|signed|committed|reverted"
+            r"|started|submitted|opened|closed|resolved|escalated|acknowledged|initiated|pushed|edited|invited|locked)"
+            rf" (?i:by|to)[: ](?:user )?@?(?P<login>[a-z][a-z0-9]*[._-]?[a-z0-9]+)(?=[\s,.;:)\"']|$)"
+        ),
+        (
+            r"\b(?i:assigned|reassigned|delegated|escalated|forwarded|addressed|handed|sent|belongs|reports|shipped|billed) (?i:to) "
+            rf"(?P<maybe>{_PERSON})\b"
+        ),
+        # A writer and a colon, after the time.
+        rf"^\[?(?:\d{{4}}-\d\d-\d\d )?\d\d?:\d\d(?::\d\d)?(?: [AP]M)?\]? (?P<strange>{_WORD}):(?= \S)",
+        rf"^(?P<maybe>{_PERSON}) \((?:[Hh]ost|me|[Gg]uest|[Ee]xternal|[Oo]rganizer|[Pp]resenter|co-host)[,)]",
+        rf"\b(?i:herrn|frau|señor(?:a|ita)?|signor[ae]?|signora|monsieur|madame|mlle|doktor|dra?|ing|mag|sir|lady|pana|panią|hra?|fru|mevrouw|meneer|dhr|mevr)\.? (?P<maybe>{_PERSON}|{_WORD})\b",
+        rf"(?<![\w.])(?P<strange>{_WORD})['’]s? (?:Backup|Drive|Disk|Documents|Library|Time Machine|Files|Home|Stuff|Album|Calendar|Notebook|Workstation|Printer|Car|Hotspot|Wi-?Fi|Network|TV|Echo|Speaker)\b",
+        rf">(?P<maybe>{_PERSON})</a>(?=\s*(?:[,|<(]|$))",
+        rf"mailto:[^\"'<>\s]+[\"']?[^<>]*>(?P<name>{_PERSON})<",
         # Accounts in the configuration of clusters and registries.
         rf"^users:\s*\n\s*- name: (?P<user>{_USER})$|\bLogin Succeeded, (?P<user2>{_USER})",
         (
@@ -284,9 +320,28 @@ _SYSTEM_USERS = re.compile(
 )
 
 
+_TOOLS = frozenset(
+    (
+        "dependabot renovate copilot codex claude cursor devin snyk argocd argo helm flux fluxcd tekton bazel gradle maven github gitlab "
+        "jenkins buildkite circleci travis terraform pulumi ansible puppet chef kubelet kubectl systemd cron crond certbot "
+        "eslint prettier webpack rollup vite babel protoc swagger openapi sphinx doxygen pytest mypy ruff black isort tox nox "
+        "upstream origin feature features feat fix fixes bugfix hotfix chore docs doc refactor perf style tests release releases rel "
+        "wip spike exp experiment experiments revert backport staging production main master develop dev users heads tags remotes "
+        "stable nightly canary pull merge gh pages bash sh python python3 perl php ruby node nice flock timeout env curl wget rsync"
+    ).split()
+)
+
+
+def _is_login(name: str) -> bool:
+    """Tell an account from a word, a program and the first half of a branch."""
+    parts = [part for part in re.split(r"[._\-\d]+", name) if part]
+    known = all(is_ordinary(part) or is_generic(part) or part in _TOOLS for part in parts)
+    return name not in _TOOLS and parts != [] and parts[0] not in _TOOLS and not known
+
+
 def _hit(match: re.Match[str], group: str) -> Hit | None:
     place = group.rstrip("2")
-    kind = {"maybe": "name", "machine": "host"}.get(place, place)
+    kind = {"maybe": "name", "strange": "name", "machine": "host", "login": "user", "branch": "user"}.get(place, place)
     value = match.group(group)
     bare = value.strip().rstrip(".-,")
     start = match.start(group) + value.index(bare) if bare else match.start(group)
@@ -295,6 +350,10 @@ def _hit(match: re.Match[str], group: str) -> Hit | None:
     if kind == "name" and (not is_person_name(bare, sure=place == "name") or is_role_or_state(bare)):
         return None
     if kind == "host" and (_SYSTEM_HOSTS.fullmatch(bare) or len(bare) < 3 or is_service_host(bare)):
+        return None
+    if place == "strange" and is_ordinary(bare):
+        return None
+    if place in ("login", "branch") and not _is_login(bare):
         return None
     if place == "machine" and (is_ordinary(bare) or bare.isalpha()):
         return None
@@ -332,6 +391,30 @@ _TELLING = re.compile(
     r"|echo [\"']?[$%](?:\w+)%?[\"']?|scutil --get \w+|git config\b.* user\.name|printenv \w+|getent passwd.*"
     r"|who am i|finger.*)"
 )
+
+
+_FORMAT = re.compile(r"\bgit (?:log|show|for-each-ref|shortlog)\b.*?--(?:pretty=)?(?:format[:=]|pretty=)[\"']?(?:t?format:)?(?P<format>[^\"'\n]+)")
+_FORMATTED = re.compile(r"%\(?(?:a[nN]|c[nN]|authorname|committername)\)?")
+
+
+def formatted_names(command: str, output: str) -> Iterator[tuple[int, int]]:
+    """Yield where a log, printed in the format that its command gives, names authors."""
+    asked = _FORMAT.search(command)
+    if asked is None or not _FORMATTED.search(asked["format"]):
+        return
+    parts = re.split(r"(%(?:\(\w+\)|C\w+|C\([^)]*\)|[acG]?[a-zA-Z]))", asked["format"].strip())
+    body = ""
+    for part in parts:
+        if part.startswith("%C"):
+            continue
+        if _FORMATTED.fullmatch(part):
+            body += r"(Person\d+|[^\W\d_][\w'’.-]*(?: (?:van|von|de|del|der|da|di|la|le))*(?: [^\W\d_][\w'’.-]*)?)"
+        elif part.startswith("%") and len(part) > 1:
+            body += r".*?" if part not in ("%h", "%H") else r"[0-9a-f]{7,40}"
+        else:
+            body += re.escape(part)
+    for line in re.finditer(rf"(?m)^{body}$", output[:20_000]):
+        yield from (line.span(group) for group in range(1, line.re.groups + 1))
 
 
 def said_by_commands(command: str, output: str) -> Iterator[str]:

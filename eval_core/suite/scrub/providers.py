@@ -128,9 +128,15 @@ PROVIDERS: tuple[Provider, ...] = (
 )
 
 
+# What manuals print in the place of a key.
+_SAMPLE = re.compile(r"(?i)example|x{8}|0{12}|1234567890(?:abcdef|1234)|your[-_]|(?<=[-_])\.\.\.")
+
+
 def provider_tokens(text: str, _key: str | None) -> Iterator[Hit]:
     """Find tokens by their issuer's form."""
     for rule, needle, pattern in PROVIDERS:
         if needle in text:
             for match in pattern.finditer(text):
+                if _SAMPLE.search(match.group()):
+                    continue
                 yield secret_hit(match.start(), match.end(), rule, text)

@@ -6,9 +6,11 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from eval_core.suite.scrub.hits import Detector, Hit, is_mark, secret_hit, value_hit
 from eval_core.suite.scrub.providers import provider_tokens
+from eval_core.suite.scrub.secret_places import PLACE_DETECTORS
 from eval_core.suite.scrub.values import is_secret_value, key_strength, looks_random, random_tokens
 
 __all__ = [
@@ -121,12 +123,20 @@ def shaped(text: str, _key: str | None) -> Iterator[Hit]:
                 yield secret_hit(match.start("codes") + one.start(), match.start("codes") + one.end(), "code", text)
 
 
+def _sort(char: str) -> int:
+    return 0 if char.isdigit() else 1 if char.isupper() else 2
+
+
 def _password_shape(value: str) -> bool:
     if not any(map(str.isdigit, value)) or not any(map(str.isalpha, value)):
         return False
     if re.search(r"[!#%$^&*+~?]", value):
         return re.search(r"^[#@$%]?\w+$|%[sdif]|\$\{|^\$|[?&]\w+=", value) is None
     mixed = any(map(str.isupper, value)) and any(map(str.islower, value))
+    if mixed and value.isalnum():
+        # Draws change between cases and digits all the time; names of things do so at their words.
+        changes = sum(_sort(one) != _sort(two) for one, two in pairwise(value))
+        return changes >= 5 and changes > 0.46 * len(value)
     return (
         mixed
         and re.search(r"\d{2,}$|[A-Za-z]\d[A-Za-z]", value) is not None
@@ -375,7 +385,7 @@ _LEFT = re.compile(r"[\w.\-]{0,80}\Z")
 _LINE_START = re.compile(r"(?:^|\n)[ \t]*(?:[-+>|$#] ?)?(?:export[ \t]+|set[ \t]+|ENV[ \t]+|ARG[ \t]+|- )?[\"']?\Z")
 _NARROW = re.compile(r"[^\s\"'`,;&|<>(){}\[\]\\]+")
 _FLAG = re.compile(
-    rf"(?<![\w-])--?(?P<name>{_NAME})(?:=|[ \t]+)(?:(?P<quote>[\"'])(?P<quoted>[^\n\"']+)(?P=quote)"
+    rf"(?<![\w-])--?(?P<name>{_NAME})(?:=|[ \t]+(?!-))(?:(?P<quote>[\"'])(?P<quoted>[^\n\"']+)(?P=quote)"
     rf"|(?P<bare>[^\s\"'`\\]+))"
 )
 _LOGIN_FLAG = re.compile(
@@ -393,7 +403,7 @@ _LOGIN_FLAG = re.compile(
     r"|[ \t](?:-[uU]|--?user(?:name)?)[ =]?[\"']?[\w.@\\-]+[\"']?[^\n|;&]{0,80}?[ \t]-[pPwa](?:[ \t]+"
     r"|(?=[^\s-]))[\"']?(?P<o>[^\s\"'\\-][^\s\"'\\]{3,})"
     r"|\bsqlplus\b[^\n]{0,60}?[ \t][\w.-]+/(?P<n>[^\s\"'@/\\]+)@"
-    r"|\bnet[ \t]+use[ \t]+\S+[ \t]+(?P<m>[^\s/\"'\\][^\s\"'\\]*)[ \t]+/user"
+    r"|\bnet[ \t]+use(?:[ \t]+\S+)?[ \t]+\\{2,4}\S+[ \t]+(?P<m>[^\s/\"'\\][^\s\"'\\]*)[ \t]+/user"
     r"|\bnet[ \t]+user[ \t]+\S+[ \t]+(?P<k>[^\s/\"'\\][^\s\"'\\]*)"
     r"|(?i:ConvertTo-SecureString)[ \t]+(?:-String[ \t]+)?[\"'](?P<l>[^\"']+)"
     r"|\b(?:7z|zip|unzip|unrar|rar)\b[^\n]{0,120}?[ \t]-[pP][ \t]?[\"']?(?P<g>[^\s\"'\\-][^\s\"'\\]*))"
@@ -403,13 +413,17 @@ _AUTH_FIELD = re.compile(r"[A-Za-z0-9+/]{12,}={0,2}")
 
 def assignments(text: str, _key: str | None) -> Iterator[Hit]:
     """Find name = value in configuration, code, shell and JSON."""
-    for match in _ASSIGNMENT.finditer(text):
+    after = 0
+    while match := _ASSIGNMENT.search(text, after):
+        after = match.end()
         left = _LEFT.search(text, max(0, match.start() - 80), match.start())
         start = left.start() if left else match.start()
         name_end = re.compile(r"[\w.\-]+").match(text, match.start())
         name = text[start : name_end.end() if name_end else match.end()]
         strength = key_strength(name.rsplit(".", 1)[-1] if "." in name else name)
         if strength == "none":
+            # A value may be a list of assignments itself: a connection string, a query, an option.
+            after = match.start("bare") if match.group("bare") is not None else match.start("quoted")
             continue
         opened = _LINE_START.search(text, max(0, start - 40), start) is not None
         if match.group("quoted") is not None:
@@ -427,6 +441,8 @@ def assignments(text: str, _key: str | None) -> Iterator[Hit]:
         environment = name.isupper() and text[begin - 1] == "="
         if is_secret_value(text[begin:stop], strength, name, exact=environment):
             yield secret_hit(begin, stop, "assignment", text)
+        else:
+            after = max(begin, match.start() + 1)
 
 
 def flags(text: str, _key: str | None) -> Iterator[Hit]:
@@ -479,5 +495,6 @@ SECRET_DETECTORS: tuple[Detector, ...] = (
     files,
     prose,
     shaped,
+    *PLACE_DETECTORS,
     random_tokens,
 )

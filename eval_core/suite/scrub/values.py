@@ -50,6 +50,12 @@ _STRONG_PAIRS = {
     ("consumer", "key"), ("application", "key"), ("verification", "token"), ("encrypt", "key"), ("ssh", "key"),
     ("aes", "key"), ("jwt", "key"), ("sas", "token"), ("vault", "token"), ("job", "token"), ("registry", "auth"),
 }  # fmt: skip
+# Names that were written as one word: storepass, dbpassword, clientsecret.
+_JOINED = re.compile(
+    r"\w{2,}(?:password|passwd|passwort|passphrase|secret|apikey|authtoken|accesskey|privatekey|secretkey|userpwd)"
+    r"|(?:store|key|db|user|root|admin|smtp|ftp|ssh|sudo|become|ldap|bind|my|pg|sql|mail|vault|trust|sys|auth|requir|master)"
+    r"(?:pass|pw|pwd)|community"
+)
 _PHRASE = {"passphrase", "mnemonic", "seedphrase"}
 _PHRASE_PAIRS = {("seed", "phrase"), ("seed", "words"), ("recovery", "phrase"), ("pass", "phrase")}
 _DIGITS = {"pin", "otp", "passcode", "cvv", "cvc", "totp", "mfa"}
@@ -107,7 +113,7 @@ def key_strength(key: str) -> Strength:
     pairs = set(pairwise(words))
     if last in _DIGITS:
         return "digits"
-    if any(word in _STRONG for word in words[-3:]) or pairs & _STRONG_PAIRS:
+    if any(word in _STRONG or _JOINED.fullmatch(word) for word in words[-3:]) or pairs & _STRONG_PAIRS:
         return "strong" if last != "pass" or len(words) > 1 else "weak"
     if last in _WEAK or (len(words) > 1 and words[-2] in ("token", "key")):
         return "weak"
@@ -189,7 +195,7 @@ def random_tokens(text: str, key: str | None) -> Iterator[Hit]:
         token = match.group()
         if _HEX.fullmatch(token) or not any(char.isdigit() for char in token) or not looks_random(token):
             continue
-        if _PUBLIC_PREFIX.match(token) or _PUBLIC_BEFORE.search(text, max(0, match.start() - 24), match.start()):
+        if "EXAMPLE" in token or _PUBLIC_PREFIX.match(token) or _PUBLIC_BEFORE.search(text, max(0, match.start() - 24), match.start()):
             continue
         if _ULID.fullmatch(token) or "/nix/store/" in text[max(0, match.start() - 12) : match.end()]:
             continue
@@ -215,7 +221,7 @@ def _words_between_separators(token: str) -> bool:
 # Is this value of a setting a secret, or a stand-in, a reference, or code?
 
 _STAND_IN = re.compile(
-    r"[*.•x_#-]{3,}|[xX*]+|<.*>|\$\{?.*|%[\w.]+%|\{\{?.*\}\}?|\[.*\]|.*\.\.\.|.*…|#.*|@[\w./-]+|"
+    r"[*.•x_#-]{3,}|[xX*]+|<.*|\$\{?.*|%[\w.]+%|\{\{?.*\}\}?|\[.*\]|.*\.\.\.|.*…|#.*|@[\w./-]+|"
     r"(?:your|my|the|some|a|an|insert|enter|replace|put|add|use)[-_ ].*|.*(?:placeholder|redacted|masked|change_?me|"
     r"example|dummy|goes[-_]here|xxxx|\*\*\*).*|"
     r"(?:op|vault|ssm|secretsmanager|keyring|env|file|gcp|azure|sops|arn|secret)[:/].*",
@@ -295,7 +301,9 @@ def _weak(value: str, key: str) -> bool:
         return len(value) >= 8 and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     if _HEX_values.fullmatch(value):
         # Bare hex under "key", "hash" or "code" is a checksum more often than not.
-        return last in (["token"], ["auth"], ["pat"], ["bearer"], ["salt"]) and len(value) >= 16
+        # In the environment a program's key is one.
+        environment = last == ["key"] and key.isupper() and "_" in key and len(value) >= 32
+        return environment or (last in (["token"], ["auth"], ["pat"], ["bearer"], ["salt"]) and len(value) >= 16)
     if last in (["code"], ["hash"], ["seed"], ["nonce"], ["signature"], ["sig"], ["session"]) and len(value) < 20:
         return False
     return _drawn(value) and not re.fullmatch(r"[a-z0-9]+(?:[-_:./][a-z0-9]+)+", value)

@@ -39,10 +39,7 @@ class _Draws:
 
     def __init__(self, rng: random.Random, first: list[str], last: list[str]) -> None:
         self._rng = rng
-        self._people = {
-            number: (one, two)
-            for number, one, two in zip(("", "2", "3"), rng.sample(first, 3), rng.sample(last, 3), strict=True)
-        }
+        self._people = {number: (_drawn_name(rng, first), _drawn_name(rng, last)) for number in ("", "2")}
         self._drawn: dict[str, str] = {}
 
     def aliases(self) -> list[str]:
@@ -106,6 +103,13 @@ class _Draws:
         }[name]  # fmt: skip
 
 
+def _drawn_name(rng: random.Random, known: list[str]) -> str:
+    """Return a real name now and then, else an invented one, so that a session's people rarely share a name."""
+    if rng.random() < 0.3:
+        return rng.choice(known)
+    return "".join(rng.choice("bdfgklmnprstvz") + rng.choice("aeiou") for _ in range(3)).capitalize() + rng.choice("nlrsk")
+
+
 _LISTED = {"full", "first", "last", "login", "host"}
 
 
@@ -137,6 +141,8 @@ def _kind(name: str, group: str, text: str, command: str, names: tuple[list[str]
             value = draws.join(match[1] or match[2])
             if match[1]:
                 values.append(value)
+                # Half a person's name is still somebody's.
+                values.extend(value.split() if re.fullmatch(r"full2?", match[1]) else ())
             return value
 
         filled = _MARK.sub(put, text)
