@@ -54,7 +54,8 @@ def _forms(hit: Hit, spelling: str) -> Iterator[tuple[str, _Alias]]:
         two + one[:1],
         f"{two}.{one}",
     ):
-        yield login.lower(), _Alias("user", hit.entity, exact=False)
+        if not is_ordinary(login):  # D. One is not who is meant by "done"
+            yield login.lower(), _Alias("user", hit.entity, exact=False)
     for part in (first, last):
         if len(part) >= _MIN_LENGTH or (len(part) == _MIN_LENGTH - 1 and not is_ordinary(part)):
             yield part, _Alias("name", hit.entity, exact=True)

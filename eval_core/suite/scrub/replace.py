@@ -322,7 +322,7 @@ class Replacer:
         for command, output in calls:
             for start, end in formatted_names(command, output):
                 name = output[start:end]
-                if is_person_name(name) and not is_generic(name):
+                if is_person_name(name, sure=False) and not is_generic(name):
                     self._learn_name(Hit(start, end, "printed-name", "name", name.lower()), name)
             for joined in said_by_commands(command, output):
                 start = joined.index("\n") + 1
