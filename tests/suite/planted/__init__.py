@@ -95,6 +95,8 @@ class _Draws:
             "full": f"{first} {last}",
             "first": first,
             "last": last,
+            "FIRST": first.upper(),
+            "LAST": last.upper(),
             "first.low": low_first,
             "last.low": low_last,
             "mail": f"{low_first}.{low_last}@acme-corp.dev",
