@@ -117,6 +117,20 @@ _OWNER_WORDS = frozenset(
         "cardholder",
         "beneficiary",
         "holder",
+        "student",
+        "passenger",
+        "crew",
+        "teacher",
+        "doctor",
+        "tenant",
+        "applicant",
+        "candidate",
+        "witness",
+        "arbeitnehmer",
+        "mitarbeiter",
+        "mieter",
+        "empleado",
+        "dipendente",
         "besitzer",
         "autor",
         "autoren",
@@ -194,6 +208,7 @@ _NAME_BEFORE: dict[str, FieldKind] = {
     "shipping": "person", "cardholder": "person", "organizer": "person", "profile": "person", "member": "person",
     "first": "first", "last": "first", "given": "first", "family": "first", "middle": "first", "maiden": "first",
     "user": "account", "login": "account", "account": "account", "admin": "account", "principal": "account",
+    "usr": "person", "student": "person", "passenger": "person", "guest": "person", "crew": "person", "viewer": "person",
     "screen": "account", "host": "host", "computer": "host", "machine": "host", "node": "host", "workstation": "host",
     "device": "host", "server": "host", "dns": "host", "nic": "host",
 }  # fmt: skip
@@ -261,6 +276,8 @@ def field_kind(name: str) -> FieldKind:
     words = [word for word in key_words(name) if not word.isdigit()] or name.lower().split()
     if not words:
         return "none"
+    while len(words) > 1 and words[-1] in ("normalized", "normalised", "raw", "lower", "snapshot", "original", "display"):
+        words.pop()
     last = words[-1]
     before = words[-2] if len(words) > 1 else ""
     joined = before + last
@@ -370,7 +387,7 @@ def _is_placeholder(value: str) -> bool:
 
 # `name separator value` in any notation: YAML, INI, environment, logfmt, headers, attributes, calls, wide columns.
 _KEY = re.compile(
-    r"(?<![\w$-])(?P<key>[^\W\d_][\w-]{1,40})(?P<close>[\"'\])]{0,2})(?P<sep>[ \t]{0,3}(?:=>|:="
+    r"(?<![\w$-])(?P<key>[^\W\d_][\w-]{1,40})(?P<close>[\"'\])]{0,2})(?P<sep>[ \t]{0,20}(?:=>|:="
     r"|[:=：])(?![=:/\\])|(?: ?\.){2,30} ?:|\t+|[ ]{1,30}\|(?=[ ])|[ ](?=\"[^\W\d_][^\"\n]{1,60}\")|[ ]"
     r"{2,30}(?=[^\W\d_]))[ \t]*(?P<open>[\[({<]?[\"'“]?)"
 )
@@ -396,7 +413,19 @@ def field_hits(text: str, key: str | None) -> Iterator[Hit]:
         yield from _values(text, match, kind, wide)
     yield from _tables(text)
     yield from _elements(text)
+    yield from _options(text)
     yield from _inserted(text)
+
+
+# Options that take an account, a person or a machine.
+_OPTION = re.compile(r"(?<![\w-])--(?P<name>[a-z][a-z-]{2,24})(?:=|[ \t]+)[\"']?(?=[^\W\d_])")
+
+
+def _options(text: str) -> Iterator[Hit]:
+    for match in _OPTION.finditer(text) if "--" in text else ():
+        kind = field_kind(match["name"])
+        if kind in ("account", "owner", "host") and (hit := value_hit_at(text, match.end(), kind)):
+            yield hit
 
 
 # Markup: an element named for a person, and a label in one cell with its value in the next.
@@ -457,7 +486,9 @@ def _kind_of(text: str, match: re.Match[str]) -> FieldKind:
 def _under(text: str, start: int, line: int, left: str, name: str) -> FieldKind:
     """Return what a plain `name` means: that of the object, the element or the mapping around it."""
     around = text[max(0, start - 240) : start]
-    opened = max(around.rfind("{"), around.rfind("<"))
+    opened = max(around.rfind("{"), around.rfind("<"), around.rfind("("))
+    if opened >= 0 and around[opened] == "(" and ")" in around[opened:]:
+        opened = -1
     if opened >= 0 and "}" not in around[opened:] and "</" not in around[opened:]:
         parent = re.search(r"([\w-]{2,30})[\"']?\s*[:=]?\s*\[?\s*\Z", around[:opened])
         element = re.match(r"<([\w-]{2,30})", around[opened:])

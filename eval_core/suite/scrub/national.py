@@ -132,6 +132,8 @@ _LABELS = (
     r"|driver'?s?|citizen"
     r"|führerschein\w*|permis de conduire|carnet de conducir|patente|rijbewijs|körkort\w*|employee|staff"
     r"|patient|member|membership"
+    r"|(?:personal|matrikel|versicherten|versicherungs|kunden|mitglieds|patienten|mitarbeiter|krankenkassen|identifikations|pass)(?:nummer|-?nr\.?)"
+    r"|mrn|medical record|student|teudat zehut|תעודת זהות|αφμ|αμκα|afm|amka|dl|driving licence|permis|versichert\w*"
     r"|id(?=[ _-]?(?:number|no|nr|card))|vin|vehicle identification|fahrgestell\w*|rijksregister\w*|registre national"
     r"|my ?number|serial|serialnumber|imei2?|imsi|iccid|udid|meid|msisdn|hardware uuid|machine-?id|asset tag"
     r"|device id|android id"
@@ -144,7 +146,7 @@ _SAID = re.compile(
     r"(?P<more>[ _-]?(?:(?:numbers?|num|no|nr|card|id|code|licen[cs]e|#|号|番号|numero|número|numéro"
     r"|nummer)\.?[ _-]?){0,3})"
     r"(?: \([\w ]{1,20}\))?[\"']?[ \t]*(?P<said>is[ \t]+|ist[ \t]+|[:：#=][ \t]*|[ \t]+)"
-    r"[\"']?(?P<value>(?=[\w ./-]{0,24}\d)[A-Z0-9][A-Z0-9./-]*(?: (?:\d[\d./-]*|[A-Z]\d[\w-]*)){0,4})"
+    r"[\"']?(?P<value>(?=[\w ./-]{0,24}\d)[A-Z0-9А-ЯІЇЄ][A-Z0-9А-ЯІЇЄ./-]*(?: (?:\d[\d./-]*|[A-Z]\d[\w-]*)){0,4}(?:\(\d\))?)"
 )
 # These words have other uses: only a number of some length, told by a mark or by `number`, is somebody's.
 _LOOSE_LABELS = frozenset(
@@ -204,6 +206,7 @@ _BRITISH_PLATE = re.compile(
 _NETWORK = re.compile(
     r"(?i)\b(?:ssid|essid|wifi|wi-fi|wlan)(?: name| network)?[\"']?[ \t]*[:= ][ \t]*[\"']?(?P<value>[\w.'’-]{4,32})"
 )
+_WALLET = re.compile(r"(?<![\w])0x[0-9a-fA-F]{40}(?!\w)|(?<!\w)bc1[ac-hj-np-z02-9]{25,60}(?!\w)")
 _MACHINE_READABLE = re.compile(r"(?<![A-Z0-9<])[PIAC][A-Z<][A-Z]{3}[A-Z]+(?:<[A-Z]*){2,}[A-Z0-9<]*")
 _SID = re.compile(r"\bS-1-5-21-\d{5,10}-\d{5,10}-\d{5,10}(?:-\d+)?\b")
 _TENANT = re.compile(
@@ -221,7 +224,7 @@ _LOCAL_PHONE = re.compile(
     r"(?i)(?:\b(?:tél(?:éphone)?|portable|appele[zr]|téléphone[zr]?|joindre|rappele[zr]|tel(?:efon)?|erreichbar|anruf\w*"
     r"|rückruf|handy|durchwahl|llam[ae]\w*|teléfono|móvil|celular|telefone|ligue|cellulare|chiam\w+|bel|telefoon|mobiel"
     r"|puhelin|telefonnummer|numer|ring(?: mig på)?|contact(?: no)?|reach(?:able)?|call|phone(?:number)?"
-    r"|mob(?:ile)?(?: no)?|whatsapp|cell|fax)\b|电话|手机|電話|携帯)"
+    r"|mob(?:ile)?(?: no)?|whatsapp|cell|fax)\b|电话|手机|電話|携帯|전화|휴대폰|연락처|телефон|тел\.|τηλ|هاتف|טלפון)"
     r"[^\d\n+]{0,24}(?P<number>\+?\(?\d(?:[ ().\-/]{0,2}\d){7,14})(?![\w-]*\d)"
 )
 
@@ -284,7 +287,7 @@ def _labelled(text: str) -> Iterator[Hit]:
             ):
                 continue
             yield Hit(*match.span(group), rule, "number", value)
-    for pattern in (_MACHINE_READABLE, _SID):
+    for pattern in (_MACHINE_READABLE, _SID, _WALLET):
         for match in pattern.finditer(text):
             yield Hit(*match.span(), "national-id", "number", match.group())
     for match in _LOCAL_PHONE.finditer(text):

@@ -64,11 +64,11 @@ _MENTION = re.compile(
     r"<@[!&]?(?P<a>[A-Z0-9]{8,}|\d{15,20})(?:\|[^>]*)?>|<at (?:user_)?id=\\*[\"'](?P<b>[\w-]+)\\*[\"']>"
     r"|tg://user\?id=(?P<c>\d+)"
     r"|(?:https?://)?(?:t\.me|twitter\.com|x\.com|instagram\.com|linkedin\.com/in|facebook\.com|mastodon\.social/@"
-    r"|keybase\.io|bsky\.app/profile|reddit\.com/u(?:ser)?)/(?P<d>(?!share|intent|home|hashtag|search|status"
+    r"|keybase\.io|paypal\.me|venmo\.com|patreon\.com|ko-fi\.com|gravatar\.com|threads\.net/@|tiktok\.com/@|youtube\.com/@|bsky\.app/profile|reddit\.com/u(?:ser)?)/(?P<d>(?!share|intent|home|hashtag|search|status"
     r"|i/)@?[A-Za-z][\w.-]{2,40})"
 )
 _CALLED = re.compile(
-    r"(?<![\w@/.])(?:cc|thanks|thank you|ping|hi|hey|hello|by|from|ask|with|assignee|reviewer"
+    r"(?<![\w@/.])(?:venmo|cashapp|cc|thanks|thank you|ping|hi|hey|hello|by|from|ask|with|assignee|reviewer"
     r"|author)[: ]+@(?P<a>[A-Za-z][\w-]{1,38})(?![\w/.(])",
     re.I,
 )

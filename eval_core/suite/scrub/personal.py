@@ -64,6 +64,8 @@ _STREET_ABROAD = re.compile(
     r"(?: [A-ZÀ-ÞĄ-ŻА-Я][\w'’.-]+){0,2},? (?:n\.?º? ?|д\. ?)?\d{1,5}[A-Za-z]?(?:/\d+)?"
     r"|\b[A-ZÀ-Þ][\w'’-]*(?:straat|laan|plein|gracht|kade|dijk|gatan|vägen|gränd|torget|gade|vej|allé|veien|gata|katu|kuja"
     r"|utca|tér|caddesi|sokak) \d{1,4} ?[A-Za-z]?\b"
+    r"|\b(?:Am|An der|An den|Auf der|Auf dem|Im|In der|Zum|Zur|Beim|Hinter der|Unter den) [A-ZÄÖÜ][a-zäöüß]{3,} \d{1,3}[a-z]?\b(?! ?[%:.]\w)"
+    r"|〒 ?\d{3}-\d{4}"
 )
 _SAID_ADDRESS = re.compile(
     r"(?i:\b(?:(?:home|postal|street|mailing|billing|shipping|delivery)[ _-]?address"
@@ -114,6 +116,10 @@ _SAID_KEYED = re.compile(
     r"|дата рождения|born on|birthday|dob|ssn|social security(?: number)?|national id|tax id|"
     r"driver'?s? licen[cs]e(?: (?:no|number))?)\b[\"'. ]{0,3}(?:is|was|no"
     r"|number)?[:#= \"']{1,4}(?P<value>(?=[\w./ -]*\d)[A-Z0-9][\w./-]{4,20})"
+)
+_MONTHS = r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
+_BORN = re.compile(
+    rf"(?i:\b(?:born(?: on)?|birthday(?: is)?|birth ?date|date of birth|dob))[:,]? (?:is )?(?P<value>\d{{1,2}}(?:st|nd|rd|th)? {_MONTHS},? \d{{4}}|{_MONTHS} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}})"
 )
 _BIRTH = re.compile(r"birth|dob|born|née?|na[cst]|geb|fød|född|födel|synty|urodz|рожд")
 _KNOWN_HOSTS = {"8.8.8.8", "8.8.4.4", "1.1.1.1", "1.0.0.1", "9.9.9.9", "255.255.255.255", "4.4.4.4"}
@@ -195,6 +201,8 @@ def addresses(text: str, _key: str | None) -> Iterator[Hit]:
     for match in _MAC_DOTTED.finditer(text):
         yield Hit(match.start(), match.end(), "mac", "number", match.group().lower())
     for match in _MAC.finditer(text):
+        if re.search(r"(?i)(?:serial|fingerprint|sha\d*|md5)[\w ]{0,12}[:=]? ?\Z", text[max(0, match.start() - 24) : match.start()]):
+            continue
         if match.group()[:2].lower() not in ("02", "ff") and len(set(match.group())) > 3:
             yield Hit(match.start(), match.end(), "mac", "mac", match.group().lower().replace("-", ":"))
 
@@ -221,7 +229,7 @@ def records(text: str, key: str | None) -> Iterator[Hit]:
         value = match.group("value").rstrip(" .,")
         if " " in value and re.search(r"[^\W\d_]{3}", value) and not re.match(r"0x|[\d.]+:\d|\d+\.\d+\.", value):
             yield Hit(match.start("value"), match.start("value") + len(value), "address", "number", value.lower())
-    for pattern, rule in ((_DEGREES, "geo"), (_POST, "address"), (_EXPIRY, "card"), (_BANK, "account")):
+    for pattern, rule in ((_DEGREES, "geo"), (_POST, "address"), (_EXPIRY, "card"), (_BANK, "account"), (_BORN, "birth-date")):
         for match in pattern.finditer(text):
             group = str(match.lastgroup)
             if not re.fullmatch(r"0*\.?0*|(?:0\.0+[, ]*)+", match.group(group)):

@@ -8,7 +8,15 @@ from collections.abc import Iterator
 from eval_core.suite.scrub.fields import PERSON
 from eval_core.suite.scrub.generic_names import is_generic
 from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.words import is_ordinary, is_person_name, is_role_or_state, is_service_host
+from eval_core.suite.scrub.words import (
+    is_given_name,
+    is_ordinary,
+    is_person_name,
+    is_proper_noun,
+    is_role_or_state,
+    is_service_host,
+    is_surname,
+)
 
 __all__ = ["formatted_names", "printed", "printed_in_json", "said_by_commands"]
 
@@ -43,7 +51,7 @@ _PLACES = tuple(
         ),
         rf"{_COMMAND}git config\b[^\n]* user\.name\s*\n(?P<name>{_PERSON}|{_WORD})$",
         rf"\b(?:Static|Transient|Pretty) hostname: (?P<host>{_HOST})",
-        rf"^(?:Linux|Darwin|FreeBSD|OpenBSD|NetBSD|SunOS) (?P<host>{_HOST}) \d+\.\d",
+        rf"^(?:Linux|Darwin|FreeBSD|OpenBSD|NetBSD|SunOS) (?!version )(?P<host>{_HOST}) \d+\.\d",
         # Users and groups of the system.
         rf"\b(?:uid|gid|euid|groups)=\d+\((?P<user>{_USER})\)",
         rf"(?<=\d\()(?P<user>{_USER})\),\d+\(",
@@ -68,7 +76,7 @@ _PLACES = tuple(
         rf"^User name\s{{2,}}(?P<user>{_USER})|^Full Name\s{{2,}}(?P<name>{_PERSON})",
         # Names of machines in private zones and in the system's own table.
         (
-            r"(?<![\w.@/-])(?P<host>[A-Za-z][\w-]{2,62})\.(?:lan|home|intranet|corp|fritz\.box|home\.arpa|localdomain)"
+            r"(?<![\w.@/-])(?P<host>[A-Za-z][\w-]{2,62})\.(?:lan|local|home|intranet|corp|fritz\.box|home\.arpa|localdomain)"
             r"(?![\w(-]|\.\w)"
         ),
         rf"^(?:\d{{1,3}}\.){{3}}\d{{1,3}}\s+(?:[\w.-]+\s+)??(?P<host>[A-Za-z]{_HOST})(?:\s|$)",
@@ -273,6 +281,34 @@ _PLACES = tuple(
             r"\b(?i:assigned|reassigned|delegated|escalated|forwarded|addressed|handed|sent|belongs|reports|shipped|billed) (?i:to) "
             rf"(?P<maybe>{_PERSON})\b"
         ),
+        # Accounts and machines in the output of more tools.
+        rf"^\s*\d+ (?P<user>{_USER})\s+(?:-?\d+|rt)\s+-?\d+\s+[\d.]+[KMGTm]?\s",
+        rf"^\s*(?:\d+\s+){{1,3}}[-dlbcps][rwxsStT-]{{9}}[.+@]?\s+\d+\s+(?P<user>{_USER})\s+(?P<user2>{_USER})\s+\d",
+        rf"^(?:root|postmaster|abuse|webmaster|hostmaster|security|mailer-daemon|operator|www|ftp): +(?P<login>[a-z]{_USER})$",
+        rf"^\[?(?P<host>[A-Za-z]{_HOST})\]?(?::\d+)?(?:,\S+)? (?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\S+) AAAA",
+        rf"\b(?:iam_user|google_service_account|github_membership|aws_iam_access_key|azuread_user|okta_user|github_user)\.(?P<login>[a-z]{_USER})\b",
+        rf"\b(?:DHCP[A-Z]+|lease|leased)\b[^\n]*?\((?P<host>[A-Za-z]{_HOST})\)",
+        rf"(?<![\w/#.])(?P<login>[a-z][\w.]{{2,31}})#\d{{4}}(?!\d)",
+        rf"^\s*(?P<host>[A-Z][A-Z0-9-]{{2,14}})\s+<[0-9A-F]{{2}}>\s+(?:UNIQUE|GROUP)",
+        rf"\b(?:Welcome to|Connection to|Connected to|Connecting to|Logged in(?:to)?(?: on)?|Host|Resolved|Reconnecting to) (?P<machine>{_HOST})(?= (?:\(|closed|as|to)|[.!,]?$)",
+        rf"(?<![\w.@/+:-])(?P<login>[a-z][\w.-]{{2,31}})@(?P<machine>(?!latest\b|next\b|beta\b|alpha\b|canary\b|sha\d|stable\b|v?\d|localhost\b|workspace\b|npm\b|file\b|HEAD\b)[a-zA-Z][\w-]{{2,62}})(?=[:\s,;)\"']|$)",
+        rf"^(?P<host>[A-Za-z]{_HOST}):/\S* on /|^//(?P<host2>[A-Za-z]{_HOST})/\S+\s+[\d.]+[KMGT]?\s|\b(?:scp|rsync|sshfs|mount)\b[^\n|;&]*?\s(?P<machine>[A-Za-z]{_HOST}):/",
+        rf"/(?:u|user|users|profile|profiles|people|members|accounts|~)/(?P<login>[a-z][\w.-]{{2,31}})(?=[/\s\"'?)]|$)",
+        rf"\bsu(?:\[\d+\])?: \((?:to \w+)\) (?P<user>{_USER}) on ",
+        rf"\b(?:WIP on|On|index on) (?P<branch>[a-z][a-z0-9._-]{{2,31}})/[\w-]+:",
+        rf"^\s*(?:TCP|UDP|tcp[46]?|udp[46]?)\s[^\n]*?\s(?P<machine>[A-Za-z]{_HOST}):\w+\s",
+        rf"(?<=\s)(?P<login>[a-z][\w.-]{{2,31}}):[\w./-]+\s+(?:OPEN|MERGED|CLOSED|DRAFT)\b",
+        (
+            rf"\b[Uu]ser(?:name)?:? [\"'`]?(?P<login>[a-z][\w.-]{{2,31}})[\"'`]?(?= (?:logged|signed|created|deleted|updated|has|is|was|not|failed"
+            r"|joined|connected|from|with|on|does|cannot|can't|authenticated|disconnected|left|exists|already|does|requested|via)\b)"
+        ),
+        rf"^(?P<host>[A-Za-z]{_HOST})\.\s+(?:\d+\s+)?IN\s+(?:A|AAAA|CNAME|PTR)\s",
+        rf"^(?P<user>{_USER})\s+ALL\s?=\s?\(|\bUserInfo\{{\d+:(?P<name>[^:{{}}\n]{{2,40}}):",
+        rf"\b(?:client|relay|helo|server)=(?P<host>[A-Za-z]{_HOST})\[|\bLOGONSERVER=\\+(?P<host2>{_HOST})",
+        rf"\b(?P<maybe>{_WORD})s (?:MacBook|iMac|iPhone|iPad|Mac mini|Mac Studio)\b",
+        rf"^\*(?P<strange>{_WORD})\* \[\d",
+        rf"\b(?P<name>[A-Z]{{2,}}/[A-Z]{{2,}}) (?:MR|MRS|MS|MSTR|MISS|DR)\b",
+        rf"(?i:\bcolleague|\bteammate|\bboss|\bmanager|\bfriend|\bwife|\bhusband|\bbrother|\bsister|\bassistant|\breach|\bcall|\bping|\bcc|\bCTO|\bCEO) (?P<strange>{_WORD})\b(?= (?:will|is|has|at|on|from|to|about|and|who|said)\b|[,.:]|$)",
         # A writer and a colon, after the time.
         rf"^\[?(?:\d{{4}}-\d\d-\d\d )?\d\d?:\d\d(?::\d\d)?(?: [AP]M)?\]? (?P<strange>{_WORD}):(?= \S)",
         rf"^(?P<maybe>{_PERSON}) \((?:[Hh]ost|me|[Gg]uest|[Ee]xternal|[Oo]rganizer|[Pp]resenter|co-host)[,)]",
@@ -288,6 +324,42 @@ _PLACES = tuple(
         ),
     )
 )
+# Two capitalised words in running text, with a particle or an initial between them or not.
+_STRANGERS = re.compile(
+    r"(?<![\w.@/#$-])(?P<first>[A-ZÀ-ÞĀ-Ž][a-zà-ÿā-ž]{1,20}(?:-[A-ZÀ-Þ][a-zà-ÿ]+)?) (?P<between>(?:[A-Z]\.? |van |von |de |del |der |da |di |la |le |el |bin |al-)*)"
+    r"(?P<last>(?:O'|Mc|Mac|D')?[A-ZÀ-ÞĀ-Ž][a-zà-ÿā-ž]{1,24}(?:-[A-ZÀ-Þ][a-zà-ÿ]+)?)(?![\w(/@]|\.\w|-[a-z\d])"
+)
+_SENTENCE_WORD = re.compile(r"(?:[.!?:]\s+|\A|\n\s*(?:[-*>#]+ )?)\Z")
+
+
+def _speaks_english(text: str, start: int, end: int) -> bool:
+    around = text[max(0, start - 200) : start] + " " + text[end : end + 200]
+    words = re.findall(r"(?<![\w./_-])[^\W\d_A-ZÀ-Þ]{3,}(?![\w(/_-])", around)
+    return len(words) < 4 or sum(map(is_ordinary, words)) >= 0.5 * len(words)
+
+
+def strangers(text: str, _key: str | None) -> Iterator[Hit]:
+    """Find people in running text: a given name that many have, or two words that no dictionary has."""
+    at = 0
+    while match := _STRANGERS.search(text, at):
+        first, last = match["first"], match["last"]
+        at = match.end("first") + 1
+        if is_proper_noun(first) or is_proper_noun(last) or not is_person_name(match.group(), sure=True):
+            continue
+        plain = is_ordinary(first), is_ordinary(last)
+        named = is_given_name(first), is_surname(last)
+        person = (not any(plain) and len(first) > 2 and len(last) > 2) or (named[0] and not plain[1])
+        person = person or (named[0] and named[1] and not all(plain)) or (named[1] and not plain[0] and not plain[1])
+        # The first word of a sentence is written like a name; of two names there only a given one counts.
+        if person and not named[0] and _SENTENCE_WORD.search(text, max(0, match.start() - 6), match.start()):
+            person = not plain[0]
+        if person and not named[0] and not _speaks_english(text, match.start(), match.end()):
+            continue  # the dictionary would find every noun strange
+        if person:
+            yield Hit(match.start(), match.end(), "printed-name", "name", match.group().lower())
+            at = match.end()
+
+
 # Half of the places need a name of two words; most texts of programs hold none, which one look tells.
 _TWO_WORDS = re.compile(PERSON)
 _WITHOUT_PEOPLE = tuple(
@@ -434,6 +506,7 @@ def said_by_commands(command: str, output: str) -> Iterator[str]:
 def printed(text: str, _key: str | None) -> Iterator[Hit]:
     """Find accounts, hosts and people at the places where programs print them."""
     yield from _column(text)
+    yield from strangers(text, _key)
     places = _PLACES if _TWO_WORDS.search(text) else _WITHOUT_PEOPLE
     for pattern in places:
         for match in pattern.finditer(text):

@@ -21,8 +21,8 @@ _PAIR = re.compile(
 )
 # A verb that logs in, and what was drawn for it.
 _VERB = re.compile(
-    r"\b(?:login|auth|authenticate|activate|register|set-token|add-token|add-authtoken|authtoken|configure|connect"
-    rf"|enroll|unlock|unseal|join)(?:[ \t]+(?:token|key|--?[\w-]+))*[ \t]+[\"']?(?P<value>{_DRAWN})(?=[\"'\s]|$)"
+    r"\b(?:[\w-]*-token|login|auth|authenticate|activate|register|set-token|add-token|add-authtoken|authtoken|configure|connect"
+    rf"|enroll|unlock|unseal|join)(?:[ \t]+(?:token|key|agent|default|--?[\w-]+))*[ \t]+[\"']?(?P<value>{_DRAWN})(?=[\"'\s]|$)"
 )
 # A short option that takes a key, with a value that nobody types.
 _OPTION = re.compile(
@@ -42,8 +42,46 @@ _SIGNED = re.compile(
 _DIRECTIVE = re.compile(
     r"(?im)^[ \t]*(?:\w+[ \t]+){0,4}?(?:r[ow]community6?|com2sec[ \t]+\w+[ \t]+\S+|community|enable secret(?: \d)?|enable password(?: \d)?"
     r"|(?:pre-shared-key|shared-secret|key-string|secret|passwd|password|bindpw|rootpw|olcRootPW|requirepass|masterauth"
-    r"|radius_secret|auth_pass|authkey|auth-user-pass|psk)(?:[ \t]+\d)?)[ \t]+[\"']?(?P<value>[^\s\"';]{5,100})[\"']?[ \t]*;?[ \t]*(?:RW|RO|rw|ro)?[ \t]*$"
+    r"|isakmp key|pre-shared key|wpa-psk|neighbor \S+ password|tacacs-server key|radius-server key|key \d+|radius_secret|auth_pass|authkey|auth-user-pass|psk)(?:[ \t]+\d)?)[ \t]+[\"']?(?P<value>[^\s\"';]{5,100})[\"']?[ \t]*;?[ \t]*(?:RW|RO|rw|ro|address \S+|hostname \S+)?[ \t]*$"
 )
+
+
+# A line that announces a secret, and the secret alone on the next one; lists of logins for a program that sets them.
+_ANNOUNCED = re.compile(
+    r"(?im)^[^\n]{0,160}\b(?:password|passphrase|token|secret|api key|access key|private key|kennwort|passwort|credential)s?\b[^\n]{0,80}:[ \t]*\n(?:[ \t]*\n)?[ \t]*[\"'`]?(?P<value>[^\s\"'`]{8,400})[\"'`]?[ \t]*$"
+)
+_SET_LIST = re.compile(r"(?i)chpasswd\b[\s\S]{0,60}?\n[ \t]*(?:- )?[a-z_][\w-]{0,31}:(?P<value>\S{5,100})")
+_BLOCK = re.compile(r"<auth-user-pass>\s+\S+\s+(?P<value>\S+)\s+</auth-user-pass>")
+_ACL = re.compile(r"(?i)\bACL SETUSER \S+[^\n]*?[ \t]>(?P<value>\S{4,100})")
+_ATTRIBUTE = re.compile(r"\bname=[\"'](?P<name>[\w.:-]{3,80})[\"'][^<>]{0,80}>\s*(?P<value>[^<>\s]{4,200})\s*</")
+_SAID_PAIR = re.compile(
+    r"(?i)\b(?:try|use|with|as|login|via|is|using)[ \t]+[\"'`]?[a-z][\w.@-]{1,30}:(?P<value>[^\s\"'`/:@]{6,60})(?=[\"'`\s,.]|$)"
+)
+_PLIST = re.compile(r"<key>(?P<name>[\w.:-]{3,60})</key>\s*<string>(?P<value>[^<>\s]{4,400})</string>")
+
+
+def announced(text: str, _key: str | None) -> Iterator[Hit]:
+    """Find secrets that a line, a tag or a command before them announces."""
+    for match in _ANNOUNCED.finditer(text):
+        value = match["value"]
+        hexed = re.fullmatch(r"[0-9a-f]{16,}", value)
+        if hexed or (_mixed(value) and _chosen(value) and _told(value) and not re.search(r"[(){}=:]", value)):
+            yield value_hit(match, "value", "prose", text)
+    for pattern in (_SET_LIST, _BLOCK, _ACL):
+        for match in pattern.finditer(text):
+            if _told(match["value"]) and "$" not in match["value"][:2]:
+                yield value_hit(match, "value", "assignment", text)
+    for pattern in (_ATTRIBUTE, _PLIST) if "</" in text else ():
+        for match in pattern.finditer(text):
+            name = re.split(r"[.:]", match["name"])[-1]
+            if is_secret_value(match["value"], key_strength(name), name, exact=True):
+                yield value_hit(match, "value", "assignment", text)
+    for match in _SAID_PAIR.finditer(text):
+        value = match["value"].rstrip(".,")
+        if _mixed(value) and _chosen(value) and _told(value) and not re.fullmatch(r"[\w.-]+", value.lower().strip("0123456789")) or (
+            _mixed(value) and looks_random(value)
+        ):
+            yield secret_hit(match.start("value"), match.start("value") + len(value), "prose", text)
 
 
 def _told(value: str, name: str = "password") -> bool:
@@ -206,4 +244,4 @@ def inserted_secrets(text: str, _key: str | None) -> Iterator[Hit]:
             yield secret_hit(start, start + len(value), "assignment", text)
 
 
-PLACE_DETECTORS: tuple[Detector, ...] = (logins, positional, named_beside, columns, inserted_secrets)
+PLACE_DETECTORS: tuple[Detector, ...] = (logins, announced, positional, named_beside, columns, inserted_secrets)

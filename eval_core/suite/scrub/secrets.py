@@ -41,7 +41,7 @@ _PROSE = re.compile(
 _TURNED = re.compile(
     r"(?i)(?:\b(?:use|try|take|enter|type|set)[ \t]+[\"'`]?(?P<a>[^\s\"'`,;]{6,60})[\"'`]?[ \t]+(?:as|for)"
     r"[ \t]+(?:the[ \t]+|your[ \t]+|my[ \t]+)?(?:\w+[ \t]+){0,2}(?:password|passphrase|pin|pass|token|secret)\b"
-    r"|\b(?:log(?:ging)?[ -]?(?:in|on)|sign(?:ing)?[ -]?in|login|credentials?|creds)\b[^\n.:]{0,24}?[: \t]+"
+    r"|\b(?:log(?:ging)?[ -]?(?:in|on)|sign(?:ing)?[ -]?in|login|credentials?|creds|wi-?fi|wlan|vpn|guest|account|access)\b[^\n.:]{0,24}?[: \t]+"
     r"[\w.@+-]{2,40}[ \t]?(?:/|:|,|and|with)[ \t]?[\"'`]?(?P<b>[^\s\"'`,;/]{6,60}))"
 )
 # After "token" or "key" a version, a name with a number or a path is more likely than a secret.
@@ -99,7 +99,7 @@ def prose(text: str, _key: str | None) -> Iterator[Hit]:
         if not told and not (kinds == 3 and len(value) >= 8):
             continue
         ordinary = name not in _SAID and (_ORDINARY_WORD.fullmatch(value) or _CHECKSUM.fullmatch(value))
-        if not ordinary and is_secret_value(value, "strong", "password", exact=True):
+        if pin or (not ordinary and is_secret_value(value, "strong", "password", exact=True)):
             yield secret_hit(start, start + len(value), "prose", text)
 
 
@@ -187,7 +187,7 @@ _LOGIN_CALL = re.compile(
 )
 _STATEMENT = re.compile(
     r"(?i)\b(?:identified (?:with \w+ )?by|(?:with |encrypted |set )?"
-    r"password(?: for [^=;\n]{1,60}=)?)(?:\s+to)?\s*(?:=\s*)?(?:password)?\s*\(?\s*'(?P<a>[^'\n]{4,100})'"
+    r"password(?: for [^=;\n]{1,60}=)?)(?:\s+to)?\s*(?:=\s*)?(?:password)?\s*\(?\s*N?['\"](?P<a>[^'\"\n]{4,100})['\"]"
     r"|(?m:^(?:[\w.:]+> ?)?AUTH(?: \w+)? (?P<b>\S{4,100})$)|\brequirepass[ \t]+[\"']?(?P<c>[^\s\"']{4,100})"
     r"|\bWIFI:(?:[STH]:[^;]*;)*P:(?P<d>[^;\n]{4,63});|\bwpa_passphrase[ \t]+\S+[ \t]+(?P<e>\S{8,63})"
     r"|[ \t]/p(?:ass(?:word)?)?:(?P<f>[^\s\"']{4,100})|\bsend(?: --)?"
@@ -378,7 +378,7 @@ _ASSIGNMENT = re.compile(
     r"(?i:pass|pwd|secret|token|key|auth|cred|mnemonic|phrase|cookie|salt|psk|wort|woord|enord|hasło|heslo|kode|contrase|senha|pw\b|"
     r"\bpin|otp|cvv|cvc|\bpat\b|_pat|jwt|sig|sid|session|bearer|connection|license)[\w\-]{0,40}"
     r"(?:\[\w*\])?(?P<close>\\{0,3}[\"'`]?\]?)[ \t]{0,4}(?::[ \t]?[&\w<>|\[\]]{2,24}[ \t]*(?==))?(?:=>|:=|==?"
-    r"|:)(?![=/])[ \t]{0,4}"
+    r"|:)(?![=/])[ \t]{0,4}(?:[&!][\w!/-]+[ \t]+|\s{1,8}string\(\d+\)[ \t]+)?(?:b(?=[\"']))?"
     r"(?:(?P<quote>\\{0,3}(?:\"|'|`))(?P<quoted>[^\n\"'`]{3,400}?)(?P=quote)|(?P<bare>[^\s\"'`\\]{3,400}))"
 )
 _LEFT = re.compile(r"[\w.\-]{0,80}\Z")
@@ -395,8 +395,10 @@ _LOGIN_FLAG = re.compile(
     r"|\bsshpass[ \t]+-p[ \t]*[\"']?(?P<c>[^\s\"'\\]+)"
     r"|\bredis-cli\b[^\n]{0,200}?[ \t]-a[ \t]+[\"']?(?P<d>[^\s\"'\\]+)"
     r"|\b(?:docker|podman|helm|oras|skopeo)\b[^\n]{0,100}?\blogin\b[^\n]{0,200}?[ \t]-p[ \t]+[\"']?(?P<e>[^\s\"'\\]+)"
-    r"|\b(?:echo|printf)[ \t]+(?:-n[ \t]+)?[\"']?(?P<f>[^\s\"'\\|]+)[\"']?[ \t]*\|[ \t]*(?:sudo[ \t]+-S|[^\n"
+    r"|\b(?:echo|printf)[ \t]+(?:-n[ \t]+)?[\"']?(?P<f>[^\s\"'\\|]+)[\"']?[ \t]*\|[ \t]*(?:sudo[ \t]+-S|kinit|passwd|su\b|gpg|openssl|cryptsetup|smbpasswd|[^\n"
     r"|]{0,80}(?:--password-stdin|--with-token|--stdin|chpasswd))"
+    r"|\bssh-keygen\b[^\n]{0,120}?[ \t]-[NP][ \t]+[\"']?(?P<p>[^\s\"'\\]{4,})"
+    r"|\becho[ \t]+(?:-n[ \t]+)?[\"']?(?P<q>[^\s\"'\\|>]{6,})[\"']?[ \t]*>{1,2}[ \t]*\S*(?:pass|secret|token|cred|key)\w*"
     r"|\bhtpasswd\b[^\n]*?[ \t]-\w*b\w*[ \t]+\S+[ \t]+\S+[ \t]+[\"']?(?P<h>[^\s\"'\\]+)"
     r"|\b(?:ldap\w+|ipmitool|influx|cadaver)\b[^\n]{0,200}?[ \t]-[wP][ \t]+[\"']?(?P<i>[^\s\"'\\]+)"
     r"|\b(?:smbclient|rpcclient|mount\.cifs|net)\b[^\n]{0,200}?[ \t]-U[ \t]*[\"']?[\w.\\-]+%(?P<j>[^\s\"'\\]+)"

@@ -122,7 +122,9 @@ def key_strength(key: str) -> Strength:
 
 # The backstop: stretches that look drawn at random, whoever issued them.
 
-_CANDIDATE = re.compile(r"(?<![A-Za-z0-9+/_=.\-])[A-Za-z0-9+/_\-]{20,200}={0,2}(?![A-Za-z0-9+/_=\-])")
+_CANDIDATE = re.compile(
+    r"(?:(?<![A-Za-z0-9+/_=.\-])|(?<=[A-Za-z_\]]=))[A-Za-z0-9+/_\-]{20,4000}={0,2}(?![A-Za-z0-9+/_=\-])"
+)
 _WORD_entropy = re.compile(r"[A-Z]?[a-z]{3,}")
 # Ids that are random by nature and public: ULIDs, and the content ids of IPFS.
 _ULID = re.compile(r"0[0-9A-HJKMNP-TV-Z]{25}|Qm[1-9A-HJ-NP-Za-km-z]{44}|bafy[a-z2-7]{55}")
@@ -256,6 +258,8 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_.\-]*(?:\?|!)?")
 _UNWORDLY = re.compile(r"[a-z]-[A-Z]\w*[a-z][A-Z]|-[A-Z]{2,}[a-z]|[a-z][A-Z]{2,}[a-z]+[A-Z]")
 _HEX_values = re.compile(r"[0-9a-fA-F]+")
+# What mail providers hand out for programs: four groups of four letters.
+_APP_PASSWORD = re.compile(r"[a-z]{4}(?:[ -][a-z]{4}){3}")
 _VERSION = re.compile(r"[v^~]?\d+(?:\.\d+)+[\w.+-]*|\d{4}-\d\d-\d\d.*|\d+(?:\.\d+)?(?:ms|s|m|h|d|k|kb|mb|gb|%)?", re.I)
 
 
@@ -269,6 +273,8 @@ def is_secret_value(value: str, strength: Strength, key: str, *, exact: bool) ->
         return (value.isdigit() and 3 <= len(value) <= 8) or _drawn(value)
     if strength == "phrase":
         return len(value) >= 6 and (exact or not _IDENTIFIER.fullmatch(value))
+    if strength == "strong" and _APP_PASSWORD.fullmatch(value) and exact:
+        return True
     if any(char.isspace() for char in value):
         return False
     if (_CALL if exact else _CODE).fullmatch(value) or _PATH.fullmatch(value) or _URL.fullmatch(value):
@@ -294,9 +300,11 @@ def _drawn(value: str) -> bool:
 
 
 def _weak(value: str, key: str) -> bool:
+    last = key_words(key)[-1:]
+    if _UUID.fullmatch(value) and last == ["token"]:
+        return True
     if _UUID.fullmatch(value) or _VERSION.fullmatch(value):
         return False
-    last = key_words(key)[-1:]
     if last == ["pass"]:
         return len(value) >= 8 and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     if _HEX_values.fullmatch(value):
@@ -306,4 +314,6 @@ def _weak(value: str, key: str) -> bool:
         return environment or (last in (["token"], ["auth"], ["pat"], ["bearer"], ["salt"]) and len(value) >= 16)
     if last in (["code"], ["hash"], ["seed"], ["nonce"], ["signature"], ["sig"], ["session"]) and len(value) < 20:
         return False
+    if re.fullmatch(r"[a-z]+(?:[+-][a-z0-9]+)+", value):
+        return False  # keys of a keyboard
     return _drawn(value) and not re.fullmatch(r"[a-z0-9]+(?:[-_:./][a-z0-9]+)+", value)
