@@ -16,7 +16,7 @@ from eval_core.suite.scrub.words import is_ordinary, is_person_name, is_role_or_
 
 __all__ = ["PERSON", "FieldKind", "field_hits", "field_kind", "value_hit_at"]
 
-FieldKind = Literal["account", "owner", "people", "person", "first", "host", "none"]
+FieldKind = Literal["account", "owner", "people", "person", "first", "host", "phone", "none"]
 
 _WORD = r"[A-ZÀ-ÞА-Я][\w'’À-ɏ-]*[^\W\d_]"
 PERSON = rf"{_WORD}(?: (?:[A-ZÀ-Þ]\.|van|von|de|del|der|da|di|la|le|el|bin|al|{_WORD})){{0,3}} {_WORD}"
@@ -547,7 +547,7 @@ _CELLS = {
 }
 _HEADER_WORD = re.compile(
     r"(?i)user|owner|author|name|assignee|reporter|reviewer|login|account|host|contact|customer|employee|creator|member"
-    r"|nom\b|prénom|nombre|apellido|cognome|naam|navn|namn|nimi|nazwisko|imię|kunde|cliente|patient|actor|attendee|client\b"
+    r"|phone|telefon|nom\b|prénom|nombre|apellido|cognome|naam|navn|namn|nimi|nazwisko|imię|kunde|cliente|patient|actor|attendee|client\b"
 )
 
 
@@ -601,6 +601,12 @@ def _row(
             cell = cells[number] if number < len(cells) else None
         if cell is None or not cell[1]:
             continue
+        if kind == "phone":
+            dialled = re.sub(r"[\s()./+-]", "", cell[1])
+            if dialled.isdigit() and 7 <= len(dialled) <= 15 and "555-01" not in cell[1]:
+                start = here + cell[0]
+                yield Hit(start, start + len(cell[1]), "phone", "phone", dialled.lstrip("0"))
+            continue
         hit = value_hit_at(cell[1], 0, kind)
         if hit is not None and (hit.end == len(cell[1]) or joint == "  "):
             yield Hit(here + cell[0] + hit.start, here + cell[0] + hit.end, hit.rule, hit.kind, hit.entity)
@@ -620,6 +626,8 @@ def _header(line: str) -> tuple[str, list[tuple[int, int, FieldKind]], int]:
             kind = field_kind(value)
             if value.lower() in ("name", "names") and any(cell.lower() in _BESIDE for _, cell in cells):
                 kind = "person"
+            if kind == "none" and re.search(r"(?i)phone|telefon|^tel\.?$|mobile?\b|handy|téléphone|celular", value):
+                kind = "phone"
             if kind != "none":
                 columns.append((number, place, kind))
         if columns:
@@ -644,5 +652,11 @@ _BESIDE = frozenset(
         "role",
         "salary",
         "first_name",
+        "telefon",
+        "téléphone",
+        "teléfono",
+        "city",
+        "ort",
+        "ville",
     ]
 )

@@ -70,6 +70,8 @@ class LearnedNames:
         self._seen: dict[str, tuple[Hit, str]] = {}
         self._aliases: dict[str, _Alias] = {}
         self._pattern: re.Pattern[str] | None = None
+        self._numbered: re.Pattern[str] | None = None
+        self._given: dict[str, str] = {}
 
     def add(self, hit: Hit, spelling: str) -> None:
         """Remember a name that stands where only names stand."""
@@ -88,6 +90,12 @@ class LearnedNames:
                     and form.lower() not in self._spared
                 ):
                     self._aliases.setdefault(form, alias)
+            words = spelling.replace(",", " ").split()
+            given = _plain(words[-1 if "," in spelling else 0]).lower() if hit.kind == "name" and words else ""
+            if len(given) > _MIN_LENGTH and not is_ordinary(given) and given not in self._spared:
+                self._given.setdefault(given, hit.entity)
+        if self._given:
+            self._numbered = re.compile(rf"(?<![^\W_])({'|'.join(map(re.escape, self._given))})\d{{1,4}}(?![^\W_])")
         if not self._aliases:
             return
         counts: Counter[str] = Counter()
@@ -108,6 +116,8 @@ class LearnedNames:
 
     def hits(self, text: str) -> Iterator[Hit]:
         """Find the learned names in a text."""
+        for match in self._numbered.finditer(text) if self._numbered else ():
+            yield Hit(match.start(), match.end(), "learned", "user", self._given[match[1]])
         if self._pattern is None:
             return
         for match in self._pattern.finditer(text):

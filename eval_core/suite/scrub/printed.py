@@ -332,6 +332,9 @@ _STRANGERS = re.compile(
 _SENTENCE_WORD = re.compile(r"(?:[.!?:]\s+|\A|\n\s*(?:[-*>#]+ )?)\Z")
 
 
+_TITLES = frozenset("mr mrs ms mx dr prof herr herrn frau mme mlle monsieur madame señor señora sra sig hi hello dear hey".split())
+
+
 def _speaks_english(text: str, start: int, end: int) -> bool:
     around = text[max(0, start - 200) : start] + " " + text[end : end + 200]
     words = re.findall(r"(?<![\w./_-])[^\W\d_A-ZÀ-Þ]{3,}(?![\w(/_-])", around)
@@ -344,7 +347,7 @@ def strangers(text: str, _key: str | None) -> Iterator[Hit]:
     while match := _STRANGERS.search(text, at):
         first, last = match["first"], match["last"]
         at = match.end("first") + 1
-        if is_proper_noun(first) or is_proper_noun(last) or not is_person_name(match.group(), sure=True):
+        if first.lower() in _TITLES or is_proper_noun(first) or is_proper_noun(last) or not is_person_name(match.group(), sure=True):
             continue
         plain = is_ordinary(first), is_ordinary(last)
         named = is_given_name(first), is_surname(last)

@@ -45,7 +45,7 @@ _TURNED = re.compile(
     r"[\w.@+-]{2,40}[ \t]?(?:/|:|,|and|with)[ \t]?[\"'`]?(?P<b>[^\s\"'`,;/]{6,60}))"
 )
 # After "token" or "key" a version, a name with a number or a path is more likely than a secret.
-_ORDINARY_WORD = re.compile(r"v?\d[\d.,:/-]*\w{0,3}|[A-Za-z]+[-_.]?\d{1,3}|[\w./-]+/[\w./-]+|#\d+")
+_ORDINARY_WORD = re.compile(r"[a-z]+(?:\+[a-z0-9]+)+|v?\d[\d.,:/-]*\w{0,3}|[A-Za-z]+[-_.]?\d{1,3}|[\w./-]+/[\w./-]+|#\d+")
 _CHECKSUM = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
 # What stands on one line with a word for a password, and is shaped as no word, path or name is.
 _ABOUT_PASSWORDS = re.compile(
@@ -89,7 +89,8 @@ def prose(text: str, _key: str | None) -> Iterator[Hit]:
         value = match.group("value").rstrip(".:!?)")
         odd = re.search(r"\d|\w[!#%$^&*+]\w", value) or _ODD_CASE.fullmatch(value)
         pin = name == "pin" and value.isdigit() and 4 <= len(value) <= 8
-        if not pin and (len(value) < 4 or not odd or not re.search(r"[^\W\d]", value)):
+        grouped = name not in ("key", "token") and re.fullmatch(r"[a-z]{4}(?:-[a-z]{4}){3}", value)
+        if not pin and not grouped and (len(value) < 4 or not odd or not re.search(r"[^\W\d]", value)):
             continue
         told = re.search(
             r"[：:=是は]|\b(?:is|was|ist|lautet|are|est|es|é|är|er|on|to|now)\s*[\"'`«“]?\Z",
@@ -97,6 +98,8 @@ def prose(text: str, _key: str | None) -> Iterator[Hit]:
         )
         kinds = len({("d" if c.isdigit() else "a" if c.isalpha() else "s") for c in value})
         if not told and not (kinds == 3 and len(value) >= 8):
+            continue
+        if text[: match.start()].lower().endswith("dempotency-"):
             continue
         ordinary = name not in _SAID and (_ORDINARY_WORD.fullmatch(value) or _CHECKSUM.fullmatch(value))
         if pin or (not ordinary and is_secret_value(value, "strong", "password", exact=True)):
@@ -440,6 +443,8 @@ def assignments(text: str, _key: str | None) -> Iterator[Hit]:
             narrow = _NARROW.match(text, begin, end)
             stop = narrow.end() if narrow else begin
             stop = begin + len(text[begin:stop].rstrip(".:"))
+        if text[stop : stop + 1] == "(":
+            continue  # a call
         environment = name.isupper() and text[begin - 1] == "="
         if is_secret_value(text[begin:stop], strength, name, exact=environment):
             yield secret_hit(begin, stop, "assignment", text)

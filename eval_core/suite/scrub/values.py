@@ -244,7 +244,7 @@ _ORDINARY = frozenset(_ORDINARY_WORDS.split())
 _CODE = re.compile(
     r"[A-Za-z_][\w.]*[(\[].*|(?:os|sys|self|cls|process|config|settings|ctx|args|req|request|env|secrets|state|options|"
     r"opts|cfg|event|data|params|props|this|app|client|response|resp|result|row|user|body|kwargs|payload|message|msg)"
-    r"[.\[?].*|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|f?[\"'].*|.*[({]\Z|[A-Z][A-Za-z]+(?:\[.*|\.\w.*)|\w+::.*|&\w+|lambda.*"
+    r"[.\[?].*|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|f?[\"'].*|.*[({]\Z|[A-Z][A-Za-z]+(?:\[.*|\.[A-Za-z_].*)|\w+::.*|&\w+|lambda.*"
 )
 # What quotes or a flag set apart is data unless it calls or looks something up.
 _CALL = re.compile(
