@@ -225,7 +225,7 @@ _LOCAL_PHONE = re.compile(
     r"|rückruf|handy|durchwahl|llam[ae]\w*|teléfono|móvil|celular|telefone|ligue|cellulare|chiam\w+|bel|telefoon|mobiel"
     r"|puhelin|telefonnummer|numer|ring(?: mig på)?|contact(?: no)?|reach(?:able)?|call|phone(?:number)?"
     r"|mob(?:ile)?(?: no)?|whatsapp|cell|fax)\b|电话|手机|電話|携帯|전화|휴대폰|연락처|телефон|тел\.|τηλ|هاتف|טלפון)"
-    r"[^\d\n+]{0,24}(?P<number>\+?\(?\d(?:[ ().\-/]{0,2}\d){7,14})(?![\w-]*\d)"
+    r"[^\d\n+]{0,24}(?P<number>\+?\(?\d(?:[ ().\-/]{0,3}\d){7,14})(?![\w-]*\d)"
 )
 
 
@@ -292,5 +292,5 @@ def _labelled(text: str) -> Iterator[Hit]:
             yield Hit(*match.span(), "national-id", "number", match.group())
     for match in _LOCAL_PHONE.finditer(text):
         dialled = re.sub(r"\D", "", match.group("number"))
-        if 9 <= len(dialled) <= 15 and "555-01" not in match.group("number"):
+        if 8 <= len(dialled) <= 15 and "555-01" not in match.group("number"):
             yield Hit(*match.span("number"), "phone", "phone", dialled.lstrip("0"))

@@ -309,6 +309,12 @@ _PLACES = tuple(
         rf"^\*(?P<strange>{_WORD})\* \[\d",
         rf"\b(?P<name>[A-Z]{{2,}}/[A-Z]{{2,}}) (?:MR|MRS|MS|MSTR|MISS|DR)\b",
         rf"(?i:\bcolleague|\bteammate|\bboss|\bmanager|\bfriend|\bwife|\bhusband|\bbrother|\bsister|\bassistant|\breach|\bcall|\bping|\bcc|\bCTO|\bCEO) (?P<strange>{_WORD})\b(?= (?:will|is|has|at|on|from|to|about|and|who|said)\b|[,.:]|$)",
+        # Accounts that did something, as forges tell it; lines of a chat that begin with their writer.
+        (
+            rf"^[*• ]*@?(?P<login>[a-z][a-z0-9]*[._-]?[a-z0-9]+) (?:requested changes|approved|commented|reviewed|merged|closed|reopened|pushed|force-pushed|opened"
+            r"|assigned|self-assigned|unassigned|added|removed|renamed|mentioned|left a comment|dismissed|deployed|created|started|joined|changed|wrote)\b"
+        ),
+        rf"^(?P<strange>{_WORD}): (?=(?:can|could|did|do|does|I|I'm|I'll|on it|yes|yeah|no|nope|ok|okay|sure|thanks|please|what|why|when|who|how|hi|hey|hello|let|we|it|is|are|you|the|sounds|done|will|good|great|just|not|maybe)\b)",
         # A writer and a colon, after the time.
         rf"^\[?(?:\d{{4}}-\d\d-\d\d )?\d\d?:\d\d(?::\d\d)?(?: [AP]M)?\]? (?P<strange>{_WORD}):(?= \S)",
         rf"^(?P<maybe>{_PERSON}) \((?:[Hh]ost|me|[Gg]uest|[Ee]xternal|[Oo]rganizer|[Pp]resenter|co-host)[,)]",
@@ -407,10 +413,15 @@ _TOOLS = frozenset(
 )
 
 
+_FILE = re.compile(r"\.(?:py|js|ts|tsx|jsx|go|rs|rb|java|html?|json|ya?ml|md|txt|css|sql|sh|toml|c|h|cpp|php)$")
+
+
 def _is_login(name: str) -> bool:
     """Tell an account from a word, a program and the first half of a branch."""
     parts = [part for part in re.split(r"[._\-\d]+", name) if part]
     known = all(is_ordinary(part) or is_generic(part) or part in _TOOLS for part in parts)
+    if "_" in name:
+        return False  # an identifier
     return name not in _TOOLS and parts != [] and parts[0] not in _TOOLS and not known
 
 
@@ -420,7 +431,7 @@ def _hit(match: re.Match[str], group: str) -> Hit | None:
     value = match.group(group)
     bare = value.strip().rstrip(".-,")
     start = match.start(group) + value.index(bare) if bare else match.start(group)
-    if len(bare) < 2 or is_generic(bare):
+    if len(bare) < 2 or is_generic(bare) or (kind == "user" and _FILE.search(bare)):
         return None
     if kind == "name" and (not is_person_name(bare, sure=place == "name") or is_role_or_state(bare)):
         return None

@@ -14,6 +14,7 @@ from eval_core.suite.scrub.hits import Hit, settle
 from eval_core.suite.scrub.identities import Identities, identity_pattern, identity_words
 from eval_core.suite.scrub.learned import LearnedNames
 from eval_core.suite.scrub.printed import formatted_names, printed, printed_in_json, said_by_commands
+from eval_core.suite.scrub.secret_places import told_by_commands
 from eval_core.suite.scrub.values import key_strength
 from eval_core.suite.scrub.words import is_ordinary, is_person_name
 
@@ -320,6 +321,8 @@ class Replacer:
     def learn_calls(self, calls: Iterable[tuple[str, str]]) -> None:
         """Look at commands and their answers: only the command tells that the word `whoami` prints is an account."""
         for command, output in calls:
+            if secret := told_by_commands(command, output):
+                self._known.setdefault(secret, Hit(0, len(secret), "assignment", "secret", secret))
             for start, end in formatted_names(command, output):
                 name = output[start:end]
                 if is_person_name(name, sure=False) and not is_generic(name):

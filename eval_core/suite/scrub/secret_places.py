@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from eval_core.suite.scrub.hits import Detector, Hit, secret_hit, value_hit
-from eval_core.suite.scrub.values import is_secret_value, key_strength, looks_random
+from eval_core.suite.scrub.values import is_secret_value, key_strength, looks_random, password_shape
 
-__all__ = ["PLACE_DETECTORS", "inserted"]
+__all__ = ["PLACE_DETECTORS", "inserted", "told_by_commands"]
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _DRAWN = rf"(?:{_UUID}|[0-9a-f]{{32,128}}|[A-Za-z0-9_.~+/=-]{{20,400}})"
@@ -28,6 +28,7 @@ _VERB = re.compile(
 _OPTION = re.compile(
     rf"(?<![\w-])-(?:t|k|T|K|H|a|p)[ \t]+[\"']?(?P<value>{_UUID}|[0-9a-f]{{32,128}}|[A-Za-z0-9_-]{{24,}})(?=[\"'\s]|$)"
 )
+_TYPED = re.compile(r"(?<![\w-])-[a-zA-Z](?:[ \t]+|(?=[^\s\w-]))[\"']?(?P<value>[^\s\"'\\;|&<>-][^\s\"'\\;|&<>]{7,60})(?=[\"'\s]|$)")
 # Links that let whoever has them in.
 _LINK = re.compile(
     r"(?i)/(?:reset|reset-password|password-reset|password/reset|verify|verify-email|confirm|confirmation|activate|activation"
@@ -55,7 +56,7 @@ _BLOCK = re.compile(r"<auth-user-pass>\s+\S+\s+(?P<value>\S+)\s+</auth-user-pass
 _ACL = re.compile(r"(?i)\bACL SETUSER \S+[^\n]*?[ \t]>(?P<value>\S{4,100})")
 _ATTRIBUTE = re.compile(r"\bname=[\"'](?P<name>[\w.:-]{3,80})[\"'][^<>]{0,80}>\s*(?P<value>[^<>\s]{4,200})\s*</")
 _SAID_PAIR = re.compile(
-    r"(?i)\b(?:try|use|with|as|login|via|is|using)[ \t]+[\"'`]?[a-z][\w.@-]{1,30}:(?P<value>[^\s\"'`/:@]{6,60})(?=[\"'`\s,.]|$)"
+    r"(?i)\b(?:try|use|with|as|login|via|is|using)[ \t]+[\"'`]?[a-z][\w.@-]{1,30}[:/](?P<value>[^\s\"'`/:@]{6,60})(?=[\"'`\s,.]|$)"
 )
 _PLIST = re.compile(r"<key>(?P<name>[\w.:-]{3,60})</key>\s*<string>(?P<value>[^<>\s]{4,400})</string>")
 
@@ -78,9 +79,7 @@ def announced(text: str, _key: str | None) -> Iterator[Hit]:
                 yield value_hit(match, "value", "assignment", text)
     for match in _SAID_PAIR.finditer(text):
         value = match["value"].rstrip(".,")
-        if _mixed(value) and _chosen(value) and _told(value) and not re.fullmatch(r"[\w.-]+", value.lower().strip("0123456789")) or (
-            _mixed(value) and looks_random(value)
-        ):
+        if _mixed(value) and _told(value) and (password_shape(value) or looks_random(value)):
             yield secret_hit(match.start("value"), match.start("value") + len(value), "prose", text)
 
 
@@ -110,6 +109,9 @@ def logins(text: str, _key: str | None) -> Iterator[Hit]:
         if (hexed and re.search(r"(?i)https?://|upload|login|auth|record|report|deploy|publish|submit|token", line)) or (
             not hexed and looks_random(match["value"])
         ):
+            yield value_hit(match, "value", "flag", text)
+    for match in _TYPED.finditer(text):
+        if password_shape(match["value"]) and _told(match["value"]) and _chosen(match["value"]):
             yield value_hit(match, "value", "flag", text)
     for match in _LINK.finditer(text) if "/" in text else ():
         if looks_random(match["value"]) or re.fullmatch(r"[0-9a-f]{32,}", match["value"]):
@@ -242,6 +244,25 @@ def inserted_secrets(text: str, _key: str | None) -> Iterator[Hit]:
     for name, start, value in inserted(text):
         if is_secret_value(value, key_strength(name), name, exact=True):
             yield secret_hit(start, start + len(value), "assignment", text)
+
+
+# Commands whose answer is a secret.
+_TELLS = re.compile(
+    r"(?i)initial-password|initialAdminPassword|get[ -]secrets?\b.*(?:jsonpath|template|base64|value|-o)|get-secret-value|get-parameter\b.*decrypt"
+    r"|print-(?:access|identity|refresh)-token|auth(?::|[ -])token|get-login-password|\bpass (?:show )?\w|\bop read|\bop item get|find-(?:generic|internet)-password"
+    r"|vault (?:kv get|read)\b.*-field|openssl rand|\bpwgen|\bapg\b|(?:generate|new|create|reset|rotate)[-_ :]?(?:password|token|secret|key)\b|base64 (?:-d|--decode|-D)"
+    r"|secrets (?:get|versions access|show|read)|token (?:create|get|show|print)|terraform output -raw|sops -d|ansible-vault (?:view|decrypt)|gpg -d"
+    r"|\bcat\b[^|;]*(?:secret|passw|token|credential|\.key|_key|api[-_]?key)|echo [\"']?\$\{?\w*(?:PASS|TOKEN|SECRET|KEY|PWD)|printenv \w*(?:PASS|TOKEN|SECRET|KEY|PWD)"
+)
+
+
+def told_by_commands(command: str, output: str) -> str | None:
+    """Return the one word that a command which prints a secret has answered."""
+    lines = [line.strip() for line in output.strip().splitlines() if line.strip()]
+    if len(command) > 300 or len(lines) != 1 or not _TELLS.search(command):
+        return None
+    value = lines[0].strip("\"'")
+    return value if len(value) >= 8 and _mixed(value) and _told(value) else None
 
 
 PLACE_DETECTORS: tuple[Detector, ...] = (logins, announced, positional, named_beside, columns, inserted_secrets)

@@ -6,12 +6,11 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 
 from eval_core.suite.scrub.hits import Detector, Hit, is_mark, secret_hit, value_hit
 from eval_core.suite.scrub.providers import provider_tokens
 from eval_core.suite.scrub.secret_places import PLACE_DETECTORS
-from eval_core.suite.scrub.values import is_secret_value, key_strength, looks_random, random_tokens
+from eval_core.suite.scrub.values import is_secret_value, key_strength, looks_random, password_shape, random_tokens
 
 __all__ = [
     "SECRET_DETECTORS",
@@ -54,6 +53,7 @@ _ABOUT_PASSWORDS = re.compile(
     r"|credential|\bcreds\b|log(?:ged|ging)? ?in\b|sign(?:ed)? in\b|пароль|密码|パスワード"
 )
 _SHAPED = re.compile(r"(?<![^\s\"'`(:=])(?P<value>[A-Za-z0-9!#%$^&*+@~?_.-]{8,64})(?=[\s\"'`),;]|\.?$)", re.MULTILINE)
+_TOLD = re.compile(r"(?:\b(?:is|was|now|to|are|be|ist|est|es)|[:=/])[ \t]*[\"'`]?\Z")
 _CODES = re.compile(
     r"(?i)\b(?:(?:verification|security|confirmation|one[- ]time|2fa|mfa|two[- ]factor|login|auth\w*|sms"
     r"|access|pairing|unlock) "
@@ -115,7 +115,9 @@ def shaped(text: str, _key: str | None) -> Iterator[Hit]:
             start, end = max(start, line.start() - 120), min(end, line.end() + 120)
         for match in _SHAPED.finditer(text, start, end):
             value = match.group("value").rstrip(".?")
-            if _password_shape(value) and is_secret_value(value, "strong", "password", exact=True):
+            told = _TOLD.search(text, max(start, match.start() - 12), match.start("value"))
+            mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and not _ORDINARY_WORD.fullmatch(value)
+            if (password_shape(value) or (told and mixed)) and is_secret_value(value, "strong", "password", exact=True):
                 yield secret_hit(match.start("value"), match.start("value") + len(value), "prose", text)
     for match in _CODES.finditer(text):
         if match.group("code"):
@@ -124,31 +126,6 @@ def shaped(text: str, _key: str | None) -> Iterator[Hit]:
         for one in re.finditer(r"[a-z0-9]{4,8}(?:-[a-z0-9]{4,8})+|\d{6,8}", match.group("codes")):
             if any(map(str.isdigit, one.group())):
                 yield secret_hit(match.start("codes") + one.start(), match.start("codes") + one.end(), "code", text)
-
-
-def _sort(char: str) -> int:
-    return 0 if char.isdigit() else 1 if char.isupper() else 2
-
-
-def _password_shape(value: str) -> bool:
-    if not any(map(str.isdigit, value)) or not any(map(str.isalpha, value)):
-        return False
-    if re.search(r"[!#%$^&*+~?]", value):
-        return re.search(r"^[#@$%]?\w+$|%[sdif]|\$\{|^\$|[?&]\w+=", value) is None
-    mixed = any(map(str.isupper, value)) and any(map(str.islower, value))
-    if mixed and value.isalnum():
-        # Draws change between cases and digits all the time; names of things do so at their words.
-        changes = sum(_sort(one) != _sort(two) for one, two in pairwise(value))
-        return changes >= 5 and changes > 0.46 * len(value)
-    return (
-        mixed
-        and re.search(r"\d{2,}$|[A-Za-z]\d[A-Za-z]", value) is not None
-        and re.search(r"[_@.-]", value) is not None
-        and (
-            re.fullmatch(r"[A-Za-z]+[-_]\d+|[\w-]+\.\w{1,4}|[A-Z][A-Z0-9_-]+|[\w.+-]+@[\w.-]+\.\w+|v?\d+\..*", value)
-            is None
-        )
-    )
 
 
 # Secrets of files: key blocks, credential files, XML settings and seed phrases.

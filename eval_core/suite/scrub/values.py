@@ -21,6 +21,7 @@ __all__ = [
     "key_strength",
     "key_words",
     "looks_random",
+    "password_shape",
     "random_tokens",
 ]
 
@@ -317,3 +318,29 @@ def _weak(value: str, key: str) -> bool:
     if re.fullmatch(r"[a-z]+(?:[+-][a-z0-9]+)+", value):
         return False  # keys of a keyboard
     return _drawn(value) and not re.fullmatch(r"[a-z0-9]+(?:[-_:./][a-z0-9]+)+", value)
+
+
+def _sort(char: str) -> int:
+    return 0 if char.isdigit() else 1 if char.isupper() else 2
+
+
+def password_shape(value: str) -> bool:
+    """Tell what is shaped as no word, path or name is: a password that a person chose or a program drew."""
+    if not any(map(str.isdigit, value)) or not any(map(str.isalpha, value)):
+        return False
+    if re.search(r"[!#%$^&*+~?]", value):
+        return re.search(r"^[#@$%]?\w+$|%[sdif]|\$\{|^\$|[?&]\w+=", value) is None
+    mixed = any(map(str.isupper, value)) and any(map(str.islower, value))
+    if mixed and value.isalnum():
+        # Draws change between cases and digits all the time; names of things do so at their words.
+        changes = sum(_sort(one) != _sort(two) for one, two in pairwise(value))
+        return changes >= 5 and changes > 0.46 * len(value)
+    return (
+        mixed
+        and re.search(r"\d{2,}$|[A-Za-z]\d[A-Za-z]", value) is not None
+        and re.search(r"[_@.-]", value) is not None
+        and (
+            re.fullmatch(r"[A-Za-z]+[-_]\d+|[\w-]+\.\w{1,4}|[A-Z][A-Z0-9_-]+|[\w.+-]+@[\w.-]+\.\w+|v?\d+\..*", value)
+            is None
+        )
+    )
