@@ -276,7 +276,15 @@ def field_kind(name: str) -> FieldKind:
     words = [word for word in key_words(name) if not word.isdigit()] or name.lower().split()
     if not words:
         return "none"
-    while len(words) > 1 and words[-1] in ("normalized", "normalised", "raw", "lower", "snapshot", "original", "display"):
+    while len(words) > 1 and words[-1] in (
+        "normalized",
+        "normalised",
+        "raw",
+        "lower",
+        "snapshot",
+        "original",
+        "display",
+    ):
         words.pop()
     last = words[-1]
     before = words[-2] if len(words) > 1 else ""

@@ -46,7 +46,9 @@ _VERSION_BEFORE = re.compile(
 )
 _IPV6 = re.compile(r"(?<![\w:.])[23][0-9a-fA-F]{3}:(?:[0-9a-fA-F]{0,4}:){1,6}[0-9a-fA-F]{0,4}(?![\w:])")
 _MAC = re.compile(r"(?<![\w:-])(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1){4}[0-9a-fA-F]{2}(?![\w:-])")
-_MAC_DOTTED = re.compile(r"(?<![\w.])(?=[0-9a-f.]*[a-f])(?=[a-f.]*\d)[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}(?![\w.])", re.I)
+_MAC_DOTTED = re.compile(
+    r"(?<![\w.])(?=[0-9a-f.]*[a-f])(?=[a-f.]*\d)[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}(?![\w.])", re.I
+)
 _SSN = re.compile(r"(?<![\w.-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])")
 _STREET = re.compile(
     r"\b\d{1,5}[A-Za-z]?,? (?:[NSEW]\.? )?(?:[A-ZÀ-Þ][\w'’.-]+ ){1,3}(?:Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Drive"
@@ -201,7 +203,10 @@ def addresses(text: str, _key: str | None) -> Iterator[Hit]:
     for match in _MAC_DOTTED.finditer(text):
         yield Hit(match.start(), match.end(), "mac", "number", match.group().lower())
     for match in _MAC.finditer(text):
-        if re.search(r"(?i)(?:serial|fingerprint|sha\d*|md5)[\w ]{0,12}[:=]? ?\Z", text[max(0, match.start() - 24) : match.start()]):
+        if re.search(
+            r"(?i)(?:serial|fingerprint|sha\d*|md5)[\w ]{0,12}[:=]? ?\Z",
+            text[max(0, match.start() - 24) : match.start()],
+        ):
             continue
         if match.group()[:2].lower() not in ("02", "ff") and len(set(match.group())) > 3:
             yield Hit(match.start(), match.end(), "mac", "mac", match.group().lower().replace("-", ":"))
@@ -229,7 +234,13 @@ def records(text: str, key: str | None) -> Iterator[Hit]:
         value = match.group("value").rstrip(" .,")
         if " " in value and re.search(r"[^\W\d_]{3}", value) and not re.match(r"0x|[\d.]+:\d|\d+\.\d+\.", value):
             yield Hit(match.start("value"), match.start("value") + len(value), "address", "number", value.lower())
-    for pattern, rule in ((_DEGREES, "geo"), (_POST, "address"), (_EXPIRY, "card"), (_BANK, "account"), (_BORN, "birth-date")):
+    for pattern, rule in (
+        (_DEGREES, "geo"),
+        (_POST, "address"),
+        (_EXPIRY, "card"),
+        (_BANK, "account"),
+        (_BORN, "birth-date"),
+    ):
         for match in pattern.finditer(text):
             group = str(match.lastgroup)
             if not re.fullmatch(r"0*\.?0*|(?:0\.0+[, ]*)+", match.group(group)):

@@ -338,7 +338,9 @@ _STRANGERS = re.compile(
 _SENTENCE_WORD = re.compile(r"(?:[.!?:]\s+|\A|\n\s*(?:[-*>#]+ )?)\Z")
 
 
-_TITLES = frozenset("mr mrs ms mx dr prof herr herrn frau mme mlle monsieur madame señor señora sra sig hi hello dear hey".split())
+_TITLES = frozenset(
+    "mr mrs ms mx dr prof herr herrn frau mme mlle monsieur madame señor señora sra sig hi hello dear hey".split()
+)
 
 
 def _speaks_english(text: str, start: int, end: int) -> bool:
@@ -353,7 +355,12 @@ def strangers(text: str, _key: str | None) -> Iterator[Hit]:
     while match := _STRANGERS.search(text, at):
         first, last = match["first"], match["last"]
         at = match.end("first") + 1
-        if first.lower() in _TITLES or is_proper_noun(first) or is_proper_noun(last) or not is_person_name(match.group(), sure=True):
+        if (
+            first.lower() in _TITLES
+            or is_proper_noun(first)
+            or is_proper_noun(last)
+            or not is_person_name(match.group(), sure=True)
+        ):
             continue
         plain = is_ordinary(first), is_ordinary(last)
         named = is_given_name(first), is_surname(last)
@@ -479,7 +486,9 @@ _TELLING = re.compile(
 )
 
 
-_FORMAT = re.compile(r"\bgit (?:log|show|for-each-ref|shortlog)\b.*?--(?:pretty=)?(?:format[:=]|pretty=)[\"']?(?:t?format:)?(?P<format>[^\"'\n]+)")
+_FORMAT = re.compile(
+    r"\bgit (?:log|show|for-each-ref|shortlog)\b.*?--(?:pretty=)?(?:format[:=]|pretty=)[\"']?(?:t?format:)?(?P<format>[^\"'\n]+)"
+)
 _FORMATTED = re.compile(r"%\(?(?:a[nN]|c[nN]|authorname|committername)\)?")
 
 

@@ -28,7 +28,9 @@ _VERB = re.compile(
 _OPTION = re.compile(
     rf"(?<![\w-])-(?:t|k|T|K|H|a|p)[ \t]+[\"']?(?P<value>{_UUID}|[0-9a-f]{{32,128}}|[A-Za-z0-9_-]{{24,}})(?=[\"'\s]|$)"
 )
-_TYPED = re.compile(r"(?<![\w-])-[a-zA-Z](?:[ \t]+|(?=[^\s\w-]))[\"']?(?P<value>[^\s\"'\\;|&<>-][^\s\"'\\;|&<>]{7,60})(?=[\"'\s]|$)")
+_TYPED = re.compile(
+    r"(?<![\w-])-[a-zA-Z](?:[ \t]+|(?=[^\s\w-]))[\"']?(?P<value>[^\s\"'\\;|&<>-][^\s\"'\\;|&<>]{7,60})(?=[\"'\s]|$)"
+)
 # Links that let whoever has them in.
 _LINK = re.compile(
     r"(?i)/(?:reset|reset-password|password-reset|password/reset|verify|verify-email|confirm|confirmation|activate|activation"
@@ -95,7 +97,11 @@ def _mixed(value: str) -> bool:
 def logins(text: str, _key: str | None) -> Iterator[Hit]:
     """Find what stands beside a login, or after a verb, an option or a path that lets somebody in."""
     for match in _PAIR.finditer(text):
-        if _mixed(match["value"]) and _told(match["value"]) and not re.fullmatch(r"\d+(?:/\w+)?|\w+:\d+", match["value"]):
+        if (
+            _mixed(match["value"])
+            and _told(match["value"])
+            and not re.fullmatch(r"\d+(?:/\w+)?|\w+:\d+", match["value"])
+        ):
             yield value_hit(match, "value", "flag", text)
     for match in _VERB.finditer(text):
         value = match["value"]
@@ -106,9 +112,9 @@ def logins(text: str, _key: str | None) -> Iterator[Hit]:
         line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
         hexed = re.fullmatch(rf"{_UUID}|[0-9a-f]{{32,}}", match["value"])
         # Hex after `-t` may be a tag or a task; only a command that talks to a service takes it for a key.
-        if (hexed and re.search(r"(?i)https?://|upload|login|auth|record|report|deploy|publish|submit|token", line)) or (
-            not hexed and looks_random(match["value"])
-        ):
+        if (
+            hexed and re.search(r"(?i)https?://|upload|login|auth|record|report|deploy|publish|submit|token", line)
+        ) or (not hexed and looks_random(match["value"])):
             yield value_hit(match, "value", "flag", text)
     for match in _TYPED.finditer(text):
         if password_shape(match["value"]) and _told(match["value"]) and _chosen(match["value"]):
@@ -146,7 +152,12 @@ def positional(text: str, _key: str | None) -> Iterator[Hit]:
 
 def _chosen(value: str) -> bool:
     """Tell a password from a host, a path, a version or an identifier."""
-    return re.fullmatch(r"[a-z][a-z0-9_-]*|[\w-]+(?:\.[\w-]+)+(?::\d+)?|[\w./-]+/[\w./-]*|v?\d[\d.]*|[\w-]+:\d+|[A-Z0-9_]+", value) is None
+    return (
+        re.fullmatch(
+            r"[a-z][a-z0-9_-]*|[\w-]+(?:\.[\w-]+)+(?::\d+)?|[\w./-]+/[\w./-]*|v?\d[\d.]*|[\w-]+:\d+|[A-Z0-9_]+", value
+        )
+        is None
+    )
 
 
 # A name, and beside it under `value`, what it names.
@@ -217,21 +228,25 @@ def _header(line: str) -> tuple[str, list[int], int]:
             continue
         if not all(re.fullmatch(r"[A-Za-z_][\w /()#.-]{0,30}", value) for _, value in cells):
             continue
-        wanted = [number for number, (_, value) in enumerate(cells) if key_strength(value.replace(" ", "_")) == "strong"]
+        wanted = [
+            number for number, (_, value) in enumerate(cells) if key_strength(value.replace(" ", "_")) == "strong"
+        ]
         if wanted:
             return joint, wanted, len(cells)
     return "", [], 0
 
 
 # SQL that names its columns before their values.
-_INSERT = re.compile(r"(?i)\binsert\s+into\s+[\w.\"`\[\]]+\s*\((?P<names>[^()]{2,400})\)\s*values\s*(?P<rows>(?:\([^()]*\)\s*,?\s*){1,50})")
+_INSERT = re.compile(
+    r"(?i)\binsert\s+into\s+[\w.\"`\[\]]+\s*\((?P<names>[^()]{2,400})\)\s*values\s*(?P<rows>(?:\([^()]*\)\s*,?\s*){1,50})"
+)
 _FIELD = re.compile(r"\s*(?:E?'(?P<text>(?:[^']|'')*)'|[^,']+)\s*(?:,|$)")
 
 
 def inserted(text: str) -> Iterator[tuple[str, int, str]]:
     """Yield every text that an INSERT stores: its column, where it begins, and the text."""
     for match in _INSERT.finditer(text):
-        names = [name.strip(" \"`[]\n\t") for name in match["names"].split(",")]
+        names = [name.strip(' "`[]\n\t') for name in match["names"].split(",")]
         for row in re.finditer(r"\(([^()]*)\)", match["rows"]):
             start = match.start("rows") + row.start(1)
             for name, value in zip(names, _FIELD.finditer(row[1]), strict=False):

@@ -44,7 +44,9 @@ _TURNED = re.compile(
     r"[\w.@+-]{2,40}[ \t]?(?:/|:|,|and|with)[ \t]?[\"'`]?(?P<b>[^\s\"'`,;/]{6,60}))"
 )
 # After "token" or "key" a version, a name with a number or a path is more likely than a secret.
-_ORDINARY_WORD = re.compile(r"[a-z]+(?:\+[a-z0-9]+)+|v?\d[\d.,:/-]*\w{0,3}|[A-Za-z]+[-_.]?\d{1,3}|[\w./-]+/[\w./-]+|#\d+")
+_ORDINARY_WORD = re.compile(
+    r"[a-z]+(?:\+[a-z0-9]+)+|v?\d[\d.,:/-]*\w{0,3}|[A-Za-z]+[-_.]?\d{1,3}|[\w./-]+/[\w./-]+|#\d+"
+)
 _CHECKSUM = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
 # What stands on one line with a word for a password, and is shaped as no word, path or name is.
 _ABOUT_PASSWORDS = re.compile(
@@ -116,7 +118,9 @@ def shaped(text: str, _key: str | None) -> Iterator[Hit]:
         for match in _SHAPED.finditer(text, start, end):
             value = match.group("value").rstrip(".?")
             told = _TOLD.search(text, max(start, match.start() - 12), match.start("value"))
-            mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and not _ORDINARY_WORD.fullmatch(value)
+            mixed = (
+                any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and not _ORDINARY_WORD.fullmatch(value)
+            )
             if (password_shape(value) or (told and mixed)) and is_secret_value(value, "strong", "password", exact=True):
                 yield secret_hit(match.start("value"), match.start("value") + len(value), "prose", text)
     for match in _CODES.finditer(text):

@@ -198,7 +198,11 @@ def random_tokens(text: str, key: str | None) -> Iterator[Hit]:
         token = match.group()
         if _HEX.fullmatch(token) or not any(char.isdigit() for char in token) or not looks_random(token):
             continue
-        if "EXAMPLE" in token or _PUBLIC_PREFIX.match(token) or _PUBLIC_BEFORE.search(text, max(0, match.start() - 24), match.start()):
+        if (
+            "EXAMPLE" in token
+            or _PUBLIC_PREFIX.match(token)
+            or _PUBLIC_BEFORE.search(text, max(0, match.start() - 24), match.start())
+        ):
             continue
         if _ULID.fullmatch(token) or "/nix/store/" in text[max(0, match.start() - 12) : match.end()]:
             continue

@@ -7,7 +7,15 @@ import re
 from functools import cache, lru_cache
 from importlib.resources import files
 
-__all__ = ["is_given_name", "is_ordinary", "is_person_name", "is_proper_noun", "is_surname", "is_role_or_state", "is_service_host"]
+__all__ = [
+    "is_given_name",
+    "is_ordinary",
+    "is_person_name",
+    "is_proper_noun",
+    "is_surname",
+    "is_role_or_state",
+    "is_service_host",
+]
 
 # Words of the trade that a small dictionary lacks.
 _TRADE = (

@@ -109,7 +109,9 @@ def _drawn_name(rng: random.Random, known: list[str]) -> str:
     """Return a real name now and then, else an invented one, so that a session's people rarely share a name."""
     if rng.random() < 0.3:
         return rng.choice(known)
-    return "".join(rng.choice("bdfgklmnprstvz") + rng.choice("aeiou") for _ in range(3)).capitalize() + rng.choice("nlrsk")
+    return "".join(rng.choice("bdfgklmnprstvz") + rng.choice("aeiou") for _ in range(3)).capitalize() + rng.choice(
+        "nlrsk"
+    )
 
 
 _LISTED = {"full", "first", "last", "login", "host"}
