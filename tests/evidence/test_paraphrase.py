@@ -1,4 +1,4 @@
-"""A fact that is gone by its words but may be said in others is told apart from a lost one, and never counted as kept."""
+"""A fact that may be said in other words is told apart from a lost one, and never counted as kept."""
 
 from __future__ import annotations
 

@@ -208,7 +208,8 @@ _NAME_BEFORE: dict[str, FieldKind] = {
     "shipping": "person", "cardholder": "person", "organizer": "person", "profile": "person", "member": "person",
     "first": "first", "last": "first", "given": "first", "family": "first", "middle": "first", "maiden": "first",
     "user": "account", "login": "account", "account": "account", "admin": "account", "principal": "account",
-    "usr": "person", "student": "person", "passenger": "person", "guest": "person", "crew": "person", "viewer": "person",
+    "usr": "person", "student": "person", "passenger": "person", "guest": "person", "crew": "person",
+    "viewer": "person",
     "screen": "account", "host": "host", "computer": "host", "machine": "host", "node": "host", "workstation": "host",
     "device": "host", "server": "host", "dns": "host", "nic": "host",
 }  # fmt: skip
@@ -439,7 +440,8 @@ def _options(text: str) -> Iterator[Hit]:
 # Markup: an element named for a person, and a label in one cell with its value in the next.
 _ELEMENT = re.compile(r"<(?P<tag>[A-Za-z][\w.:-]{1,30})(?:\s[^<>]*)?>\s*(?P<value>[^<>\n]{2,60}?)\s*</(?P=tag)>")
 _LABELLED = re.compile(
-    r"<(?:dt|th|td|label|b|strong|span)(?:\s[^<>]*)?>\s*(?P<label>[^<>:\n]{2,30}?)\s*:?\s*</\w+>\s*:?\s*<(?:dd|td|span|div|p|a)(?:\s[^<>]*)?>\s*(?P<value>[^<>\n]{2,60}?)\s*</"
+    r"<(?:dt|th|td|label|b|strong|span)(?:\s[^<>]*)?>\s*(?P<label>[^<>:\n]{2,30}?)\s*:?\s*</\w+>\s*:?\s*<(?:dd"
+    r"|td|span|div|p|a)(?:\s[^<>]*)?>\s*(?P<value>[^<>\n]{2,60}?)\s*</"
 )
 _NAMED_ELEMENTS: dict[str, FieldKind] = {"given": "first", "family": "first", "forenames": "first", "surname": "first"}
 
@@ -555,7 +557,8 @@ _CELLS = {
 }
 _HEADER_WORD = re.compile(
     r"(?i)user|owner|author|name|assignee|reporter|reviewer|login|account|host|contact|customer|employee|creator|member"
-    r"|phone|telefon|nom\b|prénom|nombre|apellido|cognome|naam|navn|namn|nimi|nazwisko|imię|kunde|cliente|patient|actor|attendee|client\b"
+    r"|phone|telefon|nom\b|prénom|nombre|apellido|cognome|naam|navn|namn|nimi|nazwisko|imię|kunde|cliente"
+    r"|patient|actor|attendee|client\b"
 )
 
 

@@ -116,15 +116,18 @@ _UK = re.compile(
 )
 # What people and forms call such a number, in the languages that sessions are written in.
 _LABELS = (
-    r"dni|nif|nie|cif|cpf|cnpj|rg|pesel|nip|regon|bsn|burgerservicenummer|steuer-?id(?:nummer|entifikationsnummer)?|steuernummer"
-    r"|idnr\.?|tin|personalausweis(?:nummer|-nr\.?)?|ausweis(?:nummer|-nr\.?)|reisepass(?:nummer)?|sozialversicherungs\w*"
+    r"dni|nif|nie|cif|cpf|cnpj|rg|pesel|nip|regon|bsn|burgerservicenummer|steuer-?id(?:nummer"
+    r"|entifikationsnummer)?|steuernummer"
+    r"|idnr\.?|tin|personalausweis(?:nummer|-nr\.?)?|ausweis(?:nummer|-nr\.?)|reisepass(?:nummer)?"
+    r"|sozialversicherungs\w*"
     r"|rentenversicherungs\w*|svnr|ahv|avs|numéro de sécurité sociale|n° ?sécu\w*|codice fiscale|partita iva"
     r"|personnummer"
     r"|organisationsnummer|samordningsnummer|cpr(?:-nummer)?|fødselsnummer|kennitala|henkilötunnus|hetu"
     r"|aadhaar|aadhar|pan(?: card)?"
     r"|voter id|curp|rfc|rut|run|cuit|cuil|dui|cédula|cedula|tckn|tc kimlik|kimlik|egn|cnp|oib|jmbg|emso"
     r"|rodné číslo|taj szám"
-    r"|adóazonosító|inn|инн|снилс|паспорт|身份证|護照|护照|マイナンバー|個人番号|주민등록번호|여권번호|rrn|nric|fin|hkid|mykad|nik|ktp|contribuinte"
+    r"|adóazonosító|inn|инн|снилс|паспорт|身份证|護照|护照|マイナンバー|個人番号|주민등록번호|여권번호|rrn|nric|fin|hkid|mykad|nik|ktp"
+    r"|contribuinte"
     r"|passport|passeport|pasaporte|passaporto|paspoort|pasport"
     r"|sin|social insurance|social security|national insurance|nino|ssn|itin|ein|tfn|tax file|abn|medicare|ihi"
     r"|ird|pps|ppsn|nhs"
@@ -132,7 +135,8 @@ _LABELS = (
     r"|driver'?s?|citizen"
     r"|führerschein\w*|permis de conduire|carnet de conducir|patente|rijbewijs|körkort\w*|employee|staff"
     r"|patient|member|membership"
-    r"|(?:personal|matrikel|versicherten|versicherungs|kunden|mitglieds|patienten|mitarbeiter|krankenkassen|identifikations|pass)(?:nummer|-?nr\.?)"
+    r"|(?:personal|matrikel|versicherten|versicherungs|kunden|mitglieds|patienten|mitarbeiter|krankenkassen"
+    r"|identifikations|pass)(?:nummer|-?nr\.?)"
     r"|mrn|medical record|student|teudat zehut|תעודת זהות|αφμ|αμκα|afm|amka|dl|driving licence|permis|versichert\w*"
     r"|id(?=[ _-]?(?:number|no|nr|card))|vin|vehicle identification|fahrgestell\w*|rijksregister\w*|registre national"
     r"|my ?number|serial|serialnumber|imei2?|imsi|iccid|udid|meid|msisdn|hardware uuid|machine-?id|asset tag"
@@ -146,7 +150,8 @@ _SAID = re.compile(
     r"(?P<more>[ _-]?(?:(?:numbers?|num|no|nr|card|id|code|licen[cs]e|#|号|番号|numero|número|numéro"
     r"|nummer)\.?[ _-]?){0,3})"
     r"(?: \([\w ]{1,20}\))?[\"']?[ \t]*(?P<said>is[ \t]+|ist[ \t]+|[:：#=][ \t]*|[ \t]+)"
-    r"[\"']?(?P<value>(?=[\w ./-]{0,24}\d)[A-Z0-9А-ЯІЇЄ][A-Z0-9А-ЯІЇЄ./-]*(?: (?:\d[\d./-]*|[A-Z]\d[\w-]*)){0,4}(?:\(\d\))?)"
+    r"[\"']?(?P<value>(?=[\w ./-]{0,24}\d)[A-Z0-9А-ЯІЇЄ][A-Z0-9А-ЯІЇЄ./-]*(?: (?:\d[\d./-]*|[A-Z]\d[\w-]*)){0,4}"
+    r"(?:\(\d\))?)"
 )
 # These words have other uses: only a number of some length, told by a mark or by `number`, is somebody's.
 _LOOSE_LABELS = frozenset(
@@ -201,7 +206,8 @@ _PLATE = re.compile(
     r"(?:[ -]?[A-Z0-9]{1,5}){1,3})\b"
 )
 _BRITISH_PLATE = re.compile(
-    r"\b(?i:reg(?:istration)?|vehicle|plate|car|van)\b[^\n\d]{0,16}?(?P<value>[A-Z]{2}\d\d ?[A-Z]{3}|[A-Z]\d{1,3} ?[A-Z]{3})(?![\w-])"
+    r"\b(?i:reg(?:istration)?|vehicle|plate|car|van)\b[^\n\d]{0,16}?(?P<value>[A-Z]{2}\d\d ?[A-Z]{3}"
+    r"|[A-Z]\d{1,3} ?[A-Z]{3})(?![\w-])"
 )
 _NETWORK = re.compile(
     r"(?i)\b(?:ssid|essid|wifi|wi-fi|wlan)(?: name| network)?[\"']?[ \t]*[:= ][ \t]*[\"']?(?P<value>[\w.'’-]{4,32})"
@@ -221,7 +227,8 @@ _CLOUD_ACCOUNT = re.compile(
 )
 _SAMPLE_ACCOUNTS = frozenset({"000000000000", "123456789012", "111111111111", "111122223333", "012345678901"})
 _LOCAL_PHONE = re.compile(
-    r"(?i)(?:\b(?:tél(?:éphone)?|portable|appele[zr]|téléphone[zr]?|joindre|rappele[zr]|tel(?:efon)?|erreichbar|anruf\w*"
+    r"(?i)(?:\b(?:tél(?:éphone)?|portable|appele[zr]|téléphone[zr]?|joindre|rappele[zr]|tel(?:efon)?|erreichbar"
+    r"|anruf\w*"
     r"|rückruf|handy|durchwahl|llam[ae]\w*|teléfono|móvil|celular|telefone|ligue|cellulare|chiam\w+|bel|telefoon|mobiel"
     r"|puhelin|telefonnummer|numer|ring(?: mig på)?|contact(?: no)?|reach(?:able)?|call|phone(?:number)?"
     r"|mob(?:ile)?(?: no)?|whatsapp|cell|fax)\b|电话|手机|電話|携帯|전화|휴대폰|연락처|телефон|тел\.|τηλ|هاتف|טלפון)"

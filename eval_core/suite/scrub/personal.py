@@ -60,13 +60,16 @@ _STREET = re.compile(
 )
 # Elsewhere the word for a street stands before its name or is a part of it; or a form says that an address follows.
 _STREET_ABROAD = re.compile(
-    r"\b(?:Via|Viale|Piazza|Corso|Vicolo|Calle|Avenida|Avda\.|Plaza|Paseo|Carrer|Camino|Rua|Avenida|Travessa|Praça|Largo|ul\.|al\."
+    r"\b(?:Via|Viale|Piazza|Corso|Vicolo|Calle|Avenida|Avda\.|Plaza|Paseo|Carrer|Camino|Rua|Avenida|Travessa"
+    r"|Praça|Largo|ul\.|al\."
     r"|os\.|pl\.|ulica|ulice|улица|ул\.|проспект|пр\.) (?:de |del |della |dei |do |da |dos |las |los |la "
     r"|el )*[A-ZÀ-ÞĄ-ŻА-Я][\w'’.-]+"
     r"(?: [A-ZÀ-ÞĄ-ŻА-Я][\w'’.-]+){0,2},? (?:n\.?º? ?|д\. ?)?\d{1,5}[A-Za-z]?(?:/\d+)?"
-    r"|\b[A-ZÀ-Þ][\w'’-]*(?:straat|laan|plein|gracht|kade|dijk|gatan|vägen|gränd|torget|gade|vej|allé|veien|gata|katu|kuja"
+    r"|\b[A-ZÀ-Þ][\w'’-]*(?:straat|laan|plein|gracht|kade|dijk|gatan|vägen|gränd|torget|gade|vej|allé|veien|gata"
+    r"|katu|kuja"
     r"|utca|tér|caddesi|sokak) \d{1,4} ?[A-Za-z]?\b"
-    r"|\b(?:Am|An der|An den|Auf der|Auf dem|Im|In der|Zum|Zur|Beim|Hinter der|Unter den) [A-ZÄÖÜ][a-zäöüß]{3,} \d{1,3}[a-z]?\b(?! ?[%:.]\w)"
+    r"|\b(?:Am|An der|An den|Auf der|Auf dem|Im|In der|Zum|Zur|Beim|Hinter der"
+    r"|Unter den) [A-ZÄÖÜ][a-zäöüß]{3,} \d{1,3}[a-z]?\b(?! ?[%:.]\w)"
     r"|〒 ?\d{3}-\d{4}"
 )
 _SAID_ADDRESS = re.compile(
@@ -82,7 +85,8 @@ _GEO = re.compile(r"(?<![\w.])[-+]?(?:[1-8]?\d|90)\.\d{4,},[ ]?[-+]?(?:1[0-7]\d|
 _DEGREES = re.compile(
     r"(?i)\b(?:lat(?:itude)?|lon(?:gitude)?|lng|long)[\"']?[ \t]*[:=][ \t]*[\"']?(?P<value>[-+]?\d{1,3}\.\d{3,})"
     r"|(?P<value2>\d{1,3} ?(?:°|deg) ?\d{1,2} ?['′](?: ?\d{1,2}(?:\.\d+)? ?[\"″])? ?[NSEWO]\b)"
-    r"|\bgeo:(?P<value3>-?\d{1,2}\.\d{3,},-?\d{1,3}\.\d{3,})|\b(?P<value4>\d{1,2}\.\d{3,}° ?[NS],? ?\d{1,3}\.\d{3,}° ?[EW])"
+    r"|\bgeo:(?P<value3>-?\d{1,2}\.\d{3,},-?\d{1,3}\.\d{3,})|\b"
+    r"(?P<value4>\d{1,2}\.\d{3,}° ?[NS],? ?\d{1,3}\.\d{3,}° ?[EW])"
     r"|\\?\"coordinates\\?\": ?\[(?P<value5>-?\d{1,3}\.\d{4,}, ?-?\d{1,2}\.\d{4,})"
 )
 _POST = re.compile(
@@ -91,7 +95,8 @@ _POST = re.compile(
     r"|(?<![\w-])(?P<value3>[ABCEGHJ-NPRSTVXY]\d[A-Z] \d[A-Z]\d)(?![\w-])"
 )
 _EXPIRY = re.compile(
-    r"(?i)\b(?:exp(?:iry|ires|iration)?(?: date)?|valid (?:thru|until|to)|gültig bis)[.: ]{1,3}(?P<value>(?:0[1-9]|1[0-2]) ?/ ?(?:20)?[2-4]\d)(?![\d/])"
+    r"(?i)\b(?:exp(?:iry|ires|iration)?(?: date)?|valid (?:thru|until|to)|gültig bis)[.: ]{1,3}(?P<value>"
+    r"(?:0[1-9]|1[0-2]) ?/ ?(?:20)?[2-4]\d)(?![\d/])"
 )
 _BANK = re.compile(
     r"(?i)\b(?:bic|swift(?:[ /-]?(?:bic|code))?)[ \"']*[:= ][ \"']*(?P<value>[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?)\b"
@@ -119,9 +124,11 @@ _SAID_KEYED = re.compile(
     r"driver'?s? licen[cs]e(?: (?:no|number))?)\b[\"'. ]{0,3}(?:is|was|no"
     r"|number)?[:#= \"']{1,4}(?P<value>(?=[\w./ -]*\d)[A-Z0-9][\w./-]{4,20})"
 )
-_MONTHS = r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
+_MONTHS = r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?"
+r"|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
 _BORN = re.compile(
-    rf"(?i:\b(?:born(?: on)?|birthday(?: is)?|birth ?date|date of birth|dob))[:,]? (?:is )?(?P<value>\d{{1,2}}(?:st|nd|rd|th)? {_MONTHS},? \d{{4}}|{_MONTHS} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}})"
+    rf"(?i:\b(?:born(?: on)?|birthday(?: is)?|birth ?date|date of birth|dob))[:,]? (?:is )?(?P<value>\d{{1,2}}"
+    rf"(?:st|nd|rd|th)? {_MONTHS},? \d{{4}}|{_MONTHS} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}})"
 )
 _BIRTH = re.compile(r"birth|dob|born|née?|na[cst]|geb|fød|född|födel|synty|urodz|рожд")
 _KNOWN_HOSTS = {"8.8.8.8", "8.8.4.4", "1.1.1.1", "1.0.0.1", "9.9.9.9", "255.255.255.255", "4.4.4.4"}

@@ -21,8 +21,10 @@ _PAIR = re.compile(
 )
 # A verb that logs in, and what was drawn for it.
 _VERB = re.compile(
-    r"\b(?:[\w-]*-token|login|auth|authenticate|activate|register|set-token|add-token|add-authtoken|authtoken|configure|connect"
-    rf"|enroll|unlock|unseal|join)(?:[ \t]+(?:token|key|agent|default|--?[\w-]+))*[ \t]+[\"']?(?P<value>{_DRAWN})(?=[\"'\s]|$)"
+    r"\b(?:[\w-]*-token|login|auth|authenticate|activate|register|set-token|add-token|add-authtoken|authtoken"
+    r"|configure|connect"
+    rf"|enroll|unlock|unseal|join)(?:[ \t]+(?:token|key|agent|default|--?[\w-]+))*[ \t]+[\"']?"
+    rf"(?P<value>{_DRAWN})(?=[\"'\s]|$)"
 )
 # A short option that takes a key, with a value that nobody types.
 _OPTION = re.compile(
@@ -33,32 +35,39 @@ _TYPED = re.compile(
 )
 # Links that let whoever has them in.
 _LINK = re.compile(
-    r"(?i)/(?:reset|reset-password|password-reset|password/reset|verify|verify-email|confirm|confirmation|activate|activation"
+    r"(?i)/(?:reset|reset-password|password-reset|password/reset|verify|verify-email|confirm|confirmation"
+    r"|activate|activation"
     r"|invite|invitation|invites|magic|magic-link|login|signin|unlock|accept|share|shared|s|join|token|callback"
     r"|hooks?|webhooks?|unsubscribe|download|sso)/(?:[\w-]{1,20}/)?(?P<value>[A-Za-z0-9_-]{20,200})(?![\w.])"
 )
 # Parameters of a digest, an OAuth 1 or a signed header.
 _SIGNED = re.compile(
-    r"(?i)\b(?:response|cnonce|oauth_signature|oauth_token|oauth_nonce|signature|mac|nc_secret|assertion)=[\"'](?P<value>[A-Za-z0-9+/=%_-]{16,})[\"']"
+    r"(?i)\b(?:response|cnonce|oauth_signature|oauth_token|oauth_nonce|signature|mac|nc_secret|assertion)=[\"']"
+    r"(?P<value>[A-Za-z0-9+/=%_-]{16,})[\"']"
 )
 # The names that network gear, brokers and directories give a shared secret, with nothing but a space before it.
 _DIRECTIVE = re.compile(
-    r"(?im)^[ \t]*(?:\w+[ \t]+){0,4}?(?:r[ow]community6?|com2sec[ \t]+\w+[ \t]+\S+|community|enable secret(?: \d)?|enable password(?: \d)?"
+    r"(?im)^[ \t]*(?:\w+[ \t]+){0,4}?(?:r[ow]community6?|com2sec[ \t]+\w+[ \t]+\S+|community|enable secret"
+    r"(?: \d)?|enable password(?: \d)?"
     r"|(?:pre-shared-key|shared-secret|key-string|secret|passwd|password|bindpw|rootpw|olcRootPW|requirepass|masterauth"
-    r"|isakmp key|pre-shared key|wpa-psk|neighbor \S+ password|tacacs-server key|radius-server key|key \d+|radius_secret|auth_pass|authkey|auth-user-pass|psk)(?:[ \t]+\d)?)[ \t]+[\"']?(?P<value>[^\s\"';]{5,100})[\"']?[ \t]*;?[ \t]*(?:RW|RO|rw|ro|address \S+|hostname \S+)?[ \t]*$"
+    r"|isakmp key|pre-shared key|wpa-psk|neighbor \S+ password|tacacs-server key|radius-server key|key \d+"
+    r"|radius_secret|auth_pass|authkey|auth-user-pass|psk)(?:[ \t]+\d)?)[ \t]+[\"']?"
+    r"(?P<value>[^\s\"';]{5,100})[\"']?[ \t]*;?[ \t]*(?:RW|RO|rw|ro|address \S+|hostname \S+)?[ \t]*$"
 )
 
 
 # A line that announces a secret, and the secret alone on the next one; lists of logins for a program that sets them.
 _ANNOUNCED = re.compile(
-    r"(?im)^[^\n]{0,160}\b(?:password|passphrase|token|secret|api key|access key|private key|kennwort|passwort|credential)s?\b[^\n]{0,80}:[ \t]*\n(?:[ \t]*\n)?[ \t]*[\"'`]?(?P<value>[^\s\"'`]{8,400})[\"'`]?[ \t]*$"
+    r"(?im)^[^\n]{0,160}\b(?:password|passphrase|token|secret|api key|access key|private key|kennwort|passwort"
+    r"|credential)s?\b[^\n]{0,80}:[ \t]*\n(?:[ \t]*\n)?[ \t]*[\"'`]?(?P<value>[^\s\"'`]{8,400})[\"'`]?[ \t]*$"
 )
 _SET_LIST = re.compile(r"(?i)chpasswd\b[\s\S]{0,60}?\n[ \t]*(?:- )?[a-z_][\w-]{0,31}:(?P<value>\S{5,100})")
 _BLOCK = re.compile(r"<auth-user-pass>\s+\S+\s+(?P<value>\S+)\s+</auth-user-pass>")
 _ACL = re.compile(r"(?i)\bACL SETUSER \S+[^\n]*?[ \t]>(?P<value>\S{4,100})")
 _ATTRIBUTE = re.compile(r"\bname=[\"'](?P<name>[\w.:-]{3,80})[\"'][^<>]{0,80}>\s*(?P<value>[^<>\s]{4,200})\s*</")
 _SAID_PAIR = re.compile(
-    r"(?i)\b(?:try|use|with|as|login|via|is|using)[ \t]+[\"'`]?[a-z][\w.@-]{1,30}[:/](?P<value>[^\s\"'`/:@]{6,60})(?=[\"'`\s,.]|$)"
+    r"(?i)\b(?:try|use|with|as|login|via|is|using)[ \t]+[\"'`]?[a-z][\w.@-]{1,30}[:/]"
+    r"(?P<value>[^\s\"'`/:@]{6,60})(?=[\"'`\s,.]|$)"
 )
 _PLIST = re.compile(r"<key>(?P<name>[\w.:-]{3,60})</key>\s*<string>(?P<value>[^<>\s]{4,400})</string>")
 
@@ -133,7 +142,8 @@ def logins(text: str, _key: str | None) -> Iterator[Hit]:
 
 # Calls that take a login and a password by position.
 _CALL = re.compile(
-    r"\b[\w.:>-]*(?i:connect\w*|PDO|mysqli?|login|log_in|signin|authenticate|auth|getConnection|createClient|client|session|basic_?auth"
+    r"\b[\w.:>-]*(?i:connect\w*|PDO|mysqli?|login|log_in|signin|authenticate|auth|getConnection|createClient"
+    r"|client|session|basic_?auth"
     r"|credentials?|ftp|smtp|imap\w*|ldap\w*|bind\w*|pymysql|dsn)\(\s*(?P<arguments>[^()\n]{8,300})\)"
 )
 _QUOTED = re.compile(r"[\"'](?P<value>[^\"'\n]{1,120})[\"']")
@@ -162,14 +172,19 @@ def _chosen(value: str) -> bool:
 
 # A name, and beside it under `value`, what it names.
 _BESIDE = re.compile(
-    r"(?P<mark>[\"']?)\b(?:name|key|Name|Key|ParameterKey|OptionName|variable|setting)(?P=mark)[ \t]*[:=][ \t]*[\"']?(?P<name>[\w./:-]{3,120})[\"']?"
-    r"[ \t]*(?:,|\n|/?>)?[ \t\n]*(?:[\"']?(?:type|Type|secret|sensitive|encrypted|DataType|namespace|Namespace)[\"']?[ \t]*[:=][ \t]*[\"']?\w+[\"']?[ \t]*,?[ \t\n]*)*"
-    r"(?P<close>[\"']?)\b(?:value|Value|ParameterValue|default|content)(?P=close)[ \t]*[:=][ \t]*(?P<quote>[\"']?)(?P<value>[^\n\"',}]{3,200})"
+    r"(?P<mark>[\"']?)\b(?:name|key|Name|Key|ParameterKey|OptionName|variable|setting)"
+    r"(?P=mark)[ \t]*[:=][ \t]*[\"']?(?P<name>[\w./:-]{3,120})[\"']?"
+    r"[ \t]*(?:,|\n|/?>)?[ \t\n]*(?:[\"']?(?:type|Type|secret|sensitive|encrypted|DataType|namespace"
+    r"|Namespace)[\"']?[ \t]*[:=][ \t]*[\"']?\w+[\"']?[ \t]*,?[ \t\n]*)*"
+    r"(?P<close>[\"']?)\b(?:value|Value|ParameterValue|default|content)(?P=close)[ \t]*[:=][ \t]*"
+    r"(?P<quote>[\"']?)(?P<value>[^\n\"',}]{3,200})"
 )
 # A setting that a command stores: `config set db.password ...`, `secret put NAME ...`.
 _STORE = re.compile(
-    r"(?<![\w-])(?:set|put|add|setx|write|create|update|store|config)[ \t]+(?:--?[\w-]+[ \t]+){0,3}(?:[\w/-]+[ \t]+){0,2}?"
-    r"[\"']?(?P<name>[A-Za-z][\w./:-]{2,80})[\"']?(?:[ \t]+|=)(?:--?(?:value|body|data|string)[ =]+)?[\"']?(?P<value>[^\s\"']{5,200})"
+    r"(?<![\w-])(?:set|put|add|setx|write|create|update|store|config)[ \t]+(?:--?[\w-]+[ \t]+){0,3}"
+    r"(?:[\w/-]+[ \t]+){0,2}?"
+    r"[\"']?(?P<name>[A-Za-z][\w./:-]{2,80})[\"']?(?:[ \t]+|=)(?:--?(?:value|body|data|string)[ =]+)?[\"']?"
+    r"(?P<value>[^\s\"']{5,200})"
 )
 
 
@@ -238,7 +253,8 @@ def _header(line: str) -> tuple[str, list[int], int]:
 
 # SQL that names its columns before their values.
 _INSERT = re.compile(
-    r"(?i)\binsert\s+into\s+[\w.\"`\[\]]+\s*\((?P<names>[^()]{2,400})\)\s*values\s*(?P<rows>(?:\([^()]*\)\s*,?\s*){1,50})"
+    r"(?i)\binsert\s+into\s+[\w.\"`\[\]]+\s*\((?P<names>[^()]{2,400})\)\s*values\s*(?P<rows>"
+    r"(?:\([^()]*\)\s*,?\s*){1,50})"
 )
 _FIELD = re.compile(r"\s*(?:E?'(?P<text>(?:[^']|'')*)'|[^,']+)\s*(?:,|$)")
 
@@ -263,11 +279,16 @@ def inserted_secrets(text: str, _key: str | None) -> Iterator[Hit]:
 
 # Commands whose answer is a secret.
 _TELLS = re.compile(
-    r"(?i)initial-password|initialAdminPassword|get[ -]secrets?\b.*(?:jsonpath|template|base64|value|-o)|get-secret-value|get-parameter\b.*decrypt"
-    r"|print-(?:access|identity|refresh)-token|auth(?::|[ -])token|get-login-password|\bpass (?:show )?\w|\bop read|\bop item get|find-(?:generic|internet)-password"
-    r"|vault (?:kv get|read)\b.*-field|openssl rand|\bpwgen|\bapg\b|(?:generate|new|create|reset|rotate)[-_ :]?(?:password|token|secret|key)\b|base64 (?:-d|--decode|-D)"
-    r"|secrets (?:get|versions access|show|read)|token (?:create|get|show|print)|terraform output -raw|sops -d|ansible-vault (?:view|decrypt)|gpg -d"
-    r"|\bcat\b[^|;]*(?:secret|passw|token|credential|\.key|_key|api[-_]?key)|echo [\"']?\$\{?\w*(?:PASS|TOKEN|SECRET|KEY|PWD)|printenv \w*(?:PASS|TOKEN|SECRET|KEY|PWD)"
+    r"(?i)initial-password|initialAdminPassword|get[ -]secrets?\b.*(?:jsonpath|template|base64|value|-o)"
+    r"|get-secret-value|get-parameter\b.*decrypt"
+    r"|print-(?:access|identity|refresh)-token|auth(?::|[ -])token|get-login-password|\bpass (?:show )?\w"
+    r"|\bop read|\bop item get|find-(?:generic|internet)-password"
+    r"|vault (?:kv get|read)\b.*-field|openssl rand|\bpwgen|\bapg\b|(?:generate|new|create|reset|rotate)[-_ :]?"
+    r"(?:password|token|secret|key)\b|base64 (?:-d|--decode|-D)"
+    r"|secrets (?:get|versions access|show|read)|token (?:create|get|show|print)|terraform output -raw|sops -d"
+    r"|ansible-vault (?:view|decrypt)|gpg -d"
+    r"|\bcat\b[^|;]*(?:secret|passw|token|credential|\.key|_key|api[-_]?key)|echo [\"']?\$\{?\w*(?:PASS|TOKEN"
+    r"|SECRET|KEY|PWD)|printenv \w*(?:PASS|TOKEN|SECRET|KEY|PWD)"
 )
 
 

@@ -40,7 +40,8 @@ _PROSE = re.compile(
 _TURNED = re.compile(
     r"(?i)(?:\b(?:use|try|take|enter|type|set)[ \t]+[\"'`]?(?P<a>[^\s\"'`,;]{6,60})[\"'`]?[ \t]+(?:as|for)"
     r"[ \t]+(?:the[ \t]+|your[ \t]+|my[ \t]+)?(?:\w+[ \t]+){0,2}(?:password|passphrase|pin|pass|token|secret)\b"
-    r"|\b(?:log(?:ging)?[ -]?(?:in|on)|sign(?:ing)?[ -]?in|login|credentials?|creds|wi-?fi|wlan|vpn|guest|account|access)\b[^\n.:]{0,24}?[: \t]+"
+    r"|\b(?:log(?:ging)?[ -]?(?:in|on)|sign(?:ing)?[ -]?in|login|credentials?|creds|wi-?fi|wlan|vpn|guest"
+    r"|account|access)\b[^\n.:]{0,24}?[: \t]+"
     r"[\w.@+-]{2,40}[ \t]?(?:/|:|,|and|with)[ \t]?[\"'`]?(?P<b>[^\s\"'`,;/]{6,60}))"
 )
 # After "token" or "key" a version, a name with a number or a path is more likely than a secret.
@@ -155,18 +156,21 @@ _SETTING = re.compile(
 _VAULT_BLOCK = re.compile(r"\$ANSIBLE_VAULT;[\d.]+;\w+(?:;\w+)?\s+(?P<value>[0-9a-f]{20,}(?:\s+[0-9a-f]{20,})*)")
 # Hashes of passwords, as systems and frameworks store them.
 _HASHED = re.compile(
-    r"(?<![\w$])(?P<value>\$(?:[1256]|2[abxy]|apr1|y|gy|sha1|argon2(?:id|i|d)|scrypt|7)\$[\w./+$,=-]{16,}|\{S?SHA\d*\}[A-Za-z0-9+/=]{20,}"
+    r"(?<![\w$])(?P<value>\$(?:[1256]|2[abxy]|apr1|y|gy|sha1|argon2(?:id|i|d)|scrypt|7)\$[\w./+$,=-]{16,}"
+    r"|\{S?SHA\d*\}[A-Za-z0-9+/=]{20,}"
     r"|pbkdf2[_:]sha\d+[$:]\d+[$:][\w+/=$:]{20,}|(?:scrypt|argon2)\$[\w+/=$,]{20,})"
 )
 # A block or an element whose name says secret, and the value one level below it.
 _BELOW = re.compile(
     r"<(?P<tag>[\w.:-]{2,60})(?: [^<>]*)?>\s*<[Vv]alue(?: [^<>]*)?>(?P<value>[^<>\s]{3,200})</"
-    r"|(?:variable|output|parameter|secret|setting)\s+\"(?P<block>[\w.-]{2,60})\"\s*\{[^{}]{0,200}?\b(?:default|value)\s*=\s*\"(?P<value2>[^\"\n]{3,200})\""
+    r"|(?:variable|output|parameter|secret|setting)\s+\"(?P<block>[\w.-]{2,60})\"\s*\{[^{}]{0,200}?\b(?:default"
+    r"|value)\s*=\s*\"(?P<value2>[^\"\n]{3,200})\""
 )
 # A quoted name and, after a comma, its quoted value; a call that logs in with a name and a password.
 _LISTED = re.compile(r"[\"'](?P<name>[\w.-]{3,60})[\"']\s*,\s*[\"'](?P<value>[^\"'\n]{4,200})[\"']")
 _LOGIN_CALL = re.compile(
-    r"(?i)\b(?:auth|basicauth|httpbasicauth|login|log_in|signin|sign_in|authenticate|credentials?|passwordauthentication|networkcredential|usernamepassword\w*)"
+    r"(?i)\b(?:auth|basicauth|httpbasicauth|login|log_in|signin|sign_in|authenticate|credentials?"
+    r"|passwordauthentication|networkcredential|usernamepassword\w*)"
     r"\s*[=(:]\s*[\[(]?\s*[\"'][^\"'\n]{1,60}[\"']\s*,\s*[\"'](?P<value>[^\"'\n]{4,100})[\"']"
 )
 _STATEMENT = re.compile(
@@ -243,7 +247,8 @@ def files(text: str, _key: str | None) -> Iterator[Hit]:
 _HEADER = re.compile(
     r"(?i)\b(?P<name>(?:proxy-)?authorization|x-[\w-]*(?:key|token|secret|auth|signature)[\w-]*|private-token"
     r"|api-key|apikey|"
-    r"x-goog-api-key|ocp-apim-subscription-key|dd-api-key|circle-token|job-token|deploy-token|x-vault-token|jenkins-crumb|x-csrftoken"
+    r"x-goog-api-key|ocp-apim-subscription-key|dd-api-key|circle-token|job-token|deploy-token|x-vault-token"
+    r"|jenkins-crumb|x-csrftoken"
     r"|x-xsrf-token)"
     r"\\{0,3}[\"']?[ \t]{0,3}[:=][ \t]{0,3}\\{0,3}[\"']?(?:(?P<scheme>bearer|basic|token|apikey|api-key|negotiate"
     r"|bot|key|snowflake token|"
@@ -253,7 +258,8 @@ _HEADER = re.compile(
 _BEARER = re.compile(r"(?<![A-Za-z])(?i:bearer)[ \t]+(?P<value>[A-Za-z0-9._~+/=\-]{12,})")
 _BASIC = re.compile(r"(?<![A-Za-z])(?i:basic)[ \t]+(?P<value>[A-Za-z0-9+/]{8,}={0,2})(?![A-Za-z0-9+/=])")
 _USERINFO = re.compile(
-    r"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]{0,30}://(?P<user>[^\s/:@\"'<>`]*):(?P<password>[^\s/\"'<>`]+?)@(?=[\w.\[\-$%{])"
+    r"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]{0,30}://(?P<user>[^\s/:@\"'<>`]*):"
+    r"(?P<password>[^\s/\"'<>`]+?)@(?=[\w.\[\-$%{])"
 )
 _LONE_USERINFO = re.compile(
     r"(?<![A-Za-z0-9+.\-])[a-z][a-z0-9+.\-]{0,30}://(?P<value>[^\s/:@\"'<>`]{16,})@(?=[\w.\[\-])"
@@ -359,7 +365,8 @@ def cookies(text: str, _key: str | None) -> Iterator[Hit]:
 
 _NAME = r"[A-Za-z_][\w.\-]{0,80}"
 _ASSIGNMENT = re.compile(
-    r"(?i:pass|pwd|secret|token|key|auth|cred|mnemonic|phrase|cookie|salt|psk|wort|woord|enord|hasło|heslo|kode|contrase|senha|pw\b|"
+    r"(?i:pass|pwd|secret|token|key|auth|cred|mnemonic|phrase|cookie|salt|psk|wort|woord|enord|hasło|heslo|kode"
+    r"|contrase|senha|pw\b|"
     r"\bpin|otp|cvv|cvc|\bpat\b|_pat|jwt|sig|sid|session|bearer|connection|license)[\w\-]{0,40}"
     r"(?:\[\w*\])?(?P<close>\\{0,3}[\"'`]?\]?)[ \t]{0,4}(?::[ \t]?[&\w<>|\[\]]{2,24}[ \t]*(?==))?(?:=>|:=|==?"
     r"|:)(?![=/])[ \t]{0,4}(?:[&!][\w!/-]+[ \t]+|\s{1,8}string\(\d+\)[ \t]+)?(?:b(?=[\"']))?"
@@ -379,10 +386,12 @@ _LOGIN_FLAG = re.compile(
     r"|\bsshpass[ \t]+-p[ \t]*[\"']?(?P<c>[^\s\"'\\]+)"
     r"|\bredis-cli\b[^\n]{0,200}?[ \t]-a[ \t]+[\"']?(?P<d>[^\s\"'\\]+)"
     r"|\b(?:docker|podman|helm|oras|skopeo)\b[^\n]{0,100}?\blogin\b[^\n]{0,200}?[ \t]-p[ \t]+[\"']?(?P<e>[^\s\"'\\]+)"
-    r"|\b(?:echo|printf)[ \t]+(?:-n[ \t]+)?[\"']?(?P<f>[^\s\"'\\|]+)[\"']?[ \t]*\|[ \t]*(?:sudo[ \t]+-S|kinit|passwd|su\b|gpg|openssl|cryptsetup|smbpasswd|[^\n"
+    r"|\b(?:echo|printf)[ \t]+(?:-n[ \t]+)?[\"']?(?P<f>[^\s\"'\\|]+)[\"']?[ \t]*\|[ \t]*(?:sudo[ \t]+-S|kinit"
+    r"|passwd|su\b|gpg|openssl|cryptsetup|smbpasswd|[^\n"
     r"|]{0,80}(?:--password-stdin|--with-token|--stdin|chpasswd))"
     r"|\bssh-keygen\b[^\n]{0,120}?[ \t]-[NP][ \t]+[\"']?(?P<p>[^\s\"'\\]{4,})"
-    r"|\becho[ \t]+(?:-n[ \t]+)?[\"']?(?P<q>[^\s\"'\\|>]{6,})[\"']?[ \t]*>{1,2}[ \t]*\S*(?:pass|secret|token|cred|key)\w*"
+    r"|\becho[ \t]+(?:-n[ \t]+)?[\"']?(?P<q>[^\s\"'\\|>]{6,})[\"']?[ \t]*>{1,2}[ \t]*\S*(?:pass|secret|token"
+    r"|cred|key)\w*"
     r"|\bhtpasswd\b[^\n]*?[ \t]-\w*b\w*[ \t]+\S+[ \t]+\S+[ \t]+[\"']?(?P<h>[^\s\"'\\]+)"
     r"|\b(?:ldap\w+|ipmitool|influx|cadaver)\b[^\n]{0,200}?[ \t]-[wP][ \t]+[\"']?(?P<i>[^\s\"'\\]+)"
     r"|\b(?:smbclient|rpcclient|mount\.cifs|net)\b[^\n]{0,200}?[ \t]-U[ \t]*[\"']?[\w.\\-]+%(?P<j>[^\s\"'\\]+)"

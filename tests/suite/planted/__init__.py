@@ -16,7 +16,10 @@ from pathlib import Path
 
 from tests.suite.corpus import ALNUM, B64, DIGITS, HEX, LOWER, UPPER, URLSAFE, Kind, Planted, draw
 
-__all__ = ["kinds", "names_of"]
+__all__ = ["SETS", "kinds", "names_of"]
+
+SETS = (("first", 11), ("second", 21), ("third", 31))
+"""The sets in the order in which they were written, with the seed that each was first measured with."""
 
 _HERE = Path(__file__).resolve().parent
 _ALPHABETS = {"x": HEX, "A": ALNUM, "a": LOWER, "U": UPPER, "b": B64, "u": URLSAFE, "d": DIGITS}
@@ -123,7 +126,8 @@ def _plain(name: str) -> str:
 
 def _number(name: str, rng: random.Random) -> str:
     if name == "ip":
-        return f"{rng.choice((81, 93, 145, 178, 212))}.{rng.randrange(1, 250)}.{rng.randrange(250)}.{rng.randrange(1, 250)}"
+        network = rng.choice((81, 93, 145, 178, 212))
+        return f"{network}.{rng.randrange(1, 250)}.{rng.randrange(250)}.{rng.randrange(1, 250)}"
     if name == "mac":
         return ":".join(["3c", *(draw(rng, HEX, 2) for _ in range(5))])
     if name == "card":
