@@ -32,8 +32,10 @@ _PR_LEAD = (
 _CODE_CUE = (
     r"(?<![a-z])(?:exit(?:ed|_code|code)?|returncode|return|code|status|rc|errno|error|http)(?![a-z])[^.;]{0,24}?"
 )
-_PRERELEASE = r"(?![-+.]?(?:rc|alpha|beta|dev|pre|post|a|b)[-.]?\d)(?!-(?:rc|alpha|beta|dev|pre|preview|snapshot"
-r"|nightly|canary|next)(?![a-z]))"
+_PRERELEASE = (
+    r"(?![-+.]?(?:rc|alpha|beta|dev|pre|post|a|b)[-.]?\d)(?!-(?:rc|alpha|beta|dev|pre|preview|snapshot"
+    r"|nightly|canary|next)(?![a-z]))"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,8 +124,10 @@ _SAID_KEYED = re.compile(
     r"driver'?s? licen[cs]e(?: (?:no|number))?)\b[\"'. ]{0,3}(?:is|was|no"
     r"|number)?[:#= \"']{1,4}(?P<value>(?=[\w./ -]*\d)[A-Z0-9][\w./-]{4,20})"
 )
-_MONTHS = r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?"
-r"|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
+_MONTHS = (
+    r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?"
+    r"|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
+)
 _BORN = re.compile(
     rf"(?i:\b(?:born(?: on)?|birthday(?: is)?|birth ?date|date of birth|dob))[:,]? (?:is )?(?P<value>\d{{1,2}}"
     rf"(?:st|nd|rd|th)? {_MONTHS},? \d{{4}}|{_MONTHS} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}})"
