@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 from eval_core.comparing.arms import Arm, Array, FixtureArm
 from eval_core.comparing.day import day_of
 from eval_core.comparing.findings import Kind, Verdict
-from eval_core.comparing.looks import RUNS_AT_LOOK, Look
+from eval_core.comparing.looks import RUNS_AT_LOOK
 from eval_core.comparing.verdict import Options, decide
+from eval_core.domain.extra import Look
 
 sys.path.insert(0, str(Path(__file__).parent))
 from replaced_rule import alarms

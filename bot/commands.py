@@ -136,8 +136,8 @@ def gate() -> None:
     """
     from bot.github.repository import GitHub
     from bot.steps.base_config import read_base_config
+    from bot.steps.estimate import describe
     from bot.steps.gate import Admission, admit
-    from eval_core.measuring.cost import describe
 
     decision = admit(
         GitHub.from_environment(os.environ),
@@ -291,6 +291,7 @@ def publish(work: Path) -> None:
     """
     from bot.github.repository import GitHub
     from bot.steps.publish import publish as post
+    from bot.steps.publish import write_apart
     from eval_core.base.config import load_config
 
     ticket = _ticket()
@@ -302,6 +303,7 @@ def publish(work: Path) -> None:
         root=Path(),
         folder=work,
         result=result,
+        write=write_apart,
         report_url=os.environ.get("REPORT_URL"),
     )
     _summary(posted.report)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from bot.github.resources import ChangedFile, Pull
 from bot.pull_request.event import EvaluationRequest
 from eval_core.base.config import CONFIG_FILE, Config
+from eval_core.base.errors import UserError
 from eval_core.base.globs import matches
+from eval_core.domain.target import Builtin, read_target, target_from
 
 __all__ = [
     "EVALUATOR",
@@ -20,6 +23,7 @@ __all__ = [
     "Refused",
     "Why",
     "base_only",
+    "check_target",
     "decide",
 ]
 
@@ -284,3 +288,19 @@ def _nothing_to_measure(files: Sequence[ChangedFile], ignored: Sequence[IgnoredF
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
+
+
+# What the bot may measure: a compressor that lives in the repository.
+
+
+def check_target(config: Config, root: Path) -> None:
+    """Refuse a target that is not in the pull request: its result would say nothing about the change."""
+    value = config.target
+    is_file = isinstance(value, str) and not value.startswith("builtin:")
+    spec = read_target(root / str(value)) if is_file else target_from(value, "target")
+    if isinstance(spec, Builtin):
+        raise UserError(
+            f"target: builtin:{spec.name} is compression-eval's own code, so no pull request can change what is "
+            "measured; name your compressor under target in .compression-eval.yml on the base branch "
+            "(`compression-eval init` writes it)"
+        )

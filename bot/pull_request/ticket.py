@@ -6,15 +6,17 @@ import json
 import os
 import stat
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bot.pull_request.admission import Allowed
 from bot.pull_request.event import LOGIN, REPO, EvaluationRequest, Mode, WorkflowRun
 from eval_core.base.config import MOST_SHARDS
 from eval_core.base.errors import UserError
 from eval_core.domain.shard import Shard
+
+if TYPE_CHECKING:
+    from bot.pull_request.admission import Allowed
 
 __all__ = [
     "Ticket",

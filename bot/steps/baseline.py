@@ -176,7 +176,7 @@ def _body(
         "\n".join(["| Run-to-run noise | Standard deviation |", "|---|---:|", *rows]),
         f"Cost: {view.cost}. Fingerprint: `{measurement.fingerprint.digest[:12]}`.",
     ]
-    if note := measurement.extra.get("promoted"):
+    if note := measurement.extra.promoted:
         lines.append(inline(str(note), 300))
     if change.worse:
         lines.append(

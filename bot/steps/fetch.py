@@ -18,9 +18,8 @@ from pathlib import Path
 from bot.github.repository import TARBALL_LIMIT, WORKFLOW, GitHub
 from bot.pull_request.ticket import Ticket, evaluation_artifact
 from eval_core.base.errors import UserError
-from eval_core.comparing.day import CONTROL
 from eval_core.domain.shard import Shard
-from eval_core.measuring.compared import BASE as BASE_RUNS
+from eval_core.storage.results import BASE_FOLDER, CONTROL_FOLDER
 
 __all__ = [
     "ACCEPTED",
@@ -38,7 +37,7 @@ __all__ = [
 # Unpacking an artifact: a zip that may have been written by somebody hostile.
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}")
-_FOLDERS = (BASE_RUNS, CONTROL)
+_FOLDERS = (BASE_FOLDER, CONTROL_FOLDER)
 """Below a result: the base branch, measured whole or as a control."""
 _MOST_FILES = 2_000
 _MOST_BYTES = 500 << 20

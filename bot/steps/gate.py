@@ -18,11 +18,10 @@ from bot.pull_request.ledger import EvaluationQueued, RequestRefused, RunVanishe
 from bot.pull_request.ticket import Ticket
 from bot.steps.check import CHECK_NAME, FAILED, Check
 from bot.steps.comment import Sticky
+from bot.steps.estimate import LabelCost
 from eval_core.base.config import BotConfig, Config
 from eval_core.base.errors import IncompleteError, UserError
 from eval_core.base.globs import matches
-from eval_core.measuring.cost import LabelCost
-from eval_core.measuring.session import now
 
 __all__ = [
     "ENVIRONMENT",
@@ -231,7 +230,7 @@ class _Gate:
         self._try("runs that ended unseen", lambda: self._clear_vanished(sticky))
         event = EvaluationQueued(
             run=ticket.run,
-            at=now(),
+            at=datetime.now(UTC),
             url=ticket.run_url,
             head=pull.head_sha,
             sha=ticket.sha,
@@ -247,7 +246,7 @@ class _Gate:
         for run in sticky.read().runs:
             over = run.run_id != self.request.run.id and self.github.workflow_runs.is_over(run.run_id, run.attempt)
             if over:
-                sticky.record(RunVanished(run=run.run, at=now(), url=run.url))
+                sticky.record(RunVanished(run=run.run, at=datetime.now(UTC), url=run.url))
                 check = Check(self.github, run.sha, run.run, run.url)
                 if (standing := check.find()) is not None and standing.conclusion is None:
                     check.finish("vanished", "The evaluation ended without a result", "See its log.", policy="neutral")
@@ -258,7 +257,7 @@ class _Gate:
             return
         event = RequestRefused(
             run=self.request.run,
-            at=now(),
+            at=datetime.now(UTC),
             url=self.request.run_url,
             head=pull.head_sha,
             why=why,
@@ -302,7 +301,7 @@ def _tell_failure(github: GitHub, request: EvaluationRequest, reason: str) -> No
         except (UserError, IncompleteError) as exc:
             print(f"::warning::The label could not be taken off: {exc}", flush=True)
     why = f"GitHub did not answer as it should: {inline(reason, 600)}. Nothing was evaluated or paid for; ask again."
-    event = RequestRefused(run=request.run, at=now(), url=request.run_url, why=why, kind="failed")
+    event = RequestRefused(run=request.run, at=datetime.now(UTC), url=request.run_url, why=why, kind="failed")
     try:
         Sticky(github, request.pr).record(event)
     except (UserError, IncompleteError) as exc:

@@ -292,6 +292,23 @@ def _at_next_look(job: Job, results: Path, label: str | None) -> Job:
     return replace(job, runs=runs, compress_runs=compressions, seed=stored.provenance.seed, resume=True)
 
 
+def _at_last_look(job: Job) -> Job:
+    """Return the job that measures in one go what all planned looks would need."""
+    from eval_core.comparing.looks import RUNS_AT_LOOK
+
+    runs, compressions = job.plan
+    return replace(job, runs=max(runs, RUNS_AT_LOOK[-1]), compress_runs=max(compressions, RUNS_AT_LOOK[-1]))
+
+
+def _is_open(data: ReportData) -> bool:
+    """Tell whether a further planned look could decide."""
+    from eval_core.comparing.findings import Kind
+    from eval_core.comparing.looks import next_look
+
+    undecided = data.verdict is not None and data.verdict.kind is Kind.INCONCLUSIVE
+    return undecided and data.candidate.stopped is None and next_look(data.candidate.planned_runs) is not None
+
+
 @click.command()
 @run_options
 @click.option("--runs", type=click.IntRange(1, 50), help="Graded runs of each fixture.  [default: 3]")
@@ -334,6 +351,11 @@ def _at_next_look(job: Job, results: Path, label: str | None) -> Job:
 @click.option("--regrade-baseline", is_flag=True, help="If the judge drifted, grade the baseline's answers again.")
 @click.option("--details", is_flag=True, help="Print the tables as well.")
 @click.option("--next-look", is_flag=True, help="With --label: add runs up to the next planned look (3, 6, 10 graded).")
+@click.option(
+    "--all-looks",
+    is_flag=True,
+    help="While the verdict is inconclusive, go on to the next planned look while the provider's cache is warm.",
+)
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
 @click.option("--shard", help="Measure one part of the plan, e.g. 2/5; `compression-eval merge` joins the parts.")
 @model_options
@@ -345,6 +367,7 @@ def run(
     form: str,
     details: bool,
     next_look: bool,
+    all_looks: bool,
     dry_run: bool,
     shard: str | None,
     targets: tuple[str, ...],
@@ -365,6 +388,7 @@ def run(
       compression-eval run --baseline rerun --base-tree ../main --target target.yml
       compression-eval run --target builtin:anchored --target builtin:regenerative --target mine.yml --label choice
       compression-eval run --label before --next-look
+      compression-eval run --model anthropic/claude-sonnet-4-5 --all-looks
       compression-eval run --label nightly --shard 2/5
     """
     from eval_core.cli.report import print_data
@@ -376,23 +400,39 @@ def run(
     part = None if shard is None else parse_shard(shard)
     job = replace(with_a_suite(make_job({**options, "targets": targets[:1]}), quiet=quiet), shard=part)
     if len(targets) > 1:
-        _check_several(dry_run=dry_run, next_look=next_look, form=form)
+        _check_several(dry_run=dry_run, next_look=next_look, all_looks=all_looks, form=form)
         run_several(job, targets, label, results, quiet=quiet, fail_on=fail_on)
     if next_look:
         job = _at_next_look(job, results or job.results, label)
+    if all_looks and part is not None:
+        raise UserError(
+            f"--all-looks: --shard {shard} gives no verdict that could be inconclusive; leave one of them out"
+        )
     if dry_run:
-        print_estimate(job, results)
+        print_estimate(_at_last_look(job) if all_looks else job, results)
         return
     data = execute(job, label, results, quiet=quiet)
     root = results or job.results
+    while all_looks and _is_open(data):
+        job = _at_next_look(job, root, data.candidate.label)
+        if not quiet:
+            click.echo(
+                f"Inconclusive after {data.candidate.planned_runs} graded runs; going on to {job.runs}.", err=True
+            )
+        data = execute(job, data.candidate.label, results, quiet=quiet)
     if part is not None:
         _end_shard(data, part, root, label or "")
     print_data(data, form, where=root / data.candidate.label / "report.html", details=details)
     end_run(data, fail_on, root, f"`{resume_command(data.candidate.label)}` completes it")
 
 
-def _check_several(*, dry_run: bool, next_look: bool, form: str) -> None:
-    given = {"--dry-run": dry_run, "--next-look": next_look, f"--format {form}": form != "text"}
+def _check_several(*, dry_run: bool, next_look: bool, all_looks: bool, form: str) -> None:
+    given = {
+        "--dry-run": dry_run,
+        "--next-look": next_look,
+        "--all-looks": all_looks,
+        f"--format {form}": form != "text",
+    }
     if wrong := [name for name, asked in given.items() if asked]:
         raise UserError(f"{wrong[0]} takes one target; with several, `run` prints a table and writes a report for each")
 

@@ -14,7 +14,6 @@ from eval_core.comparing.day import control_of, day_of
 from eval_core.comparing.drift import Drift, drift_of, shift_of
 from eval_core.comparing.findings import Kind, Verdict
 from eval_core.comparing.form import degenerate_runs
-from eval_core.comparing.looks import earlier_looks
 from eval_core.comparing.outcome import broken_fixtures, compare_outcomes
 from eval_core.comparing.strands import read_evidence
 from eval_core.comparing.suspicion import BankSuspicion, bank_suspicion
@@ -128,7 +127,7 @@ def compare_measurements(
             all_stubs=bool(stubs) and stubs == every(candidate),
         ),
         options=options,
-        earlier=earlier_looks(candidate.extra, candidate.label),
+        earlier=candidate.extra.looks,
     )
     if corrected is not None:
         name, points = corrected.largest

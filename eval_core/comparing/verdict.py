@@ -53,12 +53,12 @@ from eval_core.comparing.hypotheses import (
     fact_blocks,
     score_blocks,
 )
-from eval_core.comparing.looks import Look
 from eval_core.comparing.outcome import broken_fixtures, outcome_culprits
 from eval_core.comparing.permutation import LIMIT, MOST_EXTRA, Design, Hypothesis, Shift, permute
 from eval_core.comparing.rule import decide_kind, facts_strand, outcome_strand, scores_strand, structure_strand
 from eval_core.comparing.spread import spread_changes
 from eval_core.comparing.strands import Recorded
+from eval_core.domain.extra import Look
 from eval_core.domain.fingerprint import Difference
 
 __all__ = [

@@ -108,10 +108,13 @@ def fact_stands(fact: CensusFact, haystack: Haystack) -> bool:
 
 
 def census_retention(
-    facts: Sequence[CensusFact], original: Sequence[Message], compressed: Sequence[Message]
+    facts: Sequence[CensusFact],
+    original: Sequence[Message],
+    compressed: Sequence[Message],
+    kept: Kept | None = None,
 ) -> CensusRetention:
     """Count, by kind, the facts that the compression put at risk and those that it kept."""
-    kept = Kept(original, compressed)
+    kept = kept or Kept(original, compressed)
     retained: list[CensusFact] = []
     lost: list[CensusFact] = []
     for fact in facts:

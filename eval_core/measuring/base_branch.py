@@ -17,10 +17,8 @@ from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Measurement
 from eval_core.storage.baselines import Reference, dump_baseline, load_side
 
-__all__ = ["STALE", "BasePlan", "base_notes", "base_store", "keep_base", "plan_base"]
+__all__ = ["BasePlan", "base_notes", "base_store", "keep_base", "plan_base"]
 
-STALE = "stale"
-"""The name in a measurement's extra: the base branch has left the stored baseline behind."""
 BaseInRun = Literal["nothing", "control", "whole"]
 """What of the base is measured in the candidate's run."""
 

@@ -140,14 +140,16 @@ def _target(job: Job, fixtures: list[Fixture]) -> Iterator[Diagnosis]:
             f"target: builtin:{target.spec.name} would be measured: the built-in reference, not your compressor",
             "name yours under `target:` in .compression-eval.yml (`compression-eval init` finds it), or with --target",
         )
-    else:
-        yield Diagnosis("ok", f"target: {target.spec.name} {_surroundings(target)}")
     lengths = {fixture.name: count_messages(fixture.messages) for fixture in fixtures}
     short = [fixture for fixture in fixtures if lengths[fixture.name] <= _SHORT]
     session = min(short, key=lambda fixture: lengths[fixture.name]) if short else short_session()
     began = time.monotonic()
     done = _tried(job, target, session)
     is_command = isinstance(target.spec, TargetSpec) and target.spec.command is not None
+    if isinstance(target.spec, TargetSpec):
+        # Said after the try: a class that is misspelt is not ok.
+        state: State = "ok" if done.outcome in (Outcome.OK, Outcome.NOT_COMPRESSED) else "look"
+        yield Diagnosis(state, f"target: {target.spec.name} {_surroundings(target)}")
     yield _told(done, session, time.monotonic() - began, _COMMAND_ADVICE if is_command else _ADVICE)
     for note in done.notes:
         yield Diagnosis("look", f"target: {note}")

@@ -15,7 +15,6 @@ from eval_core.comparing.strands import shown_finding
 from eval_core.domain.compression import Outcome
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
-from eval_core.judging.calibration import record_of
 from eval_core.reporting.losses import LostFact, Miss, changed_facts, doubts, misses, named_facts, unscored
 from eval_core.reporting.metrics import Metric, TokensPerTask, target_metrics, tokens_per_task
 
@@ -339,7 +338,7 @@ def _provenance(data: ReportData) -> tuple[tuple[str, str], ...]:
 
 def _judge(measurement: Measurement) -> list[tuple[str, str]]:
     """Say what a difference of grades is worth with this judge, where it was audited."""
-    record = record_of(measurement)
+    record = measurement.extra.calibration
     if record is None:
         return []
     return [
@@ -350,11 +349,10 @@ def _judge(measurement: Measurement) -> list[tuple[str, str]]:
 def _other_models(measurement: Measurement) -> tuple[str, ...]:
     """Name the models that a provider replaced; a dated version of the same name is the same model."""
     found = []
-    served = measurement.extra.get("served")
-    for asked, answered in served.items() if isinstance(served, dict) else ():
-        bare = str(asked).rpartition("/")[2].lower()
-        for name, count in answered.items() if isinstance(answered, dict) else ():
-            other = str(name).rpartition("/")[2].lower()
+    for asked, answered in measurement.extra.served.items():
+        bare = asked.rpartition("/")[2].lower()
+        for name, count in answered.items():
+            other = name.rpartition("/")[2].lower()
             if other and not other.startswith(bare) and not bare.startswith(other):
                 found.append(f"{asked}: {count} replies came from {name}")
     return tuple(found)

@@ -20,7 +20,6 @@ from eval_core.storage.history import append_history, grades_of, mean_of, retent
 from eval_core.storage.results import read_measurement
 
 __all__ = [
-    "COMPARED",
     "PROMOTED",
     "Reference",
     "dump_baseline",
@@ -37,8 +36,6 @@ __all__ = [
 
 # Baselines: measurements stored for comparison, reviewed as a diff.
 
-COMPARED = "compared"
-"""The name in a measurement's extra: it was compared with a baseline, so that accepting it selects for luck."""
 PROMOTED = 3
 """Runs of an accepted change that may enter a baseline."""
 
@@ -179,7 +176,7 @@ def store_baseline(
 
     A compressor that passes no probe at all is refused unless that is accepted: against it everything is better.
     """
-    if not measurement.offline and measurement.extra.get(COMPARED) and measurement.planned_runs > PROMOTED:
+    if not measurement.offline and measurement.extra.compared and measurement.planned_runs > PROMOTED:
         raise UserError(
             f"{measurement.label}: these {measurement.planned_runs} graded runs were compared with a baseline, and the "
             f"luck that got them accepted would stay in the next one: at most {PROMOTED} runs of an accepted change "

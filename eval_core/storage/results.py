@@ -36,6 +36,10 @@ __all__ = [
 # Results on disk: one folder for each label, whole files only, never two writers.
 
 _LABEL = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")
+BASE_FOLDER = "base"
+"""Below a result: the base branch, measured whole in the same run."""
+CONTROL_FOLDER = "control"
+"""Below a result: a few runs of the base branch, measured beside the candidate."""
 SUMMARY = "summary.json"
 
 

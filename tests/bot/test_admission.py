@@ -20,6 +20,7 @@ from bot.pull_request.ledger import ResultMeasured
 from bot.pull_request.ticket import read_ticket
 from bot.steps.base_config import read_base_config
 from bot.steps.comment import MARKER, Sticky
+from bot.steps.estimate import LabelCost
 from bot.steps.gate import Admission, Turned, admit
 from bot.steps.publish import begin
 from bot.testing import journey
@@ -27,7 +28,6 @@ from bot.testing.github import InjectedFault, LoopbackGitHub
 from bot.testing.journey import label_event
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
-from eval_core.measuring.cost import LabelCost
 
 CONFIG = Config(watch=["agent/**"], target={"compressor": "agent.context_compressor:ContextCompressor"})
 PLAN = LabelCost("none", "$0.00", "a minute", 1)

@@ -15,7 +15,7 @@ import pytest
 import small
 from test_ticket import allowed, request
 
-from bot.pull_request.body import Surroundings, result_body
+from bot.pull_request.result_body import Surroundings, result_body
 from bot.pull_request.ticket import Ticket
 from bot.steps.comment import LIMIT
 from eval_core.base.messages import render

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from test_evaluation import ticket_for
 from test_neutral import LIVE, outside_code, render
 
-from bot.pull_request.body import Surroundings, result_body
+from bot.pull_request.result_body import Surroundings, result_body
 from bot.steps.comment import MARKER, RESULT_BUDGET
 from bot.steps.measured import read_result
 from bot.testing.github import LoopbackGitHub

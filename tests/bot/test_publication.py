@@ -12,6 +12,7 @@ from typing import Any
 
 import adopted
 import pytest
+from bot_world import publish
 from test_evaluation import ticket_for
 from test_neutral import LIVE, outside_code, render
 
@@ -24,7 +25,7 @@ from bot.steps.check import CHECK_NAME, Check
 from bot.steps.comment import LIMIT, MARKER, Sticky, read_comment
 from bot.steps.gate import _looks
 from bot.steps.measured import read_measured, read_result
-from bot.steps.publish import Published, publish
+from bot.steps.publish import Published
 from bot.testing import journey
 from bot.testing.github import LoopbackGitHub
 from eval_core.base.config import Config, load_config
@@ -629,5 +630,5 @@ def test_how_often_a_commit_was_looked_at_is_the_tickets_to_say(
     body = {**summary, "planned_runs": 6, "extra": {"looks": []}}
     (tmp_path / "summary.json").write_text(json.dumps(body), encoding="utf-8")
     measurement, _ = read_measured(ticket_for(gh, looks=2), config, root, tmp_path)
-    (before,) = measurement.extra["looks"]
+    (before,) = measurement.extra.looks
     assert before[0] == config.runs

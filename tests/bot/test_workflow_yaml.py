@@ -179,6 +179,9 @@ def test_the_template_is_the_file_that_runs_here(text: str) -> None:
 
 
 BOT_INSTALL = "      - run: scripts/install-action bot # no key here, so nothing that calls models\n"
+GATE_INSTALL = (
+    "      - run: scripts/install-action gate # no key here: of the model libraries only what an estimate reads\n"
+)
 
 
 def test_an_adopter_gets_the_same_file_but_for_the_lines_that_install(text: str, tmp_path: Path) -> None:
@@ -186,9 +189,14 @@ def test_an_adopter_gets_the_same_file_but_for_the_lines_that_install(text: str,
     action = f"acme/compression-eval@{'5' * 40}"
     given = adoption(tmp_path, action, None).files[".github/workflows/compression-eval.yml"]
     uses = f"      - uses: {action}\n"
-    bot = f"{uses}        with:\n          job: bot\n"
-    assert (given.count(bot), given.count(uses)) == (3, text.count("run: scripts/install-action"))
-    back = given.replace(bot, BOT_INSTALL).replace(uses, "      - run: scripts/install-action\n")
+    bot, gate = (f"{uses}        with:\n          job: {job}\n" for job in ("bot", "gate"))
+    counts = (given.count(bot), given.count(gate), given.count(uses))
+    assert counts == (3, 1, text.count("run: scripts/install-action"))
+    back = (
+        given.replace(bot, BOT_INSTALL)
+        .replace(gate, GATE_INSTALL)
+        .replace(uses, "      - run: scripts/install-action\n")
+    )
     assert back == text
 
 
@@ -200,10 +208,13 @@ def test_only_the_jobs_that_need_models_install_them(text: str) -> None:
         for step in job["steps"]
         if "install-action" in step.get("run", "")
     }
-    assert {name for name, run in installs.items() if run == "scripts/install-action bot"} == {
-        "begin",
-        "publish",
-        "propose",
+    assert installs == {
+        "gate": "scripts/install-action gate",
+        "begin": "scripts/install-action bot",
+        "evaluate": "scripts/install-action",
+        "merge": "scripts/install-action",
+        "publish": "scripts/install-action bot",
+        "propose": "scripts/install-action bot",
     }
 
 

@@ -65,6 +65,7 @@ def test_a_mistake_in_the_target_is_one_sentence(agent: Path, cli: small.Cli, ol
     assert ran.code == 2
     (broken,) = lines(ran, "broken")
     assert said in broken
+    assert not [line for line in lines(ran, "ok") if line.startswith("target")]
     assert "/subject" not in ran.out
 
 

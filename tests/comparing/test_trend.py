@@ -11,7 +11,8 @@ import small
 
 from eval_core.base.errors import UserError
 from eval_core.comparing.trend import trend
-from eval_core.storage.baselines import COMPARED, store_baseline
+from eval_core.domain.extra import Extra
+from eval_core.storage.baselines import store_baseline
 from eval_core.storage.history import append_history, broken_history, read_history
 
 
@@ -60,6 +61,6 @@ def test_a_broken_history_line_is_named_and_skipped(tmp_path: Path) -> None:
 
 def test_no_path_promotes_more_than_three_runs_that_were_compared(tmp_path: Path) -> None:
     measured = small.measure(small.cases()[:1], tmp_path / "run", "anchored")
-    accepted = measured.model_copy(update={"offline": False, "planned_runs": 4, "extra": {COMPARED: True}})
+    accepted = measured.model_copy(update={"offline": False, "planned_runs": 4, "extra": Extra(compared=True)})
     with pytest.raises(UserError, match="at most 3 runs of an accepted change"):
         store_baseline(accepted, tmp_path / "baselines", "models", noise={})

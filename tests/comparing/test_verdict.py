@@ -15,8 +15,9 @@ from eval_core.base.errors import UserError
 from eval_core.comparing.arms import Arm
 from eval_core.comparing.drift import Drift
 from eval_core.comparing.findings import Kind, RowVerdict, Verdict
-from eval_core.comparing.looks import Look, next_look, runs_at, share, spent
+from eval_core.comparing.looks import next_look, runs_at, share, spent
 from eval_core.comparing.verdict import FailOn, Options, decide, exit_code
+from eval_core.domain.extra import Look
 
 from .arms import CHECKS, constant, fixture, noisy
 

@@ -29,8 +29,8 @@ from eval_core.evidence.form import labels, read_form, sections
 from eval_core.evidence.invented import read_invented, read_stale
 from eval_core.evidence.retention import FixtureFacts, probe_in_session
 from eval_core.evidence.size import SessionFacts
+from eval_core.evidence.structure import read_window
 from eval_core.evidence.verbatim import Kept
-from eval_core.evidence.window import read_window
 from eval_core.judging.fact_judge import FactJudge
 
 

@@ -102,7 +102,7 @@ def _described(measurement: Measurement | None, path: str | None) -> dict[str, s
     fields["stopped early"] = _words(measurement.stopped)
     for role, model in measurement.models.items():
         fields[f"model · {role}"] = model
-    for name, value in measurement.extra.items():
+    for name, value in measurement.extra.model_dump(mode="json").items():
         fields.update(_flat(f"extra · {name}", value))
     return fields
 

@@ -1,0 +1,97 @@
+"""A result as the comment shows it: the verdict, the table, what was lost, and where it all comes from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from jinja2 import Template
+
+from bot.github.escape import inline
+from bot.pull_request.ticket import Ticket
+from eval_core.base.numbers import percent
+from eval_core.reporting.losses import LostFact, places
+from eval_core.reporting.markdown import markdown_environment
+from eval_core.reporting.view import COLUMNS, STEP_NOTE, ReportView
+
+__all__ = ["Surroundings", "result_body"]
+
+# In the order in which they are given up when the comment grows too long; the first sections never are.
+_SECTIONS = ("verdict", "table", "lost", "unscored", "ignored", "medians", "metrics", "provenance")
+_DROP = ("medians", "ignored", "metrics", "unscored", "lost", "provenance", "table")
+_WORST = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What a result's report says beside the result itself."""
+
+    label: str
+    warnings: Sequence[str]
+    judged: Sequence[str]
+    """What was taken from the base branch, so that whoever reproduces the result does the same."""
+    report_url: str | None = None
+    """Where the full report opens; None leaves the link to the run."""
+    baseline_age: str = ""
+    mention: str | None = None
+    """Who asked for it and is told that it is done."""
+
+
+@cache
+def _template() -> Template:
+    environment = markdown_environment("bot").overlay()
+    environment.filters["inline"] = inline
+    return environment.get_template("comment.md.j2")
+
+
+def result_body(view: ReportView, ticket: Ticket, around: Surroundings, *, budget: int) -> str:
+    """Write a result; sections are left out, least important first, until it fits the budget in bytes."""
+    context = _template().new_context(
+        {
+            "view": view,
+            "ticket": ticket,
+            "around": around,
+            "lead": _lead(view.headline),
+            "worst": [_loss(view, fact) for fact in view.lost[:_WORST]],
+            "ignored": ticket.ignored_files,
+            "ignored_count": len(ticket.ignored_files) + ticket.ignored_more,
+            "columns": list(COLUMNS.values()),
+            "step_note": STEP_NOTE,
+            "base_path": view.data.base_path or "auto",
+        }
+    )
+    blocks = {name: _tidy("".join(_template().blocks[name](context))) for name in _SECTIONS}
+    text = _joined(blocks)
+    dropped: list[str] = []
+    for name in _DROP:
+        if len(text.encode()) <= budget:
+            break
+        dropped.append(name)
+        blocks.pop(name)
+        note = f"_Left out to fit: {', '.join(dropped)}; the [full report]({ticket.run_url}) has everything._"
+        text = _joined({**blocks, "note": note})
+    return text
+
+
+def _lead(headline: str) -> str:
+    """Set only the verdict's words in bold: the sentence after them is long."""
+    words, colon, rest = headline.partition(":")
+    return f"**{words}:**{rest}" if colon else f"**{headline}**"
+
+
+def _loss(view: ReportView, fact: LostFact) -> str:
+    """Say in a sentence what was lost: where it was, in how many runs it is gone, and what the baseline did."""
+    gone = round((1 - fact.kept) * fact.runs)
+    before = "" if fact.base_kept is None else f" (the baseline kept it in {percent(fact.base_kept)})"
+    where = f"{inline(fact.fact, 120)} was in {places(fact.evidence)} of {fact.fixture}"
+    return f"{where}; it is gone in {gone} of {fact.runs} runs{before}."
+
+
+def _joined(blocks: dict[str, str]) -> str:
+    return "\n\n".join(block for block in blocks.values() if block)
+
+
+def _tidy(text: str) -> str:
+    return re.sub(r"\n{3,}", "\n\n", text).strip()
