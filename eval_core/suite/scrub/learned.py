@@ -90,8 +90,8 @@ class LearnedNames:
                     and form.lower() not in self._spared
                 ):
                     self._aliases.setdefault(form, alias)
-            words = spelling.replace(",", " ").split()
-            given = _plain(words[-1 if "," in spelling else 0]).lower() if hit.kind == "name" and words else ""
+            parts = spelling.replace(",", " ").split()
+            given = _plain(parts[-1 if "," in spelling else 0]).lower() if hit.kind == "name" and parts else ""
             if len(given) > _MIN_LENGTH and not is_ordinary(given) and given not in self._spared:
                 self._given.setdefault(given, hit.entity)
         if self._given:
