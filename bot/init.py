@@ -447,7 +447,9 @@ def _checked_action(given: str | None) -> str | None:
     """Return what the workflow installs from; None where this program was installed from a package."""
     source = own_source() if given is None else given
     if source is not None and not _ACTION.match(source):
-        raise UserError(f"--action {source}: give {_WANTED_ACTION}; pin it by the full SHA of a commit that you have looked at")
+        raise UserError(
+            f"--action {source}: give {_WANTED_ACTION}; pin it by the full SHA of a commit that you have looked at"
+        )
     return source
 
 

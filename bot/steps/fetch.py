@@ -63,7 +63,7 @@ def unpack_artifact(archive: Path, into: Path) -> list[str]:
                 room = _copy(zipped, entry, into / entry.filename, room, archive.name)
                 names.append(entry.filename)
     except FileExistsError as exc:
-        raise UserError(f"{archive.name}: {Path(exc.filename).name!r} is there twice; refused") from None
+        raise UserError(f"{archive.name}: {Path(exc.filename).name!r} appears twice; refused") from None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as exc:
         # Broken, encrypted, or packed in a way that no runner packs; a place before its beginning is an OSError.
         raise UserError(f"{archive.name}: not a zip that can be read: {exc}") from None
@@ -136,7 +136,7 @@ def _extract(tar: tarfile.TarFile, sha: str, into: Path, limits: TreeLimits, wha
         if len(seen) >= limits.entries:
             raise UserError(f"{what}: more than {limits.entries:,} entries; refused")
         if name in seen:
-            raise UserError(f"{what}: {name!r} is there twice; refused")
+            raise UserError(f"{what}: {name!r} appears twice; refused")
         seen.add(name)
         if member.issym():
             links.append(member.replace(name=name, deep=False))

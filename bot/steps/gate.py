@@ -12,7 +12,8 @@ from bot.github.api_error import Conflict, NotFound
 from bot.github.escape import inline
 from bot.github.repository import WORKFLOW, GitHub
 from bot.github.resources import Pull
-from bot.pull_request.admission import EVALUATOR, Allowed, Facts, Refused, decide
+from bot.pull_request.admission import EVALUATOR, Allowed, Facts, Refused, decide, label_gone
+from bot.pull_request.body import asker
 from bot.pull_request.event import EvaluationRequest, Ignored, read_event
 from bot.pull_request.ledger import EvaluationQueued, RequestRefused, RunVanished
 from bot.pull_request.ticket import Ticket
@@ -123,6 +124,8 @@ class Turned:
     """Nothing is evaluated, and why."""
 
     why: str
+    untold: str = ""
+    """What kept the pull request from being told; the job has to say it instead."""
 
 
 def admit(
@@ -170,12 +173,15 @@ class _Gate:
         decision = self._decision(pull, base_sha, config, unfit)
         if request.label is not None and request.pr is not None:
             # Consumed whatever was decided: a label that stays on would look like a promise.
-            self.github.remove_label(request.pr, request.label)
+            consumed = self.github.remove_label(request.pr, request.label)
+            if not consumed and request.run.attempt == 1 and isinstance(decision, Allowed):
+                # Of two gates that saw the label only one has taken it off: one label, one evaluation.
+                decision = label_gone(request.label)
         if isinstance(decision, Refused):
             # Anybody may comment; only those who may ask for an evaluation get an answer in the comment.
-            if not (request.trigger == "comment" and decision.code == "permission"):
-                self._tell(decision.why, pull)
-            return Turned(decision.why)
+            if request.trigger == "comment" and decision.code == "permission":
+                return Turned(decision.why)
+            return Turned(decision.why, self._tell(decision.why, pull))
         ticket = Ticket.of(request, decision, config.bot.shards)
         return self._announced(ticket, config, pull)
 
@@ -237,6 +243,7 @@ class _Gate:
             approval=bool(waits),
             minutes=plan.most_minutes,
             note=_note(plan, ticket),
+            asker=asker(ticket.sender, config.bot),
         )
         self._try("comment", lambda: sticky.record(event))
         return Admission(ticket, awaits=waits is not False)
@@ -244,17 +251,18 @@ class _Gate:
     def _clear_vanished(self, sticky: Sticky) -> None:
         """Take evaluations off the comment whose run has ended without a word, as after a forced cancellation."""
         for run in sticky.read().runs:
-            over = run.run_id != self.request.run.id and self.github.workflow_runs.is_over(run.run_id, run.attempt)
+            # An earlier attempt of this very run is over as well.
+            over = run.run != self.request.run and self.github.workflow_runs.is_over(run.run_id, run.attempt)
             if over:
                 sticky.record(RunVanished(run=run.run, at=datetime.now(UTC), url=run.url))
                 check = Check(self.github, run.sha, run.run, run.url)
                 if (standing := check.find()) is not None and standing.conclusion is None:
                     check.finish("vanished", "The evaluation ended without a result", "See its log.", policy="neutral")
 
-    def _tell(self, why: str, pull: Pull | None) -> None:
-        """Post a refusal where it can be read; the run's page shows it where the pull request cannot be written to."""
+    def _tell(self, why: str, pull: Pull | None) -> str:
+        """Post a refusal where it can be read; return what was in the way."""
         if pull is None:
-            return
+            return ""
         event = RequestRefused(
             run=self.request.run,
             at=datetime.now(UTC),
@@ -263,14 +271,18 @@ class _Gate:
             why=why,
             sha=self.request.sha if len(self.request.sha) == 40 else None,
         )
-        self._try("refusal", lambda: Sticky(self.github, pull.number).record(event))
+        sticky = Sticky(self.github, pull.number)
+        self._try("runs that ended unseen", lambda: self._clear_vanished(sticky))
+        return self._try("refusal", lambda: sticky.record(event))
 
     @staticmethod
-    def _try(what: str, call: Callable[[], object]) -> None:
+    def _try(what: str, call: Callable[[], object]) -> str:
         try:
             call()
         except (UserError, IncompleteError) as exc:
             print(f"::warning::The {what} could not be posted: {exc}", flush=True)
+            return str(exc)
+        return ""
 
 
 def _pinned(request: EvaluationRequest, pull: Pull | None) -> EvaluationRequest:
@@ -283,11 +295,11 @@ def _pinned(request: EvaluationRequest, pull: Pull | None) -> EvaluationRequest:
 def _note(plan: LabelCost, ticket: Ticket) -> str:
     lines = [f"Models: {plan.models}.", f"Estimated cost: {plan.cost}."]
     if ticket.runs:
-        lines.append(f"{ticket.runs} graded runs, as asked.")
+        lines.append(f"{ticket.runs} graded runs, as requested.")
     if ticket.parts:
         lines.append(f"{ticket.shards} jobs share the work.")
     if ticket.fixtures:
-        lines.append(f"Only {', '.join(ticket.fixtures)}, as asked.")
+        lines.append(f"Only {', '.join(ticket.fixtures)}, as requested.")
     return " ".join(lines)[:600]
 
 
@@ -299,8 +311,10 @@ def _tell_failure(github: GitHub, request: EvaluationRequest, reason: str) -> No
         try:
             github.remove_label(request.pr, request.label)
         except (UserError, IncompleteError) as exc:
-            print(f"::warning::The label could not be taken off: {exc}", flush=True)
-    why = f"GitHub did not answer as it should: {inline(reason, 600)}. Nothing was evaluated or paid for; ask again."
+            print(f"::warning::The label could not be removed: {exc}", flush=True)
+    why = (
+        f"GitHub returned an unexpected response: {inline(reason, 600)}. Nothing was evaluated or paid for. Try again."
+    )
     event = RequestRefused(run=request.run, at=datetime.now(UTC), url=request.run_url, why=why, kind="failed")
     try:
         Sticky(github, request.pr).record(event)

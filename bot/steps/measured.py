@@ -134,7 +134,7 @@ def _check_runs(measurement: Measurement, probes: Mapping[str, Collection[str]],
         raise UserError(f"{file}: a run is filed under another fixture; refused")
     numbers = [[run.run for run in found] for found in measurement.fixtures.values()]
     if any(len(set(found)) != len(found) or len(found) > _MOST_RUNS for found in numbers):
-        raise UserError(f"{file}: a run is there twice, or there are more than {_MOST_RUNS}; refused")
+        raise UserError(f"{file}: a run appears twice, or there are more than {_MOST_RUNS}; refused")
     results = (record.result for _, run in runs for record in run.probes.values())
     scores = (result.scores for result in results if isinstance(result, Grade))
     if any(set(six) != set(DIMENSIONS) or not all(0 <= value <= 5 for value in six.values()) for six in scores):

@@ -50,7 +50,7 @@ def take_up(ticket: Ticket, job: Job, cases: Sequence[Case], work: Path, folder:
             if record is not None and record.graded and (record.fixture, record.run) == (case.fixture.name, run):
                 folder.write_run(record)
                 taken += 1
-    return f"{taken} fixture-runs of the accepted pull request #{ticket.pr} are promoted; the rest is measured anew."
+    return f"{taken} fixture-runs of the accepted pull request #{ticket.pr} are promoted; the rest is measured again."
 
 
 def _take_base_runs(job: Job, cases: Sequence[Case], earlier: ResultsFolder, folder: ResultsFolder) -> None:

@@ -78,13 +78,13 @@ def _print_grading(job: Job, answers: list[tuple[Probe, str]], root: Path, *, ag
     if found is None:
         click.echo("Offline: facts judge, no model call, no cost.")
     elif not found.rows:
-        click.echo("Nothing to pay for: the calibration is known (--again calibrates anew).")
+        click.echo("Nothing to pay for: the calibration is known (--again calibrates it again).")
     else:
         print_quote(found)
 
 
 @judge.command()
-@click.option("--again", is_flag=True, help="Calibrate anew, even where the result is known.")
+@click.option("--again", is_flag=True, help="Calibrate again, even if the result is known.")
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
 @_options
 @model_options

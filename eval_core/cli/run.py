@@ -169,7 +169,9 @@ def model_options(command: Any) -> Any:
             ),
             click.option("--max-tokens-total", type=click.IntRange(min=1), help="Use no more tokens than this."),
             click.option("--price", "prices", multiple=True, help="MODEL=IN,OUT in dollars per million tokens."),
-            click.option("--concurrency", type=click.IntRange(1, 256), help="Most model calls at once."),
+            click.option(
+                "--concurrency", type=click.IntRange(1, 256), help="Maximum number of concurrent model calls."
+            ),
             click.option("--trust-judge", is_flag=True, help="Use the judge even if it misranks plain cases."),
         )
     ):
@@ -249,7 +251,7 @@ def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -
     if job.sandbox == "none":
         click.echo(f"Warning: {NONE_WARNING}", err=True)
     for fixture, count in draft_counts(cases).items():
-        click.echo(f"Warning: {fixture}: {count} probe(s) are drafts that nobody has read yet.", err=True)
+        click.echo(f"Warning: {fixture}: {count} probe(s) are drafts that have not been reviewed.", err=True)
     root = results or job.results
     name = label or free_label(root, now().strftime("%Y-%m-%d_%H-%M-%S"))
     if job.shard is not None:
@@ -286,7 +288,7 @@ def _at_next_look(job: Job, results: Path, label: str | None) -> Job:
     if runs is None:
         raise UserError(
             f"--next-look: {results / label} has {stored.planned_runs} graded runs of each fixture, and the last "
-            "planned look is at 10; its verdict stands. More fixtures or more runs in the baseline show smaller changes"
+            "planned look is at 10; its verdict is final. More fixtures or baseline runs show smaller changes"
         )
     compressions = max(runs, stored.planned_compress_runs)
     return replace(job, runs=runs, compress_runs=compressions, seed=stored.provenance.seed, resume=True)
@@ -330,7 +332,7 @@ def _is_open(data: ReportData) -> bool:
     type=click.Choice(["never", "regressed", "inconclusive"]),
     default="never",
     show_default=True,
-    help="Exit with 1 on this verdict or a worse one, with 3 where it cannot be told.",
+    help="Exit with 1 on this verdict or a worse one, and with 3 if there is no verdict.",
 )
 @click.option("--format", "form", type=click.Choice(["text", "md", "json"]), default="text", show_default=True)
 @click.option(
@@ -396,7 +398,7 @@ def run(
     from eval_core.domain.shard import parse_shard
 
     if shard is not None and label is None:
-        raise UserError(f"--shard {shard}: name the run with --label, so that its parts are found again")
+        raise UserError(f"--shard {shard}: name the run with --label so its parts can be found again")
     part = None if shard is None else parse_shard(shard)
     job = replace(with_a_suite(make_job({**options, "targets": targets[:1]}), quiet=quiet), shard=part)
     if len(targets) > 1:

@@ -63,7 +63,7 @@ class ReportData:
         for name, count in sorted(self.candidate.drafts.items()):
             total = len(self.candidate.probe_types.get(name, {}))
             told.append(
-                f"{name}: {count} of {total} probes are drafts that nobody has read; their scores say little. "
+                f"{name}: {count} of {total} probes are drafts that have not been reviewed; their scores say little. "
                 f'Correct them, remove "draft" and run `compression-eval probe lint {name}`.'
             )
         if self.base is not None and not self.same_target:
@@ -131,7 +131,7 @@ def compare_measurements(
     )
     if corrected is not None:
         name, points = corrected.largest
-        note = f"The judge has moved {name} by {signed(points)} since the baseline; that is taken off the scores."
+        note = f"The judge has moved {name} by {signed(points)} since the baseline. The scores are corrected for it."
         verdict = verdict.model_copy(update={"notes": (*verdict.notes, note)})
     if day is not None:
         verdict = verdict.model_copy(update={"notes": (*verdict.notes, day.note)})

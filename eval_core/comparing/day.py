@@ -57,7 +57,7 @@ class Day:
         if self.changed:
             return f"{self.says[0].upper()}{self.says[1:]}: scores are not compared. Measure the baseline again."
         points = signed(self.shift.points[OVERALL])
-        return f"Today against the day of the baseline: {self._found}; {points} is taken off."
+        return f"Today against the day of the baseline: {self._found}; {points} is subtracted."
 
 
 def day_of(base: Arm, control: Arm) -> Day | None:

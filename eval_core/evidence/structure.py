@@ -22,15 +22,15 @@ __all__ = [
 ]
 
 STRUCTURE_CHECKS: dict[str, str] = {
-    "kept_messages_in_order": "Messages that are kept stand in their original order.",
+    "kept_messages_in_order": "Messages that are kept are in their original order.",
     "kept_messages_unchanged": "Messages that are kept are kept whole; none is shortened or rewritten in place.",
     "last_user_request_present": "The last request of the user is still there, word for word, in a user message.",
     "no_empty_messages": "No message that the compressor wrote is empty.",
     "no_orders_in_summary": 'The summary does not order its reader about ("resume exactly", "do not ask").',
-    "nothing_duplicated": "No message stands more often than it did before.",
+    "nothing_duplicated": "No message appears more often than before.",
     "one_summary": "Whatever was taken out is replaced by exactly one summary.",
     "roles_accepted": "Every role is one that providers know, and the conversation does not open with a tool result.",
-    "summary_before_tail": "The summary stands where the gap is, before the messages that follow it.",
+    "summary_before_tail": "The summary is where the gap is, before the messages that follow it.",
     "system_prompt_first": "The system prompt is the first message and begins with its original text.",
     "tool_pairs_whole": "Every tool result follows its call, and every call is answered.",
 }
@@ -44,7 +44,7 @@ STRUCTURE_FAILURES: dict[str, str] = {
     "nothing_duplicated": "messages are duplicated",
     "one_summary": "what was taken out is not replaced by exactly one summary",
     "roles_accepted": "a message has a role that providers refuse",
-    "summary_before_tail": "the summary stands after messages that follow it",
+    "summary_before_tail": "the summary comes after messages that should follow it",
     "system_prompt_first": "the system prompt is not the first message, or was changed",
     "tool_pairs_whole": "tool calls and their results are torn apart",
 }

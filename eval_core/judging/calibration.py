@@ -196,8 +196,8 @@ async def trusted(
     if record.reasons and stopped() is None:
         raise UserError(
             f"the judge {judge.identity['model']} is not fit to decide: {'; '.join(record.reasons)}. At least "
-            f"{LEAST_AGREEMENT:.0%} of the plain cases, no gross error and a faithful scale are needed: name another "
-            "--judge-model, or go on all the same with --trust-judge (`compression-eval judge calibrate` shows the "
+            f"{LEAST_AGREEMENT:.0%} of the plain cases, no gross error and a faithful scale are needed: choose another "
+            "--judge-model, or continue anyway with --trust-judge (`compression-eval judge calibrate` shows the "
             "cases)"
         )
     return record

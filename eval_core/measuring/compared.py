@@ -90,6 +90,6 @@ def _remedy(base: Measurement, path: str, candidate: Measurement) -> str:
     if found and found.cells and found.cost_usd is not None:
         price = f", about ${found.cost_usd / (len(found.cells) + len(found.confirming)) * calls:.2f}"
     return (
-        f"Grade the baseline's stored answers again with the judge of today ({counted(calls, 'call')}{price}): "
+        f"Grade the baseline's stored answers again with the current judge ({counted(calls, 'call')}{price}): "
         f"`compression-eval judge regrade {path}`, or run with --regrade-baseline."
     )

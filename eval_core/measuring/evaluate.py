@@ -75,7 +75,7 @@ class Trial:
             if (mistake := cast.mistake()) is not None:
                 raise UserError(
                     f"{mistake}; what is finished is kept in {self.folder.path}, "
-                    f"`--label {self.folder.path.name} --resume` goes on from there"
+                    f"`--label {self.folder.path.name} --resume` continues from there"
                 )
             return measurement
 

@@ -215,7 +215,7 @@ async def _without_model(play: _Play, how: str) -> None:
     silent = isinstance(result, StepResult) and not result.degraded and bool(play.now.gateway.log.records)
     play.note(
         f"says so when the model {how}",
-        "it returned a result without a word; a run is judged by the gateway's record, but its users are not told"
+        "it returned a result without reporting the failure; the gateway records it, but users would not know"
         if silent
         else None,
         grave=False,

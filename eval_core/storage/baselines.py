@@ -29,6 +29,7 @@ __all__ = [
     "load_baseline",
     "load_side",
     "stale_fields",
+    "standing_baseline",
     "store_baseline",
     "stored_reference",
     "weaknesses",
@@ -149,6 +150,14 @@ def load_baseline(path: Path) -> tuple[Measurement, dict[str, float]]:
     return parse(Measurement, {"schema_version": version, **body}, str(path)), noise
 
 
+def standing_baseline(path: Path) -> Measurement | None:
+    """Return the baseline that an update replaces; None where there is none, or a broken one of an older schema."""
+    try:
+        return load_baseline(path)[0] if path.exists() else None
+    except UserError:
+        return None
+
+
 def _essence(measurement: Measurement) -> Any:
     """Return what a measurement says, without when and how fast it was taken."""
     parts = {"fingerprint", "fixtures", "planned_runs", "planned_compress_runs"}
@@ -171,6 +180,8 @@ def store_baseline(
     noise: Mapping[str, float],
     force: bool = False,
     accept_failing: bool = False,
+    verdict: str | None = None,
+    release: str | None = None,
 ) -> Path | None:
     """Store a complete measurement as a baseline with its noise floor; None where it would say nothing new.
 
@@ -180,7 +191,7 @@ def store_baseline(
         raise UserError(
             f"{measurement.label}: these {measurement.planned_runs} graded runs were compared with a baseline, and the "
             f"luck that got them accepted would stay in the next one: at most {PROMOTED} runs of an accepted change "
-            "may enter it. Measure it anew with `compression-eval baseline update`"
+            "may enter it. Measure it again with `compression-eval baseline update`"
         )
     if (why := _unfinished(measurement)) is not None:
         raise UserError(f"a baseline needs a complete measurement, and this one is not: {why}")
@@ -193,14 +204,11 @@ def store_baseline(
         )
     path = folder / f"{name or measurement.usual_name}.json"
     if path.exists() and not force:
-        try:
-            old = load_baseline(path)[0]
-        except UserError:
-            old = None  # unreadable or of an older schema: this is the update that replaces it
+        old = standing_baseline(path)
         if old is not None and _essence(old) == _essence(measurement):
             return None
     write_atomic(path, dump_baseline(measurement, noise))
-    append_history(folder, path.stem, measurement)
+    append_history(folder, path.stem, measurement, verdict=verdict, release=release)
     return path
 
 

@@ -266,7 +266,7 @@ def test_a_baseline_takes_at_most_three_runs_of_the_accepted_evaluation(bench: B
     bench.fetch(ticket)
     note, taken = bench.take_up(ticket)
     assert len(taken) == 2 * PROMOTED == 6
-    assert note == "6 fixture-runs of the accepted pull request #1 are promoted; the rest is measured anew."
+    assert note == "6 fixture-runs of the accepted pull request #1 are promoted; the rest is measured again."
 
 
 @pytest.mark.parametrize("what", ["compressor", "fingerprint", "neighbour"])

@@ -54,7 +54,7 @@ def with_structure(arm: Arm, failing: dict[str, list[bool]]) -> Arm:
 def test_a_result_with_itself_is_no_detectable_change_and_says_what_would_have_been_seen() -> None:
     verdict = decide(noisy(1, 10), noisy(1, 10))
     assert verdict.kind is Kind.NO_DETECTABLE_CHANGE
-    assert "would have seen" in verdict.headline
+    assert "smallest detectable change" in verdict.headline
     assert {row.verdict for row in verdict.rows} == {RowVerdict.NO_DETECTABLE_CHANGE}
 
 

@@ -181,7 +181,7 @@ def test_deterministic_runs_are_counted_and_nothing_is_estimated(base: Measureme
     assert verdict.exact
     assert not verdict.tests
     assert all(row.p is None and row.ci_low is None and row.mde is None for row in verdict.rows)
-    assert "would have seen" not in verdict.headline
+    assert "smallest detectable change" not in verdict.headline
     assert [row.name for row in verdict.rows if row.family == "scores"] == ["overall"]
 
 
