@@ -32,7 +32,10 @@ _PR_LEAD = (
 _CODE_CUE = (
     r"(?<![a-z])(?:exit(?:ed|_code|code)?|returncode|return|code|status|rc|errno|error|http)(?![a-z])[^.;]{0,24}?"
 )
-_PRERELEASE = r"(?![-+.]?(?:rc|alpha|beta|dev|pre|post|a|b)[-.]?\d)"
+_PRERELEASE = (
+    r"(?![-+.]?(?:rc|alpha|beta|dev|pre|post|a|b)[-.]?\d)(?!-(?:rc|alpha|beta|dev|pre|preview|snapshot"
+    r"|nightly|canary|next)(?![a-z]))"
+)
 
 
 # The same few edges belong to thousands of values: compiling them once, apart from the value, is what makes this quick.
@@ -123,6 +126,7 @@ def _number(value: str) -> _Pattern:
         before = r"(?<![\w-])"
     elif money:
         before = ""
+    fraction = fraction.rstrip("0") if fraction.strip(".0") else fraction
     literal = f"{sign.strip('+')}{money}{whole}{fraction}"
     if literal == whole:
         before += _alone(whole)
@@ -130,6 +134,11 @@ def _number(value: str) -> _Pattern:
         after = r"\s?(?:%|percent(?!\w))" if unit in ("%", "percent") else rf"[\s-]?{re.escape(unit)}(?!{WORD})"
     else:
         after = rf"{_UNITS}?(?!{WORD})(?!\.\d)"
+    if fraction:
+        after = "0*" + after
+    if fraction and literal == f"0{fraction}":
+        # The nought before the point may be left out.
+        return _pattern(fraction, r"(?:(?<=(?<![\w.-])0)|(?<=(?<=\d-)0)|(?<![\w.]))", after)
     return _pattern(literal, before, after)
 
 
@@ -137,9 +146,11 @@ def _alone(digits: str) -> str:
     """Return what must not surround a whole number, lest it be a part of something that means another thing."""
     # A name (SHA-256, RELAY-42) and a date or code of three groups; two groups are a range (100-200).
     parts = rf"(?<![a-z]-)(?<!\d-\d-)(?<!\d-\d\d-)(?!(?<=\d-){digits}-\d)(?!{digits}-\d+-\d)"
+    parts += r"(?<![a-z]-\d-)(?<![a-z]-\d\d-)(?<![a-z]-\d{3}-)(?<![a-z]-\d{4}-)"  # ISO-8859-9
+    parts += rf"(?!{digits}-[a-z](?![a-z]))"  # 5432-A is an order, a 7-day window is seven days
     if len(digits) <= 2:
         # The time 04:30 and the share 4/5; but 10.0.0.1:80 ends in a port, and queue.py:30:15 names a line.
-        parts += r"(?<![^.\d]\d:)(?<![^.\d]\d\d:)(?<!^\d:)(?<!^\d\d:)(?<!\d/)"
+        parts += r"(?<![a-z]/)(?<!\s/)(?<![^.\d]\d:)(?<![^.\d]\d\d:)(?<!^\d:)(?<!^\d\d:)(?<!\d/)"
         parts += rf"(?!(?<!:){digits}:\d\d(?!\d))(?!{digits}/\d)"
     return parts
 
@@ -185,7 +196,7 @@ def _path(value: str) -> _Pattern:
         lead = r"(?<![\w.~/-])|(?:localhost|://[\w.-]{1,60})(?::\d{1,5})?|:\d{2,5}"
     elif _WORD_CHAR.match(bare[0]) or bare[0] in ".@-":
         before = rf"(?<!{WORD})(?<!{WORD}[.@+-])"
-    after = _PATH_END + ("" if directory else rf"(?!/{WORD})")
+    after = _PATH_END + "(?!~)" + ("" if directory else rf"(?!/{WORD})")
     return _pattern(bare, before, after, lead)
 
 

@@ -65,7 +65,8 @@ def fact_state(records: Sequence[FactRecord]) -> FactState:
         return FactState("not measured", "")
     runs, lost = len(records), sum(not fact.kept for fact in records)
     if lost:
-        return FactState("lost", _of(lost, runs))
+        reworded = any(fact.status == "paraphrased" for fact in records)
+        return FactState("lost", _of(lost, runs) + ("; possibly paraphrased" if reworded else ""))
     if not any(fact.at_risk for fact in records):
         return FactState("untested", "left verbatim")
     asked = [fact.used for fact in records if fact.used is not None]
