@@ -384,7 +384,7 @@ def test_what_a_job_had_measured_when_it_was_cut_off_is_published(gh: LoopbackGi
     posted = post(result=result)
     body = only_comment(gh)
     assert words(posted) in body
-    wanted = "this is what it had measured by then" if result == "cancelled" else "failed after it had measured this"
+    wanted = "This is what it had measured until then" if result == "cancelled" else "failed after it had measured this"
     assert wanted in body
     assert only_check(gh)[0] == "neutral"
 
