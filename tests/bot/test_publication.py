@@ -180,7 +180,7 @@ FORGERIES: dict[str, tuple[Callable[[Json], None], str]] = {
     "probe types": (_set("probe_types/small-plan/recall-refusal", "artifact"), "other fixtures or probes"),
     "unknown probe": (_rename_probe, "other fixtures or probes"),
     "run of another": (_set(f"{RUN}/fixture", "small-debug"), "another fixture"),
-    "run twice": (_set(f"{RUN}/run", 1), "there twice"),
+    "run twice": (_set(f"{RUN}/run", 1), "appears twice"),
     "score": (_set(f"{GRADE}/scores/accuracy", 50), "six scores"),
     "no score": (_set(f"{GRADE}/scores", {"accuracy": 5}), "six scores"),
     "huge": (_set(f"{RUN}/tokens_before", 10**400), "a number has 401 digits"),
