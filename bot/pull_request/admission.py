@@ -25,6 +25,7 @@ __all__ = [
     "base_only",
     "check_target",
     "decide",
+    "label_gone",
 ]
 
 # Which changed files make an evaluation worth its cost, and which are never taken from a pull request.
@@ -229,11 +230,15 @@ def _pull(request: EvaluationRequest, pull: Pull | None) -> Refused | None:
         )
     # A re-run finds its label consumed by the first attempt; a first attempt without it was called off.
     if request.label is not None and request.run.attempt == 1 and request.label not in pull.labels:
-        return Refused(
-            f"The label {request.label} was removed before the evaluation began: add it again to start one.",
-            "label-gone",
-        )
+        return label_gone(request.label)
     return None
+
+
+def label_gone(label: str) -> Refused:
+    """Refuse a request whose label another run has used, or somebody has taken back."""
+    return Refused(
+        f"The label {label} was removed before the evaluation began: add it again to start one.", "label-gone"
+    )
 
 
 def _quota(request: EvaluationRequest, facts: Facts, config: Config) -> Refused | None:

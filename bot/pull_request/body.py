@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from bot.github.escape import inline
-from bot.pull_request.ledger import Ledger, LedgerNotice, LedgerRun, NoticeKind
+from bot.pull_request.ledger import Ledger, LedgerNotice, LedgerResult, LedgerRun, NoticeKind
+from eval_core.base.config import BotConfig
 
-__all__ = ["ended_why", "mark", "render"]
+__all__ = ["asker", "ended_why", "mark", "render"]
 
 PRODUCT = "Compression eval"
 # Words stand beside every mark: neither colour nor picture is needed to read it.
@@ -23,7 +24,8 @@ _UNSURE = "\N{LARGE YELLOW CIRCLE}"
 _ENDS: dict[NoticeKind, str] = {
     "refused": "Not evaluated",
     "failed": "The evaluation failed",
-    "cancelled": "The evaluation was cancelled",
+    # GitHub calls a job that ran out of time cancelled too.
+    "cancelled": "The evaluation was cancelled, or its time was up",
     "timed_out": "The evaluation ran out of time",
     "rejected": "A reviewer rejected the evaluation",
     "vanished": "An evaluation ended without a result",
@@ -43,7 +45,20 @@ def render(ledger: Ledger) -> tuple[str, str]:
             f"> \N{WARNING SIGN} The result below is of `{ledger.shown.sha[:7]}`; "
             f"the last commit is `{(ledger.head or '')[:7]}`."
         )
-    return "\n\n".join(above), _history(ledger)
+    below = [_asked(ledger.shown, ledger) if ledger.shown else "", _history(ledger)]
+    return "\n\n".join(above), "\n\n".join(part for part in below if part)
+
+
+def _asked(ended: LedgerResult | LedgerNotice, ledger: Ledger) -> str:
+    """Name who asked; only for what ended last, and not while more is going on, with the sign that notifies.
+
+    GitHub notifies those whom an edit adds. The sign is gone while the next evaluation runs, so its end adds it again.
+    """
+    if not ended.asker:
+        return ""
+    known = (*ledger.notices, *((ledger.shown,) if ledger.shown else ()))
+    last = not ledger.runs and ended.run == max(known, key=lambda item: (item.at, item.run)).run
+    return f"Asked for by {'@' if last else ''}{ended.asker}."
 
 
 def _title(ledger: Ledger) -> str:
@@ -57,7 +72,7 @@ def _state(ledger: Ledger) -> list[str]:
     """Say what is going on now: evaluations under way, then what was refused or went wrong last."""
     lines = [_under_way(run) for run in ledger.runs]
     current = ledger.shown is not None and ledger.head in (None, ledger.shown.sha)
-    return lines + [_noticed(notice, current=current) for notice in ledger.notices]
+    return lines + [_noticed(notice, _asked(notice, ledger), current=current) for notice in ledger.notices]
 
 
 def _under_way(run: LedgerRun) -> str:
@@ -76,11 +91,12 @@ def _under_way(run: LedgerRun) -> str:
     return f"\N{HOURGLASS} **Evaluating** {commit} since {_clock(run.at)}{expected}. {log}.{note}"
 
 
-def _noticed(notice: LedgerNotice, *, current: bool) -> str:
+def _noticed(notice: LedgerNotice, asked: str, *, current: bool) -> str:
     sign = "\N{NO ENTRY SIGN}" if notice.kind in ("refused", "rejected") else "\N{WARNING SIGN}"
     about = f" (`{notice.sha[:7]}`)" if notice.sha else ""
     still = " The result below still holds." if current else ""
-    return f"{sign} **{_ENDS[notice.kind]}**{about}, {_clock(notice.at)}: {notice.why} [Log]({notice.url}).{still}"
+    said = f"{sign} **{_ENDS[notice.kind]}**{about}, {_clock(notice.at)}: {notice.why} [Log]({notice.url}).{still}"
+    return f"{said} {asked}".rstrip()
 
 
 def _history(ledger: Ledger) -> str:
@@ -97,6 +113,11 @@ def _history(ledger: Ledger) -> str:
 
 def _clock(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+def asker(sender: str, config: BotConfig) -> str:
+    """Return whom to tell when an evaluation ends: the person who asked for it, unless that is turned off."""
+    return sender if config.mention and not sender.endswith("[bot]") else ""
 
 
 def ended_why(kind: NoticeKind, reason: str, label: str) -> str:

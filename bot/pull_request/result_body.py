@@ -12,14 +12,18 @@ from jinja2 import Template
 from bot.github.escape import inline
 from bot.pull_request.ticket import Ticket
 from eval_core.base.numbers import percent
+from eval_core.comparing.findings import StrandState
+from eval_core.domain.grade import DIMENSIONS
+from eval_core.domain.record import PRIVATE_PLACE
 from eval_core.reporting.losses import LostFact, places
 from eval_core.reporting.markdown import markdown_environment
 from eval_core.reporting.view import COLUMNS, STEP_NOTE, ReportView
 
-__all__ = ["Surroundings", "result_body"]
+__all__ = ["READING", "Surroundings", "result_body"]
 
+READING = "https://github.com/compression-eval/compression-eval/blob/main/docs/reading-the-comment.md"
 # In the order in which they are given up when the comment grows too long; the first sections never are.
-_SECTIONS = ("verdict", "table", "lost", "unscored", "ignored", "medians", "metrics", "provenance")
+_SECTIONS = ("verdict", "table", "lost", "unscored", "ignored", "medians", "metrics", "provenance", "reading")
 _DROP = ("medians", "ignored", "metrics", "unscored", "lost", "provenance", "table")
 _WORST = 3
 
@@ -35,8 +39,6 @@ class Surroundings:
     report_url: str | None = None
     """Where the full report opens; None leaves the link to the run."""
     baseline_age: str = ""
-    mention: str | None = None
-    """Who asked for it and is told that it is done."""
 
 
 @cache
@@ -58,8 +60,14 @@ def result_body(view: ReportView, ticket: Ticket, around: Surroundings, *, budge
             "ignored": ticket.ignored_files,
             "ignored_count": len(ticket.ignored_files) + ticket.ignored_more,
             "columns": list(COLUMNS.values()),
+            "moved": [row for row in view.strands if row.verdict != StrandState.SAME.words],
+            "same": [row.name for row in view.strands if row.verdict == StrandState.SAME.words],
+            "dimensions_folded": not {name.replace("_", " ") for name in DIMENSIONS}
+            <= {row.name for row in view.table},
             "step_note": STEP_NOTE,
             "base_path": view.data.base_path or "auto",
+            "reading": READING,
+            "base_in_run": view.data.candidate.extra.base == "rerun",
         }
     )
     blocks = {name: _tidy("".join(_template().blocks[name](context))) for name in _SECTIONS}
@@ -84,9 +92,21 @@ def _lead(headline: str) -> str:
 def _loss(view: ReportView, fact: LostFact) -> str:
     """Say in a sentence what was lost: where it was, in how many runs it is gone, and what the baseline did."""
     gone = round((1 - fact.kept) * fact.runs)
-    before = "" if fact.base_kept is None else f" (the baseline kept it in {percent(fact.base_kept)})"
-    where = f"{inline(fact.fact, 120)} was in {places(fact.evidence)} of {fact.fixture}"
-    return f"{where}; it is gone in {gone} of {fact.runs} runs{before}."
+    before = ""
+    if fact.base_kept is not None:
+        often = "always kept it" if fact.base_kept == 1 else f"kept it in {percent(fact.base_kept)}"
+        before = f"; the baseline {often}"
+    where = f"{inline(fact.fact, 120)} was in {_messages(fact.evidence)} of {fact.fixture}"
+    return f"{where}, is gone in {gone} of {fact.runs} runs{before}."
+
+
+def _messages(evidence: Sequence[int]) -> str:
+    """Name the messages of a session as a sentence does."""
+    if PRIVATE_PLACE in evidence or len(evidence) < 2:
+        return places(evidence)
+    shown = [str(index) for index in evidence[:_WORST]]
+    last = f"{len(evidence) - _WORST} more" if len(evidence) > _WORST else shown.pop()
+    return f"messages {', '.join(shown)} and {last}"
 
 
 def _joined(blocks: dict[str, str]) -> str:

@@ -226,7 +226,8 @@ ACCEPTED = "accepted"
 def fetch(github: GitHub, ticket: Ticket, work: Path, shard: Shard | None = None) -> None:
     """Bring the tree of the evaluated commit, and what was measured of it before, into the work folder."""
     if ticket.pr is not None:
-        fetch_tree(github, ticket.sha, work / SUBJECT)
+        # As it would be merged: what the base branch has gained since must not count against the pull request.
+        fetch_tree(github, ticket.merge_sha or ticket.sha, work / SUBJECT)
     # Also beside a pull request: what its base is now tells whether the stored baseline is still of it.
     fetch_tree(github, ticket.base_sha, work / BASE)
     _bring(github, ticket.artifact + (shard.suffix if shard else ""), work / EARLIER)

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from bot.github.escape import inline
 from bot.github.repository import GitHub
-from bot.pull_request.body import ended_why
+from bot.pull_request.body import asker, ended_why
 from bot.pull_request.ledger import EvaluationEnded, EvaluationStarted, LedgerEvent, NoticeKind, ResultMeasured
 from bot.pull_request.ticket import Ticket, read_error
 from bot.steps.apart import start_apart
@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 _JOB = "evaluate"
 _TITLES: Mapping[NoticeKind, str] = {
     "failed": FAILED,
-    "cancelled": "The evaluation was cancelled",
+    "cancelled": "The evaluation was cancelled, or its time was up",
     "timed_out": "The evaluation ran out of time",
     "rejected": "The evaluation was rejected",
 }
@@ -194,6 +194,7 @@ class _Writer:
             sha=self.ticket.sha,
             outcome=written.outcome,
             headline=written.headline,
+            asker=asker(self.ticket.sender, self.config.bot),
             body=written.body,
         )
         return _Saying(written.outcome, written.headline, written.report, event)
@@ -213,6 +214,7 @@ class _Writer:
             head=head,
             sha=self.ticket.sha,
             kind=kind,
+            asker=asker(self.ticket.sender, self.config.bot),
             why=ended_why(kind, reason, self.config.bot.label),
         )
         report = f"{title}. {inline(reason, 600)}" if reason else title

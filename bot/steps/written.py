@@ -10,13 +10,12 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.github.escape import inline
 from bot.pull_request.result_body import Surroundings, result_body
+from bot.steps.baseline_age import CommitsSince, age_words
 from bot.steps.comment import RESULT_BUDGET
 from bot.steps.measured import read_result
 from bot.steps.publish import ResultAsked, WrittenResult
@@ -31,7 +30,7 @@ __all__ = ["write_result"]
 _log = logging.getLogger(__name__)
 
 
-def write_result(asked: ResultAsked, commits_since: Callable[[str], int | None]) -> WrittenResult:
+def write_result(asked: ResultAsked, commits_since: CommitsSince) -> WrittenResult:
     """Read the result, decide and put it into words; refuse one that this ticket's evaluation could not have left."""
     try:
         data = read_result(asked.ticket, asked.config, asked.root, asked.folder)
@@ -44,20 +43,18 @@ def write_result(asked: ResultAsked, commits_since: Callable[[str], int | None])
         raise UserError(f"the result makes no sense ({type(exc).__name__}); refused") from exc
 
 
-def _written(asked: ResultAsked, data: ReportData, commits_since: Callable[[str], int | None]) -> WrittenResult:
+def _written(asked: ResultAsked, data: ReportData, commits_since: CommitsSince) -> WrittenResult:
     ticket, config = asked.ticket, asked.config
     view = make_view(_in_repository(data, asked.root))
     judged = [CONFIG_FILE, config.fixtures, config.probes, config.baselines]
     if isinstance(config.target, str):
         judged.append(config.target)
-    person = not ticket.sender.endswith("[bot]")
     around = Surroundings(
         label=config.bot.label,
         warnings=_warnings(asked, data),
         judged=judged,
         report_url=asked.report_url,
         baseline_age=_age(data, commits_since),
-        mention=ticket.sender if config.bot.mention and person else None,
     )
     return WrittenResult(
         outcome=view.kind.value if view.kind else "inconclusive",
@@ -83,20 +80,15 @@ def _warnings(asked: ResultAsked, data: ReportData) -> list[str]:
     return found
 
 
-def _age(data: ReportData, commits_since: Callable[[str], int | None]) -> str:
-    """Say how old the baseline is: days, and commits of the base branch since."""
+def _age(data: ReportData, commits_since: CommitsSince) -> str:
+    """Say what the pull request was compared with: the base branch of this run, or a baseline and its age."""
     if data.base is None:
         return ""
-    words = []
-    try:
-        days = (datetime.now(UTC) - datetime.fromisoformat(data.base.provenance.date)).days
-        words.append(f"{days} day{'' if days == 1 else 's'} old")
-    except (TypeError, ValueError):
-        pass
-    if sha := data.base.provenance.source_sha:
-        behind = commits_since(sha)
-        words += [] if behind is None else [f"{behind} commit{'' if behind == 1 else 's'} behind"]
-    return f"baseline {', '.join(words)}" if words else ""
+    if data.candidate.extra.base == "rerun":
+        at = (data.base.provenance.source_sha or "")[:12]
+        return f"compared with the base branch at {at}, not with a stored baseline"
+    age = age_words(data.base.provenance, commits_since)
+    return f"baseline {age}" if age else ""
 
 
 def _in_repository(data: ReportData, root: Path) -> ReportData:

@@ -125,8 +125,12 @@ class BotConfig(ConfigSection):
         Field(description="neutral: the check never fails a PR; verdict: a regression is a failure."),
     ] = "neutral"
     mention: Annotated[
-        bool, Field(description="Mention the person who requested the evaluation when the result is ready.")
+        bool, Field(description="Mention the person who requested the evaluation when it ends, which notifies them.")
     ] = True
+    remind_after_days: Annotated[
+        int | None,
+        Field(ge=1, description="Age of a baseline at which the scheduled run fails, to remind you; none: never."),
+    ] = None
 
 
 class AcceptConfig(ConfigSection):

@@ -132,9 +132,9 @@ def compare_measurements(
     if corrected is not None:
         name, points = corrected.largest
         note = f"The judge has moved {name} by {signed(points)} since the baseline. The scores are corrected for it."
-        verdict = verdict.model_copy(update={"notes": (*verdict.notes, note)})
+        verdict = verdict.noted(note, remark=True)
     if day is not None:
-        verdict = verdict.model_copy(update={"notes": (*verdict.notes, day.note)})
+        verdict = verdict.noted(day.note)
     return verdict, part
 
 

@@ -28,8 +28,8 @@ __all__ = [
 
 RUNS_AT_LOOK = (3, 6, 10)
 """Graded runs of each fixture at the planned looks."""
-_RUNS, _SPENT = (1, 3, 6, 10), (0.6, 0.8, 0.9, 1.0)
-"""Most of alpha goes to the first look, because most pull requests get no second one."""
+_RUNS, _SPENT = (1, 3, 6, 10), (0.6, 0.75, 0.85, 1.0)
+"""Most of alpha goes to the first look, because most pull requests get no second one; the last one has to decide."""
 
 
 def planned_looks(look: int, first: int, measurement: Measurement) -> tuple[Look, ...]:

@@ -20,7 +20,7 @@ from eval_core.comparing.findings import Verdict
 from eval_core.domain.case import Case, load_suite, with_private
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.private_probes import private_banks
-from eval_core.measuring.base_branch import base_notes
+from eval_core.measuring.base_branch import base_note, stale_note
 from eval_core.storage.baselines import find_reference, load_side
 from eval_core.storage.history import read_history
 from eval_core.storage.results import BASE_FOLDER
@@ -69,8 +69,9 @@ def compare_with_base(
     verdict, part = compare_measurements(base, measurement, accept=settings.accept)
     verdict = with_remedy(verdict, part, str(path), measurement)
     left_behind = kept if own is not None and measurement.extra.stale else None
-    notes = base_notes(base, measurement, path=path, left_behind=left_behind, in_run=own is not None, root=root)
-    verdict = verdict.model_copy(update={"notes": (*verdict.notes, *notes)})
+    verdict = verdict.noted(base_note(base, measurement, path=path, in_run=own is not None, root=root))
+    if left_behind is not None:
+        verdict = verdict.noted(stale_note(base, measurement, left_behind=left_behind, root=root), remark=True)
     history = read_history(baselines, path.stem)
     return ReportData(measurement, base=part, verdict=verdict, base_path=str(path), cases=suite, history=history)
 
