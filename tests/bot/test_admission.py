@@ -154,8 +154,8 @@ def refusals() -> dict[str, tuple[Callable[[LoopbackGitHub], Any], str]]:
     return {
         "closed": (lambda gh: gh.close(1), "is closed: reopen it"),
         "merged": (lambda gh: gh.merge(1), "already merged: start the workflow in baseline mode"),
-        "unlabelled": (lambda gh: gh.unlabel(1, adopted.LABEL), "taken off before the evaluation began"),
-        "no permission": (lambda gh: gh.user("maintainer", "triage"), "ask somebody with write permission"),
+        "unlabelled": (lambda gh: gh.unlabel(1, adopted.LABEL), "removed before the evaluation began"),
+        "no permission": (lambda gh: gh.user("maintainer", "triage"), "ask someone with write permission"),
         "not watched": (readme_only, "start the workflow by hand with force"),
     }
 
@@ -347,7 +347,7 @@ def test_the_command_goes_through_the_same_gate(gh: LoopbackGitHub, enter: Admit
     assert isinstance(decision, Admission)
     ticket = decision.ticket
     assert (ticket.sha, ticket.runs, ticket.fixtures) == (gh.state.pulls[1].head_sha, 5, ["small-plan"])
-    assert "Only small-plan, as asked" in only_comment(gh)
+    assert "Only small-plan, as requested" in only_comment(gh)
 
 
 def test_a_mistake_in_the_command_is_answered(gh: LoopbackGitHub, enter: Admit) -> None:
@@ -361,7 +361,7 @@ def test_a_stranger_who_types_the_command_changes_nothing(gh: LoopbackGitHub, en
     gh.user("stranger")
     decision = enter(command("/eval-compression runs=50", "stranger"))
     assert isinstance(decision, Turned)
-    assert "ask somebody with write permission" in decision.why
+    assert "ask someone with write permission" in decision.why
     assert only_comment(gh) == before
 
 

@@ -180,7 +180,7 @@ FORGERIES: dict[str, tuple[Callable[[Json], None], str]] = {
     "probe types": (_set("probe_types/small-plan/recall-refusal", "artifact"), "other fixtures or probes"),
     "unknown probe": (_rename_probe, "other fixtures or probes"),
     "run of another": (_set(f"{RUN}/fixture", "small-debug"), "another fixture"),
-    "run twice": (_set(f"{RUN}/run", 1), "there twice"),
+    "run twice": (_set(f"{RUN}/run", 1), "appears twice"),
     "score": (_set(f"{GRADE}/scores/accuracy", 50), "six scores"),
     "no score": (_set(f"{GRADE}/scores", {"accuracy": 5}), "six scores"),
     "huge": (_set(f"{RUN}/tokens_before", 10**400), "a number has 401 digits"),
@@ -385,7 +385,7 @@ def test_what_a_job_had_measured_when_it_was_cut_off_is_published(gh: LoopbackGi
     posted = post(result=result)
     body = only_comment(gh)
     assert words(posted) in body
-    wanted = "this is what it had measured by then" if result == "cancelled" else "failed after it had measured this"
+    wanted = "This is what it had measured until then" if result == "cancelled" else "failed after it had measured this"
     assert wanted in body
     assert only_check(gh)[0] == "neutral"
 
