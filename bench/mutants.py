@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from mutant_edits import HELD_OUT, MUTANTS, Mutant
@@ -29,9 +30,10 @@ from mutant_subjects import MutantSubject
 from eval_core.comparing.compare import compare_measurements
 from eval_core.comparing.findings import Kind, StrandState, Verdict
 from eval_core.comparing.verdict import Options
-from eval_core.domain.case import load_suite
+from eval_core.domain.case import Case, load_suite
 from eval_core.domain.fingerprint import INSTRUMENT_VERSION
-from eval_core.domain.measurement import Measurement
+from eval_core.domain.measurement import Controls, Measurement
+from eval_core.evidence.size import SessionFacts
 from eval_core.judging.extractive import ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
 from eval_core.measuring.session import MeasuringSession
@@ -89,6 +91,16 @@ def _digest(folder: Path) -> str:
     return found.hexdigest()[:16]
 
 
+# What follows from the suite alone is read once in each process, not for each mutant again.
+_CONTROLS: dict[str, Controls] = {}
+_FACTS: dict[str, SessionFacts] = {}
+
+
+@cache
+def _suite() -> Sequence[Case]:
+    return load_suite(ROOT / "fixtures", ROOT / "probes")
+
+
 def measure(
     mutant: Mutant, label: str, seed: int, keep: Path | None = None, *, measured_only: bool = False
 ) -> Measurement:
@@ -109,7 +121,7 @@ def measure(
         importlib.invalidate_caches()
         try:
             session = MeasuringSession(
-                cases=load_suite(ROOT / "fixtures", ROOT / "probes"),
+                cases=_suite(),
                 roles=Roles(
                     MutantSubject(folder, label, mutant.compressor), ExtractiveAnswerer(), FactJudge(), offline=True
                 ),
@@ -119,8 +131,11 @@ def measure(
                 compress_runs=COMPRESSIONS,
                 seed=seed,
                 concurrency=1,
+                known_controls=_CONTROLS,
+                _facts=_FACTS,
             )
             measurement = asyncio.run(session.measure())
+            _CONTROLS.update(measurement.controls)
         finally:
             sys.path.remove(name)
             for module in [module for module in sys.modules if module.startswith(package)]:

@@ -145,8 +145,9 @@ class SessionFacts:
     def _point(self, name: str, state: Sequence[Message]) -> FrontierPoint:
         return FrontierPoint(name=name, tokens=count_messages(state), kept=float(self.kept_by(state)))
 
+    @cached_property
     def frontier(self) -> list[FrontierPoint]:
-        """Return the plain ways to be small, as shares of all facts: two curves and the references at some budgets."""
+        """The plain ways to be small, as shares of all facts: two curves and the references at some budgets."""
         whole = sum(self.tokens)
         points = [
             FrontierPoint(name="recency", tokens=round(share * whole), kept=self.recency(round(share * whole)))

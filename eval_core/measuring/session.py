@@ -366,7 +366,7 @@ class MeasuringSession:
             drafts=draft_counts(self.cases),
             controls=controls,
             census={name: _entries(facts) for name, facts in read.items()},
-            frontier={name: facts.frontier() for name, facts in read.items()} if controls else {},
+            frontier={name: facts.frontier for name, facts in read.items()} if controls else {},
             use=use,
             stopped=self.stopped(),
             extra={} if self.shard is None else {SHARD: str(self.shard)},
