@@ -85,7 +85,8 @@ class Finding:
 
 def _digest(folder: Path) -> str:
     found = hashlib.sha256(str(INSTRUMENT_VERSION).encode())
-    for path in sorted([*folder.iterdir(), ROOT / "bench" / "mutant_subjects.py"]):
+    # By name, not by path: what was measured in one clone is found again from another.
+    for path in (ROOT / "bench" / "mutant_subjects.py", *sorted(folder.iterdir(), key=lambda path: path.name)):
         if path.is_file():
             found.update(path.read_bytes())
     return found.hexdigest()[:16]
@@ -236,6 +237,7 @@ def main() -> None:
     """Measure the mutants, print progress to stderr and the tables to stdout."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=3, help="times that each harmless edit is measured")
+    parser.add_argument("--workers", type=int, default=2, help="processes that measure")
     parser.add_argument("--only", default="", help="mutants whose compressor and name hold this")
     parser.add_argument("--sets", default=",".join(SETS), help="settled, held-out, or both with a comma")
     parser.add_argument("--headlines", action="store_true", help="print the sentence of each verdict too")
@@ -248,7 +250,7 @@ def main() -> None:
         began = time.perf_counter()
         work = list(tasks(SETS[name], options.seeds, options.only, options.keep, measured_only=options.measured_only))
         findings: list[Finding] = []
-        with ProcessPoolExecutor(2) as pool:
+        with ProcessPoolExecutor(options.workers) as pool:
             for found in pool.map(judge, work):
                 if found is None:
                     continue
