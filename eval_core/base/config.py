@@ -134,6 +134,9 @@ class AcceptConfig(ConfigSection):
 
     sections: Annotated[list[str], Field(description="Sections of the summary that may go, by their label.")] = []
     facts: Annotated[list[str], Field(description="Facts that need not be kept any more, by their value.")] = []
+    unseen: Annotated[
+        int, Field(ge=0, description="How many facts need not reach the compressor's model any more.")
+    ] = 0
 
 
 class PrivateProbesConfig(ConfigSection):

@@ -30,6 +30,8 @@ _MOST = 2
 
 def _findings(strands: Mapping[StrandName, Strand], states: Sequence[StrandState]) -> list[str]:
     found = [strands[name] for name in _ORDER if name in strands and strands[name].state in states]
+    # What is worse without a doubt comes before what is both.
+    found.sort(key=lambda item: StrandState.WORSE in states and item.state is StrandState.BOTH)
     if any(item.name == "structure" for item in found):
         # A form that lost nothing is worse for the order to the reader that the structure check names.
         found = [item for item in found if item.name != "form" or item.loss]
@@ -226,9 +228,9 @@ def undecided(verdict: Verdict, fail_on: str) -> str:
     return f"{gate}{verdict.kind.words.lower()}. {verdict.next_step}"
 
 
-def accept_line(labels: Sequence[str]) -> str | None:
-    """Return the line of configuration that accepts the removal of sections; None where none was removed."""
-    if not labels:
-        return None
+def accept_line(labels: Sequence[str], unseen: int = 0) -> str | None:
+    """Return the line of configuration that accepts what was removed; None where nothing was."""
     names = ", ".join("".join(char if char.isalnum() or char == " " else " " for char in label) for label in labels)
-    return f"accept: {{sections: [{names}]}}"
+    parts = [f"sections: [{names}]"] if labels else []
+    parts += [f"unseen: {unseen}"] if unseen else []
+    return f"accept: {{{', '.join(parts)}}}" if parts else None

@@ -24,6 +24,7 @@ LIFT = 0.03
 """Facts gained beside a larger state count as a gain only if the lift over recency rises by this."""
 
 
+_UNSEEN = "no longer shown: "
 REFUSED = "so short in every run: the model may have refused"
 
 
@@ -108,6 +109,12 @@ class Recorded:
     """Whether a model wrote the candidate's summaries, which may refuse."""
 
     @property
+    def unseen(self) -> int:
+        """Facts that no longer reach the compressor's model, where that makes it worse."""
+        worse = self.shown.state is StrandState.WORSE
+        return sum(detail.startswith(_UNSEEN) for detail in self.shown.details) if worse else 0
+
+    @property
     def form_strand(self) -> Strand:
         """What the form shows."""
         strand = form_strand(self.form)
@@ -181,7 +188,7 @@ def shown_finding(measurement: Measurement) -> tuple[int, int] | None:
     return (sum(every), len(every)) if every else None
 
 
-def _shown(base: Measurement, candidate: Measurement) -> Strand:
+def _shown(base: Measurement, candidate: Measurement, accept: AcceptConfig) -> Strand:
     calls = [run.shown for runs in _ok(candidate).values() for run in runs]
     if not any(calls):
         return Strand(name="shown", state=StrandState.NOT_RECORDED)
@@ -199,8 +206,8 @@ def _shown(base: Measurement, candidate: Measurement) -> Strand:
         total += len(facts)
         for at, hidden in facts.items():
             entry = candidate.census[name][at]
-            if hidden and at in known and not known[at]:
-                cut.append(f"no longer shown: {entry.value} ({entry.kind}, {name})")
+            if hidden and at in known and not known[at] and entry.value not in accept.facts:
+                cut.append(f"{_UNSEEN}{entry.value} ({entry.kind}, {name})")
             uncovered += not hidden and known.get(at, False)
     asked = [
         {label for runs in _ok(side).values() for run in runs if run.shown for label in run.shown.headings}
@@ -213,14 +220,15 @@ def _shown(base: Measurement, candidate: Measurement) -> Strand:
     state = StrandState.WORSE if worse else StrandState.BETTER if better else StrandState.SAME
     if state is StrandState.SAME and headings:
         state = StrandState.CHANGED
+    accepted = worse and len(cut) <= accept.unseen
     return Strand(
         name="shown",
-        state=state,
+        state=StrandState.ACCEPTED if accepted else state,
         base=f"{theirs[0]} of {theirs[1]} never shown",
         candidate=f"{ours[0]} of {ours[1]} never shown",
         says=f"{counted(len(cut), 'fact')} no longer reach the compressor's model" if worse else "",
         details=(*cut, *headings),
-        loss=len(cut) / max(total, 1),
+        loss=0.0 if accepted else len(cut) / max(total, 1),
         gain=uncovered / max(total, 1),
     )
 
@@ -270,7 +278,7 @@ def read_evidence(base: Measurement, candidate: Measurement, accept: AcceptConfi
     return Recorded(
         outcome=compare_outcomes(base.fixtures, candidate.fixtures),
         window=_window(theirs, ours),
-        shown=_shown(base, candidate),
+        shown=_shown(base, candidate, accept),
         form=compare_form(theirs, ours, accept.sections, exact=exact),
         facts=fact_changes(base, candidate, accept.facts, exact=exact),
         invented=false_values(base, candidate, "invented", exact=exact),

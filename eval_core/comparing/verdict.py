@@ -523,7 +523,7 @@ def decide(
         strands=[strands[name] for name in STRANDS if name in strands],
         facts=facts,
         exact=exact,
-        accept=headline.accept_line([*recorded.form.gone, *recorded.form.emptied])
+        accept=headline.accept_line([*recorded.form.gone, *recorded.form.emptied], recorded.unseen)
         if recorded is not None and not recorded.all_stubs
         else None,
         culprits=culprits,

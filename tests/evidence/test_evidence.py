@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,19 +12,21 @@ import small
 from comparing.arms import noisy
 
 from eval_core.base.config import AcceptConfig
+from eval_core.base.errors import UserError
 from eval_core.base.messages import Message
 from eval_core.base.tokens import count_messages
 from eval_core.comparing.compare import compare_measurements, without_stubs
 from eval_core.comparing.exact import Counts, fewer_p, smallest_p
-from eval_core.comparing.findings import FactChange, Kind, StrandState
+from eval_core.comparing.findings import FactChange, Kind, Strand, StrandName, StrandState
 from eval_core.comparing.form import compare_form, degenerate_runs
-from eval_core.comparing.rule import weigh
+from eval_core.comparing.rule import decide_kind, weigh
 from eval_core.comparing.strands import read_evidence, shown_finding
 from eval_core.comparing.verdict import decide, exit_code
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import FormRecord, RunRecord, SectionRecord
+from eval_core.domain.record import AT_BUDGETS, FormRecord, RunRecord, SectionRecord
+from eval_core.domain.target import read_target
 from eval_core.evidence.facts import Haystack
 from eval_core.evidence.form import labels, read_form, sections
 from eval_core.evidence.invented import read_invented, read_stale
@@ -32,6 +35,7 @@ from eval_core.evidence.size import SessionFacts
 from eval_core.evidence.verbatim import Kept
 from eval_core.evidence.window import read_window
 from eval_core.judging.fact_judge import FactJudge
+from eval_core.reporting.html.plots import frontier
 
 
 @pytest.fixture(scope="module")
@@ -173,6 +177,14 @@ def test_recency_grows_with_its_tokens_and_ends_with_everything(case: Case) -> N
 
 
 # The verdict
+
+
+def test_the_built_in_references_stand_in_the_picture_of_size_at_several_budgets(base: Measurement) -> None:
+    picture = frontier([("candidate", "candidate", base)])
+    assert picture is not None
+    marked = {curve.name: len(curve.dots) for curve in picture.curves}
+    assert marked["the built-in anchored summary"] >= 2
+    assert marked["the built-in sliding window"] >= 2
 
 
 def test_deterministic_runs_are_counted_and_nothing_is_estimated(base: Measurement) -> None:
@@ -319,6 +331,13 @@ def test_facts_cut_before_the_model_are_counted_and_told_from_those_not_written(
     assert all(item.shown for item in verdict.facts if item.source == "census" and item.change < 0)
     text = json.dumps(verdict.model_dump(mode="json"))
     assert "no longer shown" in text
+    cut = sum(detail.startswith("no longer shown: ") for detail in shown.details)
+    assert verdict.accept == f"accept: {{unseen: {cut}}}"
+    for unseen, state in ((cut, StrandState.ACCEPTED), (cut - 1, StrandState.WORSE)):
+        meant, _ = compare_measurements(wide, narrow, accept=AcceptConfig(unseen=unseen))
+        accepted = meant.strand("shown")
+        assert accepted is not None
+        assert accepted.state is state
     assert "are cut before the compressor's model sees them" in done.out
 
 
@@ -348,3 +367,72 @@ def test_facts_that_the_session_does_not_hold_are_not_graded(case: Case) -> None
     assert FactJudge().grade_state(held, state).overall > FactJudge().grade_state(asked, state).overall
     absent = small.probe(["no such words anywhere 7731"])
     assert probe_in_session(absent, FixtureFacts(case.fixture)) is absent
+
+
+def test_a_target_that_takes_a_budget_is_run_at_each_for_the_picture_of_size(project: Path, cli: small.Cli) -> None:
+    small.write(
+        project / "newest.py",
+        "def compress(messages, keep):\n"
+        "    text = ' '.join(str(message.get('content') or '') for message in messages)\n"
+        "    return [messages[0], {'role': 'user', 'content': text[-keep:]}]\n",
+    )
+    text = "compressor: newest:compress\ncall: {keep: '${BUDGET}'}\nllm: none\nbudgets: [400, 200, 800]\n"
+    small.write(project / "newest.yml", text)
+    done = cli(
+        "run", "--runs", "1", "--compress-runs", "1", "--quiet", "--target", "newest.yml", "--sandbox", "none",
+        "--compare-to", "none", "--label", "l",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    measured = Measurement.model_validate_json((project / "results/l/summary.json").read_text(encoding="utf-8"))
+    for name, points in measured.frontier.items():
+        small_state, large_state = (point for point in points if point.name == AT_BUDGETS)
+        (run,) = measured.fixtures[name]
+        assert small_state.tokens < run.tokens_after < large_state.tokens
+        assert small_state.kept <= large_state.kept
+    picture = frontier([("candidate", "candidate", measured)])
+    assert picture is not None
+    assert "this compressor at its other budgets" in [curve.name for curve in picture.curves]
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("call: {keep: '${BUDGET}'}", "${BUDGET} has no value"),
+        ("budgets: [4, 8]", "${BUDGET} is not used"),
+        ("call: {keep: '${BUDGET}'}\nbudgets: [4, 4]", "holds a value twice"),
+        ("call: {keep: '${BUDGET}'}\nbudgets: [0]", "greater than 0"),
+    ],
+)
+def test_a_budget_that_goes_nowhere_is_refused(tmp_path: Path, lines: str, words: str) -> None:
+    small.write(tmp_path / "t.yml", f"compressor: newest:compress\n{lines}\n")
+    with pytest.raises(UserError, match=re.escape(words)):
+        read_target(tmp_path / "t.yml")
+
+
+def _strand(name: StrandName, state: StrandState, loss: float, gain: float) -> Strand:
+    return Strand(name=name, state=state, loss=loss, gain=gain)
+
+
+@pytest.mark.parametrize(
+    ("facts", "hidden", "kind"),
+    [
+        # Facts lost and gained in like measure, and the model sees what it saw: that is mixed.
+        ((StrandState.BOTH, 0.10, 0.13), 0.0, Kind.MIXED),
+        # The freed room was filled with other facts: what is cut for every model decides.
+        ((StrandState.BOTH, 0.10, 0.13), 0.12, Kind.REGRESSED),
+        ((StrandState.BETTER, 0.02, 0.13), 0.12, Kind.REGRESSED),
+        # A little is cut and much more gained.
+        ((StrandState.BETTER, 0.02, 0.13), 0.02, Kind.IMPROVED),
+        # Half and half in the facts, and hardly anything cut: the cut is not what decides.
+        ((StrandState.BOTH, 0.10, 0.13), 0.02, Kind.MIXED),
+    ],
+)
+def test_what_no_longer_reaches_the_model_breaks_the_tie_of_gain_and_loss(
+    facts: tuple[StrandState, float, float], hidden: float, kind: Kind
+) -> None:
+    shown = StrandState.WORSE if hidden else StrandState.SAME
+    strands: dict[StrandName, Strand] = {
+        "facts": _strand("facts", *facts),
+        "shown": _strand("shown", shown, hidden, 0.0),
+    }
+    assert decide_kind(strands, None, certain=False, settled=True) is kind

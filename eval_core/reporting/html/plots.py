@@ -12,7 +12,7 @@ from eval_core.base.numbers import interval, p_value, percent, pp, score, signed
 from eval_core.base.numbers import tokens as token_words
 from eval_core.comparing.findings import Row, RowVerdict, Verdict
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import SizeRecord
+from eval_core.domain.record import AT_BUDGETS, SizeRecord
 from eval_core.reporting.html.scores import SideMean, side_means
 
 __all__ = [
@@ -217,7 +217,15 @@ def plot_tables(candidate: Measurement, base: Measurement | None, verdict: Verdi
 
 WIDTH, HEIGHT = 460, 250
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 24, 26, 40
-_CURVES = {"recency": "keeping only the newest messages", "proportional": "cutting every message evenly"}
+_CURVES = {
+    "recency": ("keeping only the newest messages", "recency"),
+    "proportional": ("cutting every message evenly", "proportional"),
+    "builtin:sliding-window": ("the built-in sliding window", "window"),
+    "builtin:anchored": ("the built-in anchored summary", "anchored"),
+    AT_BUDGETS: ("this compressor at its other budgets", "own"),
+}
+_DOTTED = ("window", "anchored", "own")
+"""Curves of a few measured points, which are marked."""
 
 
 @dataclass(frozen=True)
@@ -241,6 +249,7 @@ class Curve:
     name: str
     css: str
     points: str
+    dots: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -279,10 +288,10 @@ def _frontier_curves(measurement: Measurement) -> dict[str, list[tuple[float, fl
         rows = [[point for point in points if point.name == name] for points in measurement.frontier.values()]
         rows = [row for row in rows if row]
         if rows and len({len(row) for row in rows}) == 1:
-            found[name] = [
+            found[name] = sorted(
                 (fmean(point.tokens for point in column), fmean(point.kept for point in column))
                 for column in zip(*rows, strict=True)
-            ]
+            )
     return found
 
 
@@ -309,7 +318,9 @@ def frontier(sides: Sequence[tuple[str, str, Measurement]]) -> Frontier | None:
         sizes = _sizes(measurement)
         tokens = fmean(fmean(count for count, _ in found) for found in sizes.values())
         places.append((name, css, tokens, _share(sizes, "kept")))
-    reach = _nice(1.35 * max(place[2] for place in places))
+    known = _frontier_curves(sides[-1][2])
+    own = [1.1 * tokens for tokens, _ in known.get(AT_BUDGETS, [])]
+    reach = _nice(max([1.35 * place[2] for place in places] + own))
 
     def x(tokens: float) -> float:
         return round(_LEFT + (WIDTH - _LEFT - _RIGHT) * min(tokens / reach, 1.0), 1)
@@ -318,27 +329,29 @@ def frontier(sides: Sequence[tuple[str, str, Measurement]]) -> Frontier | None:
         return round(HEIGHT - _BOTTOM - (HEIGHT - _TOP - _BOTTOM) * min(max(share, 0.0), 1.0), 1)
 
     curves = []
-    for name, points in _frontier_curves(sides[-1][2]).items():
+    for name, points in known.items():
+        label, css = _CURVES[name]
         inside = [point for point in points if point[0] <= reach]
+        dots = tuple((x(tokens), y(kept)) for tokens, kept in inside) if css in _DOTTED else ()
         outside = next((point for point in points if point[0] > reach), None)
         if outside is not None and inside:
             part = (reach - inside[-1][0]) / (outside[0] - inside[-1][0])
             inside.append((reach, inside[-1][1] + part * (outside[1] - inside[-1][1])))
-        if len(inside) > 1:
+        if dots or len(inside) > 1:
             line = " ".join(f"{x(tokens)},{y(kept)}" for tokens, kept in inside)
-            curves.append(Curve(_CURVES[name], name, line))
+            curves.append(Curve(label, css, line, dots))
 
     # Names stand beside their marks, the higher ones first, each at least a line below the one before.
     marks, last = {}, 0.0
     for place in sorted(places, key=lambda item: -item[3]):
         last = max(y(place[3]) + 4, last + 15)
         right = x(place[2]) > 0.62 * WIDTH
-        label: tuple[float, float, Literal["start", "end"]] = (
+        named: tuple[float, float, Literal["start", "end"]] = (
             x(place[2]) + (-11 if right else 11),
             last,
             "end" if right else "start",
         )
-        marks[place[0]] = FrontierMark(*place, x(place[2]), y(place[3]), label)
+        marks[place[0]] = FrontierMark(*place, x(place[2]), y(place[3]), named)
     return Frontier(
         marks=tuple(marks[place[0]] for place in places),
         curves=tuple(curves),
