@@ -8,7 +8,7 @@ from eval_core.base.numbers import counted, interval, listed, percent, percent_c
 from eval_core.comparing.findings import Kind, Reason, Row, RowVerdict, Strand, StrandName, StrandState, Verdict
 from eval_core.comparing.hypotheses import AUTHORED, CENSUS, OVERALL
 from eval_core.comparing.outcome import OutcomeChange
-from eval_core.comparing.strands import REFUSED, SizeChange
+from eval_core.comparing.strands import EVERY_SUMMARY, REFUSED, SizeChange
 
 __all__ = [
     "accept_line",
@@ -60,6 +60,9 @@ def changed(kind: Kind, strands: Mapping[StrandName, Strand], size: SizeChange |
             return f"{kind.words}: {'; '.join(worse[:_MOST])}, for {at}."
         return f"{kind.words}: {'; '.join(better[:_MOST])}, bought with {at}."
     moved = worse if kind is Kind.REGRESSED else better
+    if kind is Kind.REGRESSED and (stubs := [text for text in moved if text.startswith(EVERY_SUMMARY)]):
+        # All else follows from it.
+        return f"{kind.words}: {stubs[0]}."
     if not moved:
         what = "no fact gained" if kind is Kind.REGRESSED else "the same facts"
         return f"{kind.words}: {what} {'for' if kind is Kind.REGRESSED else 'in'} {at}."

@@ -16,7 +16,7 @@ from eval_core.comparing.outcome import OutcomeChange, compare_outcomes
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord, WindowRecord
 
-__all__ = ["GROWTH", "LIFT", "REFUSED", "Recorded", "SizeChange", "read_evidence", "shown_finding"]
+__all__ = ["EVERY_SUMMARY", "GROWTH", "LIFT", "REFUSED", "Recorded", "SizeChange", "read_evidence", "shown_finding"]
 
 GROWTH = 0.05
 """A state that is larger or smaller by more than this is another size; unchanged compressors stay within 0.023."""
@@ -25,6 +25,7 @@ LIFT = 0.03
 
 
 _UNSEEN = "no longer shown: "
+EVERY_SUMMARY = "every summary is"
 REFUSED = "so short in every run: the model may have refused"
 
 
@@ -122,7 +123,11 @@ class Recorded:
             return strand
         before, now = tokens(self.form.base_tokens), tokens(self.form.candidate_tokens)
         sections = f"{self.form.candidate_sections:.0f} of {self.form.base_sections:.0f} sections"
-        says = f"the summary is {now} tokens long instead of {before} and has {sections}"
+        what = "a refusal or a stub" if self.model_wrote else "a stub"
+        if self.form.candidate_tokens:
+            says = f"{EVERY_SUMMARY} {what}, {now} tokens instead of {before}, with {sections}"
+        else:
+            says = f"no summary is written any more ({before} tokens before)"
         details = (REFUSED,) if self.model_wrote else ()
         return strand.model_copy(update={"says": says, "details": (*details, *strand.details), "loss": 1.0})
 

@@ -278,7 +278,7 @@ def test_a_refusal_in_one_run_is_the_models_and_in_all_the_changes(base: Measure
     assert compare_measurements(base, partly)[0].kind is Kind.INCOMPLETE
     verdict, _ = compare_measurements(base, _edited(base, **stub))
     assert verdict.kind is Kind.REGRESSED
-    assert "the summary is 7 tokens long instead of 4.2k and has 0 of 6 sections" in verdict.headline
+    assert verdict.headline == "Regressed: every summary is a stub, 7 tokens instead of 4.2k, with 0 of 6 sections."
     assert "if the model refused" not in verdict.next_step  # rules wrote it
     assert (
         "if the model refused" in compare_measurements(_by_model(base), _by_model(_edited(base, **stub)))[0].next_step
