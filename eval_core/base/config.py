@@ -166,6 +166,17 @@ class BaselineConfig(ConfigSection):
     ] = 1
 
 
+class TaskConfig(ConfigSection):
+    """What tokens per task are worked out with; prices are multiples of the price of an input token."""
+
+    turns: Annotated[
+        int | None,
+        Field(ge=1, description="Turns that follow a compression; default: those of the session's second half."),
+    ] = None
+    cached_price: Annotated[float, Field(ge=0, le=1, description="Of a token read from the prompt cache.")] = 0.1
+    output_price: Annotated[float, Field(ge=0, description="Of a token that a model writes.")] = 5.0
+
+
 class Config(ConfigSection):
     """Everything that a repository can set; every field has a default."""
 
@@ -205,6 +216,7 @@ class Config(ConfigSection):
     concurrency: Annotated[int, Field(ge=1, le=256, description="Most model calls at once.")] = 16
     focus_topic: Annotated[str | None, Field(description="Passed on to the compressor.")] = None
     accept: AcceptConfig = AcceptConfig()
+    task: TaskConfig = TaskConfig()
     bot: BotConfig = BotConfig()
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from eval_core.base.config import AcceptConfig
+from eval_core.base.config import AcceptConfig, TaskConfig
 from eval_core.base.numbers import signed
 from eval_core.comparing.arms import Arm, make_arm, quarantined
 from eval_core.comparing.day import control_of, day_of
@@ -51,6 +51,8 @@ class ReportData:
     history: Sequence[dict[str, Any]] = ()
     note: str | None = None
     """Why there is no comparison, if there is none."""
+    task: TaskConfig = field(default_factory=TaskConfig)
+    """What tokens per task are worked out with."""
 
     @property
     def same_target(self) -> bool:
