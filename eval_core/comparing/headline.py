@@ -66,6 +66,9 @@ def changed(kind: Kind, strands: Mapping[StrandName, Strand], size: SizeChange |
     if not moved:
         what = "no fact gained" if kind is Kind.REGRESSED else "the same facts"
         return f"{kind.words}: {what} {'for' if kind is Kind.REGRESSED else 'in'} {at}."
+    if kind is Kind.REGRESSED and "shown" in strands and moved == [strands["shown"].says]:
+        # The room that a cut frees is filled with other facts: the gain is told, and does not decide.
+        moved = [f"{moved[0]}, though {better[0]}"] if better else moved
     return f"{kind.words}: {'; '.join(moved[:_MOST])}{f', with {at}' if at else ''}."
 
 

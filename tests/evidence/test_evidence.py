@@ -19,6 +19,7 @@ from eval_core.comparing.compare import compare_measurements, without_stubs
 from eval_core.comparing.exact import Counts, fewer_p, smallest_p
 from eval_core.comparing.findings import FactChange, Kind, Strand, StrandName, StrandState
 from eval_core.comparing.form import compare_form, degenerate_runs
+from eval_core.comparing.headline import changed
 from eval_core.comparing.rule import decide_kind, weigh
 from eval_core.comparing.strands import read_evidence, shown_finding
 from eval_core.comparing.verdict import decide, exit_code
@@ -407,6 +408,13 @@ def test_a_budget_that_goes_nowhere_is_refused(tmp_path: Path, lines: str, words
     small.write(tmp_path / "t.yml", f"compressor: newest:compress\n{lines}\n")
     with pytest.raises(UserError, match=re.escape(words)):
         read_target(tmp_path / "t.yml")
+
+
+def test_a_gain_beside_a_cut_is_told_though_it_does_not_decide() -> None:
+    cut = _strand("shown", StrandState.WORSE, 0.11, 0.0).model_copy(update={"says": "45 facts no longer reach it"})
+    gain = _strand("facts", StrandState.BETTER, 0.05, 0.13).model_copy(update={"says": "facts kept 48 % → 59 %"})
+    said = changed(Kind.REGRESSED, {"shown": cut, "facts": gain}, None)
+    assert said == "Regressed: 45 facts no longer reach it, though facts kept 48 % → 59 %."
 
 
 def _strand(name: StrandName, state: StrandState, loss: float, gain: float) -> Strand:
