@@ -245,7 +245,7 @@ def main() -> None:
     parser.add_argument("--measured-only", action="store_true", help="judge again what is kept, and measure nothing")
     parser.add_argument("--write", type=Path, help="page that the tables are written into")
     options = parser.parse_args()
-    parts = []
+    parts, every = [], list[Finding]()
     for name in options.sets.split(","):
         began = time.perf_counter()
         work = list(tasks(SETS[name], options.seeds, options.only, options.keep, measured_only=options.measured_only))
@@ -258,12 +258,15 @@ def main() -> None:
                 told = f": {found.headline}" if options.headlines else f": {found.kind.words.lower()}"
                 at = f"[{len(findings)}/{len(work)}] {found.mutant.compressor}, {found.mutant.name}"
                 print(f"{at} {list(found.strands)}{told}", file=sys.stderr, flush=True)
+        every += findings
         if findings:
             unmeasured = {task.mutant for task in work} - {item.mutant for item in findings}
             parts.append(f"{summary(name, findings)}{not_measured(unmeasured)}\n\n{table(findings)}")
             print(f"{parts[-1]}\n\n{time.perf_counter() - began:.0f} s", flush=True)
+    together = summary("together", every)
+    print(together)
     if options.write is not None:
-        write_page(options.write, "\n\n".join(parts))
+        write_page(options.write, "\n\n".join([together, *parts]))
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ RETENTION = {AUTHORED: "facts kept", CENSUS: "census facts kept"}
 _ORDER: tuple[StrandName, ...] = ("outcome", "form", "structure", "facts", "shown", "scores", "window")
 _MOST = 2
 """Findings that fit into one sentence; the others are listed below it."""
+_MOST_CLAUSES = 3
 
 
 def _findings(strands: Mapping[StrandName, Strand], states: Sequence[StrandState]) -> list[str]:
@@ -69,7 +70,8 @@ def changed(kind: Kind, strands: Mapping[StrandName, Strand], size: SizeChange |
     if kind is Kind.REGRESSED and "shown" in strands and moved == [strands["shown"].says]:
         # The room that a cut frees is filled with other facts: the gain is told, and does not decide.
         moved = [f"{moved[0]}, though {better[0]}"] if better else moved
-    return f"{kind.words}: {'; '.join(moved[:_MOST])}{f', with {at}' if at else ''}."
+    clauses = [clause for text in moved[:_MOST] for clause in text.split("; ")]
+    return f"{kind.words}: {'; '.join(clauses[:_MOST_CLAUSES])}{f', with {at}' if at else ''}."
 
 
 def _row(row: Row) -> str:

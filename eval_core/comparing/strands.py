@@ -104,10 +104,17 @@ class Recorded:
     judged: bool
     """Whether a model judged; without one the grades are advice."""
     stubs: int = 0
-    """Runs left out because the model's answer was a refusal or garbage."""
-    all_stubs: bool = False
+    """Runs whose summary is a refusal or garbage."""
+    runs: int = 0
+    stubs_count: bool = False
+    """Whether those runs count as the change's doing; otherwise they were left out as the model's failure."""
     model_wrote: bool = False
     """Whether a model wrote the candidate's summaries, which may refuse."""
+
+    @property
+    def all_stubs(self) -> bool:
+        """Whether no run has a summary that says anything."""
+        return self.stubs_count and self.stubs == self.runs
 
     @property
     def unseen(self) -> int:
@@ -119,6 +126,10 @@ class Recorded:
     def form_strand(self) -> Strand:
         """What the form shows."""
         strand = form_strand(self.form)
+        if self.stubs_count and not self.all_stubs:
+            many = f"{self.stubs} of {self.runs} summaries are {'a refusal or ' if self.model_wrote else ''}a stub"
+            update = {"state": StrandState.WORSE, "says": "; ".join(filter(None, [many, strand.says]))}
+            return strand.model_copy(update={**update, "loss": max(strand.loss, self.stubs / self.runs)})
         if not self.all_stubs:
             return strand
         before, now = tokens(self.form.base_tokens), tokens(self.form.candidate_tokens)

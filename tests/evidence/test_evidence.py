@@ -288,6 +288,26 @@ def test_a_refusal_in_one_run_is_the_models_and_in_all_the_changes(base: Measure
     assert len(stubs) == len(base.fixtures)
 
 
+def test_more_refusals_than_chance_explains_are_the_changes_doing(base: Measurement) -> None:
+    stub = {"form": FormRecord(sections=[], tokens=7), "summary": "I cannot help with that."}
+
+    def copies(measurement: Measurement, stubs: int) -> Measurement:
+        fixtures = {
+            name: [runs[0].model_copy(update={"run": at, **(stub if at < stubs else {})}) for at in range(10)]
+            for name, runs in measurement.fixtures.items()
+        }
+        planned = {"planned_runs": 10, "planned_compress_runs": 10}
+        return measurement.model_copy(update={"fixtures": fixtures, **planned})
+
+    rare, _ = compare_measurements(copies(base, 0), copies(base, 1))
+    assert rare.kind is Kind.INCOMPLETE
+    assert any(note.startswith("Left out as the model's failure") for note in rare.notes)
+    often, _ = compare_measurements(copies(base, 0), copies(base, 4))
+    assert often.kind is Kind.REGRESSED
+    assert often.headline.startswith("Regressed: 8 of 20 summaries are a stub")
+    assert not any(note.startswith("Left out as the model's failure") for note in often.notes)
+
+
 def test_gain_and_loss_are_mixed_only_where_they_are_of_comparable_weight() -> None:
     assert weigh(0.3, 0.02) is StrandState.WORSE
     assert weigh(0.02, 0.3) is StrandState.BETTER
