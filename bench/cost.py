@@ -4,8 +4,9 @@
     python -m bench.cost --model openai/gpt-5
 
 The dry run's own count of calls and tokens, over the shipped sessions and the built-in compressor that asks a model.
-Nothing is sent. Against a baseline, controls and calibration are known and 30 stored answers are graded again; each
-look is a command of its own, so that the provider's cache is empty when it begins.
+Nothing is sent. Against a baseline, controls and calibration are known and 90 stored answers are graded again. Looks
+on different days find the provider's cache empty; with `--all-looks` one follows the other within the five minutes
+for which a prompt is kept.
 """
 
 from __future__ import annotations
@@ -91,6 +92,7 @@ def price_defaults(model: str = MODEL) -> list[Priced]:
         for purpose, part in rubric
         if purpose == "grades"
     ]
+    at_once = _all(look(LOOKS[-1]))  # `--all-looks`: the cache of the first look serves the others
     later = [part for before, after in pairwise(LOOKS) for part in later_look(after - before)]
     seed_look = forecast(seed, models, Scope(3, 3, controls=frozenset(), calibration=False))
     stored = settings.baseline_runs
@@ -101,7 +103,8 @@ def price_defaults(model: str = MODEL) -> list[Priced]:
         _priced("the same by a label: the base once as well", labelled + drift, models),
         _priced("where facts decide: compressions alone", _facts(look(LOOKS[0])), models),
         _priced("the compressor's model, judged offline", _facts(look(LOOKS[0])), models, 1.0),
-        _priced("all three looks (10 runs)", first + drift + later, models, 6.0),
+        _priced("all three looks in one command (10 runs)", at_once + drift, models, 6.0),
+        _priced("all three looks, on three days", first + drift + later, models, 6.0),
         _priced("first look, 3 fixtures", [part for _, part in seed_look] + drift, models, 1.5),
         _priced(f"first baseline ({stored} runs)", _all(baseline), models, 8.0),
         _priced("first run without a baseline", _all(alone), models, settings.budget_usd),

@@ -25,9 +25,11 @@ from numpy.typing import NDArray
 
 from eval_core.comparing.arms import Arm, Array, FixtureArm
 from eval_core.comparing.day import day_of
+from eval_core.comparing.drift import ALPHA, CONFIRMED, GradedCell, Regraded, check, confirm, sample
 from eval_core.comparing.findings import Kind, Verdict
-from eval_core.comparing.looks import RUNS_AT_LOOK, Look
+from eval_core.comparing.looks import RUNS_AT_LOOK
 from eval_core.comparing.verdict import Options, decide
+from eval_core.domain.extra import Look
 
 sys.path.insert(0, str(Path(__file__).parent))
 from replaced_rule import alarms
@@ -274,7 +276,9 @@ def _compare(random: np.random.Generator, setting: Setting, base: Arm, suite: Su
             item.scores[random.random(item.scores.shape[:2]) < setting.missing] = np.nan
     rule = replace(RULE, seed=seed, coverage_floor=0.5)
     verdict = decide(base, candidate, options=rule, shift=shift)
-    return _outcome(verdict, alarms(base, candidate, seed=seed, limit=RULE.arrangements))
+    # The replaced rule knew no control.
+    replaced = not setting.control and alarms(base, candidate, seed=seed, limit=RULE.arrangements)
+    return _outcome(verdict, replaced)
 
 
 def trial(seed: int, setting: Setting) -> Outcome:
@@ -333,6 +337,54 @@ def looked_trial(seed: int, setting: Setting) -> Looked:
         later = found[RUNS_AT_LOOK.index(RUNS_AT_LOOK[0] + found[0].advice.runs)]
         settled = later.kind is not Kind.INCONCLUSIVE
     return Looked((reached[0], reached[1], reached[2]), promised, settled)
+
+
+@dataclass(frozen=True)
+class Judge:
+    """How a judge grades today what it graded when the baseline was made."""
+
+    name: str
+    shift: float = 0.0
+    scale: float = 1.0
+    """How far from the middle of the scale a grade lies, against then."""
+    noise: float = 0.35
+    """SD of one grade of an answer, then and now."""
+
+
+JUDGES = (
+    Judge("the same judge"),
+    Judge("the same, noisy judge", noise=0.9),
+    Judge("every grade 0.10 lower", shift=-0.10),
+    Judge("every grade 0.25 lower", shift=-0.25),
+    Judge("every grade 0.25 lower, noisy", shift=-0.25, noise=0.9),
+    Judge("scale halved around the middle", scale=0.5),
+)
+
+
+def drift_trial(seed: int, judge: Judge, fixtures: int) -> tuple[bool, bool]:
+    """Grade stored answers of a baseline again: was there a first alarm, and was it confirmed?"""
+    random = np.random.default_rng(seed)
+    shape = (fixtures, BASELINE, PROBES)
+    # Most answers are good, some are poor; the dimensions of an answer hang together.
+    worth = np.clip(5 * random.beta(4, 1.2, shape), 0, 5)[..., None] + random.normal(0, 0.3, (*shape, len(LOADINGS)))
+
+    def graded(true: Array) -> Array:
+        one = random.normal(0, judge.noise, (*shape, 1)) + random.normal(0, 0.7 * judge.noise, true.shape)
+        return np.floor(np.clip(true + one, 0, 5) + random.random(true.shape)).clip(0, 5)
+
+    old, new = graded(worth), graded(2.5 + judge.scale * (worth - 2.5) + judge.shift)
+    cells = [GradedCell(f"fixture-{at}", run, f"probe-{probe}") for at, run, probe in np.ndindex(shape)]
+    pairs = {
+        cell: Regraded(cell, tuple(old[index]), tuple(new[index]))
+        for cell, index in zip(cells, np.ndindex(shape), strict=True)
+    }
+    first = sample(cells, seed=seed)
+    found = check([pairs[cell] for cell in first], alpha=ALPHA)
+    if found is None or not found.fired:
+        return False, False
+    second = sample([cell for cell in cells if cell not in set(first)], seed=seed + 1)
+    both = confirm(found, check([pairs[cell] for cell in (*first, *second)], alpha=CONFIRMED))
+    return True, both is not None and both.fired
 
 
 def _percent(flags: Sequence[bool]) -> str:
@@ -465,7 +517,18 @@ def looks(pool: multiprocessing.pool.Pool, seeds: range, sizes: Sequence[int]) -
             print(f"| {' | '.join(cells)} |", flush=True)
 
 
-TABLES = {"same": same, "noise": noise, "day": day, "power": power, "looks": looks, "shared": shared}
+def drift(pool: multiprocessing.pool.Pool, seeds: range, sizes: Sequence[int]) -> None:
+    """Grade stored answers again with a judge that changed, or did not."""
+    print("\n## Judge drift: 90 stored answers graded again, a first alarm confirmed by others, % of comparisons")
+    _table(("judge", "fixtures", "first alarm", "confirmed"))
+    for size in sizes:
+        for judge in JUDGES:
+            found = pool.map(partial(drift_trial, judge=judge, fixtures=size), seeds, chunksize=10)
+            cells = [judge.name, str(size), *(_percent([item[at] for item in found]) for at in (0, 1))]
+            print(f"| {' | '.join(cells)} |", flush=True)
+
+
+TABLES = {"same": same, "noise": noise, "day": day, "power": power, "looks": looks, "shared": shared, "drift": drift}
 
 
 def main() -> None:
@@ -476,8 +539,9 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=0, help="fresh data: seeds that no constant was chosen with")
     parser.add_argument("--fixtures", type=int, nargs="+", default=[3, 5])
     parser.add_argument("--only", nargs="+", choices=TABLES, default=list(TABLES))
+    parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
-    with multiprocessing.Pool(2) as pool:
+    with multiprocessing.Pool(options.processes) as pool:
         for name in options.only:
             replications = 100 if options.quick else options.replications
             TABLES[name](pool, range(options.first_seed, options.first_seed + replications), options.fixtures)

@@ -24,6 +24,8 @@ from tests.suite.corpus_later import LATER
 from tests.suite.corpus_negatives import NEGATIVES
 from tests.suite.corpus_people import PEOPLE
 from tests.suite.corpus_secrets import SECRETS
+from tests.suite.planted import SETS
+from tests.suite.planted import kinds as planted_kinds
 
 _PIECE = 8  # this many characters of a secret in a row are a part of it
 _FACT = re.compile(
@@ -125,6 +127,42 @@ def _print_split(seed: int, rounds: int, *, held_out: bool) -> None:
         print("", *table(found["development"][0]), sep="\n")
 
 
+def _print_fresh(rounds: int) -> None:
+    """Print the sets that were written before they were measured, with today's rules, and what is left by kind."""
+    found = {
+        name: [measure(planted_kinds(name), seed, rounds, listed=one) for one in (False, True)] for name, seed in SETS
+    }
+    print("| measure | " + " | ".join(found) + " |", "|---|" + "---:|" * len(found), sep="\n")
+    for what, group, listed in (
+        ("secrets gone", "secret", False),
+        ("personal data gone, no list", "personal", False),
+        ("personal data gone, with a list", "personal", True),
+        ("look-alikes touched", "negative", False),
+    ):
+        shares = [f"{100 * both[listed].share(group):.1f} %" for both in found.values()]
+        print(f"| {what} | " + " | ".join(shares) + " |")
+    kept = [f"{100 * one.facts_kept / max(1, one.facts):.2f} %" for one, _ in found.values()]
+    print("| facts that survive | " + " | ".join(kept) + " |")
+    sizes = [[sum(kind.group == group for kind in planted_kinds(name)) for group in _GROUPS] for name in found]
+    print(
+        "| kinds (secrets, personal data, look-alikes) | "
+        + " | ".join(", ".join(map(str, one)) for one in sizes)
+        + " |"
+    )
+    for name, (bare, _) in found.items():
+        rows = [
+            row
+            for row in bare.kinds.values()
+            if (row.gone > 0 if row.kind.group == "negative" else row.gone < row.planted)
+        ]
+        print(
+            f"\nnot as it should be, {name}: " + "; ".join(f"{row.kind.name} {row.gone}/{row.planted}" for row in rows)
+        )
+
+
+_GROUPS = ("secret", "personal", "negative")
+
+
 def _speed(kinds: Sequence[Kind]) -> tuple[int, float]:
     fixture = next(iter(sessions(kinds, 7, rounds=14, size=10_000)))[0]
     for end in range(4, len(fixture.messages), 2):
@@ -158,7 +196,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--split", action="store_true", help="measure the broad kinds: the development half, by kind")
     parser.add_argument("--held-out", action="store_true", help="with --split: both halves, without the rows by kind")
+    parser.add_argument(
+        "--fresh", action="store_true", help="measure the sets that were written before they were measured"
+    )
     arguments = parser.parse_args()
+    if arguments.fresh:
+        _print_fresh(arguments.rounds)
+        return
     if arguments.split:
         _print_split(arguments.seed, arguments.rounds, held_out=arguments.held_out)
         return

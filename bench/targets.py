@@ -6,6 +6,7 @@ Installs each into a folder of its own under FOLDER (kept, so that a second run 
 configured package indexes; compresses one chained fixture in the sandbox with a model that answers, one that is down
 and one that answers with nothing. The model is a function in this process, so nothing is sent anywhere. Prints a
 markdown table; --write puts it into docs/targets/README.md, with the date. Sizes and times say nothing of quality.
+What could not be driven is listed below the others, with the reason.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import asyncio
 import datetime
 import hashlib
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -77,11 +79,28 @@ RECIPES = {
     "gemini_cli": Recipe(
         ("node@22", "@google/gemini-cli-core@0.61.0"), "`tryCompressChat(id, true)` of its core; Gemini", npm=True
     ),
+    "hermes": Recipe(("hermes-agent",), "`ContextCompressor.compress`; OpenAI chat"),
     "langchain": Recipe(("langchain", "langchain-openai"), "`SummarizationMiddleware.before_model`; OpenAI chat"),
     "strands": Recipe(("strands-agents[openai]",), "`SummarizingConversationManager.reduce_context`; OpenAI chat, SSE"),
     "headroom": Recipe(("headroom-ai",), "`compress()`; no model"),
     "aider": Recipe(("aider-chat",), "`ChatSummary.summarize`; OpenAI chat"),
+    "inspect_ai": Recipe(("inspect-ai", "openai"), "`CompactionSummary.compact`; OpenAI chat"),
 }  # fmt: skip
+
+UNDRIVEN = {
+    "OpenHands": (
+        "openhands-sdk", "`LLMSummarizingCondenser.condense`; any that litellm speaks",
+        "needs Python 3.12 or later, which the machine of this table did not have; no target yet",
+    ),
+    "OpenAI's compact endpoint": (
+        "-", "`POST /responses/compact`; OpenAI responses",
+        "the state is encrypted by the provider; the gateway's own endpoint is tested with the official clients",
+    ),
+    "Anthropic's context editing": (
+        "-", "`context_management` of a request; Anthropic messages", "happens at the provider, which returns no state",
+    ),
+}  # fmt: skip
+"""Compaction without a target: its package, how it is set off, and why it could not be driven."""
 
 
 def count(messages: list[Message]) -> int:
@@ -164,13 +183,21 @@ def row(name: str, folder: Path, sandbox: SandboxChoice, fixture: Fixture) -> st
     )
 
 
+def busy(load: float, processors: int) -> str:
+    """Return a warning about the times, where other work ran beside the measurement."""
+    if load <= processors:
+        return ""
+    return f" Other work kept the machine busy (a load of {load:.0f} on {processors} processors): times are too long."
+
+
 def head(fixture: Fixture, sandbox: SandboxChoice) -> str:
     """Return the words above the table and its first lines."""
     today = datetime.datetime.now(datetime.UTC).date()
+    told = busy(os.getloadavg()[0], os.cpu_count() or 1)
     return (
         f"Measured on {today} with Python {sys.version_info.major}.{sys.version_info.minor}, in the sandbox "
         f"({sandbox.level}), on `{fixture.name}`: {len(fixture.messages)} messages, about "
-        f"{count(fixture.messages):,} tokens, {len(fixture.cuts)} compressions in a row.\n\n"
+        f"{count(fixture.messages):,} tokens, {len(fixture.cuts)} compressions in a row.{told}\n\n"
         "| target | version | compaction is set off by; protocol | outcome | calls | messages left | tokens, each step "
         "| seconds: start + steps | model down / empty |\n|---|---|---|---|---|---|---|---|---|"
     )
@@ -192,15 +219,21 @@ def main() -> None:
     parser.add_argument("--fixture", type=Path)
     parser.add_argument("--write", action="store_true", help="put the table into docs/targets/README.md")
     options = parser.parse_args()
-    if unknown := set(options.only.split(",")) - RECIPES.keys():
+    names = options.only.split(",")
+    if unknown := set(names) - RECIPES.keys():
         parser.error(f"--only: {', '.join(sorted(unknown))}: known are {', '.join(RECIPES)}")
+    if options.write and set(names) != RECIPES.keys():
+        parser.error("--write replaces the whole table, which has one date: leave out --only")
     largest = max((ROOT / "fixtures").glob("*.json"), key=lambda path: path.stat().st_size)
     fixture = load_fixture(options.fixture or largest)
     sandbox = detect()
     lines = [head(fixture, sandbox)]
     print(lines[0], flush=True)
-    for name in options.only.split(","):
+    for name in names:
         lines.append(row(name, options.folder.resolve(), sandbox, fixture))
+        print(lines[-1], flush=True)
+    for name, (package, trigger, why) in UNDRIVEN.items():
+        lines.append(f"| {name} | {package} | {trigger} | not driven: {why} | | | | | |")
         print(lines[-1], flush=True)
     if options.write:
         PAGE.write_text(write_table(PAGE.read_text(encoding="utf-8"), "\n".join(lines)), encoding="utf-8")

@@ -60,6 +60,7 @@ def bot() -> None:
     begin     says that a reviewer approved and it has started    GITHUB_TOKEN, TICKET
     publish   comment and check run                               GITHUB_TOKEN, TICKET
     baseline  proposes the measured baseline by pull request      GITHUB_TOKEN, TICKET
+    remind    fails when a baseline is older than configured     GITHUB_TOKEN
     record    keeps GitHub's answers about one run, for tests     GITHUB_TOKEN
     """
 
@@ -136,8 +137,8 @@ def gate() -> None:
     """
     from bot.github.repository import GitHub
     from bot.steps.base_config import read_base_config
+    from bot.steps.estimate import describe
     from bot.steps.gate import Admission, admit
-    from eval_core.measuring.cost import describe
 
     decision = admit(
         GitHub.from_environment(os.environ),
@@ -164,6 +165,9 @@ def gate() -> None:
         click.echo(f"Allowed: {ticket.mode} {ticket.sha} with everything else from {ticket.base_sha}.")
         return
     _output(allowed="false")
+    if decision.untold:
+        # The label is gone and nobody was answered: a green job would be silence.
+        raise IncompleteError(f"not evaluated: {decision.why} The pull request could not be told: {decision.untold}")
     _summary(f"Not evaluated: {decision.why}")
     click.echo(f"Not evaluated: {decision.why}")
 
@@ -199,7 +203,7 @@ def setup(work: Path) -> None:
 @click.option(
     "--deadline",
     type=click.IntRange(min=1),
-    help="End after this many minutes with what is measured by then; keep it below the job's timeout-minutes.",
+    help="Stop after this many minutes and keep what was measured so far. Set it below the job's timeout-minutes.",
 )
 def evaluate(work: Path, deadline: int | None) -> None:
     """Measure the evaluated commit; the result goes into the work folder, also when it is incomplete.
@@ -210,21 +214,22 @@ def evaluate(work: Path, deadline: int | None) -> None:
     """
     from bot.steps.evaluate import evaluate as measure
     from eval_core.base.config import load_config
+    from eval_core.cli.progress import Progress
     from eval_core.domain.record import RunRecord
     from eval_core.reporting.markdown import render_markdown
     from eval_core.reporting.view import make_view
 
-    total, done = 0, 0
+    progress = Progress(0)
 
     def started(cells: int) -> None:
-        nonlocal total
-        total = cells
+        nonlocal progress
+        progress = Progress(cells)
         click.echo(f"{cells} fixture-runs to measure.")
 
     def finished(record: RunRecord) -> None:
-        nonlocal done
-        done += 1
-        click.echo(f"{done} of {total}: {record.fixture}, run {record.run}: {record.outcome}")
+        progress.record(record)
+        left = f", {progress.left}" if progress.left else ""
+        click.echo(f"{progress.done} of {progress.total}: {record.fixture}, run {record.run}: {record.outcome}{left}")
 
     with _measuring(work) as ticket:
         data, folder = measure(
@@ -291,6 +296,7 @@ def publish(work: Path) -> None:
     """
     from bot.github.repository import GitHub
     from bot.steps.publish import publish as post
+    from bot.steps.publish import write_apart
     from eval_core.base.config import load_config
 
     ticket = _ticket()
@@ -302,6 +308,7 @@ def publish(work: Path) -> None:
         root=Path(),
         folder=work,
         result=result,
+        write=write_apart,
         report_url=os.environ.get("REPORT_URL"),
     )
     _summary(posted.report)
@@ -330,6 +337,41 @@ def baseline(work: Path, name: str | None) -> None:
     )
     _summary(proposed.message)
     click.echo(proposed.message)
+
+
+@bot.command()
+def remind() -> None:
+    """Fail when a baseline is older than bot.remind_after_days, so that a scheduled run reminds you.
+
+    \b
+    Example (in a workflow on a schedule):
+      compression-eval bot remind
+    """
+    from bot.github.repository import GitHub
+    from bot.steps.baseline_age import old_baselines
+    from eval_core.base.config import load_config
+
+    config = load_config(None)
+    if config.bot.remind_after_days is None:
+        click.echo("bot.remind_after_days is not set: nobody is reminded.")
+        return
+    github, here = GitHub.from_environment(os.environ), _environment("GITHUB_SHA")
+
+    def commits_since(sha: str) -> int | None:
+        try:
+            return github.compare(sha, here).ahead
+        except (UserError, IncompleteError):
+            return None
+
+    found = old_baselines(config, Path(), commits_since)
+    for line in found:
+        click.echo(f"::warning::{line}")
+    if found:
+        raise IncompleteError(
+            f"{' '.join(found)} Renew it: start the workflow in baseline mode, or write `/eval-compression baseline` "
+            "in a merged pull request; bot.remind_after_days sets the age"
+        )
+    click.echo("Every baseline is young enough.")
 
 
 @bot.command()

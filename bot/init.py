@@ -9,7 +9,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -106,6 +106,20 @@ def find_compressor(root: Path) -> Found | None:
         if found is not None:
             return Found(_describe(root, path, found, "compress"), _watched(root, path))
     return None
+
+
+def _with_environment(root: Path, found: Found | None) -> Found | None:
+    """Return the compressor with the repository's own environment, where it has one that can be made again."""
+    if found is None or not (root / ".venv" / "bin" / "python").exists():
+        return found
+    if (root / "requirements.txt").is_file():
+        packages = "-r requirements.txt"
+    elif (root / "pyproject.toml").is_file():
+        packages = "."
+    else:
+        return found
+    setup = ("python3 -m venv .venv", f".venv/bin/pip install {packages}")
+    return replace(found, target={"python": ".venv/bin/python", **found.target}, setup=setup)
 
 
 def known_agent(root: Path) -> Found | None:
@@ -244,8 +258,7 @@ def _describe(root: Path, path: Path, node: ast.ClassDef, method: str) -> dict[s
 # `compression-eval init`: adopt the bot in a repository.
 
 WORKFLOW = Path(".github/workflows/compression-eval.yml")
-_INSTALL = "- run: scripts/install-action"
-_INSTALL_BOT = "- run: scripts/install-action bot"
+_INSTALL = re.compile(r"( *)- run: scripts/install-action(?: (bot|gate)\b.*)?\n")
 _ACTION = re.compile(r"^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+@[A-Za-z0-9._/-]+$")
 # A server's address; a path on this machine says nothing that a workflow could install from.
 _REMOTE = re.compile(r"^(?:(?:https?|ssh)://[^/]+/|[^/@]+@[^/:]+:)([A-Za-z0-9-]+/[A-Za-z0-9._-]+?)(?:\.git)?/?$")
@@ -282,31 +295,32 @@ class AdoptionPlan:
 
 def _with_action(workflow: str, action: str) -> str:
     """Return the workflow with the published action in place of the script of this repository."""
-    lines = []
-    for line in workflow.splitlines(keepends=True):
-        indent = line[: len(line) - len(line.lstrip())]
-        if line.strip().startswith(_INSTALL_BOT):
-            lines.append(f"{indent}- uses: {action}\n{indent}  with:\n{indent}    job: bot\n")
-        else:
-            lines.append(line.replace(_INSTALL, f"- uses: {action}"))
-    return "".join(lines)
+
+    def uses(found: re.Match[str]) -> str:
+        indent, job = found.groups()
+        given = f"{indent}  with:\n{indent}    job: {job}\n" if job else ""
+        return f"{indent}- uses: {action}\n{given}"
+
+    return _INSTALL.sub(uses, workflow)
 
 
 def adoption(
-    root: Path, action: str, compressor: str | None, method: str = "compress", command: Found | None = None
+    root: Path, action: str | None, compressor: str | None, method: str = "compress", command: Found | None = None
 ) -> AdoptionPlan:
-    """Work out everything that adopting the bot writes."""
+    """Work out everything that adopting the bot writes; the workflow only where it is known what it installs."""
     from eval_core.base.config import CONFIG_FILE
 
     workflow = files("bot").joinpath("templates/compression-eval.yml").read_text(encoding="utf-8")
     plan = {
-        str(WORKFLOW): _with_action(workflow, action),
+        **({str(WORKFLOW): _with_action(workflow, action)} if action else {}),
         _IGNORED: _ignoring(root / _IGNORED),
         # git keeps no empty folder
         **{f"{name}/.gitkeep": "" for name in ("fixtures", "probes", "baselines") if not _filled(root / name)},
     }
     found = command or (
-        named_compressor(root, compressor, method) if compressor else known_agent(root) or find_compressor(root)
+        _with_environment(root, named_compressor(root, compressor, method))
+        if compressor
+        else known_agent(root) or _with_environment(root, find_compressor(root))
     )
     if found is not None:
         name = str(found.target.get("compressor") or " ".join(found.target.get("command", ())))
@@ -391,9 +405,16 @@ def init(
     if command is not None and compressor is not None:
         raise UserError("--command and --compressor: give one of them; a compressor is a Python class or a program")
     program = None if command is None else named_command(folder, _words(command), llm)
-    plan = adoption(folder, _checked_action(action), compressor, method, program)
+    source = _checked_action(action)
+    plan = adoption(folder, source, compressor, method, program)
     for name, text in plan.files.items():
         _write(folder / name, name, text, force=force)
+    if source is None and not (folder / WORKFLOW).exists():
+        click.echo(
+            f"  left out {WORKFLOW}: this program does not run from a clone of a GitHub repository, so\n"
+            "           it cannot tell where the workflow should install it from. Everything on this machine works\n"
+            f"           without it; for the bot, run init again with --action {_WANTED_ACTION}"
+        )
     click.echo("\n" + _LEFT_TO_DO)
     if plan.setup:
         click.echo("  4. The environment of the compressor, here and now: " + " && ".join(plan.setup))
@@ -419,16 +440,16 @@ def _words(command: str) -> list[str]:
         raise UserError(f"--command {command}: {exc}") from None
 
 
-def _checked_action(given: str | None) -> str:
-    source = given or own_source()
-    wanted = "OWNER/REPO@SHA, the repository of compression-eval that the workflow installs from"
-    if source is None:
+_WANTED_ACTION = "OWNER/REPO@SHA, the repository of compression-eval that the workflow installs from"
+
+
+def _checked_action(given: str | None) -> str | None:
+    """Return what the workflow installs from; None where this program was installed from a package."""
+    source = own_source() if given is None else given
+    if source is not None and not _ACTION.match(source):
         raise UserError(
-            f"this program does not run from a clone of a GitHub repository, so it cannot tell where the workflow "
-            f"should install it from: give --action {wanted}"
+            f"--action {source}: give {_WANTED_ACTION}; pin it by the full SHA of a commit that you have looked at"
         )
-    if not _ACTION.match(source):
-        raise UserError(f"--action {source}: give {wanted}; pin it by the full SHA of a commit that you have looked at")
     return source
 
 

@@ -5,26 +5,43 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # Use the active virtual environment, or make one here.
 activate() {
   if [ -z "${VIRTUAL_ENV:-}" ]; then
-    [ -x .venv/bin/python ] || "${PYTHON:-python3}" -m venv .venv
+    if [ ! -x .venv/bin/python ]; then
+      echo "Making a virtual environment in $PWD/.venv" >&2
+      shown_in_one_line "${PYTHON:-python3}" -m venv .venv
+    fi
     # shellcheck disable=SC1091
     . .venv/bin/activate
   fi
 }
 
-# Run a command and show what it says as one line that changes; if it fails, show its last lines.
+# Run a command and show what it says: on a terminal as one line that changes, with the seconds so far, elsewhere as a
+# line now and then. If it fails, show its last lines.
 shown_in_one_line() {
-  local log line
+  local log running failed=0 shown=0 pause=10
   log="$(mktemp)"
-  if [ -t 2 ]; then
-    "$@" 2>&1 | tee "$log" | while IFS= read -r line; do printf '\r\033[K  %.70s' "$line" >&2; done &&
-      printf '\r\033[K' >&2 && rm -f "$log" && return 0
-    echo >&2
-  else
-    "$@" >"$log" 2>&1 && rm -f "$log" && return 0
-  fi
-  tail -n 20 "$log" >&2
+  [ -t 2 ] && pause=1
+  "$@" >"$log" 2>&1 &
+  running=$!
+  # A job in the background does not hear Ctrl-C.
+  trap 'kill "$running" 2>/dev/null; exit 130' INT TERM
+  SECONDS=0
+  while kill -0 "$running" 2>/dev/null; do
+    # Look often, so that a short command is not waited for longer than it takes.
+    sleep 0.2
+    [ $((SECONDS - shown)) -ge "$pause" ] || continue
+    shown=$SECONDS
+    if [ -t 2 ]; then
+      printf '\r\033[K  %3d s  %.60s' "$SECONDS" "$(tail -n 1 "$log")" >&2
+    else
+      printf '  %3d s  %.60s\n' "$SECONDS" "$(tail -n 1 "$log")" >&2
+    fi
+  done
+  wait "$running" || failed=1
+  trap - INT TERM
+  [ ! -t 2 ] || printf '\r\033[K' >&2
+  [ "$failed" = 0 ] || tail -n 20 "$log" >&2
   rm -f "$log"
-  return 1
+  return "$failed"
 }
 
 # Install the project with the given extra ("" for none), unless the same files were installed before.
@@ -45,7 +62,9 @@ need_command() {
   command -v "$command" >/dev/null 2>&1 && return 0
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
     echo "Installing $package" >&2
-    (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $package) >/dev/null 2>&1 || true
+    shown_in_one_line apt-get update || true
+    # shellcheck disable=SC2086
+    DEBIAN_FRONTEND=noninteractive shown_in_one_line apt-get install -y --no-install-recommends $package || true
   fi
   command -v "$command" >/dev/null 2>&1 || echo "Missing: $command (Debian package: $package)" >&2
 }

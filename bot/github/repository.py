@@ -210,7 +210,7 @@ class WorkflowRuns:
         attempts = {
             item.get("run_attempt", 1)
             for item in jobs
-            if item["name"] == job
+            if _is_job(item, job)
             and item.get("conclusion") != "skipped"
             and (item["status"] == "completed" or not finished)
         }
@@ -231,14 +231,21 @@ class WorkflowRuns:
         ends = [
             datetime.fromisoformat(item["completed_at"])
             for item in jobs
-            if item["name"] == job and item.get("completed_at") and item.get("conclusion") != "skipped"
+            if _is_job(item, job) and item.get("completed_at") and item.get("conclusion") != "skipped"
         ]
         return max(ends, default=None)
 
     def rejection(self, run_id: int) -> str | None:
-        """Return who rejected a run's deployment and what they said, None if nobody did."""
+        """Return who rejected a run's deployment and what they said; None if nobody did, or somebody approved it too.
+
+        The list has neither times nor attempts: after a re-run it holds both, and the older word must not be taken
+        for the last.
+        """
         path = f"{self._base}/runs/{run_id}/approvals"
-        for review in self._transport.get(path, f"approvals of run {run_id}"):
+        reviews = self._transport.get(path, f"approvals of run {run_id}")
+        if any(review.get("state") == "approved" for review in reviews):
+            return None
+        for review in reviews:
             if review.get("state") == "rejected":
                 login, comment = (
                     str((review.get("user") or {}).get("login") or "ghost"),
@@ -273,6 +280,12 @@ class WorkflowRuns:
             if exc.status not in (404, 410):
                 raise
             raise NotFound(f"{what}: expired or deleted; run the evaluation again", exc.status, exc.reason) from None
+
+
+def _is_job(item: Mapping[str, Any], job: str) -> bool:
+    """Tell whether a listed job is the named one: GitHub adds the values of a matrix, as in "evaluate (1/1)"."""
+    name = str(item["name"])
+    return name == job or name.startswith(f"{job} (")
 
 
 def _run(data: Mapping[str, Any]) -> WorkflowRun:
@@ -390,12 +403,21 @@ class GitHub:
         )
 
     def remove_label(self, number: int, label: str) -> bool:
-        """Take a label off; False if it was gone already."""
+        """Take a label off; False if somebody else has done so already."""
         path = f"{self._base}/issues/{number}/labels/{quote(label, safe='')}"
+        what = f"label {label} of #{number}"
         try:
-            self._transport.send("DELETE", path, f"label {label} of #{number}")
+            self._transport.send("DELETE", path, what, repeatable=False)
         except NotFound:
             return False
+        except Unavailable as exc:
+            if not exc.maybe_done:
+                raise
+            # The answer got lost: a label that is gone now was taken off by us.
+            try:
+                self._transport.send("DELETE", path, what)
+            except NotFound:
+                return True
         return True
 
     def react(self, number: int, reaction: Reaction) -> None:
@@ -537,6 +559,7 @@ def _pull(data: Mapping[str, Any]) -> Pull:
         changed_files=int(data["changed_files"]),
         merge_commit_sha=data.get("merge_commit_sha"),
         html_url=str(data["html_url"]),
+        mergeable=data.get("mergeable"),
     )
 
 

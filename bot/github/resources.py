@@ -47,7 +47,10 @@ class Pull:
     labels: tuple[str, ...]
     changed_files: int
     merge_commit_sha: str | None
+    """Of an open pull request: a merge that GitHub tried, as soon as it has done so."""
     html_url: str
+    mergeable: bool | None = None
+    """None as long as GitHub has not tried."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from bot.github.resources import ChangedFile, Pull
 from bot.pull_request.event import EvaluationRequest
 from eval_core.base.config import CONFIG_FILE, Config
+from eval_core.base.errors import UserError
 from eval_core.base.globs import matches
+from eval_core.domain.target import Builtin, read_target, target_from
 
 __all__ = [
     "EVALUATOR",
@@ -20,7 +23,9 @@ __all__ = [
     "Refused",
     "Why",
     "base_only",
+    "check_target",
     "decide",
+    "label_gone",
 ]
 
 # Which changed files make an evaluation worth its cost, and which are never taken from a pull request.
@@ -187,8 +192,8 @@ def _sender(request: EvaluationRequest, facts: Facts) -> Refused | None:
         return None
     has = "no access of their own" if facts.permission in (None, "", "none") else f"only {facts.permission} permission"
     return Refused(
-        f"{request.sender} has {has} to {request.repo}, and an evaluation spends money: "
-        "ask somebody with write permission to start it.",
+        f"{request.sender} has {has} to {request.repo}, and an evaluation costs money: "
+        "ask someone with write permission to start it.",
         "permission",
     )
 
@@ -225,17 +230,21 @@ def _pull(request: EvaluationRequest, pull: Pull | None) -> Refused | None:
         )
     # A re-run finds its label consumed by the first attempt; a first attempt without it was called off.
     if request.label is not None and request.run.attempt == 1 and request.label not in pull.labels:
-        return Refused(
-            f"The label {request.label} was taken off before the evaluation began: add it again to start one.",
-            "label-gone",
-        )
+        return label_gone(request.label)
     return None
+
+
+def label_gone(label: str) -> Refused:
+    """Refuse a request whose label another run has used, or somebody has taken back."""
+    return Refused(
+        f"The label {label} was removed before the evaluation began: add it again to start one.", "label-gone"
+    )
 
 
 def _quota(request: EvaluationRequest, facts: Facts, config: Config) -> Refused | None:
     if request.mode == "evaluate" and facts.looks >= config.bot.looks_per_sha:
         return Refused(
-            f"{request.sha[:7]} was evaluated {_times(facts.looks)}, and repeating until the result pleases proves "
+            f"{request.sha[:7]} was evaluated {_times(facts.looks)}, and repeating until it looks good proves "
             "nothing: push a change, or raise bot.looks_per_sha on the base branch.",
             "looks",
         )
@@ -269,7 +278,7 @@ def _nothing_to_measure(files: Sequence[ChangedFile], ignored: Sequence[IgnoredF
         kinds = ", ".join(sorted({file.kind for file in ignored}))
         return Refused(
             f"Every file that this pull request changes is taken from the base branch ({kinds}), so there is nothing "
-            "to measure: start the workflow by hand with force to evaluate it all the same.",
+            "to measure: start the workflow manually with force to evaluate it anyway.",
             "base-only",
         )
     if not config.watch or any(matches(path, config.watch) for path in counted):
@@ -284,3 +293,19 @@ def _nothing_to_measure(files: Sequence[ChangedFile], ignored: Sequence[IgnoredF
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
+
+
+# What the bot may measure: a compressor that lives in the repository.
+
+
+def check_target(config: Config, root: Path) -> None:
+    """Refuse a target that is not in the pull request: its result would say nothing about the change."""
+    value = config.target
+    is_file = isinstance(value, str) and not value.startswith("builtin:")
+    spec = read_target(root / str(value)) if is_file else target_from(value, "target")
+    if isinstance(spec, Builtin):
+        raise UserError(
+            f"target: builtin:{spec.name} is compression-eval's own code, so no pull request can change what is "
+            "measured; name your compressor under target in .compression-eval.yml on the base branch "
+            "(`compression-eval init` writes it)"
+        )

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.pull_request.event import WorkflowRun
+from bot.pull_request.event import LOGIN, WorkflowRun
 
 __all__ = [
     "MOST_RESULTS",
@@ -31,10 +31,13 @@ __all__ = [
 ]
 
 MOST_RESULTS = 5
-_MOST_RUNS = 12
+# As many as the daily quota lets through unless it is raised; there must be room for them in the comment.
+_MOST_RUNS = 20
+_SHORT_NOTE = 160
 _MOST_NOTICES = 3
 
 Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+Asker = Annotated[str, Field(pattern=rf"^(?:{LOGIN})?$")]
 Stage = Literal["approval", "queued", "evaluating"]
 NoticeKind = Literal["refused", "failed", "cancelled", "timed_out", "rejected", "vanished"]
 
@@ -61,6 +64,8 @@ class LedgerResult(_Kept):
     sha: Sha
     outcome: Annotated[str, Field(pattern=r"^[a-z_]{1,40}$")]
     headline: Annotated[str, Field(max_length=400)]
+    asker: Asker = ""
+    """Who is told when it is there; empty for nobody."""
 
 
 class LedgerRun(_Kept):
@@ -72,6 +77,7 @@ class LedgerRun(_Kept):
     """How long it is expected to take."""
     note: Annotated[str, Field(max_length=600)] = ""
     """Models and estimated cost."""
+    asker: Asker = ""
 
 
 class LedgerNotice(_Kept):
@@ -81,6 +87,7 @@ class LedgerNotice(_Kept):
     why: Annotated[str, Field(max_length=1_500)]
     """Markdown, harmless already."""
     sha: Sha | None = None
+    asker: Asker = ""
 
 
 class Ledger(BaseModel):
@@ -111,6 +118,8 @@ class _About:
     url: str
     head: str | None = None
     """The pull request's last commit now; None if it is not known."""
+    asker: str = ""
+    """Who asked for the evaluation and is to be told when it ends; empty for nobody."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,9 +217,11 @@ def _queued(ledger: Ledger, event: EvaluationQueued) -> Ledger:
         sha=event.sha,
         stage=stage,
         minutes=event.minutes,
-        note=event.note,
+        note=event.note[:_SHORT_NOTE] if others else event.note,
+        asker=event.asker,
     )
-    runs = _in_turn([*others, entry][-_MOST_RUNS:], event.at)
+    # Beyond that, one that waits is not listed; never the one that is being evaluated.
+    runs = _in_turn([*others[: _MOST_RUNS - 1], entry], event.at)
     notices = tuple(notice for notice in ledger.notices if notice.at > event.at)
     return ledger.model_copy(update={"runs": runs, "notices": notices})
 
@@ -220,7 +231,9 @@ def _started(ledger: Ledger, event: EvaluationStarted) -> Ledger:
         return ledger
     known = next((run for run in ledger.runs if run.run == event.run), None)
     if known is None:
-        return _queued(ledger, EvaluationQueued(run=event.run, at=event.at, url=event.url, sha=event.sha))
+        return _queued(
+            ledger, EvaluationQueued(run=event.run, at=event.at, url=event.url, sha=event.sha, asker=event.asker)
+        )
     if known.stage != "approval":
         return ledger
     moved = known.model_copy(update={"stage": "queued", "at": event.at})
@@ -237,6 +250,7 @@ def _measured(ledger: Ledger, event: ResultMeasured) -> Ledger:
         sha=event.sha,
         outcome=event.outcome,
         headline=event.headline[:400],
+        asker=event.asker,
     )
     others = [known for known in ledger.results if known.run != result.run]
     results = sorted([result, *others], key=lambda known: (known.at, known.run), reverse=True)
@@ -263,7 +277,7 @@ def _vanished(ledger: Ledger, event: RunVanished) -> Ledger:
         return ledger
     ledger = ledger.model_copy(update={"runs": _without(ledger, event)})
     why = "Its run is over and left no word here; its log says why."
-    return _noticed(ledger, event, "vanished", why, lost.sha)
+    return _noticed(ledger, replace(event, asker=lost.asker), "vanished", why, lost.sha)
 
 
 def _noticed(ledger: Ledger, event: LedgerEvent, kind: NoticeKind, why: str, sha: str | None) -> Ledger:
@@ -275,6 +289,7 @@ def _noticed(ledger: Ledger, event: LedgerEvent, kind: NoticeKind, why: str, sha
         kind=kind,
         why=why[:1_500],
         sha=sha,
+        asker=event.asker,
     )
     others = [notice for notice in ledger.notices if notice.run_id != made.run_id]
     found = sorted([made, *others], key=lambda notice: (notice.at, notice.run), reverse=True)

@@ -6,15 +6,17 @@ import json
 import os
 import stat
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bot.pull_request.admission import Allowed
 from bot.pull_request.event import LOGIN, REPO, EvaluationRequest, Mode, WorkflowRun
 from eval_core.base.config import MOST_SHARDS
 from eval_core.base.errors import UserError
 from eval_core.domain.shard import Shard
+
+if TYPE_CHECKING:
+    from bot.pull_request.admission import Allowed
 
 __all__ = [
     "Ticket",
@@ -46,6 +48,8 @@ class Ticket(BaseModel):
     pr: Annotated[int | None, Field(ge=1, le=9_999_999)]
     sha: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
     base_sha: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+    merge_sha: Annotated[str | None, Field(pattern=r"^[0-9a-f]{40}$")] = None
+    """The merge of the two that GitHub made, where the base branch has commits that the pull request lacks."""
     sender: Annotated[str, Field(pattern=f"^{LOGIN}$")]
     runs: Annotated[int | None, Field(ge=1, le=50)]
     fixtures: list[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]]
@@ -81,6 +85,10 @@ class Ticket(BaseModel):
             ignored_more=max(len(files) - _MOST_FILES, 0),
             warnings=list(allowed.warnings),
         )
+
+    def merged(self, merge_sha: str | None, warning: str) -> Ticket:
+        """Return the ticket of a pull request that is measured merged, or as it is, with what the reader is told."""
+        return self.model_copy(update={"merge_sha": merge_sha, "warnings": [*self.warnings, warning]})
 
     @property
     def line(self) -> str:

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path, PurePosixPath
 
 from bot.github.repository import GitHub
-from bot.steps.evaluate import check_target
+from bot.pull_request.admission import check_target
 from eval_core.base.config import CONFIG_FILE, Config, load_config
 from eval_core.base.errors import UserError
 

@@ -17,13 +17,13 @@ from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.base.numbers import points, pp, score
 from eval_core.comparing.compare import ReportData, compare_measurements
-from eval_core.comparing.findings import RowVerdict
+from eval_core.comparing.findings import RowVerdict, Verdict
 from eval_core.comparing.noise import noise_of
 from eval_core.comparing.trend import trend
 from eval_core.domain.measurement import Measurement
 from eval_core.reporting.view import make_view
-from eval_core.storage.baselines import load_baseline, store_baseline
-from eval_core.storage.history import read_history
+from eval_core.storage.baselines import standing_baseline, store_baseline
+from eval_core.storage.history import read_history, source_release
 
 __all__ = ["Proposed", "propose"]
 
@@ -66,9 +66,17 @@ def propose(
     measurement, _ = read_measured(ticket, config, root, folder)
     baselines = root / config.baselines
     chosen = name or measurement.usual_name
-    before = _standing(baselines / f"{chosen}.json")
+    before = standing_baseline(baselines / f"{chosen}.json")
     noise = noise_of(measurement)
-    path = store_baseline(measurement, baselines, chosen, noise=noise)
+    verdict = compare_measurements(before, measurement)[0] if before else None
+    path = store_baseline(
+        measurement,
+        baselines,
+        chosen,
+        noise=noise,
+        verdict=verdict.kind.value if verdict else None,
+        release=source_release(root, measurement.provenance.source_sha),
+    )
     if path is None:
         return Proposed(None, f"{config.baselines}/{chosen}.json already says the same; nothing to propose.")
     base = github.default_branch()
@@ -78,7 +86,7 @@ def propose(
             f"Pull request #{newer.number} proposes the baseline of a newer commit; this one stays in the artifact "
             f"{ticket.artifact}.",
         )
-    change = _changed(before, measurement, chosen)
+    change = _changed(verdict, chosen)
     body = _body(ticket, measurement, change, noise, f"{config.baselines}/{chosen}.json", own_token=own_token)
     if (moved := trend(read_history(baselines, chosen))) is not None:
         body += f"\n\n{inline(moved.sentence, 500)}"
@@ -129,19 +137,11 @@ def _write_branch(github: GitHub, ticket: Ticket, files: Mapping[str, Path]) -> 
     contents.delete_branch(stage)
 
 
-def _standing(path: Path) -> Measurement | None:
-    try:
-        return load_baseline(path)[0] if path.exists() else None
-    except UserError:
-        return None  # of an older schema or broken: replaced by what is proposed
-
-
-def _changed(before: Measurement | None, after: Measurement, name: str) -> _Change:
+def _changed(verdict: Verdict | None, name: str) -> _Change:
     """Say whether the new baseline is better, worse or merely newer, in a title that can be judged at a glance."""
     start = f"Compression baseline {name}"
-    if before is None:
+    if verdict is None:
         return _Change(f"{start}: the first one", "There was no such baseline before.")
-    verdict, _ = compare_measurements(before, after)
     sentence = f"Against the one it replaces: {inline(verdict.headline, 500)}"
     moved = [row for row in verdict.rows if row.verdict in (RowVerdict.WORSE, RowVerdict.BETTER)]
     overall = next((row for row in verdict.rows if row.name == "overall"), None)
@@ -176,7 +176,7 @@ def _body(
         "\n".join(["| Run-to-run noise | Standard deviation |", "|---|---:|", *rows]),
         f"Cost: {view.cost}. Fingerprint: `{measurement.fingerprint.digest[:12]}`.",
     ]
-    if note := measurement.extra.get("promoted"):
+    if note := measurement.extra.promoted:
         lines.append(inline(str(note), 300))
     if change.worse:
         lines.append(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from bot.pull_request.admission import check_target
 from bot.pull_request.ticket import Ticket, forget_error, read_error
 from bot.steps.fetch import BASE, SHARDS, SUBJECT
 from bot.steps.reuse import take_up
@@ -15,34 +16,16 @@ from eval_core.base.errors import UserError
 from eval_core.comparing.compare import ReportData
 from eval_core.domain.record import RunRecord
 from eval_core.domain.shard import Shard
-from eval_core.domain.target import Builtin, read_target, target_from
 from eval_core.measuring.merge import merge_shards
 from eval_core.measuring.options import Job
 from eval_core.reporting.write import write_reports
 from eval_core.storage.results import ResultsFolder, open_results
 
 __all__ = [
-    "check_target",
     "evaluate",
     "merge",
     "set_up",
 ]
-
-# What the bot may measure: a compressor that lives in the repository.
-
-
-def check_target(config: Config, root: Path) -> None:
-    """Refuse a target that is not in the pull request: its result would say nothing about the change."""
-    value = config.target
-    is_file = isinstance(value, str) and not value.startswith("builtin:")
-    spec = read_target(root / str(value)) if is_file else target_from(value, "target")
-    if isinstance(spec, Builtin):
-        raise UserError(
-            f"target: builtin:{spec.name} is compression-eval's own code, so no pull request can change what is "
-            "measured; name your compressor under target in .compression-eval.yml on the base branch "
-            "(`compression-eval init` writes it)"
-        )
-
 
 # The evaluate job: fetch the pull request's tree as data, prepare, measure. It holds no write token.
 
@@ -99,7 +82,7 @@ def evaluate(
         on_start(job.size(cases))
         data = job.execute(folder, cases, on_record)
         if note and baseline:
-            promoted = data.candidate.model_copy(update={"extra": {**data.candidate.extra, "promoted": note}})
+            promoted = data.candidate.noting(promoted=note)
             folder.write_measurement(promoted)
             data = replace(data, candidate=promoted)
         if shard is None:

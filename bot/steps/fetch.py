@@ -18,9 +18,8 @@ from pathlib import Path
 from bot.github.repository import TARBALL_LIMIT, WORKFLOW, GitHub
 from bot.pull_request.ticket import Ticket, evaluation_artifact
 from eval_core.base.errors import UserError
-from eval_core.comparing.day import CONTROL
 from eval_core.domain.shard import Shard
-from eval_core.measuring.compared import BASE as BASE_RUNS
+from eval_core.storage.results import BASE_FOLDER, CONTROL_FOLDER
 
 __all__ = [
     "ACCEPTED",
@@ -38,7 +37,7 @@ __all__ = [
 # Unpacking an artifact: a zip that may have been written by somebody hostile.
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}")
-_FOLDERS = (BASE_RUNS, CONTROL)
+_FOLDERS = (BASE_FOLDER, CONTROL_FOLDER)
 """Below a result: the base branch, measured whole or as a control."""
 _MOST_FILES = 2_000
 _MOST_BYTES = 500 << 20
@@ -64,7 +63,7 @@ def unpack_artifact(archive: Path, into: Path) -> list[str]:
                 room = _copy(zipped, entry, into / entry.filename, room, archive.name)
                 names.append(entry.filename)
     except FileExistsError as exc:
-        raise UserError(f"{archive.name}: {Path(exc.filename).name!r} is there twice; refused") from None
+        raise UserError(f"{archive.name}: {Path(exc.filename).name!r} appears twice; refused") from None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as exc:
         # Broken, encrypted, or packed in a way that no runner packs; a place before its beginning is an OSError.
         raise UserError(f"{archive.name}: not a zip that can be read: {exc}") from None
@@ -137,7 +136,7 @@ def _extract(tar: tarfile.TarFile, sha: str, into: Path, limits: TreeLimits, wha
         if len(seen) >= limits.entries:
             raise UserError(f"{what}: more than {limits.entries:,} entries; refused")
         if name in seen:
-            raise UserError(f"{what}: {name!r} is there twice; refused")
+            raise UserError(f"{what}: {name!r} appears twice; refused")
         seen.add(name)
         if member.issym():
             links.append(member.replace(name=name, deep=False))
@@ -227,7 +226,8 @@ ACCEPTED = "accepted"
 def fetch(github: GitHub, ticket: Ticket, work: Path, shard: Shard | None = None) -> None:
     """Bring the tree of the evaluated commit, and what was measured of it before, into the work folder."""
     if ticket.pr is not None:
-        fetch_tree(github, ticket.sha, work / SUBJECT)
+        # As it would be merged: what the base branch has gained since must not count against the pull request.
+        fetch_tree(github, ticket.merge_sha or ticket.sha, work / SUBJECT)
     # Also beside a pull request: what its base is now tells whether the stored baseline is still of it.
     fetch_tree(github, ticket.base_sha, work / BASE)
     _bring(github, ticket.artifact + (shard.suffix if shard else ""), work / EARLIER)

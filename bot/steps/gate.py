@@ -12,17 +12,18 @@ from bot.github.api_error import Conflict, NotFound
 from bot.github.escape import inline
 from bot.github.repository import WORKFLOW, GitHub
 from bot.github.resources import Pull
-from bot.pull_request.admission import EVALUATOR, Allowed, Facts, Refused, decide
+from bot.pull_request.admission import EVALUATOR, Allowed, Facts, Refused, decide, label_gone
+from bot.pull_request.body import asker
 from bot.pull_request.event import EvaluationRequest, Ignored, read_event
 from bot.pull_request.ledger import EvaluationQueued, RequestRefused, RunVanished
 from bot.pull_request.ticket import Ticket
 from bot.steps.check import CHECK_NAME, FAILED, Check
 from bot.steps.comment import Sticky
+from bot.steps.estimate import LabelCost
 from eval_core.base.config import BotConfig, Config
 from eval_core.base.errors import IncompleteError, UserError
 from eval_core.base.globs import matches
-from eval_core.measuring.cost import LabelCost
-from eval_core.measuring.session import now
+from eval_core.base.numbers import counted
 
 __all__ = [
     "ENVIRONMENT",
@@ -106,6 +107,9 @@ def _runs_today(
 ENVIRONMENT = "compression-eval"
 """The environment that holds the model key, and whose reviewers approve a run."""
 
+_TRIED_AFTER = (1.0, 3.0, 5.0)
+"""Seconds to wait for GitHub to try a merge; asking for the pull request makes it try."""
+
 ReadConfig = Callable[[GitHub, str], tuple[Config, str | None]]
 Describe = Callable[[Config], LabelCost]
 
@@ -124,6 +128,8 @@ class Turned:
     """Nothing is evaluated, and why."""
 
     why: str
+    untold: str = ""
+    """What kept the pull request from being told; the job has to say it instead."""
 
 
 def admit(
@@ -171,14 +177,46 @@ class _Gate:
         decision = self._decision(pull, base_sha, config, unfit)
         if request.label is not None and request.pr is not None:
             # Consumed whatever was decided: a label that stays on would look like a promise.
-            self.github.remove_label(request.pr, request.label)
+            consumed = self.github.remove_label(request.pr, request.label)
+            if not consumed and request.run.attempt == 1 and isinstance(decision, Allowed):
+                # Of two gates that saw the label only one has taken it off: one label, one evaluation.
+                decision = label_gone(request.label)
         if isinstance(decision, Refused):
             # Anybody may comment; only those who may ask for an evaluation get an answer in the comment.
-            if not (request.trigger == "comment" and decision.code == "permission"):
-                self._tell(decision.why, pull)
-            return Turned(decision.why)
+            if request.trigger == "comment" and decision.code == "permission":
+                return Turned(decision.why)
+            return Turned(decision.why, self._tell(decision.why, pull))
         ticket = Ticket.of(request, decision, config.bot.shards)
+        if pull is not None and ticket.mode == "evaluate":
+            ticket = self._as_merged(ticket, pull)
         return self._announced(ticket, config, pull)
+
+    def _as_merged(self, ticket: Ticket, pull: Pull) -> Ticket:
+        """Let the pull request be measured as it would be merged, where the base branch has moved on since."""
+        behind = self.github.compare(ticket.base_sha, ticket.sha).behind
+        if not behind:
+            return ticket  # The commit holds the whole base branch: merging it would change no file of it.
+        lacks = f"{counted(behind, 'commit')} of {inline(pull.base_ref)}"
+        for pause in _TRIED_AFTER:
+            if pull.mergeable is not None or pull.head_sha != ticket.sha:
+                break
+            self.github.wait(pause)
+            pull = self.github.pull(pull.number)
+        merge = pull.merge_commit_sha if pull.mergeable and pull.head_sha == ticket.sha else None
+        if merge is not None and self._parents(merge) == {ticket.base_sha, ticket.sha}:
+            return ticket.merged(merge, f"Measured as it would be merged: with {lacks} that the pull request lacks.")
+        why = "does not merge cleanly" if pull.mergeable is False else "could not be merged for this"
+        return ticket.merged(
+            None,
+            f"Measured as it is, because it {why}: it lacks {lacks}, and what they changed counts as its own change. "
+            f"Merge {inline(pull.base_ref)} into it, then add the label again.",
+        )
+
+    def _parents(self, sha: str) -> set[str]:
+        try:
+            return set(self.github.commit(sha).parents)
+        except NotFound:
+            return set()
 
     def _decision(self, pull: Pull | None, base_sha: str, config: Config, unfit: str | None) -> Allowed | Refused:
         facts = gather(
@@ -231,13 +269,14 @@ class _Gate:
         self._try("runs that ended unseen", lambda: self._clear_vanished(sticky))
         event = EvaluationQueued(
             run=ticket.run,
-            at=now(),
+            at=datetime.now(UTC),
             url=ticket.run_url,
             head=pull.head_sha,
             sha=ticket.sha,
             approval=bool(waits),
             minutes=plan.most_minutes,
             note=_note(plan, ticket),
+            asker=asker(ticket.sender, config.bot),
         )
         self._try("comment", lambda: sticky.record(event))
         return Admission(ticket, awaits=waits is not False)
@@ -245,33 +284,38 @@ class _Gate:
     def _clear_vanished(self, sticky: Sticky) -> None:
         """Take evaluations off the comment whose run has ended without a word, as after a forced cancellation."""
         for run in sticky.read().runs:
-            over = run.run_id != self.request.run.id and self.github.workflow_runs.is_over(run.run_id, run.attempt)
+            # An earlier attempt of this very run is over as well.
+            over = run.run != self.request.run and self.github.workflow_runs.is_over(run.run_id, run.attempt)
             if over:
-                sticky.record(RunVanished(run=run.run, at=now(), url=run.url))
+                sticky.record(RunVanished(run=run.run, at=datetime.now(UTC), url=run.url))
                 check = Check(self.github, run.sha, run.run, run.url)
                 if (standing := check.find()) is not None and standing.conclusion is None:
                     check.finish("vanished", "The evaluation ended without a result", "See its log.", policy="neutral")
 
-    def _tell(self, why: str, pull: Pull | None) -> None:
-        """Post a refusal where it can be read; the run's page shows it where the pull request cannot be written to."""
+    def _tell(self, why: str, pull: Pull | None) -> str:
+        """Post a refusal where it can be read; return what was in the way."""
         if pull is None:
-            return
+            return ""
         event = RequestRefused(
             run=self.request.run,
-            at=now(),
+            at=datetime.now(UTC),
             url=self.request.run_url,
             head=pull.head_sha,
             why=why,
             sha=self.request.sha if len(self.request.sha) == 40 else None,
         )
-        self._try("refusal", lambda: Sticky(self.github, pull.number).record(event))
+        sticky = Sticky(self.github, pull.number)
+        self._try("runs that ended unseen", lambda: self._clear_vanished(sticky))
+        return self._try("refusal", lambda: sticky.record(event))
 
     @staticmethod
-    def _try(what: str, call: Callable[[], object]) -> None:
+    def _try(what: str, call: Callable[[], object]) -> str:
         try:
             call()
         except (UserError, IncompleteError) as exc:
             print(f"::warning::The {what} could not be posted: {exc}", flush=True)
+            return str(exc)
+        return ""
 
 
 def _pinned(request: EvaluationRequest, pull: Pull | None) -> EvaluationRequest:
@@ -284,11 +328,11 @@ def _pinned(request: EvaluationRequest, pull: Pull | None) -> EvaluationRequest:
 def _note(plan: LabelCost, ticket: Ticket) -> str:
     lines = [f"Models: {plan.models}.", f"Estimated cost: {plan.cost}."]
     if ticket.runs:
-        lines.append(f"{ticket.runs} graded runs, as asked.")
+        lines.append(f"{ticket.runs} graded runs, as requested.")
     if ticket.parts:
         lines.append(f"{ticket.shards} jobs share the work.")
     if ticket.fixtures:
-        lines.append(f"Only {', '.join(ticket.fixtures)}, as asked.")
+        lines.append(f"Only {', '.join(ticket.fixtures)}, as requested.")
     return " ".join(lines)[:600]
 
 
@@ -300,9 +344,11 @@ def _tell_failure(github: GitHub, request: EvaluationRequest, reason: str) -> No
         try:
             github.remove_label(request.pr, request.label)
         except (UserError, IncompleteError) as exc:
-            print(f"::warning::The label could not be taken off: {exc}", flush=True)
-    why = f"GitHub did not answer as it should: {inline(reason, 600)}. Nothing was evaluated or paid for; ask again."
-    event = RequestRefused(run=request.run, at=now(), url=request.run_url, why=why, kind="failed")
+            print(f"::warning::The label could not be removed: {exc}", flush=True)
+    why = (
+        f"GitHub returned an unexpected response: {inline(reason, 600)}. Nothing was evaluated or paid for. Try again."
+    )
+    event = RequestRefused(run=request.run, at=datetime.now(UTC), url=request.run_url, why=why, kind="failed")
     try:
         Sticky(github, request.pr).record(event)
     except (UserError, IncompleteError) as exc:

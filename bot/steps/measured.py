@@ -18,16 +18,16 @@ from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.base.files import parse, read_json
 from eval_core.comparing.compare import ReportData
-from eval_core.comparing.day import CONTROL, control_of
-from eval_core.comparing.looks import LOOKS, looks_before, planned_looks
+from eval_core.comparing.day import control_of
+from eval_core.comparing.looks import looks_before, planned_looks
 from eval_core.domain.case import Case, load_suite, with_private
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.private_probes import sealed_headers
 from eval_core.domain.record import PRIVATE_PLACE, CensusEntry, FactRecord, RunRecord
-from eval_core.evidence.census import CENSUS_KINDS
+from eval_core.evidence.census import CENSUS_KINDS, census
 from eval_core.evidence.invented import STRONG_KINDS
-from eval_core.evidence.size import SessionFacts
+from eval_core.evidence.retention import FixtureFacts
 from eval_core.evidence.structure import STRUCTURE_CHECKS
 from eval_core.measuring.compared import compare_with_base, own_base
 from eval_core.storage.results import SUMMARY
@@ -69,17 +69,13 @@ def read_measured(ticket: Ticket, config: Config, root: Path, folder: Path) -> t
         cases = with_private(cases, sealed_headers(private, root), private.file)
     measurement = _read_checked(folder, SUMMARY, cases)
     if (control := control_of(measurement)) is not None:
-        _check_runs(control, measurement.probe_types, f"{SUMMARY}: extra.{CONTROL}")
+        _check_runs(control, measurement.probe_types, f"{SUMMARY}: extra.control")
     # The fetched tree is no git checkout and cannot know its commit; the ticket does.
     source = ticket.base_sha if ticket.mode == "baseline" else ticket.sha
     provenance = measurement.provenance.model_copy(update={"source_sha": source, "dirty": False})
     # How often this commit was looked at is the ticket's to say: it decides how much alpha is left.
-    extra = {
-        **measurement.extra,
-        LOOKS: looks_before(planned_looks(ticket.looks, config.runs, measurement), measurement),
-    }
-    update = {"provenance": provenance, "label": ticket.label, "extra": extra}
-    return measurement.model_copy(update=update), cases
+    looks = looks_before(planned_looks(ticket.looks, config.runs, measurement), measurement)
+    return measurement.model_copy(update={"provenance": provenance, "label": ticket.label}).noting(looks=looks), cases
 
 
 def _read_checked(folder: Path, file: str, cases: Sequence[Case]) -> Measurement:
@@ -138,7 +134,7 @@ def _check_runs(measurement: Measurement, probes: Mapping[str, Collection[str]],
         raise UserError(f"{file}: a run is filed under another fixture; refused")
     numbers = [[run.run for run in found] for found in measurement.fixtures.values()]
     if any(len(set(found)) != len(found) or len(found) > _MOST_RUNS for found in numbers):
-        raise UserError(f"{file}: a run is there twice, or there are more than {_MOST_RUNS}; refused")
+        raise UserError(f"{file}: a run appears twice, or there are more than {_MOST_RUNS}; refused")
     results = (record.result for _, run in runs for record in run.probes.values())
     scores = (result.scores for result in results if isinstance(result, Grade))
     if any(set(six) != set(DIMENSIONS) or not all(0 <= value <= 5 for value in six.values()) for six in scores):
@@ -163,28 +159,27 @@ def _numbers(value: Any) -> Iterator[float]:
 
 def _check_words(measurement: Measurement, case: Case, file: str) -> None:
     """Refuse words about a fixture that its session and its bank do not say."""
-    name, session = case.fixture.name, SessionFacts(case)
-    census = [CensusEntry(value=fact.value, kind=fact.kind, messages=list(fact.messages)) for fact in session.census]
+    name, evidence = case.fixture.name, FixtureFacts(case.fixture)
+    found = census(case.fixture.messages)
+    entries = [CensusEntry(value=fact.value, kind=fact.kind, messages=list(fact.messages)) for fact in found]
     # A fixture that no run has reached, such as one of a lost shard, has no census yet.
-    expected = ([], census) if not measurement.fixtures.get(name) else (census,)
+    expected = ([], entries) if not measurement.fixtures.get(name) else (entries,)
     if measurement.census.get(name, []) not in expected:
         raise UserError(f"{file}: census.{name}: not what is found in the fixture; refused")
-    worst = {f"{entry.kind}: {entry.value}" for entry in census}
-    facts = {
-        probe.id: [(fact.label, session.evidence.of(fact)) for fact in probe.required] for probe in case.bank.probes
-    }
+    worst = {f"{entry.kind}: {entry.value}" for entry in entries}
+    facts = {probe.id: [(fact.label, evidence.of(fact)) for fact in probe.required] for probe in case.bank.probes}
     superseded = {(probe.id, fact.values[0]) for probe in case.bank.probes for fact in probe.superseded}
     for run in measurement.fixtures[name]:
         where = f"{file}: fixtures.{name}, run {run.run}"
         for probe, record in run.probes.items():
-            found = [(fact.label, fact.evidence) for fact in record.facts]
-            if found != facts[probe] if probe in facts else not _are_private(record.facts):
+            told = [(fact.label, fact.evidence) for fact in record.facts]
+            if told != facts[probe] if probe in facts else not _are_private(record.facts):
                 raise UserError(f"{where}: {probe}: other facts than the bank's; refused")
         if any((item.probe, item.value) not in superseded for item in run.stale or ()):
             raise UserError(f"{where}: stale: a value that no probe calls superseded; refused")
         if not set(run.census.worst) <= worst:
             raise UserError(f"{where}: census.worst: not in the fixture's census; refused")
-        _check_signs(run, len(census), len(case.fixture.messages), where)
+        _check_signs(run, len(entries), len(case.fixture.messages), where)
 
 
 def _are_private(facts: Sequence[FactRecord]) -> bool:

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from bot.github.escape import inline
 from bot.github.repository import GitHub
-from bot.pull_request.body import Surroundings, ended_why, result_body
+from bot.pull_request.body import asker, ended_why
 from bot.pull_request.ledger import EvaluationEnded, EvaluationStarted, LedgerEvent, NoticeKind, ResultMeasured
 from bot.pull_request.ticket import Ticket, read_error
+from bot.steps.apart import start_apart
 from bot.steps.check import FAILED, Check
-from bot.steps.comment import RESULT_BUDGET, Sticky
-from bot.steps.measured import read_result
-from eval_core.base.config import CONFIG_FILE, Config
+from bot.steps.comment import Sticky
+from eval_core.base.config import Config
 from eval_core.base.errors import IncompleteError, UserError, fault_of_ours
-from eval_core.comparing.compare import ReportData
-from eval_core.reporting.markdown import render_markdown
-from eval_core.reporting.view import make_view
 
 __all__ = [
     "Published",
+    "ResultAsked",
+    "WriteResult",
+    "WrittenResult",
     "begin",
     "publish",
+    "write_apart",
 ]
 
 # The publish job: check what the evaluate job left, decide anew, write the comment and the check run.
@@ -35,7 +39,7 @@ _log = logging.getLogger(__name__)
 _JOB = "evaluate"
 _TITLES: Mapping[NoticeKind, str] = {
     "failed": FAILED,
-    "cancelled": "The evaluation was cancelled",
+    "cancelled": "The evaluation was cancelled, or its time was up",
     "timed_out": "The evaluation ran out of time",
     "rejected": "The evaluation was rejected",
 }
@@ -50,6 +54,51 @@ class Published:
     """The whole report, for the step summary."""
     troubles: tuple[str, ...] = ()
     """What could not be posted, and why."""
+
+
+class ResultAsked(BaseModel):
+    """What is to be put into words, and all that GitHub tells about it."""
+
+    ticket: Ticket
+    config: Config
+    root: Path
+    folder: Path
+    result: str
+    """How the evaluate job ended."""
+    head: str | None
+    """The last commit of the pull request; None where GitHub does not tell."""
+    report_url: str | None
+
+
+class WrittenResult(BaseModel):
+    """A result in words."""
+
+    outcome: str
+    headline: str
+    report: str
+    body: str
+
+
+WriteResult = Callable[[ResultAsked, Callable[[str], int | None]], WrittenResult]
+"""Puts a result into words, and asks how many commits the base branch has had since the baseline's."""
+
+
+def write_apart(asked: ResultAsked, commits_since: Callable[[str], int | None]) -> WrittenResult:
+    """Put a result into words in a process that holds no token."""
+    with start_apart("bot.steps.written") as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"{asked.model_dump_json(by_alias=True)}\n")
+        process.stdin.flush()
+        for line in process.stdout:
+            answer = json.loads(line)
+            if "written" in answer:
+                return WrittenResult.model_validate(answer["written"])
+            if "refused" in answer:
+                raise UserError(answer["refused"])
+            process.stdin.write(f"{json.dumps(commits_since(answer['since']))}\n")
+            process.stdin.flush()
+    raise UserError(f"the result makes no sense (reading it ended with {process.returncode}); refused")
 
 
 @dataclass(frozen=True)
@@ -81,11 +130,12 @@ def publish(
     root: Path,
     folder: Path,
     result: str,
+    write: WriteResult,
     report_url: str | None = None,
 ) -> Published:
     """Post the result, or that there is none, to the comment and the check run; one failing leaves the other."""
     assert ticket.pr is not None
-    saying = _Writer(github, ticket, config, root, report_url).saying(folder, result)
+    saying = _Writer(github, ticket, config, root, report_url, write).saying(folder, result)
     check = Check(github, ticket.sha, ticket.run, ticket.run_url)
     sticky = Sticky(github, ticket.pr)
     troubles = _each(
@@ -118,21 +168,38 @@ class _Writer:
     config: Config
     root: Path
     report_url: str | None
+    write: WriteResult
 
     def saying(self, folder: Path, result: str) -> _Saying:
         """Say the result if there is one, however the job ended; else say how it ended."""
+        head = self._head()
+        asked = ResultAsked(
+            ticket=self.ticket,
+            config=self.config,
+            root=self.root,
+            folder=folder,
+            result=result,
+            head=head,
+            report_url=_checked(self.report_url, self.ticket),
+        )
         try:
-            data = read_result(self.ticket, self.config, self.root, folder)
-            return self._measured(data, result)
+            written = self.write(asked, self._commits_since)
         except UserError as exc:
-            reason = read_error(folder) or str(exc)
-        except Exception as exc:
-            # Numbers that no measurement has may break any sum on the way; the pull request is told all the same.
-            _log.exception("The result cannot be read")
-            reason = f"the result makes no sense ({type(exc).__name__}); refused"
-        return self._without_result(folder, result, reason)
+            return self._without_result(folder, result, read_error(folder) or str(exc), head)
+        event = ResultMeasured(
+            run=self.ticket.run,
+            at=self._measured_at(),
+            url=self.ticket.run_url,
+            head=head,
+            sha=self.ticket.sha,
+            outcome=written.outcome,
+            headline=written.headline,
+            asker=asker(self.ticket.sender, self.config.bot),
+            body=written.body,
+        )
+        return _Saying(written.outcome, written.headline, written.report, event)
 
-    def _without_result(self, folder: Path, result: str, reason: str) -> _Saying:
+    def _without_result(self, folder: Path, result: str, reason: str, head: str | None) -> _Saying:
         kind: NoticeKind = "cancelled" if result == "cancelled" else "failed"
         rejected = self._rejection() if result in ("failure", "skipped") and read_error(folder) is None else None
         if rejected is not None:
@@ -144,56 +211,14 @@ class _Writer:
             run=self.ticket.run,
             at=datetime.now(UTC),
             url=self.ticket.run_url,
-            head=self._head(),
+            head=head,
             sha=self.ticket.sha,
             kind=kind,
+            asker=asker(self.ticket.sender, self.config.bot),
             why=ended_why(kind, reason, self.config.bot.label),
         )
         report = f"{title}. {inline(reason, 600)}" if reason else title
         return _Saying(kind, title, report, event)
-
-    def _measured(self, data: ReportData, result: str) -> _Saying:
-        view = make_view(_in_repository(data, self.root))
-        head = self._head()
-        judged = [CONFIG_FILE, self.config.fixtures, self.config.probes, self.config.baselines]
-        if isinstance(self.config.target, str):
-            judged.append(self.config.target)
-        person = not self.ticket.sender.endswith("[bot]")
-        around = Surroundings(
-            label=self.config.bot.label,
-            warnings=self._warnings(data, result, head),
-            judged=judged,
-            report_url=_checked(self.report_url, self.ticket),
-            baseline_age=self._age(data),
-            mention=self.ticket.sender if self.config.bot.mention and person else None,
-        )
-        outcome = view.kind.value if view.kind else "inconclusive"
-        event = ResultMeasured(
-            run=self.ticket.run,
-            at=self._measured_at(),
-            url=self.ticket.run_url,
-            head=head,
-            sha=self.ticket.sha,
-            outcome=outcome,
-            headline=view.headline,
-            body=result_body(view, self.ticket, around, budget=RESULT_BUDGET),
-        )
-        return _Saying(outcome, view.headline, render_markdown(view), event)
-
-    def _warnings(self, data: ReportData, result: str, head: str | None) -> list[str]:
-        """Return the gate's warnings, with what has become of the job since; the ledger tells a moved head."""
-        found = list(self.ticket.warnings)
-        if head is None:
-            found.append(f"Whether {self.ticket.sha[:7]} is still the head could not be checked.")
-        if data.suspicion is not None:
-            found.append(data.suspicion.words)
-        if data.candidate.stopped:
-            found.append(f"The run ended before its plan: {inline(data.candidate.stopped)}")
-        elif result == "cancelled":
-            found.append("The job was cancelled or ran out of time; this is what it had measured by then.")
-        elif result == "failure":
-            found.append("The job failed after it had measured this; its log says why.")
-        return found
 
     def _head(self) -> str | None:
         assert self.ticket.pr is not None
@@ -216,33 +241,15 @@ class _Writer:
             ended = None
         return ended or datetime.now(UTC)
 
-    def _age(self, data: ReportData) -> str:
-        """Say how old the baseline is: days, and commits of the base branch since."""
-        if data.base is None:
-            return ""
-        words = []
+    def _commits_since(self, sha: str) -> int | None:
+        """Return how many commits the base branch has had since one, if GitHub tells."""
         try:
-            days = (datetime.now(UTC) - datetime.fromisoformat(data.base.provenance.date)).days
-            words.append(f"{days} day{'' if days == 1 else 's'} old")
-        except (TypeError, ValueError):
-            pass
-        if sha := data.base.provenance.source_sha:
-            try:
-                behind = self.github.compare(sha, self.ticket.base_sha).ahead
-                words.append(f"{behind} commit{'' if behind == 1 else 's'} behind")
-            except (UserError, IncompleteError):
-                pass
-        return f"baseline {', '.join(words)}" if words else ""
+            return self.github.compare(sha, self.ticket.base_sha).ahead
+        except (UserError, IncompleteError):
+            return None
 
 
 def _checked(url: str | None, ticket: Ticket) -> str | None:
     """Return the address of the full report if it is one of this very run."""
     run = re.escape(ticket.run_url.partition("/attempts/")[0])
     return url if url and re.fullmatch(rf"{run}/artifacts/[0-9]{{1,19}}", url) else None
-
-
-def _in_repository(data: ReportData, root: Path) -> ReportData:
-    """Show the baseline's path as it stands in the repository."""
-    if data.base_path and Path(data.base_path).is_relative_to(root):
-        return replace(data, base_path=Path(data.base_path).relative_to(root).as_posix())
-    return data

@@ -15,14 +15,12 @@ from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.base.files import parse, read_json
 from eval_core.base.globs import watched_digest
-from eval_core.comparing.day import CONTROL
 from eval_core.domain.case import Case
-from eval_core.measuring.compared import BASE as BASE_RUNS
 from eval_core.measuring.options import Job
 from eval_core.measuring.wiring import make_cast, make_fingerprint
 from eval_core.sandbox.targets import Target
 from eval_core.storage.baselines import PROMOTED
-from eval_core.storage.results import Claim, ResultsFolder
+from eval_core.storage.results import BASE_FOLDER, CONTROL_FOLDER, Claim, ResultsFolder
 
 __all__ = ["take_up"]
 
@@ -52,12 +50,12 @@ def take_up(ticket: Ticket, job: Job, cases: Sequence[Case], work: Path, folder:
             if record is not None and record.graded and (record.fixture, record.run) == (case.fixture.name, run):
                 folder.write_run(record)
                 taken += 1
-    return f"{taken} fixture-runs of the accepted pull request #{ticket.pr} are promoted; the rest is measured anew."
+    return f"{taken} fixture-runs of the accepted pull request #{ticket.pr} are promoted; the rest is measured again."
 
 
 def _take_base_runs(job: Job, cases: Sequence[Case], earlier: ResultsFolder, folder: ResultsFolder) -> None:
     """Take what was measured of the base beside an earlier run, if that base is still the one of now."""
-    parts = [ResultsFolder(earlier.path / name) for name in (BASE_RUNS, CONTROL)]
+    parts = [ResultsFolder(earlier.path / name) for name in (BASE_FOLDER, CONTROL_FOLDER)]
     claims = [(part, claim) for part in parts if (claim := _stored_claim(part)) is not None]
     now = _claim(job, cases, job.load_base_target()) if claims and job.base_tree is not None else None
     for part, claim in claims:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +27,7 @@ _GATE = {"contents": "read", "pull_requests": "write", "checks": "write", "actio
 _EVALUATE = {"contents": "read", "actions": "read"}
 _BEGIN = {"contents": "read", "pull_requests": "write", "checks": "write"}
 _PUBLISH = {"contents": "read", "pull_requests": "write", "checks": "write", "actions": "read"}
+_PROGRESS = re.compile(r"\d+ fixture-runs to measure|\d+ of \d+: ")
 _KEPT = ("PATH", "HOME", "LANG", "VIRTUAL_ENV", "PYTHONPATH", "TMPDIR")
 
 
@@ -115,16 +118,34 @@ class Journey:
         }
         if permissions:
             environment["GITHUB_TOKEN"] = self.github.job_token({"metadata": "read", **permissions})
-        done = subprocess.run(
-            [sys.executable, "-m", "bot", "bot", command, *words],
-            cwd=self.checkout,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = self._run([sys.executable, "-m", "bot", "bot", command, *words], environment)
         if check and done.returncode:
             raise UserError(
                 f"bot {command} ended with {done.returncode}: {(done.stderr or done.stdout).strip()[-1500:]}"
             )
         return done
+
+    def _run(self, command: list[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end; what it says about its progress is passed on while it works."""
+        said: list[str] = []
+        with subprocess.Popen(
+            command,
+            cwd=self.checkout,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+        ) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            complaints = process.stderr
+            listener = threading.Thread(target=lambda: said.extend(complaints), daemon=True)
+            listener.start()
+            output = []
+            for line in process.stdout:
+                output.append(line)
+                if _PROGRESS.match(line):
+                    self.say(f"  {line.rstrip()}")
+            listener.join()
+        return subprocess.CompletedProcess(command, process.returncode, "".join(output), "".join(said))

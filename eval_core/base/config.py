@@ -108,7 +108,7 @@ class BotConfig(ConfigSection):
     """How the pull-request bot behaves."""
 
     label: Annotated[
-        str, Field(description="Starts an evaluation and is removed at once; name it in the workflow too.")
+        str, Field(description="Starts an evaluation and is removed immediately. Use the same name in the workflow.")
     ] = "eval-compression"
     looks_per_sha: Annotated[int, Field(ge=1, description="Evaluations allowed for one commit.")] = 3
     shards: Annotated[
@@ -125,8 +125,12 @@ class BotConfig(ConfigSection):
         Field(description="neutral: the check never fails a PR; verdict: a regression is a failure."),
     ] = "neutral"
     mention: Annotated[
-        bool, Field(description="Name whoever asked for the evaluation when its result is there; it notifies them.")
+        bool, Field(description="Mention the person who requested the evaluation when it ends, which notifies them.")
     ] = True
+    remind_after_days: Annotated[
+        int | None,
+        Field(ge=1, description="Age of a baseline at which the scheduled run fails, to remind you; none: never."),
+    ] = None
 
 
 class AcceptConfig(ConfigSection):
@@ -148,7 +152,7 @@ class PrivateProbesConfig(ConfigSection):
     )
     share: Annotated[float, Field(gt=0, le=1, description="Share of each bank that an evaluation asks.")] = 1.0
     rotate_days: Annotated[int, Field(ge=0, description="Days until another share is drawn; 0: never.")] = 7
-    seed: Annotated[int, Field(description="Another number draws another share at once.")] = 0
+    seed: Annotated[int, Field(description="Change it to draw another share immediately.")] = 0
 
 
 class BaselineConfig(ConfigSection):
@@ -213,7 +217,7 @@ class Config(ConfigSection):
     deadline_minutes: Annotated[
         float | None, Field(gt=0, description="No model call starts later than this; the result is then incomplete.")
     ] = None
-    concurrency: Annotated[int, Field(ge=1, le=256, description="Most model calls at once.")] = 16
+    concurrency: Annotated[int, Field(ge=1, le=256, description="Maximum number of concurrent model calls.")] = 16
     focus_topic: Annotated[str | None, Field(description="Passed on to the compressor.")] = None
     accept: AcceptConfig = AcceptConfig()
     task: TaskConfig = TaskConfig()

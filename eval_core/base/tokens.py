@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import gzip
+from binascii import a2b_base64
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from importlib.resources import files
+from threading import Lock
 from typing import Any
 
 from eval_core.base.messages import Message, call_arguments, call_name, content_text, tool_calls
@@ -23,14 +24,22 @@ _PIECE = 20_000  # tiktoken is quadratic in runs without a word boundary; pieces
 _PER_MESSAGE = 4  # the role and its delimiters, as chat formats add them
 
 
-@cache
+_one_at_a_time = Lock()
+
+
 def _encoding() -> Any:
+    with _one_at_a_time:  # or the first calls of a run, each in a thread of its own, all read the table
+        return _read_table()
+
+
+@cache
+def _read_table() -> Any:
     # tiktoken would look for the table in a folder that TIKTOKEN_CACHE_DIR may name, and download it from there on.
     import tiktoken
 
     packed = files("eval_core").joinpath("data", f"{TOKENIZER}.tiktoken.gz").read_bytes()
-    lines = (line.split() for line in gzip.decompress(packed).splitlines())
-    ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
+    words = gzip.decompress(packed).split()
+    ranks = dict(zip(map(a2b_base64, words[::2]), map(int, words[1::2]), strict=True))
     return tiktoken.Encoding(TOKENIZER, pat_str=_WORDS, mergeable_ranks=ranks, special_tokens={})
 
 

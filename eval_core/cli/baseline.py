@@ -34,6 +34,7 @@ def baseline() -> None:
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
 @click.option("--force", is_flag=True, help="Write even where nothing but the date would change.")
 @click.option("--accept-failing", is_flag=True, help="Store even a compressor that passes no probe.")
+@click.option("--release", help="Name of the release that this is, for the trend.  [default: the tag of the commit]")
 @run_options
 @model_options
 def update(
@@ -43,6 +44,7 @@ def update(
     dry_run: bool,
     force: bool,
     accept_failing: bool,
+    release: str | None,
     label: str | None,
     results: Path | None,
     quiet: bool,
@@ -57,10 +59,11 @@ def update(
       compression-eval baseline update --model anthropic/claude-sonnet-4-5 --dry-run
       compression-eval baseline update offline --from results/latest
     """
+    from eval_core.comparing.compare import compare_measurements
     from eval_core.comparing.noise import noise_of
     from eval_core.comparing.trend import trend
-    from eval_core.storage.baselines import load_side, store_baseline, weaknesses
-    from eval_core.storage.history import broken_history, read_history
+    from eval_core.storage.baselines import load_side, standing_baseline, store_baseline, weaknesses
+    from eval_core.storage.history import broken_history, read_history, source_release
 
     job = make_job({**options, "compare_to": "none"})
     wanted = runs or job.settings.baseline_runs
@@ -75,18 +78,25 @@ def update(
     else:
         measurement = load_side(source)
     noise = noise_of(measurement)
+    folder = job.root / job.settings.baselines
+    before = standing_baseline(folder / f"{name or measurement.usual_name}.json")
+    verdict = compare_measurements(before, measurement)[0] if before else None
     path = store_baseline(
         measurement,
-        job.root / job.settings.baselines,
+        folder,
         name,
         noise=noise,
         force=force,
         accept_failing=accept_failing,
+        verdict=verdict.kind.value if verdict else None,
+        release=release or source_release(job.root, measurement.provenance.source_sha),
     )
     if path is None:
         click.echo("The stored baseline already says the same; nothing written (--force renews its date).")
         return
     click.echo(f"{path}: {measurement.planned_runs} graded runs of {len(measurement.fixtures)} fixtures stored.")
+    if verdict is not None:
+        click.echo(f"  Against the one it replaces: {verdict.headline}")
     for dimension, value in noise.items():
         click.echo(f"  noise of {dimension.replace('_', ' ')}: {value:.3f} (standard deviation of a run's mean)")
     for weakness in weaknesses(measurement):

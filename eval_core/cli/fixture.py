@@ -175,7 +175,7 @@ def list_command(fixtures: Path) -> None:
 @click.argument("name")
 @click.option("--fixtures", type=_PATH, default=Path("fixtures"), show_default=True)
 @click.option("--probes", type=_PATH, help="Probe bank whose evidence is mapped; default: the one in probes/.")
-@click.option("--census", is_flag=True, help="List the facts that stand in the session.")
+@click.option("--census", is_flag=True, help="List the facts in the session.")
 def show_command(name: str, fixtures: Path, probes: Path | None, census: bool) -> None:
     """Show who says how much in a session, with which tools, and where the evidence stands.
 

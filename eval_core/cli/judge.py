@@ -15,8 +15,8 @@ from eval_core.cli.run import make_job, model_options
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from eval_core.domain.judge_record import JudgeRecord
     from eval_core.domain.probe import Probe
-    from eval_core.judging.calibration import JudgeRecord
     from eval_core.measuring.options import Job
     from eval_core.measuring.wiring import Cast
 
@@ -78,13 +78,13 @@ def _print_grading(job: Job, answers: list[tuple[Probe, str]], root: Path, *, ag
     if found is None:
         click.echo("Offline: facts judge, no model call, no cost.")
     elif not found.rows:
-        click.echo("Nothing to pay for: the calibration is known (--again calibrates anew).")
+        click.echo("Nothing to pay for: the calibration is known (--again calibrates it again).")
     else:
         print_quote(found)
 
 
 @judge.command()
-@click.option("--again", is_flag=True, help="Calibrate anew, even where the result is known.")
+@click.option("--again", is_flag=True, help="Calibrate again, even if the result is known.")
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
 @_options
 @model_options
@@ -172,7 +172,7 @@ def regrade(
     from eval_core.cli.progress import Progress, show_progress
     from eval_core.comparing.noise import noise_of
     from eval_core.domain.measurement import Measurement
-    from eval_core.judging.calibration import CALIBRATION, trusted
+    from eval_core.judging.calibration import trusted
     from eval_core.measuring.regrade import check_banks, describe_shift, stored_answers
     from eval_core.measuring.regrade import regrade as grade_again
     from eval_core.measuring.session import now
@@ -194,9 +194,9 @@ def regrade(
     async def run(folder: ResultsFolder, progress: Progress) -> Measurement:
         async with _cast(job, folder.journal) as cast:
             progress.watch(cast.traffic)
-            judged, extra = cast.roles.judge, dict(stored.extra)
+            judged, base = cast.roles.judge, stored
             if cast.roles.judged:
-                extra[CALIBRATION] = await trusted(
+                audit = await trusted(
                     judged,
                     root,
                     [stored],
@@ -204,7 +204,7 @@ def regrade(
                     served=cast.served_judge,
                     stopped=lambda: cast.stopped() or cast.mistake(),
                 )
-            base = stored.model_copy(update={"extra": extra})
+                base = stored.noting(calibration=audit)
             fresh = await grade_again(base, cases, judged, on_record=progress.record, stopped=cast.stopped)
             if (mistake := cast.mistake()) is not None:
                 raise UserError(mistake)

@@ -22,7 +22,7 @@ __all__ = ["merge"]
     type=click.Choice(["never", "regressed", "inconclusive"]),
     default="never",
     show_default=True,
-    help="Exit with 1 on this verdict or a worse one, with 3 where it cannot be told.",
+    help="Exit with 1 on this verdict or a worse one, and with 3 if there is no verdict.",
 )
 @click.option("--format", "form", type=click.Choice(["text", "md", "json"]), default="text", show_default=True)
 def merge(label: str, config: Path | None, results: Path | None, compare_to: str, fail_on: Any, form: str) -> None:

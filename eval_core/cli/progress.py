@@ -50,6 +50,13 @@ class Progress:
         self._traffic = traffic
 
     @property
+    def left(self) -> str:
+        """Return how long the rest may take; nothing before the first is done and after the last."""
+        if not 0 < self.done < self.total:
+            return ""
+        return f"about {_duration((self._clock() - self._began) / self.done * (self.total - self.done))} left"
+
+    @property
     def line(self) -> str:
         """Return everything in one line."""
         parts = [f"{self.done} of {self.total} fixture-runs"]
@@ -59,9 +66,8 @@ class Progress:
             parts += [f"{traffic.in_flight} calls in flight, {traffic.sent} sent", f"{traffic.tokens:,} tokens", price]
         if not self.done and (waited := self._clock() - self._began) >= _SILENT_SECONDS:
             parts.append(f"starting for {_duration(waited)}")
-        if 0 < self.done < self.total:
-            left = (self._clock() - self._began) / self.done * (self.total - self.done)
-            parts.append(f"about {_duration(left)} left")
+        if self.left:
+            parts.append(self.left)
         return ", ".join(parts) + (f" ({self.last})" if self.last else "")
 
 

@@ -158,8 +158,9 @@ def trend(name: str | None, form: str, config: Path | None) -> None:
     """
     from eval_core.base.config import config_folder, load_config
     from eval_core.base.errors import UserError
+    from eval_core.comparing.trend import trend as line_of_baselines
     from eval_core.reporting.html import render_trend
-    from eval_core.reporting.html.plots import trends
+    from eval_core.reporting.html.trends import release_of, trends, verdict_mark
     from eval_core.reporting.terminal import console, print_table
     from eval_core.storage.history import read_history
 
@@ -177,10 +178,18 @@ def trend(name: str | None, form: str, config: Path | None) -> None:
         return
     found = trends(own)
     rows = [
-        (str(line.get("date", ""))[:16].replace("T", " "), *(item.values[at] for item in found))
+        (
+            str(line.get("date", ""))[:16].replace("T", " "),
+            release_of(line) or "-",
+            f"{mark.sign} {mark.words}" if (mark := verdict_mark(line)) else "-",
+            *(item.values[at] for item in found),
+        )
         for at, line in enumerate(own)
     ]
-    print_table(console(), f"Baseline {name}", ("date", *(item.name for item in found)), rows)
+    columns = ("date", "release", "against the one before", *(item.name for item in found))
+    print_table(console(), f"Baseline {name}", columns, rows)
+    if (moved := line_of_baselines(own)) is not None:
+        click.echo(moved.sentence)
 
 
 # `compression-eval compare`.
@@ -195,7 +204,7 @@ def trend(name: str | None, form: str, config: Path | None) -> None:
     type=click.Choice(["never", "regressed", "inconclusive"]),
     default="never",
     show_default=True,
-    help="Exit with 1 on this verdict or a worse one, with 3 where it cannot be told.",
+    help="Exit with 1 on this verdict or a worse one, and with 3 if there is no verdict.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the permutation test.")
 @click.option("--details", is_flag=True, help="Print the tables as well.")

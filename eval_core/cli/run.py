@@ -169,7 +169,9 @@ def model_options(command: Any) -> Any:
             ),
             click.option("--max-tokens-total", type=click.IntRange(min=1), help="Use no more tokens than this."),
             click.option("--price", "prices", multiple=True, help="MODEL=IN,OUT in dollars per million tokens."),
-            click.option("--concurrency", type=click.IntRange(1, 256), help="Most model calls at once."),
+            click.option(
+                "--concurrency", type=click.IntRange(1, 256), help="Maximum number of concurrent model calls."
+            ),
             click.option("--trust-judge", is_flag=True, help="Use the judge even if it misranks plain cases."),
         )
     ):
@@ -249,7 +251,7 @@ def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -
     if job.sandbox == "none":
         click.echo(f"Warning: {NONE_WARNING}", err=True)
     for fixture, count in draft_counts(cases).items():
-        click.echo(f"Warning: {fixture}: {count} probe(s) are drafts that nobody has read yet.", err=True)
+        click.echo(f"Warning: {fixture}: {count} probe(s) are drafts that have not been reviewed.", err=True)
     root = results or job.results
     name = label or free_label(root, now().strftime("%Y-%m-%d_%H-%M-%S"))
     if job.shard is not None:
@@ -286,10 +288,27 @@ def _at_next_look(job: Job, results: Path, label: str | None) -> Job:
     if runs is None:
         raise UserError(
             f"--next-look: {results / label} has {stored.planned_runs} graded runs of each fixture, and the last "
-            "planned look is at 10; its verdict stands. More fixtures or more runs in the baseline show smaller changes"
+            "planned look is at 10; its verdict is final. More fixtures or baseline runs show smaller changes"
         )
     compressions = max(runs, stored.planned_compress_runs)
     return replace(job, runs=runs, compress_runs=compressions, seed=stored.provenance.seed, resume=True)
+
+
+def _at_last_look(job: Job) -> Job:
+    """Return the job that measures in one go what all planned looks would need."""
+    from eval_core.comparing.looks import RUNS_AT_LOOK
+
+    runs, compressions = job.plan
+    return replace(job, runs=max(runs, RUNS_AT_LOOK[-1]), compress_runs=max(compressions, RUNS_AT_LOOK[-1]))
+
+
+def _is_open(data: ReportData) -> bool:
+    """Tell whether a further planned look could decide."""
+    from eval_core.comparing.findings import Kind
+    from eval_core.comparing.looks import next_look
+
+    undecided = data.verdict is not None and data.verdict.kind is Kind.INCONCLUSIVE
+    return undecided and data.candidate.stopped is None and next_look(data.candidate.planned_runs) is not None
 
 
 @click.command()
@@ -313,7 +332,7 @@ def _at_next_look(job: Job, results: Path, label: str | None) -> Job:
     type=click.Choice(["never", "regressed", "inconclusive"]),
     default="never",
     show_default=True,
-    help="Exit with 1 on this verdict or a worse one, with 3 where it cannot be told.",
+    help="Exit with 1 on this verdict or a worse one, and with 3 if there is no verdict.",
 )
 @click.option("--format", "form", type=click.Choice(["text", "md", "json"]), default="text", show_default=True)
 @click.option(
@@ -334,6 +353,11 @@ def _at_next_look(job: Job, results: Path, label: str | None) -> Job:
 @click.option("--regrade-baseline", is_flag=True, help="If the judge drifted, grade the baseline's answers again.")
 @click.option("--details", is_flag=True, help="Print the tables as well.")
 @click.option("--next-look", is_flag=True, help="With --label: add runs up to the next planned look (3, 6, 10 graded).")
+@click.option(
+    "--all-looks",
+    is_flag=True,
+    help="While the verdict is inconclusive, go on to the next planned look while the provider's cache is warm.",
+)
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
 @click.option("--shard", help="Measure one part of the plan, e.g. 2/5; `compression-eval merge` joins the parts.")
 @model_options
@@ -345,6 +369,7 @@ def run(
     form: str,
     details: bool,
     next_look: bool,
+    all_looks: bool,
     dry_run: bool,
     shard: str | None,
     targets: tuple[str, ...],
@@ -365,6 +390,7 @@ def run(
       compression-eval run --baseline rerun --base-tree ../main --target target.yml
       compression-eval run --target builtin:anchored --target builtin:regenerative --target mine.yml --label choice
       compression-eval run --label before --next-look
+      compression-eval run --model anthropic/claude-sonnet-4-5 --all-looks
       compression-eval run --label nightly --shard 2/5
     """
     from eval_core.cli.report import print_data
@@ -372,27 +398,43 @@ def run(
     from eval_core.domain.shard import parse_shard
 
     if shard is not None and label is None:
-        raise UserError(f"--shard {shard}: name the run with --label, so that its parts are found again")
+        raise UserError(f"--shard {shard}: name the run with --label so its parts can be found again")
     part = None if shard is None else parse_shard(shard)
     job = replace(with_a_suite(make_job({**options, "targets": targets[:1]}), quiet=quiet), shard=part)
     if len(targets) > 1:
-        _check_several(dry_run=dry_run, next_look=next_look, form=form)
+        _check_several(dry_run=dry_run, next_look=next_look, all_looks=all_looks, form=form)
         run_several(job, targets, label, results, quiet=quiet, fail_on=fail_on)
     if next_look:
         job = _at_next_look(job, results or job.results, label)
+    if all_looks and part is not None:
+        raise UserError(
+            f"--all-looks: --shard {shard} gives no verdict that could be inconclusive; leave one of them out"
+        )
     if dry_run:
-        print_estimate(job, results)
+        print_estimate(_at_last_look(job) if all_looks else job, results)
         return
     data = execute(job, label, results, quiet=quiet)
     root = results or job.results
+    while all_looks and _is_open(data):
+        job = _at_next_look(job, root, data.candidate.label)
+        if not quiet:
+            click.echo(
+                f"Inconclusive after {data.candidate.planned_runs} graded runs; going on to {job.runs}.", err=True
+            )
+        data = execute(job, data.candidate.label, results, quiet=quiet)
     if part is not None:
         _end_shard(data, part, root, label or "")
     print_data(data, form, where=root / data.candidate.label / "report.html", details=details)
     end_run(data, fail_on, root, f"`{resume_command(data.candidate.label)}` completes it")
 
 
-def _check_several(*, dry_run: bool, next_look: bool, form: str) -> None:
-    given = {"--dry-run": dry_run, "--next-look": next_look, f"--format {form}": form != "text"}
+def _check_several(*, dry_run: bool, next_look: bool, all_looks: bool, form: str) -> None:
+    given = {
+        "--dry-run": dry_run,
+        "--next-look": next_look,
+        "--all-looks": all_looks,
+        f"--format {form}": form != "text",
+    }
     if wrong := [name for name, asked in given.items() if asked]:
         raise UserError(f"{wrong[0]} takes one target; with several, `run` prints a table and writes a report for each")
 

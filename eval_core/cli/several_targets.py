@@ -41,7 +41,7 @@ def _left(job: Job, done: Sequence[ReportData], began: float) -> Job:
     if budget <= 0:
         raise UserError(
             f"the budget of ${job.budget_usd or job.settings.budget_usd:g} was used up by {len(done)} of the targets; "
-            "their results are kept, and --resume with the same label and a larger --budget-usd goes on"
+            "their results are kept, and --resume with the same label and a larger --budget-usd continues the run"
         )
     minutes = job.deadline_minutes or job.settings.deadline_minutes
     passed = (time.monotonic() - began) / 60
@@ -84,7 +84,8 @@ def run_several(
     stopped = next((data.candidate.stopped for data in done if data.candidate.stopped), None)
     if stopped:
         click.echo(
-            f"Incomplete: {stopped}. Everything paid for is kept; the same command with --resume goes on.", err=True
+            f"Incomplete: {stopped}. Everything paid for is kept; run the same command with --resume to continue.",
+            err=True,
         )
         sys.exit(3)
     codes = [exit_code(data.verdict, fail_on) for data in done[1:] if data.verdict]

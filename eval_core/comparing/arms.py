@@ -104,7 +104,7 @@ def _check_fixture(label: str, name: str, arm: FixtureArm) -> None:
     for kind, names in (("probe", arm.probes), ("census kind", arm.census_kinds)):
         twice = sorted({item for item in names if names.count(item) > 1})
         if twice:
-            _refuse(where, f"the {kind} {twice[0]!r} stands twice")
+            _refuse(where, f"the {kind} {twice[0]!r} appears twice")
     runs = len(arm.structure)
     kinds = len(arm.census_kinds)
     _check_shape(where, "scores", arm.scores, (None, len(arm.probes), len(DIMENSIONS)))

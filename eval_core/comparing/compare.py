@@ -14,7 +14,6 @@ from eval_core.comparing.day import control_of, day_of
 from eval_core.comparing.drift import Drift, drift_of, shift_of
 from eval_core.comparing.findings import Kind, Verdict
 from eval_core.comparing.form import degenerate_runs, too_many
-from eval_core.comparing.looks import earlier_looks
 from eval_core.comparing.outcome import broken_fixtures, compare_outcomes
 from eval_core.comparing.strands import read_evidence
 from eval_core.comparing.suspicion import BankSuspicion, bank_suspicion
@@ -66,7 +65,7 @@ class ReportData:
         for name, count in sorted(self.candidate.drafts.items()):
             total = len(self.candidate.probe_types.get(name, {}))
             told.append(
-                f"{name}: {count} of {total} probes are drafts that nobody has read; their scores say little. "
+                f"{name}: {count} of {total} probes are drafts that have not been reviewed; their scores say little. "
                 f'Correct them, remove "draft" and run `compression-eval probe lint {name}`.'
             )
         if self.base is not None and not self.same_target:
@@ -131,14 +130,14 @@ def compare_measurements(
             stubs_count=bool(stubs) and stubs <= every(candidate),
         ),
         options=options,
-        earlier=earlier_looks(candidate.extra, candidate.label),
+        earlier=candidate.extra.looks,
     )
     if corrected is not None:
         name, points = corrected.largest
-        note = f"The judge has moved {name} by {signed(points)} since the baseline; that is taken off the scores."
-        verdict = verdict.model_copy(update={"notes": (*verdict.notes, note)})
+        note = f"The judge has moved {name} by {signed(points)} since the baseline. The scores are corrected for it."
+        verdict = verdict.noted(note, remark=True)
     if day is not None:
-        verdict = verdict.model_copy(update={"notes": (*verdict.notes, day.note)})
+        verdict = verdict.noted(day.note)
     return verdict, part
 
 

@@ -278,7 +278,7 @@ def _settled(evidence: TestedFamily, item: Hypothesis, extra: int, luck: Array) 
     later = item.se_after[extra - 1] if evidence.family == "scores" else item.se
     estimate = np.abs(item.delta + luck * math.sqrt(max(0.0, item.se**2 - later**2)))
     half = quantile(0.95, item.df + extra * len(evidence.result.runs)) * later
-    return (estimate + half <= evidence.margin) | (estimate > evidence.result.crit * later)
+    return (estimate + half <= evidence.margin) | (estimate > item.crit * later)
 
 
 def settle(evidence: Sequence[TestedFamily], graded: int) -> Advice | None:

@@ -9,32 +9,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
-from eval_core.base.files import parse
 from eval_core.base.numbers import counted, signed
 from eval_core.comparing.arms import Arm
 from eval_core.comparing.hypotheses import OVERALL, SCORE_HYPOTHESES, score_blocks
 from eval_core.comparing.permutation import Shift, permute
+from eval_core.domain.extra import ControlRuns
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import Record, RunRecord
 
-__all__ = ["CONTROL", "DAY_SD", "ControlRuns", "Day", "control_of", "day_of", "keep_control"]
+__all__ = ["DAY_SD", "Day", "control_of", "day_of", "keep_control"]
 
-CONTROL = "control"
-"""The name in a measurement's extra, and of the folder below a result."""
 DAY_SD = 0.1
 """By how many points all grades usually differ between two days."""
 LARGE = 0.3
 """From this shift on, and surely, it is other models and not another day."""
 SURE = 3.0
-
-
-class ControlRuns(Record):
-    """Runs of the base that were measured beside a candidate."""
-
-    fixtures: dict[str, list[RunRecord]]
-    source_sha: str | None = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +57,7 @@ class Day:
         if self.changed:
             return f"{self.says[0].upper()}{self.says[1:]}: scores are not compared. Measure the baseline again."
         points = signed(self.shift.points[OVERALL])
-        return f"Today against the day of the baseline: {self._found}; {points} is taken off."
+        return f"Today against the day of the baseline: {self._found}; {points} is subtracted."
 
 
 def day_of(base: Arm, control: Arm) -> Day | None:
@@ -88,20 +77,19 @@ def day_of(base: Arm, control: Arm) -> Day | None:
     return Day(Shift(points, errors), overall.tested, overall.se, runs)
 
 
-def keep_control(measurement: Measurement) -> dict[str, Any]:
+def keep_control(measurement: Measurement) -> ControlRuns:
     """Return what a candidate's measurement keeps of its control."""
     fixtures = {
         name: [run.model_copy(update={"messages": []}) for run in runs] for name, runs in measurement.fixtures.items()
     }
-    return ControlRuns(fixtures=fixtures, source_sha=measurement.provenance.source_sha).model_dump(mode="json")
+    return ControlRuns(fixtures=fixtures, source_sha=measurement.provenance.source_sha)
 
 
 def control_of(measurement: Measurement) -> Measurement | None:
-    """Return the control that a measurement brought along, checked: it may come from an untrusted file."""
-    value = measurement.extra.get(CONTROL)
-    if value is None:
+    """Return the control that a measurement brought along."""
+    found = measurement.extra.control
+    if found is None:
         return None
-    found = parse(ControlRuns, value, f"{measurement.label}: extra.{CONTROL}")
     runs = max((len(records) for records in found.fixtures.values()), default=0)
     return measurement.model_copy(
         update={"fixtures": found.fixtures, "planned_runs": runs, "planned_compress_runs": max(1, runs)}

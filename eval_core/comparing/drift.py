@@ -10,24 +10,21 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from eval_core.base.errors import UserError
-from eval_core.base.files import parse
 from eval_core.comparing.arms import Array
 from eval_core.comparing.hypotheses import SCORE_HYPOTHESES
 from eval_core.comparing.permutation import LIMIT, Shift
+from eval_core.domain.extra import RejudgedCell, RejudgedSample
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import ProbeRecord, Record
+from eval_core.domain.record import ProbeRecord
 
 __all__ = [
     "ALPHA",
-    "DRIFT",
     "RELEVANT",
     "SAMPLE",
     "Drift",
     "GradedCell",
     "Regraded",
-    "RejudgedCell",
-    "RejudgedSample",
     "alarmed",
     "answer_key",
     "check",
@@ -38,7 +35,6 @@ __all__ = [
     "pairs_of",
     "regraded_pairs",
     "sample",
-    "sample_of",
     "shift_of",
 ]
 
@@ -201,30 +197,6 @@ def confirm(first: Drift | None, together: Drift | None) -> Drift | None:
 
 # Stored answers that were graded again: what a measurement keeps of them, and the drift that they show.
 
-DRIFT = "drift"
-"""The name in a measurement's extra."""
-
-
-class RejudgedCell(Record):
-    """One stored answer of a baseline and its grades of today."""
-
-    fixture: str
-    run: int
-    probe: str
-    answer: str
-    """Digest of the answer: another baseline's cell of the same name is another answer."""
-    scores: list[float]
-
-
-class RejudgedSample(Record):
-    """The sample that a run graded again."""
-
-    cells: list[RejudgedCell] = []
-    confirming: list[RejudgedCell] = []
-    """A second sample, graded because the first one raised an alarm."""
-    unscored: int = 0
-    cost_usd: float | None = 0.0
-
 
 def answer_key(text: str) -> str:
     """Return what identifies an answer."""
@@ -240,15 +212,9 @@ def graded_cells(measurement: Measurement) -> Iterator[tuple[GradedCell, ProbeRe
                     yield GradedCell(fixture, run.run, probe), record
 
 
-def sample_of(measurement: Measurement) -> RejudgedSample | None:
-    """Return the sample that a measurement holds, checked: it may come from an untrusted file."""
-    value = measurement.extra.get(DRIFT)
-    return None if value is None else parse(RejudgedSample, value, f"{measurement.label}: extra.{DRIFT}")
-
-
 def regraded_pairs(base: Measurement, candidate: Measurement) -> list[Regraded]:
     """Return the base's answers that the candidate's run graded again, with both grades."""
-    sample = sample_of(candidate)
+    sample = candidate.extra.drift
     return pairs_of(base, sample.cells) if sample else []
 
 
@@ -268,7 +234,7 @@ def pairs_of(base: Measurement, cells: Sequence[RejudgedCell]) -> list[Regraded]
 
 def drift_of(base: Measurement, candidate: Measurement) -> Drift | None:
     """Test whether the judge of the candidate's run grades the base's answers as they were graded then."""
-    sample = sample_of(candidate)
+    sample = candidate.extra.drift
     return None if sample is None else drift_in(base, sample)
 
 

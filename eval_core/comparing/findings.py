@@ -317,6 +317,8 @@ class Verdict(_Frozen):
     tests: tuple[TestSummary, ...] = ()
     coverage: tuple[Coverage, ...] = ()
     notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    """Those notes that a reader must not miss: a stale baseline, less stable runs, what was taken off the scores."""
     advice: Advice | None = None
     look: int = 1
     planned_looks: int = 1
@@ -333,6 +335,11 @@ class Verdict(_Frozen):
     def from_json(cls, text: str) -> Verdict:
         """Read a verdict back."""
         return cls.model_validate_json(text)
+
+    def noted(self, *notes: str, remark: bool = False) -> Verdict:
+        """Return the verdict with more notes, which a reader must not miss if they are remarks."""
+        remarks = notes if remark else ()
+        return self.model_copy(update={"notes": (*self.notes, *notes), "remarks": (*self.remarks, *remarks)})
 
     def strand(self, name: StrandName) -> Strand | None:
         """Return what one strand says, where it was looked at."""

@@ -99,11 +99,11 @@ def no_change(rows: Sequence[Row], facts: Strand | None, size: SizeChange | None
     first = overall or kept
     seen = []
     if overall is not None:
-        seen.append(f"{points(overall.mde)} or more")
+        seen.append(points(overall.mde))
     if kept is not None:
         seen.append(f"about {pp(kept.mde)} of facts")
     described = _row(first) if first is not None else "nothing measured"
-    return f"{Kind.NO_DETECTABLE_CHANGE.words}: {described}; would have seen {', or '.join(seen)}."
+    return f"{Kind.NO_DETECTABLE_CHANGE.words}: {described}; smallest detectable change: {' or '.join(seen)}."
 
 
 def _resolve(row: Row) -> str:
@@ -202,8 +202,8 @@ def next_step(
         if any(reason.code == "difference" for reason in reasons):
             return "Make a baseline with these settings, or run again with the baseline's."
         if any(reason.code == "models" for reason in reasons):
-            return "Measure the baseline again with the models of today, then compare."
-        return "Grade the baseline's stored answers again with the judge of today, then compare."
+            return "Measure the baseline again with the current models, then compare."
+        return "Grade the baseline's stored answers again with the current judge, then compare."
     if kind is Kind.INCOMPLETE:
         return "Resume the run: what has been paid for is kept, only the missing cells are run."
     if kind is Kind.REGRESSED:

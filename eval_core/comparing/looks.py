@@ -9,20 +9,15 @@ again at the same runs is no further look: it has the same share and gives the s
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from eval_core.base.errors import UserError
-from eval_core.base.files import parse
+from eval_core.domain.extra import Look
 from eval_core.domain.measurement import Measurement
 
 __all__ = [
-    "LOOKS",
     "RUNS_AT_LOOK",
-    "Look",
-    "earlier_looks",
     "looks_before",
     "next_look",
     "planned_looks",
@@ -33,29 +28,8 @@ __all__ = [
 
 RUNS_AT_LOOK = (3, 6, 10)
 """Graded runs of each fixture at the planned looks."""
-LOOKS = "looks"
-"""The name in a measurement's extra."""
-_RUNS, _SPENT = (1, 3, 6, 10), (0.6, 0.8, 0.9, 1.0)
-"""Most of alpha goes to the first look, because most pull requests get no second one."""
-
-
-class Look(NamedTuple):
-    """What had been measured when a verdict was given."""
-
-    graded: int
-    compressed: int
-    """Runs of each fixture."""
-
-
-class _Remembered(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    looks: tuple[Look, ...]
-
-
-def earlier_looks(extra: dict[str, Any], where: str) -> tuple[Look, ...]:
-    """Return the looks that a measurement remembers, checked: it may come from an untrusted file."""
-    return parse(_Remembered, {LOOKS: extra.get(LOOKS, ())}, f"{where}: extra").looks
+_RUNS, _SPENT = (1, 3, 6, 10), (0.6, 0.75, 0.85, 1.0)
+"""Most of alpha goes to the first look, because most pull requests get no second one; the last one has to decide."""
 
 
 def planned_looks(look: int, first: int, measurement: Measurement) -> tuple[Look, ...]:
@@ -69,10 +43,10 @@ def planned_looks(look: int, first: int, measurement: Measurement) -> tuple[Look
     return tuple(Look(count, measurement.planned_compress_runs if all_at_once else count) for count in runs)
 
 
-def looks_before(looks: Iterable[Look], measurement: Measurement) -> list[list[int]]:
-    """Return those looks that had fewer runs than a measurement has, as its extra keeps them."""
+def looks_before(looks: Iterable[Look], measurement: Measurement) -> tuple[Look, ...]:
+    """Return those looks that had fewer runs than a measurement has."""
     now = Look(measurement.planned_runs, measurement.planned_compress_runs)
-    return [list(look) for look in looks if look.graded < now.graded or look.compressed < now.compressed]
+    return tuple(look for look in looks if look.graded < now.graded or look.compressed < now.compressed)
 
 
 def spent(runs: int) -> float:

@@ -100,11 +100,14 @@ class Design:
         mirrored = all(n == m for n, m in self.sizes)
         return min(1.0, max((2 if mirrored else 1) / self.total, 1 / self.count))
 
-    def masks(self) -> Iterator[Array]:
-        """Yield for each fixture an [arrangement, run] matrix, 1 where the run is labelled candidate.
+    def masks(self) -> tuple[Array, ...]:
+        """Return for each fixture an [arrangement, run] matrix, 1 where the run is labelled candidate.
 
-        Candidate runs stand first; arrangement 0 is the observed one.
+        Candidate runs stand first; arrangement 0 is the observed one. Tests of the same runs share the matrices.
         """
+        return _masks(self)
+
+    def _made(self) -> Iterator[Array]:
         tables = [_choices(n, m) for n, m in self.sizes] if self.enumerated else []
         if self.enumerated:
             shape = tuple(len(table) for table in tables)
@@ -123,6 +126,15 @@ class Design:
             yield mask
 
 
+@lru_cache(maxsize=2)
+def _masks(design: Design) -> tuple[Array, ...]:
+    """Return the masks of a design; they are shared, so that nobody may write into them."""
+    made = tuple(design._made())
+    for mask in made:
+        mask.flags.writeable = False
+    return made
+
+
 def _choices(n: int, m: int) -> Array:
     rows = np.array(list(itertools.combinations(range(n + m), n)), dtype=np.intp)
     mask = np.zeros((len(rows), n + m))
@@ -137,6 +149,8 @@ VARIANCE_FLOOR = 0.05**2
 POWER = 0.80
 LOCAL_COST = 4
 """What the p of a single unit is multiplied by: averages get four fifths of alpha, single units the rest."""
+REST_COST, REST_LOCAL_COST = 3, 6
+"""The same where one average leads: it gets two thirds of alpha, the others two ninths, single units one ninth."""
 MOST_EXTRA = 30
 """Nobody runs more than this many further compressions of a fixture for one pull request."""
 TOLERANCE = 1e-9
@@ -167,6 +181,8 @@ class Hypothesis:
     """The smallest change that would have been seen with 80 % power."""
     mde_two_more: float
     """The same, had the candidate two more runs of each fixture."""
+    crit: float
+    """The standardised change from which on this average alone makes the test significant."""
     tested: float
     """The part of `delta` that the test is about."""
     explained: float
@@ -212,7 +228,7 @@ class PermutationResult:
     hypotheses: tuple[Hypothesis, ...]
     units: tuple[UnitDelta, ...]
     crit: float
-    """The standardised change of an average from which on the test is significant."""
+    """The standardised change of the leading average from which on the test is significant."""
     arrangements: int
     enumerated: bool
     attainable_p: float
@@ -380,13 +396,14 @@ def _hypothesis(
         p=p,
         mde=(crit + quantile(POWER, df)) * se,
         mde_two_more=(crit + quantile(POWER, df + 2 * len(measuring))) * error(2) if df else math.inf,
+        crit=crit,
         tested=reading.tested,
         explained=reading.explained,
         se_after=tuple(error(extra) for extra in range(1, MOST_EXTRA + 1)),
     )
 
 
-def _unit_deltas(blocks: Sequence[Block], sums: _Sums, day: float) -> tuple[tuple[UnitDelta, ...], int]:
+def _unit_deltas(blocks: Sequence[Block], sums: _Sums, day: float, cost: int) -> tuple[tuple[UnitDelta, ...], int]:
     """Return all units, and how many arrangements have a unit that moved as much as the one that moved most."""
     found, fewest = [], len(sums.local)
     for block, se in zip(blocks, sums.unit_se, strict=True):
@@ -395,7 +412,7 @@ def _unit_deltas(blocks: Sequence[Block], sums: _Sums, day: float) -> tuple[tupl
         candidate, base = raw[: block.candidate_runs].mean(axis=0), raw[block.candidate_runs :].mean(axis=0)
         beaten = np.maximum(_at_least(sums.local, np.abs(tested - day) / se), 1)
         fewest = min(fewest, int(beaten.min(initial=fewest)))
-        shares = np.minimum(1.0, LOCAL_COST * beaten / len(sums.local))
+        shares = np.minimum(1.0, cost * beaten / len(sums.local))
         found += [
             UnitDelta(unit, float(b), float(c), float(c - b), float(t), float(p))
             for unit, b, c, t, p in zip(block.units, base, candidate, tested - day, shares, strict=True)
@@ -414,6 +431,36 @@ def _threshold(beaten: Counts, combined: Counts, largest: Array, alpha: float) -
     return float(reaching.min(initial=float(largest.max())))
 
 
+@dataclass(frozen=True)
+class _Group:
+    """Averages that share a part of alpha, the largest of them standing for all."""
+
+    cost: int
+    """What their p is multiplied by."""
+    members: tuple[int, ...]
+    largest: Array
+    """[arrangements]"""
+
+    @property
+    def beaten(self) -> Counts:
+        """For each arrangement how many look at least as different, at the group's cost."""
+        return self.cost * _at_least(self.largest)
+
+    def adjusted(self, standardised: float) -> int:
+        """Return the same for one average as it was measured."""
+        beaten = int(_at_least(self.largest, np.array([standardised]))[0])
+        return min(self.cost * max(beaten, 1), len(self.largest))
+
+
+def _groups(statistic: Array, measured: Sequence[int], lead: int | None) -> list[_Group]:
+    """Return the leading average and the others, or all of them together where none leads."""
+    if lead not in measured or len(measured) == 1:
+        return [_Group(1, tuple(measured), statistic.max(axis=1))]
+    rest = [index for index in measured if index != lead]
+    parts = ((1, [index for index in measured if index == lead]), (REST_COST, rest))
+    return [_Group(cost, tuple(members), statistic[:, members].max(axis=1)) for cost, members in parts]
+
+
 def permute(
     blocks: Sequence[Block],
     hypotheses: tuple[str, ...],
@@ -422,8 +469,12 @@ def permute(
     seed: int = 0,
     limit: int = LIMIT,
     shift: Shift | None = None,
+    lead: str | None = None,
 ) -> PermutationResult | None:
-    """Test all hypotheses and units at once; None where there is nothing to test."""
+    """Test all hypotheses and units at once; None where there is nothing to test.
+
+    `lead` names the hypothesis that a reader looks at first, and that gets most of alpha.
+    """
     if not blocks:
         return None
     design = Design(tuple((block.candidate_runs, block.base_runs) for block in blocks), limit, seed)
@@ -431,31 +482,35 @@ def permute(
     measured = [int(index) for index in np.flatnonzero(sums.fixtures)]
     statistic = np.zeros_like(sums.delta)
     statistic[:, measured] = np.abs(sums.delta[:, measured]) / sums.se[:, measured]
-    largest = statistic.max(axis=1)
-    beaten_global, beaten_local = _at_least(largest), _at_least(sums.local)
-    combined = np.minimum(beaten_global, LOCAL_COST * beaten_local)
+    groups = _groups(statistic, measured, hypotheses.index(lead) if lead is not None else None)
+    local_cost = LOCAL_COST if len(groups) == 1 else REST_LOCAL_COST
+    combined = np.minimum.reduce([*(group.beaten for group in groups), local_cost * _at_least(sums.local)])
     count = design.count
-    crit = _threshold(beaten_global, combined, largest, alpha)
     readings = [_read(hypotheses[index], index, blocks, sums, shift) for index in measured]
-    if crit <= TOLERANCE and readings:
-        # All runs are equal: relabelling shows no spread, so the floor's normal theory takes its place.
-        crit = min(quantile(0.975, max(1, reading.df)) for reading in readings)
-    own = np.array([abs(reading.tested) / reading.se for reading in readings])
-    adjusted = np.maximum(_at_least(largest, own), 1)
+    found = {}
+    for group in groups:
+        crit = _threshold(group.beaten, combined, group.largest, alpha)
+        if crit <= TOLERANCE:
+            # All runs are equal: relabelling shows no spread, so the floor's normal theory takes its place.
+            crit = min(quantile(0.975, max(1, reading.df)) for reading in readings)
+        for reading in readings:
+            if reading.index in group.members:
+                found[reading.index] = crit, group.adjusted(abs(reading.tested) / reading.se)
     day = shift.of(hypotheses[-1])[0] if shift is not None else 0.0
-    units, least_local = _unit_deltas(blocks, sums, day)
-    least_global = int(adjusted.min(initial=count))
-    observed = min(least_global, LOCAL_COST * least_local)
+    units, least_local = _unit_deltas(blocks, sums, day, local_cost)
+    least_global = min((beaten for _, beaten in found.values()), default=count)
+    observed = min(least_global, local_cost * least_local)
     return PermutationResult(
         p=float(max(int((combined <= observed).sum()), 1) / count),
         p_global=least_global / count,
         p_local=least_local / count,
         hypotheses=tuple(
-            _hypothesis(reading, blocks, sums, crit, float(beaten / count), shift.of(reading.name)[1] if shift else 0.0)
-            for reading, beaten in zip(readings, adjusted, strict=True)
+            _hypothesis(reading, blocks, sums, crit, beaten / count, shift.of(reading.name)[1] if shift else 0.0)
+            for reading in readings
+            for crit, beaten in (found[reading.index],)
         ),
         units=units,
-        crit=crit,
+        crit=found[groups[0].members[0]][0],
         arrangements=count,
         enumerated=design.enumerated,
         attainable_p=design.attainable_p,

@@ -16,7 +16,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from eval_core.base.numbers import counted, interval, listed, percent, percent_change, score, signed
+from eval_core.base.numbers import (
+    counted,
+    interval,
+    listed,
+    percent_change,
+    percents_and_change,
+    score,
+    signed,
+)
 from eval_core.comparing.culprits import StructureChange, TestedFamily, culprits_of
 from eval_core.comparing.findings import Culprit, FactChange, Kind, Row, Strand, StrandName, StrandState
 from eval_core.comparing.hypotheses import FACT_HYPOTHESES
@@ -177,8 +185,10 @@ def facts_strand(
         state = StrandState.CANNOT_TELL
     kept = [row for row in rows if row.family == "facts"]
     names = {"authored facts": "authored", "census": "census"}
-    base = ", ".join(f"{names.get(row.name, row.name)} {percent(row.base)}" for row in kept)
-    candidate = ", ".join(f"{names.get(row.name, row.name)} {percent(row.candidate)}" for row in kept)
+    # With as many digits as in the table, where the change stands beside them.
+    shown = [(names.get(row.name, row.name), *percents_and_change(row.base, row.candidate)) for row in kept]
+    base = ", ".join(f"{name} {before}" for name, before, _, _ in shown)
+    candidate = ", ".join(f"{name} {after}" for name, _, after, _ in shown)
     return Strand(
         name="facts",
         state=state,

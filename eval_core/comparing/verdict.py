@@ -53,12 +53,12 @@ from eval_core.comparing.hypotheses import (
     fact_blocks,
     score_blocks,
 )
-from eval_core.comparing.looks import Look
 from eval_core.comparing.outcome import broken_fixtures, outcome_culprits
 from eval_core.comparing.permutation import LIMIT, MOST_EXTRA, Design, Hypothesis, Shift, permute
 from eval_core.comparing.rule import decide_kind, facts_strand, outcome_strand, scores_strand, structure_strand
 from eval_core.comparing.spread import spread_changes
 from eval_core.comparing.strands import Recorded
+from eval_core.domain.extra import Look
 from eval_core.domain.fingerprint import Difference
 
 __all__ = [
@@ -176,6 +176,7 @@ class _Case:
     """What was measured of this candidate at earlier looks."""
     shift: Shift | None = None
     notes: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
 
     @property
     def measured(self) -> Look:
@@ -244,6 +245,7 @@ class _Case:
             tests=tuple(tests),
             coverage=tuple(coverage),
             notes=tuple(self.notes),
+            remarks=tuple(self.remarks),
             advice=advice,
             look=1 + sum(look.graded < self.measured.graded for look in self.earlier),
             planned_looks=len(looking.RUNS_AT_LOOK),
@@ -295,7 +297,9 @@ def _test(
     scores = score_blocks(case.base, case.candidate) if not muted else []
     facts = fact_blocks(case.base, case.candidate) if muted <= {"scores"} else []
     seed, limit = options.seed, options.arrangements
-    graded = permute(scores, SCORE_HYPOTHESES, alpha=alpha_scores, seed=seed, limit=limit, shift=case.shift)
+    graded = permute(
+        scores, SCORE_HYPOTHESES, alpha=alpha_scores, seed=seed, limit=limit, shift=case.shift, lead=OVERALL
+    )
     kept = permute(facts, FACT_HYPOTHESES, alpha=alpha_facts, seed=seed, limit=limit)
     found = [TestedFamily("facts", kept, options.margin_facts, options.culprit_alpha)] if kept is not None else []
     if graded is not None:
@@ -351,7 +355,8 @@ def _stability(item: SpreadFinding) -> str:
 def _notes(
     case: _Case, evidence: Sequence[TestedFamily], structure: Sequence[StructureChange], spread: Sequence[SpreadFinding]
 ) -> None:
-    case.notes.extend(map(_stability, spread))
+    case.remarks.extend(map(_stability, spread))
+    case.notes.extend(case.remarks)
     for item in evidence:
         if item.result.left_out:
             names = [unit.label for unit in item.result.left_out]

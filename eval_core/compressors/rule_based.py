@@ -6,15 +6,15 @@ Every candidate line carries a weight. The heaviest lines that fit the room are 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .summariser import Request
 from .summary import SECTIONS, AnchoredSummary
 from .transcript import Call, events
 
-__all__ = ["RuleBasedSummariser"]
+__all__ = ["CandidateLine", "RuleBasedSummariser", "candidates"]
 
 _LINE = 260
 _FIRST_REQUEST = 900
@@ -45,7 +45,9 @@ _NUMBERED = re.compile(r"^\s*\d+\s*[|:]\s?")
 
 
 @dataclass(frozen=True)
-class _Line:
+class CandidateLine:
+    """A line that a summary could keep."""
+
     section: str
     text: str
     weight: float
@@ -85,7 +87,7 @@ def _key_lines(output: str) -> list[str]:
     return list(dict.fromkeys(text for _, _, text in sorted(best, key=lambda item: item[1])))
 
 
-def _file_lines(call: Call, order: int) -> Iterator[_Line]:
+def _file_lines(call: Call, order: int) -> Iterator[CandidateLine]:
     arguments = call.arguments
     path = str(arguments.get("path") or arguments.get("file_path") or "")
     if not path or not _WRITES.search(call.tool):
@@ -94,19 +96,19 @@ def _file_lines(call: Call, order: int) -> Iterator[_Line]:
     heads = [line.strip() for line in new.splitlines() if _telling(line)]
     change = "failed" if call.failed else "written" if "content" in arguments else "patched"
     detail = _flat(" / ".join(heads[:4]), 200)
-    yield _Line("files_modified", f"{change}: {detail}" if detail else change, 60 + order / 1000, order, path)
+    yield CandidateLine("files_modified", f"{change}: {detail}" if detail else change, 60 + order / 1000, order, path)
 
 
-def _todo_lines(call: Call, order: int) -> Iterator[_Line]:
+def _todo_lines(call: Call, order: int) -> Iterator[CandidateLine]:
     items = call.arguments.get("todos") or call.values.get("todos")
     if "todo" not in call.tool or not isinstance(items, list):
         return
     for item in items:
         if isinstance(item, dict) and item.get("status") not in ("completed", "cancelled", "done"):
-            yield _Line("next_steps", _flat(str(item.get("content", item))), 70 + order / 100, order)
+            yield CandidateLine("next_steps", _flat(str(item.get("content", item))), 70 + order / 100, order)
 
 
-def _call_lines(call: Call, order: int) -> Iterator[_Line]:
+def _call_lines(call: Call, order: int) -> Iterator[CandidateLine]:
     written = list(_file_lines(call, order))
     yield from written
     yield from _todo_lines(call, order)
@@ -115,30 +117,31 @@ def _call_lines(call: Call, order: int) -> Iterator[_Line]:
     subject, keys = _subject(call), _key_lines(call.output)
     section = "blockers" if call.failed else "current_state"
     base = 14.0 if call.failed else 4.0 if _READS.search(call.tool) else 9.0
-    yield _Line(section, ("failed: " if call.failed else "did: ") + subject, base + _telling(subject), order)
+    yield CandidateLine(section, ("failed: " if call.failed else "did: ") + subject, base + _telling(subject), order)
     for key in keys:
-        yield _Line(section, key, base + 2 * min(_telling(key), 5) + (4 if _OUTCOME.search(key) else 0), order)
+        yield CandidateLine(section, key, base + 2 * min(_telling(key), 5) + (4 if _OUTCOME.search(key) else 0), order)
     for name, value in call.arguments.items():
         if name not in ("command", "path", "file_path", "content", "new_string", "old_string", "todos", "patch"):
-            yield _Line(section, _flat(f"{name}: {value}"), base + 2 + _telling(str(value)), order)
+            yield CandidateLine(section, _flat(f"{name}: {value}"), base + 2 + _telling(str(value)), order)
 
 
-def _prose_lines(role: str, text: str, order: int, first_request: bool) -> Iterator[_Line]:
+def _prose_lines(role: str, text: str, order: int, first_request: bool) -> Iterator[CandidateLine]:
     if role == "user":
         limit = _FIRST_REQUEST if first_request else 400
-        yield _Line("session_intent", "user: " + _flat(text, limit), 200, order)
+        yield CandidateLine("session_intent", "user: " + _flat(text, limit), 200, order)
     for sentence in _SENTENCE.split(text):
         if len(sentence) < 12:
             continue
         if _DECISION.search(sentence) and role != "user":
-            yield _Line("decisions_made", _flat(sentence), 30 + 2 * _telling(sentence), order)
+            yield CandidateLine("decisions_made", _flat(sentence), 30 + 2 * _telling(sentence), order)
         elif _NEXT.search(sentence):
-            yield _Line("next_steps", _flat(sentence), 22 + order / 100, order)
+            yield CandidateLine("next_steps", _flat(sentence), 22 + order / 100, order)
         elif role == "assistant" and _telling(sentence):
-            yield _Line("current_state", _flat(sentence), 12 + 2 * _telling(sentence), order)
+            yield CandidateLine("current_state", _flat(sentence), 12 + 2 * _telling(sentence), order)
 
 
-def _candidates(messages: Sequence[dict[str, Any]]) -> Iterator[_Line]:
+def candidates(messages: Sequence[dict[str, Any]]) -> Iterator[CandidateLine]:
+    """Read every line that a summary could keep, with its weight."""
     asked = False
     for order, event in enumerate(events(messages)):
         if event.call:
@@ -152,6 +155,9 @@ def _candidates(messages: Sequence[dict[str, Any]]) -> Iterator[_Line]:
 class RuleBasedSummariser:
     """Deterministic, offline, linear in the transcript."""
 
+    read_lines: Callable[[Sequence[dict[str, Any]]], Iterable[CandidateLine]] = candidates
+    """Reading the messages is what takes time: whoever wants several summaries of the same ones reads them once."""
+
     def __call__(self, request: Request) -> str:
         """Summarise by rules and extend the previous summary."""
         titles = {section.field: section.title for section in request.sections}
@@ -163,13 +169,13 @@ class RuleBasedSummariser:
     def read(self, messages: Sequence[dict[str, Any]], max_chars: int, focus_topic: str | None) -> AnchoredSummary:
         """Return the summary of one stretch of transcript."""
         wanted = set((focus_topic or "").lower().split())
-        best: dict[tuple[str, str, str], _Line] = {}
-        for line in _candidates(messages):
+        best: dict[tuple[str, str, str], CandidateLine] = {}
+        for line in self.read_lines(messages):
             weight = line.weight + (30 if wanted and wanted & set(line.text.lower().split()) else 0)
             # A line said again counts where it was said last: newer state is truer.
-            best[(line.section, line.path, line.text)] = _Line(line.section, line.text, weight, line.order, line.path)
+            best[(line.section, line.path, line.text)] = replace(line, weight=weight) if wanted else line
         room = max_chars
-        kept: list[_Line] = []
+        kept: list[CandidateLine] = []
         for line in sorted(best.values(), key=lambda item: (-item.weight, -item.order, item.text)):
             cost = len(line.text) + len(line.path) + 3
             if cost <= room or line.section == "session_intent":
@@ -178,7 +184,7 @@ class RuleBasedSummariser:
         return _assemble(sorted(kept, key=lambda item: item.order))
 
 
-def _assemble(lines: list[_Line]) -> AnchoredSummary:
+def _assemble(lines: list[CandidateLine]) -> AnchoredSummary:
     sections: dict[str, list[str]] = {name: [] for name in SECTIONS}
     files: dict[str, list[str]] = {}
     for line in lines:

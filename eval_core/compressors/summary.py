@@ -21,11 +21,28 @@ SECTIONS: dict[str, str] = {
     "blockers": "Blockers",
     "next_steps": "Next Steps",
 }
+_NOUNS = {
+    "intent": "session_intent", "goal": "session_intent", "file": "files_modified", "decision": "decisions_made",
+    "state": "current_state", "status": "current_state", "blocker": "blockers", "step": "next_steps",
+}  # fmt: skip
+_QUALIFIERS = {"session", "user", "modified", "changed", "edited", "created", "made", "new", "key", "main", "current",
+               "open", "remaining", "next", "important", "and", "the"}  # fmt: skip
 _COUNT = "Compression count"
 _LEFT_OUT = "older entries were left out for room"
 _HEADING = re.compile(r"^\s{0,3}(?:#{1,6}\s+|\*\*)(?P<title>[^#*\n]+?)\s*:?\s*(?:#+|\*\*:?)?\s*$")
 _FILE = re.compile(r"^`?(?P<path>[^`\s]+?)`?\s*(?::|\s[-–—])\s+(?P<change>.+)$")
 _ENTRY = re.compile(r"^\s*(?:[-*•]\s+|\d+[.)]\s+)")
+
+
+def _section(title: str, wanted: dict[str, str]) -> str | None:
+    """Return the section that a model's heading means: "Key decisions" are the decisions; "Files read" is another."""
+    for name, own in wanted.items():
+        if title.lower() == own.lower():
+            return name
+    words = {word for word in re.findall(r"[a-z]+", title.lower()) if word not in _QUALIFIERS}
+    # "status" keeps its s, and plurals lose theirs.
+    meant = _NOUNS.get(re.sub(r"(?<!u)s$", "", words.pop())) if len(words) == 1 else None
+    return meant if meant in wanted else None
 
 
 _Item = TypeVar("_Item", str, Decision)
@@ -133,15 +150,15 @@ class AnchoredSummary:
         A line under no heading, or under one that is not of the template, is kept as a line of the current state.
         """
         wanted = sections or SECTIONS
-        titles = {title.lower(): name for name, title in wanted.items()}
         spare = "current_state" if "current_state" in wanted else next(iter(wanted))
         blocks: dict[str, list[str]] = {name: [] for name in wanted}
         current, foreign = spare, ""
         for line in text.splitlines():
             if heading := _HEADING.match(line):
                 title = heading["title"].strip()
-                current = titles.get(title.lower(), spare)
-                foreign = "" if title.lower() in titles else f"{title}: "
+                known = _section(title, wanted)
+                # In brackets: behind a colon, the next line of that heading would replace this one as its newer value.
+                current, foreign = known or spare, "" if known else f"[{title}] "
                 continue
             entry = _ENTRY.sub("", line).strip()
             if entry.lower() in ("", EMPTY, "none", "n/a", "-") or entry.startswith(f"{_COUNT}:"):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from eval_core.domain.extra import Extra
 from eval_core.domain.fingerprint import Difference, Fingerprint, differences, narrowed
 from eval_core.domain.record import CensusEntry, FrontierPoint, Record, RunRecord, UseRecord
 
@@ -72,7 +73,11 @@ class Measurement(BaseModel):
     use: dict[str, UseRecord] = {}
     stopped: str | None = None
     """Why the run ended before its plan, if it did."""
-    extra: dict[str, Any] = {}
+    extra: Extra = Extra()
+
+    def noting(self, **notes: object) -> Measurement:
+        """Return the same measurement with these fields of its `extra`."""
+        return self.model_copy(update={"extra": self.extra.model_copy(update=notes)})
 
     @property
     def judged(self) -> bool:

@@ -34,7 +34,7 @@ class Fact(ForeignRecord):
 
     fact: Annotated[str | None, Field(description="The value itself.")] = None
     any: Annotated[list[str] | None, Field(description="Alternatives: one of them suffices.")] = None
-    all: Annotated[list[str] | None, Field(description="All of them must stand.")] = None
+    all: Annotated[list[str] | None, Field(description="All of them must be present.")] = None
     regex: Annotated[str | None, Field(description="A pattern, matched case-insensitively.")] = None
     not_: Annotated[
         str | None, Field(alias="not", description="A superseded value: an answer that states it as current is wrong.")

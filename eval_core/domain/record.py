@@ -33,7 +33,7 @@ __all__ = [
     "WindowRecord",
 ]
 
-FactStatus = Literal["used", "not_used", "kept", "lost", "untested"]
+FactStatus = Literal["used", "not_used", "kept", "paraphrased", "lost", "untested"]
 """kept: in the compressed state (and used or not used by an answer, where there is one); untested: its evidence was
 left verbatim, so that the compression put nothing at risk."""
 
@@ -60,12 +60,14 @@ class FactRecord(Record):
     used: bool | None = None
     """Whether the answer states it; None without an answer."""
     evidence: list[int] = []
+    paraphrased: bool = False
+    """Whether a lost fact may be there in other words; it counts as lost all the same."""
 
     @property
     def status(self) -> FactStatus:
         """The one word that reports show."""
         if not self.kept:
-            return "lost"
+            return "paraphrased" if self.paraphrased else "lost"
         if not self.at_risk:
             return "untested"
         return "kept" if self.used is None else "used" if self.used else "not_used"
@@ -95,7 +97,11 @@ class ProbeRecord(Record):
         """The same outcome and scores without a word of question, facts, answer or reason."""
         facts = [
             fact.model_copy(
-                update={"label": f"{PRIVATE} fact {number}", "evidence": [PRIVATE_PLACE] if fact.evidence else []}
+                update={
+                    "label": f"{PRIVATE} fact {number}",
+                    "evidence": [PRIVATE_PLACE] if fact.evidence else [],
+                    "paraphrased": False,
+                }
             )
             for number, fact in enumerate(self.facts, 1)
         ]

@@ -106,7 +106,7 @@ class TargetSpec(BaseModel):
             "other compresses every fixture once, for the picture of facts by size.",
         ),
     ] = []
-    llm: Annotated[Literal["required", "none"], Field(description="Whether an honest run calls a model.")] = "required"
+    llm: Annotated[Literal["required", "none"], Field(description="Whether a normal run calls a model.")] = "required"
     env: Annotated[dict[str, str], Field(description="Environment variables; the target sees no others.")] = {}
     files: Annotated[dict[str, str], Field(description="Files written into the temporary home folder.")] = {}
     timeout_s: Annotated[float, Field(gt=0, le=3600, description="Seconds for the import, and for each step.")] = 400
@@ -217,7 +217,7 @@ def read_target(path: Path) -> TargetSpec | Builtin:
     value = read_yaml(path)
     if isinstance(value, Mapping) and "target" in value:
         if extra := sorted(map(str, set(value) - {"target", "watch", "setup"})):
-            raise UserError(f"{path}: {extra[0]}: unknown field beside target; only watch and setup may stand there")
+            raise UserError(f"{path}: {extra[0]}: unknown field next to target; only watch and setup are allowed there")
         if isinstance(value["target"], Mapping) and "watch" in value:
             if "watch" in value["target"]:
                 raise UserError(f"{path}: watch is given twice, in target and beside it; keep one")

@@ -32,37 +32,61 @@ _PR_LEAD = (
 _CODE_CUE = (
     r"(?<![a-z])(?:exit(?:ed|_code|code)?|returncode|return|code|status|rc|errno|error|http)(?![a-z])[^.;]{0,24}?"
 )
-_PRERELEASE = r"(?![-+.]?(?:rc|alpha|beta|dev|pre|post|a|b)[-.]?\d)"
+_PRERELEASE = (
+    r"(?![-+.]?(?:rc|alpha|beta|dev|pre|post|a|b)[-.]?\d)(?!-(?:rc|alpha|beta|dev|pre|preview|snapshot"
+    r"|nightly|canary|next)(?![a-z]))"
+)
+
+
+# The same few edges belong to thousands of values: compiling them once, apart from the value, is what makes this quick.
+_regex = lru_cache(maxsize=16384)(re.compile)
 
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """A literal that must be there, what decides at each of its places, and what must lead up to it."""
+    """A literal that must be there, what must surround each of its places, and what must lead up to it."""
 
     needle: str
-    body: re.Pattern[str]
+    before: re.Pattern[str]
+    """Looks around where the value begins, and takes nothing."""
+    after: re.Pattern[str]
+    body: re.Pattern[str] | None = None
+    """The value, where it is more than its literal; of the same length wherever it stands."""
     offset: int = 0
+    """Where in the value the literal begins."""
     lead: re.Pattern[str] | None = None
+
+    def _end(self, text: str, start: int) -> int | None:
+        if start < 0 or self.before.match(text, start) is None:
+            return None
+        end = start + len(self.needle)
+        if self.body is not None:
+            found = self.body.match(text, start)
+            if found is None:
+                return None
+            end = found.end()
+        match = self.after.match(text, end)
+        return None if match is None else match.end()
 
     def spans(self, text: str) -> Iterator[Span]:
         at = text.find(self.needle)
         while at >= 0:
             start = at - self.offset
-            match = self.body.match(text, start) if start >= 0 else None
-            if match is not None:
+            end = self._end(text, start)
+            if end is not None:
                 if self.lead is None:
-                    yield match.span()
+                    yield start, end
                 elif lead := self.lead.search(text[max(0, start - _REACH) : start]):
-                    yield start - len(lead.group()), match.end()
+                    yield start - len(lead.group()), end
             at = text.find(self.needle, at + 1)
 
 
-def _pattern(needle: str, body: str, offset: int = 0, lead: str | None = None) -> _Pattern:
-    return _Pattern(needle, re.compile(body), offset, re.compile(f"(?:{lead})$") if lead else None)
+def _pattern(needle: str, before: str, after: str, lead: str | None = None) -> _Pattern:
+    return _Pattern(needle, _regex(before), _regex(after), lead=_regex(f"(?:{lead})$") if lead else None)
 
 
-def _edges(value: str, body: str) -> str:
-    """Wrap a pattern so that it does not begin or end inside a word or a number."""
+def _edges(value: str) -> tuple[str, str]:
+    """Return what must surround a value so that it does not begin or end inside a word or a number."""
     before = after = ""
     if _WORD_CHAR.match(value[0]):
         before = rf"(?<!{WORD})"
@@ -78,14 +102,16 @@ def _edges(value: str, body: str) -> str:
             after = rf"(?:(?=t\d\d)|{after})"
         elif _TIME_LAST.search(value):
             after = rf"z?{after}"
-    return before + body + after
+    return before, after
 
 
 def _text(value: str) -> _Pattern:
     words = re.split(r"(?<=\w)[ -](?=\w)", value)
     longest = max(words, key=len)
     offset = sum(len(word) + 1 for word in words[: words.index(longest)])
-    return _pattern(longest, _edges(value, "[ -]".join(map(re.escape, words))), offset)
+    before, after = map(_regex, _edges(value))
+    body = None if len(words) == 1 else re.compile("[ -]".join(map(re.escape, words)))
+    return _Pattern(longest, before, after, body, offset)
 
 
 def _number(value: str) -> _Pattern:
@@ -100,6 +126,7 @@ def _number(value: str) -> _Pattern:
         before = r"(?<![\w-])"
     elif money:
         before = ""
+    fraction = fraction.rstrip("0") if fraction.strip(".0") else fraction
     literal = f"{sign.strip('+')}{money}{whole}{fraction}"
     if literal == whole:
         before += _alone(whole)
@@ -107,16 +134,23 @@ def _number(value: str) -> _Pattern:
         after = r"\s?(?:%|percent(?!\w))" if unit in ("%", "percent") else rf"[\s-]?{re.escape(unit)}(?!{WORD})"
     else:
         after = rf"{_UNITS}?(?!{WORD})(?!\.\d)"
-    return _pattern(literal, before + re.escape(literal) + after)
+    if fraction:
+        after = "0*" + after
+    if fraction and literal == f"0{fraction}":
+        # The nought before the point may be left out.
+        return _pattern(fraction, r"(?:(?<=(?<![\w.-])0)|(?<=(?<=\d-)0)|(?<![\w.]))", after)
+    return _pattern(literal, before, after)
 
 
 def _alone(digits: str) -> str:
     """Return what must not surround a whole number, lest it be a part of something that means another thing."""
     # A name (SHA-256, RELAY-42) and a date or code of three groups; two groups are a range (100-200).
     parts = rf"(?<![a-z]-)(?<!\d-\d-)(?<!\d-\d\d-)(?!(?<=\d-){digits}-\d)(?!{digits}-\d+-\d)"
+    parts += r"(?<![a-z]-\d-)(?<![a-z]-\d\d-)(?<![a-z]-\d{3}-)(?<![a-z]-\d{4}-)"  # ISO-8859-9
+    parts += rf"(?!{digits}-[a-z](?![a-z]))"  # 5432-A is an order, a 7-day window is seven days
     if len(digits) <= 2:
         # The time 04:30 and the share 4/5; but 10.0.0.1:80 ends in a port, and queue.py:30:15 names a line.
-        parts += r"(?<![^.\d]\d:)(?<![^.\d]\d\d:)(?<!^\d:)(?<!^\d\d:)(?<!\d/)"
+        parts += r"(?<![a-z]/)(?<!\s/)(?<![^.\d]\d:)(?<![^.\d]\d\d:)(?<!^\d:)(?<!^\d\d:)(?<!\d/)"
         parts += rf"(?!(?<!:){digits}:\d\d(?!\d))(?!{digits}/\d)"
     return parts
 
@@ -126,9 +160,9 @@ def _error(value: str) -> _Pattern:
     if form is None:
         return _text(value)
     code = form.group(1)
-    exact = rf"(?<!{WORD})(?<!\d\.){code}(?!{WORD})(?!\.\d)"
     # One or two digits mean nothing alone: "2" is an exit status only beside a word that says so.
-    return _pattern(code, exact, lead=None if len(code) > 2 else _CODE_CUE)
+    lead = None if len(code) > 2 else _CODE_CUE
+    return _pattern(code, rf"(?<!{WORD})(?<!\d\.)", rf"(?!{WORD})(?!\.\d)", lead)
 
 
 def _version(value: str) -> _Pattern:
@@ -139,7 +173,7 @@ def _version(value: str) -> _Pattern:
     before = r"(?<![\d_])(?<!\d\.)(?<!\d,)" if dotted else ""
     after = rf"(?!{WORD})(?!\.[0-9x*])" + ("" if re.search(r"[a-z]", bare) else _PRERELEASE)
     lead = None if dotted else rf"(?<!{WORD})(?:v|version:? v?)"
-    return _pattern(bare, before + re.escape(bare) + after, lead=lead)
+    return _pattern(bare, before, after, lead)
 
 
 def _pr(value: str) -> _Pattern:
@@ -147,7 +181,7 @@ def _pr(value: str) -> _Pattern:
     if form is None:
         return _text(value)
     number = form.group(1)
-    return _pattern(number, rf"{number}(?!{WORD})(?!\.\d|,\d{{3}}(?!\d))", lead=_PR_LEAD)
+    return _pattern(number, "", rf"(?!{WORD})(?!\.\d|,\d{{3}}(?!\d))", _PR_LEAD)
 
 
 _PATH_END = rf"(?!{WORD})(?![.-]{WORD})"
@@ -162,12 +196,12 @@ def _path(value: str) -> _Pattern:
         lead = r"(?<![\w.~/-])|(?:localhost|://[\w.-]{1,60})(?::\d{1,5})?|:\d{2,5}"
     elif _WORD_CHAR.match(bare[0]) or bare[0] in ".@-":
         before = rf"(?<!{WORD})(?<!{WORD}[.@+-])"
-    after = _PATH_END + ("" if directory else rf"(?!/{WORD})")
-    return _pattern(bare, before + re.escape(bare) + after, lead=lead)
+    after = _PATH_END + "(?!~)" + ("" if directory else rf"(?!/{WORD})")
+    return _pattern(bare, before, after, lead)
 
 
 def _host(value: str) -> _Pattern:
-    return _pattern(value, rf"(?<![a-z0-9_.-]){re.escape(value)}(?![a-z0-9_])(?![.-][a-z0-9])")
+    return _pattern(value, r"(?<![a-z0-9_.-])", r"(?![a-z0-9_])(?![.-][a-z0-9])")
 
 
 def _url(value: str) -> _Pattern:
@@ -175,7 +209,7 @@ def _url(value: str) -> _Pattern:
     rest = rest.rstrip("/") or rest
     lead = rf"(?<!{WORD}){re.escape(scheme)}://|(?<![a-z0-9_.@/-])" if separator else r"(?<![a-z0-9_.-])"
     # A longer address below this one still names it.
-    return _pattern(rest, re.escape(rest) + _PATH_END, lead=lead)
+    return _pattern(rest, "", _PATH_END, lead)
 
 
 def _identifier(value: str) -> _Pattern:
@@ -189,14 +223,14 @@ def _identifier(value: str) -> _Pattern:
         after += rf"(?!-{WORD})"
     if "." in bare:
         after += r"(?!\.[a-z0-9_]++(?!\())"
-    return _pattern(bare, before + re.escape(bare) + after)
+    return _pattern(bare, before, after)
 
 
 def _cron(value: str) -> _Pattern:
     if value.startswith("@"):
         return _text(value)
     before = r"(?<![\w*/,])(?<!\d )"
-    return _pattern(value, before + re.escape(value) + r"(?![\w*/-])(?!,[\w*])(?! [\d*][\d*/,-]*(?:\s|$))")
+    return _pattern(value, before, r"(?![\w*/-])(?!,[\w*])(?! [\d*][\d*/,-]*(?:\s|$))")
 
 
 _BUILDERS = {
@@ -233,7 +267,7 @@ def spans(value: str, kind: FactKind, haystack: Haystack) -> Iterator[Span]:
     """Yield the places in the normalised text at which the value stands."""
     if kind == "hash" and len(normalise(value)) >= HASH_PREFIX:
         for word in _hash_words(value, haystack):
-            yield from _pattern(word, rf"(?<![0-9a-f]){word}(?![0-9a-f])").spans(haystack.text)
+            yield from _pattern(word, r"(?<![0-9a-f])", r"(?![0-9a-f])").spans(haystack.text)
         return
     pattern = _compiled(value, kind)
     if pattern is not None:

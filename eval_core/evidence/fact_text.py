@@ -22,6 +22,7 @@ __all__ = [
 # The one form of text in which facts are looked up: what the eye reads as the same becomes the same.
 
 _INVISIBLE = dict.fromkeys([0x00AD, 0x200B, 0x200C, 0x200D, 0x200E, 0x200F, 0x2060, 0x2122, 0xFEFF])
+_NUMERO = {0x2116: "no. "}
 _INVISIBLE.update(dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xFE00, 0xFE10)]))
 _LOOKALIKES = str.maketrans(
     {
@@ -38,6 +39,7 @@ _NARROW_GROUP = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 _BACKSLASH = re.compile(r"\\\\+|\\([_*`#\"'\[\]~|<>$&nrt])|\\")
 _STARS = re.compile(r"\*{2,}")
 _COMMA_GROUPS = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\w,])")
+_SPACED_GROUPS = re.compile(r"(?<![\w.,-])(\d{1,3})((?: \d{3})*) 000(?![\w,]|\.\d)")
 _OTHER_GROUPS = re.compile(r"(?<![\w.'])\d{1,3}(?:[_']\d{3})+(?![\w'])")
 _SPACE = re.compile(r"\s+")
 _HEX_TOKEN = re.compile(r"(?:(?<![0-9a-z_])|(?<=-g))[0-9a-f]{7,64}(?![0-9a-z_])")
@@ -90,6 +92,8 @@ def _marks(text: str) -> str:
         text = _STARS.sub(_unbold, text)
     if "," in text:
         text = _COMMA_GROUPS.sub(_ungroup, text)
+    if " 000" in text:
+        text = _SPACED_GROUPS.sub(lambda match: match.group().replace(" ", ""), text)
     if "_" in text or "'" in text:
         text = _OTHER_GROUPS.sub(lambda match: match.group().replace("_", "").replace("'", ""), text)
     return text
@@ -99,7 +103,7 @@ def normalise(text: str) -> str:
     """Return the comparable form: NFKC, plain quotes and dashes, no invisible marks or markdown, lower case."""
     plain = text.isascii()
     if not plain:
-        text = _NARROW_GROUP.sub("", text.translate(_INVISIBLE))
+        text = _NARROW_GROUP.sub("", text.translate(_INVISIBLE | _NUMERO))
         text = unicodedata.normalize("NFKC", text).translate(_LOOKALIKES)
     text = _SPACE.sub(" ", _marks(text.lower())).strip()
     # Taking marks away may bring a letter and its accent together.

@@ -13,6 +13,7 @@ from eval_core.domain.probe import Fact, Probe
 from eval_core.domain.record import FactRecord
 from eval_core.evidence.census import CensusFact, telling_words
 from eval_core.evidence.facts import Haystack, holds, infer_kind, value_in
+from eval_core.evidence.paraphrase import possibly_paraphrased
 from eval_core.evidence.verbatim import Kept
 
 __all__ = [
@@ -107,10 +108,13 @@ def fact_stands(fact: CensusFact, haystack: Haystack) -> bool:
 
 
 def census_retention(
-    facts: Sequence[CensusFact], original: Sequence[Message], compressed: Sequence[Message]
+    facts: Sequence[CensusFact],
+    original: Sequence[Message],
+    compressed: Sequence[Message],
+    kept: Kept | None = None,
 ) -> CensusRetention:
     """Count, by kind, the facts that the compression put at risk and those that it kept."""
-    kept = Kept(original, compressed)
+    kept = kept or Kept(original, compressed)
     retained: list[CensusFact] = []
     lost: list[CensusFact] = []
     for fact in facts:
@@ -174,13 +178,17 @@ class StateFacts:
     def probe(self, probe: Probe, answer: str | None) -> list[FactRecord]:
         """Attribute each required fact of a probe."""
         said = None if answer is None else Haystack.of(answer)
-        return [
-            FactRecord(
-                label=fact.label,
-                kept=holds(fact, self.state),
-                at_risk=not holds(fact, self.kept_verbatim),
-                used=None if said is None else holds(fact, said),
-                evidence=self.evidence.of(fact),
+        records = []
+        for fact in probe.required:
+            kept = holds(fact, self.state)
+            records.append(
+                FactRecord(
+                    label=fact.label,
+                    kept=kept,
+                    at_risk=not holds(fact, self.kept_verbatim),
+                    used=None if said is None else holds(fact, said),
+                    evidence=self.evidence.of(fact),
+                    paraphrased=not kept and possibly_paraphrased(fact, self.state),
+                )
             )
-            for fact in probe.required
-        ]
+        return records

@@ -14,6 +14,7 @@ from functools import cached_property
 from eval_core.base.messages import Message, content_text, full_text, render, tool_calls
 from eval_core.base.tokens import count_messages
 from eval_core.compressors.context_compressor import ContextCompressor, head_length
+from eval_core.compressors.rule_based import CandidateLine, RuleBasedSummariser, candidates
 from eval_core.compressors.strategies import Opaque, SlidingWindow
 from eval_core.domain.case import Case
 from eval_core.domain.probe import Fact
@@ -159,8 +160,16 @@ class SessionFacts:
             for share in _SHARES
         ]
         points += self._cuts[1:-1]
+        read: dict[int, list[CandidateLine]] = {}
+
+        def lines(messages: Sequence[Message]) -> list[CandidateLine]:
+            # The stretch between head and tail is the same whatever the room; its length tells it from any other.
+            if len(messages) not in read:
+                read[len(messages)] = list(candidates(messages))
+            return read[len(messages)]
+
         for share in _SUMMARY_SHARES:
-            anchored = ContextCompressor()
+            anchored = ContextCompressor(summariser=RuleBasedSummariser(lines))
             anchored._summary_share = share  # type: ignore[misc]  # one budget of several, of this instance alone
             points.append(self._point("builtin:anchored", anchored.compress(self.messages)))
         for share in _WINDOW_SHARES:

@@ -8,21 +8,29 @@ from collections.abc import Sequence
 
 from eval_core.base.messages import Message, content_text, render, tool_calls
 from eval_core.domain.fixture import ROLES
+from eval_core.domain.record import WindowRecord
 from eval_core.evidence.facts import normalise
 from eval_core.evidence.verbatim import Kept, message_key
 
-__all__ = ["STRUCTURE_CHECKS", "STRUCTURE_FAILURES", "changed_in_place", "orders_reader", "structure_checks"]
+__all__ = [
+    "STRUCTURE_CHECKS",
+    "STRUCTURE_FAILURES",
+    "changed_in_place",
+    "orders_reader",
+    "read_window",
+    "structure_checks",
+]
 
 STRUCTURE_CHECKS: dict[str, str] = {
-    "kept_messages_in_order": "Messages that are kept stand in their original order.",
+    "kept_messages_in_order": "Messages that are kept are in their original order.",
     "kept_messages_unchanged": "Messages that are kept are kept whole; none is shortened or rewritten in place.",
     "last_user_request_present": "The last request of the user is still there, word for word, in a user message.",
     "no_empty_messages": "No message that the compressor wrote is empty.",
     "no_orders_in_summary": 'The summary does not order its reader about ("resume exactly", "do not ask").',
-    "nothing_duplicated": "No message stands more often than it did before.",
+    "nothing_duplicated": "No message appears more often than before.",
     "one_summary": "Whatever was taken out is replaced by exactly one summary.",
     "roles_accepted": "Every role is one that providers know, and the conversation does not open with a tool result.",
-    "summary_before_tail": "The summary stands where the gap is, before the messages that follow it.",
+    "summary_before_tail": "The summary is where the gap is, before the messages that follow it.",
     "system_prompt_first": "The system prompt is the first message and begins with its original text.",
     "tool_pairs_whole": "Every tool result follows its call, and every call is answered.",
 }
@@ -36,7 +44,7 @@ STRUCTURE_FAILURES: dict[str, str] = {
     "nothing_duplicated": "messages are duplicated",
     "one_summary": "what was taken out is not replaced by exactly one summary",
     "roles_accepted": "a message has a role that providers refuse",
-    "summary_before_tail": "the summary stands after messages that follow it",
+    "summary_before_tail": "the summary comes after messages that should follow it",
     "system_prompt_first": "the system prompt is not the first message, or was changed",
     "tool_pairs_whole": "tool calls and their results are torn apart",
 }
@@ -131,9 +139,11 @@ def changed_in_place(kept: Kept) -> dict[int, int]:
     }
 
 
-def structure_checks(original: Sequence[Message], compressed: Sequence[Message]) -> dict[str, bool]:
+def structure_checks(
+    original: Sequence[Message], compressed: Sequence[Message], kept: Kept | None = None
+) -> dict[str, bool]:
     """Return each named check as passed or failed for one compression."""
-    kept = Kept(original, compressed)
+    kept = kept or Kept(original, compressed)
     before, after = Counter(map(message_key, original)), Counter(map(message_key, compressed))
     # An original that stands out of order or twice has its equal, but no partner in the ordered pairing.
     strays = {at for at in kept.alignment.written if message_key(compressed[at]) in before}
@@ -163,3 +173,20 @@ def structure_checks(original: Sequence[Message], compressed: Sequence[Message])
         "system_prompt_first": _system_first(original, compressed),
         "tool_pairs_whole": _pairs_whole(compressed),
     }
+
+
+# Which messages a compression kept word for word, and where. For most compressors this is code, not the work of a
+# model: it comes out the same in every run, and a change in it is certain.
+
+
+def read_window(kept: Kept) -> WindowRecord:
+    """Count the messages kept verbatim at both ends and between, and those that were changed where they stand."""
+    total = len(kept.original)
+    head = next((index for index in range(total) if index not in kept.indexes), total)
+    tail = next((total - 1 - index for index in range(total - 1, head - 1, -1) if index not in kept.indexes), 0)
+    return WindowRecord(
+        head=head,
+        tail=tail,
+        middle=len(kept.indexes) - head - tail,
+        changed=len(changed_in_place(kept)),
+    )

@@ -16,14 +16,19 @@ __all__ = ["ModelAnswerer", "answer_messages"]
 _TEMPLATES = ("answer_system.j2", "answer_question.j2")
 
 
+def _state_messages(state: list[Message]) -> tuple[Message, ...]:
+    """Build what all questions about a state begin with: instructions, then the state as turns."""
+    system, turns = as_turns(state)
+    return {"role": "system", "content": render("answer_system.j2", system=system)}, *turns
+
+
+def _question(probe: Probe) -> Message:
+    return {"role": "user", "content": render("answer_question.j2", question=probe.question)}
+
+
 def answer_messages(state: list[Message], probe: Probe) -> tuple[Message, ...]:
     """Build the prompt: instructions, the state as turns, the question last."""
-    system, turns = as_turns(state)
-    return (
-        {"role": "system", "content": render("answer_system.j2", system=system)},
-        *turns,
-        {"role": "user", "content": render("answer_question.j2", question=probe.question)},
-    )
+    return *_state_messages(state), _question(probe)
 
 
 class ModelAnswerer:
@@ -34,6 +39,7 @@ class ModelAnswerer:
         self._client = client
         models = client.models
         self._model, self._temperature, self._max_tokens = models.answer, models.temperature, models.answer_max_tokens
+        self._latest: tuple[list[Message], tuple[Message, ...]] | None = None
 
     @property
     def identity(self) -> dict[str, str]:
@@ -48,7 +54,10 @@ class ModelAnswerer:
 
     def call(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> ModelCall:
         """Return the call that `answer` makes; a dry run counts its tokens."""
-        messages = answer_messages(state, probe)
+        # A dozen questions about one state follow each other.
+        if self._latest is None or self._latest[0] is not state:
+            self._latest = state, _state_messages(state)
+        messages = *self._latest[1], _question(probe)
         return ModelCall(
             role="answer",
             model=self._model,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -19,17 +18,11 @@ from pydantic import BaseModel, ConfigDict
 
 from eval_core.base.files import digest, parse, read_json
 from eval_core.domain.grade import DIMENSIONS, Grade, Judge
+from eval_core.domain.judge_record import Audit
 from eval_core.domain.probe import Probe
 
-__all__ = ["Audit", "LabelledSet", "audit", "labelled_set"]
+__all__ = ["LabelledSet", "audit", "labelled_set"]
 
-LEAST_SLOPE = 0.5
-"""A judge that turns a point of quality into less than half a point hides changes."""
-LEAST_RESPONSE = 0.35
-LEAST_PROFILE = 0.25
-MOST_FOR_LENGTH = 0.75
-LEAST_KAPPA = 0.4
-LEAST_USABLE = 0.8
 REPEATED = 12
 REPEAT_RUN = 20_000
 """Added to the run index: a repeated grade is a fresh one and not the journal's."""
@@ -75,81 +68,6 @@ class LabelledSet(_Strict):
 def labelled_set() -> LabelledSet:
     """Read the shipped labels."""
     return parse(LabelledSet, read_json(_DATA), _DATA.name)
-
-
-@dataclass(frozen=True)
-class Audit:
-    """How a judge's grades compare with the labels."""
-
-    answers: int
-    usable: int
-    level: float | None = None
-    """Mean of grade minus label, in points."""
-    slope: float | None = None
-    """Points of overall grade for each point of overall label: 1 is faithful, less shrinks every change."""
-    response: dict[str, float] | None = None
-    """The same for each dimension alone."""
-    profile: float | None = None
-    """How far the differences between the dimensions of one answer follow those of the labels; 0 is pure halo."""
-    length: float | None = None
-    """Points that padding earns: long against short answers that say the same, less what the labels give."""
-    repeat_sd: float | None = None
-    """Standard deviation of the overall grade of the same answer."""
-    kappa: float | None = None
-    """Agreement with the labels beyond chance, larger disagreements counting more; 1 is perfect, 0 is chance."""
-
-    @property
-    def reasons(self) -> list[str]:
-        """Why this judge should not be used; empty when it may."""
-        if self.usable < LEAST_USABLE * self.answers:
-            return [f"only {self.usable} of {self.answers} labelled answers came back with a usable grade"]
-        found = []
-        if (self.slope or 0.0) < LEAST_SLOPE:
-            found.append(
-                f"it turns a point of quality into {self.slope or 0.0:.2f} points (at least {LEAST_SLOPE:g} are"
-                " needed): changes would look smaller than they are"
-            )
-        else:
-            flat = [name for name, value in (self.response or {}).items() if value < LEAST_RESPONSE]
-            if flat:
-                found.append(f"it hardly responds to {', '.join(name.replace('_', ' ') for name in flat)}")
-            if (self.profile or 0.0) < LEAST_PROFILE:
-                found.append("it gives all six dimensions nearly the same grade (halo)")
-        if (self.length or 0.0) > MOST_FOR_LENGTH:
-            found.append(f"it pays {self.length:.2f} points for padding that says nothing more")
-        if (self.kappa or 0.0) < LEAST_KAPPA:
-            found.append(f"it agrees with people hardly beyond chance (weighted kappa {self.kappa or 0.0:.2f})")
-        return found
-
-    @property
-    def refuses(self) -> bool:
-        """Whether this judge should not be used."""
-        return bool(self.reasons)
-
-    @property
-    def sensitivity(self) -> str:
-        """Say in one sentence what a difference of grades is worth."""
-        if self.slope is None:
-            return "The judge's sensitivity is unknown."
-        return f"A change of one point, as people grade, is one of about {self.slope:.2f} points with this judge."
-
-    def lines(self) -> list[str]:
-        """Return the audit as people read it."""
-
-        def number(value: float | None, sign: str = "") -> str:
-            return "unknown" if value is None else f"{value:{sign}.2f}"
-
-        responses = ", ".join(f"{name.replace('_', ' ')} {value:.2f}" for name, value in (self.response or {}).items())
-        return [
-            f"Labelled answers graded: {self.usable} of {self.answers}",
-            f"Level: {number(self.level, '+')} points against the labels",
-            f"Slope: {number(self.slope)} (1 is faithful; less shrinks every change)",
-            f"Response by dimension: {responses or 'unknown'}",
-            f"Profile over dimensions: {number(self.profile)} (0 is pure halo)",
-            f"Paid for padding: {number(self.length, '+')} points",
-            f"Repeats: standard deviation {number(self.repeat_sd)} points",
-            f"Agreement beyond chance: weighted kappa {number(self.kappa)}",
-        ]
 
 
 def _slope(label: Array, grade: Array) -> float:

@@ -5,46 +5,38 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Any
 
 from filelock import FileLock, Timeout
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import digest, parse, pretty, read_json, write_atomic
 from eval_core.domain.grade import Grade, Judge, Unscored
+from eval_core.domain.judge_record import LEAST_AGREEMENT, Calibration, JudgeRecord, Misranking
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
-from eval_core.judging.audit import Audit, audit, labelled_set
+from eval_core.judging.audit import audit, labelled_set
 
 __all__ = [
     "CALIBRATION",
-    "MOST_DAYS",
-    "Calibration",
     "CalibrationSet",
-    "JudgeRecord",
-    "Misranking",
     "calibrate",
     "calibration_key",
     "calibration_set",
     "examine",
     "find_record",
     "keep_record",
-    "record_of",
     "trusted",
 ]
 
 # Calibration: a judge that cannot rank answers whose order is plain must not decide anything.
 
-LEAST_AGREEMENT = 0.85
 _GROSS = 0.5  # points of the overall score by which a worse answer must win to be a gross error
-_LEAST_SCORED = 0.8
 _DATA = Path(__file__).parent / "data" / "calibration.json"
 
 
@@ -77,53 +69,6 @@ class CalibrationSet(_Strict):
     def digest(self) -> str:
         """What identifies the data in fingerprints."""
         return digest(self.model_dump(mode="json", by_alias=True, exclude_none=True))
-
-
-@dataclass(frozen=True)
-class Misranking:
-    """A worse answer that was graded clearly above a better one."""
-
-    probe: str
-    better: str
-    better_score: float
-    worse: str
-    worse_score: float
-
-    def __str__(self) -> str:
-        """Name both answers and their scores."""
-        return f"{self.probe}: {self.worse} {self.worse_score:.2f} above {self.better} {self.better_score:.2f}"
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """How a judge did."""
-
-    agreement: float | None
-    """Share of the ordered pairs that were ranked right, ties counted as wrong; None when nothing was graded."""
-    pairs: int
-    gross: tuple[Misranking, ...]
-    unscored: tuple[str, ...]
-    """Answers without a grade, with the reason."""
-    scored: int
-
-    @property
-    def reasons(self) -> list[str]:
-        """Why the judge is not to be trusted; empty when it is."""
-        reasons = []
-        answers = self.scored + len(self.unscored)
-        if self.scored < _LEAST_SCORED * answers:
-            reasons.append(f"only {self.scored} of {answers} answers could be graded ({self.unscored[0]})")
-        if self.agreement is not None and self.agreement < LEAST_AGREEMENT:
-            reasons.append(f"{self.agreement:.0%} of {self.pairs} pairs ranked right, {LEAST_AGREEMENT:.0%} are needed")
-        if self.gross:
-            more = f" and {len(self.gross) - 1} more" if len(self.gross) > 1 else ""
-            reasons.append(f"gross misranking: {self.gross[0]}{more}")
-        return reasons
-
-    @property
-    def refuses(self) -> bool:
-        """Whether this judge should not be used."""
-        return bool(self.reasons)
 
 
 @cache
@@ -169,38 +114,8 @@ async def calibrate(judge: Judge, data: CalibrationSet | None = None, *, run: in
 # Whether a judge may decide: its calibration and audit, paid for once and kept by judge, data, model and date.
 
 CALIBRATION = "calibration"
-"""The folder below the results, and the name in a measurement's extra."""
+"""The folder below the results."""
 _LOOK_AGAIN = 0.2  # seconds between looks at another process's lock
-MOST_DAYS = 30
-"""Providers change models behind a name; an older record is measured again."""
-
-
-class JudgeRecord(BaseModel):
-    """What is known of a judge, and of which model behind its name."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    key: str
-    served: str | None
-    """The model as the provider names it."""
-    date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
-    calibration: Calibration
-    audit: Audit
-
-    @property
-    def age(self) -> int:
-        """Days since it was measured."""
-        return (_now() - datetime.datetime.fromisoformat(self.date)).days
-
-    def fits(self, key: str, served: str | None) -> bool:
-        """Tell whether it speaks of this judge, this model and this time."""
-        same = served is None or self.served is None or served == self.served
-        return self.key == key and same and self.age <= MOST_DAYS
-
-    @property
-    def reasons(self) -> list[str]:
-        """Why this judge must not decide."""
-        return [*self.calibration.reasons, *self.audit.reasons]
 
 
 def _now() -> datetime.datetime:
@@ -212,39 +127,21 @@ def calibration_key(judge: Judge) -> str:
     return digest({"judge": judge.identity, "data": calibration_set().digest, "labels": labelled_set().digest})
 
 
-def record_of(measurement: Measurement) -> JudgeRecord | None:
-    """Return what a measurement keeps of its judge, if it can be read: it may come from an untrusted file."""
-    return _read(measurement.extra.get(CALIBRATION))
-
-
-def _read(value: Any) -> JudgeRecord | None:
-    try:
-        return JudgeRecord.model_validate(value)
-    except ValidationError:
-        return None  # of another version: measured again
-
-
 def find_record(
     key: str, results: Path, measurements: Iterable[Measurement], served: str | None = None
 ) -> JudgeRecord | None:
     """Return what was paid for before, by a stored baseline or an earlier run, if it still holds."""
-    kept: list[Any] = [measurement.extra.get(CALIBRATION) for measurement in measurements]
+    kept = [measurement.extra.calibration for measurement in measurements]
     path = results / CALIBRATION / f"{key}.json"
-    with contextlib.suppress(UserError):  # torn: measured again
-        kept += [read_json(path)] if path.exists() else []
-    found = [record for value in kept if isinstance(value, Mapping) and (record := _read(value)) is not None]
-    return next((record for record in found if record.fits(key, served)), None)
+    with contextlib.suppress(UserError, ValidationError):  # torn, or of another version: measured again
+        kept += [JudgeRecord.model_validate(read_json(path))] if path.exists() else []
+    return next((record for record in kept if record is not None and record.fits(key, served)), None)
 
 
-def keep_record(results: Path, record: JudgeRecord) -> dict[str, Any]:
-    """Keep a record beside the results and return what a measurement keeps of it.
-
-    One with missing grades is not kept on disk: an outage says nothing about the judge.
-    """
-    body = record.model_dump(mode="json")
+def keep_record(results: Path, record: JudgeRecord) -> None:
+    """Keep a record beside the results, unless grades are missing: an outage says nothing about the judge."""
     if not record.calibration.unscored and record.audit.usable == record.audit.answers:
-        write_atomic(results / CALIBRATION / f"{record.key}.json", pretty(body))
-    return body
+        write_atomic(results / CALIBRATION / f"{record.key}.json", pretty(record.model_dump(mode="json")))
 
 
 async def examine(judge: Judge, served: Callable[[], str | None]) -> JudgeRecord:
@@ -281,7 +178,7 @@ async def trusted(
     anyway: bool = False,
     served: Callable[[], str | None] = lambda: None,
     stopped: Callable[[], str | None] = lambda: None,
-) -> dict[str, Any] | None:
+) -> JudgeRecord | None:
     """Examine a judge, unless that was done before, and refuse one that is not fit to decide.
 
     Where the run had to stop meanwhile, the grades that are missing say nothing about the judge.
@@ -289,18 +186,18 @@ async def trusted(
     key, measurements = calibration_key(judge), list(measurements)
     record = find_record(key, results, measurements, served())
     if anyway or (record is None and stopped() is not None):
-        return None if record is None else record.model_dump(mode="json")
+        return record
     if record is None:
         async with _alone(results / CALIBRATION / f"{key}.lock", stopped):
             record = find_record(key, results, measurements, served()) or await examine(judge, served)
-            kept = keep_record(results, record)
+            keep_record(results, record)
     else:
-        kept = keep_record(results, record)
+        keep_record(results, record)
     if record.reasons and stopped() is None:
         raise UserError(
             f"the judge {judge.identity['model']} is not fit to decide: {'; '.join(record.reasons)}. At least "
-            f"{LEAST_AGREEMENT:.0%} of the plain cases, no gross error and a faithful scale are needed: name another "
-            "--judge-model, or go on all the same with --trust-judge (`compression-eval judge calibrate` shows the "
+            f"{LEAST_AGREEMENT:.0%} of the plain cases, no gross error and a faithful scale are needed: choose another "
+            "--judge-model, or continue anyway with --trust-judge (`compression-eval judge calibrate` shows the "
             "cases)"
         )
-    return kept
+    return record

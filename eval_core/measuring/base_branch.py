@@ -17,10 +17,8 @@ from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Measurement
 from eval_core.storage.baselines import Reference, dump_baseline, load_side
 
-__all__ = ["STALE", "BasePlan", "base_notes", "base_store", "keep_base", "plan_base"]
+__all__ = ["BasePlan", "base_note", "base_store", "keep_base", "plan_base", "stale_note"]
 
-STALE = "stale"
-"""The name in a measurement's extra: the base branch has left the stored baseline behind."""
 BaseInRun = Literal["nothing", "control", "whole"]
 """What of the base is measured in the candidate's run."""
 
@@ -119,24 +117,25 @@ def _commits_behind(sha: str | None, root: Path) -> str:
     return f", {counted(count, 'commit')} behind the base branch" if count else ""
 
 
-def base_notes(
-    base: Measurement, candidate: Measurement, *, path: Path, left_behind: Path | None, in_run: bool, root: Path
-) -> list[str]:
-    """Say which base it is, how old, and what became of a baseline that was left behind."""
+def base_note(base: Measurement, candidate: Measurement, *, path: Path, in_run: bool, root: Path) -> str:
+    """Say which base it is, and how old."""
     sha = base.provenance.source_sha
     at = f" at {sha[:12]}" if sha else ""
-    if not in_run:
-        behind = _commits_behind(sha, root)
-        shown = os.path.relpath(path, root) if path.is_relative_to(root) else str(path)
-        return [f"Base: the stored baseline {shown}, measured {_age(base, candidate)}{at}{behind}."]
-    notes = [f"Base: the base branch{at}, measured for this comparison and not taken from a stored baseline."]
-    if left_behind is not None:
-        stored = load_side(left_behind)
-        verdict, _ = compare_measurements(stored, base)
-        stale = os.path.relpath(left_behind, root)
-        notes.append(
-            f"The stored baseline {stale} is stale: it was measured {_age(stored, candidate)} from other files than "
-            f"the base branch has now{_commits_behind(stored.provenance.source_sha, root)}. "
-            f"The base branch against it: {verdict.headline} Renew it with `compression-eval baseline update`."
-        )
-    return notes
+    if in_run and base.extra.regraded:
+        return f"Base: the stored baseline, measured {_age(base, candidate)}{at}, its answers graded again in this run."
+    if in_run:
+        return f"Base: the base branch{at}, measured {_age(base, candidate)} and not taken from a stored baseline."
+    shown = os.path.relpath(path, root) if path.is_relative_to(root) else str(path)
+    return f"Base: the stored baseline {shown}, measured {_age(base, candidate)}{at}{_commits_behind(sha, root)}."
+
+
+def stale_note(base: Measurement, candidate: Measurement, *, left_behind: Path, root: Path) -> str:
+    """Say that the base branch has left a stored baseline behind, and what it lost or gained since."""
+    stored = load_side(left_behind)
+    verdict, _ = compare_measurements(stored, base)
+    behind = _commits_behind(stored.provenance.source_sha, root)
+    return (
+        f"The stored baseline {os.path.relpath(left_behind, root)} is stale: it was measured "
+        f"{_age(stored, candidate)} from other files than the base branch has now{behind}. "
+        f"The base branch against it: {verdict.headline} Renew it with `compression-eval baseline update`."
+    )

@@ -15,26 +15,22 @@ from eval_core.base.config import Config
 from eval_core.base.numbers import counted
 from eval_core.base.sealing import SealingKey
 from eval_core.comparing.compare import ReportData, compare_measurements, judged_alone
-from eval_core.comparing.drift import graded_cells, sample_of
+from eval_core.comparing.drift import graded_cells
 from eval_core.comparing.findings import Verdict
 from eval_core.domain.case import Case, load_suite, with_private
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.private_probes import private_banks
-from eval_core.measuring.base_branch import STALE, base_notes
+from eval_core.measuring.base_branch import base_note, stale_note
 from eval_core.storage.baselines import find_reference, load_side
 from eval_core.storage.history import read_history
+from eval_core.storage.results import BASE_FOLDER
 
-__all__ = ["BASE", "compare_with_base", "load_cases", "own_base", "with_remedy"]
-
-BASE = "base"
-"""The folder below a result that holds its own base, and the name in its extra that says so."""
+__all__ = ["compare_with_base", "load_cases", "own_base", "with_remedy"]
 
 
 def own_base(measurement: Measurement, folder: Path | None) -> Path | None:
     """Return the base that a run has measured or graded itself, if it did."""
-    if folder is None or measurement.extra.get(BASE) not in ("rerun", "regraded"):
-        return None
-    return folder / BASE
+    return None if folder is None or measurement.extra.base is None else folder / BASE_FOLDER
 
 
 def load_cases(
@@ -73,9 +69,10 @@ def compare_with_base(
     base = own[1] if own is not None else load_side(path)
     verdict, part = compare_measurements(base, measurement, accept=settings.accept)
     verdict = with_remedy(verdict, part, str(path), measurement)
-    left_behind = kept if own is not None and measurement.extra.get(STALE) else None
-    notes = base_notes(base, measurement, path=path, left_behind=left_behind, in_run=own is not None, root=root)
-    verdict = verdict.model_copy(update={"notes": (*verdict.notes, *notes)})
+    left_behind = kept if own is not None and measurement.extra.stale else None
+    verdict = verdict.noted(base_note(base, measurement, path=path, in_run=own is not None, root=root))
+    if left_behind is not None:
+        verdict = verdict.noted(stale_note(base, measurement, left_behind=left_behind, root=root), remark=True)
     history = read_history(baselines, path.stem)
     return ReportData(
         measurement,
@@ -98,11 +95,11 @@ def with_remedy(verdict: Verdict, base: Measurement, path: str, candidate: Measu
 def _remedy(base: Measurement, path: str, candidate: Measurement) -> str:
     """Say how a drifted judge is mended, and what that costs, from what the sample cost."""
     calls = sum(1 for _ in graded_cells(base))
-    found = sample_of(candidate)
+    found = candidate.extra.drift
     price = ""
     if found and found.cells and found.cost_usd is not None:
         price = f", about ${found.cost_usd / (len(found.cells) + len(found.confirming)) * calls:.2f}"
     return (
-        f"Grade the baseline's stored answers again with the judge of today ({counted(calls, 'call')}{price}): "
+        f"Grade the baseline's stored answers again with the current judge ({counted(calls, 'call')}{price}): "
         f"`compression-eval judge regrade {path}`, or run with --regrade-baseline."
     )

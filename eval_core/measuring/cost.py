@@ -1,17 +1,16 @@
-"""What a run will cost before anything is sent: planned calls, tokens, dollars, and the sentence for the comment."""
+"""What a run will cost, before anything is sent: planned calls, tokens and dollars."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
 
-from eval_core.base.config import Config, PresetName
+from eval_core.base.config import PresetName
 from eval_core.base.errors import UserError
 from eval_core.base.messages import Message
 from eval_core.base.tokens import count_messages, count_text
@@ -43,13 +42,11 @@ from eval_core.storage.baselines import Reference, find_reference, stored_refere
 __all__ = [
     "CHECKS",
     "EstimateRow",
-    "LabelCost",
     "LabelPrice",
     "PlannedCalls",
     "Quote",
     "Scope",
     "StandIn",
-    "describe",
     "estimate",
     "forecast",
     "forecast_grading",
@@ -146,6 +143,8 @@ class StandIn:
     case: Case
     prompts: tuple[tuple[Message, ...], ...]
     """What the compressor asks its model, step by step."""
+    shared: tuple[int, ...]
+    """How many messages at the beginning of each prompt are the same in every run."""
     summaries: tuple[int, ...]
     """Tokens of the replies."""
     state: list[Message]
@@ -200,10 +199,8 @@ class _Tally:
 def _compressions(stand_ins: Sequence[StandIn], scope: Scope) -> _Tally:
     tally = _Tally()
     for stand_in in stand_ins:
-        for step, (prompt, reply) in enumerate(zip(stand_in.prompts, stand_in.summaries, strict=True)):
-            whole = count_messages(prompt)
-            # Every run begins with the same prompt; later ones hold summaries of their own.
-            same = whole if step == 0 else 0
+        for prompt, shared, reply in zip(stand_in.prompts, stand_in.shared, stand_in.summaries, strict=True):
+            whole, same = count_messages(prompt), count_messages(prompt[:shared])
             output = scope.output.get("compressor", reply)
             tally.add(whole, output, written=same)
             tally.add(
@@ -437,8 +434,11 @@ async def _stand_in(case: Case, target: Target, topic: str | None, base: Measure
         answers[probe.id] = answer.text[:_ANSWER_CHARS] if isinstance(answer, Answer) else ""
     known = [run.tokens_after for run in base.fixtures.get(case.fixture.name, []) if run.ok] if base else []
     prompts: tuple[tuple[Message, ...], ...] = () if silent else tuple(call.messages for call in calls)
+    own = isinstance(target.spec, Builtin)
+    # Of a compressor in a process of its own it is known only that every run begins with the same prompt.
+    shared = tuple(call.shared if own or at == 0 else 0 for at, call in enumerate(calls[: len(prompts)]))
     summaries = () if silent else tuple(count_text(reply.text) for reply in replies)
-    return StandIn(case, prompts, summaries, compression.state, answers, fmean(known) if known else None)
+    return StandIn(case, prompts, shared, summaries, compression.state, answers, fmean(known) if known else None)
 
 
 def make_stand_ins(
@@ -632,39 +632,3 @@ def price_of_one_label(job: Job, results: Path | None = None) -> LabelPrice | No
     facts = found.facts_only.cached_cost_usd if found.facts_only else None
     whole = found.total
     return LabelPrice(whole.cached_cost_usd, facts, whole.cost_usd, found.budget_usd, whole.calls, found.unpriced)
-
-
-# What an evaluation will cost and take, in words, for the comment that announces it.
-
-_SECONDS_PER_CALL = 4.0
-
-
-@dataclass(frozen=True)
-class LabelCost:
-    """Models, cost and duration, for people."""
-
-    models: str
-    cost: str
-    minutes: str
-    most_minutes: int | None = None
-    """When it should be over, for the line that says what is going on."""
-
-
-def describe(config: Config) -> LabelCost:
-    """Describe the run that the configuration asks for; an estimate that fails is no reason to refuse it."""
-    models = Job(config).models
-    if models is None:
-        return LabelCost("none (offline: rules, quotations, facts)", "$0.00", "a minute or two", 3)
-    names = ", ".join(dict.fromkeys((models.compressor, models.answer, models.judge)))
-    cap = f"at most ${config.budget_usd:.2f} (the budget)"
-    try:
-        found = quote(Job(config, base_tree=_HERE))
-    except Exception as exc:
-        print(f"No estimate: {type(exc).__name__}: {exc}", flush=True)
-        found = None
-    if found is None:
-        return LabelCost(names, cap, "a few minutes to a quarter of an hour")
-    low, high = found.total.cached_cost_usd, found.total.cost_usd
-    cost = cap if low is None or high is None else f"${low:.2f} to ${high:.2f}, {cap}"
-    minutes = math.ceil(found.total.calls * _SECONDS_PER_CALL / config.concurrency / 60)
-    return LabelCost(names, cost, f"about {minutes} minute{'s' if minutes != 1 else ''}", minutes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from eval_core.domain.compression import Compression, Outcome
 from eval_core.domain.fixture import Fixture, fixture_files
 from eval_core.domain.target import Builtin, TargetSpec
 from eval_core.measuring.options import Job
+from eval_core.sandbox.conformance import both_ends
 from eval_core.sandbox.isolation import detect
 from eval_core.sandbox.subject import ProcessSubject
 from eval_core.sandbox.targets import Target
@@ -141,16 +143,36 @@ def _target(job: Job, fixtures: list[Fixture]) -> Iterator[Diagnosis]:
             "name yours under `target:` in .compression-eval.yml (`compression-eval init` finds it), or with --target",
         )
     else:
-        yield Diagnosis("ok", f"target: {target.spec.name} {_surroundings(target)}")
+        yield from _other_program(target.spec)
     lengths = {fixture.name: count_messages(fixture.messages) for fixture in fixtures}
     short = [fixture for fixture in fixtures if lengths[fixture.name] <= _SHORT]
     session = min(short, key=lambda fixture: lengths[fixture.name]) if short else short_session()
     began = time.monotonic()
     done = _tried(job, target, session)
     is_command = isinstance(target.spec, TargetSpec) and target.spec.command is not None
+    if isinstance(target.spec, TargetSpec):
+        # Said after the try: a class that is misspelt is not ok.
+        state: State = "ok" if done.outcome in (Outcome.OK, Outcome.NOT_COMPRESSED) else "look"
+        yield Diagnosis(state, f"target: {target.spec.name} {_surroundings(target)}")
     yield _told(done, session, time.monotonic() - began, _COMMAND_ADVICE if is_command else _ADVICE)
     for note in done.notes:
         yield Diagnosis("look", f"target: {note}")
+
+
+def _other_program(spec: TargetSpec) -> Iterator[Diagnosis]:
+    """Tell where the user's shell finds another program than the sandbox does, which has its own search path."""
+    named = spec.command[0] if spec.command else "/"
+    found = None if "/" in named else shutil.which(named)
+    own = [Path(spec.runtime, "bin", named), Path(spec.runtime, "node_modules/.bin", named)] if spec.runtime else []
+    if found is None or any(path.exists() for path in own):
+        return
+    if not any(Path(found).is_relative_to(folder) for folder in ("/usr", "/bin", "/sbin")):
+        yield Diagnosis(
+            "look",
+            f"target.command: {named} is {found} for you, which the sandbox does not show: it looks in /usr",
+            f"to use yours, add `runtime: {Path(found).parent.parent}` under target (the folder above its bin); where "
+            "others run it too, install it there or below /usr",
+        )
 
 
 def _surroundings(target: Target) -> str:
@@ -187,8 +209,8 @@ def _told(done: Compression, session: Fixture, seconds: float, advised: Mapping[
         if done.outcome is Outcome.OK:
             return Diagnosis("ok", f"compressed {what}", back)
         return Diagnosis("look", f"not compressed: {what}", advised[done.outcome])
-    said = _plain(done.output)[-_SHOWN:]
-    advice = advised.get(done.outcome, "") or (f"it printed: {said}" if said else "")
+    said = both_ends(_plain(done.output))
+    advice = "; ".join(part for part in (advised.get(done.outcome, ""), f"it printed: {said}" if said else "") if part)
     return Diagnosis("broken", f"target: {done.outcome}: {_plain(done.detail)}", advice)
 
 

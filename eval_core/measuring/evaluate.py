@@ -9,35 +9,34 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from eval_core.base.errors import UserError
+from eval_core.base.threads import compute
 from eval_core.comparing.compare import compare_measurements
-from eval_core.comparing.day import CONTROL, keep_control
-from eval_core.comparing.drift import DRIFT, drift_of
+from eval_core.comparing.day import keep_control
+from eval_core.comparing.drift import drift_of
 from eval_core.comparing.findings import Kind
-from eval_core.comparing.looks import LOOKS, Look, earlier_looks, looks_before
+from eval_core.comparing.looks import looks_before
 from eval_core.domain.case import Case
+from eval_core.domain.extra import Extra, Look, RejudgedSample
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Controls, Measurement, comparable_part
 from eval_core.domain.record import RunRecord
-from eval_core.judging.calibration import CALIBRATION, trusted
-from eval_core.measuring.base_branch import STALE, BasePlan, keep_base
-from eval_core.measuring.compared import BASE
+from eval_core.judging.calibration import trusted
+from eval_core.measuring.base_branch import BasePlan, keep_base
 from eval_core.measuring.interrupt import Interruption, interruptible
 from eval_core.measuring.preflight import preflight
 from eval_core.measuring.regrade import regrade, rejudge_sample
 from eval_core.measuring.session import MeasuringSession, find_controls, measure_together
 from eval_core.measuring.wiring import Cast, Roles, Traffic, make_cast, make_fingerprint
 from eval_core.sandbox.targets import Target
-from eval_core.storage.baselines import COMPARED, Reference, find_reference, stored_reference
-from eval_core.storage.results import SUMMARY, ResultsFolder, read_measurement, spending
+from eval_core.storage.baselines import Reference, find_reference, stored_reference
+from eval_core.storage.results import BASE_FOLDER, CONTROL_FOLDER, SUMMARY, ResultsFolder, read_measurement, spending
 
 if TYPE_CHECKING:
     from eval_core.measuring.options import Job
     from eval_core.models.client import ModelClient
 
-__all__ = ["SERVED", "Trial"]
+__all__ = ["Trial"]
 
-SERVED = "served"
-"""The name in a measurement's extra: which models answered for which."""
 _BASE_DRAW = 100_000
 _DECIDED = (Kind.BROKEN, Kind.REGRESSED, Kind.IMPROVED, Kind.MIXED)
 
@@ -76,7 +75,7 @@ class Trial:
             if (mistake := cast.mistake()) is not None:
                 raise UserError(
                     f"{mistake}; what is finished is kept in {self.folder.path}, "
-                    f"`--label {self.folder.path.name} --resume` goes on from there"
+                    f"`--label {self.folder.path.name} --resume` continues from there"
                 )
             return measurement
 
@@ -87,7 +86,7 @@ class Trial:
         if not self.job.resume or not (self.folder.path / SUMMARY).exists():
             return ()
         stored = read_measurement(self.folder.path)
-        looks = earlier_looks(stored.extra, str(self.folder.path))
+        looks = stored.extra.looks
         # A run that was cut short has not been tested.
         return looks if stored.stopped else (*looks, Look(stored.planned_runs, stored.planned_compress_runs))
 
@@ -102,11 +101,12 @@ class Trial:
             if job.baseline == "stored"
             else None
         )
-        extra: dict[str, Any] = {}
+        notes: dict[str, object] = {}
         if reference is not None or job.baseline == "rerun":
-            extra[COMPARED] = True
+            notes["compared"] = True
         if cast.client is not None:
-            await self._preflight(cast, cast.client)
+            # The baseline is a large file, and nothing needs the processor while the models are tried.
+            await asyncio.gather(self._preflight(cast, cast.client), compute(getattr, stored, "measurement", None))
             baselines = [stored.measurement] if stored else []
             if self._does_once and cast.roles.judged:
                 audit = await trusted(
@@ -117,16 +117,16 @@ class Trial:
                     served=cast.served_judge,
                     stopped=lambda: cast.stopped() or cast.mistake(),
                 )
-                extra |= {CALIBRATION: audit} if audit else {}
+                notes["calibration"] = audit
         controls = self._known_controls(cast, stored)
         sessions = [self._session(cast, cast.roles, self.folder, target, controls, interruption)]
         plan = job.plan_base(fingerprint, reference, self.folder.path.parent)
         if plan.stale:
-            extra[STALE] = True
+            notes["stale"] = True
         if plan.known is not None:
-            ResultsFolder(self.folder.path / BASE).write_measurement(plan.known)
+            ResultsFolder(self.folder.path / BASE_FOLDER).write_measurement(plan.known)
         if plan.own:
-            extra[BASE] = "rerun"
+            notes["base"] = "rerun"
         if plan.beside != "nothing":
             sessions.insert(0, self._beside(cast, plan, controls, interruption))
         again = reference if reference and reference.comparable and cast.roles.judged and not plan.own else None
@@ -145,15 +145,13 @@ class Trial:
             base_measurement = _from_files(base_measurement, plan.digest)
             session.finish(base_measurement)
             if plan.beside == "control":
-                extra[CONTROL] = keep_control(base_measurement)
+                notes["control"] = keep_control(base_measurement)
             elif plan.shelf is not None and job.shard is None:
                 keep_base(plan.shelf, base_measurement)
         measurement = measured[-1]
         if sample is not None:
-            extra[DRIFT] = sample
-        if earlier := looks_before(before, measurement):
-            extra[LOOKS] = earlier
-        measurement = measurement.model_copy(update={"extra": {**measurement.extra, **extra}})
+            notes["drift"] = sample
+        measurement = measurement.noting(**notes, looks=looks_before(before, measurement))
         if again is not None and job.regrade_baseline:
             measurement = await self._regraded(again, measurement, cast)
         return self._keep(measurement, cast)
@@ -185,7 +183,7 @@ class Trial:
         """Return the session that measures the base: all of it, or a few runs that show what the day does."""
         base = self.job.load_base_target()
         roles = replace(cast.roles, subject=cast.subject_of(base, _BASE_DRAW))
-        folder = ResultsFolder(self.folder.path / (BASE if plan.beside == "whole" else CONTROL))
+        folder = ResultsFolder(self.folder.path / (BASE_FOLDER if plan.beside == "whole" else CONTROL_FOLDER))
         session = self._session(cast, roles, folder, base, controls, interruption)
         session.draw = _BASE_DRAW
         if plan.beside == "control":
@@ -245,15 +243,15 @@ class Trial:
 
     def _settled(self, base: Measurement, candidate: Measurement, before: Sequence[Look]) -> bool:
         """Tell whether the facts alone decide."""
-        candidate = candidate.model_copy(update={"extra": {LOOKS: looks_before(before, candidate)}})
+        candidate = candidate.model_copy(update={"extra": Extra(looks=looks_before(before, candidate))})
         verdict, _ = compare_measurements(base, candidate, accept=self.job.settings.accept)
         return verdict.kind in _DECIDED
 
-    async def _sample(self, reference: Reference | None, cast: Cast) -> dict[str, Any] | None:
+    async def _sample(self, reference: Reference | None, cast: Cast) -> RejudgedSample | None:
         """Grade some of the baseline's answers again, to see whether the judge is still the same."""
         if reference is None or not self.job.drift_sample or not self._does_once:
             return None
-        found = await rejudge_sample(
+        return await rejudge_sample(
             reference.measurement,
             self.cases,
             cast.roles.judge,
@@ -261,7 +259,6 @@ class Trial:
             # Other answers in every run; the same ones when a run is resumed.
             seed=self.job.seed + int.from_bytes(self.folder.path.name.encode()[-6:]),
         )
-        return found.model_dump(mode="json")
 
     async def _regraded(self, reference: Reference, measurement: Measurement, cast: Cast) -> Measurement:
         """Where the judge drifted, grade all of the baseline's answers again and compare with that."""
@@ -270,15 +267,15 @@ class Trial:
         if drift is None or not drift.fired:
             return measurement
         fresh = await regrade(base, self.cases, cast.roles.judge, stopped=cast.stopped)
-        ResultsFolder(self.folder.path / BASE).write_measurement(fresh)
-        return measurement.model_copy(update={"extra": {**measurement.extra, BASE: "regraded"}})
+        ResultsFolder(self.folder.path / BASE_FOLDER).write_measurement(fresh)
+        return measurement.noting(base="regraded")
 
     def _keep(self, measurement: Measurement, cast: Cast) -> Measurement:
         measurement = _from_files(measurement, self.job.digest_of(self.job.load_target().tree))
         update: dict[str, Any] = {"stopped": measurement.stopped or cast.stopped()}
         if cast.client is not None:
             update["use"] = spending(self.folder.journal)
-            update["extra"] = {**measurement.extra, SERVED: cast.served()}
+            update["extra"] = measurement.extra.model_copy(update={"served": cast.served()})
         measurement = measurement.model_copy(update=update)
         self.folder.write_measurement(measurement)
         return measurement

@@ -23,9 +23,8 @@ from eval_core.evidence.invented import read_invented, read_stale
 from eval_core.evidence.retention import CensusRetention, StateFacts, census_retention, probe_in_session
 from eval_core.evidence.shown import read_shown
 from eval_core.evidence.size import SessionFacts
-from eval_core.evidence.structure import structure_checks
+from eval_core.evidence.structure import read_window, structure_checks
 from eval_core.evidence.verbatim import Kept
-from eval_core.evidence.window import read_window
 from eval_core.judging.fact_judge import FactJudge
 
 __all__ = ["Executor", "run_in_turn"]
@@ -63,6 +62,12 @@ def _stored_compression(record: RunRecord) -> Compression:
         notes=tuple(record.notes),
         refused=record.refused,
     )
+
+
+def _measurable(compression: Compression) -> bool:
+    """Tell whether there is a state that can be read."""
+    made = compression.outcome in (Outcome.OK, Outcome.NOT_COMPRESSED) and bool(compression.steps)
+    return made and compression.opaque is None
 
 
 def _reply_use(reply: Answer | Grade) -> UseRecord:
@@ -160,8 +165,18 @@ class Executor:
         )
 
     async def _measure(self, cell: Cell, compression: Compression) -> RunRecord:
-        # Reading takes processor time; in a thread, other fixture-runs' calls go out meanwhile.
-        bare, facts = await compute(self._read, cell, compression)
+        # Reading takes processor time; in a thread, calls go out meanwhile. Models need nothing of what is read, so
+        # that they are asked at the same time.
+        asked: asyncio.Task[dict[str, _Reply]] | None = None
+        if cell.graded and _measurable(compression) and not isinstance(self.judge, FactJudge):
+            asked = asyncio.create_task(self._ask(cell, compression.state))
+        try:
+            bare, facts = await compute(self._read, cell, compression)
+            if asked is not None and facts is not None:
+                return await compute(self._attribute, cell, bare, facts, await asked)
+        finally:
+            if asked is not None:
+                asked.cancel()
         if compression.opaque is not None and bare.ok:
             replies = await self._ask(cell, compression.opaque) if cell.graded else {}
             probes = {
@@ -195,19 +210,18 @@ class Executor:
             use={"compressor": _model_use(compression.use)},
             refused=compression.refused,
         )
-        unmeasured = bare.outcome not in (Outcome.OK, Outcome.NOT_COMPRESSED) or not compression.steps
-        if unmeasured or compression.opaque is not None:
+        if not _measurable(compression):
             return bare, None
         state = compression.state
         kept = Kept(fixture.messages, state)
-        retention = census_retention(known.census, fixture.messages, state)
+        retention = census_retention(known.census, fixture.messages, state, kept)
         written = written_texts(kept)
         held = Haystack.of(render(state))
         read = {
             "summary": "\n\n".join(kept.own_texts),
             "verbatim": sorted(kept.indexes),
             "census": _census_record(known.census, retention),
-            "structure": structure_checks(fixture.messages, state),
+            "structure": structure_checks(fixture.messages, state, kept),
             "window": read_window(kept),
             "form": read_form(written),
             "invented": read_invented(written, known.text),

@@ -11,31 +11,27 @@ import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import parse, pretty, read_json
 from eval_core.base.strict_json import BadJson
 from eval_core.base.tokens import count_messages
-from eval_core.comparing.day import CONTROL, ControlRuns
 from eval_core.domain.case import Case, Cell, make_plan
 from eval_core.domain.compression import Outcome
+from eval_core.domain.extra import ControlRuns, Extra, MergedShards
 from eval_core.domain.fingerprint import differences
 from eval_core.domain.measurement import Controls, Measurement
-from eval_core.domain.record import Record, RunRecord, UseRecord
+from eval_core.domain.record import RunRecord, UseRecord
 from eval_core.domain.shard import Shard, shard_of_folder
 from eval_core.domain.target import changed_parts
-from eval_core.measuring.compared import BASE
-from eval_core.measuring.evaluate import SERVED
 from eval_core.measuring.options import Job
-from eval_core.measuring.session import SHARD, without_refusals
+from eval_core.measuring.session import without_refusals
 from eval_core.models.journal import parse_line
-from eval_core.storage.results import CLAIM, SUMMARY, Claim, ResultsFolder, spending
+from eval_core.storage.results import BASE_FOLDER, CLAIM, SUMMARY, Claim, ResultsFolder, spending
 
-__all__ = ["SHARDS", "MergedRun", "find_shards", "merge_shards"]
+__all__ = ["MergedRun", "find_shards", "merge_shards"]
 
-SHARDS = "shards"
-"""The name in a merged measurement's extra: how many shards there were, and the bytes of their journals."""
 _MERGING = ".merging"
 _LARGEST_RUN = 16 << 20
 _LARGEST_SUMMARY = 256 << 20
@@ -136,11 +132,11 @@ def merge_shards(job: Job, shards: Mapping[Shard, Path], into: ResultsFolder) ->
             "frontier": _joined([part.summary.frontier for part in parts if part.summary]),
             "use": spending(into.journal) if journal else _use(parts),
             "stopped": "; ".join(reasons) or None,
-            "extra": {**extra, SHARDS: {"of": count, "journal_bytes": journal}},
+            "extra": extra.model_copy(update={"shards": MergedShards(of=count, journal_bytes=journal)}),
         }
     )
     into.write_measurement(measurement)
-    if extra.get(BASE) == "rerun":
+    if extra.base == "rerun":
         _merge_bases(job, parts, into)
     marker.unlink()
     unfinished = [part.shard for part in parts if part.stopped is not None]
@@ -149,8 +145,8 @@ def merge_shards(job: Job, shards: Mapping[Shard, Path], into: ResultsFolder) ->
 
 def _merge_bases(job: Job, parts: Sequence[_Part], into: ResultsFolder) -> None:
     """Merge the base that was measured beside the candidate; one that was known before is the same in every shard."""
-    folders = {part.shard: part.folder.path / BASE for part in parts}
-    base = ResultsFolder(into.path / BASE)
+    folders = {part.shard: part.folder.path / BASE_FOLDER for part in parts}
+    base = ResultsFolder(into.path / BASE_FOLDER)
     for path in folders.values():
         if os.path.lexists(path / SUMMARY) and not os.path.lexists(path / CLAIM):
             known = _checked(path / SUMMARY, _LARGEST_SUMMARY)
@@ -168,9 +164,9 @@ def _refuse_overwriting(into: ResultsFolder) -> None:
         if into.journal.exists() or any(into.path.glob("*-run-*.json")):
             raise UserError(f"{into.path}: holds a run that has not ended; --resume it, or merge under another label")
         return
-    known = parse(Measurement, read_json(summary), str(summary)).extra.get(SHARDS)
+    known = parse(Measurement, read_json(summary), str(summary)).extra.shards
     size = into.journal.stat().st_size if into.journal.exists() else 0
-    if not isinstance(known, dict) or known.get("journal_bytes") != size:
+    if known is None or known.journal_bytes != size:
         raise UserError(
             f"{into.path}: holds results of its own; nothing is overwritten. "
             f"`compression-eval run --label {into.path.name} --resume` completes it"
@@ -196,8 +192,8 @@ def _read_part(shard: Shard, path: Path) -> _Part | None:
     measured = None
     if os.path.lexists(summary):
         measured = parse(Measurement, read_json(_checked(summary, _LARGEST_SUMMARY)), str(summary))
-        if measured.extra.get(SHARD) != str(shard):
-            raise UserError(f"{summary}: says to be shard {measured.extra.get(SHARD)!r} and not {shard}; refused")
+        if measured.extra.shard != str(shard):
+            raise UserError(f"{summary}: says to be shard {measured.extra.shard!r} and not {shard}; refused")
         if measured.fingerprint != held.fingerprint:
             raise UserError(f"{summary}: its fingerprint is not that of {CLAIM}; refused")
     return _Part(shard, ResultsFolder(path), held, measured)
@@ -329,31 +325,30 @@ def _joined(parts: Sequence[Mapping[str, _Value]]) -> dict[str, _Value]:
     return dict(sorted(found.items()))
 
 
-class _Served(Record):
-    served: dict[str, dict[str, int]]
-
-
-def _extra(parts: Sequence[_Part]) -> dict[str, Any]:
+def _extra(parts: Sequence[_Part]) -> Extra:
     """Join what the shards noted: of models that answered for others the counts, of the base's control its runs."""
-    extra: dict[str, Any] = {}
+    noted = [part.summary.extra for part in parts if part.summary]
     served: dict[str, dict[str, int]] = {}
-    control: dict[str, list[RunRecord]] = {}
-    source = None
-    for part in parts:
-        noted = dict(part.summary.extra) if part.summary else {}
-        for model, counts in parse(_Served, {SERVED: noted.pop(SERVED, {})}, str(part.folder.path)).served.items():
+    for extra in noted:
+        for model, counts in extra.served.items():
             mine = served.setdefault(model, {})
             for name, number in counts.items():
                 mine[name] = mine.get(name, 0) + number
-        if CONTROL in noted:
-            found = parse(ControlRuns, noted.pop(CONTROL), str(part.folder.path))
-            for name, runs in found.fixtures.items():
-                control.setdefault(name, []).extend(runs)
-            source = found.source_sha
-        noted.pop(SHARD, None)
-        extra = {**noted, **extra}
-    if served:
-        extra[SERVED] = served
-    if control:
-        extra[CONTROL] = ControlRuns(fixtures=control, source_sha=source).model_dump(mode="json")
-    return extra
+    control: dict[str, list[RunRecord]] = {}
+    controls = [extra.control for extra in noted if extra.control is not None]
+    for found in controls:
+        for name, runs in found.fixtures.items():
+            control.setdefault(name, []).extend(runs)
+    first: dict[str, object] = {}
+    for extra in noted:
+        for name in Extra.model_fields:
+            value = getattr(extra, name)
+            if value and name not in first:
+                first[name] = value
+    joined = {
+        **first,
+        "shard": None,
+        "served": served,
+        "control": ControlRuns(fixtures=control, source_sha=controls[-1].source_sha) if controls else None,
+    }
+    return Extra().model_copy(update=joined)

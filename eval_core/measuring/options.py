@@ -15,8 +15,9 @@ from eval_core.base.globs import watched_digest
 from eval_core.base.sealing import SealingKey
 from eval_core.comparing.compare import ReportData
 from eval_core.comparing.drift import SAMPLE
-from eval_core.comparing.looks import Look, runs_at
+from eval_core.comparing.looks import runs_at
 from eval_core.domain.case import Case, Cell, make_plan
+from eval_core.domain.extra import Look
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord

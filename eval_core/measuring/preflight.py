@@ -116,6 +116,7 @@ async def preflight(
     seconds = min(patient.attempt_seconds or _ATTEMPT_SECONDS, _ATTEMPT_SECONDS)
     again = {kind: min(times, patient.again.get(kind, times)) for kind, times in _AGAIN.items()}
     client.retry = replace(patient, attempt_seconds=seconds, deadline_seconds=_DEADLINE, again=again)
+    client.gate.patient = False  # everything else waits for these few calls
     try:
         problem, answered, graded = await asyncio.gather(
             _compression(client) if compresses else _nothing(),
@@ -124,6 +125,7 @@ async def preflight(
         )
     finally:
         client.retry = patient
+        client.gate.patient = True
     unusable = graded.unusable()
     reason = problem or answered or unusable
     if reason is not None:
@@ -132,7 +134,7 @@ async def preflight(
     if judged and not trust_judge and (order := graded.misranked()) is not None:
         raise UserError(
             f"the judge {judge.identity['model']} is not fit to decide: it graded three answers from right to wrong as "
-            f"{order}. Name another --judge-model, or go on all the same with --trust-judge "
+            f"{order}. Choose another --judge-model, or continue anyway with --trust-judge "
             "(`compression-eval judge calibrate` shows more cases)"
         )
     return None

@@ -12,8 +12,6 @@ from eval_core.comparing.drift import (
     SAMPLE,
     GradedCell,
     Regraded,
-    RejudgedCell,
-    RejudgedSample,
     alarmed,
     answer_key,
     check,
@@ -21,6 +19,7 @@ from eval_core.comparing.drift import (
     sample,
 )
 from eval_core.domain.case import Case
+from eval_core.domain.extra import RejudgedCell, RejudgedSample
 from eval_core.domain.grade import DIMENSIONS, Grade, Judge, Unscored
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
@@ -153,7 +152,7 @@ async def regrade(
             "fingerprint": measurement.fingerprint.model_copy(update={"judge_model": identity, "rubric": rubric}),
             "models": {**measurement.models, "judge": judge.identity["model"]},
             "provenance": measurement.provenance.model_copy(update={"version": package_version()}),
-            "extra": {**measurement.extra, "regraded": moment},
+            "extra": measurement.extra.model_copy(update={"regraded": moment}),
             "stopped": stopped(),
         }
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import datetime
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -19,6 +20,7 @@ from eval_core.base.messages import Message, render
 from eval_core.base.threads import compute
 from eval_core.domain.case import Case, Cell, draft_counts, make_plan
 from eval_core.domain.compression import Outcome, Subject, TakesBudget
+from eval_core.domain.extra import Extra
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.grade import Answer, Answerer, Grade, Judge
 from eval_core.domain.measurement import Controls, Measurement, ProbeControl, Provenance
@@ -37,7 +39,6 @@ from eval_core.storage.results import Claim, ResultsFolder, claim_folder
 __all__ = [
     "CONTROLS",
     "CONTROL_RUN",
-    "SHARD",
     "MeasuringSession",
     "control_key",
     "find_controls",
@@ -86,6 +87,7 @@ CONTROLS = "controls"
 """The folder below the results that keeps controls by what they depend on."""
 
 CONTROL_RUN = -1
+_T = TypeVar("_T")
 _CEILING_FAILS = 2.0
 _FLOOR_PASSES = 2.5
 
@@ -162,13 +164,28 @@ def _share(probe: Probe, text: Haystack) -> float:
     return sum(holds(fact, text) for fact in probe.required) / len(probe.required)
 
 
+async def _in_steps(work: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
+    """Begin one after the other: the first call is on its way while the prompts of the others are being written."""
+    tasks: list[asyncio.Task[_T]] = []
+    try:
+        for each in work:
+            tasks.append(asyncio.create_task(each))
+            await asyncio.sleep(0)
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        for each in work[len(tasks) :]:
+            each.close()
+
+
 async def measure_controls(case: Case, answerer: Answerer, judge: Judge) -> Controls:
     """Measure ceiling and floor of every probe of a case."""
     everything, nothing = case.fixture.messages, list[Message]()
     banks = case.probes
     ceilings, floors = await asyncio.gather(
-        asyncio.gather(*(_overall(everything, case, probe, answerer, judge, "full") for probe in banks)),
-        asyncio.gather(*(_overall(nothing, case, probe, answerer, judge, "empty") for probe in banks)),
+        _in_steps([_overall(everything, case, probe, answerer, judge, "full") for probe in banks]),
+        _in_steps([_overall(nothing, case, probe, answerer, judge, "empty") for probe in banks]),
     )
     full, empty = await compute(Haystack.of, render(everything)), Haystack.of("")
     probes = {}
@@ -195,8 +212,6 @@ async def measure_controls(case: Case, answerer: Answerer, judge: Judge) -> Cont
 
 # One run from plan to measurement.
 
-SHARD = "shard"
-"""The name in a measurement's extra: which part of a run it is."""
 
 _KEPT_OF_A_REFUSAL = (
     "fixture", "run", "graded", "notes", "tokens_before", "tokens_after", "seconds", "messages", "use", "refused",
@@ -269,6 +284,10 @@ class MeasuringSession:
         if self.shard is None:
             return self.cases
         return [cell.case for cell in self.plan if cell.run == 0]
+
+    def share_reading(self, other: MeasuringSession) -> None:
+        """Read each fixture once for both: the sessions have the same cases."""
+        self._facts = other._facts
 
     def executor(self) -> Executor:
         """Return what executes this session's cells; stored compressions are not made again."""
@@ -344,6 +363,21 @@ class MeasuringSession:
         found = {case.fixture.name: [await point(other, case) for other in others] for case in self._own_cases}
         return {name: [item for item in points if item] for name, points in found.items()}
 
+    @property
+    def _read(self) -> dict[str, SessionFacts]:
+        """What is read of each fixture of which a run is measured here."""
+        own = {cell.case.fixture.name for cell in self.plan}
+        return {
+            case.fixture.name: self._facts.setdefault(case.fixture.name, SessionFacts(case))
+            for case in self.cases
+            if case.fixture.name in own
+        }
+
+    async def read_ahead(self) -> None:
+        """Compute what the sessions alone decide while models are at work, not when everything else is done."""
+        for facts in self._read.values():
+            await compute(getattr, facts, "frontier")
+
     def measurement(
         self,
         records: Sequence[RunRecord],
@@ -362,12 +396,7 @@ class MeasuringSession:
             fixtures[record.fixture].append(record)
             for role, spent in record.use.items():
                 use[role] = use.get(role, UseRecord()).plus(spent)
-        own = {cell.case.fixture.name for cell in self.plan}
-        read = {
-            case.fixture.name: self._facts.setdefault(case.fixture.name, SessionFacts(case))
-            for case in self.cases
-            if case.fixture.name in own
-        }
+        read = self._read
         return Measurement(
             label=self.label,
             offline=self.roles.offline,
@@ -395,7 +424,7 @@ class MeasuringSession:
             else {},
             use=use,
             stopped=self.stopped(),
-            extra={} if self.shard is None else {SHARD: str(self.shard)},
+            extra=Extra(shard=None if self.shard is None else str(self.shard)),
         )
 
     def finish(self, measurement: Measurement) -> Measurement:
@@ -471,6 +500,8 @@ async def measure_together(
     """
     for session in sessions:
         session.open()
+        if session.cases is sessions[0].cases:
+            session.share_reading(sessions[0])
     plans = [session.plan for session in sessions]
     if settled is not None:
         facts_only = [[replace(cell, graded=False) for cell in plan] for plan in plans]
@@ -482,7 +513,9 @@ async def measure_together(
                     session.tell(record)
             return measured
     # In this order: compressions are what everything else waits for, controls fill the gaps.
-    records, controls = await asyncio.gather(_execute(sessions, plans), sessions[0].controls())
+    records, controls, _ = await asyncio.gather(
+        _execute(sessions, plans), sessions[0].controls(), sessions[-1].read_ahead()
+    )
     # Of the candidate alone: the base stands in the same picture as one point.
     curves = [await sessions[0].at_budgets(), *([{}] * (len(sessions) - 1))]
     return [

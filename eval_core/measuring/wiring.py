@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval_core.base.sealing import SealingKey
-from eval_core.base.tokens import TOKENIZER
+from eval_core.base.tokens import TOKENIZER, count_text
 from eval_core.domain.call import Completion, Failed, ModelCall
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Subject
@@ -118,6 +119,7 @@ def compressor_identity(models: Models) -> dict[str, str]:
 # Casting a run: models where they are configured, honest stand-ins where they are not.
 
 RETRY = RetryPolicy()
+_SWITCH_SECONDS = 0.001  # how long a thread that computes may keep the loop from sending and receiving
 # What every call would meet and only the user can put right; an empty account or a used-up budget is not a mistake.
 _MISTAKES = frozenset({"auth", "not_found"})
 
@@ -240,6 +242,9 @@ async def make_cast(
     from eval_core.models.settings import require_keys
     from eval_core.models.transport import load_litellm
 
+    # Read now, beside everything else that has to be read: the first calls wait for the table of tokens.
+    asyncio.get_running_loop().run_in_executor(None, count_text, "")
+    sys.setswitchinterval(_SWITCH_SECONDS)
     if models.through_litellm:  # once, before anything is timed: the import takes seconds
         await asyncio.to_thread(load_litellm)
     require_keys(models)

@@ -27,8 +27,10 @@ from eval_core.models.transport import Attempt, PrefixGate, close_connections, l
 
 __all__ = ["ModelClient"]
 
-# The longest chains first: what others wait for is sent before what nobody waits for.
-_PRIORITY = {"compressor": 0, "answer": 20, "judge": 30}
+# What others wait for first. A grade goes before the next answer, so that fixture-runs end one after the other and
+# are evaluated while others are still being answered; controls, which nobody waits for, fill the gaps and the end.
+_PRIORITY = {"compressor": 0, "judge": 20, "answer": 30}
+_CONTROLS = {"compressor": 0, "answer": 40, "judge": 50}
 _LEADER = 10
 _MORE_ROOM = 2  # by how much the limit of a reply grows that was cut off
 
@@ -66,7 +68,7 @@ class ModelClient:
             budget.require_prices(models.distinct, self._tariffs)
         keys = [key.reveal() for key in (models.key, *models.keys.values()) if key is not None]
         self._secrets = (*environment_secrets(os.environ), *keys)
-        self._gate = PrefixGate()
+        self.gate = PrefixGate()
         self._limiters: dict[str, Limiter] = {}
         self._running: dict[str, asyncio.Task[Completion | Failed]] = {}
         self._health: dict[str, ModelHealth] = {}
@@ -173,8 +175,9 @@ class ModelClient:
         return replace(outcome, cached=True) if joined and isinstance(outcome, Completion) else outcome
 
     async def _first(self, call: ModelCall, key: str, acceptance: Acceptance | None) -> Completion | Failed:
-        async with self._gate.enter(prefix_digest(call)) as leads:
-            return await self._attempts(call, key, acceptance, _PRIORITY[call.role] - (_LEADER if leads else 0))
+        priority = (_CONTROLS if call.run < 0 else _PRIORITY)[call.role]
+        async with self.gate.enter(prefix_digest(call)) as leads:
+            return await self._attempts(call, key, acceptance, priority - (_LEADER if leads else 0))
 
     async def _attempts(
         self, call: ModelCall, key: str, acceptance: Acceptance | None, priority: int

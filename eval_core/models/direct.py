@@ -11,6 +11,8 @@ import json
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
@@ -33,6 +35,7 @@ class DirectConnections:
         """Connect to nobody yet."""
         self._session: aiohttp.ClientSession | None = None
         self._newer: set[tuple[str, str]] = set()
+        self._proxies: dict[str, str | None] = {}
 
     async def aclose(self) -> None:
         """Close them all."""
@@ -43,11 +46,16 @@ class DirectConnections:
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=0, ttl_dns_cache=300)
-            # The limit of time is the caller's; proxies are taken from the environment as everywhere.
-            self._session = aiohttp.ClientSession(
-                connector=connector, timeout=aiohttp.ClientTimeout(total=None), trust_env=True
-            )
+            # The limit of time is the caller's.
+            self._session = aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None))
         return self._session
+
+    def _proxy(self, url: str) -> str | None:
+        """Return the proxy that the environment names for a URL; looked up once, not in two threads for each call."""
+        if url not in self._proxies:
+            parts = urlsplit(url)
+            self._proxies[url] = None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
+        return self._proxies[url]
 
     async def send(self, call: ModelCall, endpoint: Endpoint, seconds: float, secrets: Iterable[str] = ()) -> Attempt:
         """Send the call once and wait at most so long for the last byte of the reply."""
@@ -75,7 +83,8 @@ class DirectConnections:
         body = json.dumps(self._body(call, endpoint)).encode()
         url = f"{endpoint.api_base}/chat/completions"
         # No redirects: the key and the session's text go to the configured address only.
-        async with self._open().post(url, data=body, headers=headers, allow_redirects=False) as response:
+        proxy = self._proxy(url)
+        async with self._open().post(url, data=body, headers=headers, allow_redirects=False, proxy=proxy) as response:
             parts, size = [], 0
             async for part in response.content.iter_chunked(2**16):
                 parts.append(part)

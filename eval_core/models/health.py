@@ -52,9 +52,9 @@ _REMEDIES: Mapping[FailureKind, str] = MappingProxyType(
     {
         "timeout": "the provider hangs, or models.time_limit_s is too short for this model",
         "server": "the provider is down; resume later",
-        "connection": "nobody answers at that address; check --api-base and the network",
+        "connection": "no response from that address; check --api-base and the network",
         "rate_limit": "the rate limit leaves no room; lower --concurrency, or resume later",
-        "empty": "this model answers with nothing; name another",
+        "empty": "this model returns empty replies; choose another",
         "refusal": "this model refuses the work; name another",
         "malformed": "this model's replies cannot be read; name another",
         "truncated": "raise the role's max_tokens under models, or lower reasoning_effort",

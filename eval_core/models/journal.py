@@ -205,7 +205,7 @@ class Journal:
     ) -> None:
         """Keep an answer for good."""
         body = {"role": call.role, "model": call.model, "run": call.run, "served": served}
-        usage_line: dict[str, Any] = {"usage": asdict(usage), "seconds": round(seconds, 3), "text": text}
+        usage_line: dict[str, Any] = {"usage": {**vars(usage)}, "seconds": round(seconds, 3), "text": text}
         if call.private:
             if self._sealing is None:
                 raise ValueError("a private reply and no key to seal it with")
@@ -218,7 +218,9 @@ class Journal:
         at = {"yes": "paid", "no": "free", "unsure": "lost"}[charge]
         reason = "private" if call.private else failed.message
         body = {"role": call.role, "model": call.model, "run": call.run, "kind": failed.kind, "reason": reason}
-        await self._append({"at": at, "key": key, **body, **({"usage": asdict(failed.usage)} if at == "paid" else {})})
+        await self._append(
+            {"at": at, "key": key, **body, **({"usage": {**vars(failed.usage)}} if at == "paid" else {})}
+        )
 
     async def _append(self, line: dict[str, Any]) -> None:
         """Write a line at once, so that a killed process loses nothing that was answered; then sync the disk."""

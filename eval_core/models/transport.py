@@ -47,6 +47,8 @@ class PrefixGate:
     def __init__(self) -> None:
         """Begin with no prefix seen."""
         self._opened: dict[str, asyncio.Event] = {}
+        self.patient = True
+        """Whether the others wait; a handful of calls is over sooner, and hardly dearer, all at once."""
 
     def leads(self, prefix: str | None) -> bool:
         """Tell whether a call with this prefix would be the first."""
@@ -59,7 +61,8 @@ class PrefixGate:
             yield False
             return
         if not self.leads(prefix):
-            await self._opened[prefix].wait()
+            if self.patient:
+                await self._opened[prefix].wait()
             yield False
             return
         opened = self._opened[prefix] = asyncio.Event()

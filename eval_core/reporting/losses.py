@@ -118,16 +118,21 @@ class Miss:
 def _why(runs: list[RunRecord], probe: str) -> str:
     records = [run.probes[probe] for run in runs if probe in run.probes]
     lost: dict[str, list[int]] = {}
+    reworded: set[str] = set()
     ignored: list[str] = []
     for record in records:
         for fact in record.facts:
             if not fact.kept:
                 lost.setdefault(fact.label, fact.evidence)
+                reworded |= {fact.label} if fact.paraphrased else set()
             elif fact.used is False:
                 ignored.append(fact.label)
     parts = []
     if lost:
-        named = [f"{label} ({places(evidence)})" for label, evidence in lost.items()]
+        named = [
+            f"{label} ({places(evidence)}{', possibly paraphrased' if label in reworded else ''})"
+            for label, evidence in lost.items()
+        ]
         parts.append("lost in compression: " + ", ".join(named))
     if kept := [label for label in dict.fromkeys(ignored) if label not in lost]:
         parts.append("kept but not used by the answer: " + ", ".join(kept))

@@ -18,11 +18,11 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~!]|(?<=:)/(?=/)|(?<=www)\.)")
 _INVISIBLE = re.compile("[\u0000-\u0008\u000b-\u001f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
 
 
-def plain(text: str) -> str:
+def plain(text: str, most: int = 400) -> str:
     """Return text from a session or a model as text: on one line, with nothing that markdown would act on."""
     flat = _INVISIBLE.sub("", " ".join(text.split()))
     # A mention is looked for in the rendered text, where an escaped sign is the sign again: it needs a look-alike.
-    return _SPECIAL.sub(r"\\\1", flat[:400]).replace("@", "\uff20")
+    return _SPECIAL.sub(r"\\\1", flat[:most]).replace("@", "\uff20")
 
 
 def _cells(row: FixtureRow) -> str:

@@ -29,6 +29,7 @@ _STYLES = {
     Kind.NO_DETECTABLE_CHANGE: "bold cyan",
 }
 _WORST = 3
+_ONE_LINE = 70  # columns in which a lost fact can be told with its runs and its message
 _PIPED_WIDTH = 160  # a pipe has no width; wide enough that no row breaks
 
 
@@ -89,6 +90,8 @@ def print_report(view: ReportView, out: Console, *, where: str = "", details: bo
         out.print(Text(f"{view.shown_line}."))
     if view.next_step:
         out.print(Text(view.next_step))
+    for remark in view.remarks:
+        out.print(Text(remark))
     for warning in (*view.data.warnings, *view.other_models):
         out.print(Text(f"Warning: {warning}", style="yellow"))
     if view.offline_note:
@@ -103,22 +106,27 @@ def print_report(view: ReportView, out: Console, *, where: str = "", details: bo
     if where:
         hint = " (--details prints the tables here)" if details is False else ""
         out.print(Text(f"Report: {where}{hint}"))
+    elif details is False:
+        out.print(Text("Tables: --details. The page with both summaries: --format html > report.html"))
 
 
 def _fact_line(fact: LostFact) -> str:
+    """Say what was lost, how often and where, in this order: a narrow terminal shows the beginning."""
     before = "" if fact.base_kept is None else f" (baseline kept it in {percent(fact.base_kept)})"
     gone = round((1 - fact.kept) * fact.runs)
     fate = f"gone in {gone} of {fact.runs} runs" if fact.runs else f"kept {percent(fact.kept)}"
     why = f", {fact.why}" if fact.why else ""
-    return f"{fact.fact}: {fact.fixture} / {fact.probe}, {places(fact.evidence)}, {fate}{before}{why}"
+    return f"{fact.fact}: {fate}, {places(fact.evidence)} of {fact.fixture} / {fact.probe}{before}{why}"
 
 
 def _print_worst(view: ReportView, out: Console) -> None:
     """Print the three worst losses and what kept anything from being measured, a line each."""
     if view.lost:
         out.print(Text(f"Lost: {counted(len(view.lost), 'fact')}, the worst:", style="bold"))
+        # Where a line would be cut before it has told the message, it may go on in the next.
+        short = out.width < _ONE_LINE
         for fact in _worst(view.lost):
-            out.print(Text("  ") + _line(_fact_line(fact)), no_wrap=True, overflow="ellipsis")
+            out.print(Text("  ") + _line(_fact_line(fact)), no_wrap=not short, overflow="fold" if short else "ellipsis")
     for title, lines in (
         ("Failed", [f"{fixture.fixture}: {fixture.note}" for fixture in view.fixtures if fixture.note]),
         ("Not scored (missing is never zero)", [f"{count} x {reason}" for reason, count in view.unscored.items()]),

@@ -9,13 +9,13 @@ from eval_core.base.numbers import interval, percent, percents_and_change, pp, s
 from eval_core.base.numbers import tokens as token_words
 from eval_core.comparing.arms import Quarantine, quarantined
 from eval_core.comparing.compare import OFFLINE_JUDGE_NOTE, OFFLINE_NOTE, ReportData
-from eval_core.comparing.findings import Kind, Row, RowVerdict, Verdict
+from eval_core.comparing.findings import Kind, Row, RowVerdict, SpreadFinding, Verdict
+from eval_core.comparing.hypotheses import OVERALL
 from eval_core.comparing.medians import STEP
 from eval_core.comparing.strands import shown_finding
 from eval_core.domain.compression import Outcome
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
-from eval_core.judging.calibration import record_of
 from eval_core.reporting.losses import LostFact, Miss, changed_facts, doubts, misses, named_facts, unscored
 from eval_core.reporting.metrics import Metric, TokensPerTask, target_metrics, tokens_per_task
 
@@ -121,6 +121,10 @@ class ReportView:
     kind: Kind | None
     headline: str
     next_step: str
+    remarks: tuple[str, ...]
+    """What a reader must not miss beside the verdict."""
+    notes: tuple[str, ...]
+    """What else the verdict rests on."""
     strands: tuple[StrandRow, ...]
     table: tuple[TableRow, ...]
     size_line: str
@@ -157,7 +161,7 @@ def _table(data: ReportData) -> tuple[TableRow, ...]:
     # What moved comes first; overall and the facts are always there.
     lead = [row for row in rows if row.name in ("overall", *_ROW_NAMES)]
     rest = sorted((row for row in rows if row not in lead), key=lambda row: (row.verdict not in moved, -abs(row.delta)))
-    return tuple(_row(row) for row in [*lead, *rest])
+    return (*map(_row, [*lead, *rest]), *map(_spread_row, data.verdict.spread))
 
 
 def _strands(verdict: Verdict | None) -> tuple[StrandRow, ...]:
@@ -228,6 +232,13 @@ def _row(row: Row) -> TableRow:
         _ROW_WORDS[row.verdict],
         _bar(row.base / _BEST, row.candidate / _BEST),
     )
+
+
+def _spread_row(item: SpreadFinding) -> TableRow:
+    """Return the row of a quantity whose runs differ more, or less, than they did: neither better nor worse."""
+    together = scores_and_change if item.name == OVERALL else percents_and_change
+    name = f"run-to-run SD of {_ROW_NAMES.get(item.name, item.name)}"
+    return TableRow(name, *together(item.base_sd, item.candidate_sd), "-", "-", item.verdict.replace("_", " "), "")
 
 
 def _bar(base: float, candidate: float) -> str:
@@ -339,7 +350,7 @@ def _provenance(data: ReportData) -> tuple[tuple[str, str], ...]:
 
 def _judge(measurement: Measurement) -> list[tuple[str, str]]:
     """Say what a difference of grades is worth with this judge, where it was audited."""
-    record = record_of(measurement)
+    record = measurement.extra.calibration
     if record is None:
         return []
     return [
@@ -350,11 +361,10 @@ def _judge(measurement: Measurement) -> list[tuple[str, str]]:
 def _other_models(measurement: Measurement) -> tuple[str, ...]:
     """Name the models that a provider replaced; a dated version of the same name is the same model."""
     found = []
-    served = measurement.extra.get("served")
-    for asked, answered in served.items() if isinstance(served, dict) else ():
-        bare = str(asked).rpartition("/")[2].lower()
-        for name, count in answered.items() if isinstance(answered, dict) else ():
-            other = str(name).rpartition("/")[2].lower()
+    for asked, answered in measurement.extra.served.items():
+        bare = asked.rpartition("/")[2].lower()
+        for name, count in answered.items():
+            other = name.rpartition("/")[2].lower()
             if other and not other.startswith(bare) and not bare.startswith(other):
                 found.append(f"{asked}: {count} replies came from {name}")
     return tuple(found)
@@ -395,6 +405,8 @@ def make_view(data: ReportData) -> ReportView:
         kind=verdict.kind if verdict else None,
         headline=verdict.headline if verdict else f"No comparison: {data.note or 'no baseline was given'}.",
         next_step=verdict.next_step if verdict else "",
+        remarks=verdict.remarks if verdict else (),
+        notes=tuple(note for note in verdict.notes if note not in verdict.remarks) if verdict else (),
         strands=_strands(verdict),
         table=_table(data),
         size_line=_size_line(data.candidate),

@@ -16,9 +16,15 @@ from eval_core.sandbox.subject import ProcessSubject, Running
 from eval_core.sandbox.target_call import CommandCall
 from eval_core.sandbox.validate import BadFrame, StepResult
 
-__all__ = ["ContractCheck", "check_contract"]
+__all__ = ["ContractCheck", "both_ends", "check_contract"]
 
+_SHOWN = 800
 _SUMMARY = "The user asked for retries in app/fetch.py. Three attempts were added; the tests pass."
+
+
+def both_ends(said: str, size: int = _SHOWN) -> str:
+    """Return the beginning and the end of a long text: Node names the error first, Python last."""
+    return said if len(said) <= size else f"{said[: size // 2]} ... {said[-size // 2 :]}"
 
 
 @dataclass(frozen=True)
@@ -139,8 +145,8 @@ class _Stage:
             except (ChildGone, BadFrame) as exc:
                 ready = str(exc)
             play = _Play(subject, now, self.checks)
-            said = now.child.output.strip()
-            problem = None if not isinstance(ready, str) else ready + (f"; it printed: {said[-300:]}" if said else "")
+            said = both_ends(now.child.output.strip())
+            problem = None if not isinstance(ready, str) else ready + (f"; it printed: {said}" if said else "")
             yield play if play.note(name, problem) else None
 
 
@@ -215,7 +221,7 @@ async def _without_model(play: _Play, how: str) -> None:
     silent = isinstance(result, StepResult) and not result.degraded and bool(play.now.gateway.log.records)
     play.note(
         f"says so when the model {how}",
-        "it returned a result without a word; a run is judged by the gateway's record, but its users are not told"
+        "it returned a result without reporting the failure; the gateway records it, but users would not know"
         if silent
         else None,
         grave=False,

@@ -6,7 +6,7 @@ import asyncio
 import difflib
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
@@ -60,6 +60,14 @@ class _ModelFailed(Exception):
         self.failure = failure
 
 
+def _shared(messages: Sequence[Message], *, first: bool) -> int:
+    """Return how many messages are the same in every run: the first prompt, and later what comes before the summary."""
+    if first:
+        return len(messages)
+    asks_last = len(messages) > 2  # instructions, transcript, and then what this run has written so far
+    return len(messages) - 1 if asks_last else 0
+
+
 @dataclass
 class _Bridge:
     """Lets the synchronous compressor, in its thread, call the asynchronous client."""
@@ -83,8 +91,7 @@ class _Bridge:
             messages=tuple(messages),
             max_tokens=self.max_tokens,
             run=self.run,
-            # The first prompt is the same in every run; later ones hold the summary of this one.
-            shared=0 if self.use.calls else len(messages),
+            shared=_shared(messages, first=not self.use.calls),
         )
         began = time.perf_counter()
         with waiting():
@@ -252,14 +259,15 @@ def find_target(
             raise UserError(
                 f"--target {given}: no such file; give builtin:anchored, builtin:opaque ... or a target file"
             )
-        written, where, folder = read_target(path), given, path.parent.resolve()
+        # A link to a target file is that file, whose code is beside it.
+        written, where, folder = read_target(path), given, path.resolve().parent
         home = home if folder.is_relative_to(home) else folder
         tree = tree or home
     elif given is None and isinstance(value, str) and not value.startswith("builtin:"):
         path = root / value
         if not path.is_file():
             raise UserError(f"target: {value}: no such file in {root.resolve()}; it is relative to the configuration")
-        written, where, folder = read_target(path), str(path), path.parent.resolve()
+        written, where, folder = read_target(path), str(path), path.resolve().parent
     else:
         written = target_from(value if given is None else given, where)
     tree = (tree or root).resolve()

@@ -11,8 +11,9 @@ from typing import Any
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import digest, parse, pretty, read_json, write_atomic
-from eval_core.base.numbers import percent
+from eval_core.base.numbers import counted, percent
 from eval_core.domain.case import Case
+from eval_core.domain.compression import Outcome
 from eval_core.domain.fingerprint import INSTRUMENT_VERSION, Difference, Fingerprint, differences, narrowed, nearest
 from eval_core.domain.grade import DIMENSIONS, PASS_SCORE
 from eval_core.domain.measurement import SCHEMA_VERSION, Measurement
@@ -20,7 +21,6 @@ from eval_core.storage.history import append_history, grades_of, mean_of, retent
 from eval_core.storage.results import read_measurement
 
 __all__ = [
-    "COMPARED",
     "PROMOTED",
     "Reference",
     "dump_baseline",
@@ -30,6 +30,7 @@ __all__ = [
     "load_baseline",
     "load_side",
     "stale_fields",
+    "standing_baseline",
     "store_baseline",
     "stored_reference",
     "weaknesses",
@@ -37,8 +38,6 @@ __all__ = [
 
 # Baselines: measurements stored for comparison, reviewed as a diff.
 
-COMPARED = "compared"
-"""The name in a measurement's extra: it was compared with a baseline, so that accepting it selects for luck."""
 PROMOTED = 3
 """Runs of an accepted change that may enter a baseline."""
 
@@ -152,6 +151,14 @@ def load_baseline(path: Path) -> tuple[Measurement, dict[str, float]]:
     return parse(Measurement, {"schema_version": version, **body}, str(path)), noise
 
 
+def standing_baseline(path: Path) -> Measurement | None:
+    """Return the baseline that an update replaces; None where there is none, or a broken one of an older schema."""
+    try:
+        return load_baseline(path)[0] if path.exists() else None
+    except UserError:
+        return None
+
+
 def _essence(measurement: Measurement) -> Any:
     """Return what a measurement says, without when and how fast it was taken."""
     parts = {"fingerprint", "fixtures", "planned_runs", "planned_compress_runs"}
@@ -174,16 +181,20 @@ def store_baseline(
     noise: Mapping[str, float],
     force: bool = False,
     accept_failing: bool = False,
+    verdict: str | None = None,
+    release: str | None = None,
 ) -> Path | None:
     """Store a complete measurement as a baseline with its noise floor; None where it would say nothing new.
 
     A compressor that passes no probe at all is refused unless that is accepted: against it everything is better.
     """
-    if not measurement.offline and measurement.extra.get(COMPARED) and measurement.planned_runs > PROMOTED:
+    if not measurement.offline and measurement.extra.compared:
+        # However few there are: here they would be all of it, and not three beside seven that nobody chose.
         raise UserError(
-            f"{measurement.label}: these {measurement.planned_runs} graded runs were compared with a baseline, and the "
-            f"luck that got them accepted would stay in the next one: at most {PROMOTED} runs of an accepted change "
-            "may enter it. Measure it anew with `compression-eval baseline update`"
+            f"{measurement.label}: these {counted(measurement.planned_runs, 'graded run')} were compared with a "
+            f"baseline, and the luck that got them accepted would be all of the next one: at most {PROMOTED} runs of "
+            "an accepted change may enter it, beside others that are measured again. Measure it again with "
+            "`compression-eval baseline update`"
         )
     if (why := _unfinished(measurement)) is not None:
         raise UserError(f"a baseline needs a complete measurement, and this one is not: {why}")
@@ -196,14 +207,11 @@ def store_baseline(
         )
     path = folder / f"{name or measurement.usual_name}.json"
     if path.exists() and not force:
-        try:
-            old = load_baseline(path)[0]
-        except UserError:
-            old = None  # unreadable or of an older schema: this is the update that replaces it
+        old = standing_baseline(path)
         if old is not None and _essence(old) == _essence(measurement):
             return None
     write_atomic(path, dump_baseline(measurement, noise))
-    append_history(folder, path.stem, measurement)
+    append_history(folder, path.stem, measurement, verdict=verdict, release=release)
     return path
 
 
@@ -266,6 +274,8 @@ def weaknesses(measurement: Measurement) -> list[str]:
         if failed := [run for run in runs if not run.ok]:
             first = f"{failed[0].outcome}: {failed[0].detail}"[:200]
             found.append(f"{fixture}: {len(failed)} of {len(runs)} runs failed and are not in it ({first})")
+        if whole := sum(run.outcome is Outcome.NOT_COMPRESSED for run in runs):
+            found.append(f"{fixture}: {whole} of {len(runs)} runs did not make the session smaller")
         part = measurement.model_copy(update={"fixtures": {fixture: runs}})
         if not any(grade.overall >= PASS_SCORE for grade in grades_of(part)):
             found.append(f"{fixture}: no answer passes ({PASS_SCORE:g} of 5)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,28 @@ from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
 
-__all__ = ["append_history", "broken_history", "grades_of", "mean_of", "read_history", "retention_of", "run_means"]
+__all__ = [
+    "append_history",
+    "broken_history",
+    "grades_of",
+    "mean_of",
+    "read_history",
+    "retention_of",
+    "run_means",
+    "source_release",
+]
 
 HISTORY = "history.jsonl"
 _LOG = logging.getLogger(__name__)
 
 
-def append_history(folder: Path, name: str, measurement: Measurement) -> None:
-    """Add one line about an updated baseline, for the trend."""
+def append_history(
+    folder: Path, name: str, measurement: Measurement, *, verdict: str | None = None, release: str | None = None
+) -> None:
+    """Add one line about an updated baseline, for the trend.
+
+    `verdict` is what it was found to be against the one it replaces, `release` the name of the release that it is.
+    """
     line = {
         "date": measurement.provenance.date,
         "baseline": name,
@@ -32,6 +47,8 @@ def append_history(folder: Path, name: str, measurement: Measurement) -> None:
         "facts_kept": mean_of(retention_of(measurement)),
         "tokens": mean_of(float(run.tokens_after) for runs in measurement.fixtures.values() for run in runs if run.ok),
         "cost_usd": _cost(measurement),
+        **({"verdict": verdict} if verdict else {}),
+        **({"release": release} if release else {}),
         "runs": run_means(measurement),
     }
     path = folder / HISTORY
@@ -125,3 +142,15 @@ def mean_of(values: Iterable[float]) -> float | None:
     """Return the mean as the history keeps it; None of nothing."""
     numbers = list(values)
     return round(sum(numbers) / len(numbers), 4) if numbers else None
+
+
+def source_release(tree: Path, sha: str | None) -> str | None:
+    """Return the tag of a commit, the highest version of several; None where it has none or this is not in git."""
+    if sha is None:
+        return None
+    command = ["git", "-C", str(tree), "tag", "--points-at", sha, "--sort=-version:refname"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return None
+    return next(iter(done.stdout.splitlines()), None) if done.returncode == 0 else None

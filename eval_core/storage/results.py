@@ -36,6 +36,10 @@ __all__ = [
 # Results on disk: one folder for each label, whole files only, never two writers.
 
 _LABEL = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")
+BASE_FOLDER = "base"
+"""Below a result: the base branch, measured whole in the same run."""
+CONTROL_FOLDER = "control"
+"""Below a result: a few runs of the base branch, measured beside the candidate."""
 SUMMARY = "summary.json"
 
 
@@ -166,7 +170,7 @@ def claim_folder(folder: ResultsFolder, claim: Claim, *, resume: bool) -> None:
         if changed:
             raise UserError(
                 f"{folder.path}: --resume cannot complete this run: {', '.join(changed)} changed since it began; "
-                "use the same options and the same code, or start anew with another --label"
+                "use the same options and the same code, or start over with another --label"
             )
     folder.write(CLAIM, pretty(claim.model_dump(mode="json")))
 
@@ -177,7 +181,7 @@ def _read(path: Path) -> Claim:
     except UserError as exc:
         raise UserError(
             f"{exc}. --resume cannot tell what this run was about: another version of this program began it, or the "
-            "file was edited; start anew with another --label"
+            "file was edited; start over with another --label"
         ) from None
 
 

@@ -240,13 +240,13 @@ def _absence(probe: Probe, fact: Fact, session: _Session) -> Iterator[LintFindin
             advice = (
                 f"did you mean {near!r}?"
                 if near
-                else "it stands only inside something longer, quote the whole of that"
+                else "it only appears inside something longer; quote all of that"
                 if within
                 else "quote a value from a message"
             )
         rule = "superseded-not-in-fixture" if fact.superseded else "not-in-fixture"
         what = "superseded value" if fact.superseded else "fact"
-        yield LintFinding("error", probe.id, rule, f"{what} {value!r} stands in no message of the fixture; {advice}")
+        yield LintFinding("error", probe.id, rule, f"{what} {value!r} is in no message of the fixture; {advice}")
 
 
 def _evidence(probe: Probe, fact: Fact, session: _Session) -> Iterator[LintFinding]:
@@ -265,12 +265,12 @@ def _evidence(probe: Probe, fact: Fact, session: _Session) -> Iterator[LintFindi
     found = session.places.of(fact)
     wrong = [index for index in fact.evidence if index not in found]
     if found and wrong:
-        where = f"it stands in {_numbers(found)}"
+        where = f"it is in {_numbers(found)}"
         if len(wrong) == len(fact.evidence):
-            message = f"fact {fact.label!r} does not stand in its evidence, {_numbers(wrong)}; {where}"
+            message = f"fact {fact.label!r} is not in its evidence, {_numbers(wrong)}; {where}"
             yield LintFinding("error", probe.id, "evidence-wrong", message)
         else:
-            message = f"fact {fact.label!r} does not stand in message {_numbers(wrong)} of its evidence; {where}"
+            message = f"fact {fact.label!r} is not in message {_numbers(wrong)} of its evidence; {where}"
             yield LintFinding("warning", probe.id, "evidence-partly-wrong", message)
 
 
@@ -283,7 +283,7 @@ def _worth(probe: Probe, fact: Fact, session: _Session) -> Iterator[LintFinding]
     reason = common_reason(fact)
     share = len(session.places.of(fact))
     if reason is None and session.length >= 10 and share > session.length / 2:
-        reason = f"it stands in {share} of {session.length} messages"
+        reason = f"it is in {share} of {session.length} messages"
     if reason is not None:
         message = f"fact {fact.label!r} matches almost anything ({reason}); use a longer, rarer value"
         yield LintFinding("error", probe.id, "too-common", message)
@@ -294,7 +294,7 @@ def _worth(probe: Probe, fact: Fact, session: _Session) -> Iterator[LintFinding]
     elsewhere = sorted(name for name, haystack in session.others.items() if holds(fact, haystack))
     if elsewhere:
         where = ", ".join(elsewhere)
-        message = f"fact {fact.label!r} also stands in fixture {where}, so it does not tell the two sessions apart"
+        message = f"fact {fact.label!r} is also in fixture {where}, so it does not tell the two sessions apart"
         yield LintFinding("note", probe.id, "in-other-fixture", message)
 
 
@@ -306,15 +306,15 @@ def _region(probe: Probe, session: _Session) -> Iterator[LintFinding]:
     at_edge = all(session.edges.issuperset(indexes) for indexes in stands)
     if at_edge and probe.kept_verbatim is None:
         message = (
-            f"its facts stand only in the first {EDGE_HEAD} or last {EDGE_TAIL} messages, which compressors keep "
+            f"its facts are only in the first {EDGE_HEAD} or last {EDGE_TAIL} messages, which compressors keep "
             "as they are; ask about the middle, or say in kept_verbatim why this is wanted"
         )
         yield LintFinding("error", probe.id, "edge-only", message)
     if not at_edge and probe.kept_verbatim is not None:
-        message = "kept_verbatim is given, but its facts stand in the middle of the session; remove the field"
+        message = "kept_verbatim is given, but its facts are in the middle of the session; remove the field"
         yield LintFinding("warning", probe.id, "kept-verbatim-needless", message)
     if session.verbatim and probe.kept_verbatim is None and all(session.verbatim & set(places) for places in stands):
-        message = "all its facts stand in messages that the compressor under test keeps verbatim; it measures nothing"
+        message = "all its facts are in messages that the compressor under test keeps verbatim; it measures nothing"
         yield LintFinding("warning", probe.id, "kept-by-target", message)
 
 
@@ -324,7 +324,7 @@ def _supersession(probe: Probe, session: _Session) -> Iterator[LintFinding]:
         firsts = [places[0] for required in probe.required if (places := session.places.of(required))]
         if before and firsts and max(firsts) < before[0]:
             message = (
-                f"superseded value {fact.not_!r} first stands in message {before[0]}, after what is said to replace it "
+                f"superseded value {fact.not_!r} first appears in message {before[0]}, after what should replace it "
                 f"({max(firsts)}); check which of them is current"
             )
             yield LintFinding("warning", probe.id, "superseded-order", message)

@@ -39,7 +39,8 @@ _PLACEHOLDER = re.compile(
     r"|2001:db8::.*|(?:203\.0\.113|198\.51\.100|192\.0\.2)\.\d+"
 )
 _STEMS = re.compile(
-    r"(?i)(?:^|[^a-z])(?:user(?:_?name)?|login|log_?name|account(?:_?name)?|owner|author|assignee|reviewer|reporter|committer"
+    r"(?i)(?:^|[^a-z])(?:user(?:_?name)?|login|log_?name|account(?:_?name)?|owner|author|assignee|reviewer"
+    r"|reporter|committer"
     r"|maintainer|creator|(?:created|modified|updated|started|approved|deployed|triggered|requested)[ _-]?by"
     r"|host(?:[ _-]?name)?"
     r"|computer(?:[ _-]?name)?|machine(?:[ _-]?name)?|workstation|node_?name|contact|customer|employee|patient"
@@ -63,10 +64,27 @@ _TWO_NAMES = re.compile(
     r"(?<![\w.])(?P<value>[A-ZÀ-Þ][a-zà-ÿ]{2,}(?:-[A-ZÀ-Þ][a-zà-ÿ]+)? [A-ZÀ-Þ][a-zà-ÿ]{2,}(?:[A-Z][a-z]+)?)(?![\w(])"
 )
 _OF_USER = re.compile(r"(?i)\b(?:for|by|as|of) (?:user|account|role|member) [\"'‘]?(?P<value>[\w.-]{3,30})")
+# A line that speaks of secrets, and the words on it that are neither words nor names of settings.
+_ABOUT_SECRETS = re.compile(
+    r"(?im)^[^\n]{0,400}?\b(?:pass(?:word|wd|phrase|code)?|pw|pwd|secret|token|credentials?|creds|wi-?fi"
+    r"|api[ -]?key|pin|kennwort)\b"
+    r"[^\n]{0,400}$"
+)
+_ODD_WORD = re.compile(
+    r"(?<![\w/.@<$%{-])(?P<value>(?=[^\s\"'`]*\d)(?=[^\s\"'`]*[A-Za-z])[A-Za-z0-9!#%^&*+?~_.@$-]{8,64})(?![\w/(\[=:-])"
+)
+_BY = re.compile(r"(?m)\bby @?(?P<value>[a-z][a-z0-9._-]{4,30})[.]?$")
+_LABELLED_ID = re.compile(
+    r"(?i)\b(?:serial|asset|device|imei|imsi|vin|licen[cs]e|passport|policy|member(?:ship)?|insurance|patient"
+    r"|customer)[ _-]?"
+    r"(?:number|no\.?|nr\.?|id|tag|plate)?(?: \([\w ]{1,20}\))?[ \t]*[:#=]?[ \t]+(?-i:"
+    r"(?P<value>[A-Z0-9][A-Z0-9-]{6,24}))(?!\w)"
+)
 _HARMLESS = re.compile(
     r"(?i)[\d.,:%/ -]{0,9}|[-*#_.…]+|true|false|null|none|[a-z_][\w.]*\(.*|[$%@&~*<].*|/.*|\.{1,2}/.*"
     r"|https?:.*|[\w-]+\.[a-z]{1,4}"
-    r"|(?:self|this|ctx|req|request|args|config|os|process|event|data|row|obj|settings|options)[.\[].*|.*\bexample\b.*|.*[=+*].*"
+    r"|(?:self|this|ctx|req|request|args|config|os|process|event|data|row|obj|settings|options)[.\[].*"
+    r"|.*\bexample\b.*|.*[=+*].*"
     r"|localhost.*|127\..*|10\..*|192\.168\..*|172\..*|0\..*|::.*"
 )
 
@@ -89,6 +107,10 @@ def doubts(text: str, key: str | None) -> Iterator[Doubt]:
             value = match.group("value")
             if not _PLACEHOLDER.fullmatch(value) and keep(value):
                 yield Doubt(*match.span("value"), why)
+    for line in _ABOUT_SECRETS.finditer(text):
+        for match in _ODD_WORD.finditer(text, *line.span()):
+            if _is_odd(match["value"]):
+                yield Doubt(*match.span("value"), "letters and digits on a line that speaks of secrets")
     for match in _ADDRESS.finditer(text):
         domain = match.group("domain").lower()
         known = domain.endswith(
@@ -97,6 +119,7 @@ def doubts(text: str, key: str | None) -> Iterator[Doubt]:
         local = match.group().partition("@")[0]
         if (
             not known
+            and not _PLACEHOLDER.fullmatch(local)  # a URL whose password went
             and local not in ("git", "hg", "noreply", "npm")
             and re.fullmatch(r"[a-z]{2,18}", domain.rsplit(".", 1)[-1])
         ):
@@ -156,6 +179,19 @@ def _is_drawn(value: str) -> bool:
     return entropy >= 4.0
 
 
+def _is_odd(value: str) -> bool:
+    """Tell what is neither a placeholder, a version, a date, a size, an identifier nor words with a number."""
+    if _PLACEHOLDER.fullmatch(value) or re.search(r"REDACTED-|example|xxxx|\*\*\*|\.\.\.", value, re.I):
+        return False
+    if re.fullmatch(
+        r"[0-9a-f-]+|v?\d[\w.+-]*|[A-Z0-9_]+|[a-z0-9_]+|[a-z0-9]+(?:[-.][a-z0-9]+)+|[\w-]+\.\w{1,5}|[\w.-]+@[\w.-]+",
+        value,
+    ):
+        return False
+    words = [word for word in re.split(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])", value) if word]
+    return not all(len(word) > 1 and is_ordinary(word) for word in words)
+
+
 def _is_folder_of_somebody(value: str) -> bool:
     return not _harmless(value.strip(".$")) and "." not in value.lstrip(".")
 
@@ -172,5 +208,11 @@ _SHAPES = (
     (_NETWORK, "a public network address", _is_public),
     (_TOKEN, "characters that look drawn at random", _is_drawn),
     (_TWO_NAMES, "two capitalised words that no dictionary has", _are_names),
+    (_BY, "a strange word after `by`", lambda value: not _harmless(value)),
+    (
+        _LABELLED_ID,
+        "letters and digits after a word for a number of somebody",
+        lambda value: not value.isalpha() or len(value) > 8,
+    ),
     (_OF_USER, "a word after `user`", lambda value: not _harmless(value)),
 )

@@ -20,6 +20,8 @@ from bot.pull_request.ledger import ResultMeasured
 from bot.pull_request.ticket import read_ticket
 from bot.steps.base_config import read_base_config
 from bot.steps.comment import MARKER, Sticky
+from bot.steps.estimate import LabelCost
+from bot.steps.fetch import SUBJECT, fetch
 from bot.steps.gate import Admission, Turned, admit
 from bot.steps.publish import begin
 from bot.testing import journey
@@ -27,7 +29,6 @@ from bot.testing.github import InjectedFault, LoopbackGitHub
 from bot.testing.journey import label_event
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
-from eval_core.measuring.cost import LabelCost
 
 CONFIG = Config(watch=["agent/**"], target={"compressor": "agent.context_compressor:ContextCompressor"})
 PLAN = LabelCost("none", "$0.00", "a minute", 1)
@@ -110,6 +111,42 @@ def test_what_the_pull_request_changed_of_the_judging_files_is_written_down(gh: 
     assert kinds == {"fixture", "probe", "baseline", "configuration", "dependencies", "workflow"}
 
 
+def test_a_pull_request_that_lacks_commits_of_its_base_is_measured_as_it_would_be_merged(
+    gh: LoopbackGitHub, enter: Admit, tmp_path: Path
+) -> None:
+    head = gh.state.pulls[1].head_sha
+    tip = gh.push("main", {**adopted.base_tree(), "agent/added_since.py": b"NEW = 1\n"})
+    decision = enter()
+    assert isinstance(decision, Admission)
+    merge = decision.ticket.merge_sha
+    assert merge is not None
+    assert gh.state.history.commits[merge].parents == (tip, head)
+    assert decision.ticket.warnings == [
+        "Measured as it would be merged: with 1 commit of `main` that the pull request lacks."
+    ]
+    fetch(client(gh), decision.ticket, tmp_path / "work")
+    subject = tmp_path / "work" / SUBJECT
+    assert (subject / "agent/added_since.py").read_bytes() == b"NEW = 1\n"
+    assert (subject / adopted.COMPRESSOR).read_bytes() == adopted.worse_tree(adopted.base_tree())[adopted.COMPRESSOR]
+
+
+def test_one_that_conflicts_is_measured_as_it_is_and_the_comment_will_say_so(gh: LoopbackGitHub, enter: Admit) -> None:
+    tree = adopted.base_tree()
+    gh.push("main", {**tree, adopted.COMPRESSOR: tree[adopted.COMPRESSOR] + b"# also changed here\n"})
+    decision = enter()
+    assert isinstance(decision, Admission)
+    assert decision.ticket.merge_sha is None
+    (warning,) = decision.ticket.warnings
+    assert warning.startswith("Measured as it is, because it does not merge cleanly: it lacks 1 commit of `main`")
+    assert warning.endswith("Merge `main` into it, then add the label again.")
+
+
+def test_one_that_holds_its_whole_base_needs_no_merge_and_no_words(gh: LoopbackGitHub, enter: Admit) -> None:
+    decision = enter()
+    assert isinstance(decision, Admission)
+    assert (decision.ticket.merge_sha, decision.ticket.warnings) == (None, [])
+
+
 def refusals() -> dict[str, tuple[Callable[[LoopbackGitHub], Any], str]]:
     def readme_only(gh: LoopbackGitHub) -> None:
         gh.push_to_pull(1, {**adopted.base_tree(), "README.md": b"x\n"}, force=True)
@@ -117,8 +154,8 @@ def refusals() -> dict[str, tuple[Callable[[LoopbackGitHub], Any], str]]:
     return {
         "closed": (lambda gh: gh.close(1), "is closed: reopen it"),
         "merged": (lambda gh: gh.merge(1), "already merged: start the workflow in baseline mode"),
-        "unlabelled": (lambda gh: gh.unlabel(1, adopted.LABEL), "taken off before the evaluation began"),
-        "no permission": (lambda gh: gh.user("maintainer", "triage"), "ask somebody with write permission"),
+        "unlabelled": (lambda gh: gh.unlabel(1, adopted.LABEL), "removed before the evaluation began"),
+        "no permission": (lambda gh: gh.user("maintainer", "triage"), "ask someone with write permission"),
         "not watched": (readme_only, "start the workflow by hand with force"),
     }
 
@@ -145,7 +182,7 @@ def test_a_locked_conversation_turns_the_request_away_without_a_crash(
     decision = enter()
     assert isinstance(decision, Turned)
     assert "is locked" in decision.why
-    assert gh.comments(1) == [] or "is locked" in only_comment(gh)
+    assert (decision.untold == "") == (gh.comments(1) != [])
 
 
 def test_a_base_branch_that_is_not_ready_is_told_in_the_pull_request(gh: LoopbackGitHub, enter: Admit) -> None:
@@ -245,6 +282,23 @@ def test_an_evaluation_whose_run_was_killed_is_not_said_to_go_on(gh: LoopbackGit
     assert checks[f"{killed.id}/1"] == "cancelled"
 
 
+def test_a_refusal_too_takes_killed_runs_off_the_state_line(gh: LoopbackGitHub, enter: Admit) -> None:
+    killed = gh.run("compression-eval.yml", "d" * 40, status="in_progress", conclusion=None)
+    enter(run=killed.id)
+    killed.status, killed.conclusion = "completed", "cancelled"
+    assert isinstance(enter(run=killed.id + 1), Turned)  # its label is consumed
+    assert "**Evaluating**" not in only_comment(gh)
+
+
+def test_a_killed_run_that_is_run_again_and_refused_is_not_said_to_go_on(gh: LoopbackGitHub, enter: Admit) -> None:
+    killed = gh.run("compression-eval.yml", "d" * 40, status="in_progress", conclusion=None)
+    enter(run=killed.id)
+    killed.attempt = 2
+    gh.close(1)
+    assert isinstance(enter(run=killed.id, attempt=2), Turned)
+    assert "**Evaluating**" not in only_comment(gh)
+
+
 def test_a_release_branch_is_judged_by_its_own_configuration(gh: LoopbackGitHub) -> None:
     release = adopted.configured(adopted.base_tree(), "bot: {label: release-eval}\n")
     gh.push("release", release)
@@ -293,7 +347,7 @@ def test_the_command_goes_through_the_same_gate(gh: LoopbackGitHub, enter: Admit
     assert isinstance(decision, Admission)
     ticket = decision.ticket
     assert (ticket.sha, ticket.runs, ticket.fixtures) == (gh.state.pulls[1].head_sha, 5, ["small-plan"])
-    assert "Only small-plan, as asked" in only_comment(gh)
+    assert "Only small-plan, as requested" in only_comment(gh)
 
 
 def test_a_mistake_in_the_command_is_answered(gh: LoopbackGitHub, enter: Admit) -> None:
@@ -307,7 +361,7 @@ def test_a_stranger_who_types_the_command_changes_nothing(gh: LoopbackGitHub, en
     gh.user("stranger")
     decision = enter(command("/eval-compression runs=50", "stranger"))
     assert isinstance(decision, Turned)
-    assert "ask somebody with write permission" in decision.why
+    assert "ask someone with write permission" in decision.why
     assert only_comment(gh) == before
 
 
@@ -410,8 +464,17 @@ def test_a_lasting_outage_is_told_and_a_retry_succeeds(
     assert "**Evaluating**" in only_comment(gh)
 
 
-def test_a_label_that_vanishes_while_it_is_taken_off_is_no_error(gh: LoopbackGitHub, enter: Admit) -> None:
+def test_of_two_gates_that_see_one_label_only_the_one_that_takes_it_off_evaluates(
+    gh: LoopbackGitHub, enter: Admit
+) -> None:
+    # The other one is quicker, after both have seen the label.
     gh.before("DELETE", "/labels/", lambda: gh.unlabel(1, adopted.LABEL))
+    assert isinstance(enter(), Turned)
+    assert "taken off before the evaluation began" in only_comment(gh)
+
+
+def test_a_label_whose_removal_was_heard_but_not_answered_is_ours(gh: LoopbackGitHub, enter: Admit) -> None:
+    gh.fail("DELETE", "/labels/", 502, takes_effect=True)
     assert isinstance(enter(), Admission)
 
 
@@ -520,3 +583,15 @@ def test_an_outage_is_shown_on_the_runs_page(
     assert "allowed" not in outputs
     assert "rate limit is used up" in outputs["err"]
     assert "rate limit is used up" in (tmp_path / "summary").read_text(encoding="utf-8")
+
+
+def test_a_refusal_that_cannot_be_posted_is_a_red_job_with_the_reason(
+    gh: LoopbackGitHub, gate: Callable[..., dict[str, str]], tmp_path: Path
+) -> None:
+    gh.user("helper", "triage")
+    gh.fail("POST", "/issues/1/comments", 403, times=99)
+    outputs = gate(json.dumps(label_event(adopted.REPO, gh.state.pulls[1], "helper")).encode())
+    assert (outputs["code"], outputs["allowed"]) == ("3", "false")
+    assert "helper has only triage permission" in outputs["err"]
+    assert "could not be told" in (tmp_path / "summary").read_text(encoding="utf-8")
+    assert gh.comments(1) == []

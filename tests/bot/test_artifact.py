@@ -69,7 +69,7 @@ def test_too_many_files_are_refused(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_a_name_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     path = packed(tmp_path, lambda z: [z.writestr("summary.json", text) for text in (b"a", b"b")] and None)
-    with pytest.raises(UserError, match="there twice"):
+    with pytest.raises(UserError, match="appears twice"):
         unpack_artifact(path, tmp_path / "out")
 
 

@@ -115,6 +115,7 @@ def test_a_second_run_updates_the_same_pull_request(gh: LoopbackGitHub, offer: P
     history = proposed_files(gh)["baselines/history.jsonl"].splitlines()
     main = gh.state.history.commits[gh.state.refs["heads/main"]].tree["baselines/history.jsonl"].splitlines()
     assert len(history) == len(main) + 1
+    assert json.loads(history[-1])["verdict"]
 
 
 def test_nothing_new_is_said_and_is_no_error(gh: LoopbackGitHub, offer: Propose) -> None:

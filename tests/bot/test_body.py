@@ -6,23 +6,26 @@ import os
 import re
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import adopted
+import report_world
 import small
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_ticket import allowed, request
 
-from bot.pull_request.body import Surroundings, result_body
+from bot.pull_request.body import mark
+from bot.pull_request.result_body import READING, Surroundings, result_body
 from bot.pull_request.ticket import Ticket
 from bot.steps.comment import LIMIT
 from eval_core.comparing.compare import ReportData, compare_measurements
+from eval_core.comparing.findings import Kind
 from eval_core.domain.grade import DIMENSIONS
 from eval_core.domain.measurement import Measurement
 from eval_core.reporting.view import ReportView, make_view
-from tests.reporting import report_world
 
 GOLDEN = Path(__file__).parent / "golden" / "comment.md"
 TICKET = Ticket.of(request(), allowed("fixtures/small-plan.json", "requirements.txt"))
@@ -57,7 +60,6 @@ def text(
         warnings=warnings,
         judged=JUDGED,
         baseline_age="baseline 12 days old, 3 commits behind",
-        mention="maintainer",
     )
     return result_body(shown or view(), ticket, around, budget=budget)
 
@@ -75,19 +77,46 @@ def test_the_comment_is_the_one_that_was_looked_at() -> None:
 def test_the_first_screen_says_the_verdict_the_worst_losses_what_to_do_and_where_the_rest_is() -> None:
     shown = text()
     open_part = re.sub(r"<details>.*?</details>", "", shown, flags=re.DOTALL)
-    first, _, table = open_part.partition("| | Verdict |")
+    first, _, table = open_part.partition("| Measure | Verdict |")
     assert first.startswith("**Regressed:** ")
     assert re.search(r"(?m)\A(?:(?!^- ).*\n)*(?:^- .*\n){3}\n", first)
     assert (
-        "`POOL_SIZE = 32` was in message 8 of small-debug; it is gone in 3 of 3 runs (the baseline kept it in 100 %)"
-        in first
+        "`POOL_SIZE = 32` was in message 8 of small-debug, is gone in 3 of 3 runs; the baseline always kept it" in first
     )
     assert view().next_step in first
     assert f"[Full report in the artifact of this run]({TICKET.run_url})" in first
-    assert f"commit {TICKET.sha[:12]} · baseline 12 days old, 3 commits behind · asked for by @maintainer" in first
+    assert f"commit {TICKET.sha[:12]} · baseline 12 days old, 3 commits behind" in first
+    assert first.index(view().size_line) < first.index("\n- ")
     assert table
     assert "**Facts" not in open_part
     assert shown.count("<details>") == shown.count("</details>") == 5
+
+
+def test_a_loss_is_a_sentence_that_names_its_messages_as_people_do() -> None:
+    lost = [
+        replace(fact, evidence=places) for fact, places in zip(view().lost, [(7, 51), (1, 2, 3, 4, 5)], strict=False)
+    ]
+    shown = text(shown=replace(view(), lost=(*lost, replace(view().lost[0], base_kept=0.5))))
+    assert "was in messages 7 and 51 of" in shown
+    assert "was in messages 1, 2, 3 and 2 more of" in shown
+    assert "; the baseline kept it in 50 %." in shown
+
+
+def test_the_page_on_the_comment_explains_the_marks_that_it_has() -> None:
+    page = (small.REPOSITORY / "docs" / "reading-the-comment.md").read_text(encoding="utf-8")
+    for kind in Kind:
+        words = kind.value.replace("_", " ")
+        explained = re.search(rf"{mark(kind.value)} (?:[a-z]+ or )?{words}", page)
+        assert explained or (mark(kind.value) == mark("") and f"{mark('')} anything else" in page), kind
+
+
+def test_what_did_not_change_is_one_line_and_the_verdict_is_the_second_column() -> None:
+    shown = text()
+    assert "| Evidence | Verdict | Base | This PR |" in shown
+    assert "Unchanged: Compresses, Shown to its model." in shown
+    assert "| same |" not in shown
+    assert "The six dimensions are folded below" in shown
+    assert "folded below" not in text(shown=make_view(report_world.REPORTS["regressed"]()))
 
 
 def test_all_six_dimensions_are_in_the_table_with_the_verdict_beside_the_name() -> None:
@@ -179,3 +208,10 @@ def test_the_way_to_run_again_is_exact() -> None:
     assert (
         f"add the label `eval-compression`, or start the workflow by hand with `pr=7` and `sha={TICKET.sha}`" in text()
     )
+
+
+def test_the_comment_leads_to_the_page_that_explains_it() -> None:
+    shown = text()
+    open_part = re.sub(r"<details>.*?</details>", "", shown, flags=re.DOTALL)
+    assert f"[How to read this comment]({READING})" in open_part
+    assert (Path(__file__).parents[2] / "docs" / READING.rpartition("/docs/")[2]).is_file()

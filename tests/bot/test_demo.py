@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,8 @@ def test_the_demo_ends_with_the_verdict_on_the_screen_and_the_comment_in_a_file(
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"comment.md", "comment.html", "report.html"}
     for step in ("gate", "fetch", "setup", "evaluate", "publish"):
         assert f"bot {step}" in ran.err
+    # Nothing is silent while it measures.
+    assert re.search(r"  1 of \d+: .*, about .* left\n", ran.err)
 
 
 def test_the_page_shows_tables_and_folds() -> None:

@@ -17,8 +17,9 @@ import small
 from bot.github.api_error import NotFound, Unavailable
 from bot.github.repository import GitHub
 from bot.github.rest import Patience
+from bot.pull_request.admission import check_target
 from bot.pull_request.ticket import Ticket, evaluation_artifact, keep_error, read_error
-from bot.steps.evaluate import check_target, evaluate, set_up
+from bot.steps.evaluate import evaluate, set_up
 from bot.steps.fetch import ACCEPTED, BASE, EARLIER, SUBJECT, fetch
 from bot.steps.measured import read_result
 from bot.steps.reuse import PROMOTED, take_up
@@ -265,7 +266,7 @@ def test_a_baseline_takes_at_most_three_runs_of_the_accepted_evaluation(bench: B
     bench.fetch(ticket)
     note, taken = bench.take_up(ticket)
     assert len(taken) == 2 * PROMOTED == 6
-    assert note == "6 fixture-runs of the accepted pull request #1 are promoted; the rest is measured anew."
+    assert note == "6 fixture-runs of the accepted pull request #1 are promoted; the rest is measured again."
 
 
 @pytest.mark.parametrize("what", ["compressor", "fingerprint", "neighbour"])
@@ -304,7 +305,7 @@ def test_a_baseline_tops_up_what_was_promoted(bench: Bench, evaluated: Path) -> 
     bench.evaluate(ticket)
     measurement = read_measurement(bench.work / "results" / ticket.label)
     assert measurement.planned_runs == 4
-    assert "are promoted" in measurement.extra["promoted"]
+    assert "are promoted" in (measurement.extra.promoted or "")
     old = json.loads((evaluated / "small-plan-run-0.json").read_text(encoding="utf-8"))["seconds"]
     assert [run.seconds == old for run in measurement.fixtures["small-plan"]] == [True, False, False, False]
 
@@ -405,7 +406,7 @@ def test_the_label_again_adds_runs_up_to_the_next_look_and_tests_them_with_what_
     bench.evaluate(second)
     again = read_measurement(bench.work / "results" / second.label)
     assert again.planned_runs == runs_at(2, bench.config.runs) > seen.planned_runs
-    assert [look[0] for look in again.extra["looks"]] == [seen.planned_runs]
+    assert [look.graded for look in again.extra.looks] == [seen.planned_runs]
 
 
 def test_a_base_that_was_measured_beside_an_earlier_run_is_not_measured_twice(bench: Bench) -> None:

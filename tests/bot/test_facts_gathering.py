@@ -76,7 +76,10 @@ def test_only_what_was_paid_for_counts_towards_the_day(
     gh.run(WORKFLOW, "d" * 40, event="pull_request", jobs=RAN)
     gh.run(WORKFLOW, "d" * 40, jobs=RAN, created=datetime.now(UTC) - timedelta(hours=25))
     assert facts(client, request_).runs_today == 1
-    gh.run(WORKFLOW, "d" * 40, status="in_progress", conclusion=None, jobs={"gate": "success", "evaluate": None})
+    # The job has a matrix, and GitHub adds its values to the name.
+    jobs = {"gate": "success", "evaluate (1/2)": None, "evaluate (2/2)": None}
+    gh.run(WORKFLOW, "d" * 40, status="in_progress", conclusion=None, jobs=jobs)
+    assert facts(client, request_).runs_today == 2
     gh.run(WORKFLOW, "d" * 40, conclusion="failure", jobs={"gate": "success", "evaluate": "failure"})
     verdict = decide(request_, facts(client, request_), CONFIG)
     assert isinstance(verdict, Refused)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import adopted
@@ -116,10 +118,37 @@ def test_a_copy_that_is_no_clone_says_what_it_cannot_know(
 ) -> None:
     monkeypatch.setattr("bot.init.own_source", lambda: None)
     ran = cli("init", str(folder))
-    assert ran.code == 2
-    assert "--action :" not in ran.err
-    assert "does not run from a clone of a GitHub repository" in ran.err
-    assert "give --action OWNER/REPO@SHA" in ran.err
+    assert ran.code == 0, ran.err
+    assert "--action :" not in ran.out
+    assert "does not run from a clone of a GitHub repository" in ran.out
+    assert "run init again with --action OWNER/REPO@SHA" in ran.out
+    # What works without GitHub is there; a workflow that could install nothing is not.
+    assert (folder / CONFIG).exists()
+    assert not (folder / ".github").exists()
+    again = cli("init", str(folder), *ACTION)
+    assert (again.code, "written  .github/workflows/compression-eval.yml" in again.out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("file", "setup"),
+    [
+        ("requirements.txt", ".venv/bin/pip install -r requirements.txt"),
+        ("pyproject.toml", ".venv/bin/pip install ."),
+        ("README.md", None),
+    ],
+)
+def test_an_environment_of_the_repository_is_used_where_it_can_be_made_again(
+    folder: Path, cli: small.Cli, file: str, setup: str | None
+) -> None:
+    """Without a list of what is in it, the workflow could not make it."""
+    small.write(folder / file, "")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / ".venv")], check=True)
+    ran = cli("init", str(folder), *ACTION)
+    assert ran.code == 0, ran.err
+    config = load_config(None, folder)
+    assert isinstance(config.target, dict)
+    expected = (".venv/bin/python", ["python3 -m venv .venv", setup]) if setup else (None, [])
+    assert (config.target.get("python"), config.setup) == expected
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
@@ -27,7 +27,7 @@ from bot.pull_request.ledger import (
     advance,
     holds,
 )
-from bot.steps.comment import MARKER, compose, read_comment
+from bot.steps.comment import LIMIT, MARKER, RESULT_BUDGET, compose, read_comment
 
 PLACE = "acme/agent#1"
 START = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
@@ -125,6 +125,15 @@ def test_the_second_evaluation_waits_and_takes_its_turn() -> None:
     ledger = told(queued(1, 0), queued(2, 1))
     assert [run.stage for run in ledger.runs] == ["evaluating", "queued"]
     assert [run.stage for run in advance(ledger, measured(1, 5)).runs] == ["evaluating"]
+
+
+def test_of_many_evaluations_under_way_the_one_that_runs_stays_listed_and_there_is_room_for_all() -> None:
+    long = "x" * 600
+    ledger = told(*(replace(queued(run, run), note=long) for run in range(1, 40)))
+    assert (ledger.runs[0].run_id, ledger.runs[0].stage) == (1, "evaluating")
+    assert len(ledger.runs) == 20
+    assert ledger.runs[-1].run_id == 39
+    assert len(text(ledger).encode()) < LIMIT - RESULT_BUDGET
 
 
 def test_an_approval_is_awaited_then_given() -> None:

@@ -149,6 +149,55 @@ def test_bad_requests_are_refused_as_github_does(
         assert answer.json()["message"]
 
 
+# What GitHub's reference names for each request that the bot makes; one of them is enough. Every token reads metadata,
+# which is all that the repository itself and the permission of an account ask for.
+PERMISSIONS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("GET", "/pulls/1"): ("pull_requests:read",),
+    ("GET", "/pulls/1/files"): ("pull_requests:read",),
+    ("GET", "/pulls"): ("pull_requests:read",),
+    ("POST", "/pulls"): ("pull_requests:write",),
+    ("GET", "/issues/1/comments"): ("issues:read", "pull_requests:read"),
+    ("POST", "/issues/1/comments"): ("issues:write", "pull_requests:write"),
+    ("PATCH", "/issues/comments/9"): ("issues:write", "pull_requests:write"),
+    ("DELETE", "/issues/comments/9"): ("issues:write", "pull_requests:write"),
+    ("DELETE", "/issues/1/labels/absent"): ("issues:write", "pull_requests:write"),
+    ("POST", "/issues/1/reactions"): ("issues:write", "pull_requests:write"),
+    ("GET", "/commits/main"): ("contents:read",),
+    ("GET", "/compare/main...main"): ("contents:read",),
+    ("GET", "/contents/README.md"): ("contents:read",),
+    ("PUT", "/contents/new.txt"): ("contents:write",),
+    ("GET", "/git/ref/heads/main"): ("contents:read",),
+    ("POST", "/git/refs"): ("contents:write",),
+    ("PATCH", "/git/refs/heads/absent"): ("contents:write",),
+    ("DELETE", "/git/refs/heads/absent"): ("contents:write",),
+    ("GET", "/tarball/main"): ("contents:read",),
+    ("GET", "/commits/main/check-runs"): ("checks:read",),
+    ("POST", "/check-runs"): ("checks:write",),
+    ("PATCH", "/check-runs/9"): ("checks:write",),
+    ("GET", f"/actions/workflows/{WORKFLOW}/runs"): ("actions:read",),
+    ("GET", "/actions/artifacts"): ("actions:read",),
+    ("GET", "/actions/runs/9"): ("actions:read",),
+    ("GET", "/actions/runs/9/jobs"): ("actions:read",),
+    ("GET", "/actions/runs/9/approvals"): ("actions:read",),
+    ("GET", "/environments/compression-eval"): ("actions:read",),
+}
+SCOPES = ("metadata", "contents", "pull_requests", "issues", "checks", "actions")
+
+
+@pytest.mark.parametrize(("method", "path"), list(PERMISSIONS))
+def test_each_request_needs_the_permission_that_github_names_for_it(gh: LoopbackGitHub, method: str, path: str) -> None:
+    named = [permission.split(":") for permission in PERMISSIONS[method, path]]
+    gh.state.private = True  # anybody reads a public repository
+    for scope, level in named:
+        enough = gh.job_token({"metadata": "read", scope: level})
+        assert Web(gh, enough)(method, path, {}).status_code != 403
+    without = {scope: "write" for scope in SCOPES if scope not in {name for name, _ in named}}
+    assert Web(gh, gh.job_token(without))(method, path, {}).status_code == 403
+    if named[0][1] == "write":
+        readers = dict.fromkeys(SCOPES, "read")
+        assert Web(gh, gh.job_token(readers))(method, path, {}).status_code == 403
+
+
 def test_tokens_decide_between_401_403_and_404(gh: LoopbackGitHub) -> None:
     comment = ("POST", "/issues/1/comments", {"body": "x"})
     assert Web(gh, "wrong")("GET", "/pulls/1").status_code == 401

@@ -9,12 +9,12 @@ from pathlib import Path
 import adopted
 import pytest
 import small
+from bot_world import publish
 from test_evaluation import Bench, ticket_for
 
 from bot.github.repository import GitHub
 from bot.github.rest import Patience
 from bot.steps.measured import read_result
-from bot.steps.publish import publish
 from eval_core.base.config import load_config
 from eval_core.base.errors import UserError
 from eval_core.base.files import pretty

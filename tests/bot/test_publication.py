@@ -12,19 +12,20 @@ from typing import Any
 
 import adopted
 import pytest
+from bot_world import publish
 from test_evaluation import ticket_for
 from test_neutral import LIVE, outside_code, render
 
 from bot.github.repository import GitHub
 from bot.github.rest import Patience
 from bot.pull_request.event import WorkflowRun
-from bot.pull_request.ledger import RequestRefused
+from bot.pull_request.ledger import EvaluationQueued, RequestRefused
 from bot.pull_request.ticket import Ticket, keep_error
 from bot.steps.check import CHECK_NAME, Check
 from bot.steps.comment import LIMIT, MARKER, Sticky, read_comment
 from bot.steps.gate import _looks
 from bot.steps.measured import read_measured, read_result
-from bot.steps.publish import Published, publish
+from bot.steps.publish import Published
 from bot.testing import journey
 from bot.testing.github import LoopbackGitHub
 from eval_core.base.config import Config, load_config
@@ -116,7 +117,7 @@ def test_the_result_becomes_comment_check_and_report(gh: LoopbackGitHub, post: P
     words, _, rest = posted.title.partition(":")
     assert f"**{words}:**{rest}" in body
     assert body.splitlines()[2].startswith(f"### \N{LARGE RED CIRCLE} {words}")
-    assert "asked for by @maintainer" in body
+    assert "Asked for by @maintainer." in body
     assert "| facts kept |" in body
     assert only_check(gh) == ("neutral", posted.title[:255])
     assert posted.report.startswith("## Compression eval")
@@ -179,7 +180,7 @@ FORGERIES: dict[str, tuple[Callable[[Json], None], str]] = {
     "probe types": (_set("probe_types/small-plan/recall-refusal", "artifact"), "other fixtures or probes"),
     "unknown probe": (_rename_probe, "other fixtures or probes"),
     "run of another": (_set(f"{RUN}/fixture", "small-debug"), "another fixture"),
-    "run twice": (_set(f"{RUN}/run", 1), "there twice"),
+    "run twice": (_set(f"{RUN}/run", 1), "appears twice"),
     "score": (_set(f"{GRADE}/scores/accuracy", 50), "six scores"),
     "no score": (_set(f"{GRADE}/scores", {"accuracy": 5}), "six scores"),
     "huge": (_set(f"{RUN}/tokens_before", 10**400), "a number has 401 digits"),
@@ -328,7 +329,8 @@ def test_why_a_run_stopped_early_is_said(gh: LoopbackGitHub, post: Post, summary
 
 
 @pytest.mark.parametrize(
-    ("result", "title"), [("cancelled", "was cancelled"), ("failure", "failed"), ("skipped", "failed")]
+    ("result", "title"),
+    [("cancelled", "was cancelled, or its time was up"), ("failure", "failed"), ("skipped", "failed")],
 )
 def test_an_evaluation_without_a_result_is_told_with_the_remedy(
     gh: LoopbackGitHub, root: Path, config: Config, tmp_path: Path, result: str, title: str
@@ -383,7 +385,7 @@ def test_what_a_job_had_measured_when_it_was_cut_off_is_published(gh: LoopbackGi
     posted = post(result=result)
     body = only_comment(gh)
     assert words(posted) in body
-    wanted = "this is what it had measured by then" if result == "cancelled" else "failed after it had measured this"
+    wanted = "This is what it had measured until then" if result == "cancelled" else "failed after it had measured this"
     assert wanted in body
     assert only_check(gh)[0] == "neutral"
 
@@ -401,6 +403,10 @@ def test_a_rejected_approval_is_told_with_who_and_why(
     assert "boss rejected it: too dear this month" in body
     assert "@all" not in visible(body)
     assert only_check(gh)[0] == "cancelled"
+    # A re-run that was approved and failed is not called rejected for what was said before.
+    run.reviews.append(("compression-eval", "approved", "boss", "now it is fine"))
+    publish(client(gh), ticket, config, root=root, folder=tmp_path, result="failure")
+    assert "**The evaluation failed**" in only_comment(gh)
 
 
 def test_the_full_report_is_linked_only_if_it_is_of_this_run(
@@ -424,6 +430,16 @@ def test_whoever_asked_is_named_once_unless_it_is_a_robot_or_turned_off(
     ticket = ticket_for(gh, sender=sender)
     publish(client(gh), ticket, config, root=root, folder=tmp_path, result="success")
     assert only_comment(gh).count(f"@{sender}") == wanted
+    again = ticket.model_copy(update={"run_id": ticket.run_id + 1})
+    Sticky(client(gh), 1).record(EvaluationQueued(run=again.run, at=now(), url=again.run_url, sha=again.sha))
+    assert f"@{sender}" not in only_comment(gh)
+    (tmp_path / "summary.json").unlink()
+    publish(client(gh), again, config, root=root, folder=tmp_path, result="failure")
+    # The end that was added notifies, and only it does.
+    assert only_comment(gh).count(f"@{sender}") == wanted
+    assert ("Asked for by @" in only_comment(gh).partition("compression-eval:result -->")[0]) == wanted
+    (tmp_path / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    ticket = ticket.model_copy(update={"run_id": ticket.run_id + 2})
     quiet = config.model_copy(update={"bot": config.bot.model_copy(update={"mention": False})})
     publish(client(gh), ticket, quiet, root=root, folder=tmp_path, result="success")
     assert f"@{sender}" not in only_comment(gh)
@@ -596,6 +612,15 @@ def test_a_base_measured_in_the_run_is_what_a_pull_request_is_compared_with(
     assert "The stored baseline baselines/offline.json is stale" in posted.report
     assert "The base branch against it: Regressed" in posted.report
     assert f"base branch at {ticket_for(gh).base_sha[:12]}, measured in this run" in posted.report
+    comment = gh.comments(1)[-1].body
+    first_screen, folded = comment.split("<details>", 1)
+    # What the base lost is told where it is seen, and no age of a baseline that was not used.
+    assert "is stale" in first_screen
+    assert "The base branch against it: Regressed" in first_screen
+    assert "is stale" not in folded
+    assert "compared with the base branch at" in first_screen
+    assert "days old" not in comment
+    assert "compression-eval run --baseline rerun --base-tree ../base\n" in comment
 
 
 @pytest.mark.parametrize("spoilt", ["missing", "grade", "word", "fixture"])
@@ -629,5 +654,5 @@ def test_how_often_a_commit_was_looked_at_is_the_tickets_to_say(
     body = {**summary, "planned_runs": 6, "extra": {"looks": []}}
     (tmp_path / "summary.json").write_text(json.dumps(body), encoding="utf-8")
     measurement, _ = read_measured(ticket_for(gh, looks=2), config, root, tmp_path)
-    (before,) = measurement.extra["looks"]
+    (before,) = measurement.extra.looks
     assert before[0] == config.runs

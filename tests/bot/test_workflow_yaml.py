@@ -89,6 +89,7 @@ def test_permissions_are_named_job_by_job_and_are_those_that_the_journey_is_test
     assert of("begin") == journey._BEGIN
     assert of("publish") == journey._PUBLISH
     assert of("merge") == {"contents": "read"}
+    assert of("remind") == {"contents": "read"}
     assert of("propose") == {"contents": "write", "pull_requests": "write"}
 
 
@@ -123,8 +124,9 @@ def test_no_checkout_keeps_its_token_or_takes_the_pull_requests_code(workflow: d
     checkouts = [step for step in steps(workflow) if step.get("uses", "").startswith("actions/checkout@")]
     assert len(checkouts) == len(workflow["jobs"])
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
-    refs = [step["with"].get("ref") for step in checkouts]
-    assert refs == [None, *["${{ needs.gate.outputs.base_sha }}"] * (len(refs) - 1)]
+    refs = {name: job["steps"][0]["with"].get("ref") for name, job in workflow["jobs"].items()}
+    assert {name for name, ref in refs.items() if ref is None} == {"gate", "remind"}
+    assert {ref for ref in refs.values() if ref} == {"${{ needs.gate.outputs.base_sha }}"}
 
 
 def test_later_jobs_wait_for_the_gates_word_and_a_crash_is_published(workflow: dict[Any, Any]) -> None:
@@ -163,6 +165,13 @@ def test_the_command_in_a_comment_is_off_and_one_line_turns_it_on(text: str, wor
     assert "startsWith(github.event.comment.body, '/eval-compression')" in workflow["jobs"]["gate"]["if"]
 
 
+def test_the_reminder_is_off_and_one_line_turns_it_on(text: str, workflow: dict[Any, Any]) -> None:
+    assert "schedule" not in workflow[True]
+    turned_on = yaml.safe_load(text.replace("  # schedule:", "  schedule:"))
+    assert list(turned_on[True]["schedule"][0]) == ["cron"]
+    assert workflow["jobs"]["remind"]["if"] == "github.event_name == 'schedule'"
+
+
 def test_the_evaluation_ends_by_itself_ten_minutes_before_the_job_would_be_cut_off(workflow: dict[Any, Any]) -> None:
     job = workflow["jobs"]["evaluate"]
     (command,) = [step["run"] for step in job["steps"] if "bot evaluate" in step.get("run", "")]
@@ -179,6 +188,9 @@ def test_the_template_is_the_file_that_runs_here(text: str) -> None:
 
 
 BOT_INSTALL = "      - run: scripts/install-action bot # no key here, so nothing that calls models\n"
+GATE_INSTALL = (
+    "      - run: scripts/install-action gate # no key here: of the model libraries only what an estimate reads\n"
+)
 
 
 def test_an_adopter_gets_the_same_file_but_for_the_lines_that_install(text: str, tmp_path: Path) -> None:
@@ -186,9 +198,14 @@ def test_an_adopter_gets_the_same_file_but_for_the_lines_that_install(text: str,
     action = f"acme/compression-eval@{'5' * 40}"
     given = adoption(tmp_path, action, None).files[".github/workflows/compression-eval.yml"]
     uses = f"      - uses: {action}\n"
-    bot = f"{uses}        with:\n          job: bot\n"
-    assert (given.count(bot), given.count(uses)) == (3, text.count("run: scripts/install-action"))
-    back = given.replace(bot, BOT_INSTALL).replace(uses, "      - run: scripts/install-action\n")
+    bot, gate = (f"{uses}        with:\n          job: {job}\n" for job in ("bot", "gate"))
+    counts = (given.count(bot), given.count(gate), given.count(uses))
+    assert counts == (4, 1, text.count("run: scripts/install-action"))
+    back = (
+        given.replace(bot, BOT_INSTALL)
+        .replace(gate, GATE_INSTALL)
+        .replace(uses, "      - run: scripts/install-action\n")
+    )
     assert back == text
 
 
@@ -200,10 +217,14 @@ def test_only_the_jobs_that_need_models_install_them(text: str) -> None:
         for step in job["steps"]
         if "install-action" in step.get("run", "")
     }
-    assert {name for name, run in installs.items() if run == "scripts/install-action bot"} == {
-        "begin",
-        "publish",
-        "propose",
+    assert installs == {
+        "gate": "scripts/install-action gate",
+        "begin": "scripts/install-action bot",
+        "remind": "scripts/install-action bot",
+        "evaluate": "scripts/install-action",
+        "merge": "scripts/install-action",
+        "publish": "scripts/install-action bot",
+        "propose": "scripts/install-action bot",
     }
 
 

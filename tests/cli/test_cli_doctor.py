@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import agent_tree
@@ -9,6 +11,7 @@ import pytest
 import small
 
 CONFIG = ".compression-eval.yml"
+EXAMPLES = Path(__file__).parents[2] / "docs" / "targets" / "examples"
 
 
 @pytest.fixture
@@ -65,6 +68,7 @@ def test_a_mistake_in_the_target_is_one_sentence(agent: Path, cli: small.Cli, ol
     assert ran.code == 2
     (broken,) = lines(ran, "broken")
     assert said in broken
+    assert not [line for line in lines(ran, "ok") if line.startswith("target")]
     assert "/subject" not in ran.out
 
 
@@ -73,6 +77,22 @@ def test_a_compressor_that_calls_no_model_though_it_should_is_found_out(agent: P
     ran = cli("doctor")
     assert ran.code == 2
     assert "say `llm: none` under target" in ran.out
+
+
+def test_a_program_that_the_sandbox_does_not_have_is_told_with_the_runtime_to_name(
+    agent: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Your shell may find another program under that name, or the only one, where the sandbox does not look."""
+    own = tmp_path / "own-node"
+    small.write(own / "bin" / "sh", "#!/bin/sh\nexit 1\n").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{own / 'bin'}:{os.environ['PATH']}")
+    shutil.copy(EXAMPLES / "compress.sh", agent / "compress.sh")
+    small.write(agent / CONFIG, "target: {command: [sh, compress.sh], llm: none}\n")
+    (told,) = [line for line in lines(cli("doctor"), "look") if line.startswith("target.command")]
+    assert f"sh is {own}/bin/sh for you, which the sandbox does not show" in told
+    assert f"runtime: {own}" in cli("doctor").out
+    small.write(agent / CONFIG, f"target: {{command: [sh, compress.sh], llm: none, runtime: {own}}}\n")
+    assert not [line for line in lines(cli("doctor"), "look") if line.startswith("target.command")]
 
 
 def test_what_a_compressor_writes_cannot_steer_the_terminal(agent: Path, cli: small.Cli) -> None:

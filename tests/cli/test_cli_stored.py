@@ -181,3 +181,19 @@ def test_an_update_says_where_the_compressor_is_weak(project: Path, cli: small.C
     assert ran.code == 0
     assert "Note: small-chained: no answer passes (3 of 5)." in ran.out
     assert "small-debug: no answer" not in ran.out
+
+
+def test_a_compressor_that_shrinks_nothing_is_stored_and_that_is_said(project: Path, cli: small.Cli) -> None:
+    small.write(project / "keeps.py", "def compress(messages):\n    return messages\n")
+    small.write(project / ".compression-eval.yml", "target: {compressor: 'keeps:compress', llm: none}\n")
+    ran = cli("baseline", "update", *FAST)
+    assert ran.code == 0
+    assert "Note: small-plan: 10 of 10 runs did not make the session smaller." in ran.out
+
+
+def test_the_trend_is_told_with_the_cumulative_change(based: Path, cli: small.Cli) -> None:
+    assert cli("baseline", "update", *FAST, "--force", "--label", "again").code == 0
+    ran = cli("trend")
+    assert ran.code == 0
+    assert "The line of baselines has not moved for certain since 20" in ran.out
+    assert "1 baseline ago: overall" in ran.out

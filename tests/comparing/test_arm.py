@@ -47,7 +47,7 @@ def test_an_impossible_value_is_named_with_fixture_probe_and_run(
         ({"scores": np.zeros((3, 2, 5))}, r"scores has the shape \(3, 2, 5\), expected runs x 2 x 6"),
         ({"facts": np.zeros((4, 2))}, r"facts has the shape \(4, 2\), expected 3 x 2"),
         ({"census": np.zeros(3)}, "census has the shape"),
-        ({"probes": ("p", "p")}, "the probe 'p' stands twice"),
+        ({"probes": ("p", "p")}, "the probe 'p' appears twice"),
         ({"planned_scores": 5}, "6 score cells were measured but only 5 planned"),
         ({"planned_facts": 0}, "6 fact cells were measured but only 0 planned"),
     ],

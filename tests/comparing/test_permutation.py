@@ -23,7 +23,7 @@ Pools = list[tuple[list[list[list[float]]], int]]
 
 
 def compare_scores(base: Arm, candidate: Arm, **options: int) -> PermutationResult:
-    result = permute(score_blocks(base, candidate), SCORE_HYPOTHESES, alpha=0.03, **options)
+    result = permute(score_blocks(base, candidate), SCORE_HYPOTHESES, alpha=0.03, lead="overall", **options)
     assert result is not None
     return result
 
@@ -76,21 +76,27 @@ def brute_force(pools: Pools) -> dict[str, object]:
 
     choices = [list(itertools.combinations(range(len(runs)), n)) for runs, n in pools]
     table = [statistics(labels) for labels in itertools.product(*choices)]
-    most, local = [max(t) for t, *_ in table], [max(u) for *_, u in table]
+    lead, rest, local = [t[6] for t, *_ in table], [max(t[:6]) for t, *_ in table], [max(u) for *_, u in table]
     near = 1e-9
-    share_a = [fmean(other >= value - near for other in most) for value in most]
+    share_a = [
+        min(fmean(other >= a - near for other in lead), 3 * fmean(other >= b - near for other in rest))
+        for a, b in zip(lead, rest, strict=True)
+    ]
     share_l = [fmean(other >= value - near for other in local) for value in local]
-    combined = [min(a, 4 * b) for a, b in zip(share_a, share_l, strict=True)]
+    combined = [min(a, 6 * b) for a, b in zip(share_a, share_l, strict=True)]
     first = table[0]
     return {
         "p": fmean(value <= combined[0] + near for value in combined),
         "p_global": share_a[0],
         "p_local": share_l[0],
-        "adjusted": [fmean(other >= t - near for other in most) for t in first[0]],
+        "adjusted": [
+            *(min(1.0, 3 * fmean(other >= t - near for other in rest)) for t in first[0][:6]),
+            fmean(other >= first[0][6] - near for other in lead),
+        ],
         "deltas": first[1],
         "ses": first[2],
         "units": first[3],
-        "unit_p": [min(1.0, 4 * fmean(other >= u - near for other in local)) for u in first[4]],
+        "unit_p": [min(1.0, 6 * fmean(other >= u - near for other in local)) for u in first[4]],
         "arrangements": len(table),
     }
 

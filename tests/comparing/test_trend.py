@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import small
 
 from eval_core.base.errors import UserError
 from eval_core.comparing.trend import trend
-from eval_core.storage.baselines import COMPARED, store_baseline
+from eval_core.domain.extra import Extra
+from eval_core.reporting.html import render_trend
+from eval_core.storage.baselines import store_baseline
 from eval_core.storage.history import append_history, broken_history, read_history
 
 
@@ -38,6 +41,13 @@ def test_slow_decay_is_seen_over_the_whole_line_and_not_step_by_step() -> None:
     assert whole.sentence.startswith("The line of baselines has moved since 2026-01-01, 10 baselines ago: overall −")
 
 
+def test_the_trend_page_tells_the_cumulative_change() -> None:
+    lines = [line(number, 4.5 - 0.1 * number) for number in range(11)]
+    whole = trend(lines)
+    assert whole is not None
+    assert f'<p class="warn">{html.escape(whole.sentence)}</p>' in render_trend("models", lines)
+
+
 def test_a_steady_line_and_one_of_other_conditions_say_nothing() -> None:
     steady = trend([line(number, 4.5) for number in range(5)])
     assert steady is not None
@@ -60,6 +70,7 @@ def test_a_broken_history_line_is_named_and_skipped(tmp_path: Path) -> None:
 
 def test_no_path_promotes_more_than_three_runs_that_were_compared(tmp_path: Path) -> None:
     measured = small.measure(small.cases()[:1], tmp_path / "run", "anchored")
-    accepted = measured.model_copy(update={"offline": False, "planned_runs": 4, "extra": {COMPARED: True}})
-    with pytest.raises(UserError, match="at most 3 runs of an accepted change"):
-        store_baseline(accepted, tmp_path / "baselines", "models", noise={})
+    for runs in (3, 10):  # three alone would be all of the baseline, and all of them lucky
+        accepted = measured.model_copy(update={"offline": False, "planned_runs": runs, "extra": Extra(compared=True)})
+        with pytest.raises(UserError, match=f"these {runs} graded runs .* at most 3 runs of an accepted change"):
+            store_baseline(accepted, tmp_path / "baselines", "models", noise={})

@@ -15,8 +15,9 @@ from eval_core.base.errors import UserError
 from eval_core.comparing.arms import Arm
 from eval_core.comparing.drift import Drift
 from eval_core.comparing.findings import Kind, RowVerdict, Verdict
-from eval_core.comparing.looks import Look, next_look, runs_at, share, spent
+from eval_core.comparing.looks import next_look, runs_at, share, spent
 from eval_core.comparing.verdict import FailOn, Options, decide, exit_code
+from eval_core.domain.extra import Look
 
 from .arms import CHECKS, constant, fixture, noisy
 
@@ -53,7 +54,7 @@ def with_structure(arm: Arm, failing: dict[str, list[bool]]) -> Arm:
 def test_a_result_with_itself_is_no_detectable_change_and_says_what_would_have_been_seen() -> None:
     verdict = decide(noisy(1, 10), noisy(1, 10))
     assert verdict.kind is Kind.NO_DETECTABLE_CHANGE
-    assert "would have seen" in verdict.headline
+    assert "smallest detectable change" in verdict.headline
     assert {row.verdict for row in verdict.rows} == {RowVerdict.NO_DETECTABLE_CHANGE}
 
 
@@ -302,10 +303,10 @@ def test_a_later_look_at_the_same_runs_gives_the_same_verdict() -> None:
 def test_a_look_after_more_runs_spends_what_is_left() -> None:
     base = noisy(1, 10, mean=4.0)
     first, second = decide(base, noisy(2, 3)), decide(base, noisy(2, 6), earlier=[Look(3, 3)])
-    assert first.tests[0].alpha == pytest.approx(0.03 * 0.8)
+    assert first.tests[0].alpha == pytest.approx(0.03 * 0.75)
     assert second.tests[0].alpha == pytest.approx(0.03 * 0.1)
     assert (first.look, second.look) == (1, 2)
-    assert second.alpha_spent == pytest.approx(0.05 * 0.9)
+    assert second.alpha_spent == pytest.approx(0.05 * 0.85)
 
 
 # Exit codes and agreement

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -88,8 +89,31 @@ def test_nothing_that_a_model_wrote_is_lost_whatever_its_headings() -> None:
     found = AnchoredSummary.from_reply(text)
     assert found.blockers == ["a", "b"]
     assert found.session_intent == ["c"]
-    assert found.current_state == ["Here you go:", "Risks: d"]
+    assert found.current_state == ["Here you go:", "[Risks] d"]
     assert found.files_modified == {"src/a.py": ["e"]}
+
+
+@pytest.mark.parametrize(
+    ("heading", "section"),
+    [
+        ("Decisions", "decisions_made"), ("Key decisions", "decisions_made"), ("Decision", "decisions_made"),
+        ("Intent", "session_intent"), ("User goals", "session_intent"), ("Current status", "current_state"),
+        ("Open blockers", "blockers"), ("Next step", "next_steps"),
+    ],
+)  # fmt: skip
+def test_a_heading_that_means_a_section_is_read_as_that_section(heading: str, section: str) -> None:
+    found = AnchoredSummary.from_reply(f"## {heading}\n- the ledger moves to Postgres")
+    assert [str(getattr(entry, "what", entry)) for entry in getattr(found, section)] == ["the ledger moves to Postgres"]
+
+
+@pytest.mark.parametrize("heading", ["Decisions", "Files read", "Risks", "Decisions and risks"])
+def test_lines_under_any_heading_add_up_over_many_compressions(heading: str) -> None:
+    """Whatever a model calls its sections, the news of one compression never replace those of the one before."""
+    summary = AnchoredSummary()
+    for number in range(1, 4):
+        summary = summary.extend(AnchoredSummary.from_reply(f"## {heading}\n- use store{number}, for reason{number}"))
+    text = summary.to_markdown()
+    assert [f"store{number}" in text and f"reason{number}" in text for number in range(1, 4)] == [True] * 3
 
 
 def test_news_replace_what_they_name_and_leave_the_rest() -> None:

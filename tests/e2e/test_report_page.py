@@ -109,7 +109,7 @@ def test_hostile_text_does_nothing(page: Chromium) -> None:
     assert page.run("window.owned") is None
     assert page.run("getComputedStyle(document.body).display") == "block"
     _open_everything(page)
-    page.run("document.querySelector('.fact-links a[href^=\\'#msg\\']').click()")
+    page.run("document.querySelector('.fact-place a[href^=\\'#msg\\']').click()")
     assert page.run("window.owned") is None
     assert page.run("document.scripts.length") == 3
     assert page.run("document.images.length") == 0
@@ -476,3 +476,35 @@ def test_the_pages_of_several_results_and_of_the_trend_hold_as_well(
     assert browser.run("document.documentElement.scrollWidth") <= 390
     browser.run(f"{script}; undefined")
     assert browser.run(SERIOUS) == []
+
+
+def test_a_session_of_half_a_million_tokens_opens_at_its_differences(browser: Chromium, tmp_path: Path) -> None:
+    """The figures are printed; asserted is that neither the session nor equal lines are drawn unasked."""
+    pick = random.Random(1)
+
+    def words(count: int) -> str:
+        return " ".join(f"word-{pick.randrange(30_000)}" for _ in range(count))
+
+    lines = [words(9) for _ in range(2_500)]
+    changed = [words(9) if number % 500 == 250 else line for number, line in enumerate(lines)]
+    path = tmp_path / "long.html"
+    data = report(cases=[case("long", extra=words(200_000))], base_text="\n".join(lines), text="\n".join(changed))
+    path.write_text(render_html(data), encoding="utf-8")
+    small = tmp_path / "plain.html"
+    small.write_text("<!doctype html><title>plain</title><p>plain</p>", encoding="utf-8")
+    browser.look(1440, 900)
+    browser.open(small.as_uri())
+    plain = float(browser.run("performance.now()"))
+    _open(browser, path.as_uri())
+    ready = float(browser.run("performance.now()"))
+    print(
+        f"\na session of 500k tokens: {path.stat().st_size / 1e6:.1f} MB; drawn by {ready:.0f} ms "
+        f"({ready / max(plain, 1):.1f} times a plain page)"
+    )
+    assert path.stat().st_size < 2_000_000
+    assert browser.run("document.querySelectorAll('*').length") < 6_000
+    # The summaries are there to their ends: the last difference is that of line 2,250.
+    browser.press("p")
+    assert "word-" in browser.run("document.querySelector('#s-diff .here').textContent")
+    browser.run("document.getElementById('s-unfold').click()")
+    assert browser.run("document.querySelectorAll('#s-diff .row:not(.head)').length") >= len(lines)

@@ -62,7 +62,7 @@ def test_a_label_becomes_a_comment_and_a_second_label_takes_up_what_was_measured
     body = comment(runner, pull)
     assert "**Regressed:** " in body
     assert f"[Full report](https://github.com/acme/agent/actions/runs/{runner.run_id}/artifacts/1)" in body
-    assert "asked for by @maintainer" in body
+    assert "Asked for by @maintainer." in body
     assert "E_QUOTA_FULL" in body
     assert runner.github.state.pulls[pull.number].labels == []
     (check,) = runner.github.state.checks.values()
@@ -96,7 +96,7 @@ def test_a_refusal_is_a_comment_and_no_red_job(start: Start) -> None:
     assert [ran.result(job) for job in ("gate", "evaluate", "publish")] == ["success", "skipped", "skipped"]
     body = comment(runner, pull)
     assert "helper has only triage permission" in body
-    assert "ask somebody with write permission" in body
+    assert "ask someone with write permission" in body
     assert runner.github.state.pulls[pull.number].labels == []
 
 
@@ -203,7 +203,7 @@ def test_a_label_added_during_a_run_hides_neither_the_run_nor_its_result(start: 
     assert (ran.code, second.code) == (0, 0), ran.log
     assert second.result("evaluate") == "skipped"
     assert "**Evaluating**" in during
-    assert "taken off before the evaluation began" in during
+    assert "removed before the evaluation began" in during
     body = comment(runner, pull)
     assert "**Regressed:** " in body
     assert "**Evaluating**" not in body
@@ -217,7 +217,7 @@ def test_what_a_job_had_measured_when_its_time_was_up_is_published(start: Start)
     assert ran.code == 0, ran.log
     body = comment(runner, pull)
     assert "**Regressed:** " in body
-    assert "this is what it had measured by then" in body
+    assert "This is what it had measured until then" in body
 
 
 def test_a_rejected_approval_is_told(start: Start) -> None:

@@ -33,10 +33,10 @@ from eval_core.evidence.form import labels, read_form, sections
 from eval_core.evidence.invented import read_invented, read_stale
 from eval_core.evidence.retention import FixtureFacts, probe_in_session
 from eval_core.evidence.size import SessionFacts
+from eval_core.evidence.structure import read_window
 from eval_core.evidence.verbatim import Kept
-from eval_core.evidence.window import read_window
 from eval_core.judging.fact_judge import FactJudge
-from eval_core.reporting.html.plots import frontier
+from eval_core.reporting.html.frontier import frontier
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +194,7 @@ def test_deterministic_runs_are_counted_and_nothing_is_estimated(base: Measureme
     assert verdict.exact
     assert not verdict.tests
     assert all(row.p is None and row.ci_low is None and row.mde is None for row in verdict.rows)
-    assert "would have seen" not in verdict.headline
+    assert "smallest detectable change" not in verdict.headline
     assert [row.name for row in verdict.rows if row.family == "scores"] == ["overall"]
 
 

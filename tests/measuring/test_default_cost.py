@@ -17,12 +17,12 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def test_the_defaults_stay_within_their_price() -> None:
     within = {row.what: row for row in price_defaults() if row.bar_usd is not None}
-    assert len(within) == 6
+    assert len(within) == 7
     for what, row in within.items():
         assert row.cached_usd is not None
         assert row.bar_usd is not None
-        # Three looks in three commands fill the provider's cache three times.
-        allowed = 1.15 if what.startswith("all three looks") else 1.0
+        # Three looks in three commands fill the provider's cache three times: dearer than it should be, and said so.
+        allowed = 1.08 if what == "all three looks, on three days" else 1.0
         assert row.cached_usd <= allowed * row.bar_usd, what
 
 

@@ -90,6 +90,16 @@ def test_folders_and_environments_may_be_links(
     assert ran_as(cli, agent / "results") == KEPT
 
 
+def test_a_link_to_a_target_file_is_that_file(
+    agent: Path, elsewhere: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent_tree.link(elsewhere / "linked.yml", agent / "target.yml")
+    monkeypatch.chdir(elsewhere)
+    assert ran_as(cli, elsewhere / "results", "--target", "linked.yml") == KEPT
+    small.write(elsewhere / ".compression-eval.yml", "target: linked.yml\n")
+    assert ran_as(cli, elsewhere / "results", "--tree", "../my-agent") == KEPT
+
+
 def test_a_target_file_in_a_folder_of_its_own_reaches_up(
     agent: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

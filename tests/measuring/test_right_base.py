@@ -64,7 +64,7 @@ def test_a_docstring_is_not_blamed_for_what_the_base_lost(root: Path, tmp_path: 
     (stale,) = [note for note in data.verdict.notes if "is stale" in note]
     assert "The base branch against it: Regressed" in stale
     assert "baselines/offline.json" in stale
-    assert any(note.startswith("Base: the base branch, measured for this comparison") for note in data.verdict.notes)
+    assert any(note.startswith("Base: the base branch, measured today and not taken") for note in data.verdict.notes)
 
 
 def test_without_a_control_the_stale_baseline_blames_it(root: Path, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def project(three_probes: Path, cli: small.Cli, provider: Provider) -> Path:
 
 def control(label: str) -> list[int]:
     measured: Measurement = read_measurement(Path("results") / label)
-    return [len(runs) for runs in measured.extra["control"]["fixtures"].values()]
+    return [len(runs) for runs in measured.extra.control.fixtures.values()]
 
 
 def test_one_run_of_the_base_is_made_beside_the_candidate_and_its_shift_is_told(
@@ -62,4 +62,4 @@ def test_the_estimate_counts_the_control(project: Path, cli: small.Cli, provider
 def test_no_control_is_made_where_none_is_wanted(project: Path, cli: small.Cli, provider: Provider) -> None:
     (project / ".compression-eval.yml").write_text("baseline: {control: never}\n", encoding="utf-8")
     assert cli("run", *THREE, *provider.options, *BESIDE, "--label", "a").code == 0
-    assert "control" not in read_measurement(Path("results/a")).extra
+    assert read_measurement(Path("results/a")).extra.control is None

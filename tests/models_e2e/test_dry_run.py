@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import small
 
+from bot.steps.estimate import describe
 from eval_core.base.config import Config, ModelConfig, Price
-from eval_core.measuring.cost import Quote, describe, price_of_one_label, quote
+from eval_core.measuring.cost import Quote, price_of_one_label, quote
 from eval_core.measuring.options import Job
 from eval_core.models.prices import parse_prices
 from eval_core.models.settings import ModelFlags

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[2]
-LOCKS = ("bot", "build", "evaluate")
+LOCKS = ("bot", "build", "evaluate", "gate")
 _PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)(?:\[[^\]]*\])?==(?P<version>[^\s;\\]+)")
 
 
@@ -37,15 +39,39 @@ def test_the_lock_of_the_evaluation_satisfies_pyproject() -> None:
         assert found in wanted.specifier, f"{wanted} against {found}: run scripts/lock"
 
 
-@pytest.mark.parametrize("name", ["bot", "build"])
+@pytest.mark.parametrize("name", ["bot", "build", "gate"])
 def test_a_lock_holds_what_its_source_asks_for(name: str) -> None:
     asked = requirements((ROOT / "requirements" / f"{name}.in").read_text(encoding="utf-8").splitlines())
     assert {canonicalize_name(wanted.name) for wanted in asked} <= set(locked(name)), "run scripts/lock"
 
 
-def test_all_jobs_run_the_same_versions() -> None:
+@pytest.mark.parametrize("name", ["bot", "gate"])
+def test_all_jobs_run_the_same_versions(name: str) -> None:
     whole = locked("evaluate")
-    assert {name: version for name, version in locked("bot").items() if whole.get(name) != version} == {}
+    assert {name: version for name, version in locked(name).items() if whole.get(name) != version} == {}
+
+
+def test_the_gate_installs_a_price_list_and_a_tokenizer_but_nothing_that_could_use_a_key() -> None:
+    added = set(locked("gate")) - set(locked("bot"))
+    assert {"litellm", "tiktoken"} <= added
+    assert not {"openai", "httpx", "huggingface-hub", "tokenizers"} & added
+
+
+@pytest.mark.e2e
+def test_the_locks_are_what_the_script_would_write(tmp_path: Path) -> None:
+    """Needs a package index. Versions that are locked already are kept, so a new release changes nothing."""
+    copy = tmp_path / "project"
+    for name in ("pyproject.toml", "README.md", "LICENSE", "scripts", "requirements"):
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, copy / name)
+        else:
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, copy / name)
+    subprocess.run([str(copy / "scripts" / "lock")], check=True, capture_output=True)
+    for name in LOCKS:
+        path = f"requirements/{name}.txt"
+        assert (copy / path).read_text(encoding="utf-8") == (ROOT / path).read_text(encoding="utf-8"), path
 
 
 def test_jobs_that_hold_no_key_install_nothing_that_calls_models() -> None:

@@ -35,6 +35,25 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
+@pytest.mark.e2e
+def test_one_command_runs_the_wheel_in_an_environment_of_its_own(installed: Path, tmp_path: Path) -> None:
+    """`uvx --from WHEEL`, as documented: nothing of this environment is in reach."""
+    (wheel,) = installed.parent.glob("*.whl")
+    uvx = str(Path(sys.executable).parent / "uvx")
+    apart = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    for words in (("--version",), ("doctor",), ("demo",)):
+        done = subprocess.run(
+            [uvx, "--python", sys.executable, "--from", str(wheel), "compression-eval", *words],
+            cwd=tmp_path,
+            env=apart,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "Regressed" in (tmp_path / "results/demo/comment.md").read_text(encoding="utf-8")
+
+
 @pytest.fixture
 def command(installed: Path, tmp_path: Path) -> Command:
     """Run `compression-eval` from the wheel in an empty folder; only its dependencies come from this environment."""
@@ -67,9 +86,47 @@ def test_the_code_and_the_data_come_from_the_wheel(installed: Path, tmp_path: Pa
     assert done.stdout.split() == [str(installed / "bot/__init__.py"), str(installed / "eval_core/shipped/fixtures")]
 
 
-def test_the_demo_runs_in_an_empty_folder(command: Command, tmp_path: Path) -> None:
-    command("demo")
-    assert "Regressed" in (tmp_path / "results/demo/comment.md").read_text(encoding="utf-8")
+_TRACE = """
+import atexit, json, pathlib, sys
+def write():
+    if sys.argv[1:2] == ["bot"]:
+        path = pathlib.Path(__file__).parent / f"{sys.argv[2]}.json"
+        path.write_text(json.dumps(sorted(sys.modules)))
+atexit.register(write)
+"""
+
+
+@pytest.fixture(scope="module")
+def demonstrated(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run the demo from the wheel in an empty folder, writing down which modules each of its steps loads."""
+    folder = tmp_path_factory.mktemp("demo")
+    (folder / "sitecustomize.py").write_text(_TRACE, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", "from bot.cli import main; main()", "demo"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": f"{installed}:{folder}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_the_demo_runs_in_an_empty_folder(demonstrated: Path) -> None:
+    assert "Regressed" in (demonstrated / "results/demo/comment.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("step", "most"), [("gate", 60), ("fetch", 50), ("setup", 30), ("publish", 45)])
+def test_a_step_with_a_token_loads_little_of_ours_and_nothing_that_measures(
+    demonstrated: Path, step: str, most: int
+) -> None:
+    loaded = json.loads((demonstrated / f"{step}.json").read_text(encoding="utf-8"))
+    own = [name for name in loaded if name.split(".")[0] in ("bot", "eval_core")]
+    assert len(own) <= most, own
+    rooms = ("comparing", "compressors", "judging", "measuring", "reporting", "sandbox")
+    assert [name for name in own if name.startswith(tuple(f"eval_core.{room}" for room in rooms))] == []
+    assert {"numpy", "aiohttp", "litellm", "tiktoken"} & set(loaded) == set()
 
 
 def test_a_run_without_a_suite_uses_the_shipped_one_and_says_so(command: Command, tmp_path: Path) -> None:
@@ -87,3 +144,13 @@ def test_the_target_of_hermes_is_found(command: Command, tmp_path: Path) -> None
     (tmp_path / "agent").mkdir()
     done = command("run", "--runs", "1", expect=2, HERMES_AGENT_ROOT="missing")
     assert "HERMES_AGENT_ROOT=missing: no such folder" in done.stderr
+
+
+def test_init_writes_a_workflow_that_doctor_finds(command: Command, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    code = "class ContextCompressor:\n    def compress(self, messages):\n        return messages\n"
+    (tmp_path / "context_compressor.py").write_text(code, encoding="utf-8")
+    command("init", "--action", f"acme/compression-eval@{'5' * 40}")
+    workflow = (tmp_path / ".github/workflows/compression-eval.yml").read_text(encoding="utf-8")
+    assert "acme/compression-eval@5555" in workflow
+    assert "Traceback" not in command("doctor").stderr

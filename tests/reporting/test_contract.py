@@ -116,7 +116,7 @@ def test_drafts_are_told_in_every_report() -> None:
     data = report_world.alone()
     data = replace(data, candidate=data.candidate.model_copy(update={"drafts": {"deploy": 2}}))
     assert contract(data, environ={})["draft_probes"] == 2
-    assert "deploy: 2 of 2 probes are drafts that nobody has read" in render_markdown(make_view(data))
+    assert "deploy: 2 of 2 probes are drafts that have not been reviewed" in render_markdown(make_view(data))
 
 
 def _unscored(measurement: Measurement) -> Measurement:

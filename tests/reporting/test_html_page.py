@@ -27,6 +27,8 @@ from eval_core.domain.compression import Outcome
 from eval_core.domain.record import RunRecord
 from eval_core.reporting.html import render_html
 from eval_core.reporting.html.payload import unpack
+from eval_core.reporting.html.plots import plot_tables
+from eval_core.reporting.html.tiles import tiles
 
 WORDS = ("gateway", "certificate", "staging", "rollback", "the", "of", "ledger", "queue", "because", "renewed")
 VOID = {"meta", "input", "br", "hr", "img", "link", "wbr"}
@@ -163,11 +165,44 @@ def test_a_broken_structure_check_is_named_once_with_its_fixtures_and_its_meanin
 def test_quality_and_size_are_one_picture_with_a_sentence_that_says_the_same() -> None:
     page = Page(render_html(recorded()))
     sentence = (
-        "base keeps 90 % of the facts in 300 tokens; candidate keeps 70 % of the facts in 300 tokens. "
-        "At candidate's size the newest messages alone would keep 40 %, every message cut evenly 50 %."
+        "the base keeps 90 % of all facts in 300 tokens; the candidate keeps 70 % of all facts in 300 tokens. "
+        "At the candidate's size, the newest messages alone would keep 40 %, every message cut evenly 50 %."
     )
     assert sentence in page.having("aria-label")
-    assert f"B{sentence[1:]}" in page.text
+    assert f"T{sentence[1:]}" in page.text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_each_number_of_the_first_screen_has_the_bases_beside_it() -> None:
+    data = recorded(offline=True)
+    assert data.base is not None
+    found = {tile.name: tile for tile in tiles(data.candidate, data.base, plot_tables(data.candidate, None, None), "")}
+    assert (found["tokens kept"].value, found["tokens kept"].base, found["tokens kept"].change) == ("300", "300", "")
+    page = Page(render_html(data))
+    facts = next(row for row in plot_tables(data.candidate, data.base, data.verdict)[-1].rows)
+    assert facts.base != facts.candidate
+    text = page.text.replace("\N{NO-BREAK SPACE}", " ")
+    for words in ("expected facts kept", "census facts kept", f"{facts.candidate} {facts.delta}", f"base {facts.base}"):
+        assert words in text
+
+
+def test_offline_no_answer_is_blamed_for_a_fact_that_the_state_holds() -> None:
+    """The offline scores count what the state holds; what is quoted for a question decides nothing."""
+
+    def unused(of: Case, run: int, graded: bool) -> RunRecord:
+        record = run_record(of, run, good=True, graded=graded)
+        probes = {
+            name: probe.model_copy(update={"facts": [fact.model_copy(update={"used": False}) for fact in probe.facts]})
+            for name, probe in record.probes.items()
+        }
+        return record.model_copy(update={"probes": probes})
+
+    words = {}
+    for offline in (True, False):
+        page = Page(render_html(report(candidate=unused, offline=offline)))
+        facts = [fact for item in page.data["fixtures"] for probe in item["probes"] for fact in probe["facts"]]
+        words[offline] = {fact["candidate"]["word"] for fact in facts}
+    assert "not used" not in words[True]
+    assert "not used" in words[False]
 
 
 def test_without_recorded_sizes_there_is_no_picture_and_no_made_up_one(page: Page) -> None:
@@ -337,5 +372,5 @@ def test_the_page_of_fifty_fixtures_stays_under_four_megabytes() -> None:
 def test_the_trend_ends_with_the_run_of_this_report() -> None:
     html = render_html(report())
     assert re.search(
-        r'aria-label="overall: 2026-01-01: 3\.10, 2026-02-01: 3\.20, 2026-03-01: 3\.30, this run: \d', html
+        r'aria-label="overall: 2026-01-01: 3\.10; 2026-02-01: 3\.20; 2026-03-01: 3\.30; this run: \d', html
     )

@@ -14,15 +14,18 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from page_world import case, report, run_record
+from page_world import case, recorded, report, run_record
 
+from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Fact
-from eval_core.domain.record import FactRecord
+from eval_core.domain.record import FactRecord, SizeRecord
 from eval_core.reporting.html.fixtures import message_views
+from eval_core.reporting.html.frontier import frontier
 from eval_core.reporting.html.payload import pack, unpack
-from eval_core.reporting.html.plots import plot_tables, trends
+from eval_core.reporting.html.plots import plot_tables
 from eval_core.reporting.html.probes import answer_groups, fact_state
 from eval_core.reporting.html.text import Sentence, clip, fact_values, runs_words, sentence_of, slug, visible
+from eval_core.reporting.html.trends import trends
 
 
 @given(st.text())
@@ -122,6 +125,57 @@ def test_places_on_an_axis_stay_on_it() -> None:
                 assert 0 <= places[0] <= places[1] <= places[2] <= 100
 
 
+def _sized(places: dict[str, tuple[int, int]]) -> list[tuple[str, str, Measurement]]:
+    """Return sides by name, each with its tokens and its facts kept of 100."""
+    whole = recorded().candidate
+    sides = []
+    for name, (tokens, kept) in places.items():
+        size = SizeRecord(facts=100, kept=kept, recency=40.0, proportional=50.0)
+        fixtures = {
+            key: [run.model_copy(update={"size": size, "tokens_after": tokens}) for run in runs]
+            for key, runs in whole.fixtures.items()
+        }
+        sides.append((name, "base" if not sides else "candidate", whole.model_copy(update={"fixtures": fixtures})))
+    return sides
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        {"base": (300, 75), "candidate": (280, 71)},
+        {"base": (300, 75), "candidate": (300, 74)},
+        {"base": (300, 100), "candidate": (30, 2)},
+        {"base": (0, 0), "candidate": (0, 1)},
+        {"anchored": (550, 75), "regenerative": (548, 74), "sliding-window": (600, 60), "opaque": (60, 10)},
+    ],
+)
+@pytest.mark.parametrize("width", [410, 780])
+def test_the_words_of_the_size_picture_cover_neither_each_other_nor_a_mark(
+    places: dict[str, tuple[int, int]], width: int
+) -> None:
+    picture = frontier(_sized(places), width)
+    assert picture is not None
+    boxes = [mark.label.box for mark in picture.marks if mark.label]
+    assert len(boxes) == len(places)
+    for at, (left, top, right, bottom) in enumerate(boxes):
+        assert left >= 0
+        assert right <= width
+        assert top >= 0
+        assert bottom <= picture.height
+        for other in boxes[at + 1 :]:
+            assert left >= other[2] or right <= other[0] or top >= other[3] or bottom <= other[1]
+        for mark in picture.marks:
+            assert not (left < mark.x < right and top < mark.y < bottom)
+    assert all(picture.left <= mark.x <= picture.right for mark in picture.marks)
+    assert all(picture.top <= mark.y <= picture.bottom for mark in picture.marks)
+
+
+def test_two_marks_at_one_place_share_their_words() -> None:
+    picture = frontier(_sized({"base": (300, 75), "candidate": (300, 75)}))
+    assert picture is not None
+    assert [mark.label.words for mark in picture.marks if mark.label] == ["base, candidate 75 %, 300"]
+
+
 def test_a_gap_in_the_history_is_left_out_not_drawn_as_zero() -> None:
     history = [
         {"date": "2026-01-01", "overall": 3.0},
@@ -149,3 +203,44 @@ def test_words_for_runs_and_ids_and_long_texts() -> None:
     assert slug("probe", "a b") != slug("probe", "a_b")
     assert re.fullmatch(r"[\w.-]+", slug("probe", '"><script>'))
     assert clip("abcdef", 3).startswith("abc\n… 3 more characters")
+
+
+def _baselines() -> list[dict[str, object]]:
+    kinds = (None, "no_detectable_change", "improved", "regressed", "trade", "of-another-version")
+    return [
+        {
+            "date": f"2026-0{month}-01T00:00:00Z",
+            "baseline": "models",
+            "fingerprint": "a" if month < 5 else "b",
+            "overall": 3.0 + month / 50,
+            "facts_kept": 0.8,
+            "tokens": 5000.0 + month,
+            **({"verdict": kind} if kind else {}),
+            **({"release": f"v{month}.0"} if month in (2, 3, 6) else {}),
+        }
+        for month, kind in enumerate(kinds, 1)
+    ]
+
+
+def test_the_trend_shows_releases_and_what_each_update_was_found_to_be() -> None:
+    found = {trend.name: trend for trend in trends(_baselines())}
+    points = found["overall"].points
+    # A step between baselines that were measured otherwise has no verdict; nor has one that we do not know.
+    assert [point.mark.sign if point.mark else "" for point in points] == ["", "=", "▲", "▼", "", ""]
+    assert [point.release for point in points] == ["", "v2.0", "v3.0", "", "", "v6.0"]
+    assert points[2].spoken == "2026-03-01: 3.06, improved, release v3.0"
+    assert list(found)[:3] == ["overall", "facts kept", "tokens kept"]
+
+
+def test_a_small_step_is_seen_and_noise_is_no_cliff() -> None:
+    found = {trend.name: trend for trend in trends(_baselines())}
+    ends = [tick.label for tick in found["overall"].ticks]
+    assert ends[0] <= "4.00"
+    assert ends[-1] >= "2.00"
+    heights = [point.y for point in found["overall"].points]
+    assert heights == sorted(heights, reverse=True)
+    assert max(heights) - min(heights) < 20
+    for trend in found.values():
+        assert all(0 <= point.y <= 100 for point in trend.points)
+    (one,) = (trend for trend in trends([{"date": "2026-01-01", "overall": 0.0}]))
+    assert [tick.label for tick in one.ticks] == ["0.50", "0.25", "0.00"]

@@ -52,9 +52,24 @@ def test_the_three_worst_losses_are_told_each_value_once() -> None:
     lines = printed(page_world.recorded(), details=False).splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith("Lost: "))
     assert lines[at + 1].startswith(
-        "  8443: deploy / recall-port, message 1, gone in 6 of 6 runs (baseline kept it in 100 %)"
+        "  8443: gone in 6 of 6 runs, message 1 of deploy / recall-port (baseline kept it in 100 %)"
     )
-    assert lines[at + 2].startswith("  8443: migrate / recall-port")
+    assert lines[at + 2].startswith("  8443: gone in 6 of 6 runs, message 1 of migrate / recall-port")
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_a_narrow_terminal_still_tells_in_how_many_runs_and_in_which_message(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = on_terminal(page_world.recorded(), columns, monkeypatch, details=False)
+    told = " ".join(re.sub(r"\x1b\[[\d;]*m", "", text).split())
+    assert "8443: gone in 6 of 6 runs, message 1 of deploy" in told
+
+
+def test_without_a_report_on_disk_it_says_how_to_get_one() -> None:
+    text = printed(page_world.recorded(), details=False)
+    assert text.splitlines()[-1] == "Tables: --details. The page with both summaries: --format html > report.html"
+    assert len(text.splitlines()) <= 15
 
 
 def test_a_narrow_terminal_gets_blocks_instead_of_a_table_in_shreds(monkeypatch: pytest.MonkeyPatch) -> None:

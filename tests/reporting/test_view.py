@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,13 @@ import small
 
 from eval_core.base.config import TaskConfig
 from eval_core.comparing.compare import ReportData, compare_measurements
-from eval_core.comparing.findings import Kind
+from eval_core.comparing.findings import Kind, SpreadFinding
 from eval_core.domain.case import Case
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Controls, Measurement, ProbeControl
+from eval_core.reporting.html import render_html
 from eval_core.reporting.losses import places
+from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.metrics import TokenPrices, target_metrics, task_cost, tokens_per_task
 from eval_core.reporting.view import make_view, medians
 from eval_core.storage.results import read_measurement
@@ -34,6 +37,21 @@ def test_changes_stand_beside_the_medians_where_both_sides_may_be_compared() -> 
     assert {row.fixture for row in view.fixtures} == {"deploy", "migrate"}
     assert all(delta == "−1.50†" for row in view.fixtures for delta in row.deltas)
     assert all(row.marked for row in view.fixtures), "the simple rule would flag a change of 1.5"
+
+
+def test_less_stable_runs_have_a_row_of_their_own_and_are_told_above_the_fold() -> None:
+    data = report_world.regressed()
+    assert data.verdict is not None
+    finding = SpreadFinding(name="overall", base_sd=0.2, candidate_sd=0.6, p=0.001, verdict="less_stable")
+    verdict = data.verdict.model_copy(update={"spread": (finding,)}).noted("Less stable: overall.", remark=True)
+    view = make_view(replace(data, verdict=verdict))
+    row = view.table[-1]
+    assert (row.name, row.base, row.candidate, row.delta) == ("run-to-run SD of overall", "0.20", "0.60", "+0.40")
+    assert row.verdict == "less stable"
+    assert view.remarks == ("Less stable: overall.",)
+    assert "Less stable: overall." not in view.notes
+    for shown in (render_markdown(view), render_html(view.data)):
+        assert shown.count("Less stable: overall.") == 1
 
 
 def test_where_sides_may_not_be_compared_no_number_of_the_baseline_is_shown() -> None:

@@ -122,6 +122,11 @@ def test_a_daemon_does_not_outlive_the_run(attack):
     assert outlive(namespace) == []
 
 
+def test_it_has_a_session_of_its_own_and_so_no_terminal_of_ours(attack):
+    """Inside, the leader of a session that was begun outside is nobody: 0."""
+    assert said(attack("bombs:tells_its_session")) != 0
+
+
 def test_a_thread_that_is_left_running_holds_nothing_up(attack):
     assert attack("bombs:thread_left_running").state == SHORT
 

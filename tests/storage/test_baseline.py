@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from eval_core.storage.baselines import (
     stale_fields,
     store_baseline,
 )
-from eval_core.storage.history import read_history
+from eval_core.storage.history import read_history, source_release
 
 
 def _without_messages(measurement: Measurement) -> Measurement:
@@ -90,6 +91,32 @@ def test_a_forced_update_renews_the_date_and_adds_to_the_history(stored: Path, s
     assert [line["date"] for line in lines][1:] == ["2031-01-01T00:00:00Z"]
     assert lines[0]["overall"] == lines[1]["overall"] > 4
     assert read_history(stored.parent, "other") == []
+
+
+def test_the_history_keeps_the_verdict_and_the_release(stored: Path, small_measurement: Measurement) -> None:
+    assert store_baseline(
+        small_measurement, stored.parent, None, noise={}, force=True, verdict="improved", release="v2.0"
+    )
+    first, second = read_history(stored.parent, "offline")
+    assert "verdict" not in first
+    assert (second["verdict"], second["release"]) == ("improved", "v2.0")
+
+
+def test_the_release_of_a_commit_is_its_highest_tag(tmp_path: Path) -> None:
+    def git(*words: str) -> str:
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false")
+        done = subprocess.run(["git", "-C", str(tmp_path), *who, *words], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "one")
+    sha = git("rev-parse", "HEAD")
+    assert source_release(tmp_path, sha) is None
+    for tag in ("v1.9.0", "v1.10.0"):
+        git("tag", tag)
+    assert source_release(tmp_path, sha) == "v1.10.0"
+    assert source_release(tmp_path, None) is None
+    assert source_release(tmp_path, "0" * 40) is None
 
 
 def test_an_incomplete_measurement_makes_no_baseline(tmp_path: Path, small_measurement: Measurement) -> None:

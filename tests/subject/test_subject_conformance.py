@@ -58,6 +58,15 @@ def test_a_command_that_breaks_it_is_told_which_point(tmp_path, choice, way, sai
     assert said in shown.output
 
 
+def test_an_error_is_shown_whether_a_runtime_names_it_first_or_last(tmp_path, choice):
+    trace = "import sys; sys.exit('SyntaxError: told first\\n' + 'at some frame\\n' * 200 + 'ValueError: told last')"
+    shown = check(tmp_path, HERE, choice.level, command=["python3", "-c", trace], llm="none")
+    assert shown.exit_code == 1
+    assert "SyntaxError: told first" in shown.output
+    assert "ValueError: told last" in shown.output
+    assert shown.output.count("at some frame") < 100
+
+
 def test_a_silent_fallback_is_a_warning(tmp_path, choice):
     source = (EXAMPLES / "compress.py").read_text()
     tree = tmp_path / "tree"

@@ -75,9 +75,7 @@ def test_an_error_is_printed_with_its_file_and_probe_and_exits_with_two(place: P
     write_bank(place, [*QUESTIONS, "ledger/imports.py"])
     result = invoke(place, "lint", "ledger")
     assert result.exit_code == 2
-    line = (
-        f"{place / 'probes' / 'ledger.probes.json'}: p-4: fact 'ledger/imports.py' stands in no message of the fixture"
-    )
+    line = f"{place / 'probes' / 'ledger.probes.json'}: p-4: fact 'ledger/imports.py' is in no message of the fixture"
     assert line in result.output
 
 

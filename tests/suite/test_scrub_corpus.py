@@ -12,6 +12,7 @@ from tests.suite.corpus_negatives import NEGATIVES
 from tests.suite.corpus_people import PEOPLE
 from tests.suite.corpus_secrets import SECRETS
 from tests.suite.corpus_unseen import UNSEEN, UNSEEN_AFTER
+from tests.suite.planted import SETS, kinds
 
 KINDS = (*SECRETS, *PEOPLE, *LATER, *NEGATIVES)
 
@@ -28,6 +29,17 @@ def test_identities_are_learned_from_where_tools_print_them() -> None:
     assert found.share("negative") <= 0.05
     assert found.facts_kept / found.facts >= 0.99
     assert found.unstable == 0
+
+
+@pytest.mark.parametrize(("name", "seed"), SETS)
+@pytest.mark.parametrize("listed", [False, True])
+def test_the_sets_that_were_measured_unseen_keep_the_bars(name: str, seed: int, *, listed: bool) -> None:
+    found = measure(kinds(name), seed + 1, rounds=1, listed=listed)
+    assert found.share("secret") >= 0.97
+    assert found.share("personal") >= (0.95 if listed else 0.9)
+    assert found.share("negative") <= 0.05
+    assert found.facts_kept / found.facts >= 0.99
+    assert found.broken_json == 0
 
 
 @pytest.mark.parametrize("half", [0, 1])

@@ -60,6 +60,8 @@ class History:
     """All commits of a repository and its forks."""
 
     commits: dict[str, StoredCommit] = field(default_factory=dict)
+    tried: dict[tuple[str, str], str | None] = field(default_factory=dict)
+    """The merges that were tried, by base and head; None where they conflict."""
 
     def add(self, tree: Tree, parents: tuple[str, ...], message: str, author: str) -> StoredCommit:
         """Store a commit; the same files on the same parent give a new SHA each time, as on GitHub."""
@@ -91,6 +93,29 @@ class History:
                     return sha
             level = [parent for sha in level if sha in self.commits for parent in self.commits[sha].parents]
         return None
+
+    def tried_merge(self, base: str, head: str) -> str | None:
+        """Return the commit of a merge that was tried, file by file; None where both sides changed the same file."""
+        if (base, head) not in self.tried:
+            tree = self._merged(base, head)
+            made = None if tree is None else self.add(tree, (base, head), f"Merge {head} into {base}", "web-flow")
+            self.tried[base, head] = made.sha if made is not None else None
+        return self.tried[base, head]
+
+    def _merged(self, base: str, head: str) -> Tree | None:
+        fork = self.merge_base(head, base)
+        if fork is None or head not in self.commits:
+            return None
+        old, ours, theirs = (self.commits[sha].tree for sha in (fork, base, head))
+        merged: dict[str, bytes] = {}
+        for path in {*old, *ours, *theirs}:
+            was, here, there = (tree.get(path) for tree in (old, ours, theirs))
+            if here not in (was, there) and there != was:
+                return None
+            kept = there if here == was else here
+            if kept is not None:
+                merged[path] = kept
+        return merged
 
     def diff(self, base: str, head: str) -> list[FileDiff]:
         """Return the changed files in path order; a file moved unchanged is a rename."""

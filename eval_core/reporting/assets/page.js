@@ -191,8 +191,9 @@
     const groups = rows.flatMap((row, index) => (row.kind !== "same" && (index === 0 || rows[index - 1].kind === "same") ? [index] : []));
     const go = (index) => {
       if (!nodes[index]) folds.forEach((open) => open());
-      for (const old of all(".here", box)) old.classList.remove("here");
+      for (const old of all(".here, .in-here", box)) old.classList.remove("here", "in-here");
       nodes[index].classList.add("here");
+      for (const by of [-1, 1]) for (let at = index + by; rows[at] && rows[at].kind !== "same"; at += by) nodes[at]?.classList.add("in-here");
       nodes[index].scrollIntoView({ block: "start" });
     };
     const place = (fact) => rows.findIndex((row) => [row.left, row.right].some((text) => text && findFacts(fixture)(text).some((hit) => hit.facts.includes(fact))));
@@ -216,7 +217,7 @@
         for (const run of own) texts.set(run.summary, [...(texts.get(run.summary) || []), run.number + 1]);
         return own.length && el("optgroup", { label: side }, ...own.map((run) => {
           const alike = texts.get(run.summary).length - 1;
-          return el("option", { value: run.key }, `${side}, run ${run.number + 1} (${run.tokens.toLocaleString("en")} tokens${alike ? `, text of ${alike + 1} runs` : ""})`);
+          return el("option", { value: run.key }, `${side}, run ${run.number + 1} (${run.tokens.toLocaleString("en")} tokens${alike ? `, ×${alike + 1}` : ""})`);
         }));
       });
       select.replaceChildren(...groups.filter(Boolean));
@@ -266,8 +267,12 @@
     };
     $("s-facts").replaceChildren(...[chips("Lost between these two:", lost, "worse"), chips("Gained:", gained, "better")].filter(Boolean));
     const wanted = fact && fixture.facts.findIndex((entry) => entry.label === fact || entry.values.includes(fact));
-    if (fact && wanted >= 0 && view.place(wanted) >= 0) view.go(view.place(wanted));
-    else if (fact) step(1);
+    const stands = fact && wanted >= 0 ? view.place(wanted) : -1;
+    if (stands >= 0) {
+      view.go(stands);
+      shown.at = view.groups.findLastIndex((start) => start <= stands);
+      if (shown.at >= 0) $("s-place").value = `difference ${shown.at + 1} of ${view.groups.length}`;
+    } else if (fact) step(1);
   };
   const step = (by) => {
     if (!shown || !shown.view.groups.length) return;
@@ -353,10 +358,10 @@
       box.append(el("h4", {}, title));
       for (const group of groups) box.append(el("p", { class: "runs" }, group.runs), el("div", { class: "answer text", dir: "auto", tabindex: "0", role: "group", "aria-label": `Answer, ${group.runs}` }, ...paint(group.text, factSpans(fixture, group.text))));
     };
-    if (!left.length || !right.length) single("Answers", [...left, ...right]);
+    if (!left.length || !right.length) single(data.offline ? "Quoted from the state for this question" : "Answers", [...left, ...right]);
     else if (left.length === 1 && right.length === 1 && left[0].text === right[0].text) single("The same answer on both sides", right);
     else {
-      box.append(el("h4", {}, "Answers, at their differences"));
+      box.append(el("h4", {}, data.offline ? "Quoted from the states for this question, at their differences; no model answered" : "Answers, at their differences"));
       const host = el("div");
       const choose = (groups, name) => el("select", { "aria-label": `${name} answer` }, ...groups.map((group, at) => el("option", { value: at }, `${name}, ${group.runs}`)));
       const [a, b] = [choose(left, "base"), choose(right, "candidate")];

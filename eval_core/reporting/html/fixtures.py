@@ -164,7 +164,9 @@ def message_views(
 
 # One fixture as it is shown: probes, runs, summaries, transcript, census and structure.
 
-_LONGEST_SUMMARY = 60_000
+_SUMMARIES = 3_000_000
+_LONGEST_SUMMARY = (60_000, 400_000)
+"""Characters of all summaries of a page, and of one: with few runs even that of a very long session is shown whole."""
 
 
 @dataclass(frozen=True)
@@ -342,9 +344,16 @@ def _kept(run: RunRecord, facts: Sequence[FactOfSession]) -> str:
     )
 
 
-def _run_views(runs: Sequence[RunRecord], facts: Sequence[FactOfSession]) -> tuple[RunView, ...]:
+def _longest_summary(data: ReportData) -> int:
+    sides = [side for side in (data.base, data.candidate) if side is not None]
+    runs = sum(len(found) for side in sides for found in side.fixtures.values())
+    least, most = _LONGEST_SUMMARY
+    return min(most, max(least, _SUMMARIES // max(runs, 1)))
+
+
+def _run_views(runs: Sequence[RunRecord], facts: Sequence[FactOfSession], longest: int) -> tuple[RunView, ...]:
     return tuple(
-        RunView(run.run, run.ok, run.tokens_after, clip(run.summary, _LONGEST_SUMMARY), _kept(run, facts))
+        RunView(run.run, run.ok, run.tokens_after, clip(run.summary, longest), _kept(run, facts))
         for run in runs
         if run.ok
     )
@@ -375,8 +384,8 @@ def fixture_view(data: ReportData, name: str, *, compared: bool) -> FixtureView:
         delta=fmean(deltas) if deltas else None,
         probes=tuple(probes),
         facts=tuple(facts),
-        base_runs=_run_views(base, facts),
-        candidate_runs=_run_views(ours, facts),
+        base_runs=_run_views(base, facts, _longest_summary(data)),
+        candidate_runs=_run_views(ours, facts, _longest_summary(data)),
         runs=(*_run_rows("base", base), *_run_rows("candidate", ours)),
         messages=tuple(messages),
         census=tuple(census_rows({name: base}, {name: ours})),

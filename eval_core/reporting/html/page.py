@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,11 +24,14 @@ from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import UseRecord
 from eval_core.reporting.html.changes import Changes, changes, message_anchor
 from eval_core.reporting.html.fixtures import FixtureView, RunRow, RunView, census_rows, fixture_view
+from eval_core.reporting.html.frontier import frontier
 from eval_core.reporting.html.payload import pack
-from eval_core.reporting.html.plots import frontier, plot_tables, trends
+from eval_core.reporting.html.plots import plot_tables
 from eval_core.reporting.html.probes import TAGS
 from eval_core.reporting.html.scores import COLUMNS, OVERALL
 from eval_core.reporting.html.text import slug, visible
+from eval_core.reporting.html.tiles import tiles
+from eval_core.reporting.html.trends import trends
 from eval_core.reporting.metrics import target_metrics
 from eval_core.reporting.view import MARKS, make_view
 
@@ -102,7 +106,7 @@ def _described(measurement: Measurement | None, path: str | None) -> dict[str, s
     fields["stopped early"] = _words(measurement.stopped)
     for role, model in measurement.models.items():
         fields[f"model · {role}"] = model
-    for name, value in measurement.extra.items():
+    for name, value in measurement.extra.model_dump(mode="json").items():
         fields.update(_flat(f"extra · {name}", value))
     return fields
 
@@ -147,6 +151,7 @@ def use_rows(candidate: Measurement, base: Measurement | None) -> list[UseRow]:
 # The page: one file that opens from disk, fetches nothing and runs nothing but its own two scripts.
 
 _ASSETS = Path(__file__).parent.parent / "assets"
+_UNIT = re.compile(r"(\d) (%|pp\b|tokens\b)")
 
 
 def _finalize(value: object) -> object:
@@ -165,6 +170,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     env.filters["capital"] = _capital
+    env.filters["tight"] = _tight
     env.globals.update(
         {name: getattr(wording, name) for name in ("score", "signed", "percent", "pp", "p_value", "counted")},
         slug=slug,
@@ -273,6 +279,11 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def _tight(text: str) -> str:
+    """Keep a number and its unit in one line."""
+    return _UNIT.sub("\\1\N{NO-BREAK SPACE}\\2", text)
+
+
 def render_page(template: str, script: str, **values: Any) -> str:
     """Return one self-contained file: the template in the common shell, with a policy that allows nothing else."""
     style, theme = asset("page.css"), asset("theme.js")
@@ -306,11 +317,19 @@ def render_html(data: ReportData) -> str:
     probes = [probe for fixture in fixtures for probe in fixture.probes]
     used = {tag for probe in probes for tag in probe.tags}
     sides = [("base", "base", base)] if base else []
+    tables = plot_tables(data.candidate, base, verdict)
     headline = view.headline.removeprefix(f"{verdict.kind.words}: ") if verdict else view.headline
     return render_page(
         "page.html.j2",
         "\n".join(map(asset, ("inflate.js", "diff.js", "page.js"))),
-        packed=pack({"compared": compared, "fixtures": fixtures, "columns": list(COLUMNS.values())}),
+        packed=pack(
+            {
+                "compared": compared,
+                "offline": data.candidate.offline,
+                "fixtures": fixtures,
+                "columns": list(COLUMNS.values()),
+            }
+        ),
         data=data,
         view=view,
         verdict=verdict,
@@ -320,7 +339,8 @@ def render_html(data: ReportData) -> str:
         found=found,
         most=MOST,
         picture=frontier([*sides, ("candidate", "candidate", data.candidate)]),
-        tables=plot_tables(data.candidate, base, verdict),
+        tables=tables,
+        tiles=tiles(data.candidate, base, tables, view.cost),
         suite=[_suite_row(fixture) for fixture in fixtures],
         probe_count=len(probes),
         types=sorted({probe.type for probe in probes}),

@@ -65,7 +65,8 @@ def fact_state(records: Sequence[FactRecord]) -> FactState:
         return FactState("not measured", "")
     runs, lost = len(records), sum(not fact.kept for fact in records)
     if lost:
-        return FactState("lost", _of(lost, runs))
+        reworded = any(fact.status == "paraphrased" for fact in records)
+        return FactState("lost", _of(lost, runs) + ("; possibly paraphrased" if reworded else ""))
     if not any(fact.at_risk for fact in records):
         return FactState("untested", "left verbatim")
     asked = [fact.used for fact in records if fact.used is not None]
@@ -75,11 +76,12 @@ def fact_state(records: Sequence[FactRecord]) -> FactState:
     return FactState("kept", "used by every answer" if asked else _of(runs, runs))
 
 
-def _by_label(records: Sequence[tuple[RunRecord, ProbeRecord]]) -> dict[str, list[FactRecord]]:
+def _by_label(records: Sequence[tuple[RunRecord, ProbeRecord]], *, answered: bool) -> dict[str, list[FactRecord]]:
     found: dict[str, list[FactRecord]] = {}
     for _, record in records:
         for fact in record.facts:
-            found.setdefault(fact.label, []).append(fact)
+            known = fact if answered else fact.model_copy(update={"used": None})
+            found.setdefault(fact.label, []).append(known)
     return found
 
 
@@ -88,9 +90,13 @@ def fact_views(
     candidate: Sequence[tuple[RunRecord, ProbeRecord]],
     *,
     compared: bool,
+    answered: bool = True,
 ) -> list[FactView]:
-    """Return every fact that either side knows, in the bank's order."""
-    theirs, ours = _by_label(base), _by_label(candidate)
+    """Return every fact that either side knows, in the bank's order.
+
+    Unless a model `answered`, it says nothing of the compressor whether a quotation of the state holds a fact.
+    """
+    theirs, ours = _by_label(base, answered=answered), _by_label(candidate, answered=answered)
     views = []
     for label in dict.fromkeys([*ours, *theirs]):
         known = [*ours.get(label, []), *theirs.get(label, [])]
@@ -242,7 +248,7 @@ def probe_view(data: ReportData, fixture: str, name: str, *, compared: bool) -> 
     ours = probe_records(data.candidate, fixture, name)
     case = data.cases.get(fixture)
     authored: Probe | None = next((probe for probe in case.bank.probes if probe.id == name), None) if case else None
-    facts = fact_views(base, ours, compared=compared)
+    facts = fact_views(base, ours, compared=compared, answered=not data.candidate.offline)
     their_means, our_means = probe_means(base), probe_means(ours)
     shares = retention(base), retention(ours)
     delta = _difference(their_means.get(OVERALL), our_means.get(OVERALL)) if compared else None

@@ -8,13 +8,17 @@ from importlib.metadata import version
 from typing import Any
 
 from eval_core.base.numbers import percent
+from eval_core.comparing.trend import trend
+from eval_core.reporting.html.frontier import frontier
 from eval_core.reporting.html.page import asset, render_page
-from eval_core.reporting.html.plots import frontier, trends
+from eval_core.reporting.html.trends import release_of, trends, verdict_mark
 from eval_core.reporting.side_by_side import COLUMNS, FactKept, SideBySide
 
 __all__ = ["render_side_by_side", "render_trend"]
 
 _MOST_FACTS = 300
+_WIDTH = 780
+"""Of the size picture, which has a row of its own here."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ def render_side_by_side(found: SideBySide) -> str:
         asset("page.js"),
         found=found,
         columns=COLUMNS,
-        picture=frontier(sides),
+        picture=frontier(sides, width=_WIDTH),
         facts=facts[:_MOST_FACTS],
         more=max(0, len(facts) - _MOST_FACTS),
         compared=False,
@@ -58,7 +62,9 @@ def render_trend(name: str, history: Sequence[Mapping[str, Any]]) -> str:
         asset("page.js"),
         name=name,
         trends=trends(history),
-        history=history,
+        history=[(line, release_of(line), verdict_mark(line)) for line in history],
+        count=len(history),
+        moved=trend(history),
         version=version("compression-eval"),
         compared=False,
     )

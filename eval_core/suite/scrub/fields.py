@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
 from eval_core.suite.scrub.generic_names import is_generic
 from eval_core.suite.scrub.hits import Hit, is_mark
+from eval_core.suite.scrub.secret_places import inserted
 from eval_core.suite.scrub.values import key_words
 from eval_core.suite.scrub.words import is_ordinary, is_person_name, is_role_or_state, is_service_host
 
 __all__ = ["PERSON", "FieldKind", "field_hits", "field_kind", "value_hit_at"]
 
-FieldKind = Literal["account", "owner", "people", "person", "first", "host", "none"]
+FieldKind = Literal["account", "owner", "people", "person", "first", "host", "phone", "none"]
 
 _WORD = r"[A-ZÀ-ÞА-Я][\w'’À-ɏ-]*[^\W\d_]"
 PERSON = rf"{_WORD}(?: (?:[A-ZÀ-Þ]\.|van|von|de|del|der|da|di|la|le|el|bin|al|{_WORD})){{0,3}} {_WORD}"
@@ -41,6 +43,13 @@ _ACCOUNT_WORDS = frozenset(
         "upn",
         "sender",
         "uploader",
+        "actor",
+        "initiator",
+        "invoker",
+        "impersonator",
+        "identity",
+        "subscriber",
+        "oncall",
         "benutzer",
         "benutzername",
         "nutzer",
@@ -108,6 +117,20 @@ _OWNER_WORDS = frozenset(
         "cardholder",
         "beneficiary",
         "holder",
+        "student",
+        "passenger",
+        "crew",
+        "teacher",
+        "doctor",
+        "tenant",
+        "applicant",
+        "candidate",
+        "witness",
+        "arbeitnehmer",
+        "mitarbeiter",
+        "mieter",
+        "empleado",
+        "dipendente",
         "besitzer",
         "autor",
         "autoren",
@@ -185,6 +208,8 @@ _NAME_BEFORE: dict[str, FieldKind] = {
     "shipping": "person", "cardholder": "person", "organizer": "person", "profile": "person", "member": "person",
     "first": "first", "last": "first", "given": "first", "family": "first", "middle": "first", "maiden": "first",
     "user": "account", "login": "account", "account": "account", "admin": "account", "principal": "account",
+    "usr": "person", "student": "person", "passenger": "person", "guest": "person", "crew": "person",
+    "viewer": "person",
     "screen": "account", "host": "host", "computer": "host", "machine": "host", "node": "host", "workstation": "host",
     "device": "host", "server": "host", "dns": "host", "nic": "host",
 }  # fmt: skip
@@ -252,6 +277,16 @@ def field_kind(name: str) -> FieldKind:
     words = [word for word in key_words(name) if not word.isdigit()] or name.lower().split()
     if not words:
         return "none"
+    while len(words) > 1 and words[-1] in (
+        "normalized",
+        "normalised",
+        "raw",
+        "lower",
+        "snapshot",
+        "original",
+        "display",
+    ):
+        words.pop()
     last = words[-1]
     before = words[-2] if len(words) > 1 else ""
     joined = before + last
@@ -361,8 +396,8 @@ def _is_placeholder(value: str) -> bool:
 
 # `name separator value` in any notation: YAML, INI, environment, logfmt, headers, attributes, calls, wide columns.
 _KEY = re.compile(
-    r"(?<![\w$-])(?P<key>[^\W\d_][\w-]{1,40})(?P<close>[\"'\])]{0,2})(?P<sep>[ \t]{0,3}(?:=>|:="
-    r"|[:=：])(?![=:/\\])|(?: ?\.){2,30} ?:|\t+|[ ]{1,30}\|(?=[ ])|[ ]"
+    r"(?<![\w$-])(?P<key>[^\W\d_][\w-]{1,40})(?P<close>[\"'\])]{0,2})(?P<sep>[ \t]{0,20}(?:=>|:="
+    r"|[:=：])(?![=:/\\])|(?: ?\.){2,30} ?:|\t+|[ ]{1,30}\|(?=[ ])|[ ](?=\"[^\W\d_][^\"\n]{1,60}\")|[ ]"
     r"{2,30}(?=[^\W\d_]))[ \t]*(?P<open>[\[({<]?[\"'“]?)"
 )
 _BEFORE = re.compile(r"[^\W\d_][\w-]*[ ._-]\Z")
@@ -381,11 +416,61 @@ def field_hits(text: str, key: str | None) -> Iterator[Hit]:
         kind = _kind_of(text, match)
         if kind == "none":
             continue
-        wide = match.group("sep").isspace()
+        wide = match.group("sep").isspace() and not match.group("open")
         if wide and kind not in ("account", "host", "person", "owner"):
             continue
         yield from _values(text, match, kind, wide)
     yield from _tables(text)
+    yield from _elements(text)
+    yield from _options(text)
+    yield from _inserted(text)
+
+
+# Options that take an account, a person or a machine.
+_OPTION = re.compile(r"(?<![\w-])--(?P<name>[a-z][a-z-]{2,24})(?:=|[ \t]+)[\"']?(?=[^\W\d_])")
+
+
+def _options(text: str) -> Iterator[Hit]:
+    for match in _OPTION.finditer(text) if "--" in text else ():
+        kind = field_kind(match["name"])
+        if kind in ("account", "owner", "host") and (hit := value_hit_at(text, match.end(), kind)):
+            yield hit
+
+
+# Markup: an element named for a person, and a label in one cell with its value in the next.
+_ELEMENT = re.compile(r"<(?P<tag>[A-Za-z][\w.:-]{1,30})(?:\s[^<>]*)?>\s*(?P<value>[^<>\n]{2,60}?)\s*</(?P=tag)>")
+_LABELLED = re.compile(
+    r"<(?:dt|th|td|label|b|strong|span)(?:\s[^<>]*)?>\s*(?P<label>[^<>:\n]{2,30}?)\s*:?\s*</\w+>\s*:?\s*<(?:dd"
+    r"|td|span|div|p|a)(?:\s[^<>]*)?>\s*(?P<value>[^<>\n]{2,60}?)\s*</"
+)
+_NAMED_ELEMENTS: dict[str, FieldKind] = {"given": "first", "family": "first", "forenames": "first", "surname": "first"}
+
+
+def _elements(text: str) -> Iterator[Hit]:
+    if "</" not in text:
+        return
+    for match in _ELEMENT.finditer(text):
+        tag = match["tag"].rpartition(":")[2]
+        kind = _NAMED_ELEMENTS.get(tag.lower()) or field_kind(tag)
+        hit = value_hit_at(match["value"], 0, kind) if kind != "none" else None
+        if hit is not None and hit.end == len(match["value"]):
+            yield replace(hit, start=match.start("value") + hit.start, end=match.start("value") + hit.end)
+    for match in _LABELLED.finditer(text):
+        kind = field_kind(match["label"])
+        hit = value_hit_at(match["value"], 0, kind) if kind != "none" else None
+        if hit is not None and hit.end == len(match["value"]):
+            yield replace(hit, start=match.start("value") + hit.start, end=match.start("value") + hit.end)
+
+
+def _inserted(text: str) -> Iterator[Hit]:
+    """Judge what an INSERT stores by its columns; a plain `name` beside a person's other columns is a person's."""
+    rows = list(inserted(text))
+    personal = any(name.lower() in _BESIDE for name, _, _ in rows)
+    for name, start, value in rows:
+        kind = "person" if name.lower() == "name" and personal else field_kind(name)
+        hit = value_hit_at(value, 0, kind) if kind != "none" else None
+        if hit is not None:
+            yield replace(hit, start=start + hit.start, end=start + hit.end)
 
 
 def _kind_of(text: str, match: re.Match[str]) -> FieldKind:
@@ -411,7 +496,9 @@ def _kind_of(text: str, match: re.Match[str]) -> FieldKind:
 def _under(text: str, start: int, line: int, left: str, name: str) -> FieldKind:
     """Return what a plain `name` means: that of the object, the element or the mapping around it."""
     around = text[max(0, start - 240) : start]
-    opened = max(around.rfind("{"), around.rfind("<"))
+    opened = max(around.rfind("{"), around.rfind("<"), around.rfind("("))
+    if opened >= 0 and around[opened] == "(" and ")" in around[opened:]:
+        opened = -1
     if opened >= 0 and "}" not in around[opened:] and "</" not in around[opened:]:
         parent = re.search(r"([\w-]{2,30})[\"']?\s*[:=]?\s*\[?\s*\Z", around[:opened])
         element = re.match(r"<([\w-]{2,30})", around[opened:])
@@ -465,20 +552,23 @@ _CELLS = {
     "\t": re.compile(r"[^\t\n]+"),
     "|": re.compile(r"(?<=\|)[^|\n]+|^[^|\n]+(?=\|)"),
     ",": re.compile(r"(?:\"[^\"\n]*\"|[^,\n]*)(?:,|$)"),
+    ";": re.compile(r"(?:\"[^\"\n]*\"|[^;\n]*)(?:;|$)"),
     "  ": re.compile(r"\S+(?: \S+)*"),
 }
 _HEADER_WORD = re.compile(
     r"(?i)user|owner|author|name|assignee|reporter|reviewer|login|account|host|contact|customer|employee|creator|member"
+    r"|phone|telefon|nom\b|prénom|nombre|apellido|cognome|naam|navn|namn|nimi|nazwisko|imię|kunde|cliente"
+    r"|patient|actor|attendee|client\b"
 )
 
 
 def _cells(line: str, joint: str) -> list[tuple[int, str]]:
     found = []
     for cell in _CELLS[joint].finditer(line):
-        value = cell.group().rstrip(",") if joint == "," else cell.group()
+        value = cell.group().rstrip(joint) if joint in (",", ";") else cell.group()
         bare = value.strip(" \"'>*")
         found.append((cell.start() + (value.index(bare) if bare else 0), bare))
-        if joint == "," and cell.end() == len(line):
+        if joint in (",", ";") and cell.end() == len(line):
             break
     return found
 
@@ -500,7 +590,7 @@ def _tables(text: str) -> Iterator[Hit]:
             cells = _cells(line, joint)
             if re.fullmatch(r"[-+=| \t]{3,}", line):
                 continue
-            if (joint in (",", "\t", "|") and len(cells) != width) or not line.strip() or rows > 200:
+            if (joint in (",", ";", "\t", "|") and len(cells) != width) or not line.strip() or rows > 200:
                 columns = []
             else:
                 rows += 1
@@ -522,18 +612,24 @@ def _row(
             cell = cells[number] if number < len(cells) else None
         if cell is None or not cell[1]:
             continue
+        if kind == "phone":
+            dialled = re.sub(r"[\s()./+-]", "", cell[1])
+            if dialled.isdigit() and 7 <= len(dialled) <= 15 and "555-01" not in cell[1]:
+                start = here + cell[0]
+                yield Hit(start, start + len(cell[1]), "phone", "phone", dialled.lstrip("0"))
+            continue
         hit = value_hit_at(cell[1], 0, kind)
         if hit is not None and (hit.end == len(cell[1]) or joint == "  "):
             yield Hit(here + cell[0] + hit.start, here + cell[0] + hit.end, hit.rule, hit.kind, hit.entity)
 
 
 def _header(line: str) -> tuple[str, list[tuple[int, int, FieldKind]], int]:
-    for joint in ("\t", "|", ",", "  "):
+    for joint in ("\t", "|", ";", ",", "  "):
         if joint not in line:
             continue
         cells = _cells(line, joint)
         if len(cells) < (2 if joint != "  " else 3) or not all(
-            re.fullmatch(r"[A-Za-z_%][\w %()/#.-]{0,30}", value) for _, value in cells if value
+            re.fullmatch(r"[^\W\d][\w %()/#.-]{0,30}|%[\w %]{1,20}", value) for _, value in cells if value
         ):
             continue
         columns: list[tuple[int, int, FieldKind]] = []
@@ -541,6 +637,8 @@ def _header(line: str) -> tuple[str, list[tuple[int, int, FieldKind]], int]:
             kind = field_kind(value)
             if value.lower() in ("name", "names") and any(cell.lower() in _BESIDE for _, cell in cells):
                 kind = "person"
+            if kind == "none" and re.search(r"(?i)phone|telefon|^tel\.?$|mobile?\b|handy|téléphone|celular", value):
+                kind = "phone"
             if kind != "none":
                 columns.append((number, place, kind))
         if columns:
@@ -565,5 +663,11 @@ _BESIDE = frozenset(
         "role",
         "salary",
         "first_name",
+        "telefon",
+        "téléphone",
+        "teléfono",
+        "city",
+        "ort",
+        "ville",
     ]
 )

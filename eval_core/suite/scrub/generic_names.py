@@ -25,7 +25,10 @@ _GENERIC = (
 GENERIC_USERS = frozenset(_GENERIC.split())
 
 
-_PLACEHOLDER = re.compile(r"(?:user|person|host)\d*", re.IGNORECASE)
+_PLACEHOLDER = re.compile(
+    r"(?:user|person|host)\d*|(?:test|demo|sample|dummy|fake|mock|example|temp|tmp)[-_]?(?:user|account|admin|login|name|er)?\d*",
+    re.IGNORECASE,
+)
 
 
 def is_generic(name: str) -> bool:

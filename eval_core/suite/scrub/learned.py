@@ -54,7 +54,8 @@ def _forms(hit: Hit, spelling: str) -> Iterator[tuple[str, _Alias]]:
         two + one[:1],
         f"{two}.{one}",
     ):
-        yield login.lower(), _Alias("user", hit.entity, exact=False)
+        if not is_ordinary(login):  # D. One is not who is meant by "done"
+            yield login.lower(), _Alias("user", hit.entity, exact=False)
     for part in (first, last):
         if len(part) >= _MIN_LENGTH or (len(part) == _MIN_LENGTH - 1 and not is_ordinary(part)):
             yield part, _Alias("name", hit.entity, exact=True)
@@ -69,6 +70,8 @@ class LearnedNames:
         self._seen: dict[str, tuple[Hit, str]] = {}
         self._aliases: dict[str, _Alias] = {}
         self._pattern: re.Pattern[str] | None = None
+        self._numbered: re.Pattern[str] | None = None
+        self._given: dict[str, str] = {}
 
     def add(self, hit: Hit, spelling: str) -> None:
         """Remember a name that stands where only names stand."""
@@ -87,6 +90,12 @@ class LearnedNames:
                     and form.lower() not in self._spared
                 ):
                     self._aliases.setdefault(form, alias)
+            parts = spelling.replace(",", " ").split()
+            given = _plain(parts[-1 if "," in spelling else 0]).lower() if hit.kind == "name" and parts else ""
+            if len(given) > _MIN_LENGTH and not is_ordinary(given) and given not in self._spared:
+                self._given.setdefault(given, hit.entity)
+        if self._given:
+            self._numbered = re.compile(rf"(?<![^\W_])({'|'.join(map(re.escape, self._given))})\d{{1,4}}(?![^\W_])")
         if not self._aliases:
             return
         counts: Counter[str] = Counter()
@@ -107,6 +116,8 @@ class LearnedNames:
 
     def hits(self, text: str) -> Iterator[Hit]:
         """Find the learned names in a text."""
+        for match in self._numbered.finditer(text) if self._numbered else ():
+            yield Hit(match.start(), match.end(), "learned", "user", self._given[match[1]])
         if self._pattern is None:
             return
         for match in self._pattern.finditer(text):

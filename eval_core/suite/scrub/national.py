@@ -78,6 +78,24 @@ def _chilean(value: str) -> bool:
     return "0K987654321"[total % 11] == check.upper()
 
 
+def _belgian(value: str) -> bool:
+    digits = "".join(map(str, _digits(value)))
+    return any(97 - int(century + digits[:9]) % 97 == int(digits[9:]) for century in ("", "2"))
+
+
+def _luhn(value: str) -> bool:
+    digits = _digits(value)[::-1]
+    return sum(sum(divmod(digit * (1 + place % 2), 10)) for place, digit in enumerate(digits)) % 10 == 0
+
+
+def _vehicle(value: str) -> bool:
+    """Check the number of a vehicle; its ninth character is computed from the others."""
+    letters = "0123456789.ABCDEFGH..JKLMN.P.R..STUVWXYZ"
+    weights = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
+    total = sum(letters.index(char) % 10 * weight for char, weight in zip(value, weights, strict=True))
+    return "0123456789X"[total % 11] == value[8] and any(map(str.isdigit, value)) and not value.isdigit()
+
+
 _CHECKED: tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...] = (
     (re.compile(r"(?<![\w-])(?:\d{8}|[XYZ]\d{7})[A-Z](?![\w-])"), _spanish),
     (re.compile(r"(?<![\w.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![\w-])"), _brazilian),
@@ -87,6 +105,9 @@ _CHECKED: tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...] = (
     (re.compile(r"(?<![\w.-])(?:19|20)?\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])[-+]\d{4}(?![\w-])"), _swedish),
     (re.compile(r"(?<![\w-])[0-3]\d[01]\d{3}[-+A]\d{3}[0-9A-Y](?![\w-])"), _finnish),
     (re.compile(r"(?<![\w.-])\d{1,2}\.\d{3}\.\d{3}-[\dkK](?![\w-])"), _chilean),
+    (re.compile(r"(?<![\w.-])\d\d\.(?:0\d|1[0-2])\.[0-3]\d-\d{3}\.\d\d(?![\w-])"), _belgian),
+    (re.compile(r"(?<![\w-])[A-HJ-NPR-Z0-9]{17}(?![\w-])"), _vehicle),
+    (re.compile(r"(?<![\w-])756\.\d{4}\.\d{4}\.\d\d(?![\w-])"), lambda _: True),
 )
 
 
@@ -95,15 +116,18 @@ _UK = re.compile(
 )
 # What people and forms call such a number, in the languages that sessions are written in.
 _LABELS = (
-    r"dni|nif|nie|cif|cpf|cnpj|rg|pesel|nip|regon|bsn|burgerservicenummer|steuer-?id(?:nummer|entifikationsnummer)?|steuernummer"
-    r"|idnr\.?|tin|personalausweis(?:nummer|-nr\.?)?|ausweis(?:nummer|-nr\.?)|reisepass(?:nummer)?|sozialversicherungs\w*"
+    r"dni|nif|nie|cif|cpf|cnpj|rg|pesel|nip|regon|bsn|burgerservicenummer|steuer-?id(?:nummer"
+    r"|entifikationsnummer)?|steuernummer"
+    r"|idnr\.?|tin|personalausweis(?:nummer|-nr\.?)?|ausweis(?:nummer|-nr\.?)|reisepass(?:nummer)?"
+    r"|sozialversicherungs\w*"
     r"|rentenversicherungs\w*|svnr|ahv|avs|numéro de sécurité sociale|n° ?sécu\w*|codice fiscale|partita iva"
     r"|personnummer"
     r"|organisationsnummer|samordningsnummer|cpr(?:-nummer)?|fødselsnummer|kennitala|henkilötunnus|hetu"
     r"|aadhaar|aadhar|pan(?: card)?"
     r"|voter id|curp|rfc|rut|run|cuit|cuil|dui|cédula|cedula|tckn|tc kimlik|kimlik|egn|cnp|oib|jmbg|emso"
     r"|rodné číslo|taj szám"
-    r"|adóazonosító|inn|инн|снилс|паспорт|身份证|護照|护照|マイナンバー|個人番号|주민등록번호|여권번호|rrn|nric|fin|hkid|mykad|nik|ktp|contribuinte"
+    r"|adóazonosító|inn|инн|снилс|паспорт|身份证|護照|护照|マイナンバー|個人番号|주민등록번호|여권번호|rrn|nric|fin|hkid|mykad|nik|ktp"
+    r"|contribuinte"
     r"|passport|passeport|pasaporte|passaporto|paspoort|pasport"
     r"|sin|social insurance|social security|national insurance|nino|ssn|itin|ein|tfn|tax file|abn|medicare|ihi"
     r"|ird|pps|ppsn|nhs"
@@ -111,6 +135,10 @@ _LABELS = (
     r"|driver'?s?|citizen"
     r"|führerschein\w*|permis de conduire|carnet de conducir|patente|rijbewijs|körkort\w*|employee|staff"
     r"|patient|member|membership"
+    r"|(?:personal|matrikel|versicherten|versicherungs|kunden|mitglieds|patienten|mitarbeiter|krankenkassen"
+    r"|identifikations|pass)(?:nummer|-?nr\.?)"
+    r"|mrn|medical record|student|teudat zehut|תעודת זהות|αφμ|αμκα|afm|amka|dl|driving licence|permis|versichert\w*"
+    r"|id(?=[ _-]?(?:number|no|nr|card))|vin|vehicle identification|fahrgestell\w*|rijksregister\w*|registre national"
     r"|my ?number|serial|serialnumber|imei2?|imsi|iccid|udid|meid|msisdn|hardware uuid|machine-?id|asset tag"
     r"|device id|android id"
     r"|(?:bank )?account|acct|a/c|sort code(?: and account)?|routing|aba|kontonummer|kontonr|konto(?:nummer)?|bankkonto"
@@ -122,7 +150,8 @@ _SAID = re.compile(
     r"(?P<more>[ _-]?(?:(?:numbers?|num|no|nr|card|id|code|licen[cs]e|#|号|番号|numero|número|numéro"
     r"|nummer)\.?[ _-]?){0,3})"
     r"(?: \([\w ]{1,20}\))?[\"']?[ \t]*(?P<said>is[ \t]+|ist[ \t]+|[:：#=][ \t]*|[ \t]+)"
-    r"[\"']?(?P<value>(?=[\w ./-]{0,24}\d)[A-Z0-9][A-Z0-9./-]*(?: (?:\d[\d./-]*|[A-Z]\d[\w-]*)){0,4})"
+    r"[\"']?(?P<value>(?=[\w ./-]{0,24}\d)[A-Z0-9А-ЯІЇЄ][A-Z0-9А-ЯІЇЄ./-]*(?: (?:\d[\d./-]*|[A-Z]\d[\w-]*)){0,4}"
+    r"(?:\(\d\))?)"
 )
 # These words have other uses: only a number of some length, told by a mark or by `number`, is somebody's.
 _LOOSE_LABELS = frozenset(
@@ -176,9 +205,14 @@ _PLATE = re.compile(
     r"|[:=#])?[ \t]*[\"']?(?P<value>(?=[A-Z -]*\d)[A-Z0-9]{1,4}"
     r"(?:[ -]?[A-Z0-9]{1,5}){1,3})\b"
 )
+_BRITISH_PLATE = re.compile(
+    r"\b(?i:reg(?:istration)?|vehicle|plate|car|van)\b[^\n\d]{0,16}?(?P<value>[A-Z]{2}\d\d ?[A-Z]{3}"
+    r"|[A-Z]\d{1,3} ?[A-Z]{3})(?![\w-])"
+)
 _NETWORK = re.compile(
     r"(?i)\b(?:ssid|essid|wifi|wi-fi|wlan)(?: name| network)?[\"']?[ \t]*[:= ][ \t]*[\"']?(?P<value>[\w.'’-]{4,32})"
 )
+_WALLET = re.compile(r"(?<![\w])0x[0-9a-fA-F]{40}(?!\w)|(?<!\w)bc1[ac-hj-np-z02-9]{25,60}(?!\w)")
 _MACHINE_READABLE = re.compile(r"(?<![A-Z0-9<])[PIAC][A-Z<][A-Z]{3}[A-Z]+(?:<[A-Z]*){2,}[A-Z0-9<]*")
 _SID = re.compile(r"\bS-1-5-21-\d{5,10}-\d{5,10}-\d{5,10}(?:-\d+)?\b")
 _TENANT = re.compile(
@@ -193,11 +227,12 @@ _CLOUD_ACCOUNT = re.compile(
 )
 _SAMPLE_ACCOUNTS = frozenset({"000000000000", "123456789012", "111111111111", "111122223333", "012345678901"})
 _LOCAL_PHONE = re.compile(
-    r"(?i)(?:\b(?:tél(?:éphone)?|portable|appele[zr]|téléphone[zr]?|joindre|rappele[zr]|tel(?:efon)?|erreichbar|anruf\w*"
+    r"(?i)(?:\b(?:tél(?:éphone)?|portable|appele[zr]|téléphone[zr]?|joindre|rappele[zr]|tel(?:efon)?|erreichbar"
+    r"|anruf\w*"
     r"|rückruf|handy|durchwahl|llam[ae]\w*|teléfono|móvil|celular|telefone|ligue|cellulare|chiam\w+|bel|telefoon|mobiel"
     r"|puhelin|telefonnummer|numer|ring(?: mig på)?|contact(?: no)?|reach(?:able)?|call|phone(?:number)?"
-    r"|mob(?:ile)?(?: no)?|whatsapp|cell|fax)\b|电话|手机|電話|携帯)"
-    r"[^\d\n+]{0,24}(?P<number>\+?\(?\d(?:[ ().\-/]{0,2}\d){7,14})(?![\w-]*\d)"
+    r"|mob(?:ile)?(?: no)?|whatsapp|cell|fax)\b|电话|手机|電話|携帯|전화|휴대폰|연락처|телефон|тел\.|τηλ|هاتف|טלפון)"
+    r"[^\d\n+]{0,24}(?P<number>\+?\(?\d(?:[ ().\-/]{0,3}\d){7,14})(?![\w-]*\d)"
 )
 
 
@@ -244,6 +279,7 @@ def _labelled(text: str) -> Iterator[Hit]:
         yield Hit(match.start("value"), match.start("value") + len(value), rule, "number", value)
     for pattern, rule in (
         (_PLATE, "plate"),
+        (_BRITISH_PLATE, "plate"),
         (_NETWORK, "network"),
         (_TENANT, "cloud-account"),
         (_CLOUD_ACCOUNT, "cloud-account"),
@@ -258,10 +294,10 @@ def _labelled(text: str) -> Iterator[Hit]:
             ):
                 continue
             yield Hit(*match.span(group), rule, "number", value)
-    for pattern in (_MACHINE_READABLE, _SID):
+    for pattern in (_MACHINE_READABLE, _SID, _WALLET):
         for match in pattern.finditer(text):
             yield Hit(*match.span(), "national-id", "number", match.group())
     for match in _LOCAL_PHONE.finditer(text):
         dialled = re.sub(r"\D", "", match.group("number"))
-        if 9 <= len(dialled) <= 15 and "555-01" not in match.group("number"):
+        if 8 <= len(dialled) <= 15 and "555-01" not in match.group("number"):
             yield Hit(*match.span("number"), "phone", "phone", dialled.lstrip("0"))

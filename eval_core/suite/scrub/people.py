@@ -22,8 +22,8 @@ __all__ = [
 _NAME = r"[A-Za-z0-9_À-ɏЀ-ӿ一-鿿][\w.\-+]*"
 _HOME = re.compile(
     rf"(?P<root>(?:/(?:var/|export/|data/|mnt/)?home/|/Users/|/(?:mnt/)?[a-zA-Z]/Users/|/run/media/|/media/(?!cdrom"
-    rf"|usb)|/var/mail/|/var/spool/cron/(?:crontabs/)?"
-    rf"|%2F(?:home|Users)%2F|(?i:[a-z]:(?:\\{{1,4}}|/)(?:Users|Documents and Settings)(?:\\{{1,4}}"
+    rf"|usb)|/var/mail/|/afs/[\w.-]+/users?/(?:\w/\w\w/)?|/(?:nfs|net|u|homes?|export)/(?:users?|homes?|staff|people)/|/var/spool/cron/(?:crontabs/)?"
+    rf"|%2F(?:home|Users)%2F|(?i:[a-z]:(?:\\{{1,4}}|/)(?:Users|Documents and Settings|DOCUME~\d)(?:\\{{1,4}}"
     rf"|/))))(?P<user>{_NAME})"
 )
 _TOKEN_BEFORE = re.compile(r"[^\s\"'`<>()\[\]{}|,;=?#]*\Z")
@@ -34,7 +34,7 @@ _SPACED = re.compile(r"(?: [A-Za-z][\w.-]*){1,2}(?=\\|/)")
 _DASHED = re.compile(r"(?<![A-Za-z0-9])-(?:Users|home)-(?P<user>[A-Za-z0-9_.]+)(?=-|\b)")
 _EMAIL = re.compile(
     r"(?<![\w.+\-@/%])(?P<local>[A-Za-z0-9_À-ɏ](?:[\w.+'\-]{0,62}[\w+])?)(?:@"
-    r"|%40)(?P<domain>(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,18})(?![\w@-])"
+    r"|%40)(?P<domain>(?:[^\W_](?:[\w-]*[^\W_])?\.)+[^\W\d_]{2,18})(?![\w@-])"
 )
 _SPELT_EMAIL = re.compile(
     r"\b(?P<local>[A-Za-z][\w.]{1,40})\s?(?:\(at\)|\[at\]|\{at\}|<at>| AT "
@@ -64,11 +64,11 @@ _MENTION = re.compile(
     r"<@[!&]?(?P<a>[A-Z0-9]{8,}|\d{15,20})(?:\|[^>]*)?>|<at (?:user_)?id=\\*[\"'](?P<b>[\w-]+)\\*[\"']>"
     r"|tg://user\?id=(?P<c>\d+)"
     r"|(?:https?://)?(?:t\.me|twitter\.com|x\.com|instagram\.com|linkedin\.com/in|facebook\.com|mastodon\.social/@"
-    r"|keybase\.io|bsky\.app/profile|reddit\.com/u(?:ser)?)/(?P<d>(?!share|intent|home|hashtag|search|status"
+    r"|keybase\.io|paypal\.me|venmo\.com|patreon\.com|ko-fi\.com|gravatar\.com|threads\.net/@|tiktok\.com/@|youtube\.com/@|bsky\.app/profile|reddit\.com/u(?:ser)?)/(?P<d>(?!share|intent|home|hashtag|search|status"
     r"|i/)@?[A-Za-z][\w.-]{2,40})"
 )
 _CALLED = re.compile(
-    r"(?<![\w@/.])(?:cc|thanks|thank you|ping|hi|hey|hello|by|from|ask|with|assignee|reviewer"
+    r"(?<![\w@/.])(?:venmo|cashapp|cc|thanks|thank you|ping|hi|hey|hello|by|from|ask|with|assignee|reviewer"
     r"|author)[: ]+@(?P<a>[A-Za-z][\w-]{1,38})(?![\w/.(])",
     re.I,
 )

@@ -46,6 +46,9 @@ _VERSION_BEFORE = re.compile(
 )
 _IPV6 = re.compile(r"(?<![\w:.])[23][0-9a-fA-F]{3}:(?:[0-9a-fA-F]{0,4}:){1,6}[0-9a-fA-F]{0,4}(?![\w:])")
 _MAC = re.compile(r"(?<![\w:-])(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1){4}[0-9a-fA-F]{2}(?![\w:-])")
+_MAC_DOTTED = re.compile(
+    r"(?<![\w.])(?=[0-9a-f.]*[a-f])(?=[a-f.]*\d)[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}(?![\w.])", re.I
+)
 _SSN = re.compile(r"(?<![\w.-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])")
 _STREET = re.compile(
     r"\b\d{1,5}[A-Za-z]?,? (?:[NSEW]\.? )?(?:[A-ZÀ-Þ][\w'’.-]+ ){1,3}(?:Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Drive"
@@ -57,12 +60,17 @@ _STREET = re.compile(
 )
 # Elsewhere the word for a street stands before its name or is a part of it; or a form says that an address follows.
 _STREET_ABROAD = re.compile(
-    r"\b(?:Via|Viale|Piazza|Corso|Vicolo|Calle|Avenida|Avda\.|Plaza|Paseo|Carrer|Camino|Rua|Avenida|Travessa|Praça|Largo|ul\.|al\."
+    r"\b(?:Via|Viale|Piazza|Corso|Vicolo|Calle|Avenida|Avda\.|Plaza|Paseo|Carrer|Camino|Rua|Avenida|Travessa"
+    r"|Praça|Largo|ul\.|al\."
     r"|os\.|pl\.|ulica|ulice|улица|ул\.|проспект|пр\.) (?:de |del |della |dei |do |da |dos |las |los |la "
     r"|el )*[A-ZÀ-ÞĄ-ŻА-Я][\w'’.-]+"
     r"(?: [A-ZÀ-ÞĄ-ŻА-Я][\w'’.-]+){0,2},? (?:n\.?º? ?|д\. ?)?\d{1,5}[A-Za-z]?(?:/\d+)?"
-    r"|\b[A-ZÀ-Þ][\w'’-]*(?:straat|laan|plein|gracht|kade|dijk|gatan|vägen|gränd|torget|gade|vej|allé|veien|gata|katu|kuja"
+    r"|\b[A-ZÀ-Þ][\w'’-]*(?:straat|laan|plein|gracht|kade|dijk|gatan|vägen|gränd|torget|gade|vej|allé|veien|gata"
+    r"|katu|kuja"
     r"|utca|tér|caddesi|sokak) \d{1,4} ?[A-Za-z]?\b"
+    r"|\b(?:Am|An der|An den|Auf der|Auf dem|Im|In der|Zum|Zur|Beim|Hinter der"
+    r"|Unter den) [A-ZÄÖÜ][a-zäöüß]{3,} \d{1,3}[a-z]?\b(?! ?[%:.]\w)"
+    r"|〒 ?\d{3}-\d{4}"
 )
 _SAID_ADDRESS = re.compile(
     r"(?i:\b(?:(?:home|postal|street|mailing|billing|shipping|delivery)[ _-]?address"
@@ -73,6 +81,27 @@ _SAID_ADDRESS = re.compile(
     r"|]{0,60}[A-ZÀ-Þ一-鿿])[^\W_][^\n\"';|<>{}=]{5,90})"
 )
 _GEO = re.compile(r"(?<![\w.])[-+]?(?:[1-8]?\d|90)\.\d{4,},[ ]?[-+]?(?:1[0-7]\d|\d{1,2})\.\d{4,}(?![\w.]*\d)")
+# Places told one number at a time, in degrees, and by post.
+_DEGREES = re.compile(
+    r"(?i)\b(?:lat(?:itude)?|lon(?:gitude)?|lng|long)[\"']?[ \t]*[:=][ \t]*[\"']?(?P<value>[-+]?\d{1,3}\.\d{3,})"
+    r"|(?P<value2>\d{1,3} ?(?:°|deg) ?\d{1,2} ?['′](?: ?\d{1,2}(?:\.\d+)? ?[\"″])? ?[NSEWO]\b)"
+    r"|\bgeo:(?P<value3>-?\d{1,2}\.\d{3,},-?\d{1,3}\.\d{3,})|\b"
+    r"(?P<value4>\d{1,2}\.\d{3,}° ?[NS],? ?\d{1,3}\.\d{3,}° ?[EW])"
+    r"|\\?\"coordinates\\?\": ?\[(?P<value5>-?\d{1,3}\.\d{4,}, ?-?\d{1,2}\.\d{4,})"
+)
+_POST = re.compile(
+    r"\b(?P<value>(?:P\.? ?O\.? ?Box|Post(?:fach|bus|boks)|Boîte postale|BP|Apartado|Casella postale) \d{1,6})\b"
+    r"|(?<![\w-])(?P<value2>(?:GIR 0AA|[A-Z]{1,2}\d[A-Z\d]? \d[ABD-HJLNP-UW-Z]{2}))(?![\w-])"
+    r"|(?<![\w-])(?P<value3>[ABCEGHJ-NPRSTVXY]\d[A-Z] \d[A-Z]\d)(?![\w-])"
+)
+_EXPIRY = re.compile(
+    r"(?i)\b(?:exp(?:iry|ires|iration)?(?: date)?|valid (?:thru|until|to)|gültig bis)[.: ]{1,3}(?P<value>"
+    r"(?:0[1-9]|1[0-2]) ?/ ?(?:20)?[2-4]\d)(?![\d/])"
+)
+_BANK = re.compile(
+    r"(?i)\b(?:bic|swift(?:[ /-]?(?:bic|code))?)[ \"']*[:= ][ \"']*(?P<value>[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?)\b"
+    r"|\bwa\.me/(?P<value2>\d{8,15})|\b(?:api\.)?whatsapp\.com/send\?phone=(?P<value3>\d{8,15})"
+)
 _PLACE = re.compile(r"(?i)loc|coord|gps|geo|lat|lon|lng|center|position|maps?\b|place|home|@\Z|\bat ")
 _KEYED = {
     ("ssn",): "national-id", ("social", "security"): "national-id", ("passport",): "passport",
@@ -94,6 +123,14 @@ _SAID_KEYED = re.compile(
     r"|дата рождения|born on|birthday|dob|ssn|social security(?: number)?|national id|tax id|"
     r"driver'?s? licen[cs]e(?: (?:no|number))?)\b[\"'. ]{0,3}(?:is|was|no"
     r"|number)?[:#= \"']{1,4}(?P<value>(?=[\w./ -]*\d)[A-Z0-9][\w./-]{4,20})"
+)
+_MONTHS = (
+    r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?"
+    r"|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
+)
+_BORN = re.compile(
+    rf"(?i:\b(?:born(?: on)?|birthday(?: is)?|birth ?date|date of birth|dob))[:,]? (?:is )?(?P<value>\d{{1,2}}"
+    rf"(?:st|nd|rd|th)? {_MONTHS},? \d{{4}}|{_MONTHS} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}})"
 )
 _BIRTH = re.compile(r"birth|dob|born|née?|na[cst]|geb|fød|född|födel|synty|urodz|рожд")
 _KNOWN_HOSTS = {"8.8.8.8", "8.8.4.4", "1.1.1.1", "1.0.0.1", "9.9.9.9", "255.255.255.255", "4.4.4.4"}
@@ -172,7 +209,14 @@ def addresses(text: str, _key: str | None) -> Iterator[Hit]:
     for match in _IPV6.finditer(text):
         if _public(match.group()):
             yield Hit(match.start(), match.end(), "ip", "ip6", match.group().lower())
+    for match in _MAC_DOTTED.finditer(text):
+        yield Hit(match.start(), match.end(), "mac", "number", match.group().lower())
     for match in _MAC.finditer(text):
+        if re.search(
+            r"(?i)(?:serial|fingerprint|sha\d*|md5)[\w ]{0,12}[:=]? ?\Z",
+            text[max(0, match.start() - 24) : match.start()],
+        ):
+            continue
         if match.group()[:2].lower() not in ("02", "ff") and len(set(match.group())) > 3:
             yield Hit(match.start(), match.end(), "mac", "mac", match.group().lower().replace("-", ":"))
 
@@ -199,6 +243,17 @@ def records(text: str, key: str | None) -> Iterator[Hit]:
         value = match.group("value").rstrip(" .,")
         if " " in value and re.search(r"[^\W\d_]{3}", value) and not re.match(r"0x|[\d.]+:\d|\d+\.\d+\.", value):
             yield Hit(match.start("value"), match.start("value") + len(value), "address", "number", value.lower())
+    for pattern, rule in (
+        (_DEGREES, "geo"),
+        (_POST, "address"),
+        (_EXPIRY, "card"),
+        (_BANK, "account"),
+        (_BORN, "birth-date"),
+    ):
+        for match in pattern.finditer(text):
+            group = str(match.lastgroup)
+            if not re.fullmatch(r"0*\.?0*|(?:0\.0+[, ]*)+", match.group(group)):
+                yield Hit(*match.span(group), rule, "number", match.group(group).lower())
     for match in _GEO.finditer(text):
         # Pairs of fractions stand in every log of numbers; only a word about places makes them a place.
         if not _PLACE.search(text, max(0, match.start() - 40), match.start()):

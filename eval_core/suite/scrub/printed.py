@@ -8,9 +8,17 @@ from collections.abc import Iterator
 from eval_core.suite.scrub.fields import PERSON
 from eval_core.suite.scrub.generic_names import is_generic
 from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.words import is_ordinary, is_person_name, is_role_or_state, is_service_host
+from eval_core.suite.scrub.words import (
+    is_given_name,
+    is_ordinary,
+    is_person_name,
+    is_proper_noun,
+    is_role_or_state,
+    is_service_host,
+    is_surname,
+)
 
-__all__ = ["printed", "printed_in_json", "said_by_commands"]
+__all__ = ["formatted_names", "printed", "printed_in_json", "said_by_commands"]
 
 _USER = r"[A-Za-z_][\w.-]{1,31}"
 _HOST = r"[A-Za-z0-9][\w-]{1,62}(?:\.[A-Za-z0-9][\w-]*)*"
@@ -18,7 +26,8 @@ _WORD = r"[A-ZÀ-ÞА-Я][\w'’À-ɏ-]*[^\W\d_]"
 _PERSON = PERSON
 _STAMP = r"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,]*(?:Z|[+-]\d\d:?\d\d)?)"
 _DAEMON = (
-    r"(?:sshd|sudo|su|systemd|kernel|cron|CRON|crond|dockerd|containerd|kubelet|NetworkManager|dbus-daemon|login|rsyslogd"
+    r"(?:sshd|sudo|su|systemd|kernel|cron|CRON|crond|dockerd|containerd|kubelet|NetworkManager|dbus-daemon|login"
+    r"|rsyslogd"
     r"|dhclient|audit|auditd|postfix/\w+|dovecot|named|ntpd|chronyd|snapd|polkitd|gdm|launchd|nginx|haproxy)"
 )
 _COMMAND = r"(?:^|[$>#%❯➜] ?)"
@@ -43,7 +52,7 @@ _PLACES = tuple(
         ),
         rf"{_COMMAND}git config\b[^\n]* user\.name\s*\n(?P<name>{_PERSON}|{_WORD})$",
         rf"\b(?:Static|Transient|Pretty) hostname: (?P<host>{_HOST})",
-        rf"^(?:Linux|Darwin|FreeBSD|OpenBSD|NetBSD|SunOS) (?P<host>{_HOST}) \d+\.\d",
+        rf"^(?:Linux|Darwin|FreeBSD|OpenBSD|NetBSD|SunOS) (?!version )(?P<host>{_HOST}) \d+\.\d",
         # Users and groups of the system.
         rf"\b(?:uid|gid|euid|groups)=\d+\((?P<user>{_USER})\)",
         rf"(?<=\d\()(?P<user>{_USER})\),\d+\(",
@@ -68,7 +77,8 @@ _PLACES = tuple(
         rf"^User name\s{{2,}}(?P<user>{_USER})|^Full Name\s{{2,}}(?P<name>{_PERSON})",
         # Names of machines in private zones and in the system's own table.
         (
-            r"(?<![\w.@/-])(?P<host>[A-Za-z][\w-]{2,62})\.(?:lan|home|intranet|corp|fritz\.box|home\.arpa|localdomain)"
+            r"(?<![\w.@/-])(?P<host>[A-Za-z][\w-]{2,62})\.(?:lan|local|home|intranet|corp|fritz\.box|home\.arpa"
+            r"|localdomain)"
             r"(?![\w(-]|\.\w)"
         ),
         rf"^(?:\d{{1,3}}\.){{3}}\d{{1,3}}\s+(?:[\w.-]+\s+)??(?P<host>[A-Za-z]{_HOST})(?:\s|$)",
@@ -93,7 +103,7 @@ _PLACES = tuple(
         rf"\bssh://(?P<user>{_USER})@(?P<host>{_HOST})",
         # Version control.
         r"^\^?[0-9a-f]{7,40} (?:\S+ +)?\((?P<name>[^()\n]{2,40}?) +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d",
-        rf"^ +\d+\t(?P<name>{_PERSON})(?: <|$)",
+        rf"^ +\d+(?:\t| {{2}})(?P<name>{_PERSON})(?: <|$)",
         r"\(\d+ (?:second|minute|hour|day|week|month|year)s? ago\) <(?P<name>[^<>@\n]{2,40})>",
         r"^\[user\]\s*\n(?:\s+\w+ = [^\n]*\n)*?\s+name = (?P<name>[^\n]{2,40})$",
         rf"\buser\.name[= ]+[\"']?(?P<name>{_PERSON})",
@@ -103,14 +113,16 @@ _PLACES = tuple(
         rf"\bgit@[\w.-]+:(?P<user>{_USER})/[\w.-]+\.git\b",
         # Headers of mail, of packages and of issues.
         (
-            rf"^(?:From|To|Cc|Bcc|Reply-To|Sender|Maintainer|Uploaders|Packager|Author|Assignee|Reporter|Reviewer|Owner|Creator"
+            rf"^(?:From|To|Cc|Bcc|Reply-To|Sender|Maintainer|Uploaders|Packager|Author|Assignee|Reporter"
+            rf"|Reviewer|Owner|Creator"
             rf"|Requester|Contact):[ \t]+[\"']?(?P<maybe>{_PERSON})[\"']?(?=\s*(?:<|$|,|\())"
         ),
         rf"\b(?:assigned|reassigned|delegated|escalated) to (?P<maybe>{_PERSON})\b",
         rf"\bauthors?\s*=\s*\[?\s*[{{\"']+\s*(?:name\s*=\s*[\"'])?(?P<name>{_PERSON})",
         rf"(?i:copyright|\(c\)|©)(?: \(c\))? \d{{4}}(?:-\d{{4}})?,? (?P<name>{_PERSON})\s*$",
         (
-            r"(?im:(?:^|[;,{(#/*\s\"'])(?:[\w.]*\.)?(?:contacts?|attendees?|participants?|present|organi[sz]er|speakers?"
+            r"(?im:(?:^|[;,{(#/*\s\"'])(?:[\w.]*\.)?(?:contacts?|attendees?|participants?|present|organi[sz]er"
+            r"|speakers?"
             r"|cn|fn|full[ _]?name|real[ _]?name|display[ _]?name|maintainers?|authors?|written by|created by"
             r"|owner|approver"
             r"|approved by|on[- ]?call|reviewed by|signed|customer|patient|employee|manager|lead|action|todo|assignee)"
@@ -146,7 +158,8 @@ _PLACES = tuple(
             rf"(?P<maybe>{_PERSON}|{_WORD})\b"
         ),
         (
-            r"\b(?i:spoke|spoken|speak|talk|talked|chat|chatted|met|meet|meeting|work|working|worked|pair|paired|checked?|agreed"
+            r"\b(?i:spoke|spoken|speak|talk|talked|chat|chatted|met|meet|meeting|work|working|worked|pair|paired"
+            r"|checked?|agreed"
             r"|synced|discussed|review|call) (?i:with|to) "
             rf"(?P<maybe>{_PERSON})\b"
         ),
@@ -160,8 +173,10 @@ _PLACES = tuple(
         (
             rf"(?<![\w.-])(?P<maybe>{_PERSON}) (?:asked|said|says|told|agreed|wrote|mentioned|suggested"
             rf"|approved|reported"
-            r"|confirmed|requested|wants|wanted|thinks|knows|replied|commented|noticed|called|emailed|joined|left|decided"
-            r"|reviewed|merged|committed|pushed|promised|complained|prefers|insists|schrieb|sagt|hat|écrit|dit|escribió)\b"
+            r"|confirmed|requested|wants|wanted|thinks|knows|replied|commented|noticed|called|emailed|joined"
+            r"|left|decided"
+            r"|reviewed|merged|committed|pushed|promised|complained|prefers|insists|schrieb|sagt|hat|écrit|dit"
+            r"|escribió)\b"
         ),
         rf"(?<![\w.-])(?P<maybe>{_PERSON})['’]s? (?=[a-z])",
         (
@@ -205,6 +220,7 @@ _PLACES = tuple(
         rf"[@\\]author:? +(?P<name>{_PERSON})|\b(?:TODO|FIXME|XXX|HACK|NOTE)\((?P<user>{_USER})\)",
         rf"\b(?:TODO|FIXME|XXX|HACK) @?(?P<user>[a-z]{_USER}):",
         rf"^[^\s@#\"'][^\n@]{{0,80}}[ \t]@(?P<user>{_USER})(?=[ \t]+@[\w/-]+|[ \t]*$)",
+        rf"(?<=[\w.-][ \t])@(?P<user>{_USER})(?=(?:[ \t]+@[\w/.-]+)*[ \t]*$)",
         rf"\bperson\(\"(?P<name>{_WORD})\", \"(?P<name2>{_WORD})\"",
         # Accounts in quotes, in domains, in resource names and in links to profiles.
         (
@@ -214,7 +230,8 @@ _PLACES = tuple(
         rf"(?<![\w\\:/.$-])[A-Z][A-Z0-9-]{{1,14}}\\{{1,2}}(?P<user>[A-Za-z]{_USER})(?=[:\s\"',;)]|$)",
         rf"\barn:aws[\w-]*:(?:iam|sts)::\d*:(?:user|assumed-role/[\w+=,.@-]+)/(?:[\w-]+/)*(?P<user>{_USER})",
         (
-            r"\b(?:github|gitlab|bitbucket|codeberg|gitea|hub\.docker|npmjs|pypi|stackoverflow|medium|dev|kaggle|huggingface)"
+            r"\b(?:github|gitlab|bitbucket|codeberg|gitea|hub\.docker|npmjs|pypi|stackoverflow|medium|dev|kaggle"
+            r"|huggingface)"
             rf"\.(?:com|org|to|co)/(?:u/|users?/|~|@|profile/)(?P<user>{_USER})"
         ),
         rf"\bhttps?://(?:github|gitlab|codeberg)\.(?:com|org)/(?P<user>{_USER})(?=[\s)\"'>]|$)",
@@ -226,7 +243,10 @@ _PLACES = tuple(
         rf"(?:/users/|\\(?:home\$?|profiles\$?|users\$?)\\{{1,2}})(?P<user>[A-Za-z]{_USER})(?=[/\\\s\"']|$)",
         rf"(?<![\w/~])~(?P<user>[a-z]{_USER})(?=/)",
         rf"(?:^|[\s\"']|origin/)(?:users|people|personal)/(?P<user>[a-z]{_USER})/(?=[\w-])",
-        r"(?<![\w.@/+-])(?P<user>[a-z][\w.]{2,31})@(?P<host>[a-zA-Z][a-z0-9]*(?:-[a-z0-9]+)+|[a-zA-Z]{3,}\d{2,})(?![\w@-]|\.\w)",
+        (
+            r"(?<![\w.@/+-])(?P<user>[a-z][\w.]{2,31})@(?P<host>[a-zA-Z][a-z0-9]*(?:-[a-z0-9]+)+|[a-zA-Z]{3,}\d{2,})"
+            r"(?![\w@-]|\.\w)"
+        ),
         rf"\bssh-(?:rsa|ed25519|dss) [A-Za-z0-9+/=]{{20,}} (?P<user>{_USER})@(?P<host>{_HOST})",
         # Machines as the system, scanners and clients name them.
         (
@@ -244,6 +264,123 @@ _PLACES = tuple(
             rf"|AirPods|Pixel|Galaxy"
             r"|Watch|Kindle|Phone|Tablet|ThinkPad|Surface)\b"
         ),
+        # Logs and mail of servers, with the machine or the account that they speak of.
+        rf"^<\d{{1,3}}>\d? ?{_STAMP} (?P<host>{_HOST}) \S",
+        (
+            rf"\b(?:[Ii]nvalid|[Aa]uthenticating|[Ii]llegal|[Uu]nknown|[Dd]isconnected from(?: invalid"
+            rf"| authenticating)?|[Cc]losed by(?: invalid"
+            rf"| authenticating)?|[Rr]emoved|[Aa]dded|[Nn]ew) user[:=]? '?(?P<user>{_USER})'?(?= from|[ ,.']|$)"
+        ),
+        rf"\b(?:logname|ruser|rhost|acct|auid|euser|targetuser|subjectusername)=[\"']?(?P<user>{_USER})",
+        rf"^Received: from (?P<host>{_HOST})|\b(?:EHLO|HELO|helo=|ehlo=)[ <]?(?P<host2>{_HOST})",
+        (
+            rf"^\s*(?:HostName|HostKeyAlias|ProxyJump|Hostname) (?:{_USER}@)?(?P<host>[A-Za-z]{_HOST})"
+            rf"|^\s*ProxyJump (?P<user>{_USER})@"
+        ),
+        r"(?<![\w\\])\\\\{1,3}(?P<host>[A-Za-z][\w-]{2,62})\\{1,2}(?=[\w$])",
+        (
+            rf"\bssh-remote(?:\+|%2[Bb])(?P<host>{_HOST})|\b(?:nfs|smb|cifs|vnc|rdp|sftp|afp)://(?:{_USER}@)?"
+            rf"(?P<host2>[A-Za-z]{_HOST})"
+        ),
+        # Commands that make or name an account.
+        (
+            rf"\b(?:useradd|adduser|usermod)\b[^\n]*?(?:-c|--comment|--gecos)[ =][\"']"
+            rf"(?P<name>{_PERSON})[\"'][^\n]*?(?P<user>{_USER})$"
+        ),
+        rf"^(?:[\d*/,-]+[ \t]+){{5}}(?P<user>[a-z]{_USER})[ \t]+(?=/)",
+        rf"\bLogin: (?P<user>{_USER})\s+Name: (?P<name>{_PERSON}|{_WORD})",
+        # Branches that carry their owner's name.
+        (
+            r"(?:\b[Bb]ranch(?:es)? ['\"]?|\borigin/|\bcheckout (?:-b )?|\bswitch (?:-c )?|\bfrom |\binto "
+            r"|refs/heads/|^[*+ ] )"
+            r"(?P<branch>[a-z][a-z0-9._-]{2,31})/(?=[\w-]+)"
+        ),
+        # Who did it, in the words of forges and deployers; people and accounts alike.
+        (
+            r"\b(?i:deployed|approved|merged|reviewed|triggered|requested|reported|assigned|authored|uploaded"
+            r"|signed|committed|reverted"
+            r"|started|submitted|opened|closed|resolved|escalated|acknowledged|initiated|pushed|edited|invited|locked)"
+            r" (?i:by|to)[: ](?:user )?@?(?P<login>[a-z][a-z0-9]*[._-]?[a-z0-9]+)(?=[\s,.;:)\"']|$)"
+        ),
+        (
+            r"\b(?i:assigned|reassigned|delegated|escalated|forwarded|addressed|handed|sent|belongs|reports"
+            r"|shipped|billed) (?i:to) "
+            rf"(?P<maybe>{_PERSON})\b"
+        ),
+        # Accounts and machines in the output of more tools.
+        rf"^\s*\d+ (?P<user>{_USER})\s+(?:-?\d+|rt)\s+-?\d+\s+[\d.]+[KMGTm]?\s",
+        rf"^\s*(?:\d+\s+){{1,3}}[-dlbcps][rwxsStT-]{{9}}[.+@]?\s+\d+\s+(?P<user>{_USER})\s+(?P<user2>{_USER})\s+\d",
+        (
+            rf"^(?:root|postmaster|abuse|webmaster|hostmaster|security|mailer-daemon|operator|www|ftp): +"
+            rf"(?P<login>[a-z]{_USER})$"
+        ),
+        rf"^\[?(?P<host>[A-Za-z]{_HOST})\]?(?::\d+)?(?:,\S+)? (?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\S+) AAAA",
+        (
+            rf"\b(?:iam_user|google_service_account|github_membership|aws_iam_access_key|azuread_user|okta_user"
+            rf"|github_user)\.(?P<login>[a-z]{_USER})\b"
+        ),
+        rf"\b(?:DHCP[A-Z]+|lease|leased)\b[^\n]*?\((?P<host>[A-Za-z]{_HOST})\)",
+        r"(?<![\w/#.])(?P<login>[a-z][\w.]{2,31})#\d{4}(?!\d)",
+        r"^\s*(?P<host>[A-Z][A-Z0-9-]{2,14})\s+<[0-9A-F]{2}>\s+(?:UNIQUE|GROUP)",
+        (
+            rf"\b(?:Welcome to|Connection to|Connected to|Connecting to|Logged in(?:to)?(?: on)?|Host|Resolved"
+            rf"|Reconnecting to) (?P<machine>{_HOST})(?= (?:\(|closed|as|to)|[.!,]?$)"
+        ),
+        (
+            r"(?<![\w.@/+:-])(?P<login>[a-z][\w.-]{2,31})@(?P<machine>(?!latest\b|next\b|beta\b|alpha\b|canary\b"
+            r"|sha\d|stable\b|v?\d|localhost\b|workspace\b|npm\b|file\b|HEAD\b)[a-zA-Z][\w-]{2,62})(?=[:\s,;)\"']|$)"
+        ),
+        (
+            rf"^(?P<host>[A-Za-z]{_HOST}):/\S* on /|^//(?P<host2>[A-Za-z]{_HOST})/\S+\s+[\d.]+[KMGT]?\s|\b(?:scp"
+            rf"|rsync|sshfs|mount)\b[^\n|;&]*?\s(?P<machine>[A-Za-z]{_HOST}):/"
+        ),
+        r"/(?:u|user|users|profile|profiles|people|members|accounts|~)/(?P<login>[a-z][\w.-]{2,31})(?=[/\s\"'?)]|$)",
+        rf"\bsu(?:\[\d+\])?: \((?:to \w+)\) (?P<user>{_USER}) on ",
+        r"\b(?:WIP on|On|index on) (?P<branch>[a-z][a-z0-9._-]{2,31})/[\w-]+:",
+        rf"^\s*(?:TCP|UDP|tcp[46]?|udp[46]?)\s[^\n]*?\s(?P<machine>[A-Za-z]{_HOST}):\w+\s",
+        r"(?<=\s)(?P<login>[a-z][\w.-]{2,31}):[\w./-]+\s+(?:OPEN|MERGED|CLOSED|DRAFT)\b",
+        (
+            r"\b[Uu]ser(?:name)?:? [\"'`]?(?P<login>[a-z][\w.-]{2,31})[\"'`]?(?= (?:logged|signed|created"
+            r"|deleted|updated|has|is|was|not|failed"
+            r"|joined|connected|from|with|on|does|cannot|can't|authenticated|disconnected|left|exists|already"
+            r"|does|requested|via)\b)"
+        ),
+        rf"^(?P<host>[A-Za-z]{_HOST})\.\s+(?:\d+\s+)?IN\s+(?:A|AAAA|CNAME|PTR)\s",
+        rf"^(?P<user>{_USER})\s+ALL\s?=\s?\(|\bUserInfo\{{\d+:(?P<name>[^:{{}}\n]{{2,40}}):",
+        rf"\b(?:client|relay|helo|server)=(?P<host>[A-Za-z]{_HOST})\[|\bLOGONSERVER=\\+(?P<host2>{_HOST})",
+        rf"\b(?P<maybe>{_WORD})s (?:MacBook|iMac|iPhone|iPad|Mac mini|Mac Studio)\b",
+        rf"^\*(?P<strange>{_WORD})\* \[\d",
+        r"\b(?P<name>[A-Z]{2,}/[A-Z]{2,}) (?:MR|MRS|MS|MSTR|MISS|DR)\b",
+        (
+            rf"(?i:\bcolleague|\bteammate|\bboss|\bmanager|\bfriend|\bwife|\bhusband|\bbrother|\bsister|\bassistant"
+            rf"|\breach|\bcall|\bping|\bcc|\bCTO|\bCEO) (?P<strange>{_WORD})\b(?= (?:will|is|has|at|on|from|to|about"
+            rf"|and|who|said)\b|[,.:]|$)"
+        ),
+        # Accounts that did something, as forges tell it; lines of a chat that begin with their writer.
+        (
+            r"^[*• ]*@?(?P<login>[a-z][a-z0-9]*[._-]?[a-z0-9]+) (?:requested changes|approved|commented|reviewed"
+            r"|merged|closed|reopened|pushed|force-pushed|opened"
+            r"|assigned|self-assigned|unassigned|added|removed|renamed|mentioned|left a comment|dismissed"
+            r"|deployed|created|started|joined|changed|wrote)\b"
+        ),
+        (
+            rf"^(?P<strange>{_WORD}): (?=(?:can|could|did|do|does|I|I'm|I'll|on it|yes|yeah|no|nope|ok|okay|sure"
+            rf"|thanks|please|what|why|when|who|how|hi|hey|hello|let|we|it|is|are|you|the|sounds|done|will|good"
+            rf"|great|just|not|maybe)\b)"
+        ),
+        # A writer and a colon, after the time.
+        rf"^\[?(?:\d{{4}}-\d\d-\d\d )?\d\d?:\d\d(?::\d\d)?(?: [AP]M)?\]? (?P<strange>{_WORD}):(?= \S)",
+        rf"^(?P<maybe>{_PERSON}) \((?:[Hh]ost|me|[Gg]uest|[Ee]xternal|[Oo]rganizer|[Pp]resenter|co-host)[,)]",
+        (
+            rf"\b(?i:herrn|frau|señor(?:a|ita)?|signor[ae]?|signora|monsieur|madame|mlle|doktor|dra?|ing|mag|sir"
+            rf"|lady|pana|panią|hra?|fru|mevrouw|meneer|dhr|mevr)\.? (?P<maybe>{_PERSON}|{_WORD})\b"
+        ),
+        (
+            rf"(?<![\w.])(?P<strange>{_WORD})['’]s? (?:Backup|Drive|Disk|Documents|Library|Time Machine|Files|Home"
+            rf"|Stuff|Album|Calendar|Notebook|Workstation|Printer|Car|Hotspot|Wi-?Fi|Network|TV|Echo|Speaker)\b"
+        ),
+        rf">(?P<maybe>{_PERSON})</a>(?=\s*(?:[,|<(]|$))",
+        rf"mailto:[^\"'<>\s]+[\"']?[^<>]*>(?P<name>{_PERSON})<",
         # Accounts in the configuration of clusters and registries.
         rf"^users:\s*\n\s*- name: (?P<user>{_USER})$|\bLogin Succeeded, (?P<user2>{_USER})",
         (
@@ -252,6 +389,52 @@ _PLACES = tuple(
         ),
     )
 )
+# Two capitalised words in running text, with a particle or an initial between them or not.
+_STRANGERS = re.compile(
+    r"(?<![\w.@/#$-])(?P<first>[A-ZÀ-ÞĀ-Ž][a-zà-ÿā-ž]{1,20}(?:-[A-ZÀ-Þ][a-zà-ÿ]+)?) (?P<between>(?:[A-Z]\.? "
+    r"|van |von |de |del |der |da |di |la |le |el |bin |al-)*)"
+    r"(?P<last>(?:O'|Mc|Mac|D')?[A-ZÀ-ÞĀ-Ž][a-zà-ÿā-ž]{1,24}(?:-[A-ZÀ-Þ][a-zà-ÿ]+)?)(?![\w(/@]|\.\w|-[a-z\d])"
+)
+_SENTENCE_WORD = re.compile(r"(?:[.!?:]\s+|\A|\n\s*(?:[-*>#]+ )?)\Z")
+
+
+_TITLE_WORDS = "mr mrs ms mx dr prof herr herrn frau mme mlle monsieur madame señor señora sra sig hi hello dear hey"
+_TITLES = frozenset(_TITLE_WORDS.split())
+
+
+def _speaks_english(text: str, start: int, end: int) -> bool:
+    around = text[max(0, start - 200) : start] + " " + text[end : end + 200]
+    words = re.findall(r"(?<![\w./_-])[^\W\d_A-ZÀ-Þ]{3,}(?![\w(/_-])", around)
+    return len(words) < 4 or sum(map(is_ordinary, words)) >= 0.5 * len(words)
+
+
+def strangers(text: str, _key: str | None) -> Iterator[Hit]:
+    """Find people in running text: a given name that many have, or two words that no dictionary has."""
+    at = 0
+    while match := _STRANGERS.search(text, at):
+        first, last = match["first"], match["last"]
+        at = match.end("first") + 1
+        if (
+            first.lower() in _TITLES
+            or is_proper_noun(first)
+            or is_proper_noun(last)
+            or not is_person_name(match.group(), sure=True)
+        ):
+            continue
+        plain = is_ordinary(first), is_ordinary(last)
+        named = is_given_name(first), is_surname(last)
+        person = (not any(plain) and len(first) > 2 and len(last) > 2) or (named[0] and not plain[1])
+        person = person or (named[0] and named[1] and not all(plain)) or (named[1] and not plain[0] and not plain[1])
+        # The first word of a sentence is written like a name; of two names there only a given one counts.
+        if person and not named[0] and _SENTENCE_WORD.search(text, max(0, match.start() - 6), match.start()):
+            person = not plain[0]
+        if person and not named[0] and not _speaks_english(text, match.start(), match.end()):
+            continue  # the dictionary would find every noun strange
+        if person:
+            yield Hit(match.start(), match.end(), "printed-name", "name", match.group().lower())
+            at = match.end()
+
+
 # Half of the places need a name of two words; most texts of programs hold none, which one look tells.
 _TWO_WORDS = re.compile(PERSON)
 _WITHOUT_PEOPLE = tuple(
@@ -264,7 +447,8 @@ _ABOUT_A_PERSON = re.compile(
     r"|given_name|firstName|first_name|author|committer|assignee|reporter|active)\"\s*:"
 )
 _NAME_FIELD = re.compile(
-    r"\"(?:name|displayName|display_name|full_name|fullName|real_name|author|assignee|reporter|owner|creator|reviewer)\""
+    r"\"(?:name|displayName|display_name|full_name|fullName|real_name|author|assignee|reporter|owner|creator"
+    r"|reviewer)\""
     rf"\s*:\s*\"(?P<maybe>{_PERSON})\""
 )
 _COLUMN_NAME = re.compile(r"[A-Z%][A-Z%_()/+-]*")
@@ -272,29 +456,59 @@ _OBJECT = re.compile(r"\{[^{}]{0,2000}\}")
 _AUTHOR_OBJECT = re.compile(rf"\"(?:author|authors|maintainer|maintainers|contributors|committer)\"\s*:\s*\[?\s*\{{"
                             rf"[^{{}}]{{0,300}}?\"name\"\s*:\s*\"(?P<name>{_PERSON})\"")  # fmt: skip
 _SYSTEM_HOSTS = re.compile(
-    r"(?:localhost|localdomain|ip6-.*|host\d*|info|debug|warn|warning|error|fatal|trace|notice|server|client|db|web|app|api"
+    r"(?:localhost|localdomain|ip6-.*|host\d*|info|debug|warn|warning|error|fatal|trace|notice|server|client|db"
+    r"|web|app|api"
     r"|cache|node|worker|master|primary|replica|runner|build|ci|docker|[a-f0-9]{12}|(?:\d+\.)+\d+|.*\.example(?:\.\w+)?"
     r"|.*\.(?:py|js|ts|go|rs|sh|md|json|ya?ml|toml)|github\.com|gitlab\.com|bitbucket\.org|workgroup|corp|kernel|root)",
     re.I,
 )
 _SYSTEM_USERS = re.compile(
     r"(?:_\w+|systemd-\S+|[\w-]+-data|messagebus|syslog|sshd|uuidd|tss|kernel|rtkit|polkitd|corp|everyone|here|channel"
-    r"|pytest|dataclass|media|types|property|staticmethod|param|return|import|USER|PID|total|admin\w*|kube\S*|system\S*)",
+    r"|pytest|dataclass|media|types|property|staticmethod|param|return|import|USER|PID|total|admin\w*|kube\S*"
+    r"|system\S*)",
     re.I,
 )
 
 
+_TOOL_NAMES = (
+    "dependabot renovate copilot codex claude cursor devin snyk argocd argo helm flux fluxcd tekton bazel gradle "
+    "maven github gitlab jenkins buildkite circleci travis terraform pulumi ansible puppet chef kubelet kubectl "
+    "systemd cron crond certbot eslint prettier webpack rollup vite babel protoc swagger openapi sphinx doxygen "
+    "pytest mypy ruff black isort tox nox upstream origin feature features feat fix fixes bugfix hotfix chore "
+    "docs doc refactor perf style tests release releases rel wip spike exp experiment experiments revert backport "
+    "staging production main master develop dev users heads tags remotes stable nightly canary pull merge gh "
+    "pages bash sh python python3 perl php ruby node nice flock timeout env curl wget rsync"
+)
+_TOOLS = frozenset(_TOOL_NAMES.split())
+
+
+_FILE = re.compile(r"\.(?:py|js|ts|tsx|jsx|go|rs|rb|java|html?|json|ya?ml|md|txt|css|sql|sh|toml|c|h|cpp|php)$")
+
+
+def _is_login(name: str) -> bool:
+    """Tell an account from a word, a program and the first half of a branch."""
+    parts = [part for part in re.split(r"[._\-\d]+", name) if part]
+    known = all(is_ordinary(part) or is_generic(part) or part in _TOOLS for part in parts)
+    if "_" in name:
+        return False  # an identifier
+    return name not in _TOOLS and parts != [] and parts[0] not in _TOOLS and not known
+
+
 def _hit(match: re.Match[str], group: str) -> Hit | None:
     place = group.rstrip("2")
-    kind = {"maybe": "name", "machine": "host"}.get(place, place)
+    kind = {"maybe": "name", "strange": "name", "machine": "host", "login": "user", "branch": "user"}.get(place, place)
     value = match.group(group)
     bare = value.strip().rstrip(".-,")
     start = match.start(group) + value.index(bare) if bare else match.start(group)
-    if len(bare) < 2 or is_generic(bare):
+    if len(bare) < 2 or is_generic(bare) or (kind == "user" and _FILE.search(bare)):
         return None
     if kind == "name" and (not is_person_name(bare, sure=place == "name") or is_role_or_state(bare)):
         return None
     if kind == "host" and (_SYSTEM_HOSTS.fullmatch(bare) or len(bare) < 3 or is_service_host(bare)):
+        return None
+    if place == "strange" and is_ordinary(bare):
+        return None
+    if place in ("login", "branch") and not _is_login(bare):
         return None
     if place == "machine" and (is_ordinary(bare) or bare.isalpha()):
         return None
@@ -334,6 +548,33 @@ _TELLING = re.compile(
 )
 
 
+_FORMAT = re.compile(
+    r"\bgit (?:log|show|for-each-ref|shortlog)\b.*?--(?:pretty=)?(?:format[:=]|pretty=)[\"']?(?:t?format:)?"
+    r"(?P<format>[^\"'\n]+)"
+)
+_FORMATTED = re.compile(r"%\(?(?:a[nN]|c[nN]|authorname|committername)\)?")
+
+
+def formatted_names(command: str, output: str) -> Iterator[tuple[int, int]]:
+    """Yield where a log, printed in the format that its command gives, names authors."""
+    asked = _FORMAT.search(command)
+    if asked is None or not _FORMATTED.search(asked["format"]):
+        return
+    parts = re.split(r"(%(?:\(\w+\)|C\w+|C\([^)]*\)|[acG]?[a-zA-Z]))", asked["format"].strip())
+    body = ""
+    for part in parts:
+        if part.startswith("%C"):
+            continue
+        if _FORMATTED.fullmatch(part):
+            body += r"(Person\d+|[^\W\d_][\w'’.-]*(?: (?:van|von|de|del|der|da|di|la|le))*(?: [^\W\d_][\w'’.-]*)?)"
+        elif part.startswith("%") and len(part) > 1:
+            body += r".*?" if part not in ("%h", "%H") else r"[0-9a-f]{7,40}"
+        else:
+            body += re.escape(part)
+    for line in re.finditer(rf"(?m)^{body}$", output[:20_000]):
+        yield from (line.span(group) for group in range(1, line.re.groups + 1))
+
+
 def said_by_commands(command: str, output: str) -> Iterator[str]:
     """Yield each command that asks for a name together with the lines that answered it, as a terminal shows them."""
     commands = [part for part in _JOINTS.split(command.strip()) if part]
@@ -351,6 +592,7 @@ def said_by_commands(command: str, output: str) -> Iterator[str]:
 def printed(text: str, _key: str | None) -> Iterator[Hit]:
     """Find accounts, hosts and people at the places where programs print them."""
     yield from _column(text)
+    yield from strangers(text, _key)
     places = _PLACES if _TWO_WORDS.search(text) else _WITHOUT_PEOPLE
     for pattern in places:
         for match in pattern.finditer(text):

@@ -116,9 +116,11 @@ PROVIDERS: tuple[Provider, ...] = (
     _shape(
         "prefixed-uuid",
         "-",
-        r"(?:pat|access|secret|sk|key|token|api|private|refresh|sandbox)(?:-[a-z0-9]{2,12}){1,3}"
+        r"(?:pat|access|secret|sk|key|token|api|sdk|mob|private|refresh|sandbox)(?:-[a-z0-9]{2,12}){0,3}"
         r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
     ),
+    _shape("dotted-key", ".", r"[0-9a-f]{32}\.[A-Za-z0-9]{16}"),
+    _shape("swarm-token", "SWMTKN-", r"SWMTKN-1-[a-z0-9-]{40,}"),
     _shape("asana-token", "/", r"[012]/\d{12,18}(?:/\d+)?:[0-9a-f]{32}"),
     _shape("age-key", "AGE-SECRET-KEY-", r"AGE-SECRET-KEY-1[A-Z0-9]{40,}"),
     _shape("wallet-key", "prv", r"[xyz]prv[1-9A-HJ-NP-Za-km-z]{90,}"),
@@ -128,9 +130,15 @@ PROVIDERS: tuple[Provider, ...] = (
 )
 
 
+# What manuals print in the place of a key.
+_SAMPLE = re.compile(r"(?i)example|x{8}|0{12}|1234567890(?:abcdef|1234)|your[-_]|(?<=[-_])\.\.\.")
+
+
 def provider_tokens(text: str, _key: str | None) -> Iterator[Hit]:
     """Find tokens by their issuer's form."""
     for rule, needle, pattern in PROVIDERS:
         if needle in text:
             for match in pattern.finditer(text):
+                if _SAMPLE.search(match.group()):
+                    continue
                 yield secret_hit(match.start(), match.end(), rule, text)

@@ -13,8 +13,10 @@ from eval_core.suite.scrub.generic_names import is_generic
 from eval_core.suite.scrub.hits import Hit, settle
 from eval_core.suite.scrub.identities import Identities, identity_pattern, identity_words
 from eval_core.suite.scrub.learned import LearnedNames
-from eval_core.suite.scrub.printed import printed, printed_in_json, said_by_commands
-from eval_core.suite.scrub.words import is_ordinary
+from eval_core.suite.scrub.printed import formatted_names, printed, printed_in_json, said_by_commands
+from eval_core.suite.scrub.secret_places import told_by_commands
+from eval_core.suite.scrub.values import key_strength
+from eval_core.suite.scrub.words import is_ordinary, is_person_name
 
 __all__ = [
     "Pseudonyms",
@@ -40,6 +42,9 @@ _EMBEDDED = re.compile(r'\{\s*"[\w .$@/-]{1,80}"\s*:')
 _OPENING = re.compile(r'\s*(?:\{\s*(?:"|\})|\[\s*(?:["{\[\]]|-?\d))')
 _BROKEN_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _DECODER = json.JSONDecoder()
+# Records that keep a setting's name in one field and its value in another.
+_NAMES = ("name", "key", "parameterkey", "optionname", "variable", "setting", "id")
+_VALUES = ("value", "parametervalue", "default", "content", "secretstring", "data")
 
 
 def opens_like_json(text: str) -> bool:
@@ -116,6 +121,7 @@ def _document(text: str, visit: Visit, key: str | None, depth: int) -> str:
     out: list[str] = []
     at = 0
     stack: list[tuple[bool, str | None]] = []  # (is an object, key it stands under)
+    beside: dict[int, str] = {}  # at each depth, what a field called `name` or `key` has said of the value beside it
     current, naming = key, False
     for match in _TOKEN.finditer(text):
         out.append(text[at : match.start()])
@@ -124,6 +130,7 @@ def _document(text: str, visit: Visit, key: str | None, depth: int) -> str:
         if match.lastgroup == "mark":
             if lexeme in "{[":
                 stack.append((lexeme == "{", current))
+                beside.pop(len(stack), None)
                 naming = lexeme == "{"
             elif lexeme in "}]":
                 current = stack.pop()[1] if stack else key
@@ -140,6 +147,12 @@ def _document(text: str, visit: Visit, key: str | None, depth: int) -> str:
                 owner = stack[-1][1] if stack else None
                 # A plain name says as little as its object tells: in {"author": {"name": ...}} it is an author's.
                 current = f"{owner}_{value}" if owner and value in ("name", "value") else value
+                if value.lower() in _VALUES and (named := beside.get(len(stack))):
+                    current = named
+            elif current is not None and current.rpartition("_")[2].lower() in _NAMES:
+                named = re.split(r"[/.:]", value)[-1]
+                if key_strength(named) in ("strong", "phrase"):
+                    beside[len(stack)] = named
             out.append(replaced)
         else:
             scalar = visit(lexeme, current) if sum(char.isdigit() for char in lexeme) > 3 else lexeme
@@ -308,6 +321,12 @@ class Replacer:
     def learn_calls(self, calls: Iterable[tuple[str, str]]) -> None:
         """Look at commands and their answers: only the command tells that the word `whoami` prints is an account."""
         for command, output in calls:
+            if secret := told_by_commands(command, output):
+                self._known.setdefault(secret, Hit(0, len(secret), "assignment", "secret", secret))
+            for start, end in formatted_names(command, output):
+                name = output[start:end]
+                if is_person_name(name, sure=False) and not is_generic(name):
+                    self._learn_name(Hit(start, end, "printed-name", "name", name.lower()), name)
             for joined in said_by_commands(command, output):
                 start = joined.index("\n") + 1
                 for hit in printed(joined, None):

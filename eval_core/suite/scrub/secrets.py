@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from eval_core.suite.scrub.hits import Detector, Hit, is_mark, secret_hit, value_hit
 from eval_core.suite.scrub.providers import provider_tokens
-from eval_core.suite.scrub.values import is_secret_value, key_strength, looks_random, random_tokens
+from eval_core.suite.scrub.secret_places import PLACE_DETECTORS
+from eval_core.suite.scrub.values import is_secret_value, key_strength, looks_random, password_shape, random_tokens
 
 __all__ = [
     "SECRET_DETECTORS",
@@ -39,11 +40,14 @@ _PROSE = re.compile(
 _TURNED = re.compile(
     r"(?i)(?:\b(?:use|try|take|enter|type|set)[ \t]+[\"'`]?(?P<a>[^\s\"'`,;]{6,60})[\"'`]?[ \t]+(?:as|for)"
     r"[ \t]+(?:the[ \t]+|your[ \t]+|my[ \t]+)?(?:\w+[ \t]+){0,2}(?:password|passphrase|pin|pass|token|secret)\b"
-    r"|\b(?:log(?:ging)?[ -]?(?:in|on)|sign(?:ing)?[ -]?in|login|credentials?|creds)\b[^\n.:]{0,24}?[: \t]+"
+    r"|\b(?:log(?:ging)?[ -]?(?:in|on)|sign(?:ing)?[ -]?in|login|credentials?|creds|wi-?fi|wlan|vpn|guest"
+    r"|account|access)\b[^\n.:]{0,24}?[: \t]+"
     r"[\w.@+-]{2,40}[ \t]?(?:/|:|,|and|with)[ \t]?[\"'`]?(?P<b>[^\s\"'`,;/]{6,60}))"
 )
 # After "token" or "key" a version, a name with a number or a path is more likely than a secret.
-_ORDINARY_WORD = re.compile(r"v?\d[\d.,:/-]*\w{0,3}|[A-Za-z]+[-_.]?\d{1,3}|[\w./-]+/[\w./-]+|#\d+")
+_ORDINARY_WORD = re.compile(
+    r"[a-z]+(?:\+[a-z0-9]+)+|v?\d[\d.,:/-]*\w{0,3}|[A-Za-z]+[-_.]?\d{1,3}|[\w./-]+/[\w./-]+|#\d+"
+)
 _CHECKSUM = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
 # What stands on one line with a word for a password, and is shaped as no word, path or name is.
 _ABOUT_PASSWORDS = re.compile(
@@ -52,6 +56,7 @@ _ABOUT_PASSWORDS = re.compile(
     r"|credential|\bcreds\b|log(?:ged|ging)? ?in\b|sign(?:ed)? in\b|пароль|密码|パスワード"
 )
 _SHAPED = re.compile(r"(?<![^\s\"'`(:=])(?P<value>[A-Za-z0-9!#%$^&*+@~?_.-]{8,64})(?=[\s\"'`),;]|\.?$)", re.MULTILINE)
+_TOLD = re.compile(r"(?:\b(?:is|was|now|to|are|be|ist|est|es)|[:=/])[ \t]*[\"'`]?\Z")
 _CODES = re.compile(
     r"(?i)\b(?:(?:verification|security|confirmation|one[- ]time|2fa|mfa|two[- ]factor|login|auth\w*|sms"
     r"|access|pairing|unlock) "
@@ -87,7 +92,8 @@ def prose(text: str, _key: str | None) -> Iterator[Hit]:
         value = match.group("value").rstrip(".:!?)")
         odd = re.search(r"\d|\w[!#%$^&*+]\w", value) or _ODD_CASE.fullmatch(value)
         pin = name == "pin" and value.isdigit() and 4 <= len(value) <= 8
-        if not pin and (len(value) < 4 or not odd or not re.search(r"[^\W\d]", value)):
+        grouped = name not in ("key", "token") and re.fullmatch(r"[a-z]{4}(?:-[a-z]{4}){3}", value)
+        if not pin and not grouped and (len(value) < 4 or not odd or not re.search(r"[^\W\d]", value)):
             continue
         told = re.search(
             r"[：:=是は]|\b(?:is|was|ist|lautet|are|est|es|é|är|er|on|to|now)\s*[\"'`«“]?\Z",
@@ -96,8 +102,10 @@ def prose(text: str, _key: str | None) -> Iterator[Hit]:
         kinds = len({("d" if c.isdigit() else "a" if c.isalpha() else "s") for c in value})
         if not told and not (kinds == 3 and len(value) >= 8):
             continue
+        if text[: match.start()].lower().endswith("dempotency-"):
+            continue
         ordinary = name not in _SAID and (_ORDINARY_WORD.fullmatch(value) or _CHECKSUM.fullmatch(value))
-        if not ordinary and is_secret_value(value, "strong", "password", exact=True):
+        if pin or (not ordinary and is_secret_value(value, "strong", "password", exact=True)):
             yield secret_hit(start, start + len(value), "prose", text)
 
 
@@ -110,7 +118,11 @@ def shaped(text: str, _key: str | None) -> Iterator[Hit]:
             start, end = max(start, line.start() - 120), min(end, line.end() + 120)
         for match in _SHAPED.finditer(text, start, end):
             value = match.group("value").rstrip(".?")
-            if _password_shape(value) and is_secret_value(value, "strong", "password", exact=True):
+            told = _TOLD.search(text, max(start, match.start() - 12), match.start("value"))
+            mixed = (
+                any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and not _ORDINARY_WORD.fullmatch(value)
+            )
+            if (password_shape(value) or (told and mixed)) and is_secret_value(value, "strong", "password", exact=True):
                 yield secret_hit(match.start("value"), match.start("value") + len(value), "prose", text)
     for match in _CODES.finditer(text):
         if match.group("code"):
@@ -119,23 +131,6 @@ def shaped(text: str, _key: str | None) -> Iterator[Hit]:
         for one in re.finditer(r"[a-z0-9]{4,8}(?:-[a-z0-9]{4,8})+|\d{6,8}", match.group("codes")):
             if any(map(str.isdigit, one.group())):
                 yield secret_hit(match.start("codes") + one.start(), match.start("codes") + one.end(), "code", text)
-
-
-def _password_shape(value: str) -> bool:
-    if not any(map(str.isdigit, value)) or not any(map(str.isalpha, value)):
-        return False
-    if re.search(r"[!#%$^&*+~?]", value):
-        return re.search(r"^[#@$%]?\w+$|%[sdif]|\$\{|^\$|[?&]\w+=", value) is None
-    mixed = any(map(str.isupper, value)) and any(map(str.islower, value))
-    return (
-        mixed
-        and re.search(r"\d{2,}$|[A-Za-z]\d[A-Za-z]", value) is not None
-        and re.search(r"[_@.-]", value) is not None
-        and (
-            re.fullmatch(r"[A-Za-z]+[-_]\d+|[\w-]+\.\w{1,4}|[A-Z][A-Z0-9_-]+|[\w.+-]+@[\w.-]+\.\w+|v?\d+\..*", value)
-            is None
-        )
-    )
 
 
 # Secrets of files: key blocks, credential files, XML settings and seed phrases.
@@ -161,23 +156,26 @@ _SETTING = re.compile(
 _VAULT_BLOCK = re.compile(r"\$ANSIBLE_VAULT;[\d.]+;\w+(?:;\w+)?\s+(?P<value>[0-9a-f]{20,}(?:\s+[0-9a-f]{20,})*)")
 # Hashes of passwords, as systems and frameworks store them.
 _HASHED = re.compile(
-    r"(?<![\w$])(?P<value>\$(?:[1256]|2[abxy]|apr1|y|gy|sha1|argon2(?:id|i|d)|scrypt|7)\$[\w./+$,=-]{16,}|\{S?SHA\d*\}[A-Za-z0-9+/=]{20,}"
+    r"(?<![\w$])(?P<value>\$(?:[1256]|2[abxy]|apr1|y|gy|sha1|argon2(?:id|i|d)|scrypt|7)\$[\w./+$,=-]{16,}"
+    r"|\{S?SHA\d*\}[A-Za-z0-9+/=]{20,}"
     r"|pbkdf2[_:]sha\d+[$:]\d+[$:][\w+/=$:]{20,}|(?:scrypt|argon2)\$[\w+/=$,]{20,})"
 )
 # A block or an element whose name says secret, and the value one level below it.
 _BELOW = re.compile(
     r"<(?P<tag>[\w.:-]{2,60})(?: [^<>]*)?>\s*<[Vv]alue(?: [^<>]*)?>(?P<value>[^<>\s]{3,200})</"
-    r"|(?:variable|output|parameter|secret|setting)\s+\"(?P<block>[\w.-]{2,60})\"\s*\{[^{}]{0,200}?\b(?:default|value)\s*=\s*\"(?P<value2>[^\"\n]{3,200})\""
+    r"|(?:variable|output|parameter|secret|setting)\s+\"(?P<block>[\w.-]{2,60})\"\s*\{[^{}]{0,200}?\b(?:default"
+    r"|value)\s*=\s*\"(?P<value2>[^\"\n]{3,200})\""
 )
 # A quoted name and, after a comma, its quoted value; a call that logs in with a name and a password.
 _LISTED = re.compile(r"[\"'](?P<name>[\w.-]{3,60})[\"']\s*,\s*[\"'](?P<value>[^\"'\n]{4,200})[\"']")
 _LOGIN_CALL = re.compile(
-    r"(?i)\b(?:auth|basicauth|httpbasicauth|login|log_in|signin|sign_in|authenticate|credentials?|passwordauthentication|networkcredential|usernamepassword\w*)"
+    r"(?i)\b(?:auth|basicauth|httpbasicauth|login|log_in|signin|sign_in|authenticate|credentials?"
+    r"|passwordauthentication|networkcredential|usernamepassword\w*)"
     r"\s*[=(:]\s*[\[(]?\s*[\"'][^\"'\n]{1,60}[\"']\s*,\s*[\"'](?P<value>[^\"'\n]{4,100})[\"']"
 )
 _STATEMENT = re.compile(
     r"(?i)\b(?:identified (?:with \w+ )?by|(?:with |encrypted |set )?"
-    r"password(?: for [^=;\n]{1,60}=)?)(?:\s+to)?\s*(?:=\s*)?(?:password)?\s*\(?\s*'(?P<a>[^'\n]{4,100})'"
+    r"password(?: for [^=;\n]{1,60}=)?)(?:\s+to)?\s*(?:=\s*)?(?:password)?\s*\(?\s*N?['\"](?P<a>[^'\"\n]{4,100})['\"]"
     r"|(?m:^(?:[\w.:]+> ?)?AUTH(?: \w+)? (?P<b>\S{4,100})$)|\brequirepass[ \t]+[\"']?(?P<c>[^\s\"']{4,100})"
     r"|\bWIFI:(?:[STH]:[^;]*;)*P:(?P<d>[^;\n]{4,63});|\bwpa_passphrase[ \t]+\S+[ \t]+(?P<e>\S{8,63})"
     r"|[ \t]/p(?:ass(?:word)?)?:(?P<f>[^\s\"']{4,100})|\bsend(?: --)?"
@@ -249,7 +247,8 @@ def files(text: str, _key: str | None) -> Iterator[Hit]:
 _HEADER = re.compile(
     r"(?i)\b(?P<name>(?:proxy-)?authorization|x-[\w-]*(?:key|token|secret|auth|signature)[\w-]*|private-token"
     r"|api-key|apikey|"
-    r"x-goog-api-key|ocp-apim-subscription-key|dd-api-key|circle-token|job-token|deploy-token|x-vault-token|jenkins-crumb|x-csrftoken"
+    r"x-goog-api-key|ocp-apim-subscription-key|dd-api-key|circle-token|job-token|deploy-token|x-vault-token"
+    r"|jenkins-crumb|x-csrftoken"
     r"|x-xsrf-token)"
     r"\\{0,3}[\"']?[ \t]{0,3}[:=][ \t]{0,3}\\{0,3}[\"']?(?:(?P<scheme>bearer|basic|token|apikey|api-key|negotiate"
     r"|bot|key|snowflake token|"
@@ -259,7 +258,8 @@ _HEADER = re.compile(
 _BEARER = re.compile(r"(?<![A-Za-z])(?i:bearer)[ \t]+(?P<value>[A-Za-z0-9._~+/=\-]{12,})")
 _BASIC = re.compile(r"(?<![A-Za-z])(?i:basic)[ \t]+(?P<value>[A-Za-z0-9+/]{8,}={0,2})(?![A-Za-z0-9+/=])")
 _USERINFO = re.compile(
-    r"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]{0,30}://(?P<user>[^\s/:@\"'<>`]*):(?P<password>[^\s/\"'<>`]+?)@(?=[\w.\[\-$%{])"
+    r"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]{0,30}://(?P<user>[^\s/:@\"'<>`]*):"
+    r"(?P<password>[^\s/\"'<>`]+?)@(?=[\w.\[\-$%{])"
 )
 _LONE_USERINFO = re.compile(
     r"(?<![A-Za-z0-9+.\-])[a-z][a-z0-9+.\-]{0,30}://(?P<value>[^\s/:@\"'<>`]{16,})@(?=[\w.\[\-])"
@@ -365,17 +365,18 @@ def cookies(text: str, _key: str | None) -> Iterator[Hit]:
 
 _NAME = r"[A-Za-z_][\w.\-]{0,80}"
 _ASSIGNMENT = re.compile(
-    r"(?i:pass|pwd|secret|token|key|auth|cred|mnemonic|phrase|cookie|salt|psk|wort|woord|enord|hasło|heslo|kode|contrase|senha|pw\b|"
+    r"(?i:pass|pwd|secret|token|key|auth|cred|mnemonic|phrase|cookie|salt|psk|wort|woord|enord|hasło|heslo|kode"
+    r"|contrase|senha|pw\b|"
     r"\bpin|otp|cvv|cvc|\bpat\b|_pat|jwt|sig|sid|session|bearer|connection|license)[\w\-]{0,40}"
     r"(?:\[\w*\])?(?P<close>\\{0,3}[\"'`]?\]?)[ \t]{0,4}(?::[ \t]?[&\w<>|\[\]]{2,24}[ \t]*(?==))?(?:=>|:=|==?"
-    r"|:)(?![=/])[ \t]{0,4}"
+    r"|:)(?![=/])[ \t]{0,4}(?:[&!][\w!/-]+[ \t]+|\s{1,8}string\(\d+\)[ \t]+)?(?:b(?=[\"']))?"
     r"(?:(?P<quote>\\{0,3}(?:\"|'|`))(?P<quoted>[^\n\"'`]{3,400}?)(?P=quote)|(?P<bare>[^\s\"'`\\]{3,400}))"
 )
 _LEFT = re.compile(r"[\w.\-]{0,80}\Z")
 _LINE_START = re.compile(r"(?:^|\n)[ \t]*(?:[-+>|$#] ?)?(?:export[ \t]+|set[ \t]+|ENV[ \t]+|ARG[ \t]+|- )?[\"']?\Z")
 _NARROW = re.compile(r"[^\s\"'`,;&|<>(){}\[\]\\]+")
 _FLAG = re.compile(
-    rf"(?<![\w-])--?(?P<name>{_NAME})(?:=|[ \t]+)(?:(?P<quote>[\"'])(?P<quoted>[^\n\"']+)(?P=quote)"
+    rf"(?<![\w-])--?(?P<name>{_NAME})(?:=|[ \t]+(?!-))(?:(?P<quote>[\"'])(?P<quoted>[^\n\"']+)(?P=quote)"
     rf"|(?P<bare>[^\s\"'`\\]+))"
 )
 _LOGIN_FLAG = re.compile(
@@ -385,15 +386,19 @@ _LOGIN_FLAG = re.compile(
     r"|\bsshpass[ \t]+-p[ \t]*[\"']?(?P<c>[^\s\"'\\]+)"
     r"|\bredis-cli\b[^\n]{0,200}?[ \t]-a[ \t]+[\"']?(?P<d>[^\s\"'\\]+)"
     r"|\b(?:docker|podman|helm|oras|skopeo)\b[^\n]{0,100}?\blogin\b[^\n]{0,200}?[ \t]-p[ \t]+[\"']?(?P<e>[^\s\"'\\]+)"
-    r"|\b(?:echo|printf)[ \t]+(?:-n[ \t]+)?[\"']?(?P<f>[^\s\"'\\|]+)[\"']?[ \t]*\|[ \t]*(?:sudo[ \t]+-S|[^\n"
+    r"|\b(?:echo|printf)[ \t]+(?:-n[ \t]+)?[\"']?(?P<f>[^\s\"'\\|]+)[\"']?[ \t]*\|[ \t]*(?:sudo[ \t]+-S|kinit"
+    r"|passwd|su\b|gpg|openssl|cryptsetup|smbpasswd|[^\n"
     r"|]{0,80}(?:--password-stdin|--with-token|--stdin|chpasswd))"
+    r"|\bssh-keygen\b[^\n]{0,120}?[ \t]-[NP][ \t]+[\"']?(?P<p>[^\s\"'\\]{4,})"
+    r"|\becho[ \t]+(?:-n[ \t]+)?[\"']?(?P<q>[^\s\"'\\|>]{6,})[\"']?[ \t]*>{1,2}[ \t]*\S*(?:pass|secret|token"
+    r"|cred|key)\w*"
     r"|\bhtpasswd\b[^\n]*?[ \t]-\w*b\w*[ \t]+\S+[ \t]+\S+[ \t]+[\"']?(?P<h>[^\s\"'\\]+)"
     r"|\b(?:ldap\w+|ipmitool|influx|cadaver)\b[^\n]{0,200}?[ \t]-[wP][ \t]+[\"']?(?P<i>[^\s\"'\\]+)"
     r"|\b(?:smbclient|rpcclient|mount\.cifs|net)\b[^\n]{0,200}?[ \t]-U[ \t]*[\"']?[\w.\\-]+%(?P<j>[^\s\"'\\]+)"
     r"|[ \t](?:-[uU]|--?user(?:name)?)[ =]?[\"']?[\w.@\\-]+[\"']?[^\n|;&]{0,80}?[ \t]-[pPwa](?:[ \t]+"
     r"|(?=[^\s-]))[\"']?(?P<o>[^\s\"'\\-][^\s\"'\\]{3,})"
     r"|\bsqlplus\b[^\n]{0,60}?[ \t][\w.-]+/(?P<n>[^\s\"'@/\\]+)@"
-    r"|\bnet[ \t]+use[ \t]+\S+[ \t]+(?P<m>[^\s/\"'\\][^\s\"'\\]*)[ \t]+/user"
+    r"|\bnet[ \t]+use(?:[ \t]+\S+)?[ \t]+\\{2,4}\S+[ \t]+(?P<m>[^\s/\"'\\][^\s\"'\\]*)[ \t]+/user"
     r"|\bnet[ \t]+user[ \t]+\S+[ \t]+(?P<k>[^\s/\"'\\][^\s\"'\\]*)"
     r"|(?i:ConvertTo-SecureString)[ \t]+(?:-String[ \t]+)?[\"'](?P<l>[^\"']+)"
     r"|\b(?:7z|zip|unzip|unrar|rar)\b[^\n]{0,120}?[ \t]-[pP][ \t]?[\"']?(?P<g>[^\s\"'\\-][^\s\"'\\]*))"
@@ -403,13 +408,17 @@ _AUTH_FIELD = re.compile(r"[A-Za-z0-9+/]{12,}={0,2}")
 
 def assignments(text: str, _key: str | None) -> Iterator[Hit]:
     """Find name = value in configuration, code, shell and JSON."""
-    for match in _ASSIGNMENT.finditer(text):
+    after = 0
+    while match := _ASSIGNMENT.search(text, after):
+        after = match.end()
         left = _LEFT.search(text, max(0, match.start() - 80), match.start())
         start = left.start() if left else match.start()
         name_end = re.compile(r"[\w.\-]+").match(text, match.start())
         name = text[start : name_end.end() if name_end else match.end()]
         strength = key_strength(name.rsplit(".", 1)[-1] if "." in name else name)
         if strength == "none":
+            # A value may be a list of assignments itself: a connection string, a query, an option.
+            after = match.start("bare") if match.group("bare") is not None else match.start("quoted")
             continue
         opened = _LINE_START.search(text, max(0, start - 40), start) is not None
         if match.group("quoted") is not None:
@@ -424,9 +433,13 @@ def assignments(text: str, _key: str | None) -> Iterator[Hit]:
             narrow = _NARROW.match(text, begin, end)
             stop = narrow.end() if narrow else begin
             stop = begin + len(text[begin:stop].rstrip(".:"))
+        if text[stop : stop + 1] == "(":
+            continue  # a call
         environment = name.isupper() and text[begin - 1] == "="
         if is_secret_value(text[begin:stop], strength, name, exact=environment):
             yield secret_hit(begin, stop, "assignment", text)
+        else:
+            after = max(begin, match.start() + 1)
 
 
 def flags(text: str, _key: str | None) -> Iterator[Hit]:
@@ -479,5 +492,6 @@ SECRET_DETECTORS: tuple[Detector, ...] = (
     files,
     prose,
     shaped,
+    *PLACE_DETECTORS,
     random_tokens,
 )

@@ -21,6 +21,7 @@ __all__ = [
     "key_strength",
     "key_words",
     "looks_random",
+    "password_shape",
     "random_tokens",
 ]
 
@@ -50,6 +51,12 @@ _STRONG_PAIRS = {
     ("consumer", "key"), ("application", "key"), ("verification", "token"), ("encrypt", "key"), ("ssh", "key"),
     ("aes", "key"), ("jwt", "key"), ("sas", "token"), ("vault", "token"), ("job", "token"), ("registry", "auth"),
 }  # fmt: skip
+# Names that were written as one word: storepass, dbpassword, clientsecret.
+_JOINED = re.compile(
+    r"\w{2,}(?:password|passwd|passwort|passphrase|secret|apikey|authtoken|accesskey|privatekey|secretkey|userpwd)"
+    r"|(?:store|key|db|user|root|admin|smtp|ftp|ssh|sudo|become|ldap|bind|my|pg|sql|mail|vault|trust|sys|auth|requir|master)"
+    r"(?:pass|pw|pwd)|community"
+)
 _PHRASE = {"passphrase", "mnemonic", "seedphrase"}
 _PHRASE_PAIRS = {("seed", "phrase"), ("seed", "words"), ("recovery", "phrase"), ("pass", "phrase")}
 _DIGITS = {"pin", "otp", "passcode", "cvv", "cvc", "totp", "mfa"}
@@ -107,7 +114,7 @@ def key_strength(key: str) -> Strength:
     pairs = set(pairwise(words))
     if last in _DIGITS:
         return "digits"
-    if any(word in _STRONG for word in words[-3:]) or pairs & _STRONG_PAIRS:
+    if any(word in _STRONG or _JOINED.fullmatch(word) for word in words[-3:]) or pairs & _STRONG_PAIRS:
         return "strong" if last != "pass" or len(words) > 1 else "weak"
     if last in _WEAK or (len(words) > 1 and words[-2] in ("token", "key")):
         return "weak"
@@ -116,7 +123,9 @@ def key_strength(key: str) -> Strength:
 
 # The backstop: stretches that look drawn at random, whoever issued them.
 
-_CANDIDATE = re.compile(r"(?<![A-Za-z0-9+/_=.\-])[A-Za-z0-9+/_\-]{20,200}={0,2}(?![A-Za-z0-9+/_=\-])")
+_CANDIDATE = re.compile(
+    r"(?:(?<![A-Za-z0-9+/_=.\-])|(?<=[A-Za-z_\]]=))[A-Za-z0-9+/_\-]{20,4000}={0,2}(?![A-Za-z0-9+/_=\-])"
+)
 _WORD_entropy = re.compile(r"[A-Z]?[a-z]{3,}")
 # Ids that are random by nature and public: ULIDs, and the content ids of IPFS.
 _ULID = re.compile(r"0[0-9A-HJKMNP-TV-Z]{25}|Qm[1-9A-HJ-NP-Za-km-z]{44}|bafy[a-z2-7]{55}")
@@ -189,7 +198,11 @@ def random_tokens(text: str, key: str | None) -> Iterator[Hit]:
         token = match.group()
         if _HEX.fullmatch(token) or not any(char.isdigit() for char in token) or not looks_random(token):
             continue
-        if _PUBLIC_PREFIX.match(token) or _PUBLIC_BEFORE.search(text, max(0, match.start() - 24), match.start()):
+        if (
+            "EXAMPLE" in token
+            or _PUBLIC_PREFIX.match(token)
+            or _PUBLIC_BEFORE.search(text, max(0, match.start() - 24), match.start())
+        ):
             continue
         if _ULID.fullmatch(token) or "/nix/store/" in text[max(0, match.start() - 12) : match.end()]:
             continue
@@ -215,7 +228,7 @@ def _words_between_separators(token: str) -> bool:
 # Is this value of a setting a secret, or a stand-in, a reference, or code?
 
 _STAND_IN = re.compile(
-    r"[*.•x_#-]{3,}|[xX*]+|<.*>|\$\{?.*|%[\w.]+%|\{\{?.*\}\}?|\[.*\]|.*\.\.\.|.*…|#.*|@[\w./-]+|"
+    r"[*.•x_#-]{3,}|[xX*]+|<.*|\$\{?.*|%[\w.]+%|\{\{?.*\}\}?|\[.*\]|.*\.\.\.|.*…|#.*|@[\w./-]+|"
     r"(?:your|my|the|some|a|an|insert|enter|replace|put|add|use)[-_ ].*|.*(?:placeholder|redacted|masked|change_?me|"
     r"example|dummy|goes[-_]here|xxxx|\*\*\*).*|"
     r"(?:op|vault|ssm|secretsmanager|keyring|env|file|gcp|azure|sops|arn|secret)[:/].*",
@@ -236,7 +249,7 @@ _ORDINARY = frozenset(_ORDINARY_WORDS.split())
 _CODE = re.compile(
     r"[A-Za-z_][\w.]*[(\[].*|(?:os|sys|self|cls|process|config|settings|ctx|args|req|request|env|secrets|state|options|"
     r"opts|cfg|event|data|params|props|this|app|client|response|resp|result|row|user|body|kwargs|payload|message|msg)"
-    r"[.\[?].*|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|f?[\"'].*|.*[({]\Z|[A-Z][A-Za-z]+(?:\[.*|\.\w.*)|\w+::.*|&\w+|lambda.*"
+    r"[.\[?].*|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|f?[\"'].*|.*[({]\Z|[A-Z][A-Za-z]+(?:\[.*|\.[A-Za-z_].*)|\w+::.*|&\w+|lambda.*"
 )
 # What quotes or a flag set apart is data unless it calls or looks something up.
 _CALL = re.compile(
@@ -250,6 +263,8 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_.\-]*(?:\?|!)?")
 _UNWORDLY = re.compile(r"[a-z]-[A-Z]\w*[a-z][A-Z]|-[A-Z]{2,}[a-z]|[a-z][A-Z]{2,}[a-z]+[A-Z]")
 _HEX_values = re.compile(r"[0-9a-fA-F]+")
+# What mail providers hand out for programs: four groups of four letters.
+_APP_PASSWORD = re.compile(r"[a-z]{4}(?:[ -][a-z]{4}){3}")
 _VERSION = re.compile(r"[v^~]?\d+(?:\.\d+)+[\w.+-]*|\d{4}-\d\d-\d\d.*|\d+(?:\.\d+)?(?:ms|s|m|h|d|k|kb|mb|gb|%)?", re.I)
 
 
@@ -263,6 +278,8 @@ def is_secret_value(value: str, strength: Strength, key: str, *, exact: bool) ->
         return (value.isdigit() and 3 <= len(value) <= 8) or _drawn(value)
     if strength == "phrase":
         return len(value) >= 6 and (exact or not _IDENTIFIER.fullmatch(value))
+    if strength == "strong" and _APP_PASSWORD.fullmatch(value) and exact:
+        return True
     if any(char.isspace() for char in value):
         return False
     if (_CALL if exact else _CODE).fullmatch(value) or _PATH.fullmatch(value) or _URL.fullmatch(value):
@@ -288,14 +305,46 @@ def _drawn(value: str) -> bool:
 
 
 def _weak(value: str, key: str) -> bool:
+    last = key_words(key)[-1:]
+    if _UUID.fullmatch(value) and last == ["token"]:
+        return True
     if _UUID.fullmatch(value) or _VERSION.fullmatch(value):
         return False
-    last = key_words(key)[-1:]
     if last == ["pass"]:
         return len(value) >= 8 and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     if _HEX_values.fullmatch(value):
         # Bare hex under "key", "hash" or "code" is a checksum more often than not.
-        return last in (["token"], ["auth"], ["pat"], ["bearer"], ["salt"]) and len(value) >= 16
+        # In the environment a program's key is one.
+        environment = last == ["key"] and key.isupper() and "_" in key and len(value) >= 32
+        return environment or (last in (["token"], ["auth"], ["pat"], ["bearer"], ["salt"]) and len(value) >= 16)
     if last in (["code"], ["hash"], ["seed"], ["nonce"], ["signature"], ["sig"], ["session"]) and len(value) < 20:
         return False
+    if re.fullmatch(r"[a-z]+(?:[+-][a-z0-9]+)+", value):
+        return False  # keys of a keyboard
     return _drawn(value) and not re.fullmatch(r"[a-z0-9]+(?:[-_:./][a-z0-9]+)+", value)
+
+
+def _sort(char: str) -> int:
+    return 0 if char.isdigit() else 1 if char.isupper() else 2
+
+
+def password_shape(value: str) -> bool:
+    """Tell what is shaped as no word, path or name is: a password that a person chose or a program drew."""
+    if not any(map(str.isdigit, value)) or not any(map(str.isalpha, value)):
+        return False
+    if re.search(r"[!#%$^&*+~?]", value):
+        return re.search(r"^[#@$%]?\w+$|%[sdif]|\$\{|^\$|[?&]\w+=", value) is None
+    mixed = any(map(str.isupper, value)) and any(map(str.islower, value))
+    if mixed and value.isalnum():
+        # Draws change between cases and digits all the time; names of things do so at their words.
+        changes = sum(_sort(one) != _sort(two) for one, two in pairwise(value))
+        return changes >= 5 and changes > 0.46 * len(value)
+    return (
+        mixed
+        and re.search(r"\d{2,}$|[A-Za-z]\d[A-Za-z]", value) is not None
+        and re.search(r"[_@.-]", value) is not None
+        and (
+            re.fullmatch(r"[A-Za-z]+[-_]\d+|[\w-]+\.\w{1,4}|[A-Z][A-Z0-9_-]+|[\w.+-]+@[\w.-]+\.\w+|v?\d+\..*", value)
+            is None
+        )
+    )

@@ -7,7 +7,15 @@ import re
 from functools import cache, lru_cache
 from importlib.resources import files
 
-__all__ = ["is_ordinary", "is_person_name", "is_role_or_state", "is_service_host"]
+__all__ = [
+    "is_given_name",
+    "is_ordinary",
+    "is_person_name",
+    "is_proper_noun",
+    "is_role_or_state",
+    "is_service_host",
+    "is_surname",
+]
 
 # Words of the trade that a small dictionary lacks.
 _TRADE = (
@@ -74,6 +82,59 @@ _SERVICE_WORDS = frozenset(_SERVICE.split())
 def _dictionary() -> frozenset[str]:
     packed = files("eval_core").joinpath("data", "english_words.txt.gz").read_bytes()
     return frozenset(gzip.decompress(packed).decode("ascii").split())
+
+
+@cache
+def _census() -> tuple[frozenset[str], frozenset[str]]:
+    packed = files("eval_core").joinpath("data", "names.txt.gz").read_bytes()
+    given, last = gzip.decompress(packed).decode("ascii").splitlines()
+    return frozenset(given.split()), frozenset(last.split())
+
+
+def is_given_name(word: str) -> bool:
+    """Tell a common given name."""
+    return word.lower() in _census()[0]
+
+
+def is_surname(word: str) -> bool:
+    """Tell a common surname."""
+    return word.lower() in _census()[1]
+
+
+# Capitalised words that no dictionary has and that are nobody's name: places, companies, products, mathematicians.
+_PROPER_NOUNS = (
+    "africa alabama alaska amazon amsterdam android angular apple argentina arizona asia athens atlanta atlassian "
+    "aurora austin australia austria azure bangalore bangkok barcelona belgium berlin boston brazil britain "
+    "brooklyn brussels budapest buenos aires cairo california cambridge canada chicago chile china chrome "
+    "chromium cisco cloudflare colorado copenhagen cupertino dallas debian delhi denmark denver dijkstra docker "
+    "dublin edinburgh egypt england euler europe fermat fedora fibonacci finland firefox florida france francisco "
+    "frankfurt gaussian geneva georgia germany gitlab google greece hamburg hamming havana helsinki heroku hong "
+    "houston huffman hungary iceland illinois india indiana intel intellij iowa iran iraq ireland israel istanbul "
+    "italy jakarta japan java jenkins jerusalem jetbrains kansas kafka kentucky kenya knuth korea kong kotlin "
+    "kubernetes kyiv laplace lenovo levenshtein linux lisbon london los angeles lucene luxembourg lyon macos "
+    "madrid malaysia manchester manhattan markov massachusetts melbourne merkle mexico miami michigan microsoft "
+    "milan minnesota montreal morris moscow mozilla mumbai munich netherlands netflix nevada york zealand nigeria "
+    "nokia norway nvidia ohio ontario openai oracle oregon osaka oslo ottawa oxford pacific pakistan palo alto "
+    "paris peru philadelphia philippines poisson poland portland portugal prague pratt python qualcomm quebec "
+    "rabin reykjavik romania rome rotterdam russia safari salesforce samsung san sao são paulo saudi arabia scala "
+    "scotland seattle seoul serbia shanghai shopify siemens silicon singapore slovakia slovenia sofia solaris "
+    "sony spain stanford stockholm stuttgart swagger sweden switzerland sydney taipei taiwan tensorflow pytorch "
+    "texas thailand tokyo toronto toshiba turin turing turkey twilio twitter ubuntu ukraine utah vancouver venice "
+    "vercel verizon victoria vienna vietnam virginia wales warsaw washington webkit wikipedia windows wisconsin "
+    "xcode xiaomi yahoo youtube zurich monte carlo bayes bayesian boyer moore karp tarjan kruskal fourier "
+    "kolmogorov shannon wilcoxon spearman pearson mann whitney bonferroni feistel diffie hellman blowfish bcrypt "
+    "unicode homebrew postman selenium cypress playwright gradle maven sonatype nexus artifactory datadog "
+    "pagerduty splunk jira confluence trello asana figma slack discord telegram whatsapp zoom cassandra dynamo "
+    "redshift snowflake databricks airflow spark hadoop flink zookeeper envoy istio linkerd helm argo terraform "
+    "pulumi vagrant packer nomad consul vault django flask fastapi starlette uvicorn gunicorn celery rabbit nginx "
+    "haproxy varnish lorem ipsum hello"
+)
+_PROPER = frozenset(_PROPER_NOUNS.split())
+
+
+def is_proper_noun(word: str) -> bool:
+    """Tell a place, a company, a product or a method that carries a name from a person of today."""
+    return word.lower().removesuffix("'s") in _PROPER
 
 
 @lru_cache(maxsize=65_536)

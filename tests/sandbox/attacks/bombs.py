@@ -129,6 +129,10 @@ def daemonises(messages):
     return say(os.stat("/proc/self/ns/pid").st_ino)
 
 
+def tells_its_session(messages):
+    return say(os.getsid(0))
+
+
 def thread_left_running(messages):
     threading.Thread(target=lambda: time.sleep(3600)).start()
     return LAST

@@ -44,6 +44,8 @@ def shape(ex: Exchange, pull: StoredPull) -> Json:
     html = f"{url}/{state.repo}/pull/{pull.number}"
     author = user(state.account(pull.author) or Account("ghost", 10_137), url)
     files = changed(ex, pull)
+    tip = state.refs.get(f"heads/{pull.base_ref}", pull.base_sha)
+    tried = None if pull.merged else state.history.tried_merge(tip, pull.head_sha)
     links = {
         "self": mine,
         "html": html,
@@ -76,7 +78,7 @@ def shape(ex: Exchange, pull: StoredPull) -> Json:
         "updated_at": stamp(pull.updated),
         "closed_at": stamp(pull.closed),
         "merged_at": stamp(pull.closed) if pull.merged else None,
-        "merge_commit_sha": pull.merge_commit_sha,
+        "merge_commit_sha": pull.merge_commit_sha if pull.merged else tried,
         "assignee": None,
         "assignees": [],
         "requested_reviewers": [],
@@ -88,9 +90,9 @@ def shape(ex: Exchange, pull: StoredPull) -> Json:
         "auto_merge": None,
         "draft": pull.draft,
         "merged": pull.merged,
-        "mergeable": None if pull.merged else True,
+        "mergeable": None if pull.merged else tried is not None,
         "rebaseable": None,
-        "mergeable_state": "unknown" if pull.merged else "clean",
+        "mergeable_state": "unknown" if pull.merged else "dirty" if tried is None else "clean",
         "merged_by": None,
         "comments": sum(comment.number == pull.number for comment in state.comments.values()),
         "review_comments": 0,

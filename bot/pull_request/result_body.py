@@ -1,0 +1,132 @@
+"""A result as the comment shows it: the verdict, the table, what was lost, and where it all comes from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from jinja2 import Template
+
+from bot.github.escape import inline
+from bot.pull_request.ticket import Ticket
+from eval_core.base.numbers import percent
+from eval_core.comparing.findings import StrandState
+from eval_core.domain.grade import DIMENSIONS
+from eval_core.domain.record import PRIVATE_PLACE
+from eval_core.reporting.losses import LostFact, places
+from eval_core.reporting.markdown import markdown_environment
+from eval_core.reporting.view import COLUMNS, STEP_NOTE, ReportView
+
+__all__ = ["READING", "Surroundings", "result_body"]
+
+READING = "https://github.com/compression-eval/compression-eval/blob/main/docs/reading-the-comment.md"
+# In the order in which they are given up when the comment grows too long; the first sections never are.
+_SECTIONS = ("verdict", "table", "lost", "unscored", "ignored", "medians", "metrics", "provenance", "reading")
+_DROP = ("medians", "ignored", "metrics", "unscored", "lost", "provenance", "table")
+_WORST = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What a result's report says beside the result itself."""
+
+    label: str
+    warnings: Sequence[str]
+    judged: Sequence[str]
+    """What was taken from the base branch, so that whoever reproduces the result does the same."""
+    report_url: str | None = None
+    """Where the full report opens; None leaves the link to the run."""
+    baseline_age: str = ""
+
+
+@cache
+def _template() -> Template:
+    environment = markdown_environment("bot").overlay()
+    environment.filters["inline"] = inline
+    return environment.get_template("comment.md.j2")
+
+
+def result_body(view: ReportView, ticket: Ticket, around: Surroundings, *, budget: int) -> str:
+    """Write a result; sections are left out, least important first, until it fits the budget in bytes."""
+    context = _template().new_context(
+        {
+            "view": view,
+            "ticket": ticket,
+            "around": around,
+            "lead": _lead(view.headline),
+            "worst": [*_false_values(view), *(_loss(view, fact) for fact in view.lost)][:_WORST],
+            "ignored": ticket.ignored_files,
+            "ignored_count": len(ticket.ignored_files) + ticket.ignored_more,
+            "columns": list(COLUMNS.values()),
+            "moved": [row for row in view.strands if row.verdict != StrandState.SAME.words],
+            "same": [row.name for row in view.strands if row.verdict == StrandState.SAME.words],
+            "dimensions_folded": not {name.replace("_", " ") for name in DIMENSIONS}
+            <= {row.name for row in view.table},
+            "step_note": STEP_NOTE,
+            "base_path": view.data.base_path or "auto",
+            "reading": READING,
+            "base_in_run": view.data.candidate.extra.base == "rerun",
+        }
+    )
+    blocks = {name: _tidy("".join(_template().blocks[name](context))) for name in _SECTIONS}
+    text = _joined(blocks)
+    dropped: list[str] = []
+    for name in _DROP:
+        if len(text.encode()) <= budget:
+            break
+        dropped.append(name)
+        blocks.pop(name)
+        note = f"_Left out to fit: {', '.join(dropped)}; the [full report]({ticket.run_url}) has everything._"
+        text = _joined({**blocks, "note": note})
+    return text
+
+
+def _lead(headline: str) -> str:
+    """Set only the verdict's words in bold: the sentence after them is long."""
+    words, colon, rest = headline.partition(":")
+    return f"**{words}:**{rest}" if colon else f"**{headline}**"
+
+
+def _loss(view: ReportView, fact: LostFact) -> str:
+    """Say in a sentence what was lost: where it was, in how many runs it is gone, and what the baseline did."""
+    gone = round((1 - fact.kept) * fact.runs)
+    before = ""
+    if fact.base_kept is not None:
+        often = "always kept it" if fact.base_kept == 1 else f"kept it in {percent(fact.base_kept)}"
+        before = f"; the baseline {often}"
+    where = f"{inline(fact.fact, 120)} was in {_messages(fact.evidence)} of {fact.fixture}"
+    return f"{where}, is gone in {gone} of {fact.runs} runs{before}."
+
+
+_FALSE = {"invented": "is nowhere in the session", "stale": "is superseded, and its successor is missing"}
+
+
+def _false_values(view: ReportView) -> list[str]:
+    """Say which values the summary states and should not."""
+    found = [detail.partition(": ") for row in view.strands for detail in row.details]
+    # What a detail quotes may look like another detail's head; only the first part of each is ours.
+    return [
+        f"{inline(value, 120)} {_FALSE[kind]} ({where}."
+        for kind, _, rest in found
+        if kind in _FALSE
+        for value, _, where in [rest.rpartition(" (")]
+    ]
+
+
+def _messages(evidence: Sequence[int]) -> str:
+    """Name the messages of a session as a sentence does."""
+    if PRIVATE_PLACE in evidence or len(evidence) < 2:
+        return places(evidence)
+    shown = [str(index) for index in evidence[:_WORST]]
+    last = f"{len(evidence) - _WORST} more" if len(evidence) > _WORST else shown.pop()
+    return f"messages {', '.join(shown)} and {last}"
+
+
+def _joined(blocks: dict[str, str]) -> str:
+    return "\n\n".join(block for block in blocks.values() if block)
+
+
+def _tidy(text: str) -> str:
+    return re.sub(r"\n{3,}", "\n\n", text).strip()

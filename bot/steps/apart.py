@@ -1,0 +1,23 @@
+"""Work that a step with a write token hands to a process without it: estimating, and reading what a stranger left."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+__all__ = ["start_apart"]
+
+_SECRETS = frozenset({"GITHUB_TOKEN", "ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"})
+
+
+def start_apart(module: str) -> subprocess.Popen[str]:
+    """Start a module of ours with pipes on both sides and without the job's tokens in its environment."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", module],  # -P: a package of the same name in the checkout is not ours
+        env={name: value for name, value in os.environ.items() if name not in _SECRETS},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )

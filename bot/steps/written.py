@@ -1,0 +1,120 @@
+"""A result put into words: what the evaluate job left is read as hostile input, decided anew and written as markdown.
+
+Publishing needs a write token and this needs the whole of the comparison; it runs as a process of its own without the
+token. One line goes in, the question. One comes out with the commit of the baseline; the number of commits since goes
+back in, and the answer comes out.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from bot.github.escape import inline
+from bot.pull_request.result_body import Surroundings, result_body
+from bot.steps.baseline_age import CommitsSince, age_words
+from bot.steps.comment import RESULT_BUDGET
+from bot.steps.measured import read_result
+from bot.steps.publish import ResultAsked, WrittenResult
+from eval_core.base.config import CONFIG_FILE
+from eval_core.base.errors import UserError
+from eval_core.comparing.compare import ReportData
+from eval_core.reporting.markdown import render_markdown
+from eval_core.reporting.view import make_view
+
+__all__ = ["write_result"]
+
+_log = logging.getLogger(__name__)
+
+
+def write_result(asked: ResultAsked, commits_since: CommitsSince) -> WrittenResult:
+    """Read the result, decide and put it into words; refuse one that this ticket's evaluation could not have left."""
+    try:
+        data = read_result(asked.ticket, asked.config, asked.root, asked.folder)
+        return _written(asked, data, commits_since)
+    except UserError:
+        raise
+    except Exception as exc:
+        # Numbers that no measurement has may break any sum on the way; the pull request is told all the same.
+        _log.exception("The result cannot be read")
+        raise UserError(f"the result makes no sense ({type(exc).__name__}); refused") from exc
+
+
+def _written(asked: ResultAsked, data: ReportData, commits_since: CommitsSince) -> WrittenResult:
+    ticket, config = asked.ticket, asked.config
+    view = make_view(_in_repository(data, asked.root))
+    judged = [CONFIG_FILE, config.fixtures, config.probes, config.baselines]
+    if isinstance(config.target, str):
+        judged.append(config.target)
+    around = Surroundings(
+        label=config.bot.label,
+        warnings=_warnings(asked, data),
+        judged=judged,
+        report_url=asked.report_url,
+        baseline_age=_age(data, commits_since),
+    )
+    return WrittenResult(
+        outcome=view.kind.value if view.kind else "inconclusive",
+        headline=view.headline,
+        report=render_markdown(view),
+        body=result_body(view, ticket, around, budget=RESULT_BUDGET),
+    )
+
+
+def _warnings(asked: ResultAsked, data: ReportData) -> list[str]:
+    """Return the gate's warnings, with what has become of the job since; the ledger tells a moved head."""
+    found = list(asked.ticket.warnings)
+    if asked.head is None:
+        found.append(f"Whether {asked.ticket.sha[:7]} is still the head could not be checked.")
+    if data.suspicion is not None:
+        found.append(data.suspicion.words)
+    if data.candidate.stopped:
+        found.append(f"The run ended before its plan: {inline(data.candidate.stopped)}")
+    elif asked.result == "cancelled":
+        found.append("The job was cancelled or timed out. This is what it had measured until then.")
+    elif asked.result == "failure":
+        found.append("The job failed after it had measured this; its log says why.")
+    return found
+
+
+def _age(data: ReportData, commits_since: CommitsSince) -> str:
+    """Say what the pull request was compared with: the base branch of this run, or a baseline and its age."""
+    if data.base is None:
+        return ""
+    if data.candidate.extra.base == "rerun":
+        at = (data.base.provenance.source_sha or "")[:12]
+        return f"compared with the base branch at {at}, not with a stored baseline"
+    age = age_words(data.base.provenance, commits_since)
+    return f"baseline {age}" if age else ""
+
+
+def _in_repository(data: ReportData, root: Path) -> ReportData:
+    """Show the baseline's path as it is called in the repository."""
+    if data.base_path and Path(data.base_path).is_relative_to(root):
+        return replace(data, base_path=Path(data.base_path).relative_to(root).as_posix())
+    return data
+
+
+def main() -> None:
+    """Answer one question on standard input."""
+
+    def say(**answer: object) -> None:
+        print(json.dumps(answer), flush=True)
+
+    def commits_since(sha: str) -> int | None:
+        say(since=sha)
+        behind = json.loads(sys.stdin.readline())
+        return behind if isinstance(behind, int) else None
+
+    asked = ResultAsked.model_validate_json(sys.stdin.readline())
+    try:
+        say(written=write_result(asked, commits_since).model_dump(mode="json"))
+    except UserError as exc:
+        say(refused=str(exc))
+
+
+if __name__ == "__main__":
+    main()

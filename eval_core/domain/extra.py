@@ -1,0 +1,99 @@
+"""What a run notes besides its values: how it was compared, what was measured beside it, which part of a run it is."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from pydantic import SerializerFunctionWrapHandler, ValidationError, field_validator, model_serializer
+
+from eval_core.domain.judge_record import JudgeRecord
+from eval_core.domain.record import Record, RunRecord
+
+__all__ = ["ControlRuns", "Extra", "Look", "MergedShards", "RejudgedCell", "RejudgedSample"]
+
+
+class Look(NamedTuple):
+    """What had been measured when a verdict was given."""
+
+    graded: int
+    compressed: int
+    """Runs of each fixture."""
+
+
+class ControlRuns(Record):
+    """Runs of the base that were measured beside a candidate."""
+
+    fixtures: dict[str, list[RunRecord]]
+    source_sha: str | None = None
+
+
+class RejudgedCell(Record):
+    """One stored answer of a baseline and its grades of today."""
+
+    fixture: str
+    run: int
+    probe: str
+    answer: str
+    """Digest of the answer: another baseline's cell of the same name is another answer."""
+    scores: list[float]
+
+
+class RejudgedSample(Record):
+    """The sample that a run graded again."""
+
+    cells: list[RejudgedCell] = []
+    confirming: list[RejudgedCell] = []
+    """A second sample, graded because the first one raised an alarm."""
+    unscored: int = 0
+    cost_usd: float | None = 0.0
+
+
+class MergedShards(Record):
+    """The shards that a result was merged from."""
+
+    of: int
+    journal_bytes: int
+    """Size of the merged journal: a larger one holds calls that were paid for since."""
+
+
+class Extra(Record):
+    """Notes of a run. Only those that were made are written to a file."""
+
+    calibration: JudgeRecord | None = None
+    """What is known of the judge."""
+    control: ControlRuns | None = None
+    """A few runs of the base, measured beside the candidate."""
+    drift: RejudgedSample | None = None
+    """Stored answers of the baseline that were graded again."""
+    looks: tuple[Look, ...] = ()
+    """What had been measured at earlier verdicts about the same candidate."""
+    base: Literal["rerun", "regraded"] | None = None
+    """The folder `base` below the result holds the base: measured in this run, or its answers graded again."""
+    stale: bool = False
+    """The base branch has moved on since the stored baseline was measured."""
+    compared: bool = False
+    """It was compared with a baseline, so accepting it as one selects for luck."""
+    served: dict[str, dict[str, int]] = {}
+    """Which models answered for which, and how often."""
+    shard: str | None = None
+    """Which part of a run it is."""
+    shards: MergedShards | None = None
+    regraded: str | None = None
+    """When its answers were graded again."""
+    promoted: str | None = None
+    """Which runs of a pull request were taken over into this baseline."""
+
+    @field_validator("calibration", mode="before")
+    @classmethod
+    def _of_this_version(cls, value: object) -> object:
+        """Take a record of another version for none: the judge is measured again."""
+        try:
+            return None if value is None else JudgeRecord.model_validate(value)
+        except ValidationError:
+            return None
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        body: dict[str, Any] = handler(self)
+        fields = type(self).model_fields
+        return {name: value for name, value in body.items() if getattr(self, name) != fields[name].default}

@@ -1,0 +1,124 @@
+"""What keeps a run close to the shortest possible time, told without a clock."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from bot.testing.provider import Asked, LoopbackProvider
+from eval_core.base import tokens
+from eval_core.base.config import Config, Price
+from eval_core.domain.call import ModelCall
+from eval_core.measuring.options import Job
+from eval_core.models.client import ModelClient
+from eval_core.models.settings import ModelFlags, Models
+from eval_core.storage.results import open_results
+
+REPOSITORY = Path(__file__).parents[2]
+MODEL = "loopback/model"
+
+
+@contextmanager
+def serving(provider: LoopbackProvider) -> Iterator[str]:
+    """Serve from a thread of its own, as another program would."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        yield asyncio.run_coroutine_threadsafe(provider.start(), loop).result()
+    finally:
+        asyncio.run_coroutine_threadsafe(provider.stop(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+
+
+class TogetherProvider(LoopbackProvider):
+    """Answers the first five requests only when all five are there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.five = asyncio.Event()
+
+    async def _answer(self, request: web.Request, asked: Asked, arrived: float) -> web.StreamResponse:
+        if asked.number == 4:
+            self.five.set()
+        await self.five.wait()
+        return await super()._answer(request, asked, arrived)
+
+
+def test_the_checks_before_a_run_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    """One compression, one answer and three grades leave together; with one behind another this would not end."""
+    provider = TogetherProvider()
+    with serving(provider) as url:
+        flags = ModelFlags(model=MODEL, api_base=url, prices={MODEL: Price(input=1, output=4)})
+        job = Job(
+            Config(),
+            root=REPOSITORY,
+            flags=flags,
+            runs=1,
+            compress_runs=1,
+            budget_usd=1000.0,
+            concurrency=5,
+            compare_to="none",
+            trust_judge=True,
+            target="builtin:anchored",
+        )
+        with open_results(tmp_path, "bench", resume=False) as results:
+            data = job.execute(results, job.load_cases()[:1], lambda record: None)
+    assert data.candidate.stopped is None
+
+
+def test_fixture_runs_end_one_after_the_other_and_controls_come_last() -> None:
+    """Were all grades given at the end, everything computed from them would be computed with no call under way."""
+    waiting = [("answer", -1), ("judge", -1), ("answer", 0), ("judge", 0), ("compressor", 0)]
+
+    async def scene() -> list[str]:
+        provider = LoopbackProvider(reply=lambda messages: "A reply that is long enough.")
+        url = await provider.start()
+        price = {MODEL: Price(input=1, output=4)}
+        async with ModelClient(Models(MODEL, MODEL, MODEL, api_base=url, prices=price), concurrency=1) as client:
+            async with client._limiter(url).slot():  # the one slot is taken while everything else queues up
+                calls = [
+                    ModelCall(role, MODEL, ({"role": "user", "content": f"{role} {run}"},), 50, run)  # type: ignore[arg-type]
+                    for role, run in waiting
+                ]
+                tasks = [asyncio.create_task(client.complete(call)) for call in calls]
+                while len(client._limiter(url)._waiting) < len(waiting):
+                    await asyncio.sleep(0)
+            await asyncio.gather(*tasks)
+        await provider.stop()
+        return [asked.last for asked in provider.asked]
+
+    assert asyncio.run(scene()) == ["compressor 0", "judge 0", "answer 0", "answer -1", "judge -1"]
+
+
+def test_the_table_of_tokens_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first calls of a run count their tokens in threads of their own, all at the same moment."""
+    read: list[int] = []
+    real = gzip.decompress
+
+    def noted(packed: bytes) -> bytes:
+        read.append(len(packed))
+        return real(packed)
+
+    monkeypatch.setattr(gzip, "decompress", noted)
+    tokens._read_table.cache_clear()
+    together = threading.Barrier(4)
+
+    def count(number: int) -> None:
+        together.wait()
+        tokens.count_text(f"words that nobody counted before {number}")
+
+    threads = [threading.Thread(target=count, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(read) == 1
