@@ -3,7 +3,9 @@
 1. What failed to compress is *broken*.
 2. A broken structure check, a section gone, a value invented or stale is a regression whatever else was gained.
 3. Facts, scores and what the compressor's model is shown are weighed, each as a share of what there is. Where there is
-   gain and loss, and the lesser is at least half of the greater, that is *mixed*; otherwise the greater decides.
+   gain and loss, and the lesser is at least half of the greater, that is *mixed*; otherwise the greater decides. What
+   no longer reaches the model breaks the tie, if it weighs that much by itself: no model can write it, and the gain is
+   what this one did with the room.
 4. A gain that came with a larger state and no higher lift over recency, and a loss beside a state that shrank by at
    least twice the share, are a *trade*.
 5. Nothing gained or lost: a smaller state is an improvement, a larger one a regression.
@@ -243,6 +245,11 @@ def _relative_loss(size: SizeChange) -> float:
     return 1 - size.candidate_kept / size.base_kept if size.base_kept else 0.0
 
 
+def _cut_decides(shown: Strand | None, gain: float) -> bool:
+    """Tell whether what no longer reaches the model is by itself of the gain's weight."""
+    return shown is not None and shown.state is StrandState.WORSE and shown.loss >= COMPARABLE * gain
+
+
 def decide_kind(strands: Mapping[StrandName, Strand], size: SizeChange | None, *, certain: bool, settled: bool) -> Kind:
     """Apply the rule; `certain` says that a value was invented or is stale, `settled` that calm rows are calm."""
     if certain or any(name in strands and strands[name].state is StrandState.WORSE for name in _CERTAIN):
@@ -255,7 +262,7 @@ def decide_kind(strands: Mapping[StrandName, Strand], size: SizeChange | None, *
     state = weigh(loss, gain)
     shrunk = 1 - size.ratio if size is not None else 0.0
     if state is StrandState.BOTH:
-        return Kind.MIXED
+        return Kind.REGRESSED if _cut_decides(strands.get("shown"), gain) else Kind.MIXED
     if state is StrandState.WORSE:
         # What the model is no longer shown is no matter of size: a smaller state could have held it.
         hidden = "shown" in strands and strands["shown"].state is StrandState.WORSE

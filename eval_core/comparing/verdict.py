@@ -509,7 +509,7 @@ def decide(
     where = [item.fixture for item in culprits if item.fixture and item.direction == "worse"]
     where += [item.fixture for item in facts if item.clear and item.change < 0]
     _notes(case, tested, structure, spread)
-    if recorded is not None and recorded.stubs and not recorded.all_stubs:
+    if recorded is not None and recorded.stubs and not recorded.stubs_count:
         runs = f"{recorded.stubs} run{'s' if recorded.stubs > 1 else ''}"
         case.notes.append(f"Left out as the model's failure, not the change's: {runs} with a refusal or a stub.")
     return case.verdict(
@@ -528,7 +528,7 @@ def decide(
         strands=[strands[name] for name in STRANDS if name in strands],
         facts=facts,
         exact=exact,
-        accept=headline.accept_line([*recorded.form.gone, *recorded.form.emptied])
+        accept=headline.accept_line([*recorded.form.gone, *recorded.form.emptied], recorded.unseen)
         if recorded is not None and not recorded.all_stubs
         else None,
         culprits=culprits,
