@@ -57,6 +57,8 @@ class LoopbackBatches:
         """How many requests of a batch that expires are worked on."""
         self.on_submit: Callable[[Batch], None] = lambda batch: None
         """Called when a batch was taken and before its submitter is told."""
+        self.on_upload: Callable[[], None] = lambda: None
+        """Called when a file was taken."""
         self.requests: list[str] = []
         """Method and path of everything that was asked of these APIs."""
         self.keys: set[str] = set()
@@ -101,6 +103,7 @@ class LoopbackBatches:
             return _error(400, "a file and the purpose 'batch' are required")
         id = f"file-{len(self.files)}"
         self.files[id] = file.file.read()
+        self.on_upload()
         return web.json_response({"id": id, "object": "file", "purpose": "batch", "bytes": len(self.files[id])})
 
     async def _content(self, request: web.Request) -> web.Response:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval_core.base.errors import IncompleteError
+from eval_core.base.errors import IncompleteError, WaitingError
 from eval_core.base.sealing import SealingKey
 from eval_core.base.tokens import TOKENIZER, count_text
 from eval_core.domain.call import Completion, Failed, ModelCall
@@ -154,11 +154,9 @@ class Cast:
             return self.client.stopped.message
         if self.client.out:
             return next(iter(self.client.out.values())).message
-        waiting, deferred = (len(queue), queue.deferred) if (queue := self.client.batches) else (0, 0)
-        if waiting:
-            return f"{waiting + deferred} calls wait for a batch"
-        if not self.budget.refused and not deferred:
-            return None
+        if not self.budget.refused:
+            waiting = len(self.client.batches) if self.client.batches is not None else 0
+            return f"{waiting} calls wait for a batch" if waiting else None
         spent = self.budget.spent_usd + self.budget.unsure_usd
         if self.budget.tokens is None:
             return f"the budget of ${self.budget.usd:g} is used up (${spent:.4f} spent); raise it with --budget-usd"
@@ -170,7 +168,9 @@ class Cast:
         submitted = await self.client.submit() if self.client is not None else None
         if submitted is not None:
             again = f"`--label {label} --resume`" if label else "nothing changed"
-            raise IncompleteError(f"{submitted}. The same command with {again} collects the replies")
+            raise WaitingError(f"{submitted}. The same command with {again} collects the replies")
+        if self.client is not None and self.client.batches and self.client.stopped is None:
+            raise IncompleteError(f"{self.stopped()}; the same command resumed then goes on")
 
     def mistake(self) -> str | None:
         """Return what the provider says is wrong with the configuration: a key or a model's name."""

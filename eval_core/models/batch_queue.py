@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from eval_core.base.errors import IncompleteError
+from eval_core.base.errors import IncompleteError, WaitingError
 from eval_core.base.tokens import count_messages
 from eval_core.domain.call import Failed, ModelCall, Role, Usage
 from eval_core.models.batch_api import (
@@ -70,6 +70,10 @@ class _Waiting:
     worst: Reservation
 
 
+class _Refused(Exception):
+    """The provider did not begin with a batch."""
+
+
 class BatchQueue:
     """The batches of one journal."""
 
@@ -85,10 +89,9 @@ class BatchQueue:
         """Gather nothing yet: the first calls of a run are made at once."""
         self.open = False
         """Whether calls are gathered instead of made."""
-        self.deferred = 0
         self._models, self._journal, self._budget = models, journal, budget
         self._tariffs, self._connections, self._secrets = tariffs, connections, secrets
-        self._waiting: dict[str, _Waiting] = {}
+        self._waiting: dict[str, ModelCall] = {}
         self._apis: dict[str, BatchApi] = {}
 
     def __len__(self) -> int:
@@ -109,15 +112,9 @@ class BatchQueue:
         found = self._journal.collected(key)
         return None if found is None else (found[0], Reservation(found[1], found[2]))
 
-    async def add(self, key: str, call: ModelCall) -> Failed:
-        """Gather a call, with its worst case set aside."""
-        if key not in self._waiting:
-            worst = await asyncio.to_thread(worst_case, call, self.tariff(call.model))
-            if key not in self._waiting:
-                if self._budget is not None and not self._budget.set_aside(worst):
-                    self.deferred += 1
-                    return Failed("queued", True, "the budget has no room for it before others are collected")
-                self._waiting[key] = _Waiting(call, worst)
+    def add(self, key: str, call: ModelCall) -> Failed:
+        """Gather a call. Its worst case is set aside when it is submitted, so that calls that are made now go first."""
+        self._waiting.setdefault(key, call)
         return Failed("queued", True, _WAITS)
 
     def _api(self, model: str) -> BatchApi:
@@ -130,15 +127,19 @@ class BatchQueue:
     async def collect(self) -> None:
         """Take in every batch that has ended; while one has not, nothing new is sent and the run is incomplete."""
         open_ones: list[str] = []
+        failed = False
         for batch in self._journal.open_batches:
             try:
                 problem = await self._collect(batch)
+            except _Refused as exc:
+                failed, problem = True, str(exc)
             except BatchProblem as exc:
+                failed = True
                 problem = f"the batch of {batch.model} cannot be asked about: {exc}"
             if problem is not None:
                 open_ones.append(problem)
         if open_ones:
-            raise IncompleteError(
+            raise (IncompleteError if failed else WaitingError)(
                 f"{'; '.join(open_ones)}. Nothing was sent; the same command with --resume asks again"
             )
 
@@ -157,7 +158,7 @@ class BatchQueue:
             return f"{id} of {batch.model} is still running: {state.done} of {state.total} calls are done"
         if state.state == "refused":
             await self._end(batch, state.problem)
-            return (
+            raise _Refused(
                 f"{id} of {batch.model} was refused: {state.problem}. Its calls cost nothing and are submitted again; "
                 "leave out --batch to make them one by one"
             )
@@ -180,21 +181,32 @@ class BatchQueue:
 
     async def submit(self) -> Submitted | None:
         """Submit what was gathered, one batch for each model; None when there is nothing."""
-        if self._budget is not None and self.deferred and not self._waiting:
-            self._budget.refused += self.deferred
+        chosen = await asyncio.to_thread(self._affordable)
+        if self._budget is not None and not chosen:
+            self._budget.refused += len(self._waiting)
         made: list[tuple[str, str, int]] = []
         usd: float | None = 0.0
         most = 0.0
-        for model in dict.fromkeys(item.call.model for item in self._waiting.values()):
-            calls = {key: item for key, item in self._waiting.items() if item.call.model == model}
-            for mark, keys, requests in await asyncio.to_thread(self._parts, model, calls):
+        for model in self._models.distinct:
+            calls = {key: item for key, item in chosen.items() if item.call.model == model}
+            for mark, keys, requests in await asyncio.to_thread(self._parts, model, calls) if calls else ():
                 part = {key: calls[key] for key in keys}
                 made.append((model, await self._submit(model, mark, part, requests), len(part)))
                 expected = self._expected(model, part.values())
                 usd = None if usd is None or expected is None else usd + expected
                 most += sum(item.worst.usd for item in part.values())
-        self._waiting.clear()
-        return Submitted(tuple(made), usd, most, self.deferred) if made else None
+        for key in chosen:
+            del self._waiting[key]
+        return Submitted(tuple(made), usd, most, len(self._waiting)) if made else None
+
+    def _affordable(self) -> dict[str, _Waiting]:
+        """Set the worst case of each call aside, and return the calls for which there is room."""
+        chosen = {}
+        for key, call in self._waiting.items():
+            item = _Waiting(call, worst_case(call, self.tariff(call.model)))
+            if self._budget is None or self._budget.set_aside(item.worst):
+                chosen[key] = item
+        return chosen
 
     def _parts(self, model: str, calls: Mapping[str, _Waiting]) -> list[tuple[str, list[str], list[BatchRequest]]]:
         """Split the calls to a model where the providers' limits ask for it, each part under a mark of its own."""

@@ -182,7 +182,7 @@ class ModelClient:
             self.served[call.model][found.model] += 1
             return _heard(found, call)
         if self.batches is not None and self.batches.takes(call) and self.batches.reply(key) is None:
-            return self._refusal(call.model) or await self.batches.add(key, call)
+            return self._refusal(call.model) or self.batches.add(key, call)
         task = self._running.get(key)
         joined = task is not None
         if task is None:
@@ -226,7 +226,7 @@ class ModelClient:
                 return _heard(done, call)
             fault = attempt.fault
             if brought and self.batches is not None and self.batches.takes(call) and fault.kind in _UNPAID_AGAIN:
-                return await self.batches.add(key, call)
+                return self.batches.add(key, call)
             failures[fault.kind] += 1
             if fault.kind == "truncated":
                 kept = max(kept, attempt.text, key=len)
