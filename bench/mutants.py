@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from mutant_edits import HELD_OUT, MUTANTS, Mutant
@@ -29,9 +30,10 @@ from mutant_subjects import MutantSubject
 from eval_core.comparing.compare import compare_measurements
 from eval_core.comparing.findings import Kind, StrandState, Verdict
 from eval_core.comparing.verdict import Options
-from eval_core.domain.case import load_suite
+from eval_core.domain.case import Case, load_suite
 from eval_core.domain.fingerprint import INSTRUMENT_VERSION
-from eval_core.domain.measurement import Measurement
+from eval_core.domain.measurement import Controls, Measurement
+from eval_core.evidence.size import SessionFacts
 from eval_core.judging.extractive import ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
 from eval_core.measuring.session import MeasuringSession
@@ -83,10 +85,21 @@ class Finding:
 
 def _digest(folder: Path) -> str:
     found = hashlib.sha256(str(INSTRUMENT_VERSION).encode())
-    for path in sorted([*folder.iterdir(), ROOT / "bench" / "mutant_subjects.py"]):
+    # By name, not by path: what was measured in one clone is found again from another.
+    for path in (ROOT / "bench" / "mutant_subjects.py", *sorted(folder.iterdir(), key=lambda path: path.name)):
         if path.is_file():
             found.update(path.read_bytes())
     return found.hexdigest()[:16]
+
+
+# What follows from the suite alone is read once in each process, not for each mutant again.
+_CONTROLS: dict[str, Controls] = {}
+_FACTS: dict[str, SessionFacts] = {}
+
+
+@cache
+def _suite() -> Sequence[Case]:
+    return load_suite(ROOT / "fixtures", ROOT / "probes")
 
 
 def measure(
@@ -109,7 +122,7 @@ def measure(
         importlib.invalidate_caches()
         try:
             session = MeasuringSession(
-                cases=load_suite(ROOT / "fixtures", ROOT / "probes"),
+                cases=_suite(),
                 roles=Roles(
                     MutantSubject(folder, label, mutant.compressor), ExtractiveAnswerer(), FactJudge(), offline=True
                 ),
@@ -119,8 +132,11 @@ def measure(
                 compress_runs=COMPRESSIONS,
                 seed=seed,
                 concurrency=1,
+                known_controls=_CONTROLS,
+                _facts=_FACTS,
             )
             measurement = asyncio.run(session.measure())
+            _CONTROLS.update(measurement.controls)
         finally:
             sys.path.remove(name)
             for module in [module for module in sys.modules if module.startswith(package)]:
@@ -221,6 +237,7 @@ def main() -> None:
     """Measure the mutants, print progress to stderr and the tables to stdout."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=3, help="times that each harmless edit is measured")
+    parser.add_argument("--workers", type=int, default=2, help="processes that measure")
     parser.add_argument("--only", default="", help="mutants whose compressor and name hold this")
     parser.add_argument("--sets", default=",".join(SETS), help="settled, held-out, or both with a comma")
     parser.add_argument("--headlines", action="store_true", help="print the sentence of each verdict too")
@@ -228,12 +245,12 @@ def main() -> None:
     parser.add_argument("--measured-only", action="store_true", help="judge again what is kept, and measure nothing")
     parser.add_argument("--write", type=Path, help="page that the tables are written into")
     options = parser.parse_args()
-    parts = []
+    parts, every = [], list[Finding]()
     for name in options.sets.split(","):
         began = time.perf_counter()
         work = list(tasks(SETS[name], options.seeds, options.only, options.keep, measured_only=options.measured_only))
         findings: list[Finding] = []
-        with ProcessPoolExecutor(2) as pool:
+        with ProcessPoolExecutor(options.workers) as pool:
             for found in pool.map(judge, work):
                 if found is None:
                     continue
@@ -241,12 +258,15 @@ def main() -> None:
                 told = f": {found.headline}" if options.headlines else f": {found.kind.words.lower()}"
                 at = f"[{len(findings)}/{len(work)}] {found.mutant.compressor}, {found.mutant.name}"
                 print(f"{at} {list(found.strands)}{told}", file=sys.stderr, flush=True)
+        every += findings
         if findings:
             unmeasured = {task.mutant for task in work} - {item.mutant for item in findings}
             parts.append(f"{summary(name, findings)}{not_measured(unmeasured)}\n\n{table(findings)}")
             print(f"{parts[-1]}\n\n{time.perf_counter() - began:.0f} s", flush=True)
+    together = summary("together", every)
+    print(together)
     if options.write is not None:
-        write_page(options.write, "\n\n".join(parts))
+        write_page(options.write, "\n\n".join([together, *parts]))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,16 @@ import click
 from pydantic import BaseModel
 
 from bot.cli import root
-from eval_core.base.config import BotConfig, Config, ModelConfig, ModelParams, Price, PrivateProbesConfig
+from eval_core.base.config import (
+    AcceptConfig,
+    BotConfig,
+    Config,
+    ModelConfig,
+    ModelParams,
+    Price,
+    PrivateProbesConfig,
+    TaskConfig,
+)
 from eval_core.domain.target import TargetSpec
 
 __all__ = ["command_page", "configuration_page"]
@@ -115,10 +124,12 @@ def configuration_page() -> str:
     """Return docs/configuration.md."""
     parts = [
         _CONFIGURATION,
-        _section("Top level", Config, frozenset({"models", "bot"})),
+        _section("Top level", Config, frozenset({"models", "bot", "accept", "task"})),
         _section("`models:`", ModelConfig),
         _section("`models.prices:`", Price),
         _section("`models.params:`", ModelParams),
+        _section("`accept:`", AcceptConfig),
+        _section("`task:`", TaskConfig),
         _section("`bot:`", BotConfig),
         _section("`private_probes:`", PrivateProbesConfig),
         _section("`target:`", TargetSpec) + "\nHow to describe a compressor: [Your compressor](your-compressor.md).\n",

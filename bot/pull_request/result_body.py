@@ -56,7 +56,7 @@ def result_body(view: ReportView, ticket: Ticket, around: Surroundings, *, budge
             "ticket": ticket,
             "around": around,
             "lead": _lead(view.headline),
-            "worst": [_loss(view, fact) for fact in view.lost[:_WORST]],
+            "worst": [*_false_values(view), *(_loss(view, fact) for fact in view.lost)][:_WORST],
             "ignored": ticket.ignored_files,
             "ignored_count": len(ticket.ignored_files) + ticket.ignored_more,
             "columns": list(COLUMNS.values()),
@@ -98,6 +98,21 @@ def _loss(view: ReportView, fact: LostFact) -> str:
         before = f"; the baseline {often}"
     where = f"{inline(fact.fact, 120)} was in {_messages(fact.evidence)} of {fact.fixture}"
     return f"{where}, is gone in {gone} of {fact.runs} runs{before}."
+
+
+_FALSE = {"invented": "is nowhere in the session", "stale": "is superseded, and its successor is missing"}
+
+
+def _false_values(view: ReportView) -> list[str]:
+    """Say which values the summary states and should not."""
+    found = [detail.partition(": ") for row in view.strands for detail in row.details]
+    # What a detail quotes may look like another detail's head; only the first part of each is ours.
+    return [
+        f"{inline(value, 120)} {_FALSE[kind]} ({where}."
+        for kind, _, rest in found
+        if kind in _FALSE
+        for value, _, where in [rest.rpartition(" (")]
+    ]
 
 
 def _messages(evidence: Sequence[int]) -> str:

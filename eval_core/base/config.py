@@ -138,6 +138,9 @@ class AcceptConfig(ConfigSection):
 
     sections: Annotated[list[str], Field(description="Sections of the summary that may go, by their label.")] = []
     facts: Annotated[list[str], Field(description="Facts that need not be kept any more, by their value.")] = []
+    unseen: Annotated[
+        int, Field(ge=0, description="How many facts need not reach the compressor's model any more.")
+    ] = 0
 
 
 class PrivateProbesConfig(ConfigSection):
@@ -165,6 +168,17 @@ class BaselineConfig(ConfigSection):
     control_runs: Annotated[
         int, Field(ge=1, le=10, description="Graded base runs of each fixture beside a baseline that is not stale.")
     ] = 1
+
+
+class TaskConfig(ConfigSection):
+    """What tokens per task are worked out with; prices are multiples of the price of an input token."""
+
+    turns: Annotated[
+        int | None,
+        Field(ge=1, description="Turns that follow a compression; default: those of the session's second half."),
+    ] = None
+    cached_price: Annotated[float, Field(ge=0, le=1, description="Of a token read from the prompt cache.")] = 0.1
+    output_price: Annotated[float, Field(ge=0, description="Of a token that a model writes.")] = 5.0
 
 
 class Config(ConfigSection):
@@ -206,6 +220,7 @@ class Config(ConfigSection):
     concurrency: Annotated[int, Field(ge=1, le=256, description="Maximum number of concurrent model calls.")] = 16
     focus_topic: Annotated[str | None, Field(description="Passed on to the compressor.")] = None
     accept: AcceptConfig = AcceptConfig()
+    task: TaskConfig = TaskConfig()
     bot: BotConfig = BotConfig()
 
 

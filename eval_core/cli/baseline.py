@@ -126,6 +126,7 @@ def show(path: Path) -> None:
     """
     from rich.text import Text
 
+    from eval_core.base.config import load_config
     from eval_core.comparing.compare import ReportData
     from eval_core.comparing.trend import trend
     from eval_core.reporting.terminal import console, print_report
@@ -135,7 +136,8 @@ def show(path: Path) -> None:
 
     measurement, noise = load_baseline(path)
     out = console()
-    print_report(make_view(ReportData(measurement, note="this is a baseline, shown by itself")), out, details=True)
+    data = ReportData(measurement, note="this is a baseline, shown by itself", task=load_config(None).task)
+    print_report(make_view(data), out, details=True)
     out.print(Text("\nRun-to-run noise (standard deviation of a run's mean)", style="bold"))
     for dimension, value in noise.items():
         out.print(Text(f"  {dimension.replace('_', ' ')}: {value:.3f}"))

@@ -224,9 +224,11 @@ def compare(base: Path, candidate: Path, form: str, fail_on: str, seed: int, det
     from eval_core.storage.baselines import load_side
 
     before, after = load_side(base), load_side(candidate)
-    verdict, part = compare_measurements(before, after, options=Options(seed=seed), accept=load_config(None).accept)
+    settings = load_config(None)
+    verdict, part = compare_measurements(before, after, options=Options(seed=seed), accept=settings.accept)
     verdict = with_remedy(verdict, part, str(base), after)
-    data = ReportData(after, base=part, verdict=verdict, base_path=str(base), cases=cases_of(after))
+    known = cases_of(after)
+    data = ReportData(after, base=part, verdict=verdict, base_path=str(base), cases=known, task=settings.task)
     print_data(data, form, details=details)
     code = exit_code(verdict, fail_on)  # type: ignore[arg-type]
     if code == 3:

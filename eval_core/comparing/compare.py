@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from eval_core.base.config import AcceptConfig
+from eval_core.base.config import AcceptConfig, TaskConfig
 from eval_core.base.numbers import signed
 from eval_core.comparing.arms import Arm, make_arm, quarantined
 from eval_core.comparing.day import control_of, day_of
 from eval_core.comparing.drift import Drift, drift_of, shift_of
 from eval_core.comparing.findings import Kind, Verdict
-from eval_core.comparing.form import degenerate_runs
+from eval_core.comparing.form import degenerate_runs, too_many
 from eval_core.comparing.outcome import broken_fixtures, compare_outcomes
 from eval_core.comparing.strands import read_evidence
 from eval_core.comparing.suspicion import BankSuspicion, bank_suspicion
@@ -50,6 +50,8 @@ class ReportData:
     history: Sequence[dict[str, Any]] = ()
     note: str | None = None
     """Why there is no comparison, if there is none."""
+    task: TaskConfig = field(default_factory=TaskConfig)
+    """What tokens per task are worked out with."""
 
     @property
     def same_target(self) -> bool:
@@ -124,7 +126,8 @@ def compare_measurements(
         recorded=replace(
             read_evidence(part, candidate, accept),
             stubs=len(stubs),
-            all_stubs=bool(stubs) and stubs == every(candidate),
+            runs=len(every(candidate)),
+            stubs_count=bool(stubs) and stubs <= every(candidate),
         ),
         options=options,
         earlier=candidate.extra.looks,
@@ -158,10 +161,10 @@ def every(measurement: Measurement) -> set[tuple[str, int]]:
 def without_stubs(base: Measurement, candidate: Measurement) -> tuple[Measurement, set[tuple[str, int]]]:
     """Turn runs whose summary is a refusal or garbage into what they are: failures of the model, to be run again.
 
-    Where every run is one, it is the change's doing, and they stay.
+    Where every run is one, or more of them than chance explains, it is the change's doing, and they stay.
     """
     stubs = degenerate_runs(base.fixtures, candidate.fixtures)
-    if not stubs or stubs == every(candidate):
+    if not stubs or stubs == every(candidate) or too_many(stubs, base.fixtures, candidate.fixtures):
         return candidate, stubs
     fixtures = {
         name: [

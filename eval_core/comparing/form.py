@@ -20,7 +20,7 @@ from eval_core.domain.record import RunRecord
 from eval_core.evidence.form import label_key, sections
 from eval_core.evidence.structure import orders_reader
 
-__all__ = ["FormChange", "compare_form", "degenerate_runs", "form_strand"]
+__all__ = ["FormChange", "compare_form", "degenerate_runs", "form_strand", "too_many"]
 
 Runs = Mapping[str, Sequence[RunRecord]]
 
@@ -208,6 +208,17 @@ def degenerate_runs(base_runs: Runs, candidate_runs: Runs) -> set[tuple[str, int
             if typical and kept <= STUB * typical and _tokens(run) <= STUB * shortest:
                 found.add((name, run.run))
     return found
+
+
+def too_many(stubs: Collection[tuple[str, int]], base_runs: Runs, candidate_runs: Runs) -> bool:
+    """Tell whether so many runs say nothing that it cannot be the model's mishap: the base's never did."""
+    base, candidate = _recorded(base_runs), _recorded(candidate_runs)
+    counts = [
+        Counts(0, len(base[name]), sum(fixture == name for fixture, _ in stubs), len(runs))
+        for name, runs in candidate.items()
+        if name in base
+    ]
+    return bool(counts) and fewer_p([item.swapped for item in counts]) < ALPHA
 
 
 def form_strand(change: FormChange) -> Strand:

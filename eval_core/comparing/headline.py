@@ -8,7 +8,7 @@ from eval_core.base.numbers import counted, interval, listed, percent, percent_c
 from eval_core.comparing.findings import Kind, Reason, Row, RowVerdict, Strand, StrandName, StrandState, Verdict
 from eval_core.comparing.hypotheses import AUTHORED, CENSUS, OVERALL
 from eval_core.comparing.outcome import OutcomeChange
-from eval_core.comparing.strands import REFUSED, SizeChange
+from eval_core.comparing.strands import EVERY_SUMMARY, REFUSED, SizeChange
 
 __all__ = [
     "accept_line",
@@ -26,10 +26,13 @@ RETENTION = {AUTHORED: "facts kept", CENSUS: "census facts kept"}
 _ORDER: tuple[StrandName, ...] = ("outcome", "form", "structure", "facts", "shown", "scores", "window")
 _MOST = 2
 """Findings that fit into one sentence; the others are listed below it."""
+_MOST_CLAUSES = 3
 
 
 def _findings(strands: Mapping[StrandName, Strand], states: Sequence[StrandState]) -> list[str]:
     found = [strands[name] for name in _ORDER if name in strands and strands[name].state in states]
+    # What is worse without a doubt comes before what is both.
+    found.sort(key=lambda item: StrandState.WORSE in states and item.state is StrandState.BOTH)
     if any(item.name == "structure" for item in found):
         # A form that lost nothing is worse for the order to the reader that the structure check names.
         found = [item for item in found if item.name != "form" or item.loss]
@@ -58,10 +61,17 @@ def changed(kind: Kind, strands: Mapping[StrandName, Strand], size: SizeChange |
             return f"{kind.words}: {'; '.join(worse[:_MOST])}, for {at}."
         return f"{kind.words}: {'; '.join(better[:_MOST])}, bought with {at}."
     moved = worse if kind is Kind.REGRESSED else better
+    if kind is Kind.REGRESSED and (stubs := [text for text in moved if text.startswith(EVERY_SUMMARY)]):
+        # All else follows from it.
+        return f"{kind.words}: {stubs[0]}."
     if not moved:
         what = "no fact gained" if kind is Kind.REGRESSED else "the same facts"
         return f"{kind.words}: {what} {'for' if kind is Kind.REGRESSED else 'in'} {at}."
-    return f"{kind.words}: {'; '.join(moved[:_MOST])}{f', with {at}' if at else ''}."
+    if kind is Kind.REGRESSED and "shown" in strands and moved == [strands["shown"].says]:
+        # The room that a cut frees is filled with other facts: the gain is told, and does not decide.
+        moved = [f"{moved[0]}, though {better[0]}"] if better else moved
+    clauses = [clause for text in moved[:_MOST] for clause in text.split("; ")]
+    return f"{kind.words}: {'; '.join(clauses[:_MOST_CLAUSES])}{f', with {at}' if at else ''}."
 
 
 def _row(row: Row) -> str:
@@ -226,9 +236,9 @@ def undecided(verdict: Verdict, fail_on: str) -> str:
     return f"{gate}{verdict.kind.words.lower()}. {verdict.next_step}"
 
 
-def accept_line(labels: Sequence[str]) -> str | None:
-    """Return the line of configuration that accepts the removal of sections; None where none was removed."""
-    if not labels:
-        return None
+def accept_line(labels: Sequence[str], unseen: int = 0) -> str | None:
+    """Return the line of configuration that accepts what was removed; None where nothing was."""
     names = ", ".join("".join(char if char.isalnum() or char == " " else " " for char in label) for label in labels)
-    return f"accept: {{sections: [{names}]}}"
+    parts = [f"sections: [{names}]"] if labels else []
+    parts += [f"unseen: {unseen}"] if unseen else []
+    return f"accept: {{{', '.join(parts)}}}" if parts else None

@@ -3,7 +3,9 @@
 1. What failed to compress is *broken*.
 2. A broken structure check, a section gone, a value invented or stale is a regression whatever else was gained.
 3. Facts, scores and what the compressor's model is shown are weighed, each as a share of what there is. Where there is
-   gain and loss, and the lesser is at least half of the greater, that is *mixed*; otherwise the greater decides.
+   gain and loss, and the lesser is at least half of the greater, that is *mixed*; otherwise the greater decides. What
+   no longer reaches the model breaks the tie, if it weighs that much by itself: no model can write it, and the gain is
+   what this one did with the room.
 4. A gain that came with a larger state and no higher lift over recency, and a loss beside a state that shrank by at
    least twice the share, are a *trade*.
 5. Nothing gained or lost: a smaller state is an improvement, a larger one a regression.
@@ -23,6 +25,7 @@ from eval_core.base.numbers import (
     score,
     signed,
 )
+from eval_core.comparing.arms import Arm
 from eval_core.comparing.culprits import StructureChange, TestedFamily, culprits_of
 from eval_core.comparing.findings import Culprit, FactChange, Kind, Row, Strand, StrandName, StrandState
 from eval_core.comparing.hypotheses import FACT_HYPOTHESES
@@ -89,7 +92,17 @@ def _by_check(changes: Sequence[StructureChange], kind: str) -> list[str]:
     return [f"{words(check)} ({counted(number, 'fixture')})" for check, number in found.items()]
 
 
-def structure_strand(changes: Sequence[StructureChange]) -> Strand:
+def _checks(arm: Arm) -> str:
+    """Say how many of the checks pass: a check of a fixture passes if it passes in every run."""
+    passed = [
+        all(run[check] for run in fixture.structure if check in run)
+        for fixture in arm.fixtures.values()
+        for check in dict.fromkeys(name for run in fixture.structure for name in run)
+    ]
+    return f"{sum(passed)} of {len(passed)} checks" if passed else ""
+
+
+def structure_strand(changes: Sequence[StructureChange], base: Arm, candidate: Arm) -> Strand:
     """Say which checks broke or were repaired."""
     broken, mended = _by_check(changes, "broken"), _by_check(changes, "mended")
     says = [listed(broken)] if broken else []
@@ -98,6 +111,8 @@ def structure_strand(changes: Sequence[StructureChange]) -> Strand:
     return Strand(
         name="structure",
         state=state,
+        base=_checks(base),
+        candidate=_checks(candidate),
         says="; ".join(says),
         details=tuple(f"{item.kind}: {item.label}" for item in changes),
         loss=float(bool(broken)),
@@ -243,6 +258,11 @@ def _relative_loss(size: SizeChange) -> float:
     return 1 - size.candidate_kept / size.base_kept if size.base_kept else 0.0
 
 
+def _cut_decides(shown: Strand | None, gain: float) -> bool:
+    """Tell whether what no longer reaches the model is by itself of the gain's weight."""
+    return shown is not None and shown.state is StrandState.WORSE and shown.loss >= COMPARABLE * gain
+
+
 def decide_kind(strands: Mapping[StrandName, Strand], size: SizeChange | None, *, certain: bool, settled: bool) -> Kind:
     """Apply the rule; `certain` says that a value was invented or is stale, `settled` that calm rows are calm."""
     if certain or any(name in strands and strands[name].state is StrandState.WORSE for name in _CERTAIN):
@@ -255,7 +275,7 @@ def decide_kind(strands: Mapping[StrandName, Strand], size: SizeChange | None, *
     state = weigh(loss, gain)
     shrunk = 1 - size.ratio if size is not None else 0.0
     if state is StrandState.BOTH:
-        return Kind.MIXED
+        return Kind.REGRESSED if _cut_decides(strands.get("shown"), gain) else Kind.MIXED
     if state is StrandState.WORSE:
         # What the model is no longer shown is no matter of size: a smaller state could have held it.
         hidden = "shown" in strands and strands["shown"].state is StrandState.WORSE

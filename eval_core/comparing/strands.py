@@ -16,7 +16,7 @@ from eval_core.comparing.outcome import OutcomeChange, compare_outcomes
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord, WindowRecord
 
-__all__ = ["GROWTH", "LIFT", "REFUSED", "Recorded", "SizeChange", "read_evidence", "shown_finding"]
+__all__ = ["EVERY_SUMMARY", "GROWTH", "LIFT", "REFUSED", "Recorded", "SizeChange", "read_evidence", "shown_finding"]
 
 GROWTH = 0.05
 """A state that is larger or smaller by more than this is another size; unchanged compressors stay within 0.023."""
@@ -24,6 +24,8 @@ LIFT = 0.03
 """Facts gained beside a larger state count as a gain only if the lift over recency rises by this."""
 
 
+_UNSEEN = "no longer shown: "
+EVERY_SUMMARY = "every summary is"
 REFUSED = "so short in every run: the model may have refused"
 
 
@@ -102,20 +104,41 @@ class Recorded:
     judged: bool
     """Whether a model judged; without one the grades are advice."""
     stubs: int = 0
-    """Runs left out because the model's answer was a refusal or garbage."""
-    all_stubs: bool = False
+    """Runs whose summary is a refusal or garbage."""
+    runs: int = 0
+    stubs_count: bool = False
+    """Whether those runs count as the change's doing; otherwise they were left out as the model's failure."""
     model_wrote: bool = False
     """Whether a model wrote the candidate's summaries, which may refuse."""
+
+    @property
+    def all_stubs(self) -> bool:
+        """Whether no run has a summary that says anything."""
+        return self.stubs_count and self.stubs == self.runs
+
+    @property
+    def unseen(self) -> int:
+        """Facts that no longer reach the compressor's model, where that makes it worse."""
+        worse = self.shown.state is StrandState.WORSE
+        return sum(detail.startswith(_UNSEEN) for detail in self.shown.details) if worse else 0
 
     @property
     def form_strand(self) -> Strand:
         """What the form shows."""
         strand = form_strand(self.form)
+        if self.stubs_count and not self.all_stubs:
+            many = f"{self.stubs} of {self.runs} summaries are {'a refusal or ' if self.model_wrote else ''}a stub"
+            update = {"state": StrandState.WORSE, "says": "; ".join(filter(None, [many, strand.says]))}
+            return strand.model_copy(update={**update, "loss": max(strand.loss, self.stubs / self.runs)})
         if not self.all_stubs:
             return strand
         before, now = tokens(self.form.base_tokens), tokens(self.form.candidate_tokens)
         sections = f"{self.form.candidate_sections:.0f} of {self.form.base_sections:.0f} sections"
-        says = f"the summary is {now} tokens long instead of {before} and has {sections}"
+        what = "a refusal or a stub" if self.model_wrote else "a stub"
+        if self.form.candidate_tokens:
+            says = f"{EVERY_SUMMARY} {what}, {now} tokens instead of {before}, with {sections}"
+        else:
+            says = f"no summary is written any more ({before} tokens before)"
         details = (REFUSED,) if self.model_wrote else ()
         return strand.model_copy(update={"says": says, "details": (*details, *strand.details), "loss": 1.0})
 
@@ -181,7 +204,7 @@ def shown_finding(measurement: Measurement) -> tuple[int, int] | None:
     return (sum(every), len(every)) if every else None
 
 
-def _shown(base: Measurement, candidate: Measurement) -> Strand:
+def _shown(base: Measurement, candidate: Measurement, accept: AcceptConfig) -> Strand:
     calls = [run.shown for runs in _ok(candidate).values() for run in runs]
     if not any(calls):
         return Strand(name="shown", state=StrandState.NOT_RECORDED)
@@ -199,8 +222,8 @@ def _shown(base: Measurement, candidate: Measurement) -> Strand:
         total += len(facts)
         for at, hidden in facts.items():
             entry = candidate.census[name][at]
-            if hidden and at in known and not known[at]:
-                cut.append(f"no longer shown: {entry.value} ({entry.kind}, {name})")
+            if hidden and at in known and not known[at] and entry.value not in accept.facts:
+                cut.append(f"{_UNSEEN}{entry.value} ({entry.kind}, {name})")
             uncovered += not hidden and known.get(at, False)
     asked = [
         {label for runs in _ok(side).values() for run in runs if run.shown for label in run.shown.headings}
@@ -213,14 +236,15 @@ def _shown(base: Measurement, candidate: Measurement) -> Strand:
     state = StrandState.WORSE if worse else StrandState.BETTER if better else StrandState.SAME
     if state is StrandState.SAME and headings:
         state = StrandState.CHANGED
+    accepted = worse and len(cut) <= accept.unseen
     return Strand(
         name="shown",
-        state=state,
+        state=StrandState.ACCEPTED if accepted else state,
         base=f"{theirs[0]} of {theirs[1]} never shown",
         candidate=f"{ours[0]} of {ours[1]} never shown",
         says=f"{counted(len(cut), 'fact')} no longer reach the compressor's model" if worse else "",
         details=(*cut, *headings),
-        loss=len(cut) / max(total, 1),
+        loss=0.0 if accepted else len(cut) / max(total, 1),
         gain=uncovered / max(total, 1),
     )
 
@@ -270,7 +294,7 @@ def read_evidence(base: Measurement, candidate: Measurement, accept: AcceptConfi
     return Recorded(
         outcome=compare_outcomes(base.fixtures, candidate.fixtures),
         window=_window(theirs, ours),
-        shown=_shown(base, candidate),
+        shown=_shown(base, candidate, accept),
         form=compare_form(theirs, ours, accept.sections, exact=exact),
         facts=fact_changes(base, candidate, accept.facts, exact=exact),
         invented=false_values(base, candidate, "invented", exact=exact),

@@ -473,7 +473,7 @@ def decide(
     rows = _rows(evidence, (seed_rule.medians(base), seed_rule.medians(candidate)), recorded)
     by_family = {item.family: item for item in tested}
     size = recorded.size if recorded is not None and muted <= {"scores"} else None
-    found = [structure_strand(structure)]
+    found = [structure_strand(structure, base, candidate)]
     found.append(facts_strand(recorded, by_family.get("facts"), culprits, rows))
     found.append(scores_strand(by_family.get("scores"), culprits, rows, judged=judged))
     if recorded is not None:
@@ -509,7 +509,7 @@ def decide(
     where = [item.fixture for item in culprits if item.fixture and item.direction == "worse"]
     where += [item.fixture for item in facts if item.clear and item.change < 0]
     _notes(case, tested, structure, spread)
-    if recorded is not None and recorded.stubs and not recorded.all_stubs:
+    if recorded is not None and recorded.stubs and not recorded.stubs_count:
         runs = f"{recorded.stubs} run{'s' if recorded.stubs > 1 else ''}"
         case.notes.append(f"Left out as the model's failure, not the change's: {runs} with a refusal or a stub.")
     return case.verdict(
@@ -528,7 +528,7 @@ def decide(
         strands=[strands[name] for name in STRANDS if name in strands],
         facts=facts,
         exact=exact,
-        accept=headline.accept_line([*recorded.form.gone, *recorded.form.emptied])
+        accept=headline.accept_line([*recorded.form.gone, *recorded.form.emptied], recorded.unseen)
         if recorded is not None and not recorded.all_stubs
         else None,
         culprits=culprits,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from eval_core.base.messages import Message
 from eval_core.domain.call import OpaqueState
 from eval_core.domain.fixture import Fixture
 
-__all__ = ["Compression", "ModelUse", "Outcome", "Step", "Subject"]
+__all__ = ["Compression", "ModelUse", "Outcome", "Step", "Subject", "TakesBudget"]
 
 
 class Outcome(StrEnum):
@@ -116,6 +117,15 @@ class Compression:
     def seconds(self) -> float:
         """The time spent compressing, all steps together."""
         return sum(step.seconds for step in self.steps)
+
+
+@runtime_checkable
+class TakesBudget(Protocol):
+    """A subject that can be run at several budgets, to see what it keeps at which size."""
+
+    @property
+    def at_other_budgets(self) -> Sequence[Subject]:
+        """The same compressor at each budget beside its own."""
 
 
 class Subject(Protocol):

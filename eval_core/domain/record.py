@@ -12,6 +12,7 @@ from eval_core.domain.compression import Outcome
 from eval_core.domain.grade import Answer, Grade, Unscored
 
 __all__ = [
+    "AT_BUDGETS",
     "PRIVATE",
     "PRIVATE_PLACE",
     "CensusEntry",
@@ -192,6 +193,10 @@ class StaleRecord(Record):
 
     probe: str
     value: str
+
+
+AT_BUDGETS = "this compressor"
+"""The name of frontier points at the other budgets of the compressor under test."""
 
 
 class FrontierPoint(Record):

@@ -29,7 +29,7 @@ __all__ = [
 
 VARIABLES = (
     "MODEL", "LLM_BASE_URL", "LLM_ROOT_URL", "LLM_API_KEY", "FOCUS_TOPIC", "CONTEXT_LENGTH", "SEED", "RUN", "ADAPTER",
-    "RUNTIME",
+    "RUNTIME", "BUDGET",
 )  # fmt: skip
 """All that `${...}` may name; a closed set, so that a spec cannot reach the environment."""
 
@@ -37,15 +37,18 @@ _REFERENCE = re.compile(r"\$\{([^}]*)\}")
 _DOTTED = r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*"
 
 
-def _unknown_variable(value: Any) -> str | None:
-    """Return the first `${...}` name in a nested value that is not of the closed set."""
+def _references(value: Any) -> list[str]:
+    """Return the names in `${...}` of a nested value."""
     if isinstance(value, str):
-        return next((name for name in _REFERENCE.findall(value) if name not in VARIABLES), None)
+        return _REFERENCE.findall(value)
     if isinstance(value, Mapping):
         value = [*value.keys(), *value.values()]
-    if isinstance(value, list):
-        return next((name for inner in value if (name := _unknown_variable(inner)) is not None), None)
-    return None
+    return [name for inner in value for name in _references(inner)] if isinstance(value, list) else []
+
+
+def _unknown_variable(value: Any) -> str | None:
+    """Return the first `${...}` name in a nested value that is not of the closed set."""
+    return next((name for name in _references(value) if name not in VARIABLES), None)
 
 
 class TargetSpec(BaseModel):
@@ -95,6 +98,14 @@ class TargetSpec(BaseModel):
     ] = []
     method: Annotated[str, Field(pattern=rf"^{_DOTTED}$", description="The method that compresses.")] = "compress"
     call: Annotated[dict[str, Any], Field(description="Keywords of the method, beside the messages.")] = {}
+    budgets: Annotated[
+        list[Annotated[int, Field(gt=0)]],
+        Field(
+            max_length=4,
+            description="Values of `${BUDGET}`, in whatever unit the compressor takes. The first is evaluated; each "
+            "other compresses every fixture once, for the picture of facts by size.",
+        ),
+    ] = []
     llm: Annotated[Literal["required", "none"], Field(description="Whether a normal run calls a model.")] = "required"
     env: Annotated[dict[str, str], Field(description="Environment variables; the target sees no others.")] = {}
     files: Annotated[dict[str, str], Field(description="Files written into the temporary home folder.")] = {}
@@ -154,6 +165,18 @@ class TargetSpec(BaseModel):
             raise ValueError("runtime goes with command; a Python compressor's environment is named by python")
         if self.command is None and "directory" in self.model_fields_set:
             raise ValueError("directory goes with command; a Python compressor's folders are named by pythonpath")
+        return self
+
+    @model_validator(mode="after")
+    def _budget_used(self) -> TargetSpec:
+        parts = [self.init, self.call, self.env, self.files, self.command or []]
+        used = any("BUDGET" in _references(part) for part in parts)
+        if used and not self.budgets:
+            raise ValueError("${BUDGET} has no value; list some under budgets, for example [4000, 2000, 8000]")
+        if self.budgets and not used:
+            raise ValueError("budgets are given and ${BUDGET} is not used; write it where the compressor takes one")
+        if len(set(self.budgets)) < len(self.budgets):
+            raise ValueError(f"budgets: {self.budgets} holds a value twice")
         return self
 
     @model_validator(mode="after")

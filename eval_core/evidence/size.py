@@ -18,7 +18,7 @@ from eval_core.compressors.rule_based import CandidateLine, RuleBasedSummariser,
 from eval_core.compressors.strategies import Opaque, SlidingWindow
 from eval_core.domain.case import Case
 from eval_core.domain.probe import Fact
-from eval_core.domain.record import FrontierPoint
+from eval_core.domain.record import AT_BUDGETS, FrontierPoint
 from eval_core.evidence.census import CensusFact, census
 from eval_core.evidence.facts import Haystack, holds
 from eval_core.evidence.retention import FixtureFacts, fact_stands
@@ -145,6 +145,11 @@ class SessionFacts:
 
     def _point(self, name: str, state: Sequence[Message]) -> FrontierPoint:
         return FrontierPoint(name=name, tokens=count_messages(state), kept=float(self.kept_by(state)))
+
+    def at_budget(self, state: Sequence[Message]) -> FrontierPoint:
+        """Return what the compressor under test keeps at another budget, as a share of all facts."""
+        point = self._point(AT_BUDGETS, state)
+        return point.model_copy(update={"kept": round(point.kept / max(self.total, 1), 4)})
 
     @cached_property
     def frontier(self) -> list[FrontierPoint]:

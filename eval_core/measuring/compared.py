@@ -64,7 +64,8 @@ def compare_with_base(
     if path is None:
         why = f"no baseline in {baselines}; `compression-eval baseline update` makes one"
         note = "none was asked for" if compare_to == "none" else why
-        return ReportData(measurement, verdict=judged_alone(measurement), cases=suite, note=note)
+        alone = judged_alone(measurement)
+        return ReportData(measurement, verdict=alone, cases=suite, note=note, task=settings.task)
     base = own[1] if own is not None else load_side(path)
     verdict, part = compare_measurements(base, measurement, accept=settings.accept)
     verdict = with_remedy(verdict, part, str(path), measurement)
@@ -73,7 +74,15 @@ def compare_with_base(
     if left_behind is not None:
         verdict = verdict.noted(stale_note(base, measurement, left_behind=left_behind, root=root), remark=True)
     history = read_history(baselines, path.stem)
-    return ReportData(measurement, base=part, verdict=verdict, base_path=str(path), cases=suite, history=history)
+    return ReportData(
+        measurement,
+        base=part,
+        verdict=verdict,
+        base_path=str(path),
+        cases=suite,
+        history=history,
+        task=settings.task,
+    )
 
 
 def with_remedy(verdict: Verdict, base: Measurement, path: str, candidate: Measurement) -> Verdict:

@@ -20,7 +20,7 @@ from eval_core.domain.case import Case
 from eval_core.domain.grade import DIMENSIONS, Answer, Answerer, Judge
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
-from eval_core.domain.target import Builtin
+from eval_core.domain.target import Builtin, TargetSpec
 from eval_core.judging.answering import ModelAnswerer, answer_messages
 from eval_core.judging.audit import REPEATED, labelled_set
 from eval_core.judging.calibration import calibration_key, calibration_set, find_record
@@ -163,6 +163,8 @@ class Scope:
     base_runs: int = 0
     base_compress_runs: int = 0
     """Of the base, where it is measured in the same run: as often as the candidate, or once as a control."""
+    other_budgets: int = 0
+    """Compressions of each fixture at other budgets of the target."""
     controls: frozenset[str] | None = None
     """The fixtures whose controls are to be measured; None for all."""
     calibration: bool = True
@@ -201,7 +203,9 @@ def _compressions(stand_ins: Sequence[StandIn], scope: Scope) -> _Tally:
             whole, same = count_messages(prompt), count_messages(prompt[:shared])
             output = scope.output.get("compressor", reply)
             tally.add(whole, output, written=same)
-            tally.add(whole, output, same, times=scope.compress_runs + scope.base_compress_runs - 1)
+            tally.add(
+                whole, output, same, times=scope.compress_runs + scope.base_compress_runs + scope.other_budgets - 1
+            )
     return tally
 
 
@@ -523,6 +527,7 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
         compress_runs=compress_runs,
         base_runs=base_runs,
         base_compress_runs=base_compress_runs,
+        other_budgets=max(len(target.spec.budgets) - 1, 0) if isinstance(target.spec, TargetSpec) else 0,
         controls=_missing_controls(cases, answerer, judge, folder, known),
         calibration=not calibrated,
         compresses=target.asks_model,

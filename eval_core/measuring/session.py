@@ -19,13 +19,13 @@ from eval_core.base.files import digest, pretty, read_json, write_atomic
 from eval_core.base.messages import Message, render
 from eval_core.base.threads import compute
 from eval_core.domain.case import Case, Cell, draft_counts, make_plan
-from eval_core.domain.compression import Outcome
+from eval_core.domain.compression import Outcome, Subject, TakesBudget
 from eval_core.domain.extra import Extra
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.grade import Answer, Answerer, Grade, Judge
 from eval_core.domain.measurement import Controls, Measurement, ProbeControl, Provenance
 from eval_core.domain.probe import Probe
-from eval_core.domain.record import CensusEntry, RunRecord, UseRecord
+from eval_core.domain.record import CensusEntry, FrontierPoint, RunRecord, UseRecord
 from eval_core.domain.shard import Shard
 from eval_core.domain.target import CompressorSource
 from eval_core.evidence.facts import Haystack, holds
@@ -346,6 +346,23 @@ class MeasuringSession:
             keep_controls(case, answerer.identity, judge.identity, results, measured)
         return measured
 
+    async def at_budgets(self) -> dict[str, list[FrontierPoint]]:
+        """Compress each case once at every other budget that the target takes; what fails there is left out."""
+        subject = self.roles.subject
+        others = subject.at_other_budgets if isinstance(subject, TakesBudget) else ()
+
+        async def point(other: Subject, case: Case) -> FrontierPoint | None:
+            if self.halted():
+                return None
+            done = await other.compress(case.fixture, run=0, seed=self.seed, focus_topic=self.focus_topic)
+            if done.outcome is not Outcome.OK or done.opaque is not None:
+                return None
+            facts = self._facts.setdefault(case.fixture.name, SessionFacts(case))
+            return await compute(facts.at_budget, done.state)
+
+        found = {case.fixture.name: [await point(other, case) for other in others] for case in self._own_cases}
+        return {name: [item for item in points if item] for name, points in found.items()}
+
     @property
     def _read(self) -> dict[str, SessionFacts]:
         """What is read of each fixture of which a run is measured here."""
@@ -361,8 +378,15 @@ class MeasuringSession:
         for facts in self._read.values():
             await compute(getattr, facts, "frontier")
 
-    def measurement(self, records: Sequence[RunRecord], controls: dict[str, Controls], runs: int) -> Measurement:
+    def measurement(
+        self,
+        records: Sequence[RunRecord],
+        controls: dict[str, Controls],
+        runs: int,
+        at_budgets: Mapping[str, list[FrontierPoint]] | None = None,
+    ) -> Measurement:
         """Put the measurement together."""
+        points = at_budgets or {}
         sha, dirty = source_commit(self.tree)
         if self.shard is None:
             records = without_refusals(records, self.folder)
@@ -395,7 +419,9 @@ class MeasuringSession:
             drafts=draft_counts(self.cases),
             controls=controls,
             census={name: _entries(facts) for name, facts in read.items()},
-            frontier={name: facts.frontier for name, facts in read.items()} if controls else {},
+            frontier={name: [*facts.frontier, *points.get(name, [])] for name, facts in read.items()}
+            if controls
+            else {},
             use=use,
             stopped=self.stopped(),
             extra=Extra(shard=None if self.shard is None else str(self.shard)),
@@ -490,7 +516,9 @@ async def measure_together(
     records, controls, _ = await asyncio.gather(
         _execute(sessions, plans), sessions[0].controls(), sessions[-1].read_ahead()
     )
+    # Of the candidate alone: the base stands in the same picture as one point.
+    curves = [await sessions[0].at_budgets(), *([{}] * (len(sessions) - 1))]
     return [
-        session.measurement(found, controls, runs=session.runs)
-        for session, found in zip(sessions, records, strict=True)
+        session.measurement(found, controls, runs=session.runs, at_budgets=curve)
+        for session, found, curve in zip(sessions, records, curves, strict=True)
     ]

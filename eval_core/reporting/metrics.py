@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
+from eval_core.base.config import TaskConfig
 from eval_core.base.numbers import percent, score
 from eval_core.comparing.arms import quarantined
 from eval_core.domain.grade import PASS_SCORE, Grade
@@ -171,10 +172,11 @@ def _net(parts: tuple[float, float, float], call: float) -> float:
 
 
 def tokens_per_task(
-    measurement: Measurement, fixture: str | None = None, prices: TokenPrices | None = None
+    measurement: Measurement, fixture: str | None = None, task: TaskConfig | None = None
 ) -> TokensPerTask | None:
     """Measure the net saving, of one fixture or of all; None where the runs do not tell."""
-    prices = prices or TokenPrices()
+    task = task or TaskConfig()
+    prices = TokenPrices(cached=task.cached_price, output=task.output_price)
     runs = [run for run in _ok_runs(measurement) if fixture in (None, run.fixture) and run.refetch_facts is not None]
     if not runs:
         return None
@@ -182,7 +184,7 @@ def tokens_per_task(
     return task_cost(
         fmean(run.tokens_before for run in runs),
         fmean(run.tokens_after for run in runs),
-        turns=fmean(run.turns_ahead or 1 for run in runs),
+        turns=task.turns or fmean(run.turns_ahead or 1 for run in runs),
         reread_tokens=fmean(run.refetch_tokens for run in runs),
         searches=fmean(run.refetch_facts or 0 for run in runs),
         call_tokens=fmean(use.input_tokens + prices.output * use.output_tokens for use in calls),

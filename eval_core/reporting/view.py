@@ -421,7 +421,7 @@ def make_view(data: ReportData) -> ReportView:
         doubts=doubts(data.candidate),
         other_models=_other_models(data.candidate),
         metrics=tuple(target_metrics(data.candidate)),
-        tokens=tokens_per_task(data.candidate),
+        tokens=tokens_per_task(data.candidate, task=data.task),
         untested=_untested(data.candidate),
         quarantined=tuple(
             f"{fixture} / {probe}: {control.quarantined}"

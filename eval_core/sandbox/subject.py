@@ -145,6 +145,12 @@ class ProcessSubject:
         """How reports call it."""
         return self.spec.name
 
+    @property
+    def at_other_budgets(self) -> tuple[ProcessSubject, ...]:
+        """The same target at each budget but the first."""
+        specs = (self.spec.model_copy(update={"budgets": [budget]}) for budget in self.spec.budgets[1:])
+        return tuple(replace(self, spec=spec) for spec in specs)
+
     async def compress(self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None) -> Compression:
         """Compress a fixture once; the provider's faults are tried again, the target's are its result."""
         job = _Job(fixture, run, seed, focus_topic)
@@ -260,6 +266,7 @@ class ProcessSubject:
             directory=now.view.tree if self.spec.command is None else inside(self.spec.directory),
             import_roots=tuple(map(inside, self.spec.pythonpath)),
             runtime=self.spec.runtime or "",
+            budget=self.spec.budgets[0] if self.spec.budgets else None,
         )
 
     async def _drive(self, now: Running, job: _Job, progress: _Progress) -> StepVerdict:

@@ -39,6 +39,7 @@ class Given:
     import_roots: tuple[str, ...]
     """As the child sees them."""
     runtime: str
+    budget: int | None = None
     resume: tuple[Step, Any] | None = None
     """The last good step of an earlier try, and the adapter's state after it."""
 
@@ -54,6 +55,7 @@ class Given:
             "RUN": self.run,
             "ADAPTER": self.adapter_path,
             "RUNTIME": self.runtime,
+            "BUDGET": self.budget,
         }
 
 

@@ -470,7 +470,7 @@ def test_of_two_gates_that_see_one_label_only_the_one_that_takes_it_off_evaluate
     # The other one is quicker, after both have seen the label.
     gh.before("DELETE", "/labels/", lambda: gh.unlabel(1, adopted.LABEL))
     assert isinstance(enter(), Turned)
-    assert "taken off before the evaluation began" in only_comment(gh)
+    assert "removed before the evaluation began" in only_comment(gh)
 
 
 def test_a_label_whose_removal_was_heard_but_not_answered_is_ours(gh: LoopbackGitHub, enter: Admit) -> None:

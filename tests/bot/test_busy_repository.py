@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 import adopted
+from bot_world import publish
 from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -24,7 +25,7 @@ from bot.pull_request.ledger import MOST_RESULTS, Ledger, RequestRefused, advanc
 from bot.pull_request.ticket import Ticket
 from bot.steps.comment import MARKER, compose, read_comment
 from bot.steps.gate import Admission, admit
-from bot.steps.publish import begin, publish
+from bot.steps.publish import begin
 from bot.steps.written import write_result
 from bot.testing import journey
 from bot.testing.journey import label_event

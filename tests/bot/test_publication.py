@@ -20,6 +20,7 @@ from bot.github.repository import GitHub
 from bot.github.rest import Patience
 from bot.pull_request.event import WorkflowRun
 from bot.pull_request.ledger import EvaluationQueued, RequestRefused
+from bot.pull_request.result_body import READING
 from bot.pull_request.ticket import Ticket, keep_error
 from bot.steps.check import CHECK_NAME, Check
 from bot.steps.comment import LIMIT, MARKER, Sticky, read_comment
@@ -310,7 +311,7 @@ def test_every_tag_in_the_rendered_comment_is_our_own(gh: LoopbackGitHub, post: 
     ours = re.sub(r"</?(?:details|summary|strong|em|ul|li|a|h3|blockquote)\b[^>]*>|<!--[^>]*-->", "", shown)
     assert not LIVE.search(ours.replace('<pre lang="sh">', ""))
     links = set(re.findall(r'href="([^"]*)"', shown))
-    assert links <= {ticket_for(gh).run_url}
+    assert links <= {ticket_for(gh).run_url, READING}
 
 
 def test_a_moved_head_is_said_first(gh: LoopbackGitHub, post: Post) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,19 +12,22 @@ import small
 from comparing.arms import noisy
 
 from eval_core.base.config import AcceptConfig
+from eval_core.base.errors import UserError
 from eval_core.base.messages import Message
 from eval_core.base.tokens import count_messages
 from eval_core.comparing.compare import compare_measurements, without_stubs
 from eval_core.comparing.exact import Counts, fewer_p, smallest_p
-from eval_core.comparing.findings import FactChange, Kind, StrandState
+from eval_core.comparing.findings import FactChange, Kind, Strand, StrandName, StrandState
 from eval_core.comparing.form import compare_form, degenerate_runs
-from eval_core.comparing.rule import weigh
+from eval_core.comparing.headline import changed
+from eval_core.comparing.rule import decide_kind, weigh
 from eval_core.comparing.strands import read_evidence, shown_finding
 from eval_core.comparing.verdict import decide, exit_code
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import FormRecord, RunRecord, SectionRecord
+from eval_core.domain.record import AT_BUDGETS, FormRecord, RunRecord, SectionRecord
+from eval_core.domain.target import read_target
 from eval_core.evidence.facts import Haystack
 from eval_core.evidence.form import labels, read_form, sections
 from eval_core.evidence.invented import read_invented, read_stale
@@ -32,6 +36,7 @@ from eval_core.evidence.size import SessionFacts
 from eval_core.evidence.structure import read_window
 from eval_core.evidence.verbatim import Kept
 from eval_core.judging.fact_judge import FactJudge
+from eval_core.reporting.html.frontier import frontier
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +180,14 @@ def test_recency_grows_with_its_tokens_and_ends_with_everything(case: Case) -> N
 # The verdict
 
 
+def test_the_built_in_references_stand_in_the_picture_of_size_at_several_budgets(base: Measurement) -> None:
+    picture = frontier([("candidate", "candidate", base)])
+    assert picture is not None
+    marked = {curve.name: len(curve.dots) for curve in picture.curves}
+    assert marked["the built-in anchored summary"] >= 2
+    assert marked["the built-in sliding window"] >= 2
+
+
 def test_deterministic_runs_are_counted_and_nothing_is_estimated(base: Measurement) -> None:
     verdict, _ = compare_measurements(base, base)
     assert verdict.kind is Kind.NO_DETECTABLE_CHANGE
@@ -266,13 +279,33 @@ def test_a_refusal_in_one_run_is_the_models_and_in_all_the_changes(base: Measure
     assert compare_measurements(base, partly)[0].kind is Kind.INCOMPLETE
     verdict, _ = compare_measurements(base, _edited(base, **stub))
     assert verdict.kind is Kind.REGRESSED
-    assert "the summary is 7 tokens long instead of 4.2k and has 0 of 6 sections" in verdict.headline
+    assert verdict.headline == "Regressed: every summary is a stub, 7 tokens instead of 4.2k, with 0 of 6 sections."
     assert "if the model refused" not in verdict.next_step  # rules wrote it
     assert (
         "if the model refused" in compare_measurements(_by_model(base), _by_model(_edited(base, **stub)))[0].next_step
     )
     assert verdict.accept is None
     assert len(stubs) == len(base.fixtures)
+
+
+def test_more_refusals_than_chance_explains_are_the_changes_doing(base: Measurement) -> None:
+    stub = {"form": FormRecord(sections=[], tokens=7), "summary": "I cannot help with that."}
+
+    def copies(measurement: Measurement, stubs: int) -> Measurement:
+        fixtures = {
+            name: [runs[0].model_copy(update={"run": at, **(stub if at < stubs else {})}) for at in range(10)]
+            for name, runs in measurement.fixtures.items()
+        }
+        planned = {"planned_runs": 10, "planned_compress_runs": 10}
+        return measurement.model_copy(update={"fixtures": fixtures, **planned})
+
+    rare, _ = compare_measurements(copies(base, 0), copies(base, 1))
+    assert rare.kind is Kind.INCOMPLETE
+    assert any(note.startswith("Left out as the model's failure") for note in rare.notes)
+    often, _ = compare_measurements(copies(base, 0), copies(base, 4))
+    assert often.kind is Kind.REGRESSED
+    assert often.headline.startswith("Regressed: 8 of 20 summaries are a stub")
+    assert not any(note.startswith("Left out as the model's failure") for note in often.notes)
 
 
 def test_gain_and_loss_are_mixed_only_where_they_are_of_comparable_weight() -> None:
@@ -319,6 +352,13 @@ def test_facts_cut_before_the_model_are_counted_and_told_from_those_not_written(
     assert all(item.shown for item in verdict.facts if item.source == "census" and item.change < 0)
     text = json.dumps(verdict.model_dump(mode="json"))
     assert "no longer shown" in text
+    cut = sum(detail.startswith("no longer shown: ") for detail in shown.details)
+    assert verdict.accept == f"accept: {{unseen: {cut}}}"
+    for unseen, state in ((cut, StrandState.ACCEPTED), (cut - 1, StrandState.WORSE)):
+        meant, _ = compare_measurements(wide, narrow, accept=AcceptConfig(unseen=unseen))
+        accepted = meant.strand("shown")
+        assert accepted is not None
+        assert accepted.state is state
     assert "are cut before the compressor's model sees them" in done.out
 
 
@@ -348,3 +388,79 @@ def test_facts_that_the_session_does_not_hold_are_not_graded(case: Case) -> None
     assert FactJudge().grade_state(held, state).overall > FactJudge().grade_state(asked, state).overall
     absent = small.probe(["no such words anywhere 7731"])
     assert probe_in_session(absent, FixtureFacts(case.fixture)) is absent
+
+
+def test_a_target_that_takes_a_budget_is_run_at_each_for_the_picture_of_size(project: Path, cli: small.Cli) -> None:
+    small.write(
+        project / "newest.py",
+        "def compress(messages, keep):\n"
+        "    text = ' '.join(str(message.get('content') or '') for message in messages)\n"
+        "    return [messages[0], {'role': 'user', 'content': text[-keep:]}]\n",
+    )
+    text = "compressor: newest:compress\ncall: {keep: '${BUDGET}'}\nllm: none\nbudgets: [400, 200, 800]\n"
+    small.write(project / "newest.yml", text)
+    done = cli(
+        "run", "--runs", "1", "--compress-runs", "1", "--quiet", "--target", "newest.yml", "--sandbox", "none",
+        "--compare-to", "none", "--label", "l",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    measured = Measurement.model_validate_json((project / "results/l/summary.json").read_text(encoding="utf-8"))
+    for name, points in measured.frontier.items():
+        small_state, large_state = (point for point in points if point.name == AT_BUDGETS)
+        (run,) = measured.fixtures[name]
+        assert small_state.tokens < run.tokens_after < large_state.tokens
+        assert small_state.kept <= large_state.kept
+    picture = frontier([("candidate", "candidate", measured)])
+    assert picture is not None
+    assert "this compressor at its other budgets" in [curve.name for curve in picture.curves]
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("call: {keep: '${BUDGET}'}", "${BUDGET} has no value"),
+        ("budgets: [4, 8]", "${BUDGET} is not used"),
+        ("call: {keep: '${BUDGET}'}\nbudgets: [4, 4]", "holds a value twice"),
+        ("call: {keep: '${BUDGET}'}\nbudgets: [0]", "greater than 0"),
+    ],
+)
+def test_a_budget_that_goes_nowhere_is_refused(tmp_path: Path, lines: str, words: str) -> None:
+    small.write(tmp_path / "t.yml", f"compressor: newest:compress\n{lines}\n")
+    with pytest.raises(UserError, match=re.escape(words)):
+        read_target(tmp_path / "t.yml")
+
+
+def test_a_gain_beside_a_cut_is_told_though_it_does_not_decide() -> None:
+    cut = _strand("shown", StrandState.WORSE, 0.11, 0.0).model_copy(update={"says": "45 facts no longer reach it"})
+    gain = _strand("facts", StrandState.BETTER, 0.05, 0.13).model_copy(update={"says": "facts kept 48 % → 59 %"})
+    said = changed(Kind.REGRESSED, {"shown": cut, "facts": gain}, None)
+    assert said == "Regressed: 45 facts no longer reach it, though facts kept 48 % → 59 %."
+
+
+def _strand(name: StrandName, state: StrandState, loss: float, gain: float) -> Strand:
+    return Strand(name=name, state=state, loss=loss, gain=gain)
+
+
+@pytest.mark.parametrize(
+    ("facts", "hidden", "kind"),
+    [
+        # Facts lost and gained in like measure, and the model sees what it saw: that is mixed.
+        ((StrandState.BOTH, 0.10, 0.13), 0.0, Kind.MIXED),
+        # The freed room was filled with other facts: what is cut for every model decides.
+        ((StrandState.BOTH, 0.10, 0.13), 0.12, Kind.REGRESSED),
+        ((StrandState.BETTER, 0.02, 0.13), 0.12, Kind.REGRESSED),
+        # A little is cut and much more gained.
+        ((StrandState.BETTER, 0.02, 0.13), 0.02, Kind.IMPROVED),
+        # Half and half in the facts, and hardly anything cut: the cut is not what decides.
+        ((StrandState.BOTH, 0.10, 0.13), 0.02, Kind.MIXED),
+    ],
+)
+def test_what_no_longer_reaches_the_model_breaks_the_tie_of_gain_and_loss(
+    facts: tuple[StrandState, float, float], hidden: float, kind: Kind
+) -> None:
+    shown = StrandState.WORSE if hidden else StrandState.SAME
+    strands: dict[StrandName, Strand] = {
+        "facts": _strand("facts", *facts),
+        "shown": _strand("shown", shown, hidden, 0.0),
+    }
+    assert decide_kind(strands, None, certain=False, settled=True) is kind

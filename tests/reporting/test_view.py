@@ -9,6 +9,7 @@ import pytest
 import report_world
 import small
 
+from eval_core.base.config import TaskConfig
 from eval_core.comparing.compare import ReportData, compare_measurements
 from eval_core.comparing.findings import Kind, SpreadFinding
 from eval_core.domain.case import Case
@@ -19,6 +20,7 @@ from eval_core.reporting.losses import places
 from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.metrics import TokenPrices, target_metrics, task_cost, tokens_per_task
 from eval_core.reporting.view import make_view, medians
+from eval_core.storage.results import read_measurement
 
 
 def test_a_table_of_medians_holds_medians_over_probes_of_medians_over_runs() -> None:
@@ -187,3 +189,16 @@ def test_losing_nearly_everything_costs_more_than_forgetting_the_beginning(shipp
         nets[name] = tokens.net
     assert nets["opaque"] < 0
     assert nets["opaque"] < nets["sliding-window"] < nets["anchored"]
+
+
+def test_turns_and_prices_of_tokens_per_task_are_settings(project: Path, cli: small.Cli) -> None:
+    cli("run", "--runs", "1", "--compress-runs", "1", "--quiet", "--compare-to", "none", "--label", "l")
+    measured = read_measurement(project / "results" / "l")
+    usual, long = tokens_per_task(measured), tokens_per_task(measured, task=TaskConfig(turns=40, cached_price=1.0))
+    assert usual is not None
+    assert long is not None
+    assert long.turns == 40
+    assert long.uncompressed == pytest.approx(usual.uncompressed / usual.turns * 40 / 0.1)
+    small.write(project / ".compression-eval.yml", "task: {turns: 40, cached_price: 1.0}\n")
+    shown = cli("report", "results/l", "--details").out
+    assert "Tokens per task over 40 further turns" in shown

@@ -373,7 +373,7 @@ def fixture_view(data: ReportData, name: str, *, compared: bool) -> FixtureView:
     messages = message_views(case.fixture, _first_ok(ours), _first_ok(base), evidence) if case else []
     facts = _facts(data, name, [*ours, *base], messages)
     deltas = [probe.delta for probe in probes if probe.delta is not None]
-    saving = tokens_per_task(data.candidate, name)
+    saving = tokens_per_task(data.candidate, name, task=data.task)
     return FixtureView(
         name=name,
         anchor=slug("fixture", name),

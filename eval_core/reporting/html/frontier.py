@@ -12,14 +12,22 @@ from typing import Literal
 from eval_core.base.numbers import listed, percent
 from eval_core.base.numbers import tokens as token_words
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import SizeRecord
+from eval_core.domain.record import AT_BUDGETS, SizeRecord
 from eval_core.reporting.html.plots import Tick, nice
 
 __all__ = ["Curve", "Frontier", "FrontierMark", "Label", "frontier"]
 
 WIDTH, HEIGHT = 410, 270
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 24, 26, 40
-_CURVES = {"recency": "keeping only the newest messages", "proportional": "cutting every message evenly"}
+_CURVES = {
+    "recency": ("keeping only the newest messages", "recency"),
+    "proportional": ("cutting every message evenly", "proportional"),
+    "builtin:sliding-window": ("the built-in sliding window", "window"),
+    "builtin:anchored": ("the built-in anchored summary", "anchored"),
+    AT_BUDGETS: ("this compressor at its other budgets", "own"),
+}
+_DOTTED = ("builtin:sliding-window", "builtin:anchored", AT_BUDGETS)
+"""Curves of a few measured points, which are marked."""
 _LETTER, _LINE = 7.6, 15.0
 """About how wide a letter of a mark's name is, and how high its line."""
 
@@ -62,6 +70,8 @@ class Curve:
     name: str
     css: str
     points: str
+    dots: tuple[tuple[float, float], ...] = ()
+    """Where single points of it were measured."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +114,10 @@ def _frontier_curves(measurement: Measurement) -> dict[str, list[tuple[float, fl
         rows = [[point for point in points if point.name == name] for points in measurement.frontier.values()]
         rows = [row for row in rows if row]
         if rows and len({len(row) for row in rows}) == 1:
-            found[name] = [
+            found[name] = sorted(
                 (fmean(point.tokens for point in column), fmean(point.kept for point in column))
                 for column in zip(*rows, strict=True)
-            ]
+            )
     return found
 
 
@@ -203,9 +213,12 @@ def frontier(sides: Sequence[tuple[str, str, Measurement]], width: int = WIDTH) 
         sizes = _sizes(measurement)
         tokens = fmean(fmean(count for count, _ in found) for found in sizes.values())
         places.append((name, css, tokens, _share(sizes, "kept")))
-    plain = _frontier_curves(sides[-1][2])
+    curves = _frontier_curves(sides[-1][2])
+    plain = {name: points for name, points in curves.items() if name not in _DOTTED}
+    own = curves.get(AT_BUDGETS, [])
     # Near enough to tell the marks apart, wide enough for the plain ways at their sizes.
-    tokens_kept, kept = [place[2] for place in places], [place[3] for place in places]
+    tokens_kept = [place[2] for place in places] + [tokens for tokens, _ in own]
+    kept = [place[3] for place in places] + [share for _, share in own]
     beside = [share for points in plain.values() for size in tokens_kept if (share := _at(points, size)) is not None]
     room = max(0.22 * max(tokens_kept), 0.5 * (max(tokens_kept) - min(tokens_kept)), 1.0)
     x_low, x_high, x_step = _window(max(0.0, min(tokens_kept) - room), max(tokens_kept) + room, math.inf)
@@ -220,7 +233,7 @@ def frontier(sides: Sequence[tuple[str, str, Measurement]], width: int = WIDTH) 
         return round(HEIGHT - _BOTTOM - (HEIGHT - _TOP - _BOTTOM) * (share - y_low) / (y_high - y_low), 1)
 
     # What lies outside of the axes is cut off by the picture.
-    drawn = {name: [(x(tokens), y(share)) for tokens, share in points] for name, points in plain.items()}
+    drawn = {name: [(x(tokens), y(share)) for tokens, share in points] for name, points in curves.items()}
     dots = [(x(place[2]), y(place[3])) for place in places]
     same: dict[tuple[float, float], list[int]] = {}
     for number, dot in enumerate(dots):
@@ -238,9 +251,13 @@ def frontier(sides: Sequence[tuple[str, str, Measurement]], width: int = WIDTH) 
             for at, (place, dot) in enumerate(zip(places, dots, strict=True))
         ),
         curves=tuple(
-            Curve(_CURVES[name], name, " ".join(f"{at},{to}" for at, to in points))
+            Curve(
+                *_CURVES[name],
+                " ".join(f"{at},{to}" for at, to in points),
+                tuple(points) if name in _DOTTED else (),
+            )
             for name, points in drawn.items()
-            if len(points) > 1
+            if len(points) > 1 or name in _DOTTED
         ),
         x_ticks=tuple(Tick(x(value), token_words(value)) for value in _ticks(x_low, x_high, x_step)),
         y_ticks=tuple(Tick(y(value), percent(value)) for value in _ticks(y_low, y_high, y_step)),
