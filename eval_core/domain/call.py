@@ -23,7 +23,7 @@ __all__ = [
 Role = Literal["compressor", "answer", "judge"]
 FailureKind = Literal[
     "rate_limit", "server", "connection", "timeout", "auth", "payment", "bad_request", "not_found", "context_length",
-    "empty", "refusal", "truncated", "malformed", "budget", "stopped", "unknown",
+    "empty", "refusal", "truncated", "malformed", "budget", "stopped", "queued", "unknown",
 ]  # fmt: skip
 
 
