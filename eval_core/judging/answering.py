@@ -83,7 +83,8 @@ class ModelAnswerer:
             # Longer than it was asked to be: what was said can be graded, and is paid for.
             return _answer(outcome.text, outcome.usage)
         if isinstance(outcome, Failed):
-            return Unscored(reason=f"no answer ({outcome.kind}): {outcome.message}")
+            reason = f"no answer ({outcome.kind}): {outcome.message}"
+            return Unscored(code=outcome.kind, missing="answer", reason=reason)
         return _answer(outcome.text, outcome.usage)
 
 

@@ -266,10 +266,11 @@ class ModelJudge:
         elif not isinstance(outcome, Failed):
             self._schema_taken |= call.response_schema is not None
         if isinstance(outcome, Failed):
-            return Unscored(reason=f"no grade ({outcome.kind}): {outcome.message}")
+            reason = f"no grade ({outcome.kind}): {outcome.message}"
+            return Unscored(code=outcome.kind, missing="grade", reason=reason)
         result = parse_grade(outcome.text)
         if isinstance(result, Unusable):
-            return Unscored(reason=f"no grade (malformed): {result.problem}")
+            return Unscored(code="malformed", missing="grade", reason=f"no grade (malformed): {result.problem}")
         return Grade(
             scores=result.values,
             reason=result.reason,

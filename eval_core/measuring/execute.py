@@ -264,7 +264,8 @@ class Executor:
         if not isinstance(state, OpaqueState):
             return await self.answerer.answer(state, probe, fixture=name, run=run)
         if not isinstance(self.answerer, OpaqueAnswerer):
-            return Unscored(reason="no answer: the compressed state can only be read by its provider")
+            reason = "no answer: the compressed state can only be read by its provider"
+            return Unscored(code="unreadable", missing="answer", reason=reason)
         return await self.answerer.answer_opaque(state, probe, fixture=name, run=run)
 
     async def _ask(
@@ -275,8 +276,9 @@ class Executor:
         async def one(probe: Probe) -> _Reply:
             answer = await self._answer(state, probe, name, run)
             if isinstance(answer, Unscored):
-                told = answer.reason.startswith("no answer")
-                return None, answer if told else Unscored(reason=f"no answer: {answer.reason}")
+                if answer.missing is None:
+                    answer = Unscored(code=answer.code, missing="answer", reason=f"no answer: {answer.reason}")
+                return None, answer
             if held is not None and isinstance(self.judge, FactJudge):
                 return answer, self.judge.grade_state(probe_in_session(probe, self.known[name].evidence), held)
             return answer, await self.judge.grade(probe, answer.text, fixture=name, run=run)

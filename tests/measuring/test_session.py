@@ -51,8 +51,8 @@ class Counted:
 class Silent:
     """An answerer that is out of order for one probe."""
 
-    def __init__(self, probe: str) -> None:
-        self._probe, self._inner = probe, ExtractiveAnswerer()
+    def __init__(self, probe: str, reason: str = "rate_limit: gave up after 6 tries") -> None:
+        self._probe, self._reason, self._inner = probe, reason, ExtractiveAnswerer()
 
     @property
     def identity(self) -> dict[str, str]:
@@ -60,7 +60,7 @@ class Silent:
 
     async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
         if probe.id == self._probe:
-            return Unscored(reason="rate_limit: gave up after 6 tries")
+            return Unscored(code="rate_limit", reason=self._reason)
         return await self._inner.answer(state, probe, fixture=fixture, run=run)
 
 
@@ -195,10 +195,17 @@ class TestMissingIsNeverZero:
         assert "3 x compression target\\_error" in text
         assert "<b>no</b>" not in text
 
+    def test_what_is_missing_is_told_by_a_field_and_not_by_the_wording(self, tmp_path: Path) -> None:
+        measurement = measure(tmp_path / "a", Counted(), answerer=Silent("recall-error", "no answer was configured"))
+        result = measurement.fixtures["small-debug"][0].probes["recall-error"].result
+        reason = "no answer: no answer was configured"
+        assert result == Unscored(code="rate_limit", missing="answer", reason=reason)
+
     def test_an_unanswered_probe_is_unscored_and_its_facts_still_count(self, tmp_path: Path) -> None:
         measurement = measure(tmp_path / "a", Counted(), answerer=Silent("recall-error"))
         record = measurement.fixtures["small-debug"][0].probes["recall-error"]
-        assert record.result == Unscored(reason="no answer: rate_limit: gave up after 6 tries")
+        reason = "no answer: rate_limit: gave up after 6 tries"
+        assert record.result == Unscored(code="rate_limit", missing="answer", reason=reason)
         assert record.retention == 1
         arm = make_arm(measurement).fixtures["small-debug"]
         assert (arm.score_cells, arm.planned_scores, arm.fact_cells) == (6, 8, 12)
