@@ -7,7 +7,7 @@ from typing import Literal, Protocol, runtime_checkable
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from eval_core.base.messages import Message
-from eval_core.domain.call import FailureKind, OpaqueState
+from eval_core.domain.call import Draw, FailureKind, OpaqueState
 from eval_core.domain.probe import Probe
 
 __all__ = [
@@ -98,7 +98,7 @@ class Answerer(Protocol):
     def identity(self) -> dict[str, str]:
         """What the fingerprint holds of it: model, sampling parameters, template digest."""
 
-    async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
+    async def answer(self, state: list[Message], probe: Probe, *, fixture: str, draw: Draw) -> Answer | Unscored:
         """Answer one probe from the state alone."""
 
 
@@ -106,7 +106,7 @@ class Answerer(Protocol):
 class OpaqueAnswerer(Protocol):
     """An answerer that can ask the provider about a state that only the provider can read."""
 
-    async def answer_opaque(self, state: OpaqueState, probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
+    async def answer_opaque(self, state: OpaqueState, probe: Probe, *, fixture: str, draw: Draw) -> Answer | Unscored:
         """Answer one probe with the state in front."""
 
 
@@ -117,5 +117,5 @@ class Judge(Protocol):
     def identity(self) -> dict[str, str]:
         """What the fingerprint holds of it: model, sampling parameters, rubric digest."""
 
-    async def grade(self, probe: Probe, answer: str, *, fixture: str, run: int) -> Grade | Unscored:
+    async def grade(self, probe: Probe, answer: str, *, fixture: str, draw: Draw) -> Grade | Unscored:
         """Grade one answer on the six dimensions."""

@@ -175,7 +175,7 @@ class ModelClient:
         return replace(outcome, cached=True) if joined and isinstance(outcome, Completion) else outcome
 
     async def _first(self, call: ModelCall, key: str, acceptance: Acceptance | None) -> Completion | Failed:
-        priority = (_CONTROLS if call.run < 0 else _PRIORITY)[call.role]
+        priority = (_CONTROLS if call.draw.control else _PRIORITY)[call.role]
         async with self.gate.enter(prefix_digest(call)) as leads:
             return await self._attempts(call, key, acceptance, priority - (_LEADER if leads else 0))
 

@@ -17,6 +17,7 @@ from eval_core.comparing.arms import make_arm, quarantined
 from eval_core.comparing.compare import ReportData, compare_measurements, judged_alone
 from eval_core.comparing.findings import Kind
 from eval_core.comparing.verdict import exit_code
+from eval_core.domain.call import Draw
 from eval_core.domain.case import Case, make_plan
 from eval_core.domain.compression import Compression, Outcome
 from eval_core.domain.fixture import Fixture
@@ -58,10 +59,10 @@ class Silent:
     def identity(self) -> dict[str, str]:
         return self._inner.identity
 
-    async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
+    async def answer(self, state: list[Message], probe: Probe, *, fixture: str, draw: Draw) -> Answer | Unscored:
         if probe.id == self._probe:
             return Unscored(code="rate_limit", reason=self._reason)
-        return await self._inner.answer(state, probe, fixture=fixture, run=run)
+        return await self._inner.answer(state, probe, fixture=fixture, draw=draw)
 
 
 def measure(folder: Path, subject: Counted, *, answerer: Silent | None = None, **options: object) -> Measurement:
@@ -222,8 +223,8 @@ class Strict:
     def identity(self) -> dict[str, str]:
         return {"model": "strict"}
 
-    async def grade(self, probe: Probe, answer: str, *, fixture: str, run: int) -> Grade | Unscored:
-        return await self._inner.grade(probe, answer, fixture=fixture, run=run)
+    async def grade(self, probe: Probe, answer: str, *, fixture: str, draw: Draw) -> Grade | Unscored:
+        return await self._inner.grade(probe, answer, fixture=fixture, draw=draw)
 
 
 class TestControls:
@@ -252,7 +253,9 @@ class TestControls:
 
     def test_a_probe_that_needs_no_context_is_quarantined(self) -> None:
         class Knowing(ExtractiveAnswerer):
-            async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
+            async def answer(
+                self, state: list[Message], probe: Probe, *, fixture: str, draw: Draw
+            ) -> Answer | Unscored:
                 return Answer(text="shared by 12 workers, as everybody knows")
 
         case = _asking("How many workers?", "12 workers")
@@ -285,9 +288,11 @@ class TestControls:
         class Once(Silent):
             asked: list[int] = []
 
-            async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
-                self.asked.append(run)
-                return await super().answer(state, probe, fixture=fixture, run=run)
+            async def answer(
+                self, state: list[Message], probe: Probe, *, fixture: str, draw: Draw
+            ) -> Answer | Unscored:
+                self.asked.append(draw.run)
+                return await super().answer(state, probe, fixture=fixture, draw=draw)
 
         answerer = Once("none")
         measured = measure(tmp_path / "a", Counted(), answerer=answerer, known_controls=small_measurement.controls)

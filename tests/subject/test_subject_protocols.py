@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_core.domain.call import Completion, Failed, ModelCall, ReplyCall, Usage
+from eval_core.domain.call import Completion, Draw, Failed, ModelCall, ReplyCall, Usage
 from eval_core.sandbox.child.bridge import open_bridge
 from eval_core.sandbox.gateway import Gateway, GatewayLimits
 from eval_core.sandbox.protocol.route import route
@@ -59,7 +59,7 @@ def serve(talk: Talk, answer: Completion | Failed = FINE, limits: GatewayLimits 
         return answer
 
     async def main(folder: Path) -> Any:
-        gateway = Gateway(model="served", complete=complete, run=4, limits=limits)
+        gateway = Gateway(model="served", complete=complete, draw=Draw(4), limits=limits)
         async with gateway.serve(folder) as socket:
             root = f"http://127.0.0.1:{open_bridge(str(socket))}"
             return await talk(root, gateway.token), calls, gateway.log.records
