@@ -59,7 +59,8 @@ def test_the_run_s_model_answers_whatever_model_was_asked_for():
     assert answer["choices"][0]["message"]["content"] == "fine"
     assert answer["choices"][0]["finish_reason"] == "stop"
     assert answer["usage"] == {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
-    assert (calls[0].model, calls[0].draw, calls[0].role, calls[0].temperature) == (
+    first = calls[0]
+    assert (first.model, first.draw, first.role, first.temperature) == (
         "served",
         Draw(4),
         "compressor",
