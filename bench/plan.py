@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from eval_core.base.config import Price
 from eval_core.base.messages import Message
-from eval_core.domain.call import Completion, ModelCall
+from eval_core.domain.call import Completion, Draw, ModelCall
 from eval_core.domain.grade import Answer, Grade, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.judging.answering import ModelAnswerer
@@ -94,20 +94,24 @@ def _state(fixture: int, run: int, summary: str, lines: int) -> list[Message]:
 
 async def warm_up(client: ModelClient) -> None:
     """Make one call, so that imports are not measured."""
-    await client.complete(ModelCall("compressor", MODEL, ({"role": "user", "content": "hello"},), 10, run=-1))
+    await client.complete(
+        ModelCall("compressor", MODEL, ({"role": "user", "content": "hello"},), 10, draw=Draw(control=True))
+    )
 
 
 async def _fixture_run(client: ModelClient, size: Size, fixture: int, run: int, lines: int) -> list[Grade | Unscored]:
     answerer, judge = ModelAnswerer(client), ModelJudge(client)
     prompt = f"Summarise the session of project {fixture}.\n" + "tests/test_io.py failed with exit code 2\n" * 200
-    compressed = await client.complete(ModelCall("compressor", MODEL, ({"role": "user", "content": prompt},), 400, run))
+    compressed = await client.complete(
+        ModelCall("compressor", MODEL, ({"role": "user", "content": prompt},), 400, Draw(run))
+    )
     assert isinstance(compressed, Completion), compressed
     state = _state(fixture, run, compressed.text, lines)
 
     async def one(probe: Probe) -> Grade | Unscored:
-        answer = await answerer.answer(state, probe, fixture=f"f{fixture}", run=run)
+        answer = await answerer.answer(state, probe, fixture=f"f{fixture}", draw=Draw(run))
         assert isinstance(answer, Answer), answer
-        return await judge.grade(probe, answer.text, fixture=f"f{fixture}", run=run)
+        return await judge.grade(probe, answer.text, fixture=f"f{fixture}", draw=Draw(run))
 
     return await asyncio.gather(*(one(_probe(fixture, n)) for n in range(size.probes)))
 

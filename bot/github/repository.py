@@ -23,7 +23,7 @@ from bot.github.resources import (
     Pull,
     StoredFile,
     User,
-    WorkflowRun,
+    WorkflowRunDetails,
 )
 from bot.github.rest import DEFAULT_API, Patience, Transport
 from eval_core.base.errors import UserError
@@ -186,7 +186,9 @@ class WorkflowRuns:
         self._transport = transport
         self._base = f"/repos/{quote(repo)}/actions"
 
-    def of(self, workflow: str, *, since: datetime | None = None, head_sha: str | None = None) -> Iterator[WorkflowRun]:
+    def of(
+        self, workflow: str, *, since: datetime | None = None, head_sha: str | None = None
+    ) -> Iterator[WorkflowRunDetails]:
         """Yield the trusted runs of a workflow file (its name, without the folder), newest first."""
         query: dict[str, Any] = {}
         if since is not None:
@@ -288,8 +290,8 @@ def _is_job(item: Mapping[str, Any], job: str) -> bool:
     return name == job or name.startswith(f"{job} (")
 
 
-def _run(data: Mapping[str, Any]) -> WorkflowRun:
-    return WorkflowRun(
+def _run(data: Mapping[str, Any]) -> WorkflowRunDetails:
+    return WorkflowRunDetails(
         id=int(data["id"]),
         attempt=int(data.get("run_attempt") or 1),
         title=str(data["display_title"]),

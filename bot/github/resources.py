@@ -16,7 +16,7 @@ __all__ = [
     "Pull",
     "StoredFile",
     "User",
-    "WorkflowRun",
+    "WorkflowRunDetails",
 ]
 
 
@@ -126,8 +126,8 @@ class OpenedPull:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkflowRun:
-    """A run of a workflow."""
+class WorkflowRunDetails:
+    """A run of a workflow as the API lists it."""
 
     id: int
     attempt: int

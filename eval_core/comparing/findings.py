@@ -148,6 +148,12 @@ class Strand(_Frozen):
     """The two sides in a few words; only ours, nothing quoted."""
     says: str = ""
     """The finding in one clause of our own words; empty where there is none."""
+    code: Literal["all_stubs"] | None = None
+    """A finding that other code acts on: every summary is a stub, and all else follows from it."""
+    may_be_refusal: bool = False
+    """Whether a model wrote those stubs, and may have refused to do the work."""
+    unseen: int = 0
+    """Facts that the compressor's model was shown before and is not shown any more."""
     details: tuple[str, ...] = ()
     """What exactly: names from sessions and summaries, to be shown as quotations."""
     loss: float = 0.0

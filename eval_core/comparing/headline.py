@@ -8,7 +8,7 @@ from eval_core.base.numbers import counted, interval, listed, percent, percent_c
 from eval_core.comparing.findings import Kind, Reason, Row, RowVerdict, Strand, StrandName, StrandState, Verdict
 from eval_core.comparing.hypotheses import AUTHORED, CENSUS, OVERALL
 from eval_core.comparing.outcome import OutcomeChange
-from eval_core.comparing.strands import EVERY_SUMMARY, REFUSED, SizeChange
+from eval_core.comparing.strands import SizeChange
 
 __all__ = [
     "accept_line",
@@ -61,9 +61,10 @@ def changed(kind: Kind, strands: Mapping[StrandName, Strand], size: SizeChange |
             return f"{kind.words}: {'; '.join(worse[:_MOST])}, for {at}."
         return f"{kind.words}: {'; '.join(better[:_MOST])}, bought with {at}."
     moved = worse if kind is Kind.REGRESSED else better
-    if kind is Kind.REGRESSED and (stubs := [text for text in moved if text.startswith(EVERY_SUMMARY)]):
+    form = strands.get("form")
+    if kind is Kind.REGRESSED and form is not None and form.code == "all_stubs" and form.says in moved:
         # All else follows from it.
-        return f"{kind.words}: {stubs[0]}."
+        return f"{kind.words}: {form.says}."
     if not moved:
         what = "no fact gained" if kind is Kind.REGRESSED else "the same facts"
         return f"{kind.words}: {what} {'for' if kind is Kind.REGRESSED else 'in'} {at}."
@@ -166,7 +167,7 @@ _LOOK: dict[StrandName, str] = {
 def _look(fixtures: Sequence[str], strands: Mapping[StrandName, Strand]) -> str:
     """Say where to look first: at lost facts where there are any, else at what the strand that got worse lists."""
     worse = [name for name in _LOOK if name in strands and strands[name].state is StrandState.WORSE]
-    if "form" in worse and REFUSED in strands["form"].details:
+    if "form" in worse and strands["form"].may_be_refusal:
         return "Read one of the summaries: if the model refused, change what it is asked; then run again."
     if fixtures:
         return f"Look at what the compressed state lost, starting with {listed(fixtures, 2)}; then run again."

@@ -16,7 +16,7 @@ from eval_core.comparing.outcome import OutcomeChange, compare_outcomes
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord, WindowRecord
 
-__all__ = ["EVERY_SUMMARY", "GROWTH", "LIFT", "REFUSED", "Recorded", "SizeChange", "read_evidence", "shown_finding"]
+__all__ = ["GROWTH", "LIFT", "Recorded", "SizeChange", "read_evidence", "shown_finding"]
 
 GROWTH = 0.05
 """A state that is larger or smaller by more than this is another size; unchanged compressors stay within 0.023."""
@@ -24,9 +24,7 @@ LIFT = 0.03
 """Facts gained beside a larger state count as a gain only if the lift over recency rises by this."""
 
 
-_UNSEEN = "no longer shown: "
-EVERY_SUMMARY = "every summary is"
-REFUSED = "so short in every run: the model may have refused"
+_REFUSED = "so short in every run: the model may have refused"
 
 
 @dataclass(frozen=True)
@@ -119,8 +117,7 @@ class Recorded:
     @property
     def unseen(self) -> int:
         """Facts that no longer reach the compressor's model, where that makes it worse."""
-        worse = self.shown.state is StrandState.WORSE
-        return sum(detail.startswith(_UNSEEN) for detail in self.shown.details) if worse else 0
+        return self.shown.unseen if self.shown.state is StrandState.WORSE else 0
 
     @property
     def form_strand(self) -> Strand:
@@ -136,11 +133,12 @@ class Recorded:
         sections = f"{self.form.candidate_sections:.0f} of {self.form.base_sections:.0f} sections"
         what = "a refusal or a stub" if self.model_wrote else "a stub"
         if self.form.candidate_tokens:
-            says = f"{EVERY_SUMMARY} {what}, {now} tokens instead of {before}, with {sections}"
+            says = f"every summary is {what}, {now} tokens instead of {before}, with {sections}"
         else:
             says = f"no summary is written any more ({before} tokens before)"
-        details = (REFUSED,) if self.model_wrote else ()
-        return strand.model_copy(update={"says": says, "details": (*details, *strand.details), "loss": 1.0})
+        details = (_REFUSED,) if self.model_wrote else ()
+        told = {"may_be_refusal": self.model_wrote, "says": says, "details": (*details, *strand.details), "loss": 1.0}
+        return strand.model_copy(update={**told, "code": "all_stubs" if self.form.candidate_tokens else None})
 
 
 def _ok(measurement: Measurement) -> dict[str, list[RunRecord]]:
@@ -223,7 +221,7 @@ def _shown(base: Measurement, candidate: Measurement, accept: AcceptConfig) -> S
         for at, hidden in facts.items():
             entry = candidate.census[name][at]
             if hidden and at in known and not known[at] and entry.value not in accept.facts:
-                cut.append(f"{_UNSEEN}{entry.value} ({entry.kind}, {name})")
+                cut.append(f"no longer shown: {entry.value} ({entry.kind}, {name})")
             uncovered += not hidden and known.get(at, False)
     asked = [
         {label for runs in _ok(side).values() for run in runs if run.shown for label in run.shown.headings}
@@ -243,6 +241,7 @@ def _shown(base: Measurement, candidate: Measurement, accept: AcceptConfig) -> S
         base=f"{theirs[0]} of {theirs[1]} never shown",
         candidate=f"{ours[0]} of {ours[1]} never shown",
         says=f"{counted(len(cut), 'fact')} no longer reach the compressor's model" if worse else "",
+        unseen=len(cut),
         details=(*cut, *headings),
         loss=0.0 if accepted else len(cut) / max(total, 1),
         gain=uncovered / max(total, 1),

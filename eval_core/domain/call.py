@@ -10,7 +10,9 @@ from eval_core.base.messages import Message
 
 __all__ = [
     "Acceptance",
+    "ArmName",
     "Completion",
+    "Draw",
     "Failed",
     "FailureKind",
     "ModelCall",
@@ -20,6 +22,7 @@ __all__ = [
     "Usage",
 ]
 
+ArmName = Literal["candidate", "base"]
 Role = Literal["compressor", "answer", "judge"]
 FailureKind = Literal[
     "rate_limit", "server", "connection", "timeout", "auth", "payment", "bad_request", "not_found", "context_length",
@@ -46,15 +49,53 @@ class OpaqueState:
 
 
 @dataclass(frozen=True)
+class Draw:
+    """Which draw of a model a call is: calls that ask the same thing are two draws where any of this differs."""
+
+    run: int = 0
+    """The run of the plan, from 0."""
+    arm: ArmName = "candidate"
+    """The side of the comparison: equal prompts of two arms are still two draws."""
+    attempt: int = 0
+    """How often a compression was begun again after a reply that was no use; the same bad reply is not replayed."""
+    repeat: int = 0
+    """How often the same is asked again on purpose: 0 in the run itself, more where stored answers are graded again."""
+    control: bool = False
+    """Whether it belongs to a control, which is measured once and beside all runs."""
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields as a journal keeps them; those that have their usual value are left out."""
+        usual = Draw(run=self.run)
+        return {name: value for name, value in vars(self).items() if name == "run" or value != getattr(usual, name)}
+
+    @property
+    def number(self) -> int:
+        """One number for all of this, as the journals of older versions hold it.
+
+        Journals are looked up by a digest in which this number stands. Another number would not find the replies
+        that a run has paid for, and what is stored would be asked and drawn again.
+        """
+        if self.control:
+            return -1 - self.repeat
+        return self.run + 1_000 * self.attempt + 10_000 * self.repeat + 100_000 * (self.arm == "base")
+
+    @property
+    def ambiguous(self) -> bool:
+        """Whether the number could be another draw's as well."""
+        return not (0 <= self.run < 1_000 and self.attempt < 10 and self.repeat < 10)
+
+
+@dataclass(frozen=True)
 class ModelCall:
-    """One request, complete: equal calls with an equal run index are the same call and are paid once."""
+    """One request, complete: equal calls of an equal draw are the same call and are paid once."""
 
     role: Role
     model: str
     messages: tuple[Message, ...]
     max_tokens: int
-    run: int = 0
-    """Keeps repetitions apart that ask the same thing on purpose."""
+    draw: Draw = Draw()
+    """Keeps calls apart that ask the same thing on purpose."""
     temperature: float | None = None
     response_schema: dict[str, Any] | None = None
     """A JSON Schema the answer should follow, where the model can."""

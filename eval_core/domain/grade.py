@@ -7,10 +7,20 @@ from typing import Literal, Protocol, runtime_checkable
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from eval_core.base.messages import Message
-from eval_core.domain.call import OpaqueState
+from eval_core.domain.call import Draw, FailureKind, OpaqueState
 from eval_core.domain.probe import Probe
 
-__all__ = ["DIMENSIONS", "PASS_SCORE", "Answer", "Answerer", "Grade", "Judge", "OpaqueAnswerer", "Unscored"]
+__all__ = [
+    "DIMENSIONS",
+    "PASS_SCORE",
+    "Answer",
+    "Answerer",
+    "Grade",
+    "Judge",
+    "OpaqueAnswerer",
+    "Unscored",
+    "UnscoredCode",
+]
 
 DIMENSIONS = (
     "accuracy",
@@ -20,6 +30,8 @@ DIMENSIONS = (
     "continuity",
     "instruction_following",
 )
+UnscoredCode = FailureKind | Literal["unreadable", "private"]
+"""Why there is no score: how the model call failed, a state that only its provider can read, or withheld."""
 PASS_SCORE = 3.0
 """A probe passes with this overall score; below it, it is listed as a miss."""
 
@@ -71,7 +83,12 @@ class Unscored(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     kind: Literal["unscored"] = "unscored"
+    code: UnscoredCode | None = None
+    """What failed, for code that has to decide; None in records of older versions and where only words are known."""
+    missing: Literal["answer", "grade"] | None = None
+    """What there is none of; None where the one who gave up does not say."""
     reason: str
+    """The same for people; nothing is decided by its wording."""
 
 
 class Answerer(Protocol):
@@ -81,7 +98,7 @@ class Answerer(Protocol):
     def identity(self) -> dict[str, str]:
         """What the fingerprint holds of it: model, sampling parameters, template digest."""
 
-    async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
+    async def answer(self, state: list[Message], probe: Probe, *, fixture: str, draw: Draw) -> Answer | Unscored:
         """Answer one probe from the state alone."""
 
 
@@ -89,7 +106,7 @@ class Answerer(Protocol):
 class OpaqueAnswerer(Protocol):
     """An answerer that can ask the provider about a state that only the provider can read."""
 
-    async def answer_opaque(self, state: OpaqueState, probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
+    async def answer_opaque(self, state: OpaqueState, probe: Probe, *, fixture: str, draw: Draw) -> Answer | Unscored:
         """Answer one probe with the state in front."""
 
 
@@ -100,5 +117,5 @@ class Judge(Protocol):
     def identity(self) -> dict[str, str]:
         """What the fingerprint holds of it: model, sampling parameters, rubric digest."""
 
-    async def grade(self, probe: Probe, answer: str, *, fixture: str, run: int) -> Grade | Unscored:
+    async def grade(self, probe: Probe, answer: str, *, fixture: str, draw: Draw) -> Grade | Unscored:
         """Grade one answer on the six dimensions."""

@@ -111,8 +111,9 @@ class ProbeRecord(Record):
             result = result.model_copy(update={"reason": PRIVATE, "flags": [PRIVATE] if result.flags else []})
         elif isinstance(result, Unscored):
             # Providers quote prompts in their errors; what went wrong is in the journal, by kind.
-            missing = "no answer" if self.answer is None else "no grade"
-            result = Unscored(reason=f"{missing} to a private probe; the journal names the kind of failure")
+            missing: Literal["answer", "grade"] = "answer" if self.answer is None else "grade"
+            reason = f"no {missing} to a private probe; the journal names the kind of failure"
+            result = Unscored(code="private", missing=missing, reason=reason)
         return ProbeRecord(facts=facts, answer=answer, result=result)
 
 

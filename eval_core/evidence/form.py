@@ -16,7 +16,7 @@ from eval_core.domain.record import FormRecord, SectionRecord
 from eval_core.evidence.structure import changed_in_place
 from eval_core.evidence.verbatim import Kept
 
-__all__ = ["Section", "label_key", "labels", "read_form", "sections", "written_texts"]
+__all__ = ["WrittenSection", "label_key", "labels", "read_form", "sections", "written_texts"]
 
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _HEADING = re.compile(r"^\s{0,3}(#{1,6})\s+(\S.{0,100}?)\s*#*\s*$")
@@ -34,7 +34,7 @@ _NOTHING = re.compile(r"\W*(?:none|n/?a|nothing(?: \w+){0,3}|no \w+(?: \w+){0,2}
 
 
 @dataclass(frozen=True)
-class Section:
+class WrittenSection:
     """One labelled part of a text."""
 
     label: str
@@ -66,7 +66,7 @@ def _label(line: str) -> tuple[str, int, str] | None:
     return None
 
 
-def sections(text: str) -> list[Section]:
+def sections(text: str) -> list[WrittenSection]:
     """Return the labelled parts of a text, in order; a part holds the deeper parts inside it."""
     lines = text.splitlines()
     found: list[tuple[int, str, int, str]] = []
@@ -79,7 +79,7 @@ def sections(text: str) -> list[Section]:
     result = []
     for at, (number, name, depth, rest) in enumerate(found):
         end = next((later[0] for later in found[at + 1 :] if later[2] <= depth), len(lines))
-        result.append(Section(name, "\n".join([rest, *lines[number + 1 : end]])))
+        result.append(WrittenSection(name, "\n".join([rest, *lines[number + 1 : end]])))
     return result
 
 

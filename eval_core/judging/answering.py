@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from eval_core.base.messages import Message
-from eval_core.domain.call import Failed, ModelCall, OpaqueState, Usage
+from eval_core.domain.call import Draw, Failed, ModelCall, OpaqueState, Usage
 from eval_core.domain.grade import Answer, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.judging.prompts import as_turns, render, template_digest
@@ -52,7 +52,7 @@ class ModelAnswerer:
             **self._client.models.identity(self._model),
         }
 
-    def call(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> ModelCall:
+    def call(self, state: list[Message], probe: Probe, *, fixture: str, draw: Draw) -> ModelCall:
         """Return the call that `answer` makes; a dry run counts its tokens."""
         # A dozen questions about one state follow each other.
         if self._latest is None or self._latest[0] is not state:
@@ -63,19 +63,19 @@ class ModelAnswerer:
             model=self._model,
             messages=messages,
             max_tokens=self._max_tokens,
-            run=run,
+            draw=draw,
             temperature=self._temperature,
             shared=len(messages) - 1,
             private=probe.private,
         )
 
-    async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
+    async def answer(self, state: list[Message], probe: Probe, *, fixture: str, draw: Draw) -> Answer | Unscored:
         """Ask the model."""
-        return await self._ask(self.call(state, probe, fixture=fixture, run=run))
+        return await self._ask(self.call(state, probe, fixture=fixture, draw=draw))
 
-    async def answer_opaque(self, state: OpaqueState, probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
+    async def answer_opaque(self, state: OpaqueState, probe: Probe, *, fixture: str, draw: Draw) -> Answer | Unscored:
         """Ask the model that can read the state, with the state in front."""
-        return await self._ask(replace(self.call([], probe, fixture=fixture, run=run), front=state, shared=0))
+        return await self._ask(replace(self.call([], probe, fixture=fixture, draw=draw), front=state, shared=0))
 
     async def _ask(self, call: ModelCall) -> Answer | Unscored:
         outcome = await self._client.complete(call)
@@ -83,7 +83,8 @@ class ModelAnswerer:
             # Longer than it was asked to be: what was said can be graded, and is paid for.
             return _answer(outcome.text, outcome.usage)
         if isinstance(outcome, Failed):
-            return Unscored(reason=f"no answer ({outcome.kind}): {outcome.message}")
+            reason = f"no answer ({outcome.kind}): {outcome.message}"
+            return Unscored(code=outcome.kind, missing="answer", reason=reason)
         return _answer(outcome.text, outcome.usage)
 
 

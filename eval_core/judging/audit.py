@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from eval_core.base.files import digest, parse, read_json
+from eval_core.domain.call import Draw
 from eval_core.domain.grade import DIMENSIONS, Grade, Judge
 from eval_core.domain.judge_record import Audit
 from eval_core.domain.probe import Probe
@@ -24,8 +25,7 @@ from eval_core.domain.probe import Probe
 __all__ = ["LabelledSet", "audit", "labelled_set"]
 
 REPEATED = 12
-REPEAT_RUN = 20_000
-"""Added to the run index: a repeated grade is a fresh one and not the journal's."""
+_REPEAT = 2  # as journals of older versions number it
 _DATA = Path(__file__).parent / "data" / "labelled.json"
 
 Array = NDArray[np.float64]
@@ -104,8 +104,11 @@ async def audit(judge: Judge, data: LabelledSet | None = None, *, run: int = 0) 
     cells = [(group, answer) for group in chosen.groups for answer in group.answers]
     again = cells[:: max(1, len(cells) // REPEATED)][:REPEATED]
     results = await asyncio.gather(
-        *(judge.grade(group.probe, answer.text, fixture="audit", run=run) for group, answer in cells),
-        *(judge.grade(group.probe, answer.text, fixture="audit", run=run + REPEAT_RUN) for group, answer in again),
+        *(judge.grade(group.probe, answer.text, fixture="audit", draw=Draw(run)) for group, answer in cells),
+        *(
+            judge.grade(group.probe, answer.text, fixture="audit", draw=Draw(run, repeat=_REPEAT))
+            for group, answer in again
+        ),
     )
     first, second = results[: len(cells)], results[len(cells) :]
     usable = [at for at, result in enumerate(first) if isinstance(result, Grade)]

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import digest, parse, pretty, read_json, write_atomic
+from eval_core.domain.call import Draw
 from eval_core.domain.grade import Grade, Judge, Unscored
 from eval_core.domain.judge_record import LEAST_AGREEMENT, Calibration, JudgeRecord, Misranking
 from eval_core.domain.measurement import Measurement
@@ -82,7 +83,7 @@ async def calibrate(judge: Judge, data: CalibrationSet | None = None, *, run: in
     groups = (data or calibration_set()).groups
     results = await asyncio.gather(
         *(
-            judge.grade(group.probe, answer.text, fixture="calibration", run=run)
+            judge.grade(group.probe, answer.text, fixture="calibration", draw=Draw(run))
             for group in groups
             for answer in group.answers
         )

@@ -9,6 +9,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from eval_core.base.messages import Message, full_text
+from eval_core.domain.call import Draw
 from eval_core.domain.grade import Answer, Unscored
 from eval_core.domain.probe import Probe
 
@@ -196,7 +197,7 @@ class ExtractiveAnswerer:
         """What makes answers comparable; how lines are picked is part of the instrument version."""
         return {"model": "offline:extractive"}
 
-    async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
+    async def answer(self, state: list[Message], probe: Probe, *, fixture: str, draw: Draw) -> Answer | Unscored:
         """Quote the lines that fit the question, or say that nothing does."""
         if self._index is None or self._index.state is not state:
             self._index = _Index(state)

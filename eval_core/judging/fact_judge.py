@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
+from eval_core.domain.call import Draw
 from eval_core.domain.grade import Grade, Unscored
 from eval_core.domain.probe import Fact, Probe
 from eval_core.evidence.facts import Haystack, holds, infer_kind, normalise, states_superseded
@@ -71,7 +72,7 @@ class FactJudge:
         found = [fact for fact in probe.required if fact.label in kept]
         return self._graded(probe, found, parts=1.0, form=float(bool(found)), stale=())
 
-    async def grade(self, probe: Probe, answer: str, *, fixture: str, run: int) -> Grade | Unscored:
+    async def grade(self, probe: Probe, answer: str, *, fixture: str, draw: Draw) -> Grade | Unscored:
         """Grade one answer by the documented mapping."""
         text = Haystack.of(answer)
         required, superseded = probe.required, probe.superseded

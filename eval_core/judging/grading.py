@@ -13,7 +13,7 @@ from typing import Any
 from eval_core.base.files import canonical, digest
 from eval_core.base.messages import Message
 from eval_core.base.strict_json import BadJson, parse_json
-from eval_core.domain.call import Acceptance, Failed, ModelCall
+from eval_core.domain.call import Acceptance, Draw, Failed, ModelCall
 from eval_core.domain.grade import DIMENSIONS, Grade, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.evidence.facts import Haystack, holds, states_superseded
@@ -240,24 +240,24 @@ class ModelJudge:
             **self._client.models.identity(self._model),
         }
 
-    def call(self, probe: Probe, answer: str, *, run: int) -> ModelCall:
+    def call(self, probe: Probe, answer: str, *, draw: Draw) -> ModelCall:
         """Return the call that `grade` makes; a dry run counts its tokens."""
         return ModelCall(
             role="judge",
             model=self._model,
             messages=grade_messages(probe, answer),
             max_tokens=self._max_tokens,
-            run=run,
+            draw=draw,
             temperature=_TEMPERATURE,
             response_schema=GRADE_SCHEMA if self._schema and not self._schema_refused else None,
             shared=1,
             private=probe.private,
         )
 
-    async def grade(self, probe: Probe, answer: str, *, fixture: str, run: int) -> Grade | Unscored:
+    async def grade(self, probe: Probe, answer: str, *, fixture: str, draw: Draw) -> Grade | Unscored:
         """Ask for a grade; a reply that cannot be read is asked for again, with what was wrong with it."""
         acceptance = Acceptance(_problem, lambda problem: grade_messages(probe, answer, problem))
-        call = self.call(probe, answer, run=run)
+        call = self.call(probe, answer, draw=draw)
         outcome = await self._client.complete(call, acceptance)
         if isinstance(outcome, Failed) and outcome.kind == "bad_request" and call.response_schema is not None:
             # The provider knows the model but not the schema; the rubric asks for the same JSON in words.
@@ -266,10 +266,11 @@ class ModelJudge:
         elif not isinstance(outcome, Failed):
             self._schema_taken |= call.response_schema is not None
         if isinstance(outcome, Failed):
-            return Unscored(reason=f"no grade ({outcome.kind}): {outcome.message}")
+            reason = f"no grade ({outcome.kind}): {outcome.message}"
+            return Unscored(code=outcome.kind, missing="grade", reason=reason)
         result = parse_grade(outcome.text)
         if isinstance(result, Unusable):
-            return Unscored(reason=f"no grade (malformed): {result.problem}")
+            return Unscored(code="malformed", missing="grade", reason=f"no grade (malformed): {result.problem}")
         return Grade(
             scores=result.values,
             reason=result.reason,

@@ -15,7 +15,7 @@ from eval_core.base.errors import UserError
 from eval_core.base.messages import Message
 from eval_core.base.tokens import count_messages, count_text
 from eval_core.comparing.drift import GradedCell, graded_cells, sample
-from eval_core.domain.call import Completion, ModelCall, Role, Usage
+from eval_core.domain.call import Completion, Draw, ModelCall, Role, Usage
 from eval_core.domain.case import Case
 from eval_core.domain.grade import DIMENSIONS, Answer, Answerer, Judge
 from eval_core.domain.measurement import Measurement
@@ -430,7 +430,7 @@ async def _stand_in(case: Case, target: Target, topic: str | None, base: Measure
     silent = not isinstance(target.spec, Builtin) and target.spec.llm == "none"
     answerer, answers = ExtractiveAnswerer(), {}
     for probe in case.probes:
-        answer = await answerer.answer(compression.state, probe, fixture=case.fixture.name, run=0)
+        answer = await answerer.answer(compression.state, probe, fixture=case.fixture.name, draw=Draw())
         answers[probe.id] = answer.text[:_ANSWER_CHARS] if isinstance(answer, Answer) else ""
     known = [run.tokens_after for run in base.fixtures.get(case.fixture.name, []) if run.ok] if base else []
     prompts: tuple[tuple[Message, ...], ...] = () if silent else tuple(call.messages for call in calls)

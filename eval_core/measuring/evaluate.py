@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Trial"]
 
-_BASE_DRAW = 100_000
 _DECIDED = (Kind.BROKEN, Kind.REGRESSED, Kind.IMPROVED, Kind.MIXED)
 
 
@@ -186,10 +185,10 @@ class Trial:
     ) -> MeasuringSession:
         """Return the session that measures the base: all of it, or a few runs that show what the day does."""
         base = self.job.load_base_target()
-        roles = replace(cast.roles, subject=cast.subject_of(base, _BASE_DRAW))
+        roles = replace(cast.roles, subject=cast.subject_of(base, "base"))
         folder = ResultsFolder(self.folder.path / (BASE_FOLDER if plan.beside == "whole" else CONTROL_FOLDER))
         session = self._session(cast, roles, folder, base, controls, interruption)
-        session.draw = _BASE_DRAW
+        session.arm = "base"
         if plan.beside == "control":
             session.runs = session.compress_runs = self.job.settings.baseline.control_runs
         return session

@@ -10,7 +10,7 @@ from typing import Any
 from eval_core.base.messages import Message, render
 from eval_core.base.threads import compute
 from eval_core.base.tokens import count_messages
-from eval_core.domain.call import OpaqueState
+from eval_core.domain.call import ArmName, Draw, OpaqueState
 from eval_core.domain.case import Cell
 from eval_core.domain.compression import Compression, ModelUse, Outcome, Step, Subject
 from eval_core.domain.grade import Answer, Answerer, Grade, Judge, OpaqueAnswerer, Unscored
@@ -97,8 +97,8 @@ class Executor:
     seed: int = 0
     focus_topic: str | None = None
     concurrency: int = 16
-    draw: int = 0
-    """Added to the run index of model calls: equal prompts of two arms are still two draws."""
+    arm: ArmName = "candidate"
+    """The side of the comparison whose cells these are."""
     on_record: Callable[[RunRecord], None] = lambda record: None
     halted: Callable[[], str | None] = lambda: None
     """Why no fixture-run should begin any more."""
@@ -260,26 +260,30 @@ class Executor:
             }
         )
 
-    async def _answer(self, state: list[Message] | OpaqueState, probe: Probe, name: str, run: int) -> Answer | Unscored:
+    async def _answer(
+        self, state: list[Message] | OpaqueState, probe: Probe, name: str, draw: Draw
+    ) -> Answer | Unscored:
         if not isinstance(state, OpaqueState):
-            return await self.answerer.answer(state, probe, fixture=name, run=run)
+            return await self.answerer.answer(state, probe, fixture=name, draw=draw)
         if not isinstance(self.answerer, OpaqueAnswerer):
-            return Unscored(reason="no answer: the compressed state can only be read by its provider")
-        return await self.answerer.answer_opaque(state, probe, fixture=name, run=run)
+            reason = "no answer: the compressed state can only be read by its provider"
+            return Unscored(code="unreadable", missing="answer", reason=reason)
+        return await self.answerer.answer_opaque(state, probe, fixture=name, draw=draw)
 
     async def _ask(
         self, cell: Cell, state: list[Message] | OpaqueState, held: Haystack | None = None
     ) -> dict[str, _Reply]:
-        name, run = cell.case.fixture.name, cell.run + self.draw
+        name, draw = cell.case.fixture.name, Draw(cell.run, self.arm)
 
         async def one(probe: Probe) -> _Reply:
-            answer = await self._answer(state, probe, name, run)
+            answer = await self._answer(state, probe, name, draw)
             if isinstance(answer, Unscored):
-                told = answer.reason.startswith("no answer")
-                return None, answer if told else Unscored(reason=f"no answer: {answer.reason}")
+                if answer.missing is None:
+                    answer = Unscored(code=answer.code, missing="answer", reason=f"no answer: {answer.reason}")
+                return None, answer
             if held is not None and isinstance(self.judge, FactJudge):
                 return answer, self.judge.grade_state(probe_in_session(probe, self.known[name].evidence), held)
-            return answer, await self.judge.grade(probe, answer.text, fixture=name, run=run)
+            return answer, await self.judge.grade(probe, answer.text, fixture=name, draw=draw)
 
         probes = cell.case.probes
         return dict(zip((probe.id for probe in probes), await asyncio.gather(*map(one, probes)), strict=True))

@@ -14,17 +14,17 @@ from types import MappingProxyType
 from eval_core.base.errors import UserError
 from eval_core.base.messages import Message
 from eval_core.compressors.summariser import Request, Section, prompt
-from eval_core.domain.call import Failed, FailureKind, ModelCall
+from eval_core.domain.call import Draw, Failed, FailureKind, ModelCall
 from eval_core.domain.case import Case
 from eval_core.domain.grade import Answerer, Grade, Judge, Unscored
 from eval_core.judging.calibration import GradedAnswer, Group, calibration_set
-from eval_core.measuring.session import CONTROL_RUN
+from eval_core.measuring.session import CONTROL
 from eval_core.models.client import ModelClient
 from eval_core.models.settings import Models
 
-__all__ = ["PREFLIGHT_RUN", "compressor_call", "plain_order", "preflight"]
+__all__ = ["compressor_call", "plain_order", "preflight"]
 
-PREFLIGHT_RUN = -2
+_PREFLIGHT = Draw(control=True, repeat=1)
 _ATTEMPT_SECONDS = 75.0
 # All within five minutes, also where every attempt hangs; a passing fault is survived as in the run itself.
 _AGAIN: Mapping[FailureKind, int] = MappingProxyType(
@@ -54,7 +54,7 @@ def compressor_call(models: Models) -> ModelCall:
         model=models.compressor,
         messages=tuple(prompt(request)),
         max_tokens=models.compressor_max_tokens,
-        run=PREFLIGHT_RUN,
+        draw=_PREFLIGHT,
     )
 
 
@@ -83,7 +83,7 @@ class _Graded:
 async def _grades(judge: Judge) -> _Graded:
     group, answers = plain_order()
     results = await asyncio.gather(
-        *(judge.grade(group.probe, answer.text, fixture="calibration", run=0) for answer in answers)
+        *(judge.grade(group.probe, answer.text, fixture="calibration", draw=Draw()) for answer in answers)
     )
     return _Graded(tuple(answer.name for answer in answers), tuple(results))
 
@@ -94,7 +94,7 @@ async def _compression(client: ModelClient) -> str | None:
 
 
 async def _answer(answerer: Answerer, case: Case) -> str | None:
-    found = await answerer.answer([], case.bank.probes[0], fixture=f"{case.fixture.name}/empty", run=CONTROL_RUN)
+    found = await answerer.answer([], case.bank.probes[0], fixture=f"{case.fixture.name}/empty", draw=CONTROL)
     return found.reason if isinstance(found, Unscored) else None
 
 

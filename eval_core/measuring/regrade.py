@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from eval_core.base.errors import UserError
 from eval_core.base.numbers import counted, p_value, signed
@@ -18,6 +17,7 @@ from eval_core.comparing.drift import (
     graded_cells,
     sample,
 )
+from eval_core.domain.call import Draw
 from eval_core.domain.case import Case
 from eval_core.domain.extra import RejudgedCell, RejudgedSample
 from eval_core.domain.grade import DIMENSIONS, Grade, Judge, Unscored
@@ -27,22 +27,24 @@ from eval_core.domain.record import ProbeRecord, RunRecord
 from eval_core.judging.fact_judge import FactJudge
 from eval_core.measuring.session import now, package_version
 
-__all__ = ["REGRADE_RUN", "check_banks", "describe_shift", "regrade", "rejudge_sample", "stored_answers"]
+__all__ = ["check_banks", "describe_shift", "regrade", "rejudge_sample", "stored_answers"]
 
-REGRADE_RUN = 10_000
-"""Added to the run index, so that a fresh grade is asked for and not the journal's of an equal answer."""
+_AGAIN, _CONFIRMING = 1, 2
+"""Repeats of a grade: a fresh one is asked for and not the journal's of an equal answer, then one that confirms."""
 
 
 def _probes(cases: Sequence[Case]) -> dict[tuple[str, str], Probe]:
     return {(case.fixture.name, probe.id): probe for case in cases for probe in case.bank.probes}
 
 
-async def _grade(judge: Judge, probe: Probe, cell: GradedCell, record: ProbeRecord) -> Grade | Unscored:
+async def _grade(
+    judge: Judge, probe: Probe, cell: GradedCell, record: ProbeRecord, repeat: int = _AGAIN
+) -> Grade | Unscored:
     if isinstance(judge, FactJudge):
         # As in the run itself: by what the compressed state held, not by what an answer quotes of it.
         return judge.grade_kept(probe, {fact.label for fact in record.facts if fact.kept})
     assert record.answer is not None
-    return await judge.grade(probe, record.answer.text, fixture=cell.fixture, run=REGRADE_RUN + cell.run)
+    return await judge.grade(probe, record.answer.text, fixture=cell.fixture, draw=Draw(cell.run, repeat=repeat))
 
 
 async def rejudge_sample(
@@ -52,13 +54,13 @@ async def rejudge_sample(
     probes = _probes(cases)
     stored = {cell: record for cell, record in graded_cells(base) if (cell.fixture, cell.probe) in probes}
     chosen = sample(list(stored), size, seed)
-    first = await _regraded(stored, chosen, probes, judge, 0)
+    first = await _regraded(stored, chosen, probes, judge, _AGAIN)
     if not alarmed(base, first):
         return first
     fresh = [cell for cell in stored if cell not in chosen]
     # A small baseline has no other answers: the same ones are then graded a third time.
     others = sample(fresh if len(fresh) >= len(chosen) else list(stored), size, seed + 1)
-    second = await _regraded(stored, others, probes, judge, REGRADE_RUN)
+    second = await _regraded(stored, others, probes, judge, _CONFIRMING)
     costs = (first.cost_usd, second.cost_usd)
     return RejudgedSample(
         cells=first.cells,
@@ -73,14 +75,11 @@ async def _regraded(
     chosen: Sequence[GradedCell],
     probes: dict[tuple[str, str], Probe],
     judge: Judge,
-    draw: int,
+    repeat: int,
 ) -> RejudgedSample:
     answers = [answer for cell in chosen if (answer := stored[cell].answer) is not None]
     results = await asyncio.gather(
-        *(
-            _grade(judge, probes[cell.fixture, cell.probe], replace(cell, run=cell.run + draw), stored[cell])
-            for cell in chosen
-        )
+        *(_grade(judge, probes[cell.fixture, cell.probe], cell, stored[cell], repeat) for cell in chosen)
     )
     cells, cost = [], 0.0
     known = True

@@ -18,6 +18,7 @@ from eval_core.base.errors import UserError
 from eval_core.base.files import digest, pretty, read_json, write_atomic
 from eval_core.base.messages import Message, render
 from eval_core.base.threads import compute
+from eval_core.domain.call import ArmName, Draw
 from eval_core.domain.case import Case, Cell, draft_counts, make_plan
 from eval_core.domain.compression import Outcome, Subject, TakesBudget
 from eval_core.domain.extra import Extra
@@ -37,8 +38,8 @@ from eval_core.measuring.wiring import Roles, make_fingerprint
 from eval_core.storage.results import Claim, ResultsFolder, claim_folder
 
 __all__ = [
+    "CONTROL",
     "CONTROLS",
-    "CONTROL_RUN",
     "MeasuringSession",
     "control_key",
     "find_controls",
@@ -86,7 +87,7 @@ def source_commit(tree: Path) -> tuple[str | None, bool]:
 CONTROLS = "controls"
 """The folder below the results that keeps controls by what they depend on."""
 
-CONTROL_RUN = -1
+CONTROL = Draw(control=True)
 _T = TypeVar("_T")
 _CEILING_FAILS = 2.0
 _FLOOR_PASSES = 2.5
@@ -150,13 +151,13 @@ async def _overall(
     state: list[Message], case: Case, probe: Probe, answerer: Answerer, judge: Judge, control: str
 ) -> float | None:
     name = f"{case.fixture.name}/{control}"
-    answer = await answerer.answer(state, probe, fixture=name, run=CONTROL_RUN)
+    answer = await answerer.answer(state, probe, fixture=name, draw=CONTROL)
     if not isinstance(answer, Answer):
         return None
     if isinstance(judge, FactJudge):
         held = probe_in_session(probe, FixtureFacts(case.fixture))
         return judge.grade_state(held, Haystack.of(render(state))).overall
-    grade = await judge.grade(probe, answer.text, fixture=name, run=CONTROL_RUN)
+    grade = await judge.grade(probe, answer.text, fixture=name, draw=CONTROL)
     return grade.overall if isinstance(grade, Grade) else None
 
 
@@ -246,8 +247,8 @@ class MeasuringSession:
     cut: asyncio.Event | None = None
     """Set when fixture-runs under way have to end."""
     resume: bool = False
-    draw: int = 0
-    """Keeps the model calls of this session apart from another's that asks the same."""
+    arm: ArmName = "candidate"
+    """Keeps the model calls of this session apart from the other arm's, which asks the same."""
     shard: Shard | None = None
     """The part of the plan that is measured here; None for all of it."""
     _known: dict[tuple[str, int], RunRecord] = field(default_factory=dict)
@@ -298,7 +299,7 @@ class MeasuringSession:
             seed=self.seed,
             focus_topic=self.focus_topic,
             concurrency=self.concurrency,
-            draw=self.draw,
+            arm=self.arm,
             on_record=self._keep,
             halted=self.halted,
             known=self._facts,

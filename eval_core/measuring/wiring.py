@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from eval_core.base.errors import IncompleteError, WaitingError
 from eval_core.base.sealing import SealingKey
 from eval_core.base.tokens import TOKENIZER, count_text
-from eval_core.domain.call import Completion, Failed, ModelCall
+from eval_core.domain.call import ArmName, Completion, Failed, ModelCall
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Subject
 from eval_core.domain.fingerprint import INSTRUMENT_VERSION, Fingerprint
@@ -140,8 +140,8 @@ class Cast:
     """Who takes part, and what became of the calls to models, if there were any."""
 
     roles: Roles
-    subject_of: Callable[[Target, int], Subject]
-    """Another target with the same models; the number keeps its calls apart from equal ones."""
+    subject_of: Callable[[Target, ArmName], Subject]
+    """Another target with the same models; its arm keeps its calls apart from equal ones."""
     client: ModelClient | None = None
     budget: Budget | None = None
     compresses_with_model: bool = True
@@ -221,7 +221,7 @@ class Cast:
 
 
 def _offline(target: Target, sandbox: Wanted, hidden: tuple[str, ...]) -> Cast:
-    def subject_of(target: Target, draw: int) -> Subject:
+    def subject_of(target: Target, arm: ArmName) -> Subject:
         return target.subject(complete=None, model=None, max_tokens=8_000, sandbox=sandbox, hidden=hidden)[0]
 
     subject, confined = target.subject(complete=None, model=None, max_tokens=8_000, sandbox=sandbox, hidden=hidden)
@@ -287,9 +287,9 @@ async def make_cast(
         timer = asyncio.get_running_loop().call_later(deadline_s, client.stop, reached)
         stack.callback(timer.cancel)
 
-    def cast(target: Target, draw: int) -> tuple[Subject, str]:
+    def cast(target: Target, arm: ArmName) -> tuple[Subject, str]:
         async def complete(call: ModelCall) -> Completion | Failed:
-            return await client.complete(replace(call, run=call.run + draw) if draw else call)
+            return await client.complete(replace(call, draw=replace(call.draw, arm=arm)))
 
         return target.subject(
             complete=complete,
@@ -299,7 +299,7 @@ async def make_cast(
             hidden=hidden,
         )
 
-    subject, confined = cast(target, 0)
+    subject, confined = cast(target, "candidate")
     roles = Roles(
         subject,
         ExtractiveAnswerer() if models.offline_judge else ModelAnswerer(client),
@@ -308,4 +308,4 @@ async def make_cast(
         compressor=compressor_identity(models),
         sandbox=confined,
     )
-    return Cast(roles, lambda target, draw: cast(target, draw)[0], client, budget, target.asks_model)
+    return Cast(roles, lambda target, arm: cast(target, arm)[0], client, budget, target.asks_model)

@@ -200,7 +200,7 @@ class ModelClient:
     async def _first(self, call: ModelCall, key: str, acceptance: Acceptance | None) -> Completion | Failed:
         if self.batches is not None and self.batches.reply(key) is not None:
             return await self._attempts(call, key, acceptance, 0)
-        priority = (_CONTROLS if call.run < 0 else _PRIORITY)[call.role]
+        priority = (_CONTROLS if call.draw.control else _PRIORITY)[call.role]
         async with self.gate.enter(prefix_digest(call)) as leads:
             return await self._attempts(call, key, acceptance, priority - (_LEADER if leads else 0))
 

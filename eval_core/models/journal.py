@@ -40,18 +40,20 @@ __all__ = ["Collected", "Journal", "OpenBatch", "Spent", "call_key", "parse_line
 
 
 def call_key(call: ModelCall) -> str:
-    """Return what identifies a call: everything that the provider sees, and the run index."""
+    """Return what identifies a call: everything that the provider sees, and which draw it is."""
     front = {"front": asdict(call.front)} if call.front else {}  # absent from the keys of older journals
+    draw = {"draw": call.draw.fields} if call.draw.ambiguous else {}
     return digest(
         {
             **front,
+            **draw,
             "model": call.model,
             "messages": list(call.messages),
             "max_tokens": call.max_tokens,
             "temperature": call.temperature,
             "schema": call.response_schema,
             "params": call.params,
-            "run": call.run,
+            "run": call.draw.number,
         }
     )
 
@@ -316,7 +318,7 @@ class Journal:
         calls: tuple[ReplyCall, ...] = (),
     ) -> None:
         """Keep an answer for good."""
-        body = {"role": call.role, "model": call.model, "run": call.run, "served": served}
+        body = {"role": call.role, "model": call.model, **call.draw.fields, "served": served}
         usage_line: dict[str, Any] = {"usage": {**vars(usage)}, "seconds": round(seconds, 3), "text": text}
         if call.private:
             if self._sealing is None:
@@ -329,7 +331,7 @@ class Journal:
         """Keep why a call failed, and what it cost."""
         at = {"yes": "paid", "no": "free", "unsure": "lost"}[charge]
         reason = "private" if call.private else failed.message
-        body = {"role": call.role, "model": call.model, "run": call.run, "kind": failed.kind, "reason": reason}
+        body = {"role": call.role, "model": call.model, **call.draw.fields, "kind": failed.kind, "reason": reason}
         await self._append(
             {"at": at, "key": key, **body, **({"usage": {**vars(failed.usage)}} if at == "paid" else {})}
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from eval_core.base.messages import Message
-from eval_core.domain.call import Completion, Failed, ModelCall, Usage
+from eval_core.domain.call import Completion, Draw, Failed, ModelCall, Usage
 from eval_core.sandbox.exchange import CompressLine, ErrorLine, answer_to_compress, read_error
 from eval_core.sandbox.process import ChildGone
 from eval_core.sandbox.subject import ProcessSubject, Running
@@ -137,7 +137,7 @@ class _Stage:
     async def play(self, complete: Any, name: str) -> AsyncIterator[_Play | None]:
         """Start the command afresh, with this model; None (and a failed check) when it is not ready."""
         subject = replace(self.subject, complete=complete)
-        async with subject.running(12, 0) as now:
+        async with subject.running(12, Draw()) as now:
             call = CommandCall(subject.spec)
             given = subject.given(now, context_length=32_000, focus_topic=None, seed=0, run=0)
             try:

@@ -23,7 +23,7 @@ from typing import Any
 
 import eval_core
 from eval_core.base.errors import UserError
-from eval_core.domain.call import Completion, Failed, FailureKind, ModelCall
+from eval_core.domain.call import Completion, Draw, Failed, FailureKind, ModelCall
 from eval_core.sandbox import gateway_process
 from eval_core.sandbox.classify import CallLog, CallRecord
 from eval_core.sandbox.gateway_frames import FRAME_OVERHEAD, BadGatewayFrame, frame_of, read_gateway_frame
@@ -88,12 +88,12 @@ def _how_it_ended(code: int) -> str:
 class Gateway:
     """Serve one run's compressor model to the child, whatever model it asks for."""
 
-    def __init__(self, *, model: str, complete: Complete, run: int, limits: GatewayLimits | None = None) -> None:
+    def __init__(self, *, model: str, complete: Complete, draw: Draw, limits: GatewayLimits | None = None) -> None:
         self.token = f"run-{secrets.token_urlsafe(32)}"
         self.log = CallLog()
         self.trouble = ""
         """What the compressor's requests did to the gateway: overloaded it, or ended its process."""
-        self._model, self._complete, self._run = model, complete, run
+        self._model, self._complete, self._draw = model, complete, draw
         self._limits = limits or GatewayLimits()
         self._records: dict[int, CallRecord] = {}
         self._asking: set[asyncio.Task[None]] = set()
@@ -222,7 +222,7 @@ class Gateway:
             model=self._model,
             messages=asked.messages,
             max_tokens=min(asked.max_tokens or self._limits.output_tokens, self._limits.output_tokens),
-            run=self._run,
+            draw=self._draw,
             temperature=asked.temperature,
             response_schema=asked.response_schema,
             params=asked.params,

@@ -15,6 +15,7 @@ from typing import Any
 from eval_core.base.errors import UserError
 from eval_core.base.files import read_text
 from eval_core.base.messages import Message
+from eval_core.domain.call import Draw
 from eval_core.domain.compression import Compression, Outcome, Step
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.target import TargetSpec
@@ -79,9 +80,6 @@ def canaries(folder: Path, read_only: tuple[str, ...]) -> Iterator[Canary]:
 # A compressor under test that runs in a process of its own.
 
 Count = Callable[[list[Message]], int]
-
-RETRY_RUN = 1000
-"""Added to the run index of a retry after a bad completion, so that the same bad answer is not replayed."""
 
 
 class SandboxBreach(UserError):
@@ -157,18 +155,18 @@ class ProcessSubject:
         calls: list[CallRecord] = []
         notes: list[str] = []
         resume: _Progress | None = None
-        call_run = run
+        draw = Draw(run)
         for attempt in range(self.retries + 1):
             progress = _Progress()
             if resume is not None and resume.resumable and resume.steps:
                 progress.steps, progress.state = list(resume.steps), resume.state
-            verdict = await self._attempt(job, call_run, progress)
+            verdict = await self._attempt(job, draw, progress)
             calls += progress.calls
             notes += [note for note in progress.notes if note not in notes]
             if not verdict.retry or attempt == self.retries:
                 break
             if verdict.outcome is Outcome.BAD_COMPLETION:
-                call_run += RETRY_RUN
+                draw = replace(draw, attempt=draw.attempt + 1)
             resume = progress
         if attempt:
             notes.append(f"tried {attempt + 1} times because of the provider")
@@ -185,10 +183,10 @@ class ProcessSubject:
         )
 
     @asynccontextmanager
-    async def running(self, segments: int, run: int) -> AsyncIterator[Running]:
+    async def running(self, segments: int, draw: Draw) -> AsyncIterator[Running]:
         """Start a child behind its self-test, with the gateway beside it, and end both with the block."""
         python = interpreter(self.spec.python)
-        gateway = Gateway(model=self.model, complete=self.complete, run=run, limits=self.limits)
+        gateway = Gateway(model=self.model, complete=self.complete, draw=draw, limits=self.limits)
         needs_model = self.spec.llm == "required"
         async with AsyncExitStack() as stack:
             folder = stack.enter_context(run_folder())
@@ -203,9 +201,9 @@ class ProcessSubject:
                 )
             yield Running(await self._start(stack, view, folder, segments), view, gateway)
 
-    async def _attempt(self, job: _Job, call_run: int, progress: _Progress) -> StepVerdict:
+    async def _attempt(self, job: _Job, draw: Draw, progress: _Progress) -> StepVerdict:
         """Start a child, take it through all segments, and end it."""
-        async with self.running(len(job.fixture.cuts), call_run) as now:
+        async with self.running(len(job.fixture.cuts), draw) as now:
             try:
                 verdict = await self._drive(now, job, progress)
                 return replace(verdict, detail=now.view.outside(verdict.detail, self.tree))

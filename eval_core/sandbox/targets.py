@@ -21,7 +21,7 @@ from eval_core.base.threads import computing, waiting
 from eval_core.base.tokens import count_messages
 from eval_core.compressors.strategies import STRATEGIES, create
 from eval_core.compressors.summariser import ModelSummariser
-from eval_core.domain.call import Completion, Failed, ModelCall
+from eval_core.domain.call import Completion, Draw, Failed, ModelCall
 from eval_core.domain.compression import Compression, ModelUse, Outcome, Step, Subject
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.target import Builtin, TargetSpec, read_target, target_from
@@ -90,7 +90,7 @@ class _Bridge:
             model=self.model,
             messages=tuple(messages),
             max_tokens=self.max_tokens,
-            run=self.run,
+            draw=Draw(self.run),
             shared=_shared(messages, first=not self.use.calls),
         )
         began = time.perf_counter()

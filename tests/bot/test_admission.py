@@ -11,6 +11,7 @@ from typing import Any
 import adopted
 import pytest
 import small
+from bot_gate import PLAN, environment
 
 from bot.github.api_error import Unavailable
 from bot.github.repository import GitHub
@@ -20,7 +21,6 @@ from bot.pull_request.ledger import ResultMeasured
 from bot.pull_request.ticket import read_ticket
 from bot.steps.base_config import read_base_config
 from bot.steps.comment import MARKER, Sticky
-from bot.steps.estimate import LabelCost
 from bot.steps.fetch import SUBJECT, fetch
 from bot.steps.gate import Admission, Turned, admit
 from bot.steps.publish import begin
@@ -31,7 +31,6 @@ from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 
 CONFIG = Config(watch=["agent/**"], target={"compressor": "agent.context_compressor:ContextCompressor"})
-PLAN = LabelCost("none", "$0.00", "a minute", 1)
 Admit = Callable[..., Admission | Turned]
 
 
@@ -45,15 +44,6 @@ def gh() -> Iterator[LoopbackGitHub]:
 def client(gh: LoopbackGitHub) -> GitHub:
     patience = Patience(timeout=2, sleep=lambda seconds: None)
     return GitHub(adopted.REPO, gh.job_token({"metadata": "read", **journey._GATE}), api_url=gh.url, patience=patience)
-
-
-def environment(run: int = 100, attempt: int = 1) -> dict[str, str]:
-    return {
-        "GITHUB_REPOSITORY": adopted.REPO,
-        "GITHUB_RUN_ID": str(run),
-        "GITHUB_RUN_ATTEMPT": str(attempt),
-        "GITHUB_SHA": "c" * 40,
-    }
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 
 import adopted
 import pytest
-from test_evaluation import ticket_for
+from bot_tickets import ticket_for
 
 from bot.github.api_error import Unavailable
 from bot.github.repository import GitHub

@@ -13,9 +13,9 @@ from pathlib import Path
 import adopted
 import report_world
 import small
+from bot_tickets import allowed, request
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_ticket import allowed, request
 
 from bot.pull_request.body import mark
 from bot.pull_request.result_body import READING, Surroundings, result_body

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Literal
 
 import adopted
+from bot_gate import PLAN, environment
 from bot_world import publish
 from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from test_admission import PLAN, environment
 
 from bot.github.repository import GitHub
 from bot.github.rest import Patience

@@ -13,84 +13,22 @@ import adopted
 import agent_tree
 import pytest
 import small
+from bot_tickets import Bench, ticket_for
 
 from bot.github.api_error import NotFound, Unavailable
 from bot.github.repository import GitHub
 from bot.github.rest import Patience
 from bot.pull_request.admission import check_target
 from bot.pull_request.ticket import Ticket, evaluation_artifact, keep_error, read_error
-from bot.steps.evaluate import evaluate, set_up
-from bot.steps.fetch import ACCEPTED, BASE, EARLIER, SUBJECT, fetch
+from bot.steps.evaluate import set_up
+from bot.steps.fetch import ACCEPTED, BASE, EARLIER, SUBJECT
 from bot.steps.measured import read_result
 from bot.steps.reuse import PROMOTED, take_up
-from bot.testing.github import LoopbackGitHub
 from eval_core.base.config import BaselineConfig, Config, load_config
 from eval_core.base.errors import UserError
 from eval_core.comparing.looks import runs_at
-from eval_core.domain.record import RunRecord
 from eval_core.measuring.options import Job
 from eval_core.storage.results import ResultsFolder, read_measurement
-
-
-def ticket_for(github: LoopbackGitHub, **changes: object) -> Ticket:
-    fields: dict[str, object] = {
-        "repo": adopted.REPO,
-        "mode": "evaluate",
-        "pr": 1,
-        "sha": github.state.pulls[1].head_sha,
-        "base_sha": github.state.refs["heads/main"],
-        "sender": "maintainer",
-        "runs": None,
-        "fixtures": [],
-        "looks": 1,
-        "run_id": 7,
-        "run_attempt": 1,
-        "run_url": "https://github.com/acme/agent/actions/runs/7/attempts/1",
-        "ignored_files": [],
-        "ignored_more": 0,
-        "warnings": [],
-    }
-    return Ticket.model_validate({**fields, **changes})
-
-
-@dataclasses.dataclass
-class Bench:
-    """A base branch on disk, a GitHub, and the evaluate job's steps."""
-
-    github: LoopbackGitHub
-    client: GitHub
-    root: Path
-    config: Config
-
-    @property
-    def work(self) -> Path:
-        return self.root / ".compression-eval"
-
-    def fetch(self, ticket: Ticket) -> None:
-        fetch(self.client, ticket, self.work)
-
-    def evaluate(self, ticket: Ticket) -> list[RunRecord]:
-        """Evaluate, and return the runs in the order in which they were finished."""
-        records: list[RunRecord] = []
-        evaluate(
-            ticket, self.config, root=self.root, work=self.work, on_start=lambda size: None, on_record=records.append
-        )
-        return records
-
-    def job(self) -> Job:
-        return Job(settings=self.config, root=self.root, tree=self.work / SUBJECT, resume=True)
-
-    def leave_artifact(self, name: str, folder: Path, **changes: bytes) -> None:
-        """Let a trusted run have left the files of a folder."""
-        files = {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(".")}
-        run = self.github.run("compression-eval.yml", "b" * 40)
-        self.github.artifact(run.id, name, {**files, **{key.replace("__", "."): v for key, v in changes.items()}})
-
-    def take_up(self, ticket: Ticket) -> tuple[str | None, list[str]]:
-        into = ResultsFolder(self.root / "taken")
-        into.path.mkdir()
-        note = take_up(ticket, self.job(), adopted.cases(), self.work, into)
-        return note, sorted(path.name for path in into.path.iterdir())
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import pytest
 import small
-from test_ticket import allowed, request
+from bot_tickets import allowed, request
 
 from bot.pull_request.result_body import Surroundings, result_body
 from bot.pull_request.ticket import Ticket

@@ -15,10 +15,10 @@ from typing import Any
 import adopted
 import pytest
 import small
+from bot_rendering import LIVE, outside_code, render
+from bot_tickets import ticket_for
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_evaluation import ticket_for
-from test_neutral import LIVE, outside_code, render
 
 from bot.pull_request.result_body import Surroundings, result_body
 from bot.steps.comment import MARKER, RESULT_BUDGET

@@ -5,9 +5,8 @@ from __future__ import annotations
 import html
 import re
 
-import cmarkgfm
 import pytest
-from cmarkgfm.cmark import Options
+from bot_rendering import LIVE, outside_code, render
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,19 +60,9 @@ HOSTILE = {
     "empty": "",
     "blank": " \n\t\n ",
 }
-LIVE = re.compile(r"<(?!/?(?:pre|code|p|table|thead|tbody|tr|th|td)\b)[a-zA-Z!/]", re.IGNORECASE)
 INVISIBLE = re.compile(
     "[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u00ad\U000e0000-\U000e007f\x00-\x08\x0b-\x1f\x7f]"
 )
-
-
-def render(markdown: str) -> str:
-    # With raw HTML switched on, so that anything which escapes is seen.
-    return str(cmarkgfm.github_flavored_markdown_to_html(markdown, options=Options.CMARK_OPT_UNSAFE))
-
-
-def outside_code(rendered: str) -> str:
-    return re.sub(r"<code[^>]*>.*?</code>", "", rendered, flags=re.DOTALL)
 
 
 def check_block(text: str) -> None:

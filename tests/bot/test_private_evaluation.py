@@ -9,8 +9,8 @@ from pathlib import Path
 import adopted
 import pytest
 import small
+from bot_tickets import Bench, ticket_for
 from bot_world import publish
-from test_evaluation import Bench, ticket_for
 
 from bot.github.repository import GitHub
 from bot.github.rest import Patience

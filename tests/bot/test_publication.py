@@ -12,9 +12,9 @@ from typing import Any
 
 import adopted
 import pytest
+from bot_rendering import LIVE, outside_code, render
+from bot_tickets import ticket_for
 from bot_world import publish
-from test_evaluation import ticket_for
-from test_neutral import LIVE, outside_code, render
 
 from bot.github.repository import GitHub
 from bot.github.rest import Patience

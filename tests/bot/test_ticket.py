@@ -6,45 +6,13 @@ import json
 from typing import Any
 
 import pytest
+from bot_tickets import SHA, allowed, request
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.pull_request.admission import Allowed, IgnoredFile
-from bot.pull_request.event import EvaluationRequest, WorkflowRun
+from bot.pull_request.event import WorkflowRun
 from bot.pull_request.ticket import Ticket, read_ticket
 from eval_core.base.errors import UserError
-
-SHA, BASE = "a" * 40, "b" * 40
-
-
-def request(**changes: Any) -> EvaluationRequest:
-    fields: dict[str, Any] = {
-        "repo": "acme/agent",
-        "pr": 7,
-        "sha": SHA,
-        "sender": "maintainer",
-        "trigger": "label",
-        "mode": "evaluate",
-        "runs": None,
-        "force": False,
-        "label": "eval-compression",
-        "run": WorkflowRun(12, 2),
-        "run_url": "https://github.com/acme/agent/actions/runs/12/attempts/2",
-    }
-    return EvaluationRequest(**{**fields, **changes})
-
-
-def allowed(*files: str, **changes: Any) -> Allowed:
-    fields: dict[str, Any] = {
-        "pr": 7,
-        "sha": SHA,
-        "base_sha": BASE,
-        "looks": 1,
-        "stale": False,
-        "ignored_files": tuple(IgnoredFile(path, "fixture") for path in files),
-        "warnings": ("The pull request is a draft.",),
-    }
-    return Allowed(**{**fields, **changes})
 
 
 def test_a_ticket_comes_back_as_it_was_written() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import adopted
 import pytest
 import small
-from test_evaluation import ticket_for
+from bot_tickets import ticket_for
 
 from bot.github.repository import GitHub
 from bot.pull_request.ticket import read_error

@@ -125,6 +125,18 @@ def test_too_few_runs_are_inconclusive_and_say_so() -> None:
     assert not verdict.tests[0].can_reach
 
 
+def test_one_test_that_can_reach_significance_does_not_speak_for_one_that_cannot() -> None:
+    whole = constant(8, 4.0, fixtures=1)
+    short = {
+        name: dataclasses.replace(one, scores=one.scores[:2], planned_scores=one.scores[:2, :, 0].size)
+        for name, one in whole.fixtures.items()
+    }
+    verdict = decide(Arm("base", short), Arm("candidate", short))
+    assert {test.family: test.can_reach for test in verdict.tests} == {"scores": False, "facts": True}
+    assert {row.verdict for row in verdict.rows} == {RowVerdict.NO_DETECTABLE_CHANGE}
+    assert verdict.kind is Kind.INCONCLUSIVE
+
+
 def test_wide_intervals_are_inconclusive_and_say_what_more_runs_would_show() -> None:
     verdict = decide(noisy(1, 4, mean=3, sd=0.7, fixtures=2), noisy(3, 3, mean=3, sd=0.7, fixtures=2))
     assert verdict.kind is Kind.INCONCLUSIVE

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
+from eval_core.domain.call import Draw
 from eval_core.domain.grade import DIMENSIONS, Grade, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.judging.calibration import calibrate, calibration_set
@@ -13,33 +14,33 @@ class Flattered:
 
     identity = {"model": "test"}
 
-    async def grade(self, probe: Probe, answer: str, *, fixture: str, run: int) -> Grade | Unscored:
+    async def grade(self, probe: Probe, answer: str, *, fixture: str, draw: Draw) -> Grade | Unscored:
         return Grade(scores=dict.fromkeys(DIMENSIONS, 5.0))
 
 
 class Obedient(FactJudge):
     """Grades by the facts, unless the answer asks for points."""
 
-    async def grade(self, probe: Probe, answer: str, *, fixture: str, run: int) -> Grade | Unscored:
+    async def grade(self, probe: Probe, answer: str, *, fixture: str, draw: Draw) -> Grade | Unscored:
         if any(word in answer.lower() for word in ("grader", "score", "award", "judge")):
             return Grade(scores=dict.fromkeys(DIMENSIONS, 5.0))
-        return await super().grade(probe, answer, fixture=fixture, run=run)
+        return await super().grade(probe, answer, fixture=fixture, draw=draw)
 
 
 class Broken(FactJudge):
     """Cannot grade anything that holds a path."""
 
-    async def grade(self, probe: Probe, answer: str, *, fixture: str, run: int) -> Grade | Unscored:
+    async def grade(self, probe: Probe, answer: str, *, fixture: str, draw: Draw) -> Grade | Unscored:
         if "/" in answer or "." in answer[:-1]:
             return Unscored(reason="no grade (server): HTTP 500")
-        return await super().grade(probe, answer, fixture=fixture, run=run)
+        return await super().grade(probe, answer, fixture=fixture, draw=draw)
 
 
 class Backwards(FactJudge):
     """Turns the order around."""
 
-    async def grade(self, probe: Probe, answer: str, *, fixture: str, run: int) -> Grade | Unscored:
-        result = await super().grade(probe, answer, fixture=fixture, run=run)
+    async def grade(self, probe: Probe, answer: str, *, fixture: str, draw: Draw) -> Grade | Unscored:
+        result = await super().grade(probe, answer, fixture=fixture, draw=draw)
         assert isinstance(result, Grade)
         return Grade(scores={name: 5 - score for name, score in result.scores.items()})
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval_core.base.messages import Message, full_text, render
+from eval_core.domain.call import Draw
 from eval_core.domain.case import Case
 from eval_core.domain.grade import Answer, Grade
 from eval_core.domain.measurement import Measurement
@@ -22,7 +23,7 @@ TEXTS = st.lists(st.text(max_size=200), max_size=12)
 
 
 def answer(state: list[Message], probe: Probe, answerer: ExtractiveAnswerer | None = None) -> str:
-    found = asyncio.run((answerer or ExtractiveAnswerer()).answer(state, probe, fixture="f", run=0))
+    found = asyncio.run((answerer or ExtractiveAnswerer()).answer(state, probe, fixture="f", draw=Draw()))
     assert isinstance(found, Answer)
     return found.text
 

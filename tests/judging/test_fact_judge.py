@@ -9,6 +9,7 @@ import small
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eval_core.domain.call import Draw
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.probe import Probe
 from eval_core.evidence.facts import Haystack
@@ -25,7 +26,7 @@ STATEMENTS = [f"It is {fact}." for fact in FACTS] + [f"We use {value}." for valu
 
 
 def grade(answer: str, probe: Probe = PROBE) -> Grade:
-    found = asyncio.run(FactJudge().grade(probe, answer, fixture="f", run=0))
+    found = asyncio.run(FactJudge().grade(probe, answer, fixture="f", draw=Draw()))
     assert isinstance(found, Grade)
     return found
 

@@ -51,7 +51,7 @@ def session(folder: Path, subject: Noted, **options: object) -> MeasuringSession
 def test_the_fixture_runs_of_both_arms_alternate(tmp_path: Path) -> None:
     order: list[tuple[str, int]] = []
     base, candidate = Noted("base", order), Noted("candidate", order)
-    sessions = [session(tmp_path / "a/base", base, draw=1000), session(tmp_path / "a", candidate)]
+    sessions = [session(tmp_path / "a/base", base, arm="base"), session(tmp_path / "a", candidate)]
     first, second = asyncio.run(measure_together(sessions))
     assert order == [(name, run) for run in range(3) for name in ("base", "candidate")]
     assert base.seeds == candidate.seeds

@@ -15,8 +15,9 @@ from aiohttp import web
 from bot.testing.provider import Asked, LoopbackProvider
 from eval_core.base import tokens
 from eval_core.base.config import Config, Price
-from eval_core.domain.call import ModelCall
+from eval_core.domain.call import Draw, ModelCall, Role
 from eval_core.measuring.options import Job
+from eval_core.measuring.session import CONTROL
 from eval_core.models.client import ModelClient
 from eval_core.models.settings import ModelFlags, Models
 from eval_core.storage.results import open_results
@@ -77,7 +78,10 @@ def test_the_checks_before_a_run_do_not_wait_for_each_other(tmp_path: Path) -> N
 
 def test_fixture_runs_end_one_after_the_other_and_controls_come_last() -> None:
     """Were all grades given at the end, everything computed from them would be computed with no call under way."""
-    waiting = [("answer", -1), ("judge", -1), ("answer", 0), ("judge", 0), ("compressor", 0)]
+    control, run = ("control", CONTROL), ("run", Draw())
+    waiting: list[tuple[Role, str, Draw]] = [
+        ("answer", *control), ("judge", *control), ("answer", *run), ("judge", *run), ("compressor", *run)
+    ]  # fmt: skip
 
     async def scene() -> list[str]:
         provider = LoopbackProvider(reply=lambda messages: "A reply that is long enough.")
@@ -86,8 +90,8 @@ def test_fixture_runs_end_one_after_the_other_and_controls_come_last() -> None:
         async with ModelClient(Models(MODEL, MODEL, MODEL, api_base=url, prices=price), concurrency=1) as client:
             async with client._limiter(url).slot():  # the one slot is taken while everything else queues up
                 calls = [
-                    ModelCall(role, MODEL, ({"role": "user", "content": f"{role} {run}"},), 50, run)  # type: ignore[arg-type]
-                    for role, run in waiting
+                    ModelCall(role, MODEL, ({"role": "user", "content": f"{role} {name}"},), 50, draw)
+                    for role, name, draw in waiting
                 ]
                 tasks = [asyncio.create_task(client.complete(call)) for call in calls]
                 while len(client._limiter(url)._waiting) < len(waiting):
@@ -96,7 +100,7 @@ def test_fixture_runs_end_one_after_the_other_and_controls_come_last() -> None:
         await provider.stop()
         return [asked.last for asked in provider.asked]
 
-    assert asyncio.run(scene()) == ["compressor 0", "judge 0", "answer 0", "answer -1", "judge -1"]
+    assert asyncio.run(scene()) == ["compressor run", "judge run", "answer run", "answer control", "judge control"]
 
 
 def test_the_table_of_tokens_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:

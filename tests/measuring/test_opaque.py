@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import small
 
-from eval_core.domain.call import Completion, ModelCall, OpaqueState, Usage
+from eval_core.domain.call import Completion, Draw, ModelCall, OpaqueState, Usage
 from eval_core.domain.case import Cell
 from eval_core.domain.compression import Compression, Outcome, Step
 from eval_core.domain.grade import Grade, Unscored
@@ -72,7 +72,7 @@ def test_the_answerer_asks_through_responses_with_the_state_in_front():
         return Completion("It is 7.", Usage(50, 0, 5, 0.0), "served", 0.0)
 
     async def main(folder: Path) -> RunRecord:
-        gateway = Gateway(model="served", complete=complete, run=0)
+        gateway = Gateway(model="served", complete=complete, draw=Draw())
         async with gateway.serve(folder) as socket:
             base = f"http://127.0.0.1:{open_bridge(str(socket))}/v1"
             models = Models("openai/any", "openai/any", "openai/any", api_base=base, key=Secret(gateway.token))

@@ -17,6 +17,7 @@ from eval_core.comparing.arms import make_arm, quarantined
 from eval_core.comparing.compare import ReportData, compare_measurements, judged_alone
 from eval_core.comparing.findings import Kind
 from eval_core.comparing.verdict import exit_code
+from eval_core.domain.call import Draw
 from eval_core.domain.case import Case, make_plan
 from eval_core.domain.compression import Compression, Outcome
 from eval_core.domain.fixture import Fixture
@@ -51,17 +52,17 @@ class Counted:
 class Silent:
     """An answerer that is out of order for one probe."""
 
-    def __init__(self, probe: str) -> None:
-        self._probe, self._inner = probe, ExtractiveAnswerer()
+    def __init__(self, probe: str, reason: str = "rate_limit: gave up after 6 tries") -> None:
+        self._probe, self._reason, self._inner = probe, reason, ExtractiveAnswerer()
 
     @property
     def identity(self) -> dict[str, str]:
         return self._inner.identity
 
-    async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
+    async def answer(self, state: list[Message], probe: Probe, *, fixture: str, draw: Draw) -> Answer | Unscored:
         if probe.id == self._probe:
-            return Unscored(reason="rate_limit: gave up after 6 tries")
-        return await self._inner.answer(state, probe, fixture=fixture, run=run)
+            return Unscored(code="rate_limit", reason=self._reason)
+        return await self._inner.answer(state, probe, fixture=fixture, draw=draw)
 
 
 def measure(folder: Path, subject: Counted, *, answerer: Silent | None = None, **options: object) -> Measurement:
@@ -195,10 +196,17 @@ class TestMissingIsNeverZero:
         assert "3 x compression target\\_error" in text
         assert "<b>no</b>" not in text
 
+    def test_what_is_missing_is_told_by_a_field_and_not_by_the_wording(self, tmp_path: Path) -> None:
+        measurement = measure(tmp_path / "a", Counted(), answerer=Silent("recall-error", "no answer was configured"))
+        result = measurement.fixtures["small-debug"][0].probes["recall-error"].result
+        reason = "no answer: no answer was configured"
+        assert result == Unscored(code="rate_limit", missing="answer", reason=reason)
+
     def test_an_unanswered_probe_is_unscored_and_its_facts_still_count(self, tmp_path: Path) -> None:
         measurement = measure(tmp_path / "a", Counted(), answerer=Silent("recall-error"))
         record = measurement.fixtures["small-debug"][0].probes["recall-error"]
-        assert record.result == Unscored(reason="no answer: rate_limit: gave up after 6 tries")
+        reason = "no answer: rate_limit: gave up after 6 tries"
+        assert record.result == Unscored(code="rate_limit", missing="answer", reason=reason)
         assert record.retention == 1
         arm = make_arm(measurement).fixtures["small-debug"]
         assert (arm.score_cells, arm.planned_scores, arm.fact_cells) == (6, 8, 12)
@@ -215,8 +223,8 @@ class Strict:
     def identity(self) -> dict[str, str]:
         return {"model": "strict"}
 
-    async def grade(self, probe: Probe, answer: str, *, fixture: str, run: int) -> Grade | Unscored:
-        return await self._inner.grade(probe, answer, fixture=fixture, run=run)
+    async def grade(self, probe: Probe, answer: str, *, fixture: str, draw: Draw) -> Grade | Unscored:
+        return await self._inner.grade(probe, answer, fixture=fixture, draw=draw)
 
 
 class TestControls:
@@ -245,7 +253,9 @@ class TestControls:
 
     def test_a_probe_that_needs_no_context_is_quarantined(self) -> None:
         class Knowing(ExtractiveAnswerer):
-            async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
+            async def answer(
+                self, state: list[Message], probe: Probe, *, fixture: str, draw: Draw
+            ) -> Answer | Unscored:
                 return Answer(text="shared by 12 workers, as everybody knows")
 
         case = _asking("How many workers?", "12 workers")
@@ -278,9 +288,11 @@ class TestControls:
         class Once(Silent):
             asked: list[int] = []
 
-            async def answer(self, state: list[Message], probe: Probe, *, fixture: str, run: int) -> Answer | Unscored:
-                self.asked.append(run)
-                return await super().answer(state, probe, fixture=fixture, run=run)
+            async def answer(
+                self, state: list[Message], probe: Probe, *, fixture: str, draw: Draw
+            ) -> Answer | Unscored:
+                self.asked.append(draw.run)
+                return await super().answer(state, probe, fixture=fixture, draw=draw)
 
         answerer = Once("none")
         measured = measure(tmp_path / "a", Counted(), answerer=answerer, known_controls=small_measurement.controls)

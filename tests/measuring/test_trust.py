@@ -9,6 +9,7 @@ import pytest
 
 from bot.testing.provider import LoopbackProvider
 from eval_core.base.errors import UserError
+from eval_core.domain.call import Draw
 from eval_core.domain.grade import Grade, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.judging.audit import REPEATED, labelled_set
@@ -41,7 +42,7 @@ class Mute:
 
     identity = {"model": "mute"}
 
-    async def grade(self, probe: Probe, answer: str, *, fixture: str, run: int) -> Grade | Unscored:
+    async def grade(self, probe: Probe, answer: str, *, fixture: str, draw: Draw) -> Grade | Unscored:
         return Unscored(reason="no grade (malformed): it holds no JSON object")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from bot.testing.provider import Asked, LoopbackProvider
 from eval_core.base.config import Price
-from eval_core.domain.call import ModelCall
+from eval_core.domain.call import Draw, ModelCall
 from eval_core.models.budget import Budget
 from eval_core.models.client import ModelClient
 from eval_core.models.journal import Journal
@@ -27,7 +27,8 @@ def models_at(base_url: str, **settings: Any) -> Models:
 
 
 def call(text: str = "hello", **fields: Any) -> ModelCall:
-    values: dict[str, Any] = {"role": "answer", "model": MODEL, "max_tokens": 50, **fields}
+    draw = {"draw": Draw(fields.pop("run"))} if "run" in fields else {}
+    values: dict[str, Any] = {**draw, "role": "answer", "model": MODEL, "max_tokens": 50, **fields}
     return ModelCall(messages=({"role": "user", "content": text},), **values)
 
 

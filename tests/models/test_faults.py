@@ -13,7 +13,7 @@ import pytest
 
 from bot.testing.provider import MISBEHAVIOURS, Asked, LoopbackProvider
 from eval_core.base.messages import Message
-from eval_core.domain.call import Completion, Failed
+from eval_core.domain.call import Completion, Draw, Failed
 from eval_core.domain.grade import Answer, Grade, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.judging.answering import ModelAnswerer
@@ -83,10 +83,10 @@ async def ask_and_grade(
     folder: Path, behave: Callable[[Asked], str | None], seconds: float
 ) -> tuple[object, list[Asked]]:
     async with bench(folder, behave=behave, usd=5.0, attempt_seconds=seconds) as at:
-        answer = await ModelAnswerer(at.client).answer(STATE, PROBE, fixture="f", run=0)
+        answer = await ModelAnswerer(at.client).answer(STATE, PROBE, fixture="f", draw=Draw())
         if isinstance(answer, Unscored):
             return answer, at.provider.asked
-        grade = await ModelJudge(at.client).grade(PROBE, answer.text, fixture="f", run=0)
+        grade = await ModelJudge(at.client).grade(PROBE, answer.text, fixture="f", draw=Draw())
         return grade, at.provider.asked
 
 
@@ -170,7 +170,7 @@ def test_an_unreadable_grade_is_asked_for_again_with_the_reason_and_then_counts_
 def test_an_answer_that_was_cut_off_is_asked_for_with_more_room_and_then_used_as_it_is(tmp_path: Path) -> None:
     async def scene() -> None:
         async with bench(tmp_path, behave=lambda _: "truncated") as at:
-            answer = await ModelAnswerer(at.client).answer(STATE, PROBE, fixture="f", run=0)
+            answer = await ModelAnswerer(at.client).answer(STATE, PROBE, fixture="f", draw=Draw())
             assert isinstance(answer, Answer)
             assert answer.text == '{"reason": "the answer'
             assert [asked.max_tokens for asked in at.provider.asked] == [700, 1400, 2800]
@@ -182,7 +182,7 @@ def test_an_answer_that_was_cut_off_is_asked_for_with_more_room_and_then_used_as
 def test_a_grade_that_is_whole_is_used_though_the_reply_was_cut_off_behind_it(tmp_path: Path) -> None:
     async def scene() -> None:
         async with bench(tmp_path, behave=lambda _: "truncated-late") as at:
-            grade = await ModelJudge(at.client).grade(PROBE, "uploader/backoff.py", fixture="f", run=0)
+            grade = await ModelJudge(at.client).grade(PROBE, "uploader/backoff.py", fixture="f", draw=Draw())
             assert isinstance(grade, Grade)
             assert len(at.provider.asked) == 1
 
@@ -252,10 +252,10 @@ def test_the_providers_wish_to_wait_is_kept() -> None:
 def test_an_answer_of_nothing_is_not_an_empty_answer() -> None:
     async def scene() -> None:
         async with bench(provider=LoopbackProvider(reply=lambda _: "  \n ")) as at:
-            result = await ModelAnswerer(at.client).answer(STATE, PROBE, fixture="f", run=0)
+            result = await ModelAnswerer(at.client).answer(STATE, PROBE, fixture="f", draw=Draw())
             assert isinstance(result, Unscored)
         async with bench() as at:
-            result = await ModelAnswerer(at.client).answer(STATE, PROBE, fixture="f", run=0)
+            result = await ModelAnswerer(at.client).answer(STATE, PROBE, fixture="f", draw=Draw())
             assert isinstance(result, Answer)
             assert "uploader/backoff.py" in result.text
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from eval_core.base.errors import UserError
 from eval_core.base.strict_json import BadJson
-from eval_core.domain.call import Completion, Failed, Usage
+from eval_core.domain.call import Completion, Draw, Failed, ModelCall, Usage
 from eval_core.models.journal import Collected, Journal, OpenBatch, call_key, parse_line
 from tests.foreign import damaged_json
 
@@ -52,7 +52,7 @@ def test_a_finished_call_is_found_again_by_another_process(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "change",
     [
-        {"run": 1},
+        {"draw": Draw(1)},
         {"model": "other"},
         {"max_tokens": 51},
         {"temperature": 0.5},
@@ -383,3 +383,49 @@ def test_a_batch_is_known_from_before_its_submission_to_its_end(tmp_path: Path) 
 def test_a_damaged_line_of_a_batch_is_told_apart(line: dict[str, object]) -> None:
     with pytest.raises(BadJson):
         parse_line(json.dumps(line).encode())
+
+
+# Digests that older versions wrote, when a draw was one number with its parts added to the run.
+OLDER = {
+    Draw(3): "40de6562b897b1a9d4e7c97cdc1b0585d1f9a1e35621770865427532af8734a1",
+    Draw(3, attempt=1): "71a907d8c923661a84fa1e40ff5f58185bc50f48063004aff38fde8dc35e1d35",
+    Draw(3, repeat=1): "6a2c6243ec926eab6b95bdbb763dc5446ce4b574e0a578eee3eaf8cd5a50f824",
+    Draw(3, repeat=2): "782bcf0a696caa17e07628f67f2b989380f575d00d4ca3a52108aeb5d7867951",
+    Draw(3, "base"): "8893c68ae0a5260633eda713f784ce8ff8d90568aa0be1d128bf14174b68d06c",
+    Draw(3, "base", attempt=1): "8daf027bc162d1dd792dff1a9e81707c5fe5cbe51188047f9aedaf66d0f0a935",
+    Draw(control=True): "1a3f028edcd208144abb95e29c8520ea533801f7e9e60e259647c22954196b7e",
+}
+
+
+@pytest.mark.parametrize("draw", OLDER)
+def test_what_older_versions_paid_for_is_found_again(draw: Draw) -> None:
+    assert call_key(ModelCall("judge", "m", ({"role": "user", "content": "q"},), 10, draw)) == OLDER[draw]
+
+
+def test_no_two_draws_share_a_key() -> None:
+    draws = [
+        Draw(run, arm, attempt, repeat)  # type: ignore[arg-type]
+        for run in (0, 1, 999, 1_000, 10_000, 100_000)
+        for arm in ("candidate", "base")
+        for attempt in (0, 1, 10)
+        for repeat in (0, 1, 2, 10)
+    ]
+    keys = {call_key(replace(call("q"), draw=draw)) for draw in [*draws, Draw(control=True)]}
+    assert len(keys) == len(draws) + 1
+
+
+def test_the_journal_says_arm_attempt_and_repeat_in_fields_of_their_own(tmp_path: Path) -> None:
+    drawn = replace(call("q"), draw=Draw(3, "base", attempt=1, repeat=2))
+
+    async def scene() -> None:
+        with Journal(tmp_path / "j") as journal:
+            await journal.done(call_key(drawn), drawn, "text", "served", USAGE, 1.0)
+            await journal.failed("ab" * 32, call("q"), Failed("server", True, "HTTP 500"), "no")
+
+    asyncio.run(scene())
+    done, failed = [json.loads(line) for line in (tmp_path / "j").read_text(encoding="utf-8").splitlines()][-2:]
+    assert {name: done[name] for name in ("run", "arm", "attempt", "repeat")} == {
+        "run": 3, "arm": "base", "attempt": 1, "repeat": 2
+    }  # fmt: skip
+    assert failed["run"] == 0
+    assert not {"arm", "attempt", "repeat", "control"} & failed.keys()

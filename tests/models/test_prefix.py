@@ -6,7 +6,7 @@ import pytest
 
 from bot.testing.provider import Asked, LoopbackProvider
 from eval_core.base.messages import Message
-from eval_core.domain.call import Completion, ModelCall
+from eval_core.domain.call import Completion, Draw, ModelCall
 from eval_core.models.transport import mark_prefix, prefix_digest, wants_marks
 
 from .provider import MODEL, bench
@@ -21,7 +21,7 @@ MESSAGES: list[Message] = [
 def asks(question: int, run: int = 0) -> ModelCall:
     state = f"{STATE} of run {run}"
     messages = ({"role": "system", "content": state}, {"role": "user", "content": f"question {question}"})
-    return ModelCall("answer", MODEL, messages, 50, run=run, shared=1)
+    return ModelCall("answer", MODEL, messages, 50, draw=Draw(run), shared=1)
 
 
 def test_the_first_goes_ahead_and_its_siblings_find_the_cache_warm() -> None:
@@ -99,7 +99,7 @@ def test_a_claude_compressor_reads_the_whole_repeated_prompt_from_the_cache() ->
         provider = LoopbackProvider(marked_cache=True)
         async with bench(provider=provider, settings={"params": {}}) as at:
             prompt = ({"role": "system", "content": "Summarise."}, {"role": "user", "content": STATE})
-            calls = [ModelCall("compressor", CLAUDE, prompt, 50, run=run, shared=2) for run in range(10)]
+            calls = [ModelCall("compressor", CLAUDE, prompt, 50, draw=Draw(run), shared=2) for run in range(10)]
             done = await asyncio.gather(*(at.client.complete(one) for one in calls))
             usages = [one.usage for one in done if isinstance(one, Completion)]
             assert [usage.written_tokens > 1024 for usage in usages].count(True) == 1

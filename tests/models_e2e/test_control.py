@@ -10,7 +10,7 @@ import small
 from eval_core.domain.measurement import Measurement
 from eval_core.storage.results import read_measurement
 
-from .test_judge import shifted
+from .judges import shifted
 from .world import JUDGE, Provider
 
 THREE = ("--runs", "3", "--compress-runs", "3")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -19,25 +19,13 @@ from eval_core.measuring.options import Job
 from eval_core.storage.baselines import load_baseline
 from eval_core.storage.results import read_measurement
 
+from .judges import shifted
 from .world import CHECKS, JUDGE, ONE_RUN, Provider
 
 TWO_RUNS = ("--runs", "2", "--compress-runs", "2")
 CALIBRATION = 163
 """85 plain cases, 66 labelled answers, 12 of these twice."""
 PREFLIGHT = 4
-
-
-def shifted(by: float) -> Callable[[Sequence[Message]], str]:
-    """Grade as usual, but stricter or milder."""
-
-    def reply(messages: Sequence[Message]) -> str:
-        text = reply_to(messages)
-        if not text.startswith('{"reason"'):
-            return text
-        grade = json.loads(text)
-        return json.dumps({**grade, **{name: min(5, max(0, grade[name] + by)) for name in DIMENSIONS}})
-
-    return reply
 
 
 def flattering(messages: Sequence[Message]) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from eval_core.domain.call import Completion, Usage
+from eval_core.domain.call import Completion, Draw, Usage
 from eval_core.domain.compression import Outcome
 from eval_core.sandbox.gateway import Gateway, GatewayLimits
 
@@ -242,7 +242,7 @@ def test_another_run_s_token_is_worth_nothing(attack):
     async def never(call):
         return Completion("x", Usage(), "m", 0.0)
 
-    other = Gateway(model="m", complete=never, run=0)
+    other = Gateway(model="m", complete=never, draw=Draw())
     assert said(attack("bombs:replays_a_token", llm="required", call={"token": other.token})) == [401, 401, 200]
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_core.domain.call import Completion, Failed, Usage
+from eval_core.domain.call import Completion, Draw, Failed, Usage
 from eval_core.sandbox.gateway import Gateway, GatewayLimits
 from eval_core.sandbox.memory import process_family
 from eval_core.sandbox.request import Refusal, read_object, read_request
@@ -35,7 +35,7 @@ def talk(body, *, answer="fine", token=None, limits=None, path="/v1/chat/complet
         return Completion(answer, Usage(7, 0, 3, 0.5), "provider/real", 0.1)
 
     async def main(folder):
-        gateway = Gateway(model="served", complete=complete, run=4, limits=limits)
+        gateway = Gateway(model="served", complete=complete, draw=Draw(4), limits=limits)
         headers = {"Authorization": f"Bearer {gateway.token if token is None else token}"}
         async with gateway.serve(folder) as socket:
             connector = aiohttp.UnixConnector(str(socket))
@@ -59,7 +59,13 @@ def test_the_run_s_model_answers_whatever_model_was_asked_for():
     assert answer["choices"][0]["message"]["content"] == "fine"
     assert answer["choices"][0]["finish_reason"] == "stop"
     assert answer["usage"] == {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
-    assert (calls[0].model, calls[0].run, calls[0].role, calls[0].temperature) == ("served", 4, "compressor", 0.2)
+    first = calls[0]
+    assert (first.model, first.draw, first.role, first.temperature) == (
+        "served",
+        Draw(4),
+        "compressor",
+        0.2,
+    )
     assert gateway.log.records[0].requested_model == "gpt-dearest"
 
 
@@ -202,7 +208,7 @@ def test_the_end_of_the_gateway_s_process_is_told_by_name_and_ends_nothing_else(
         raise AssertionError("no model is asked")
 
     async def main():
-        gateway = Gateway(model="m", complete=complete, run=0)
+        gateway = Gateway(model="m", complete=complete, draw=Draw())
         async with gateway.serve(tmp_path) as path:
             await gateway.settle(0)
             assert gateway.trouble == ""
@@ -221,7 +227,7 @@ def test_the_gateway_s_process_knows_nothing_of_the_evaluator(tmp_path, monkeypa
     monkeypatch.setenv("PROVIDER_API_KEY", "sk-of-the-evaluator")
 
     async def main():
-        gateway = Gateway(model="m", complete=None, run=0)
+        gateway = Gateway(model="m", complete=None, draw=Draw())
         async with gateway.serve(tmp_path):
             await gateway.settle(0)
             folders = [Path(f"/proc/{process}") for process in process_family(os.getpid())]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,10 +66,9 @@ class Queue:
 
 
 def test_the_wait_for_a_turn_at_the_model_is_no_latency(run):
-    from test_subject_command import EXAMPLES
-
+    examples = Path(__file__).parents[2] / "docs" / "targets" / "examples"
     spec = {"command": ["python3", "compress.py"], "llm": "required"}
-    done = run(spec, Queue(), tree=EXAMPLES, base=EXAMPLES)
+    done = run(spec, Queue(), tree=examples, base=examples)
     assert done.outcome is Outcome.OK
     assert done.queued_seconds >= 0.7
 

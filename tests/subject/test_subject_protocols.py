@@ -7,8 +7,6 @@ import contextlib
 import json
 import subprocess
 import sys
-import tempfile
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_core.domain.call import Completion, Failed, ModelCall, ReplyCall, Usage
-from eval_core.sandbox.child.bridge import open_bridge
-from eval_core.sandbox.gateway import Gateway, GatewayLimits
+from eval_core.domain.call import Failed, Usage
+from eval_core.sandbox.gateway import GatewayLimits
 from eval_core.sandbox.protocol.route import route
 from eval_core.sandbox.request import Refusal, read_object, read_request
 from tests.foreign import json_values
+from tests.subject.gateway_talk import CALLS, PARAMETERS, SERVER, TOOLS, serve
 
-FINE = Completion("fine", Usage(70, 0, 30, 0.5), "provider/real", 0.1)
-CALLS = Completion(
-    "", Usage(7, 0, 3, 0.5), "provider/real", 0.1, calls=(ReplyCall("c-1", "read_file", '{"path": "a.py"}'),)
-)
-SERVER = Failed("server", True, "secret words of the provider")
-PARAMETERS = {"type": "object", "properties": {"path": {"type": "string"}}}
 HISTORY = [
     {"role": "user", "content": "read a.py"},
     {
@@ -45,27 +37,6 @@ HISTORY = [
     {"role": "user", "content": "summarise"},
 ]
 """What every protocol's history below is, as chat messages."""
-TOOLS = [{"type": "function", "function": {"name": "read_file", "description": "Reads.", "parameters": PARAMETERS}}]
-
-Talk = Callable[[str, str], Awaitable[Any]]
-
-
-def serve(talk: Talk, answer: Completion | Failed = FINE, limits: GatewayLimits | None = None):
-    """Run a client against a gateway; return what it got, the calls that reached the model, and the records."""
-    calls: list[ModelCall] = []
-
-    async def complete(call: ModelCall) -> Completion | Failed:
-        calls.append(call)
-        return answer
-
-    async def main(folder: Path) -> Any:
-        gateway = Gateway(model="served", complete=complete, run=4, limits=limits)
-        async with gateway.serve(folder) as socket:
-            root = f"http://127.0.0.1:{open_bridge(str(socket))}"
-            return await talk(root, gateway.token), calls, gateway.log.records
-
-    with tempfile.TemporaryDirectory() as folder:
-        return asyncio.run(main(Path(folder)))
 
 
 def openai_client(root: str, token: str, version: str = "/v1") -> openai.AsyncOpenAI:

@@ -14,7 +14,7 @@ from eval_core.suite.audit import AllowList, audit_files, audit_fixture, fixture
 from eval_core.suite.scrub import Identities
 from tests.suite.conftest import ROOT
 from tests.suite.corpus import ALNUM, draw
-from tests.suite.test_scrub import session
+from tests.suite.sessions import session
 
 TOKEN = "glpat" + "-" + draw(random.Random(3), ALNUM, 22)
 

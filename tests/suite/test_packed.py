@@ -17,7 +17,7 @@ from eval_core.base.errors import UserError
 from eval_core.domain.case import load_suite
 from eval_core.domain.fixture import Fixture, dump_fixture, find_fixture, load_fixture, named_fixture, write_fixture
 from tests.suite.conftest import openai_rows
-from tests.suite.test_scrub import session
+from tests.suite.sessions import session
 
 WORDS = " ".join(f"shard{number} leases window{number * 7}" for number in range(6_000))
 

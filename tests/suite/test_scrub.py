@@ -16,22 +16,11 @@ from eval_core.suite.scrub import Identities, ScrubOptions, harvest, scrub_fixtu
 from eval_core.suite.scrub.pipeline import NOTE, SYSTEM_PROMPT, shorten_output
 from eval_core.suite.scrub.replace import rewrite
 from tests.suite.corpus import ALNUM, draw
+from tests.suite.sessions import session
 
 RNG = random.Random(11)
 TOKEN = "ghp" + "_" + draw(RNG, ALNUM, 36)
 PASSWORD = "Tundra" + "-77" + draw(RNG, ALNUM, 6)
-
-
-def session(*outputs: str, first: str = "Please fix it.", **fields: Any) -> Fixture:
-    """Return a session whose tool calls answer with these texts."""
-    messages: list[dict[str, Any]] = [{"role": "system", "content": "Be good."}, {"role": "user", "content": first}]
-    for number, output in enumerate(outputs):
-        function = {"name": "terminal", "arguments": '{"command": "run"}'}
-        call = {"id": f"call_{number}", "type": "function", "function": function}
-        messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
-        messages.append({"role": "tool", "tool_call_id": f"call_{number}", "content": output})
-    messages.append({"role": "assistant", "content": "Done."})
-    return Fixture(name="sample", messages=messages, **fields)
 
 
 def scrubbed(*outputs: str, identities: Identities | None = None, **options: Any) -> list[str]:

@@ -15,7 +15,7 @@ from eval_core.reporting.html.plots import ORDER, Tick, nice
 from eval_core.reporting.html.scores import side_means
 from eval_core.reporting.view import MARKS
 
-__all__ = ["Trend", "TrendPoint", "VerdictMark", "release_of", "trends", "verdict_mark"]
+__all__ = ["TrendChart", "TrendPoint", "VerdictMark", "release_of", "trends", "verdict_mark"]
 
 _APART = 24.0
 """Percent of the width between two names of releases, or the second is left to the table."""
@@ -52,7 +52,7 @@ class TrendPoint:
 
 
 @dataclass(frozen=True)
-class Trend:
+class TrendChart:
     """One line over the baseline's history; the run of this report is its last, open point."""
 
     name: str
@@ -135,7 +135,7 @@ def _ends(history: Sequence[Mapping[str, Any]], candidate: Measurement | None) -
     return first, "this run" if candidate else last
 
 
-def trends(history: Sequence[Mapping[str, Any]], candidate: Measurement | None = None) -> list[Trend]:
+def trends(history: Sequence[Mapping[str, Any]], candidate: Measurement | None = None) -> list[TrendChart]:
     """Return score, facts, size, cost and the dimensions over time; what was never measured is left out."""
     found = []
     steps = max(len(history) - (candidate is None), 1)
@@ -170,5 +170,5 @@ def trends(history: Sequence[Mapping[str, Any]], candidate: Measurement | None =
             last = TrendPoint(100.0, height(current), f"this run: {measure.words(current)}")
         words_of = tuple("–" if value is None else measure.words(value) for value in values)
         ticks = tuple(Tick(height(value), measure.words(value)) for value in (top, (low + top) / 2, low))
-        found.append(Trend(measure.name, ticks, tuple(points), last, words_of, _ends(history, candidate)))
+        found.append(TrendChart(measure.name, ticks, tuple(points), last, words_of, _ends(history, candidate)))
     return found

@@ -1,0 +1,23 @@
+"""Judges that grade otherwise than the usual one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+from bot.testing.provider import reply_to
+from eval_core.base.messages import Message
+from eval_core.domain.grade import DIMENSIONS
+
+
+def shifted(by: float) -> Callable[[Sequence[Message]], str]:
+    """Grade as usual, but stricter or milder."""
+
+    def reply(messages: Sequence[Message]) -> str:
+        text = reply_to(messages)
+        if not text.startswith('{"reason"'):
+            return text
+        grade = json.loads(text)
+        return json.dumps({**grade, **{name: min(5, max(0, grade[name] + by)) for name in DIMENSIONS}})
+
+    return reply
