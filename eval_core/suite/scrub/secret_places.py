@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from eval_core.suite.scrub.hits import Detector, Hit, secret_hit, value_hit
-from eval_core.suite.scrub.values import is_secret_value, key_strength, looks_random, password_shape
+from eval_core.suite.scrub.values import is_secret_value, key_strength, looks_random, password_shape, unwordly
 
 __all__ = ["PLACE_DETECTORS", "inserted", "told_by_commands"]
 
@@ -100,7 +100,8 @@ def _told(value: str, name: str = "password") -> bool:
 
 def _mixed(value: str) -> bool:
     """Tell what a person chose or a program drew from a word: letters and something else."""
-    return any(map(str.isalpha, value)) and (any(map(str.isdigit, value)) or re.search(r"[!#$%&*?]", value) is not None)
+    marked = any(map(str.isdigit, value)) or re.search(r"[!#$%&*?]", value) is not None
+    return any(map(str.isalpha, value)) and (marked or unwordly(value))
 
 
 def logins(text: str, _key: str | None) -> Iterator[Hit]:
@@ -195,7 +196,8 @@ def named_beside(text: str, _key: str | None) -> Iterator[Hit]:
             name = re.split(r"[/.:]", match["name"])[-1] or match["name"]
             value = match["value"].strip()
             strength = key_strength(name)
-            if strength in ("strong", "phrase") and is_secret_value(value, strength, name, exact=True):
+            known = strength in ("strong", "phrase") or (strength == "weak" and pattern is _BESIDE and looks_random(value))
+            if known and is_secret_value(value, strength, name, exact=True):
                 if pattern is _STORE and not _mixed(value):
                     continue
                 yield secret_hit(match.start("value"), match.start("value") + len(value), "assignment", text)
