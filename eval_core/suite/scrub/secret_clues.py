@@ -33,6 +33,7 @@ _TOLD = re.compile(
     r"|это|є|είναι|هي|هو|है|คือ|van|with|mit|avec|con|com|as|pass\w*|pwd?|word)|[:=：/]|是|は|为|為|는|은)[ \t]*[\"'`«“„]?\Z",
     re.IGNORECASE,
 )
+_SHAPE = re.compile(r"[A-Za-z0-9!#%$^&*+@~?_.-]{8,64}")
 _NAMES_IT = re.compile(r"[\w\]-]*[\s\"'`:=(]{1,12}")
 _HEXED = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
 
@@ -59,7 +60,8 @@ def on_the_line(text: str, _key: str | None) -> Iterator[Hit]:
                 _TOLD.search(text, max(start, at - 16), at) is not None
                 or _NAMES_IT.fullmatch(text, word.end(), at) is not None
             )
-            drawn = password_shape(value) or (told and _HEXED.fullmatch(value) is not None)
+            shaped = _SHAPE.fullmatch(value) is not None and password_shape(value)
+            drawn = shaped or (told and _HEXED.fullmatch(value) is not None)
             if unwordly(value, told=told) or (drawn and is_secret_value(value, "strong", "password", exact=True)):
                 yield secret_hit(at, at + len(value), "prose", text)
 
