@@ -196,7 +196,9 @@ def named_beside(text: str, _key: str | None) -> Iterator[Hit]:
             name = re.split(r"[/.:]", match["name"])[-1] or match["name"]
             value = match["value"].strip()
             strength = key_strength(name)
-            known = strength in ("strong", "phrase") or (strength == "weak" and pattern is _BESIDE and looks_random(value))
+            known = strength in ("strong", "phrase") or (
+                strength == "weak" and pattern is _BESIDE and looks_random(value)
+            )
             if known and is_secret_value(value, strength, name, exact=True):
                 if pattern is _STORE and not _mixed(value):
                     continue

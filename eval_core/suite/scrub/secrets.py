@@ -231,7 +231,7 @@ _LONE_USERINFO = re.compile(
 _QUERY = re.compile(r"[?&;#](?P<name>[A-Za-z][\w.\-%]{0,60})=(?P<value>[^\s&#\"'<>`\\;)\]}]+)")
 _QUERY_SECRETS = re.compile(
     r"(?i)x-amz-(?:signature|credential|security-token)|x-goog-(?:signature|credential)|signature|sig|awsaccesskeyid|"
-    r"googleaccessid|(?:[\w-]*_)?(?:token|secret|password|passwd|pwd|apikey|api_key|access_key|auth)|key|code|auth_key|"
+    r"googleaccessid|(?:[\w-]*_)?(?:token|secret|password|passwd|pwd|apikey|api_key|access_key|auth)|key|app_?id|code|auth_key|"
     r"client_secret|sv_token|hmac|policy|key-pair-id|jwt|assertion|id_token_hint|st|skoid_token|session|sid|ticket|[jp]\w{0,4}sess(?:ion)?id|sessionid"
 )
 _SECRET_URLS = re.compile(
@@ -337,6 +337,8 @@ _ASSIGNMENT = re.compile(
     r"(?:(?P<quote>\\{0,3}(?:\"|'|`))(?P<quoted>[^\n\"'`]{3,400}?)(?P=quote)|(?P<bare>[^\s\"'`\\]{3,400}))"
 )
 _LEFT = re.compile(r"[\w.\-]{0,80}\Z")
+_HEX_KEY = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
+_ACCOUNT = re.compile(r"(?i)user|crypt|api|secret|account|login|client")
 _LINE_START = re.compile(r"(?:^|\n)[ \t]*(?:[-+>|$#] ?)?(?:export[ \t]+|set[ \t]+|ENV[ \t]+|ARG[ \t]+|- )?[\"']?\Z")
 _NARROW = re.compile(r"[^\s\"'`,;&|<>(){}\[\]\\]+")
 _FLAG = re.compile(
@@ -386,7 +388,12 @@ def assignments(text: str, _key: str | None) -> Iterator[Hit]:
             continue
         opened = _LINE_START.search(text, max(0, start - 40), start) is not None
         if match.group("quoted") is not None:
-            if is_secret_value(match.group("quoted"), strength, name, exact=True):
+            account = (
+                strength == "weak"
+                and _HEX_KEY.fullmatch(match["quoted"])
+                and _ACCOUNT.search(text, max(0, start - 60), start)
+            )
+            if account or is_secret_value(match.group("quoted"), strength, name, exact=True):
                 yield value_hit(match, "quoted", "assignment", text)
             continue
         begin, end = match.span("bare")

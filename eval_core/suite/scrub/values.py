@@ -56,6 +56,7 @@ _STRONG_PAIRS = {
     ("ingest", "key"), ("recovery", "key"), ("backup", "key"), ("cipher", "key"), ("crypto", "key"), ("fernet", "key"),
     ("secure", "key"), ("unseal", "key"), ("publish", "key"), ("push", "key"), ("developer", "key"), ("rest", "key"),
     ("token", "secret"), ("api", "token"), ("kata", "sandi"), ("mot", "passe"), ("join", "key"), ("data", "key"),
+    ("key", "material"), ("sec", "key"),
 }  # fmt: skip
 # Names that were written as one word: storepass, dbpassword, clientsecret.
 _JOINED = re.compile(
