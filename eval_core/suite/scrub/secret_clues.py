@@ -98,7 +98,7 @@ _ACCOUNT = re.compile(
     r"(?i)(?<!\w)(?:add[_-]?user|user[_-]?add|create[_-]?user|change[_-]?password|set[_-]?password|auth-pass"
     r"|passwd|radtest"
     r"|user:password|user:create|--encrypt|authenticate_user|set[_-]?user|reset[_-]?password|smbpasswd"
-    r"|set-?airport-?network|user[ \t]+\S+[ \t]+using|logon)\b"
+    r"|set-?airport-?network|user[ \t]+\S+[ \t]+using|logon|obscure)\b"
     r"(?P<rest>[^\n|;&]{4,160})"
 )
 _OPTION_VALUE = re.compile(

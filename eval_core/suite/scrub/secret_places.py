@@ -15,7 +15,7 @@ _DRAWN = rf"(?:{_UUID}|[0-9a-f]{{32,128}}|[A-Za-z0-9_.~+/=-]{{20,400}})"
 
 # `login:password` after an option or a word that says somebody logs in.
 _PAIR = re.compile(
-    r"(?<![\w-])(?:-[auU]|--(?:auth|user|login|creds?|credentials?|basic-auth|proxy-user|http-user|account)"
+    r"(?<![\w-])(?:-[auU]|--?(?:auth|user|login|creds?|credentials?|basic-auth|proxy-user|http-user|account)"
     r"|(?i:auth(?:entication)?|basicauth|basic_auth|htpasswd|userpass|login|credentials?|creds|proxy_auth|web\.auth))"
     r"(?:[ \t]*[=:][ \t]*|[ \t]+)[\"']?(?P<login>[A-Za-z][\w.@+-]{0,60}):(?P<value>[^\s\"'\\:/@][^\s\"'\\@]{4,100})"
 )
@@ -61,6 +61,7 @@ _ANNOUNCED = re.compile(
     r"(?im)^[^\n]{0,160}\b(?:password|passphrase|token|secret|api key|access key|private key|kennwort|passwort"
     r"|credential)s?\b[^\n]{0,80}:[ \t]*\n(?:[ \t]*\n)?[ \t]*[\"'`]?(?P<value>[^\s\"'`]{8,400})[\"'`]?[ \t]*$"
 )
+_FORM_DATA = re.compile(r"form-data; name=\"(?P<name>[\w.-]{2,60})\"\r?\n\r?\n(?P<value>[^\s]{4,200})")
 _SET_LIST = re.compile(r"(?i)chpasswd\b[\s\S]{0,60}?\n[ \t]*(?:- )?[a-z_][\w-]{0,31}:(?P<value>\S{5,100})")
 _BLOCK = re.compile(r"<auth-user-pass>\s+\S+\s+(?P<value>\S+)\s+</auth-user-pass>")
 _ACL = re.compile(r"(?i)\bACL SETUSER \S+[^\n]*?[ \t]>(?P<value>\S{4,100})")
@@ -83,7 +84,7 @@ def announced(text: str, _key: str | None) -> Iterator[Hit]:
         for match in pattern.finditer(text):
             if _told(match["value"]) and "$" not in match["value"][:2]:
                 yield value_hit(match, "value", "assignment", text)
-    for pattern in (_ATTRIBUTE, _PLIST) if "</" in text else ():
+    for pattern in (_ATTRIBUTE, _PLIST, _FORM_DATA) if "</" in text or "form-data" in text else ():
         for match in pattern.finditer(text):
             name = re.split(r"[.:]", match["name"])[-1]
             if is_secret_value(match["value"], key_strength(name), name, exact=True):
