@@ -349,9 +349,12 @@ def _sort(char: str) -> int:
     return 0 if char.isdigit() else 1 if char.isupper() else 2
 
 
+_DATE_OR_KEYS = re.compile(r"\d{1,2}[-/]?[A-Za-z]{3}[-/]\d{2,4}|(?:Ctrl|Cmd|Alt|Shift|Option|Meta|Super)\+")
+
+
 def password_shape(value: str) -> bool:
     """Tell what is shaped as no word, path or name is: a password that a person chose or a program drew."""
-    if not any(map(str.isdigit, value)) or not any(map(str.isalpha, value)):
+    if not any(map(str.isdigit, value)) or not any(map(str.isalpha, value)) or _DATE_OR_KEYS.match(value):
         return False
     if re.search(r"[!#%$^&*+~?]", value):
         return re.search(r"^[#@$%]?\w+$|%[sdif]|\$\{|^\$|[?&]\w+=", value) is None
@@ -377,7 +380,7 @@ _CHOSEN = re.compile(r"[A-Za-z]{3,}[!#$%?*_.+@&-]{1,2}\d{2,6}[!#$?*]?|[A-Za-z]{3
 _OTHER_FORM = re.compile(
     r"://|^[\w.+-]+@[\w-]+\.[a-z]|%[sdifr]\b|[$%]?\{|\$\(|[<>()\[\]|;\\]|^[$@~/.-]|^\*|\*\.|\.\.|[\w-]=|::|->"
     r"|^[vV]?\d+(?:[.:/-]\d+)+|^[A-Z][A-Z0-9]*(?:[_.-][A-Z0-9]+)+$|^[0-9a-fA-F:-]+$|^[\w-]*(?:\.[\w-]+)*\.[a-z]{1,5}$"
-    r"|^\d{1,2}[-/ ]?[A-Za-z]{3}[-/]\d{2,4}|^(?:Ctrl|Cmd|Alt|Shift|Option|Meta|Super)\+|^[\w.-]+/|^[a-z0-9.]+(?:[+-][a-z0-9.]+)+$|^[A-Za-z]\+\+\d+$|^0x|^#\d+$|^[A-Za-z]+:|\w/\w+/|^[a-z]\w*\.[a-z]\w*$"
+    r"|^[\w.-]+/|^[a-z0-9.]+(?:[+-][a-z0-9.]+)+$|^[A-Za-z]\+\+\d+$|^0x|^#\d+$|^[A-Za-z]+:|\w/\w+/|^[a-z]\w*\.[a-z]\w*$"
 )
 
 
@@ -395,7 +398,9 @@ def unwordly(value: str, *, told: bool = False) -> bool:
 
     Where the text has `told` that a secret is here, a word with a number and a sign (`Maple-4711`) counts as one.
     """
-    if not 6 + 2 * (not told) <= len(value) <= 128 or is_mark(value) or _OTHER_FORM.search(value):
+    if not 6 + 2 * (not told) <= len(value) <= 128 or is_mark(value):
+        return False
+    if _OTHER_FORM.search(value) or _DATE_OR_KEYS.match(value):
         return False
     digits, signs = any(map(str.isdigit, value)), re.search(r"[!#$%^&*+~?@]", value) is not None
     letters = sum(map(str.isalpha, value))
