@@ -25,6 +25,7 @@ from eval_core.base.numbers import (
     score,
     signed,
 )
+from eval_core.comparing.arms import Arm
 from eval_core.comparing.culprits import StructureChange, TestedFamily, culprits_of
 from eval_core.comparing.findings import Culprit, FactChange, Kind, Row, Strand, StrandName, StrandState
 from eval_core.comparing.hypotheses import FACT_HYPOTHESES
@@ -91,7 +92,17 @@ def _by_check(changes: Sequence[StructureChange], kind: str) -> list[str]:
     return [f"{words(check)} ({counted(number, 'fixture')})" for check, number in found.items()]
 
 
-def structure_strand(changes: Sequence[StructureChange]) -> Strand:
+def _checks(arm: Arm) -> str:
+    """Say how many of the checks pass: a check of a fixture passes if it passes in every run."""
+    passed = [
+        all(run[check] for run in fixture.structure if check in run)
+        for fixture in arm.fixtures.values()
+        for check in dict.fromkeys(name for run in fixture.structure for name in run)
+    ]
+    return f"{sum(passed)} of {len(passed)} checks" if passed else ""
+
+
+def structure_strand(changes: Sequence[StructureChange], base: Arm, candidate: Arm) -> Strand:
     """Say which checks broke or were repaired."""
     broken, mended = _by_check(changes, "broken"), _by_check(changes, "mended")
     says = [listed(broken)] if broken else []
@@ -100,6 +111,8 @@ def structure_strand(changes: Sequence[StructureChange]) -> Strand:
     return Strand(
         name="structure",
         state=state,
+        base=_checks(base),
+        candidate=_checks(candidate),
         says="; ".join(says),
         details=tuple(f"{item.kind}: {item.label}" for item in changes),
         loss=float(bool(broken)),

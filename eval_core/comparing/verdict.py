@@ -473,7 +473,7 @@ def decide(
     rows = _rows(evidence, (seed_rule.medians(base), seed_rule.medians(candidate)), recorded)
     by_family = {item.family: item for item in tested}
     size = recorded.size if recorded is not None and muted <= {"scores"} else None
-    found = [structure_strand(structure)]
+    found = [structure_strand(structure, base, candidate)]
     found.append(facts_strand(recorded, by_family.get("facts"), culprits, rows))
     found.append(scores_strand(by_family.get("scores"), culprits, rows, judged=judged))
     if recorded is not None:

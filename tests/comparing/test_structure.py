@@ -7,6 +7,7 @@ import pytest
 
 from eval_core.comparing.arms import Arm
 from eval_core.comparing.culprits import changes
+from eval_core.comparing.rule import structure_strand
 
 from .arms import fixture
 
@@ -43,3 +44,10 @@ def test_counts_are_kept() -> None:
     (found,) = changes(arm(True, True, True), arm(False, False, True, None))
     assert (found.label, found.base_passed, found.base_runs) == ("f / check", 3, 3)
     assert (found.candidate_passed, found.candidate_runs) == (1, 3)
+
+
+def test_the_row_counts_the_checks_that_always_pass() -> None:
+    base, candidate = arm(True, True), arm(False, True)
+    strand = structure_strand(changes(base, candidate), base, candidate)
+    assert (strand.base, strand.candidate) == ("1 of 1 checks", "0 of 1 checks")
+    assert structure_strand([], arm(None), arm(None)).base == ""
