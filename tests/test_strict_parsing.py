@@ -40,7 +40,19 @@ MERGES = "a: &a {k: 1}\n" + "".join(
         ("a: 1\nb: 2\na: 3", "line 3, column 1: broken YAML: the key 'a' is given twice"),
         ("init: {a: 1, a: 2}", "the key 'a' is given twice"),
         ("a: " + "1" * 5000, "a number of 5,000 digits"),
-        ("a: 0x" + "f" * 500, "a number of 502 digits"),
+        ("a: 0x" + "f" * 500, "is a number in some versions of YAML and text in others"),
+        ("budget_usd: 190:20:30", "190:20:30 is a number in some versions of YAML and text in others"),
+        ("budget_usd: 1:30.5", "1:30.5 is a number in some versions"),
+        ("ports: [22:22]", "22:22 is a number in some versions"),
+        ("runs: 1_000", "1_000 is a number in some versions"),
+        ("runs: 1_0.5", "1_0.5 is a number in some versions"),
+        ("runs: 0o17", "0o17 is a number in some versions"),
+        ("runs: 017", "017 is a number in some versions"),
+        ("runs: -0x1F", "-0x1F is a number in some versions"),
+        ("runs: 0b11", "0b11 is a number in some versions"),
+        ("190:20: x", "190:20 is a number in some versions"),
+        ("a: !!int 1_0", "is not a whole number"),
+        ("a: !!float 1:30", "is not a number"),
         ("a: -.INF", "is not a finite number"),
         ("a: !!binary aGk=", "is not used here"),
         ("a: !!set {b}", "is not used here"),
@@ -69,6 +81,31 @@ def test_what_people_write_in_yaml_is_read():
         "a": {"x": 1, "y": 2.5}, "b": {"x": 1, "y": True}, "since": "2024-01-31", "t": None, "l": ["a", "b", "c"],
     }  # fmt: skip
     assert parse_yaml("", "f") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a: 0", 0),
+        ("a: -12", -12),
+        ("a: +3", 3),
+        ("a: 2.50", 2.5),
+        ("a: .5", 0.5),
+        ("a: 1e-3", 0.001),
+        ("a: '190:20:30'", "190:20:30"),
+        ("a: '017'", "017"),
+        ("a: 1.2.3", "1.2.3"),
+        ("a: 10:02:11Z", "10:02:11Z"),
+        ("a: 2024-01-31 10:02:11", "2024-01-31 10:02:11"),
+        ("a: 1_x", "1_x"),
+        ("a: on", True),
+        ("a: 'no'", "no"),
+    ],
+)
+def test_a_plain_scalar_is_a_number_only_as_json_writes_it(text, value):
+    found = parse_yaml(text, "f")["a"]
+    assert found == value
+    assert type(found) is type(value)
 
 
 @given(json_values())

@@ -7,6 +7,7 @@ equal keys, and turns text into dates. None of this is wanted in a configuration
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
@@ -34,9 +35,11 @@ def _problem(text: str, node: Node | None) -> ConstructorError:
 class _StrictLoader(yaml.SafeLoader):
     """Nothing but mappings, lists, text, numbers, booleans and null."""
 
-    # Without dates: `since: 2024-01-31` is text, as it is in JSON.
+    # Without dates: `since: 2024-01-31` is text, as it is in JSON. Numbers are resolved by a pattern of their own.
     yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        first: [
+            (tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] not in ("timestamp", "int", "float")
+        ]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
     yaml_constructors = {}
@@ -104,13 +107,43 @@ def _sequence(loader: _StrictLoader, node: SequenceNode) -> list[Any]:
     return [loader.construct_object(item, deep=True) for item in node.value]
 
 
+# Numbers as JSON writes them, with a sign, and `.inf` and `.nan` so that they can be refused by name. YAML 1.1 knows
+# more: `190:20:30` is 685230 there (base 60), `010` is 8, `1_000` is 1000 and `0x10` is 16; readers of YAML 1.2 differ
+# about each. Nobody who writes a budget or a name means that by it, so these are refused rather than guessed.
+_INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z")
+_FLOAT = re.compile(
+    r"[-+]?(?:(?:0|[1-9][0-9]*)?\.[0-9]+|(?:0|[1-9][0-9]*)\.)(?:[eE][-+]?[0-9]+)?\Z"
+    r"|[-+]?(?:0|[1-9][0-9]*)[eE][-+]?[0-9]+\Z|[-+]?\.(?:inf|Inf|INF)\Z|\.(?:nan|NaN|NAN)\Z"
+)
+_UNSURE = re.compile(
+    r"[-+]?(?:[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?|0[0-9_]+|0[xobXOB][0-9A-Fa-f_]+|[0-9][0-9_]*_[0-9_]*(?:\.[0-9_]*)?"
+    r"|0[0-9]+\.[0-9]*|[0-9][0-9_]*\.[0-9]*_[0-9_]*)\Z"
+)
+_StrictLoader.add_implicit_resolver("tag:yaml.org,2002:int", _INT, list("-+0123456789"))
+_StrictLoader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+0123456789."))
+_StrictLoader.add_implicit_resolver("!unsure-number", _UNSURE, list("-+0123456789"))
+
+
+def _unsure(loader: _StrictLoader, node: ScalarNode) -> Any:
+    shown = str(node.value)[:40]
+    raise _problem(
+        f"{shown} is a number in some versions of YAML and text in others; write the number with plain digits, "
+        f"or put quotes around it if it is text",
+        node,
+    )
+
+
 def _int(loader: _StrictLoader, node: ScalarNode) -> int:
     if len(str(node.value)) > MAX_DIGITS:
         raise _problem(f"a number of {len(str(node.value)):,} digits", node)
-    return int(loader.construct_yaml_int(node))
+    if not _INT.match(str(node.value)):
+        raise _problem(f"{str(node.value)[:40]!r} is not a whole number", node)
+    return int(node.value)
 
 
 def _float(loader: _StrictLoader, node: ScalarNode) -> float:
+    if not _FLOAT.match(str(node.value)) and not _INT.match(str(node.value)):
+        raise _problem(f"{str(node.value)[:40]!r} is not a number", node)
     value = float(loader.construct_yaml_float(node))
     if not math.isfinite(value):
         raise _problem(f"{str(node.value)[:20]} is not a finite number", node)
@@ -131,6 +164,7 @@ for _tag, _constructor in {
     "float": _float,
 }.items():
     _StrictLoader.add_constructor(f"tag:yaml.org,2002:{_tag}", _constructor)  # type: ignore[arg-type]
+_StrictLoader.add_constructor("!unsure-number", _unsure)
 _StrictLoader.add_constructor(None, _unknown)
 
 

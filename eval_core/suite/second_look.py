@@ -67,7 +67,7 @@ _OF_USER = re.compile(r"(?i)\b(?:for|by|as|of) (?:user|account|role|member) [\"'
 # A line that speaks of secrets, and the words on it that are neither words nor names of settings.
 _ABOUT_SECRETS = re.compile(
     r"(?im)^[^\n]{0,400}?\b(?:pass(?:word|wd|phrase|code)?|pw|pwd|secret|token|credentials?|creds|wi-?fi"
-    r"|api[ -]?key|pin|kennwort)\b"
+    r"|api[ -]?key|pin|kennwort|passwort|mot de passe|contraseña|senha|hasło|heslo|wachtwoord|пароль|密码|パスワード)\b"
     r"[^\n]{0,400}$"
 )
 _ODD_WORD = re.compile(
@@ -183,6 +183,8 @@ def _is_odd(value: str) -> bool:
     """Tell what is neither a placeholder, a version, a date, a size, an identifier nor words with a number."""
     if _PLACEHOLDER.fullmatch(value) or re.search(r"REDACTED-|example|xxxx|\*\*\*|\.\.\.", value, re.I):
         return False
+    if re.fullmatch(r"[a-z]+\d+[a-z]+\d*[a-z]*", value) and not re.fullmatch(r"[0-9a-f]+", value):
+        return not any(len(word) > 2 and is_ordinary(word) for word in re.findall(r"[a-z]+", value))
     if re.fullmatch(
         r"[0-9a-f-]+|v?\d[\w.+-]*|[A-Z0-9_]+|[a-z0-9_]+|[a-z0-9]+(?:[-.][a-z0-9]+)+|[\w-]+\.\w{1,5}|[\w.-]+@[\w.-]+",
         value,

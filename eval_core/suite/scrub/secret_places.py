@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from eval_core.suite.scrub.hits import Detector, Hit, secret_hit, value_hit
-from eval_core.suite.scrub.values import is_secret_value, key_strength, looks_random, password_shape
+from eval_core.suite.scrub.values import is_secret_value, key_strength, looks_random, password_shape, unwordly
 
 __all__ = ["PLACE_DETECTORS", "inserted", "told_by_commands"]
 
@@ -15,7 +15,7 @@ _DRAWN = rf"(?:{_UUID}|[0-9a-f]{{32,128}}|[A-Za-z0-9_.~+/=-]{{20,400}})"
 
 # `login:password` after an option or a word that says somebody logs in.
 _PAIR = re.compile(
-    r"(?<![\w-])(?:-[auU]|--(?:auth|user|login|creds?|credentials?|basic-auth|proxy-user|http-user|account)"
+    r"(?<![\w-])(?:-[auU]|--?(?:auth|user|login|creds?|credentials?|basic-auth|proxy-user|http-user|account)"
     r"|(?i:auth(?:entication)?|basicauth|basic_auth|htpasswd|userpass|login|credentials?|creds|proxy_auth|web\.auth))"
     r"(?:[ \t]*[=:][ \t]*|[ \t]+)[\"']?(?P<login>[A-Za-z][\w.@+-]{0,60}):(?P<value>[^\s\"'\\:/@][^\s\"'\\@]{4,100})"
 )
@@ -61,6 +61,7 @@ _ANNOUNCED = re.compile(
     r"(?im)^[^\n]{0,160}\b(?:password|passphrase|token|secret|api key|access key|private key|kennwort|passwort"
     r"|credential)s?\b[^\n]{0,80}:[ \t]*\n(?:[ \t]*\n)?[ \t]*[\"'`]?(?P<value>[^\s\"'`]{8,400})[\"'`]?[ \t]*$"
 )
+_FORM_DATA = re.compile(r"form-data; name=\"(?P<name>[\w.-]{2,60})\"\r?\n\r?\n(?P<value>[^\s]{4,200})")
 _SET_LIST = re.compile(r"(?i)chpasswd\b[\s\S]{0,60}?\n[ \t]*(?:- )?[a-z_][\w-]{0,31}:(?P<value>\S{5,100})")
 _BLOCK = re.compile(r"<auth-user-pass>\s+\S+\s+(?P<value>\S+)\s+</auth-user-pass>")
 _ACL = re.compile(r"(?i)\bACL SETUSER \S+[^\n]*?[ \t]>(?P<value>\S{4,100})")
@@ -83,7 +84,7 @@ def announced(text: str, _key: str | None) -> Iterator[Hit]:
         for match in pattern.finditer(text):
             if _told(match["value"]) and "$" not in match["value"][:2]:
                 yield value_hit(match, "value", "assignment", text)
-    for pattern in (_ATTRIBUTE, _PLIST) if "</" in text else ():
+    for pattern in (_ATTRIBUTE, _PLIST, _FORM_DATA) if "</" in text or "form-data" in text else ():
         for match in pattern.finditer(text):
             name = re.split(r"[.:]", match["name"])[-1]
             if is_secret_value(match["value"], key_strength(name), name, exact=True):
@@ -100,7 +101,8 @@ def _told(value: str, name: str = "password") -> bool:
 
 def _mixed(value: str) -> bool:
     """Tell what a person chose or a program drew from a word: letters and something else."""
-    return any(map(str.isalpha, value)) and (any(map(str.isdigit, value)) or re.search(r"[!#$%&*?]", value) is not None)
+    marked = any(map(str.isdigit, value)) or re.search(r"[!#$%&*?]", value) is not None
+    return any(map(str.isalpha, value)) and (marked or unwordly(value))
 
 
 def logins(text: str, _key: str | None) -> Iterator[Hit]:
@@ -195,7 +197,10 @@ def named_beside(text: str, _key: str | None) -> Iterator[Hit]:
             name = re.split(r"[/.:]", match["name"])[-1] or match["name"]
             value = match["value"].strip()
             strength = key_strength(name)
-            if strength in ("strong", "phrase") and is_secret_value(value, strength, name, exact=True):
+            known = strength in ("strong", "phrase") or (
+                strength == "weak" and pattern is _BESIDE and looks_random(value)
+            )
+            if known and is_secret_value(value, strength, name, exact=True):
                 if pattern is _STORE and not _mixed(value):
                     continue
                 yield secret_hit(match.start("value"), match.start("value") + len(value), "assignment", text)

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 from eval_core.suite.scrub.hits import Detector, Hit, is_mark, secret_hit, value_hit
 from eval_core.suite.scrub.providers import provider_tokens
+from eval_core.suite.scrub.secret_clues import CLUE_DETECTORS, SECRET_WORD
 from eval_core.suite.scrub.secret_places import PLACE_DETECTORS
-from eval_core.suite.scrub.values import is_secret_value, key_strength, looks_random, password_shape, random_tokens
+from eval_core.suite.scrub.values import is_secret_value, key_strength, looks_random, random_tokens
 
 __all__ = [
     "SECRET_DETECTORS",
@@ -49,21 +50,6 @@ _ORDINARY_WORD = re.compile(
     r"[a-z]+(?:\+[a-z0-9]+)+|v?\d[\d.,:/-]*\w{0,3}|[A-Za-z]+[-_.]?\d{1,3}|[\w./-]+/[\w./-]+|#\d+"
 )
 _CHECKSUM = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
-# What stands on one line with a word for a password, and is shaped as no word, path or name is.
-_ABOUT_PASSWORDS = re.compile(
-    r"(?i)password|passwort|kennwort|passphrase|passwd|\bpass\b|\bpwd?\b|mot de passe|contraseña|senha|hasło"
-    r"|wachtwoord|lösenord|passord"
-    r"|credential|\bcreds\b|log(?:ged|ging)? ?in\b|sign(?:ed)? in\b|пароль|密码|パスワード"
-)
-_SHAPED = re.compile(r"(?<![^\s\"'`(:=])(?P<value>[A-Za-z0-9!#%$^&*+@~?_.-]{8,64})(?=[\s\"'`),;]|\.?$)", re.MULTILINE)
-_TOLD = re.compile(r"(?:\b(?:is|was|now|to|are|be|ist|est|es)|[:=/])[ \t]*[\"'`]?\Z")
-_CODES = re.compile(
-    r"(?i)\b(?:(?:verification|security|confirmation|one[- ]time|2fa|mfa|two[- ]factor|login|auth\w*|sms"
-    r"|access|pairing|unlock) "
-    r"(?:code|pin|passcode|password)|otp|2fa|passcode)(?: (?:is|was|code))?[: ]{1,3}(?P<code>\d{4,8})\b"
-    r"|\b(?:recovery|backup|scratch|2fa|emergency)[ _-](?:codes?|keys?)(?: (?:is"
-    r"|are))?[: \n-]{1,6}(?P<codes>(?:[a-z0-9]{4,8}(?:-[a-z0-9]{4,8}){0,7}[,\s]{0,6}){1,16})"
-)
 _SAID = (
     "password",
     "passwort",
@@ -102,35 +88,12 @@ def prose(text: str, _key: str | None) -> Iterator[Hit]:
         kinds = len({("d" if c.isdigit() else "a" if c.isalpha() else "s") for c in value})
         if not told and not (kinds == 3 and len(value) >= 8):
             continue
-        if text[: match.start()].lower().endswith("dempotency-"):
-            continue
+        before = re.search(r"[\w-]+(?=[ _-]?\Z)", text[max(0, match.start() - 24) : match.start()])
+        if name in ("key", "token") and before and key_strength(f"{before[0].rstrip('-_')}_{name}") == "none":
+            continue  # an idempotency key, a partition key
         ordinary = name not in _SAID and (_ORDINARY_WORD.fullmatch(value) or _CHECKSUM.fullmatch(value))
         if pin or (not ordinary and is_secret_value(value, "strong", "password", exact=True)):
             yield secret_hit(start, start + len(value), "prose", text)
-
-
-def shaped(text: str, _key: str | None) -> Iterator[Hit]:
-    """Find what is shaped like a password on a line that speaks of one, and codes that were sent to somebody."""
-    for line in _ABOUT_PASSWORDS.finditer(text):
-        start, end = text.rfind("\n", 0, line.start()) + 1, text.find("\n", line.end())
-        end = len(text) if end < 0 else end
-        if end - start > 300:
-            start, end = max(start, line.start() - 120), min(end, line.end() + 120)
-        for match in _SHAPED.finditer(text, start, end):
-            value = match.group("value").rstrip(".?")
-            told = _TOLD.search(text, max(start, match.start() - 12), match.start("value"))
-            mixed = (
-                any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and not _ORDINARY_WORD.fullmatch(value)
-            )
-            if (password_shape(value) or (told and mixed)) and is_secret_value(value, "strong", "password", exact=True):
-                yield secret_hit(match.start("value"), match.start("value") + len(value), "prose", text)
-    for match in _CODES.finditer(text):
-        if match.group("code"):
-            yield value_hit(match, "code", "code", text)
-            continue
-        for one in re.finditer(r"[a-z0-9]{4,8}(?:-[a-z0-9]{4,8})+|\d{6,8}", match.group("codes")):
-            if any(map(str.isdigit, one.group())):
-                yield secret_hit(match.start("codes") + one.start(), match.start("codes") + one.end(), "code", text)
 
 
 # Secrets of files: key blocks, credential files, XML settings and seed phrases.
@@ -157,7 +120,8 @@ _VAULT_BLOCK = re.compile(r"\$ANSIBLE_VAULT;[\d.]+;\w+(?:;\w+)?\s+(?P<value>[0-9
 # Hashes of passwords, as systems and frameworks store them.
 _HASHED = re.compile(
     r"(?<![\w$])(?P<value>\$(?:[1256]|2[abxy]|apr1|y|gy|sha1|argon2(?:id|i|d)|scrypt|7)\$[\w./+$,=-]{16,}"
-    r"|\{S?SHA\d*\}[A-Za-z0-9+/=]{20,}"
+    r"|\{S?SHA\d*\}[A-Za-z0-9+/=]{20,}|SCRAM-SHA-\d+\$\d+:[\w+/=]{8,}\$[\w+/=]{20,}(?::[\w+/=]{20,})?"
+    r"|\*[0-9A-Z]{40}(?!\w)|(?<=:\d{3}:)[0-9a-f]{32}:[0-9a-f]{32}(?=:::)|(?<=:\d{4}:)[0-9a-f]{32}:[0-9a-f]{32}(?=:::)"
     r"|pbkdf2[_:]sha\d+[$:]\d+[$:][\w+/=$:]{20,}|(?:scrypt|argon2)\$[\w+/=$,]{20,})"
 )
 # A block or an element whose name says secret, and the value one level below it.
@@ -232,7 +196,7 @@ def files(text: str, _key: str | None) -> Iterator[Hit]:
         group = str(match.lastgroup)
         sent = (
             group == "g"
-            and not _ABOUT_PASSWORDS.search(text, max(0, match.start() - 200), match.start())
+            and not SECRET_WORD.search(text, max(0, match.start() - 200), match.start())
             and ("assword" not in text[max(0, match.start() - 200) : match.start()])
         )
         if not sent and is_secret_value(match.group(group), "strong", "password", exact=True):
@@ -249,7 +213,7 @@ _HEADER = re.compile(
     r"|api-key|apikey|"
     r"x-goog-api-key|ocp-apim-subscription-key|dd-api-key|circle-token|job-token|deploy-token|x-vault-token"
     r"|jenkins-crumb|x-csrftoken"
-    r"|x-xsrf-token)"
+    r"|x-xsrf-token|(?:[\w-]+-)?(?:access|api|auth|client|app)-(?:sign|signature|key|token|secret|passphrase))"
     r"\\{0,3}[\"']?[ \t]{0,3}[:=][ \t]{0,3}\\{0,3}[\"']?(?:(?P<scheme>bearer|basic|token|apikey|api-key|negotiate"
     r"|bot|key|snowflake token|"
     r"digest|splunk|sso-key|genie[kK]ey|discogs|aws4-hmac-sha256)[ \t=]+)?(?P<value>[^\s\"'\\,]{6,})(?P<rest>[^\n\"'"
@@ -259,7 +223,7 @@ _BEARER = re.compile(r"(?<![A-Za-z])(?i:bearer)[ \t]+(?P<value>[A-Za-z0-9._~+/=\
 _BASIC = re.compile(r"(?<![A-Za-z])(?i:basic)[ \t]+(?P<value>[A-Za-z0-9+/]{8,}={0,2})(?![A-Za-z0-9+/=])")
 _USERINFO = re.compile(
     r"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]{0,30}://(?P<user>[^\s/:@\"'<>`]*):"
-    r"(?P<password>[^\s/\"'<>`]+?)@(?=[\w.\[\-$%{])"
+    r"(?P<password>[^\s/\"'<>`]+?)@(?=[\w.\-]+(?:[^\w.\-!#*~@]|$)|[\[$%{])"
 )
 _LONE_USERINFO = re.compile(
     r"(?<![A-Za-z0-9+.\-])[a-z][a-z0-9+.\-]{0,30}://(?P<value>[^\s/:@\"'<>`]{16,})@(?=[\w.\[\-])"
@@ -267,8 +231,8 @@ _LONE_USERINFO = re.compile(
 _QUERY = re.compile(r"[?&;#](?P<name>[A-Za-z][\w.\-%]{0,60})=(?P<value>[^\s&#\"'<>`\\;)\]}]+)")
 _QUERY_SECRETS = re.compile(
     r"(?i)x-amz-(?:signature|credential|security-token)|x-goog-(?:signature|credential)|signature|sig|awsaccesskeyid|"
-    r"googleaccessid|(?:[\w-]*_)?(?:token|secret|password|passwd|pwd|apikey|api_key|access_key|auth)|key|code|auth_key|"
-    r"client_secret|sv_token|hmac|policy|key-pair-id|jwt|assertion|id_token_hint|st|skoid_token|session|sid|ticket"
+    r"googleaccessid|(?:[\w-]*_)?(?:token|secret|password|passwd|pwd|apikey|api_key|access_key|auth)|key|app_?id|code|auth_key|"
+    r"client_secret|sv_token|hmac|policy|key-pair-id|jwt|assertion|id_token_hint|st|skoid_token|session|sid|ticket|[jp]\w{0,4}sess(?:ion)?id|sessionid"
 )
 _SECRET_URLS = re.compile(
     r"(?i)hooks\.slack\.com/(?:services|workflows|triggers)/(?P<a>[\w/+-]+)"
@@ -367,12 +331,14 @@ _NAME = r"[A-Za-z_][\w.\-]{0,80}"
 _ASSIGNMENT = re.compile(
     r"(?i:pass|pwd|secret|token|key|auth|cred|mnemonic|phrase|cookie|salt|psk|wort|woord|enord|hasło|heslo|kode"
     r"|contrase|senha|pw\b|"
-    r"\bpin|otp|cvv|cvc|\bpat\b|_pat|jwt|sig|sid|session|bearer|connection|license)[\w\-]{0,40}"
+    r"\bpin|otp|cvv|cvc|\bpat\b|_pat|jwt|hmac|sig|sid|session|bearer|connection|license)[\w\-]{0,40}"
     r"(?:\[\w*\])?(?P<close>\\{0,3}[\"'`]?\]?)[ \t]{0,4}(?::[ \t]?[&\w<>|\[\]]{2,24}[ \t]*(?==))?(?:=>|:=|==?"
-    r"|:)(?![=/])[ \t]{0,4}(?:[&!][\w!/-]+[ \t]+|\s{1,8}string\(\d+\)[ \t]+)?(?:b(?=[\"']))?"
+    r"|:)(?![=/])[ \t]{0,24}(?:[&!][\w!/-]+[ \t]+|\s{1,8}string\(\d+\)[ \t]+)?(?:b(?=[\"']))?"
     r"(?:(?P<quote>\\{0,3}(?:\"|'|`))(?P<quoted>[^\n\"'`]{3,400}?)(?P=quote)|(?P<bare>[^\s\"'`\\]{3,400}))"
 )
 _LEFT = re.compile(r"[\w.\-]{0,80}\Z")
+_HEX_KEY = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
+_ACCOUNT = re.compile(r"(?i)user|crypt|api|secret|account|login|client")
 _LINE_START = re.compile(r"(?:^|\n)[ \t]*(?:[-+>|$#] ?)?(?:export[ \t]+|set[ \t]+|ENV[ \t]+|ARG[ \t]+|- )?[\"']?\Z")
 _NARROW = re.compile(r"[^\s\"'`,;&|<>(){}\[\]\\]+")
 _FLAG = re.compile(
@@ -388,7 +354,7 @@ _LOGIN_FLAG = re.compile(
     r"|\b(?:docker|podman|helm|oras|skopeo)\b[^\n]{0,100}?\blogin\b[^\n]{0,200}?[ \t]-p[ \t]+[\"']?(?P<e>[^\s\"'\\]+)"
     r"|\b(?:echo|printf)[ \t]+(?:-n[ \t]+)?[\"']?(?P<f>[^\s\"'\\|]+)[\"']?[ \t]*\|[ \t]*(?:sudo[ \t]+-S|kinit"
     r"|passwd|su\b|gpg|openssl|cryptsetup|smbpasswd|[^\n"
-    r"|]{0,80}(?:--password-stdin|--with-token|--stdin|chpasswd))"
+    r"|]{0,80}(?:--password-stdin|--with-token|--stdin|chpasswd|\bsecrets?\b|\blogin\b|pass\w*|token|cred|vault))"
     r"|\bssh-keygen\b[^\n]{0,120}?[ \t]-[NP][ \t]+[\"']?(?P<p>[^\s\"'\\]{4,})"
     r"|\becho[ \t]+(?:-n[ \t]+)?[\"']?(?P<q>[^\s\"'\\|>]{6,})[\"']?[ \t]*>{1,2}[ \t]*\S*(?:pass|secret|token"
     r"|cred|key)\w*"
@@ -422,7 +388,12 @@ def assignments(text: str, _key: str | None) -> Iterator[Hit]:
             continue
         opened = _LINE_START.search(text, max(0, start - 40), start) is not None
         if match.group("quoted") is not None:
-            if is_secret_value(match.group("quoted"), strength, name, exact=True):
+            account = (
+                strength == "weak"
+                and _HEX_KEY.fullmatch(match["quoted"])
+                and _ACCOUNT.search(text, max(0, start - 60), start)
+            )
+            if account or is_secret_value(match.group("quoted"), strength, name, exact=True):
                 yield value_hit(match, "quoted", "assignment", text)
             continue
         begin, end = match.span("bare")
@@ -491,7 +462,7 @@ SECRET_DETECTORS: tuple[Detector, ...] = (
     flags,
     files,
     prose,
-    shaped,
+    *CLUE_DETECTORS,
     *PLACE_DETECTORS,
     random_tokens,
 )

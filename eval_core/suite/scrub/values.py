@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Literal
 
 from eval_core.suite.scrub.hits import Hit, is_mark, secret_hit
+from eval_core.suite.scrub.words import is_ordinary
 
 __all__ = [
     "Strength",
@@ -23,6 +24,7 @@ __all__ = [
     "looks_random",
     "password_shape",
     "random_tokens",
+    "unwordly",
 ]
 
 # What a setting's name says about its value.
@@ -37,8 +39,8 @@ _STRONG = {
     "password", "passwd", "pwd", "pass", "secret", "apikey", "passwort", "kennwort", "contrasena", "senha", "psk",
     "credential", "credentials", "authtoken", "accesstoken", "secretkey", "privatekey", "accesskey", "pgpassword",
     "requirepass", "sharedkey", "clientsecret", "pw", "wachtwoord", "haslo", "losenord", "passord", "adgangskode",
-    "salasana",
-    "heslo", "jelszo", "sifre", "parola", "motdepasse", "userpassword", "passwordhash", "pskkey",
+    "salasana", "heslo", "jelszo", "sifre", "parola", "motdepasse", "userpassword", "passwordhash", "pskkey", "lozinka",
+    "geslo", "katasandi", "wifipass", "setcookie", "upw", "opw", "hmac",
 }  # fmt: skip
 _STRONG_PAIRS = {
     ("api", "key"), ("access", "key"), ("secret", "key"), ("private", "key"), ("auth", "token"), ("access", "token"),
@@ -50,6 +52,11 @@ _STRONG_PAIRS = {
     ("github", "token"), ("gitlab", "token"), ("npm", "token"), ("deploy", "token"), ("private", "token"),
     ("consumer", "key"), ("application", "key"), ("verification", "token"), ("encrypt", "key"), ("ssh", "key"),
     ("aes", "key"), ("jwt", "key"), ("sas", "token"), ("vault", "token"), ("job", "token"), ("registry", "auth"),
+    ("network", "key"), ("webhook", "key"), ("server", "key"), ("write", "key"), ("root", "key"), ("device", "key"),
+    ("ingest", "key"), ("recovery", "key"), ("backup", "key"), ("cipher", "key"), ("crypto", "key"), ("fernet", "key"),
+    ("secure", "key"), ("unseal", "key"), ("publish", "key"), ("push", "key"), ("developer", "key"), ("rest", "key"),
+    ("token", "secret"), ("api", "token"), ("kata", "sandi"), ("mot", "passe"), ("join", "key"), ("data", "key"),
+    ("key", "material"), ("sec", "key"),
 }  # fmt: skip
 # Names that were written as one word: storepass, dbpassword, clientsecret.
 _JOINED = re.compile(
@@ -70,6 +77,7 @@ _DESCRIBES = {
     "enabled", "required", "present", "in", "at", "age", "size", "index", "label", "hint", "reset", "provider", "store",
     "usage", "budget", "cost", "mode", "method", "scope", "scopes", "algorithm", "strength", "min", "max", "rotation",
     "callback", "endpoint", "dir", "folder", "map", "list", "errors", "stdin", "encoding", "class", "func",
+    "encryption", "hasher", "hashing", "authentication", "complexity", "history", "validator", "validators", "strategy",
 }  # fmt: skip
 _ORDINARY_BEFORE = {
     "key": {"public", "primary", "foreign", "sort", "partition", "cache", "hot", "row", "object", "index",
@@ -105,8 +113,8 @@ def key_strength(key: str) -> Strength:
     last = words[-1]
     if last in _PHRASE or tuple(words[-2:]) in _PHRASE_PAIRS:
         return "phrase"
-    if words[-3:] == ["private", "key", "id"]:
-        return "strong"
+    if words[-3:] == ["private", "key", "id"] or words[-2:] == ["secret", "id"]:
+        return "strong" if words[-3:-1] != ["aws", "secret"] else "none"
     if last in _DESCRIBES or "public" in words[-3:]:
         return "none"
     if len(words) > 1 and words[-2] in _ORDINARY_BEFORE.get(last, ()):
@@ -128,18 +136,23 @@ _CANDIDATE = re.compile(
 )
 _WORD_entropy = re.compile(r"[A-Z]?[a-z]{3,}")
 # Ids that are random by nature and public: ULIDs, and the content ids of IPFS.
-_ULID = re.compile(r"0[0-9A-HJKMNP-TV-Z]{25}|Qm[1-9A-HJ-NP-Za-km-z]{44}|bafy[a-z2-7]{55}")
+_ULID = re.compile(r"0[0-9A-Z]{25}|Qm[1-9A-HJ-NP-Za-km-z]{44}|bafy[a-z2-7]{55}")
 _NAME_PART = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+|\d+)(?:[-_.]?(?:[A-Z]?[a-z]+|[A-Z]+|\d+)){0,5}")
 _HEX = re.compile(r"[0-9a-fA-F-]+")
 # Random by nature and meant to be seen: checksums, fingerprints, ids of calls and requests, inline images.
 _PUBLIC_BEFORE = re.compile(
     r"(?:sha(?:1|224|256|384|512)[-:=]|md5[-:=]|base64,|fingerprint[: ]+|integrity[\"':= ]+|ssh-(?:rsa|dss|ed25519) "
-    r"|ecdsa-sha2-nistp\d+ |h1:|etag[\"':= ]+|digest[\"':= ]+|checksum[\"':= ]+)\Z",
+    r"|ecdsa-sha2-nistp\d+ |h1:|etag[\"':= ]+|digest[\"':= ]+|checksum[\"':= ]+"
+    r"|(?:public|pub)[ _-]?key[\"':= ]+|(?:ray|trace|span|request|correlation|transaction)(?:[ _-]?id)?[\"':= ]+)\Z",
     re.IGNORECASE,
 )
 _PUBLIC_PREFIX = re.compile(
     r"(?:call|toolu|chatcmpl|msg|req|resp|run|thread|step|asst|file|batch|item|fc|rs|ws|cmpl|sha\d+|AAAA[BCEI])[_-]?"
-    r"|srvtoolu_|AAAAB3Nza|AAAAC3Nza|AAAAE2Vj"
+    r"|srvtoolu_|age1[a-z0-9]{50}|AAAAB3Nza|AAAAC3Nza|AAAAE2Vj"
+)
+_PUBLIC_BLOCK = re.compile(
+    r"-----BEGIN (?:[A-Z0-9]+ )*(?:CERTIFICATE(?: REQUEST)?|PUBLIC KEY(?: BLOCK)?|SIGNATURE|PGP MESSAGE|X509 CRL)-----"
+    r"[A-Za-z0-9+/=\s\\:.,()-]*?(?:-----END|\Z)"
 )
 
 
@@ -166,7 +179,10 @@ def looks_random(text: str) -> bool:
     if upper >= 3 and lower >= 3:
         if sum(map(len, _WORD_entropy.findall(body))) > 0.5 * len(body):
             return False
-        return changes >= 0.4 and (digits > 0 or changes >= 0.42)
+        if changes < 0.4:
+            # Draws that change seldom are rare; without a word in them they are still draws.
+            return digits > 0 and changes >= 0.28 and not any(map(_is_long_word, _UNWORDLY_PIECE.findall(body)))
+        return digits > 0 or changes >= 0.42
     # One case only: words with a number in them change seldom, draws of base 36 at two places in five.
     return digits >= 4 and upper + lower >= 4 and changes >= 0.28
 
@@ -194,6 +210,7 @@ def _is_path(text: str) -> bool:
 
 def random_tokens(text: str, key: str | None) -> Iterator[Hit]:
     """Find random stretches that no rule knows by their form."""
+    public = [match.span() for match in _PUBLIC_BLOCK.finditer(text)] if "-----BEGIN" in text else []
     for match in _CANDIDATE.finditer(text):
         token = match.group()
         if _HEX.fullmatch(token) or not any(char.isdigit() for char in token) or not looks_random(token):
@@ -203,6 +220,8 @@ def random_tokens(text: str, key: str | None) -> Iterator[Hit]:
             or _PUBLIC_PREFIX.match(token)
             or _PUBLIC_BEFORE.search(text, max(0, match.start() - 24), match.start())
         ):
+            continue
+        if any(start <= match.start() < end for start, end in public):
             continue
         if _ULID.fullmatch(token) or "/nix/store/" in text[max(0, match.start() - 12) : match.end()]:
             continue
@@ -228,7 +247,7 @@ def _words_between_separators(token: str) -> bool:
 # Is this value of a setting a secret, or a stand-in, a reference, or code?
 
 _STAND_IN = re.compile(
-    r"[*.•x_#-]{3,}|[xX*]+|<.*|\$\{?.*|%[\w.]+%|\{\{?.*\}\}?|\[.*\]|.*\.\.\.|.*…|#.*|@[\w./-]+|"
+    r"[*.•x_#-]{3,}|[xX*]+|<.*|\$\{?.*|%[\w.]+%|\{\{?.*\}\}?|\[.*\]|.*\.\.\.|.*…|#(?:[0-9a-f]{3,8}\b)?[^!$%*?\d]*|#\d+|@[\w./-]+|"
     r"(?:your|my|the|some|a|an|insert|enter|replace|put|add|use)[-_ ].*|.*(?:placeholder|redacted|masked|change_?me|"
     r"example|dummy|goes[-_]here|xxxx|\*\*\*).*|"
     r"(?:op|vault|ssm|secretsmanager|keyring|env|file|gcp|azure|sops|arn|secret)[:/].*",
@@ -287,6 +306,8 @@ def is_secret_value(value: str, strength: Strength, key: str, *, exact: bool) ->
     if strength == "weak":
         return _weak(value, key)
     if _IDENTIFIER.fullmatch(value):
+        if not exact and unwordly(value):
+            return True
         if not exact and _UNWORDLY.search(value) and not any(sign in value for sign in "._"):
             return True
         return exact and len(value) >= 4 and not _is_name_of(value, key)
@@ -321,16 +342,19 @@ def _weak(value: str, key: str) -> bool:
         return False
     if re.fullmatch(r"[a-z]+(?:[+-][a-z0-9]+)+", value):
         return False  # keys of a keyboard
-    return _drawn(value) and not re.fullmatch(r"[a-z0-9]+(?:[-_:./][a-z0-9]+)+", value)
+    return _drawn(value) and not re.fullmatch(r"[a-z0-9]+(?:[-_:./#][a-z0-9]+)+", value)
 
 
 def _sort(char: str) -> int:
     return 0 if char.isdigit() else 1 if char.isupper() else 2
 
 
+_DATE_OR_KEYS = re.compile(r"\d{1,2}[-/]?[A-Za-z]{3}[-/]\d{2,4}|(?:Ctrl|Cmd|Alt|Shift|Option|Meta|Super)\+")
+
+
 def password_shape(value: str) -> bool:
     """Tell what is shaped as no word, path or name is: a password that a person chose or a program drew."""
-    if not any(map(str.isdigit, value)) or not any(map(str.isalpha, value)):
+    if not any(map(str.isdigit, value)) or not any(map(str.isalpha, value)) or _DATE_OR_KEYS.match(value):
         return False
     if re.search(r"[!#%$^&*+~?]", value):
         return re.search(r"^[#@$%]?\w+$|%[sdif]|\$\{|^\$|[?&]\w+=", value) is None
@@ -348,3 +372,56 @@ def password_shape(value: str) -> bool:
             is None
         )
     )
+
+
+_UNWORDLY_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_CHOSEN = re.compile(r"[A-Za-z]{3,}[!#$%?*_.+@&-]{1,2}\d{2,6}[!#$?*]?|[A-Za-z]{3,}\d{2,6}[!#$?*]{1,2}")
+# Addresses, paths, versions, formats, stand-ins, constants and code.
+_OTHER_FORM = re.compile(
+    r"://|^[\w.+-]+@[\w-]+\.[a-z]|%[sdifr]\b|[$%]?\{|\$\(|[<>()\[\]|;\\]|^[$@~/.-]|^\*|\*\.|\.\.|[\w-]=|::|->"
+    r"|^[vV]?\d+(?:[.:/-]\d+)+|^[A-Z][A-Z0-9]*(?:[_.-][A-Z0-9]+)+$|^[0-9a-fA-F:-]+$|^[\w-]*(?:\.[\w-]+)*\.[a-z]{1,5}$"
+    r"|^[\w.-]+/|^[a-z0-9.]+(?:[+-][a-z0-9.]+)+$|^[A-Za-z]\+\+\d+$|^0x|^#\d+$|^[A-Za-z]+:|\w/\w+/|^[a-z]\w*\.[a-z]\w*$"
+)
+
+
+def _is_long_word(piece: str) -> bool:
+    return len(piece) > 3 and _is_word(piece)
+
+
+def _is_word(piece: str) -> bool:
+    return is_ordinary(piece) or (len(piece) > 4 and is_ordinary(re.sub(r"(?:e?[rd]|ing|e?s|able)$", "", piece)))
+
+
+@lru_cache(maxsize=16_384)
+def unwordly(value: str, *, told: bool = False) -> bool:
+    """Tell what nobody writes as a word, a name or a path from what people do.
+
+    Where the text has `told` that a secret is here, a word with a number and a sign (`Maple-4711`) counts as one.
+    """
+    if not 6 + 2 * (not told) <= len(value) <= 128 or is_mark(value):
+        return False
+    if _OTHER_FORM.search(value) or _DATE_OR_KEYS.match(value):
+        return False
+    digits, signs = any(map(str.isdigit, value)), re.search(r"[!#$%^&*+~?@]", value) is not None
+    letters = sum(map(str.isalpha, value))
+    if letters < 2 or _STAND_IN.fullmatch(value):
+        return False
+    if told and ((digits and signs) or _CHOSEN.fullmatch(value)):
+        return True
+    pieces = _UNWORDLY_PIECE.findall(value)
+    if 2 * sum(len(piece) for piece in pieces if len(piece) > 2 and _is_word(piece)) > letters:
+        return False
+    if digits and signs:
+        return True
+    sorts = [_sort(char) for char in value if char.isalnum() and char.isascii()]
+    changes = sum(one != two for one, two in pairwise(sorts))
+    mixed = any(map(str.isupper, value)) and any(map(str.islower, value))
+    if told and mixed and signs and re.search(r"\w[!#$%^&*+~?@]+\w", value):
+        return True
+    if mixed and (digits or signs):
+        return changes >= 3 and changes >= (0.2 if told else 0.3) * len(sorts)
+    if mixed:
+        return (changes >= 4 and changes >= 0.33 * len(sorts)) or (told and changes >= 2 and len(value) >= 8)
+    if value.isupper() and value.isalnum():  # base 32
+        return len(value) >= 16 and changes >= 4 and _ULID.fullmatch(value) is None
+    return told and digits and value.isalnum() and changes >= 3
