@@ -28,3 +28,12 @@ def test_no_test_file_imports_another() -> None:
         if (match := _OF_A_TEST.search(path.read_text(encoding="utf-8")))
     }
     assert found == {}
+
+
+def test_no_two_test_files_share_a_name() -> None:
+    # pytest imports files of folders that are no packages by their bare name, and takes the second for the first.
+    places = defaultdict(list)
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        if not (path.parent / "__init__.py").exists() and path.name != "conftest.py":
+            places[path.name].append(str(path.relative_to(ROOT)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}

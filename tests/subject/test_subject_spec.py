@@ -70,7 +70,7 @@ def test_a_file_may_hold_the_keys_or_a_target_with_watch_beside_it(tmp_path):
     ("text", "said"),
     [
         ("target: [", "line 1, column 10: broken YAML"),
-        ("target: {compressor: 'a:B'}\nother: 1", "other: unknown field beside target"),
+        ("target: {compressor: 'a:B'}\nother: 1", "other: unknown field next to target"),
         ("target: {compressor: 'a:B', watch: []}\nwatch: []", "watch is given twice"),
     ],
 )
