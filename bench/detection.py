@@ -339,6 +339,15 @@ def looked_trial(seed: int, setting: Setting) -> Looked:
     return Looked((reached[0], reached[1], reached[2]), promised, settled)
 
 
+_ANY_SIZE = "uniform, 0 to −0.4"
+
+
+def any_size_trial(seed: int, setting: Setting) -> Looked:
+    """Look at a change of any size: only over many sizes can the promised chance be held against what came true."""
+    shift = -0.4 * float(np.random.default_rng(seed).random())
+    return looked_trial(seed, replace(setting, change=Change(shift=shift)))
+
+
 @dataclass(frozen=True)
 class Judge:
     """How a judge grades today what it graded when the baseline was made."""
@@ -502,9 +511,10 @@ def looks(pool: multiprocessing.pool.Pool, seeds: range, sizes: Sequence[int]) -
     print(f"\n## Looks at {', '.join(map(str, RUNS_AT_LOOK))} graded runs, high noise")
     _table(("scenario", "fixtures", "by look 1", "by look 2", "by look 3", "advised", "promised", "kept"))
     for size in sizes:
-        for name in ("same vs same", "uniform −0.3"):
-            setting = Setting(name, size, "high", SCENARIOS[name])
-            found = pool.map(partial(looked_trial, setting=setting), seeds, chunksize=10)
+        for name in ("same vs same", "uniform −0.3", _ANY_SIZE):
+            setting = Setting(name, size, "high", SCENARIOS.get(name, Change()))
+            played = looked_trial if name in SCENARIOS else any_size_trial
+            found = pool.map(partial(played, setting=setting), seeds, chunksize=10)
             advised = [item for item in found if item.promised is not None]
             cells = [
                 name,

@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from bot.testing.batches import LoopbackBatches, as_chat, as_message
 from eval_core.base.errors import UserError
 from eval_core.base.messages import Message, content_text
 from eval_core.base.tokens import count_messages, count_text
@@ -218,6 +219,8 @@ class LoopbackProvider:
         self.asked: list[Asked] = []
         self.delivered: list[Asked] = []
         """Requests whose reply was complete and well-formed."""
+        self.batched: list[Asked] = []
+        """Requests that came in a batch and were worked on."""
         self.most_at_once = 0
         self.input_tokens = self.cached_tokens = self.written_tokens = self.output_tokens = 0
         self.leave = asyncio.Event()
@@ -225,6 +228,7 @@ class LoopbackProvider:
         self._reply, self._latency, self._headers = reply, latency, dict(headers or {})
         self._prompt_cache, self._marked_cache = prompt_cache, marked_cache
         """Whether beginnings are kept: all of them, or only those that are marked, which costs extra."""
+        self.batches = LoopbackBatches(self._in_batch)
         self._cached: dict[bytes, int] = {}
         self._at_once = 0
         self._runner: web.AppRunner | None = None
@@ -245,7 +249,9 @@ class LoopbackProvider:
         """Listen, and return the base URL."""
         app = web.Application(client_max_size=64 * 2**20)
         app.router.add_post("/v1/chat/completions", self._handle)
+        app.router.add_post("/v1/messages", self._message)
         app.router.add_get("/v1/stats", self._stats)
+        self.batches.add_routes(app)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
         await self._runner.setup()
         try:
@@ -298,19 +304,23 @@ class LoopbackProvider:
         # The cache is read on arrival and filled by the reply: equal prompts that arrive together all miss.
         keeps = self._prompt_cache or self._marked_cache
         cached, beginnings = self._read_cache(asked) if keeps else (0, {})
-        choice: dict[str, Any] = {"content": self._reply(asked.messages), "finish_reason": "stop"}
-        choice.update(_REPLIES.get(fault or "", {}))
-        if fault == "truncated-late":
-            choice["finish_reason"] = "length"
-        finish = choice.pop("finish_reason")
         written = max(beginnings.values(), default=0) - cached if self._marked_cache else 0
-        usage = self._usage(asked, cached, max(0, written), str(choice["content"] or ""))
+        answer = self._completion(asked, fault, cached, max(0, written))
         if self._latency:  # counted from the arrival: thinking up the reply is part of it
             await asyncio.sleep(max(0.0, arrived + self._latency - asyncio.get_running_loop().time()))
         self._cached.update(beginnings)
         if fault not in _REPLIES:
             self.delivered.append(asked)
-        answer = {
+        return web.json_response(answer, headers=self._headers)
+
+    def _completion(self, asked: Asked, fault: str | None, cached: int = 0, written: int = 0) -> dict[str, Any]:
+        choice: dict[str, Any] = {"content": self._reply(asked.messages), "finish_reason": "stop"}
+        choice.update(_REPLIES.get(fault or "", {}))
+        if fault == "truncated-late":
+            choice["finish_reason"] = "length"
+        finish = choice.pop("finish_reason")
+        usage = self._usage(asked, cached, written, str(choice["content"] or ""))
+        return {
             "id": f"loopback-{asked.number}",
             "object": "chat.completion",
             "created": 0,
@@ -318,7 +328,28 @@ class LoopbackProvider:
             "choices": [{"index": 0, "finish_reason": finish, "message": {"role": "assistant", **choice}}],
             **({} if fault == "no-usage" else {"usage": usage}),
         }
-        return web.json_response(answer, headers=self._headers)
+
+    def _in_batch(self, body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Answer a call of a batch: the status and the body of the reply."""
+        limit = body.get("max_tokens") or body.get("max_completion_tokens") or 1_000_000
+        asked = Asked(len(self.batched), body.get("model", ""), body["messages"], limit, body)
+        self.batched.append(asked)
+        fault = self.behave(asked) if self.behave else None
+        if fault in _ERRORS:
+            refused = _ERRORS[fault]()
+            return refused.status, json.loads(refused.text or "{}")
+        if fault not in _REPLIES:
+            self.delivered.append(asked)
+        return 200, self._completion(asked, fault)
+
+    async def _message(self, request: web.Request) -> web.Response:
+        """Answer as Anthropic's messages do."""
+        body = await request.json()
+        chat = as_chat(body)
+        asked = Asked(len(self.asked), body["model"], chat["messages"], body["max_tokens"], chat)
+        self.asked.append(asked)
+        self.delivered.append(asked)
+        return web.json_response(as_message(self._completion(asked, None)))
 
     async def _broken(self, request: web.Request, fault: str) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": "5000"})

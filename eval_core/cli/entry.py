@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from eval_core.base.errors import IncompleteError, UserError
+from eval_core.base.errors import IncompleteError, UserError, WaitingError
 
 __all__ = ["DEBUG", "UNEXPECTED", "CommandGroup", "run_command", "unexpected"]
 
@@ -94,6 +94,9 @@ def _run(root: CommandGroup) -> None:
     except click.ClickException as exc:
         exc.show()
         sys.exit(UserError.exit_code)  # click uses 1 for some of them, and 1 is the code of a verdict
+    except WaitingError as exc:
+        click.echo(f"Waiting: {exc}.", err=True)
+        sys.exit(exc.exit_code)
     except (UserError, IncompleteError) as exc:
         click.echo(f"Error: {exc}", err=True)
         sys.exit(exc.exit_code)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 __all__ = [
+    "batch_option",
     "end_run",
     "execute",
     "model_options",
@@ -177,6 +178,12 @@ def model_options(command: Any) -> Any:
     ):
         command = option(command)
     return command
+
+
+def batch_option(command: Any) -> Any:
+    """Add the option of the commands that nobody waits for."""
+    text = "Submit answers and grades to the provider's batch API, at half the price, and end; --resume collects them."
+    return click.option("--batch", is_flag=True, help=text)(command)
 
 
 def make_job(options: dict[str, Any]) -> Job:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from eval_core.comparing.arms import Arm, Array
 from eval_core.comparing.findings import Advice, Culprit, Direction, Family, Row, RowVerdict, TestSummary, UnitRow
-from eval_core.comparing.looks import RUNS_AT_LOOK
+from eval_core.comparing.looks import RUNS_AT_LOOK, share
 from eval_core.comparing.permutation import Hypothesis, PermutationResult, UnitDelta, quantile
 
 __all__ = [
@@ -255,30 +255,41 @@ def row_of(evidence: TestedFamily, item: Hypothesis, medians: tuple[dict[str, fl
     )
 
 
-def chance_to_settle(evidence: Sequence[TestedFamily], extra: int) -> float:
-    """Return how likely it is that no row is open after so many more runs of each fixture.
+def chance_to_settle(evidence: Sequence[TestedFamily], graded: int, extra: int) -> float:
+    """Return how likely so many more runs of each fixture settle it: some row changed for certain, or none is open.
 
     What is known of the true change is its estimate with its error. The estimate after more runs is then spread around
-    that of today by the part of the error that the new runs take away. Rows move together, but not quite.
+    that of today by the part of the error that the new runs take away. Rows move together, but not quite. A later look
+    has a smaller part of alpha than the first, so it takes more to be significant.
     """
+    less = share(graded + extra, (graded,)) / share(graded) if graded else 1.0
     random = np.random.default_rng(0)
     shared = random.standard_normal(_DRAWS)
-    settled = np.ones(_DRAWS, dtype=bool)
+    changed, closed = np.zeros(_DRAWS, dtype=bool), np.ones(_DRAWS, dtype=bool)
     for item in evidence:
         for row in item.result.hypotheses:
             own = random.standard_normal(_DRAWS)
             luck = math.sqrt(_TOGETHER) * shared + math.sqrt(1 - _TOGETHER) * own
-            settled &= _settled(item, row, extra, luck)
-    return float(settled.mean())
+            significant, equivalent = _row_after(item, row, extra, luck, less)
+            changed |= significant
+            closed &= equivalent
+    return float((changed | closed).mean())
 
 
-def _settled(evidence: TestedFamily, item: Hypothesis, extra: int, luck: Array) -> NDArray[np.bool_]:
+def _row_after(
+    evidence: TestedFamily, item: Hypothesis, extra: int, luck: Array, less: float
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return for each draw whether the row would be significant, and whether it would be shown to be no change."""
     if extra > len(item.se_after) or not item.df or not math.isfinite(item.se):
-        return np.zeros(len(luck), dtype=bool)
+        never = np.zeros(len(luck), dtype=bool)
+        return never, never
     later = item.se_after[extra - 1] if evidence.family == "scores" else item.se
     estimate = np.abs(item.delta + luck * math.sqrt(max(0.0, item.se**2 - later**2)))
-    half = quantile(0.95, item.df + extra * len(evidence.result.runs)) * later
-    return (estimate + half <= evidence.margin) | (estimate > item.crit * later)
+    df = item.df + extra * len(evidence.result.runs)
+    half = quantile(0.95, df) * later
+    alpha = evidence.result.alpha
+    stricter = quantile(1 - alpha * less / 2, df) / quantile(1 - alpha / 2, df)
+    return estimate > item.crit * stricter * later, estimate + half <= evidence.margin
 
 
 def settle(evidence: Sequence[TestedFamily], graded: int) -> Advice | None:
@@ -287,7 +298,7 @@ def settle(evidence: Sequence[TestedFamily], graded: int) -> Advice | None:
     None where no planned look gives even a fair chance.
     """
     later = [
-        Advice(runs=count - graded, chance=chance_to_settle(evidence, count - graded))
+        Advice(runs=count - graded, chance=chance_to_settle(evidence, graded, count - graded))
         for count in RUNS_AT_LOOK
         if count > graded
     ]

@@ -479,8 +479,16 @@ def _missing_controls(
     )
 
 
-def _by_role(planned: Sequence[PlannedCalls], models: Models) -> list[EstimateRow]:
-    rows = estimate(planned, {model: models.tariff(model) for model in models.distinct})
+_BATCHED = (
+    "Answers and grades are made in batches, at half the price; compressions are made at once.",
+    "A batch sets the worst case of its calls aside; what the budget has no room for follows in a further one.",
+)
+
+
+def _by_role(planned: Sequence[PlannedCalls], models: Models, *, batch: bool = False) -> list[EstimateRow]:
+    tariffs = {model: models.tariff(model) for model in models.distinct}
+    halved = {model: price.halved if batch and price else price for model, price in tariffs.items()}
+    rows = [row for part in planned for row in estimate([part], tariffs if part.role == "compressor" else halved)]
     found = []
     for role in dict.fromkeys(row.role for row in rows):
         mine = [row for row in rows if row.role == role]
@@ -537,14 +545,18 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
     purposes: dict[str, int] = {}
     for purpose, part in planned:
         purposes[purpose] = purposes.get(purpose, 0) + part.calls
-    rows = _by_role([part for _, part in planned], models)
+    rows = _by_role([part for _, part in planned], models, batch=job.batch)
     facts = [part for purpose, part in planned if purpose in (CHECKS, "compressions", "calibration")]
     return Quote(
         tuple(rows),
         tuple(purposes.items()),
         job.budget_usd or job.settings.budget_usd,
         total(_by_role(facts, models)) if job.stops_early and (comparable or base.own) else None,
-        (*_limits(models, rows), *_too_long(expected, models, compresses=target.asks_model)),
+        (
+            *(_BATCHED if job.batch else ()),
+            *_limits(models, rows),
+            *_too_long(expected, models, compresses=target.asks_model),
+        ),
     )
 
 
@@ -594,8 +606,9 @@ def quote_grading(
     calibrated = not again and find_record(calibration_key(judge), results, ()) is not None
     planned = forecast_grading(answers, models, calibration=not (calibrated or (bool(answers) and job.trust_judge)))
     purposes = tuple((purpose, part.calls) for purpose, part in planned)
-    rows = _by_role([part for _, part in planned], models)
-    return Quote(tuple(rows), purposes, job.budget_usd or job.settings.budget_usd)
+    rows = _by_role([part for _, part in planned], models, batch=job.batch)
+    notes = _BATCHED[1:] if job.batch else ()
+    return Quote(tuple(rows), purposes, job.budget_usd or job.settings.budget_usd, notes=notes)
 
 
 @dataclass(frozen=True)

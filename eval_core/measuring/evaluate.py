@@ -67,6 +67,7 @@ class Trial:
                 hidden=job.hidden,
                 deadline_s=job.deadline_s,
                 sealing=job.sealing,
+                batch=job.batch,
             )
             self.watch(cast.traffic)
             with interruptible(cast.stop, cast.abandon) as interruption:
@@ -76,6 +77,7 @@ class Trial:
                     f"{mistake}; what is finished is kept in {self.folder.path}, "
                     f"`--label {self.folder.path.name} --resume` continues from there"
                 )
+            await cast.submit(self.folder.path.name)
             return measurement
 
     def _before(self) -> tuple[Look, ...]:
@@ -106,6 +108,8 @@ class Trial:
         if cast.client is not None:
             # The baseline is a large file, and nothing needs the processor while the models are tried.
             await asyncio.gather(self._preflight(cast, cast.client), compute(getattr, stored, "measurement", None))
+            if job.batch:
+                cast.client.gather()
             baselines = [stored.measurement] if stored else []
             if self._does_once and cast.roles.judged:
                 audit = await trusted(

@@ -14,7 +14,7 @@ from eval_core.domain.call import Failed, ModelCall, Usage
 from eval_core.models.journal import Spent
 from eval_core.models.prices import Tariff
 
-__all__ = ["Budget", "Reservation", "worst_tokens"]
+__all__ = ["Budget", "Reservation", "worst_case", "worst_tokens"]
 
 # Other tokenizers than ours need up to about half as many tokens again for code and logs; then the chat frame.
 _MARGIN = 1.5
@@ -36,6 +36,13 @@ class Reservation:
 
     usd: float
     tokens: int
+
+
+def worst_case(call: ModelCall, tariff: Tariff | None) -> Reservation:
+    """Return the most that a call can cost."""
+    input_tokens = worst_tokens(call)
+    usd = 0.0 if tariff is None else tariff.worst(input_tokens, call.max_tokens)
+    return Reservation(usd, input_tokens + call.max_tokens)
 
 
 class Budget:
@@ -64,10 +71,7 @@ class Budget:
 
     async def reserve(self, call: ModelCall, tariff: Tariff | None) -> Reservation | Failed:
         """Set the worst case aside; wait for calls under way when only their reservations stand in the way."""
-        input_tokens = worst_tokens(call)
-        wanted = Reservation(
-            0.0 if tariff is None else tariff.worst(input_tokens, call.max_tokens), input_tokens + call.max_tokens
-        )
+        wanted = worst_case(call, tariff)
         while not self._fits(wanted):
             if self.held_tokens == 0:
                 self.refused += 1
@@ -78,6 +82,22 @@ class Budget:
         self.held_usd += wanted.usd
         self.held_tokens += wanted.tokens
         return wanted
+
+    def set_aside(self, wanted: Reservation) -> bool:
+        """Count the worst case of a call that another process will collect as gone, if it fits."""
+        if not self._fits(wanted):
+            return False
+        self.unsure_usd += wanted.usd
+        self.unsure_tokens += wanted.tokens
+        return True
+
+    def take_up(self, reservation: Reservation) -> Reservation:
+        """Hold again what was set aside for a call, now that its reply is there."""
+        self.unsure_usd = max(0.0, self.unsure_usd - reservation.usd)
+        self.unsure_tokens = max(0, self.unsure_tokens - reservation.tokens)
+        self.held_usd += reservation.usd
+        self.held_tokens += reservation.tokens
+        return reservation
 
     def settle(self, reservation: Reservation, usage: Usage | None) -> None:
         """Replace the worst case by what was used; None when nothing was charged."""

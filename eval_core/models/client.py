@@ -12,13 +12,16 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
+from eval_core.base.errors import UserError
 from eval_core.domain.call import Acceptance, Completion, Failed, FailureKind, ModelCall, Usage
+from eval_core.models.batch_queue import BatchQueue, Submitted
 from eval_core.models.budget import Budget, Reservation, worst_tokens
-from eval_core.models.direct import DirectConnections
-from eval_core.models.faults import Fault
+from eval_core.models.direct import DirectConnections, read_reply
+from eval_core.models.faults import Fault, fault_of_status
 from eval_core.models.health import ModelHealth
 from eval_core.models.journal import Journal, call_key
 from eval_core.models.limiter import Limiter, rate_window
+from eval_core.models.prices import Tariff
 from eval_core.models.refusals import refusal_in
 from eval_core.models.retry import RetryPolicy
 from eval_core.models.settings import Endpoint, Models, environment_secrets
@@ -32,6 +35,8 @@ __all__ = ["ModelClient"]
 _PRIORITY = {"compressor": 0, "judge": 20, "answer": 30}
 _CONTROLS = {"compressor": 0, "answer": 40, "judge": 50}
 _LEADER = 10
+_UNPAID_AGAIN = frozenset({"rate_limit", "server", "connection", "timeout", "unknown"})
+"""What a batch answers a call with that may well be answered in the next."""
 _MORE_ROOM = 2  # by how much the limit of a reply grows that was cut off
 
 
@@ -75,6 +80,10 @@ class ModelClient:
         self._stopping = asyncio.Event()
         self._direct = DirectConnections()
         self._loaded: asyncio.Task[object] | None = None
+        self.batches: BatchQueue | None = None
+        """The calls that nobody waits for; None without a journal to remember them by."""
+        if journal is not None:
+            self.batches = BatchQueue(models, journal, budget, self._tariffs, self._direct, self._secrets)
 
     async def __aenter__(self) -> Self:
         """Use the client; leaving closes its connections."""
@@ -113,6 +122,18 @@ class ModelClient:
     def out(self) -> dict[str, Failed]:
         """The models that get no more calls, and why."""
         return {model: health.out for model, health in self._health.items() if health.out is not None}
+
+    def gather(self) -> None:
+        """From now on, gather the calls that nobody waits for, to submit them together."""
+        if self.batches is None:
+            raise UserError("--batch: there is no journal to remember the calls by")
+        self.batches.open = True
+
+    async def submit(self) -> Submitted | None:
+        """Submit the calls that were gathered, unless the run had to stop."""
+        if self.batches is None or self.stopped is not None:
+            return None
+        return await self.batches.submit()
 
     def stop(self, why: str) -> None:
         """Start no new call; those under way may end."""
@@ -160,6 +181,8 @@ class ModelClient:
         if self._journal is not None and (found := self._journal.lookup(key)) is not None:
             self.served[call.model][found.model] += 1
             return _heard(found, call)
+        if self.batches is not None and self.batches.takes(call) and self.batches.reply(key) is None:
+            return self._refusal(call.model) or self.batches.add(key, call)
         task = self._running.get(key)
         joined = task is not None
         if task is None:
@@ -175,6 +198,8 @@ class ModelClient:
         return replace(outcome, cached=True) if joined and isinstance(outcome, Completion) else outcome
 
     async def _first(self, call: ModelCall, key: str, acceptance: Acceptance | None) -> Completion | Failed:
+        if self.batches is not None and self.batches.reply(key) is not None:
+            return await self._attempts(call, key, acceptance, 0)
         priority = (_CONTROLS if call.draw.control else _PRIORITY)[call.role]
         async with self.gate.enter(prefix_digest(call)) as leads:
             return await self._attempts(call, key, acceptance, priority - (_LEADER if leads else 0))
@@ -188,7 +213,8 @@ class ModelClient:
         began: float | None = None
         kept = ""
         while True:
-            attempt = await self._attempt(call, key, endpoint, acceptance, priority)
+            brought = await self._collected(call, key, endpoint, acceptance)
+            attempt = brought or await self._attempt(call, key, endpoint, acceptance, priority)
             if isinstance(attempt, Failed):
                 return replace(attempt, usage=used)
             began = self._clock() - attempt.seconds if began is None else began
@@ -199,6 +225,8 @@ class ModelClient:
                 done = Completion(attempt.text, used, attempt.served_by, attempt.seconds, calls=attempt.calls)
                 return _heard(done, call)
             fault = attempt.fault
+            if brought and self.batches is not None and self.batches.takes(call) and fault.kind in _UNPAID_AGAIN:
+                return self.batches.add(key, call)
             failures[fault.kind] += 1
             if fault.kind == "truncated":
                 kept = max(kept, attempt.text, key=len)
@@ -234,13 +262,34 @@ class ModelClient:
             kept,
         )
 
+    async def _collected(
+        self, call: ModelCall, key: str, endpoint: Endpoint, acceptance: Acceptance | None
+    ) -> Attempt | None:
+        """Take the reply that a batch brought as the first attempt; None where there is none."""
+        found = self.batches.reply(key) if self.batches is not None else None
+        if found is None or self.batches is None:
+            return None
+        reply, aside = found
+        held = self.budget.take_up(aside) if self.budget is not None else None
+        raw = reply.body.encode("utf-8", "surrogatepass")
+        if reply.status == 200:
+            attempt = read_reply(call, raw, 0.0, {}, self._secrets)
+        else:
+            fault = fault_of_status(reply.status, reply.body, secrets=self._secrets)
+            if reply.status == 400 and endpoint.direct and self._direct.learn(endpoint, raw):
+                fault = replace(fault, kind="server")  # asked in another way, it is answered
+            attempt = Attempt("", "", None, 0.0, replace(fault, charge="no"))
+        attempt = self._concluded(call, attempt, held, acceptance, self.batches.tariff(call.model), live=False)
+        await self._write_down(call, key, attempt)
+        return attempt
+
     async def _attempt(
         self, call: ModelCall, key: str, endpoint: Endpoint, acceptance: Acceptance | None, priority: int
     ) -> Attempt | Failed:
         """Make one request, with its slot held and its worst case reserved; write down what it came to."""
         if (refusal := self._refusal(call.model)) is not None:
             return refusal
-        limiter, health = self._limiter(endpoint.provider), self.health(call.model)
+        limiter = self._limiter(endpoint.provider)
         seconds = min(endpoint.seconds, self.retry.attempt_seconds or endpoint.seconds)
         if not endpoint.direct:
             await self._load()
@@ -267,26 +316,41 @@ class ModelClient:
                 if self.budget is not None and held is not None:
                     self.budget.lose(held)
                 raise
-            if attempt.usage is not None:
-                cost = None if price is None else price.cost(attempt.usage)
-                attempt = replace(attempt, usage=replace(attempt.usage, cost_usd=cost))
-            attempt = _judged(attempt, acceptance)
-            said = refusal_in(attempt.text) if attempt.fault is None and acceptance is None else None
-            refused = Fault("refusal", f"the model refused: {said}", "yes") if said else None
-            if refused is not None and call.role != "compressor":
-                attempt = replace(attempt, fault=refused)
-            if call.private:
-                attempt = _without_quotations(attempt)
-            self._account(attempt, held)
+            attempt = self._concluded(call, attempt, held, acceptance, price)
             self._adapt(limiter, attempt, granted_at)
-            problem = attempt.fault or refused
-            if problem is None:
-                health.succeeded()
-            else:
-                health.failed(problem, attempt.seconds)
-                if health.out is not None:
-                    self._wake()
         await self._write_down(call, key, attempt)
+        return attempt
+
+    def _concluded(
+        self,
+        call: ModelCall,
+        attempt: Attempt,
+        held: Reservation | None,
+        acceptance: Acceptance | None,
+        price: Tariff | None,
+        *,
+        live: bool = True,
+    ) -> Attempt:
+        """Price a reply, hold it against what its caller can use, and charge it."""
+        health = self.health(call.model)
+        if attempt.usage is not None:
+            cost = None if price is None else price.cost(attempt.usage)
+            attempt = replace(attempt, usage=replace(attempt.usage, cost_usd=cost))
+        attempt = _judged(attempt, acceptance)
+        said = refusal_in(attempt.text) if attempt.fault is None and acceptance is None else None
+        refused = Fault("refusal", f"the model refused: {said}", "yes") if said else None
+        if refused is not None and call.role != "compressor":
+            attempt = replace(attempt, fault=refused)
+        if call.private:
+            attempt = _without_quotations(attempt)
+        self._account(attempt, held)
+        problem = attempt.fault or refused
+        if problem is None:
+            health.succeeded()
+        elif live or problem.kind not in _UNPAID_AGAIN:  # what a batch met says little about the next call
+            health.failed(problem, attempt.seconds)
+            if health.out is not None:
+                self._wake()
         return attempt
 
     def _account(self, attempt: Attempt, held: Reservation | None) -> None:

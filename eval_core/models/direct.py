@@ -22,7 +22,7 @@ from eval_core.models.faults import Delivered, Fault, fault_of, fault_of_status,
 from eval_core.models.settings import Endpoint
 from eval_core.models.transport import Attempt, mark_prefix, served_by
 
-__all__ = ["DirectConnections"]
+__all__ = ["DirectConnections", "read_reply"]
 
 _LARGEST_REPLY = 64 * 2**20
 _NEWER_LIMIT = "max_completion_tokens"  # what OpenAI's reasoning models call it, and insist on
@@ -63,7 +63,7 @@ class DirectConnections:
         try:
             async with asyncio.timeout(seconds):
                 status, headers, raw = await self._post(call, endpoint)
-                if status == 400 and self._learn(endpoint, raw):
+                if status == 400 and self.learn(endpoint, raw):
                     status, headers, raw = await self._post(call, endpoint)
         except TimeoutError:
             fault = Fault("timeout", f"no complete reply within {seconds:g} s", "unsure")
@@ -74,26 +74,40 @@ class DirectConnections:
         if status != 200:
             text = raw.decode("utf-8", "replace")
             return Attempt("", "", None, took, fault_of_status(status, text, headers, secrets), headers)
-        return _read(call, raw, took, headers, secrets)
+        return read_reply(call, raw, took, headers, secrets)
 
     async def _post(self, call: ModelCall, endpoint: Endpoint) -> tuple[int, dict[str, str], bytes]:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if endpoint.key is not None:
             headers["Authorization"] = f"Bearer {endpoint.key.reveal()}"
-        body = json.dumps(self._body(call, endpoint)).encode()
-        url = f"{endpoint.api_base}/chat/completions"
+        body = json.dumps(self.body(call, endpoint)).encode()
+        return await self.request("POST", f"{endpoint.api_base}/chat/completions", headers, body)
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        data: bytes | aiohttp.FormData | None = None,
+        *,
+        largest: int = _LARGEST_REPLY,
+    ) -> tuple[int, dict[str, str], bytes]:
+        """Make one request and return the status, the headers and the body of its reply."""
         # No redirects: the key and the session's text go to the configured address only.
         proxy = self._proxy(url)
-        async with self._open().post(url, data=body, headers=headers, allow_redirects=False, proxy=proxy) as response:
+        async with self._open().request(
+            method, url, data=data, headers=headers, allow_redirects=False, proxy=proxy
+        ) as response:
             parts, size = [], 0
             async for part in response.content.iter_chunked(2**16):
                 parts.append(part)
                 size += len(part)
-                if size > _LARGEST_REPLY:
-                    raise ValueError(f"the reply is larger than {_LARGEST_REPLY:,} bytes")
+                if size > largest:
+                    raise ValueError(f"the reply is larger than {largest:,} bytes")
             return response.status, {name.lower(): value for name, value in response.headers.items()}, b"".join(parts)
 
-    def _body(self, call: ModelCall, endpoint: Endpoint) -> dict[str, Any]:
+    def body(self, call: ModelCall, endpoint: Endpoint) -> dict[str, Any]:
+        """Return the request of a call."""
         messages = mark_prefix(call.messages, endpoint.model, call.shared)
         newer = (endpoint.api_base or "", endpoint.model) in self._newer
         body: dict[str, Any] = {
@@ -110,7 +124,7 @@ class DirectConnections:
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         return body
 
-    def _learn(self, endpoint: Endpoint, raw: bytes) -> bool:
+    def learn(self, endpoint: Endpoint, raw: bytes) -> bool:
         """Note that a model wants its limit under the newer name; true when that is news."""
         which = (endpoint.api_base or "", endpoint.model)
         if which in self._newer or _NEWER_LIMIT.encode() not in raw:
@@ -153,7 +167,8 @@ def _calls(message: Mapping[str, Any]) -> tuple[ReplyCall, ...]:
     )
 
 
-def _read(call: ModelCall, raw: bytes, took: float, headers: Mapping[str, str], secrets: Iterable[str]) -> Attempt:
+def read_reply(call: ModelCall, raw: bytes, took: float, headers: Mapping[str, str], secrets: Iterable[str]) -> Attempt:
+    """Read the reply to a call, which came with status 200."""
     try:
         reply = json.loads(raw)
     except (ValueError, RecursionError):

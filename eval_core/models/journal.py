@@ -6,6 +6,13 @@ Lines, by `at`:
   paid  it was answered with something unusable: its usage counts, its text is not replayed
   free  it failed and cost nothing
   lost  it failed and may have been charged: counted at its worst case, as is a `sent` that nothing follows
+
+Of calls that wait in a provider's batch; the key of a batch is a mark of our own, by which the provider can be asked:
+  batch      a batch is about to be submitted
+  queued     a call is part of it; counted at its worst case until one of the lines above follows
+  submitted  the provider took the batch, under this id
+  collected  the provider's reply to a queued call, as it came: read when the call is made again
+  ended      everything of the batch is collected, or never will be
 """
 
 from __future__ import annotations
@@ -15,9 +22,10 @@ import fcntl
 import json
 import os
 import re
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -28,7 +36,7 @@ from eval_core.base.sealing import Damaged, SealingKey
 from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.domain.call import Completion, Failed, ModelCall, ReplyCall, Usage
 
-__all__ = ["Journal", "Spent", "call_key", "parse_line"]
+__all__ = ["Collected", "Journal", "OpenBatch", "Spent", "call_key", "parse_line"]
 
 
 def call_key(call: ModelCall) -> str:
@@ -61,7 +69,34 @@ class Spent:
     calls: int = 0
 
 
+@dataclass(frozen=True)
+class OpenBatch:
+    """A batch whose replies are still to be collected."""
+
+    mark: str
+    """Our own name for it, written down before it is submitted."""
+    model: str
+    since: int
+    """When it was about to be submitted, in seconds since 1970."""
+    keys: frozenset[str] = field(default_factory=frozenset)
+    """The calls that have no reply yet."""
+    id: str | None = None
+    """The provider's name for it; None where the process ended before it was known."""
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What a batch brought for one call."""
+
+    status: int
+    body: str
+
+
+_KINDS = (
+    "sent", "done", "paid", "free", "lost", "batch", "queued", "submitted", "collected", "ended",
+)  # fmt: skip
 _USAGE = {"input_tokens": int, "cached_tokens": int, "output_tokens": int, "written_tokens": int, "cost_usd": float}
+_MARK = re.compile(r"(?:[0-9a-f]{2}){1,64}")
 _LARGEST = 1e12
 """Of a number of tokens or dollars: more is damage, and would upset every sum that it gets into."""
 
@@ -74,12 +109,14 @@ def _is_amount(value: Any, kind: type) -> bool:
 
 def _line_problem(line: Any) -> str | None:
     """Return what is wrong with a line's fields, for the kinds that are read again."""
-    if not isinstance(line, dict) or line.get("at") not in ("sent", "done", "paid", "free", "lost"):
+    if not isinstance(line, dict) or line.get("at") not in _KINDS:
         return "not a line of a journal"
     key = line.get("key")
-    if not isinstance(key, str) or not re.fullmatch(r"(?:[0-9a-f]{2}){1,64}", key):
+    if not isinstance(key, str) or not _MARK.fullmatch(key):
         return "key is not a digest"
-    if line["at"] == "sent" and not (_is_amount(line.get("usd"), float) and _is_amount(line.get("tokens"), int)):
+    if line["at"] in ("sent", "queued") and not (
+        _is_amount(line.get("usd"), float) and _is_amount(line.get("tokens"), int)
+    ):
         return "usd and tokens are not amounts"
     if line["at"] in ("done", "paid"):
         usage = line.get("usage")
@@ -95,6 +132,24 @@ def _line_problem(line: Any) -> str | None:
             return "seconds is not an amount"
         if not isinstance(line.get("sealed", False), bool):
             return "sealed is neither true nor false"
+    return _batch_problem(line)
+
+
+def _batch_problem(line: dict[str, Any]) -> str | None:
+    texts: dict[str, tuple[str, ...]] = {
+        "batch": ("model",), "queued": ("batch",), "submitted": ("id",), "collected": ("body",),
+    }  # fmt: skip
+    for name in texts.get(line["at"], ()):
+        if not isinstance(line.get(name), str):
+            return f"{name} is not text"
+    if line["at"] == "queued" and not _MARK.fullmatch(line["batch"]):
+        return "batch is not a mark"
+    for kind, name in (("batch", "since"), ("collected", "status")):
+        if line["at"] == kind and not _is_amount(line.get(name), int):
+            return f"{name} is not a whole number"
+    for name in ("sealed", "private"):
+        if not isinstance(line.get(name, False), bool):
+            return f"{name} is neither true nor false"
     return None
 
 
@@ -118,6 +173,9 @@ class Journal:
         self._index: dict[bytes, tuple[int, int]] = {}
         self._wasted: dict[bytes, Usage] = {}
         self._open: dict[bytes, tuple[float, int]] = {}
+        self._batches: dict[bytes, OpenBatch] = {}
+        self._queued: dict[bytes, tuple[bytes, bool]] = {}
+        self._collected: dict[bytes, tuple[int, int]] = {}
         self._usd, self._tokens, self._unsure_usd, self._unsure_tokens, self._calls = 0.0, 0, 0.0, 0, 0
         self._unsynced: list[asyncio.Future[None]] = []
         self._syncer: asyncio.Task[None] | None = None
@@ -191,6 +249,60 @@ class Journal:
         """Return what unusable replies to this call have used so far."""
         return self._wasted.get(bytes.fromhex(key), Usage())
 
+    @property
+    def open_batches(self) -> list[OpenBatch]:
+        """The batches whose replies are still to be collected, in the order of their submission."""
+        keys: dict[bytes, list[str]] = {mark: [] for mark in self._batches}
+        for key, (mark, _) in self._queued.items():
+            if mark in keys:
+                keys[mark].append(key.hex())
+        return [replace(batch, keys=frozenset(keys[mark])) for mark, batch in self._batches.items()]
+
+    def collected(self, key: str) -> tuple[Collected, float, int] | None:
+        """Return the reply that a batch brought for a call that is not finished, and what was set aside for it."""
+        where = self._collected.get(bytes.fromhex(key))
+        if where is None:
+            return None
+        line = parse_line(os.pread(self._file, where[1], where[0]))
+        body = line["body"]
+        usd, tokens = self._open.get(bytes.fromhex(key), (0.0, 0))
+        if line.get("sealed"):
+            try:
+                body = self._sealing.open(body) if self._sealing is not None else ""
+            except Damaged:
+                body = ""
+        return Collected(line["status"], body), usd, tokens
+
+    async def queue(self, batch: OpenBatch, calls: Mapping[str, tuple[float, int, bool]]) -> None:
+        """Note that a batch is about to be submitted: for each key the most it can cost, and whether it is private."""
+        self._write({"at": "batch", "key": batch.mark, "model": batch.model, "since": batch.since})
+        for key, (usd, tokens, private) in calls.items():
+            hidden = {"private": True} if private else {}
+            self._write({"at": "queued", "key": key, "batch": batch.mark, "usd": usd, "tokens": tokens, **hidden})
+        await self._synced()
+
+    async def submitted(self, mark: str, id: str) -> None:
+        """Note how the provider calls a batch."""
+        await self._append({"at": "submitted", "key": mark, "id": id})
+
+    def collect(self, key: str, reply: Collected) -> None:
+        """Keep what a batch brought for a call; `ended` syncs the disk."""
+        body: dict[str, Any] = {"body": reply.body}
+        if self._queued.get(bytes.fromhex(key), (b"", False))[1]:
+            if self._sealing is None:
+                raise UserError(
+                    f"{self.path}: a reply to a private probe was collected, and the key to seal it is not set; "
+                    "set it as when the batch was submitted"
+                )
+            body = {"body": self._sealing.seal(reply.body), "sealed": True}
+        self._write({"at": "collected", "key": key, "status": reply.status, **body})
+
+    async def ended(self, batch: OpenBatch, why: str) -> None:
+        """Note that a batch is over; calls without a reply cost nothing and can be made again."""
+        for key in next((found.keys for found in self.open_batches if found.mark == batch.mark), ()):
+            self._write({"at": "free", "key": key, "kind": "queued", "reason": why})
+        await self._append({"at": "ended", "key": batch.mark})
+
     def sent(self, key: str, usd: float, tokens: int) -> None:
         """Note that a request is about to leave. Not synced: surviving a crash of the process is enough here."""
         self._write({"at": "sent", "key": key, "usd": usd, "tokens": tokens})
@@ -227,6 +339,9 @@ class Journal:
     async def _append(self, line: dict[str, Any]) -> None:
         """Write a line at once, so that a killed process loses nothing that was answered; then sync the disk."""
         self._write(line)
+        await self._synced()
+
+    async def _synced(self) -> None:
         synced: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._unsynced.append(synced)
         if self._syncer is None or self._syncer.done():
@@ -272,8 +387,19 @@ class Journal:
     def _note(self, line: dict[str, Any], offset: int, length: int) -> None:
         key = bytes.fromhex(line["key"])
         at = line["at"]
+        if at in ("batch", "submitted", "ended"):
+            self._note_batch(key, line)
+            return
+        if at == "collected":
+            self._queued.pop(key, None)
+            self._collected[key] = (offset, length)
+            return
+        self._queued.pop(key, None)
+        self._collected.pop(key, None)
         usd, tokens = self._open.pop(key, (0.0, 0))
-        if at == "sent":
+        if at == "queued":
+            self._queued[key] = bytes.fromhex(line["batch"]), line.get("private", False)
+        if at in ("sent", "queued"):
             self._unsure_usd += usd  # an earlier request of this call never came back
             self._unsure_tokens += tokens
             self._open[key] = (float(line["usd"]), int(line["tokens"]))
@@ -289,6 +415,14 @@ class Journal:
                 self._index[key] = (offset, length)
             else:
                 self._wasted[key] = self._wasted.get(key, Usage()).plus(usage)
+
+    def _note_batch(self, mark: bytes, line: dict[str, Any]) -> None:
+        if line["at"] == "batch":
+            self._batches[mark] = OpenBatch(mark.hex(), line["model"], line["since"])
+        elif line["at"] == "submitted" and mark in self._batches:
+            self._batches[mark] = replace(self._batches[mark], id=line["id"])
+        elif line["at"] == "ended":
+            self._batches.pop(mark, None)
 
     def _load(self) -> int:
         """Index the file and return the offset at which whole lines end."""

@@ -28,6 +28,7 @@ __all__ = [
     "load_litellm",
     "mark_prefix",
     "prefix_digest",
+    "request_arguments",
     "send",
     "served_by",
     "wants_marks",
@@ -144,7 +145,8 @@ async def close_connections() -> None:
     await load_litellm().close_litellm_async_clients()
 
 
-def _arguments(call: ModelCall, endpoint: Endpoint, seconds: float) -> dict[str, Any]:
+def request_arguments(call: ModelCall, endpoint: Endpoint, seconds: float) -> dict[str, Any]:
+    """Return what litellm is called with."""
     messages = mark_prefix(call.messages, endpoint.model, call.shared)
     arguments: dict[str, Any] = {
         **call.params,
@@ -276,7 +278,7 @@ async def send(call: ModelCall, endpoint: Endpoint, seconds: float, secrets: Ite
     began = time.monotonic()
     try:
         async with asyncio.timeout(seconds):
-            response = await litellm.acompletion(**_arguments(call, endpoint, seconds))
+            response = await litellm.acompletion(**request_arguments(call, endpoint, seconds))
     except TimeoutError:
         fault = Fault("timeout", f"no complete reply within {seconds:g} s", "unsure")
         return Attempt("", "", None, time.monotonic() - began, fault)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from eval_core.base.errors import UserError
 from eval_core.base.strict_json import BadJson
 from eval_core.domain.call import Completion, Draw, Failed, ModelCall, Usage
-from eval_core.models.journal import Journal, call_key, parse_line
+from eval_core.models.journal import Collected, Journal, OpenBatch, call_key, parse_line
 from tests.foreign import damaged_json
 
 from .provider import call
@@ -376,3 +376,56 @@ def test_the_journal_says_arm_attempt_and_repeat_in_fields_of_their_own(tmp_path
     }  # fmt: skip
     assert failed["run"] == 0
     assert not {"arm", "attempt", "repeat", "control"} & failed.keys()
+
+
+def test_a_batch_is_known_from_before_its_submission_to_its_end(tmp_path: Path) -> None:
+    path, batch = tmp_path / "journal.jsonl", OpenBatch("ab" * 8, "m", 7)
+    one, two = key("one"), key("two")
+
+    async def queue() -> None:
+        with Journal(path) as journal:
+            await journal.queue(batch, {one: (1.0, 500, False), two: (2.0, 700, False)})
+
+    async def submit() -> None:
+        with Journal(path) as journal:
+            assert journal.open_batches == [replace(batch, keys=frozenset({one, two}))]
+            assert (journal.spent.unsure_usd, journal.spent.unsure_tokens) == (3.0, 1_200)
+            await journal.submitted(batch.mark, "batch_1")
+
+    async def end() -> None:
+        with Journal(path) as journal:
+            (found,) = journal.open_batches
+            assert found.id == "batch_1"
+            journal.collect(one, Collected(200, "{}"))
+            await journal.ended(found, "expired")
+
+    async def answer() -> None:
+        with Journal(path) as journal:
+            assert not journal.open_batches
+            assert journal.collected(one) == (Collected(200, "{}"), 1.0, 500)
+            assert journal.collected(two) is None
+            assert journal.spent.unsure_usd == 1.0  # until the reply is read
+            await journal.done(one, call("one"), "text", "served", USAGE, 0.0)
+            assert journal.collected(one) is None
+            assert (journal.spent.unsure_usd, journal.spent.usd) == (0.0, 0.5)
+
+    for step in (queue, submit, end, answer):
+        asyncio.run(step())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"at": "batch", "key": "ab", "model": 1, "since": 0},
+        {"at": "batch", "key": "ab", "model": "m", "since": "now"},
+        {"at": "queued", "key": "ab", "batch": "xyz", "usd": 0, "tokens": 0},
+        {"at": "queued", "key": "ab", "batch": "ab", "usd": -1, "tokens": 0},
+        {"at": "submitted", "key": "ab"},
+        {"at": "collected", "key": "ab", "status": True, "body": ""},
+        {"at": "collected", "key": "ab", "status": 200, "body": {}},
+        {"at": "collected", "key": "ab", "status": 200, "body": "", "sealed": 1},
+    ],
+)
+def test_a_damaged_line_of_a_batch_is_told_apart(line: dict[str, object]) -> None:
+    with pytest.raises(BadJson):
+        parse_line(json.dumps(line).encode())
