@@ -10,6 +10,7 @@ from eval_core.domain.grade import Answer, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.judging.prompts import as_turns, render, template_digest
 from eval_core.models.client import ModelClient
+from eval_core.models.settings import Models
 
 __all__ = ["ModelAnswerer", "answer_messages"]
 
@@ -31,6 +32,17 @@ def answer_messages(state: list[Message], probe: Probe) -> tuple[Message, ...]:
     return *_state_messages(state), _question(probe)
 
 
+def answer_identity(models: Models) -> dict[str, str]:
+    """Return what the fingerprint holds of the model that answers, from its settings alone."""
+    return {
+        "model": models.answer,
+        "temperature": "default" if models.temperature is None else f"{models.temperature:g}",
+        "max_tokens": str(models.answer_max_tokens),
+        "template": template_digest(*_TEMPLATES),
+        **models.identity(models.answer),
+    }
+
+
 class ModelAnswerer:
     """Answers through a model."""
 
@@ -44,13 +56,7 @@ class ModelAnswerer:
     @property
     def identity(self) -> dict[str, str]:
         """What makes answers comparable."""
-        return {
-            "model": self._model,
-            "temperature": "default" if self._temperature is None else f"{self._temperature:g}",
-            "max_tokens": str(self._max_tokens),
-            "template": template_digest(*_TEMPLATES),
-            **self._client.models.identity(self._model),
-        }
+        return answer_identity(self._client.models)
 
     def call(self, state: list[Message], probe: Probe, *, fixture: str, draw: Draw) -> ModelCall:
         """Return the call that `answer` makes; a dry run counts its tokens."""

@@ -20,6 +20,7 @@ from eval_core.evidence.facts import Haystack, holds, states_superseded
 from eval_core.judging.prompts import render, template_digest
 from eval_core.models.client import ModelClient
 from eval_core.models.prices import supports_schema
+from eval_core.models.settings import Models
 
 __all__ = [
     "BOUND",
@@ -218,6 +219,18 @@ def _problem(text: str) -> str | None:
     return result.problem if isinstance(result, Unusable) else None
 
 
+def judge_identity(models: Models) -> dict[str, str]:
+    """Return what the fingerprint holds of the model that judges, from its settings alone."""
+    return {
+        "model": models.judge,
+        "temperature": f"{_TEMPERATURE:g}",
+        "max_tokens": str(models.judge_max_tokens),
+        "rubric": template_digest(*_TEMPLATES),
+        "output": f"schema {_SCHEMA_DIGEST}" if supports_schema(models.judge) else "text",
+        **models.identity(models.judge),
+    }
+
+
 class ModelJudge:
     """Grades through a model; a reply that cannot be read is asked for again, and never becomes a zero."""
 
@@ -231,14 +244,7 @@ class ModelJudge:
     @property
     def identity(self) -> dict[str, str]:
         """What makes grades comparable."""
-        return {
-            "model": self._model,
-            "temperature": f"{_TEMPERATURE:g}",
-            "max_tokens": str(self._max_tokens),
-            "rubric": template_digest(*_TEMPLATES),
-            "output": f"schema {_SCHEMA_DIGEST}" if self._schema else "text",
-            **self._client.models.identity(self._model),
-        }
+        return judge_identity(self._client.models)
 
     def call(self, probe: Probe, answer: str, *, draw: Draw) -> ModelCall:
         """Return the call that `grade` makes; a dry run counts its tokens."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from eval_core.judging.fact_judge import FactJudge
 from eval_core.models.retry import RetryPolicy
 from eval_core.models.settings import Models
 from eval_core.sandbox.isolation import Wanted
-from eval_core.sandbox.targets import BuiltinSubject, Target
+from eval_core.sandbox.targets import Target
 
 if TYPE_CHECKING:
     from eval_core.models.budget import Budget
@@ -41,6 +41,8 @@ __all__ = [
     "make_fingerprint",
 ]
 
+OFFLINE_COMPRESSOR = {"model": "offline:rules"}
+
 # Who does what in a run: the subject, the answerer and the judge, and what the fingerprint holds of them.
 
 
@@ -52,7 +54,7 @@ class Roles:
     answerer: Answerer
     judge: Judge
     offline: bool
-    compressor: dict[str, str] = field(default_factory=lambda: {"model": "offline:rules"})
+    compressor: dict[str, str] = field(default_factory=lambda: dict(OFFLINE_COMPRESSOR))
     """Identity of the model that the compressor calls."""
     sandbox: str = "not needed: own code"
 
@@ -73,7 +75,28 @@ class Roles:
 
 def make_fingerprint(cases: Sequence[Case], roles: Roles, focus_topic: str | None) -> Fingerprint:
     """Return what must be equal for two measurements to be compared."""
-    answer, judge = dict(roles.answerer.identity), dict(roles.judge.identity)
+    return _fingerprint(cases, roles.compressor, roles.answerer.identity, roles.judge.identity, focus_topic)
+
+
+def planned_fingerprint(cases: Sequence[Case], models: Models | None, focus_topic: str | None) -> Fingerprint:
+    """Return the fingerprint that a run with these models will have, from configuration alone."""
+    from eval_core.judging.answering import answer_identity
+    from eval_core.judging.grading import judge_identity
+
+    compressor = OFFLINE_COMPRESSOR if models is None else compressor_identity(models)
+    if models is None or models.offline_judge:
+        return _fingerprint(cases, compressor, ExtractiveAnswerer().identity, FactJudge().identity, focus_topic)
+    return _fingerprint(cases, compressor, answer_identity(models), judge_identity(models), focus_topic)
+
+
+def _fingerprint(
+    cases: Sequence[Case],
+    compressor: Mapping[str, str],
+    answerer: Mapping[str, str],
+    grader: Mapping[str, str],
+    focus_topic: str | None,
+) -> Fingerprint:
+    answer, judge = dict(answerer), dict(grader)
     return Fingerprint(
         schema_version=SCHEMA_VERSION,
         fixtures={case.fixture.name: case.fixture.digest for case in cases},
@@ -83,29 +106,13 @@ def make_fingerprint(cases: Sequence[Case], roles: Roles, focus_topic: str | Non
         },
         rubric=judge.pop("rubric", "none"),
         answer_template=answer.pop("template", "none"),
-        compressor_model=roles.compressor,
+        compressor_model=dict(compressor),
         answer_model=answer,
         judge_model=judge,
         focus_topic=focus_topic,
         tokenizer=TOKENIZER,
         instrument=INSTRUMENT_VERSION,
     )
-
-
-def planned_fingerprint(cases: Sequence[Case], models: Models | None, focus_topic: str | None) -> Fingerprint:
-    """Return the fingerprint that a run with these models will have, before anything is started."""
-    from eval_core.judging.answering import ModelAnswerer
-    from eval_core.judging.grading import ModelJudge
-    from eval_core.models.client import ModelClient
-
-    if models is None:
-        roles = Roles(BuiltinSubject(), ExtractiveAnswerer(), FactJudge(), offline=True)
-    else:
-        client, compressor = ModelClient(models), compressor_identity(models)
-        answerer: Answerer = ExtractiveAnswerer() if models.offline_judge else ModelAnswerer(client)
-        judge: Judge = FactJudge() if models.offline_judge else ModelJudge(client)
-        roles = Roles(BuiltinSubject(), answerer, judge, offline=False, compressor=compressor)
-    return make_fingerprint(cases, roles, focus_topic)
 
 
 def compressor_identity(models: Models) -> dict[str, str]:

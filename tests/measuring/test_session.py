@@ -310,8 +310,13 @@ def test_a_record_on_disk_is_whole_and_says_what_became_of_each_fact(tmp_path: P
     body = json.loads((tmp_path / "a" / "small-debug-run-0.json").read_text(encoding="utf-8"))
     fact = body["probes"]["recall-error"]["facts"][0]
     assert fact == {
-        "label": "401", "kept": True, "at_risk": True, "used": True, "evidence": [1, 3], "paraphrased": False
-    }  # fmt: skip
+        "label": "401",
+        "kept": True,
+        "at_risk": True,
+        "used": True,
+        "evidence": [1, 3],
+        "paraphrased": False,
+    }
     assert body["summary"].startswith("[Summary of the earlier session]")
     assert body["verbatim"] == [0, *range(12, 17)]
 
