@@ -317,7 +317,8 @@ def test_a_damaged_line_of_any_shape_is_counted_and_costs_only_itself(tmp_path: 
     path = tmp_path / "j.jsonl"
     write(path, "one")
     with path.open("ab") as stream:
-        stream.write(json.dumps(DAMAGE[name]).encode() + b"\n" + b"[" * 5000 + b"\n    with Journal(path) as journal:
+        stream.write(json.dumps(DAMAGE[name]).encode() + b"\n" + b"[" * 5000 + b"\n<<<<<<< HEAD\n\xff\xfe\n")
+    with Journal(path) as journal:
         assert journal.broken_lines == 4
         assert journal.finished == 1
         found = journal.lookup(key("one"))
@@ -331,7 +332,6 @@ def test_no_bytes_make_the_line_parser_raise_anything_but_its_own_error(raw: byt
         parse_line(raw)
 
 
-<<<<<<< HEAD
 def test_a_batch_is_known_from_before_its_submission_to_its_end(tmp_path: Path) -> None:
     path, batch = tmp_path / "journal.jsonl", OpenBatch("ab" * 8, "m", 7)
     one, two = key("one"), key("two")
