@@ -66,8 +66,8 @@ class Progress:
             parts += [f"{traffic.in_flight} calls in flight, {traffic.sent} sent", f"{traffic.tokens:,} tokens", price]
         if not self.done and (waited := self._clock() - self._began) >= _SILENT_SECONDS:
             parts.append(f"starting for {_duration(waited)}")
-        if self.left:
-            parts.append(self.left)
+        if left := self.left:
+            parts.append(left)
         return ", ".join(parts) + (f" ({self.last})" if self.last else "")
 
 
