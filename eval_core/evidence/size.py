@@ -77,7 +77,7 @@ class SessionFacts:
     @cached_property
     def text(self) -> Haystack:
         """The whole session."""
-        return Haystack.of_all(full_text(message) for message in self.messages)
+        return Haystack.of_messages(self.messages)
 
     @cached_property
     def lines(self) -> frozenset[str]:
@@ -138,7 +138,7 @@ class SessionFacts:
 
     def kept_by(self, state: Sequence[Message]) -> int:
         """Count the facts that a list of messages holds."""
-        text = Haystack.of_all(full_text(message) for message in state)
+        text = Haystack.of_messages(state)
         return sum(holds(fact, text) for fact, _ in self.authored) + sum(
             fact_stands(fact, text) for fact in self.census
         )

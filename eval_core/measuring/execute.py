@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eval_core.base.messages import Message, render
+from eval_core.base.messages import Message
 from eval_core.base.threads import compute
 from eval_core.base.tokens import count_messages
 from eval_core.domain.call import ArmName, Draw, OpaqueState
@@ -216,7 +216,7 @@ class Executor:
         kept = Kept(fixture.messages, state)
         retention = census_retention(known.census, fixture.messages, state, kept)
         written = written_texts(kept)
-        held = Haystack.of(render(state))
+        held = Haystack.of_messages(state)
         read = {
             "summary": "\n\n".join(kept.own_texts),
             "verbatim": sorted(kept.indexes),

@@ -357,7 +357,7 @@ def lint(
 ) -> list[LintFinding]:
     """Return everything to be said of a bank, in its order; `others` are fixtures whose facts it may share."""
     texts = {
-        name: Haystack.of_all(full_text(message) for message in other.messages)
+        name: Haystack.of_messages(other.messages)
         for name, other in (others or {}).items()
         if name != fixture.name
     }
