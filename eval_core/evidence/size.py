@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from eval_core.base.messages import Message, content_text, full_text, render, tool_calls
+from eval_core.base.messages import Message, content_text, render, tool_calls
 from eval_core.base.tokens import count_messages
 from eval_core.compressors.context_compressor import ContextCompressor, head_length
 from eval_core.compressors.rule_based import CandidateLine, RuleBasedSummariser, candidates
