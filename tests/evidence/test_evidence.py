@@ -77,12 +77,47 @@ def _by_model(measurement: Measurement) -> Measurement:
         "CURRENT STATE:\nport 8443",
         "3. Current State\nport 8443",
         "Current State: port 8443",
+        "Current State\n-------------\nport 8443",
+        '{"current_state": "port 8443", "files": ["a.py"]}',
+        '<section name="Current State">\nport 8443\n</section>',
     ],
 )
 def test_a_section_is_found_in_every_style(text: str) -> None:
     (first, *_) = sections(text)
     assert first.label == "current state"
     assert not first.empty
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("## Nächste Schritte\nDeploy", "nächste schritte"),
+        ("Änderungen: a.py", "änderungen"),
+        ("1. Überblick\nalles", "überblick"),
+        ("ÄNDERUNGEN\na.py", "änderungen"),
+        ("##当前任务\n部署", "当前任务"),
+        ("**文件：** a.py", "文件"),
+        ("文件：a.py", "文件"),
+        ("【文件】\na.py", "文件"),
+        ("一、当前任务\n部署", "当前任务"),
+        ("Файлы: a.py", "файлы"),
+    ],
+)
+def test_a_section_is_found_in_every_language(text: str, label: str) -> None:
+    assert [section.label for section in sections(text)] == [label]
+    assert not sections(text)[0].empty
+
+
+@pytest.mark.parametrize("nothing", ["(none)", "- Keine", "无", "暂无", "Aucun", "なし", "-"])
+def test_a_section_that_says_nothing_is_empty_in_any_language(nothing: str) -> None:
+    assert sections(f"## Blockers\n{nothing}")[0].empty
+
+
+@pytest.mark.parametrize(
+    "text", ["see: a.py", "it works: yes", "#2147 is open", "It runs.\nIt passes\n---\nb.py is here", '- {"a": 1}']
+)
+def test_a_sentence_is_no_section(text: str) -> None:
+    assert sections(text) == []
 
 
 def test_headings_in_code_and_in_a_sentence_are_no_sections() -> None:
