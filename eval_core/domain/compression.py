@@ -35,13 +35,25 @@ class Outcome(StrEnum):
 
     @property
     def words(self) -> str:
-        """How people read it."""
-        return self.value.replace("_", " ")
+        """What the compressor did, as the end of a sentence about it."""
+        return _WORDS[self]
 
     @property
     def retryable(self) -> bool:
         """Whether the provider, not the compressor, is to blame."""
         return self in (Outcome.INFRA, Outcome.BAD_COMPLETION)
+
+
+_WORDS = {
+    Outcome.OK: "compressed",
+    Outcome.SETUP_ERROR: "could not be imported or constructed",
+    Outcome.INFRA: "could not reach its model",
+    Outcome.BAD_COMPLETION: "got no summary from its model",
+    Outcome.TARGET_ERROR: "raised, died, ran out of time or returned no message list",
+    Outcome.NOT_EXERCISED: "never called its model",
+    Outcome.DEGRADED: "fell back to a lesser way",
+    Outcome.NOT_COMPRESSED: "left more than nine tenths of the tokens",
+}
 
 
 @dataclass(frozen=True)
