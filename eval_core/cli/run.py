@@ -472,6 +472,9 @@ def end_run(data: ReportData, fail_on: Any, root: Path, remedy: str) -> NoReturn
         sys.exit(0)  # the runner takes the result from report.json, and any other code for a crash
     code = exit_code(data.verdict, fail_on) if data.verdict else 0
     reason = data.candidate.stopped or outage(data.candidate)
+    if data.verdict is None and reason is None and fail_on != "never":
+        click.echo(f"--fail-on {fail_on} cannot be decided: nothing to compare with ({data.note}).", err=True)
+        sys.exit(3)
     if code != 3 and not data.candidate.stopped and (data.verdict or reason is None):
         sys.exit(code)
     if data.verdict and data.verdict.kind is Kind.NOT_COMPARABLE and not data.candidate.stopped:
