@@ -10,10 +10,10 @@ from typing import Any
 from eval_core.base.config import AcceptConfig, TaskConfig
 from eval_core.base.numbers import signed
 from eval_core.comparing.arms import Arm, make_arm, quarantined
-from eval_core.comparing.day import control_of, day_of
+from eval_core.comparing.control_runs import control_of, control_shift
 from eval_core.comparing.drift import Drift, drift_of, shift_of
 from eval_core.comparing.findings import Kind, Verdict
-from eval_core.comparing.form import degenerate_runs, too_many
+from eval_core.comparing.form_changes import degenerate_runs, too_many
 from eval_core.comparing.outcome import broken_fixtures, compare_outcomes
 from eval_core.comparing.strands import read_evidence
 from eval_core.comparing.suspicion import BankSuspicion, bank_suspicion
@@ -112,7 +112,7 @@ def compare_measurements(
     banned = quarantined(part, candidate)
     arms = make_arm(part, banned), make_arm(candidate, banned)
     control = control_of(candidate)
-    day = day_of(arms[0], make_arm(control, banned)) if control is not None and not differing else None
+    day = control_shift(arms[0], make_arm(control, banned)) if control is not None and not differing else None
     moved = drift_of(part, candidate) if drift is None else drift
     corrected = moved if moved is not None and moved.fired and moved.small else None
     shift = None if day is None or day.changed else day.shift

@@ -10,7 +10,7 @@ from eval_core.suite.scrub.fields import field_hits
 from eval_core.suite.scrub.hits import Detector, Hit, is_mark
 from eval_core.suite.scrub.national import national_ids, said_numbers
 from eval_core.suite.scrub.people import authors, emails, home_folders, machines, mentions
-from eval_core.suite.scrub.printed import printed
+from eval_core.suite.scrub.tool_output import printed
 from eval_core.suite.scrub.values import key_words
 
 __all__ = ["PERSONAL_DETECTORS"]
