@@ -69,8 +69,8 @@ def _warnings(asked: ResultAsked, data: ReportData) -> list[str]:
     found = list(asked.ticket.warnings)
     if asked.head is None:
         found.append(f"Whether {asked.ticket.sha[:7]} is still the head could not be checked.")
-    if data.suspicion is not None:
-        found.append(data.suspicion.words)
+    if data.overfitting is not None:
+        found.append(data.overfitting.words)
     if data.candidate.stopped:
         found.append(f"The run ended before its plan: {inline(data.candidate.stopped)}")
     elif asked.result == "cancelled":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from eval_core.suite.scrub.fields import PERSON
+from eval_core.suite.scrub.named_fields import PERSON
 from eval_core.suite.scrub.generic_names import is_generic
 from eval_core.suite.scrub.hits import Hit
 from eval_core.suite.scrub.ordinary_words import (
