@@ -17,7 +17,7 @@ from .command import Program, serve_lines
 from .frames import Channel, FrameTooLarge
 from .imports import time_imports
 from .selftest import look_around
-from .target import Driver, SetupError, build, describe_error
+from .python_target import Driver, SetupError, build, describe_error
 
 __all__ = ["main"]
 
