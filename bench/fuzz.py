@@ -79,8 +79,8 @@ def _summary(data: bytes) -> object:
     from eval_core.base.files import parse
     from eval_core.base.strict_json import parse_json
     from eval_core.comparing.arms import make_arm, validate
-    from eval_core.comparing.strands import read_evidence
     from eval_core.comparing.overfitting import bank_overfitting
+    from eval_core.comparing.strands import read_evidence
     from eval_core.domain.measurement import Measurement, comparable_part
 
     candidate = parse(Measurement, parse_json(data), "summary.json")

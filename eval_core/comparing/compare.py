@@ -15,8 +15,8 @@ from eval_core.comparing.drift import Drift, drift_of, shift_of
 from eval_core.comparing.findings import Kind, Verdict
 from eval_core.comparing.form_changes import degenerate_runs, too_many
 from eval_core.comparing.outcome import broken_fixtures, compare_outcomes
-from eval_core.comparing.strands import read_evidence
 from eval_core.comparing.overfitting import BankOverfitting, bank_overfitting
+from eval_core.comparing.strands import read_evidence
 from eval_core.comparing.verdict import Options, decide
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome

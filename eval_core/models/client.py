@@ -25,8 +25,15 @@ from eval_core.models.prices import Tariff
 from eval_core.models.refusals import refusal_in
 from eval_core.models.retry import RetryPolicy
 from eval_core.models.settings import Endpoint, Models, environment_secrets
-from eval_core.models.thinking import with_thinking
-from eval_core.models.transport import Attempt, PrefixGate, close_connections, load_litellm, prefix_digest, send
+from eval_core.models.transport import (
+    Attempt,
+    PrefixGate,
+    close_connections,
+    load_litellm,
+    prefix_digest,
+    send,
+    with_thinking,
+)
 
 __all__ = ["ModelClient"]
 

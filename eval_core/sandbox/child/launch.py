@@ -16,8 +16,8 @@ from .bridge import open_bridge
 from .command import Program, serve_lines
 from .frames import Channel, FrameTooLarge
 from .imports import time_imports
-from .selftest import look_around
 from .python_target import Driver, SetupError, build, describe_error
+from .selftest import look_around
 
 __all__ = ["main"]
 

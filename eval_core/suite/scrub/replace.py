@@ -15,8 +15,8 @@ from eval_core.suite.scrub.identities import Identities, identity_pattern, ident
 from eval_core.suite.scrub.learned_names import LearnedNames
 from eval_core.suite.scrub.ordinary_words import is_ordinary, is_person_name
 from eval_core.suite.scrub.secret_places import told_by_commands
-from eval_core.suite.scrub.tool_output import formatted_names, printed, printed_in_json, said_by_commands
 from eval_core.suite.scrub.secret_values import key_strength
+from eval_core.suite.scrub.tool_output import formatted_names, printed, printed_in_json, said_by_commands
 
 __all__ = [
     "Pseudonyms",
