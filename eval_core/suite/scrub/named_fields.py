@@ -8,9 +8,14 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
-from eval_core.suite.scrub.generic_names import is_generic
 from eval_core.suite.scrub.hits import Hit, is_mark
-from eval_core.suite.scrub.ordinary_words import is_ordinary, is_person_name, is_role_or_state, is_service_host
+from eval_core.suite.scrub.ordinary_words import (
+    is_generic,
+    is_ordinary,
+    is_person_name,
+    is_role_or_state,
+    is_service_host,
+)
 from eval_core.suite.scrub.secret_places import inserted
 from eval_core.suite.scrub.secret_values import key_words
 
