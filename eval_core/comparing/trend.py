@@ -39,7 +39,10 @@ class Trend:
     facts: tuple[float, float]
     """Share of facts kept then and now."""
     p: float | None
-    """Adjusted for the number of changes that are tested. None where the runs of each baseline are copies of each other: then the change is counted, not tested."""
+    """Adjusted for the number of changes that are tested.
+
+    None where the runs of each baseline are copies of each other: then the change is counted, not tested.
+    """
 
     @property
     def significant(self) -> bool:
