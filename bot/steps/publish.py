@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 _JOB = "evaluate"
 _TITLES: Mapping[NoticeKind, str] = {
     "failed": FAILED,
-    "cancelled": "The evaluation was cancelled, or its time was up",
+    "cancelled": "The evaluation was cancelled or timed out",
     "timed_out": "The evaluation ran out of time",
     "rejected": "The evaluation was rejected",
 }

@@ -29,6 +29,6 @@ def fault_of_ours(exc: Exception) -> str:
     frames = traceback.extract_tb(exc.__traceback__)
     where = f" ({PurePath(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     return (
-        f"this should not happen, and is a fault of compression-eval: {type(exc).__name__}{where}; "
+        f"this is a bug in compression-eval: {type(exc).__name__}{where}; "
         "everything paid for so far is kept, and the job's log says more. Please report it"
     )

@@ -57,7 +57,7 @@ class ControlShift:
         if self.changed:
             return f"{self.says[0].upper()}{self.says[1:]}: scores are not compared. Measure the baseline again."
         points = signed(self.shift.points[OVERALL])
-        return f"Today against the day of the baseline: {self._found}; {points} is subtracted."
+        return f"Shift since the baseline was measured: {self._found}; {points} is subtracted."
 
 
 def control_shift(base: Arm, control: Arm) -> ControlShift | None:
