@@ -1,4 +1,4 @@
-"""The errors a user can cause; everything else is a fault of ours, and ends with a code of its own."""
+"""Errors that a user can cause. Everything else is a bug of ours and ends with an exit code of its own."""
 
 from __future__ import annotations
 
