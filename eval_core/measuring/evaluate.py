@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from eval_core.base.errors import UserError
 from eval_core.base.threads import compute
 from eval_core.comparing.compare import compare_measurements
-from eval_core.comparing.day import keep_control
+from eval_core.comparing.control_runs import keep_control
 from eval_core.comparing.drift import drift_of
 from eval_core.comparing.findings import Kind
 from eval_core.comparing.looks import looks_before
@@ -152,7 +152,7 @@ class Trial:
         else:
             measured, sample = await asyncio.gather(measure_together(sessions), self._sample(again, cast))
         for session, base_measurement in zip(sessions[:-1], measured[:-1], strict=True):
-            base_measurement = _from_files(base_measurement, plan.digest)
+            base_measurement = _from_files(base_measurement, plan.digest, job.base_sha)
             session.finish(base_measurement)
             if plan.beside == "control":
                 notes["control"] = keep_control(base_measurement)
@@ -291,7 +291,8 @@ class Trial:
         return measurement
 
 
-def _from_files(measurement: Measurement, digest: str | None) -> Measurement:
-    """Note which watched files were measured."""
-    provenance = measurement.provenance.model_copy(update={"watched": digest})
+def _from_files(measurement: Measurement, digest: str | None, sha: str | None = None) -> Measurement:
+    """Note which watched files were measured, and the commit that they are of where their folder does not say it."""
+    named = {} if sha is None else {"source_sha": sha}
+    provenance = measurement.provenance.model_copy(update={"watched": digest, **named})
     return measurement.model_copy(update={"provenance": provenance})

@@ -213,8 +213,9 @@ def store_baseline(
         raise UserError(
             f"this compressor fails: no answer reaches {PASS_SCORE:g} of 5 (pass rate 0 %, facts kept "
             f"{percent(mean_of(retention_of(measurement)))}), and against such a baseline every change looks good. "
-            "Nothing was stored: see what is left of the sessions with `compression-eval report`, or store it all the "
-            "same with `compression-eval baseline update --accept-failing`"
+            "Nothing was stored: see what is left of the sessions with `compression-eval report`, or store what was "
+            f"measured all the same: `compression-eval baseline update --from results/{measurement.label} "
+            "--accept-failing`"
         )
     path = folder / f"{name or measurement.usual_name}.json"
     if path.exists() and not force:
