@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from eval_core.base.errors import UserError
+from eval_core.base.numbers import counted
 from eval_core.cli.completion import complete_fixtures, complete_labels, complete_targets
 
 if TYPE_CHECKING:
@@ -260,7 +261,7 @@ def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -
     if job.sandbox == "none":
         click.echo(f"Warning: {NONE_WARNING}", err=True)
     for fixture, count in draft_counts(cases).items():
-        click.echo(f"Warning: {fixture}: {count} probe(s) are drafts that have not been reviewed.", err=True)
+        click.echo(f"Warning: {fixture}: {counted(count, 'probe')} not reviewed yet (marked as drafts).", err=True)
     root = results or job.results
     name = label or free_label(root, now().strftime("%Y-%m-%d_%H-%M-%S"))
     if job.shard is not None:
