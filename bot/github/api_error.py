@@ -1,4 +1,4 @@
-"""What GitHub's refusals and silences mean for a person, and which of them pass by themselves."""
+"""GitHub API errors: what each means for a person, and which are worth a retry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A result put into words: what the evaluate job left is read as hostile input, decided anew and written as markdown.
+"""Rendering a result as markdown: the evaluate job's artifact is read as untrusted input and decided again.
 
 Publishing needs a write token and this needs the whole of the comparison; it runs as a process of its own without the
 token. One line goes in, the question. One comes out with the commit of the baseline; the number of commits since goes

@@ -1,4 +1,4 @@
-"""How far today lies from the day of the baseline: a few runs of the base, measured beside the candidate.
+"""Control runs: a few runs of the base, measured today, show how far models have moved since the baseline.
 
 Providers change models behind a name, and judges grade a little differently from one day to the next. Runs of the base
 made today show by how much. They are few, so that their mean is mostly luck: the shift is believed as far as it is
