@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from eval_core.base.errors import UserError
+from eval_core.base.numbers import counted
 from eval_core.cli.completion import complete_fixtures, complete_labels, complete_targets
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def print_quote(found: Quote) -> None:
 
 # `compression-eval run`.
 
-OFFLINE = "Offline: no model is configured; rules compress, quotations answer, facts judge."
+OFFLINE = "No model configured: summaries, answers and grades are rule-based."
 
 
 def run_options(command: Any) -> Any:
@@ -157,7 +158,7 @@ def model_options(command: Any) -> Any:
             click.option(
                 "--judge-model",
                 "--judge",
-                help="Model that grades, or offline: only compressions are paid for, rules answer and facts judge.",
+                help="Model that grades, or offline: only compressions cost money; the rest is rule-based.",
             ),
             click.option(
                 "--api-base",
@@ -260,7 +261,7 @@ def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -
     if job.sandbox == "none":
         click.echo(f"Warning: {NONE_WARNING}", err=True)
     for fixture, count in draft_counts(cases).items():
-        click.echo(f"Warning: {fixture}: {count} probe(s) are drafts that have not been reviewed.", err=True)
+        click.echo(f"Warning: {fixture}: {counted(count, 'probe')} not reviewed yet (marked as drafts).", err=True)
     root = results or job.results
     name = label or free_label(root, now().strftime("%Y-%m-%d_%H-%M-%S"))
     if job.shard is not None:
@@ -412,7 +413,7 @@ def run(
 ) -> None:
     """Compress recorded sessions, probe the compressed state, grade the answers, compare with the baseline.
 
-    Without a model everything runs offline: rules summarise, quotations answer, facts judge.
+    Without a model everything runs offline: summaries, answers and grades are rule-based.
 
     \b
     Examples:

@@ -20,12 +20,13 @@ from eval_core.domain.extra import Extra, Look, RejudgedSample
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Controls, Measurement, comparable_part
 from eval_core.domain.record import RunRecord
+from eval_core.evidence.size import SessionFacts
 from eval_core.judging.calibration import trusted
 from eval_core.measuring.base_branch import BasePlan, keep_base
 from eval_core.measuring.interrupt import Interruption, interruptible
 from eval_core.measuring.preflight import preflight
 from eval_core.measuring.regrade import regrade, rejudge_sample
-from eval_core.measuring.session import MeasuringSession, find_controls, measure_together
+from eval_core.measuring.session import MeasuringSession, find_controls, measure_together, read_ahead
 from eval_core.measuring.wiring import Cast, Roles, Traffic, make_cast, make_fingerprint
 from eval_core.sandbox.targets import Target
 from eval_core.storage.baselines import Reference, find_reference, stored_reference
@@ -103,11 +104,15 @@ class Trial:
             else None
         )
         notes: dict[str, object] = {}
+        facts = {case.fixture.name: SessionFacts(case) for case in self.cases}
         if reference is not None or job.baseline == "rerun":
             notes["compared"] = True
         if cast.client is not None:
-            # The baseline is a large file, and nothing needs the processor while the models are tried.
-            await asyncio.gather(self._preflight(cast, cast.client), compute(getattr, stored, "measurement", None))
+            # Nothing else needs the processor while the models are tried.
+            tried = asyncio.create_task(self._preflight(cast, cast.client))
+            await asyncio.gather(
+                tried, compute(getattr, stored, "measurement", None), read_ahead(facts.values(), tried.done)
+            )
             if job.batch:
                 cast.client.gather()
             baselines = [stored.measurement] if stored else []
@@ -132,6 +137,8 @@ class Trial:
             notes["base"] = "rerun"
         if plan.beside != "nothing":
             sessions.insert(0, self._beside(cast, plan, controls, interruption))
+        for session in sessions:
+            session.facts = facts
         again = reference if reference and reference.comparable and cast.roles.judged and not plan.own else None
         # A control is there for the day; what decides is the whole base, or the stored baseline.
         standing = None if plan.beside == "whole" else plan.known or (reference.measurement if reference else None)
