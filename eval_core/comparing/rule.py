@@ -197,7 +197,9 @@ def facts_strand(
             # facts names few of them, and must not give way to one that was gained.
             loss, gain = max(loss, shares[0]), max(gain, shares[1])
             # Of single facts only those are counted that moved by more than chance explains, so the shares may differ.
-            words += f" ({sum(move[0] for move in moves)} clearly lost, {sum(move[1] for move in moves)} gained)"
+            lost, won = (sum(move[at] for move in moves) for at in (0, 1))
+            named = [*([f"{lost} clearly lost"] if lost else []), *([f"{won} clearly gained"] if won else [])]
+            words += f" ({', '.join(named)})" if named else ""
         says.append(words)
     certain = recorded is not None and (recorded.invented.more or recorded.stale.more)
     state = StrandState.WORSE if certain else weigh(loss, gain)
@@ -214,7 +216,7 @@ def facts_strand(
         state=state,
         base=base,
         candidate=candidate,
-        says="; ".join(says),
+        says=", but ".join(["; ".join(says[:-1]), says[-1]]) if certain and gain > loss else "; ".join(says),
         details=tuple(details),
         loss=loss,
         gain=gain,

@@ -49,7 +49,7 @@ _WORDS = {
     Outcome.SETUP_ERROR: "could not be imported or constructed",
     Outcome.INFRA: "could not reach its model",
     Outcome.BAD_COMPLETION: "got no summary from its model",
-    Outcome.TARGET_ERROR: "raised, died, ran out of time or returned no message list",
+    Outcome.TARGET_ERROR: "ended in an error",
     Outcome.NOT_EXERCISED: "never called its model",
     Outcome.DEGRADED: "fell back to a lesser way",
     Outcome.NOT_COMPRESSED: "left more than nine tenths of the tokens",
