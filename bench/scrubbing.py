@@ -132,7 +132,7 @@ def _print_fresh(rounds: int, only: str) -> None:
     found = {
         name: [measure(planted_kinds(name), seed, rounds, listed=one) for one in (False, True)]
         for name, seed in SETS
-        if only in ('all', name)
+        if only in ("all", name)
     }
     print("| measure | " + " | ".join(found) + " |", "|---|" + "---:|" * len(found), sep="\n")
     for what, group, listed in (
@@ -199,7 +199,11 @@ def main() -> None:
     parser.add_argument("--split", action="store_true", help="measure the broad kinds: the development half, by kind")
     parser.add_argument("--held-out", action="store_true", help="with --split: both halves, without the rows by kind")
     parser.add_argument(
-        "--fresh", nargs="?", const="all", metavar="SET", help="measure the sets that were written before they were measured"
+        "--fresh",
+        nargs="?",
+        const="all",
+        metavar="SET",
+        help="measure the sets that were written before they were measured",
     )
     arguments = parser.parse_args()
     if arguments.fresh:

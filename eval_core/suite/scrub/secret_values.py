@@ -16,8 +16,13 @@ from eval_core.suite.scrub.hits import Hit, is_mark, secret_hit
 from eval_core.suite.scrub.words import is_ordinary
 
 __all__ = [
+    "HEXED",
+    "SECRET_WORD",
     "Strength",
     "entropy",
+    "is_mixed",
+    "is_no_name",
+    "is_password",
     "is_secret_value",
     "key_strength",
     "key_words",
@@ -425,3 +430,47 @@ def unwordly(value: str, *, told: bool = False) -> bool:
     if value.isupper() and value.isalnum():  # base 32
         return len(value) >= 16 and changes >= 4 and _ULID.fullmatch(value) is None
     return told and digits and value.isalnum() and changes >= 3
+
+
+# Shared by the detectors.
+
+_FOREIGN = (
+    "kennwort|passwort|schlüssel|zugangsdaten|geheimnis|mot de passe|code d['’]accès|clé (?:api|secrète|privée)"
+    "|identifiants|contraseña|clave|credenciales|senha|chave|parola|credenziali|chiave|wachtwoord|sleutel|lösenord"
+    "|passord|adgangskode|kodeord|salasana|salasõna|hasło|hasła|heslo|jelszó|şifre|parolă|lozinka|geslo|slaptažodis"
+    "|kata sandi|mật khẩu|пароль|пароля|паролем|секрет|ключ|токен|лозинка|парола|κωδικός|κωδικό|σύνθημα"
+    "|كلمة المرور|كلمة السر|كلمه عبور|رمز عبور|סיסמה|סיסמא|पासवर्ड|कूटशब्द|รหัสผ่าน|密码|密碼|密钥|密鑰|金鑰|秘钥|口令"
+    "|contrasenya|contrasinal|pasahitza|cyfrinair|lykilorð|wagwoord|nenosiri|mật mã|құпиясөз|şifrə|пароли|ססמה|lösen"
+    "|凭证|パスワード|暗証番号|秘密鍵|キー|비밀번호|암호|패스워드|인증키"
+)
+# In a name as well as in a sentence: setPassword, WIFI_PASS, auth-pass, "the password".
+SECRET_WORD = re.compile(
+    rf"(?i:passw(?:or)?d|passphrase|passcode|secret|credential|api[ _-]?key|private[ _-]?key|access[ _-]?key"
+    rf"|auth[ _-]?key"
+    rf"|auth[ _-]?token|access[ _-]?token|{_FOREIGN}|(?<![a-z])(?:pwd|pw|pass|creds?|psk|totp|otp)(?![a-z])"
+    rf"|log(?:ged|ging)?[ _-]?(?:in|on)\b|sign(?:ed|ing)?[ _-]?in\b|\bwi-?fi\b|\bwlan\b|\bssid\b"
+    rf"|\b[a-z]{{2,8}}pw\b|key[ _-]?material"
+    rf"|\bverification\b|\bapp[ _-]?id\b|\b(?:key|token)(?=[ \t]+[\"']))"
+    rf"|(?<=[a-z])(?:Pass|Pwd)(?![a-z])|\b(?i:bearer|token)(?= (?:is|was|to|of|for)\b|[:=])"
+)
+HEXED = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+def is_password(value: str, name: str = "password") -> bool:
+    return is_secret_value(value, "strong", name, exact=True)
+
+
+def is_mixed(value: str) -> bool:
+    """Tell what a person chose or a program drew from a word: letters and something else."""
+    marked = any(map(str.isdigit, value)) or re.search(r"[!#$%&*?]", value) is not None
+    return any(map(str.isalpha, value)) and (marked or unwordly(value))
+
+
+def is_no_name(value: str) -> bool:
+    """Tell a password from a host, a path, a version or an identifier."""
+    return (
+        re.fullmatch(
+            r"[a-z][a-z0-9_-]*|[\w-]+(?:\.[\w-]+)+(?::\d+)?|[\w./-]+/[\w./-]*|v?\d[\d.]*|[\w-]+:\d+|[A-Z0-9_]+", value
+        )
+        is None
+    )

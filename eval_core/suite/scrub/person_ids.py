@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from eval_core.suite.scrub.hits import Hit, is_mark
-from eval_core.suite.scrub.values import key_words
+from eval_core.suite.scrub.secret_values import key_words
 from eval_core.suite.scrub.words import is_ordinary
 
 __all__ = ["national_ids", "said_numbers"]
@@ -154,50 +154,12 @@ _SAID = re.compile(
     r"(?:\(\d\))?)"
 )
 # These words have other uses: only a number of some length, told by a mark or by `number`, is somebody's.
-_LOOSE_LABELS = frozenset(
-    [
-        "account",
-        "acct",
-        "konto",
-        "conta",
-        "conto",
-        "cuenta",
-        "insurance",
-        "insured",
-        "tax",
-        "national",
-        "identity",
-        "identification",
-        "member",
-        "membership",
-        "staff",
-        "employee",
-        "patient",
-        "driving",
-        "driver",
-        "drivers",
-        "serial",
-        "fin",
-        "run",
-        "rg",
-        "inn",
-        "sin",
-        "pan",
-        "tin",
-        "nie",
-        "rut",
-        "patente",
-        "citizen",
-        "abn",
-        "ein",
-        "nik",
-        "nip",
-        "cif",
-        "routing",
-        "aba",
-        "vat",
-    ]
+_LOOSE_LABELS_TEXT = (
+    "account acct konto conta conto cuenta insurance insured tax national identity identification member "
+    "membership staff employee patient driving driver drivers serial fin run rg inn sin pan tin nie rut patente "
+    "citizen abn ein nik nip cif routing aba vat"
 )
+_LOOSE_LABELS = frozenset(_LOOSE_LABELS_TEXT.split())
 _PLATE = re.compile(
     r"(?i)\b(?:number ?plate|licen[cs]e plate|plate(?: no\.?| number)|vehicle reg(?:istration)?|kennzeichen"
     r"|immatriculation|targa"

@@ -6,14 +6,10 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
-from eval_core.suite.scrub.fields import field_hits
-from eval_core.suite.scrub.hits import Detector, Hit, is_mark
-from eval_core.suite.scrub.national import national_ids, said_numbers
-from eval_core.suite.scrub.people import authors, emails, home_folders, machines, mentions
-from eval_core.suite.scrub.printed import printed
-from eval_core.suite.scrub.values import key_words
+from eval_core.suite.scrub.hits import Hit, is_mark
+from eval_core.suite.scrub.secret_values import key_words
 
-__all__ = ["PERSONAL_DETECTORS"]
+__all__ = ["accounts", "addresses", "phones", "records"]
 
 _PHONE = re.compile(
     r"(?<![\w.+/\-=#:])(?P<plus>\+|00(?=[1-9]))\d(?:[\s()./\-\u00a0\u2011]{0,2}\d){6,14}(?![\w-]*\d)"
@@ -282,20 +278,3 @@ def _keyed_rule(key: str | None) -> str | None:
         ):
             return rule
     return None
-
-
-PERSONAL_DETECTORS: tuple[Detector, ...] = (
-    emails,
-    authors,
-    home_folders,
-    mentions,
-    machines,
-    printed,
-    field_hits,
-    accounts,
-    addresses,
-    records,
-    phones,
-    national_ids,
-    said_numbers,
-)

@@ -8,11 +8,10 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
-from eval_core.suite.scrub.generic_names import is_generic
 from eval_core.suite.scrub.hits import Hit, is_mark
-from eval_core.suite.scrub.secret_places import inserted
-from eval_core.suite.scrub.values import key_words
-from eval_core.suite.scrub.words import is_ordinary, is_person_name, is_role_or_state, is_service_host
+from eval_core.suite.scrub.secret_files import inserted
+from eval_core.suite.scrub.secret_values import key_words
+from eval_core.suite.scrub.words import is_generic, is_ordinary, is_person_name, is_role_or_state, is_service_host
 
 __all__ = ["PERSON", "FieldKind", "field_hits", "field_kind", "value_hit_at"]
 
@@ -20,186 +19,35 @@ FieldKind = Literal["account", "owner", "people", "person", "first", "host", "ph
 
 _WORD = r"[A-ZÀ-ÞА-Я][\w'’À-ɏ-]*[^\W\d_]"
 PERSON = rf"{_WORD}(?: (?:[A-ZÀ-Þ]\.|van|von|de|del|der|da|di|la|le|el|bin|al|{_WORD})){{0,3}} {_WORD}"
-_ACCOUNT_WORDS = frozenset(
-    [
-        "user",
-        "username",
-        "login",
-        "logname",
-        "loginname",
-        "userid",
-        "uid",
-        "account",
-        "acct",
-        "runas",
-        "principal",
-        "nick",
-        "nickname",
-        "handle",
-        "screenname",
-        "recordname",
-        "sudouser",
-        "samaccountname",
-        "upn",
-        "sender",
-        "uploader",
-        "actor",
-        "initiator",
-        "invoker",
-        "impersonator",
-        "identity",
-        "subscriber",
-        "oncall",
-        "benutzer",
-        "benutzername",
-        "nutzer",
-        "utilisateur",
-        "usuario",
-        "utente",
-        "gebruiker",
-        "användare",
-        "brugernavn",
-        "bruker",
-        "käyttäjä",
-        "użytkownik",
-        "пользователь",
-    ]
+_ACCOUNT_NAMES = (
+    "user username login logname loginname userid uid account acct runas principal nick nickname handle "
+    "screenname recordname sudouser samaccountname upn sender uploader actor initiator invoker impersonator "
+    "identity subscriber oncall benutzer benutzername nutzer utilisateur usuario utente gebruiker användare "
+    "brugernavn bruker käyttäjä użytkownik пользователь"
 )
-_OWNER_WORDS = frozenset(
-    [
-        "owner",
-        "author",
-        "authors",
-        "creator",
-        "committer",
-        "maintainer",
-        "maintainers",
-        "reviewer",
-        "reviewers",
-        "approver",
-        "approvers",
-        "assignee",
-        "assignees",
-        "reporter",
-        "requester",
-        "requestor",
-        "submitter",
-        "uploader",
-        "operator",
-        "contributor",
-        "contributors",
-        "tagger",
-        "packager",
-        "uploaders",
-        "caller",
-        "customer",
-        "patient",
-        "employee",
-        "contact",
-        "contacts",
-        "manager",
-        "attendee",
-        "attendees",
-        "participant",
-        "participants",
-        "organizer",
-        "organiser",
-        "speaker",
-        "speakers",
-        "member",
-        "members",
-        "chair",
-        "signatory",
-        "tenant",
-        "borrower",
-        "resident",
-        "recipient",
-        "cardholder",
-        "beneficiary",
-        "holder",
-        "student",
-        "passenger",
-        "crew",
-        "teacher",
-        "doctor",
-        "tenant",
-        "applicant",
-        "candidate",
-        "witness",
-        "arbeitnehmer",
-        "mitarbeiter",
-        "mieter",
-        "empleado",
-        "dipendente",
-        "besitzer",
-        "autor",
-        "autoren",
-        "ansprechpartner",
-        "kunde",
-        "kontakt",
-        "auteur",
-        "propriétaire",
-        "dueño",
-        "github",
-        "gitlab",
-    ]
+_ACCOUNT_WORDS = frozenset(_ACCOUNT_NAMES.split())
+_OWNER_NAMES = (
+    "owner author authors creator committer maintainer maintainers reviewer reviewers approver approvers assignee "
+    "assignees reporter requester requestor submitter uploader operator contributor contributors tagger packager "
+    "uploaders caller customer patient employee contact contacts manager attendee attendees participant "
+    "participants organizer organiser speaker speakers member members chair signatory tenant borrower resident "
+    "recipient cardholder beneficiary holder student passenger crew teacher doctor tenant applicant candidate "
+    "witness arbeitnehmer mitarbeiter mieter empleado dipendente besitzer autor autoren ansprechpartner kunde "
+    "kontakt auteur propriétaire dueño github gitlab"
 )
+_OWNER_WORDS = frozenset(_OWNER_NAMES.split())
 # Fields in which people are written out, while other things stand there as single words.
-_PEOPLE_WORDS = frozenset(
-    ["from", "to", "cc", "bcc", "von", "an", "present", "présents", "anwesend", "teilnehmer", "client", "displayname"]
+_PEOPLE_NAMES = "from to cc bcc von an present présents anwesend teilnehmer client displayname"
+_PEOPLE_WORDS = frozenset(_PEOPLE_NAMES.split())
+_PERSON_NAMES = "fullname realname fn cn gecos imię nom nombre nome naam navn namn nimi název ім'я имя фио"
+_PERSON_WORDS = frozenset(_PERSON_NAMES.split())
+_FIRST_NAMES = (
+    "firstname lastname givenname familyname surname middlename maidenname forename sn vorname nachname prénom "
+    "prenom apellido apellidos cognome sobrenome achternaam voornaam förnamn efternamn etunimi sukunimi nazwisko"
 )
-_PERSON_WORDS = frozenset(
-    [
-        "fullname",
-        "realname",
-        "fn",
-        "cn",
-        "gecos",
-        "imię",
-        "nom",
-        "nombre",
-        "nome",
-        "naam",
-        "navn",
-        "namn",
-        "nimi",
-        "název",
-        "ім'я",
-        "имя",
-        "фио",
-    ]
-)
-_FIRST_WORDS = frozenset(
-    [
-        "firstname",
-        "lastname",
-        "givenname",
-        "familyname",
-        "surname",
-        "middlename",
-        "maidenname",
-        "forename",
-        "sn",
-        "vorname",
-        "nachname",
-        "prénom",
-        "prenom",
-        "apellido",
-        "apellidos",
-        "cognome",
-        "sobrenome",
-        "achternaam",
-        "voornaam",
-        "förnamn",
-        "efternamn",
-        "etunimi",
-        "sukunimi",
-        "nazwisko",
-    ]
-)
-_HOST_WORDS = frozenset(
-    ["host", "hostname", "nodename", "computername", "machinename", "workstation", "fqdn", "devicename", "rechnername"]
-)
+_FIRST_WORDS = frozenset(_FIRST_NAMES.split())
+_HOST_NAMES = "host hostname nodename computername machinename workstation fqdn devicename rechnername"
+_HOST_WORDS = frozenset(_HOST_NAMES.split())
 _NAME_BEFORE: dict[str, FieldKind] = {
     "full": "person", "real": "person", "display": "people", "legal": "person", "contact": "person", "author": "person",
     "person": "person", "customer": "person", "employee": "person", "patient": "person", "owner": "person",
@@ -214,61 +62,13 @@ _NAME_BEFORE: dict[str, FieldKind] = {
     "device": "host", "server": "host", "dns": "host", "nic": "host",
 }  # fmt: skip
 # What was done, and `by` or `for` or `to` whom.
-_DONE = frozenset(
-    [
-        "created",
-        "modified",
-        "updated",
-        "changed",
-        "deleted",
-        "started",
-        "triggered",
-        "deployed",
-        "requested",
-        "approved",
-        "reviewed",
-        "signed",
-        "written",
-        "assigned",
-        "reported",
-        "built",
-        "launched",
-        "run",
-        "executed",
-        "prepared",
-        "submitted",
-        "uploaded",
-        "merged",
-        "committed",
-        "opened",
-        "closed",
-        "owned",
-        "managed",
-        "maintained",
-        "authored",
-        "logged",
-        "resolved",
-        "verified",
-        "tested",
-        "acked",
-        "suggested",
-        "bill",
-        "ship",
-        "billed",
-        "shipped",
-        "sold",
-        "attn",
-        "queued",
-        "initiated",
-        "invited",
-        "added",
-        "removed",
-        "edited",
-        "reassigned",
-        "delegated",
-        "escalated",
-    ]
+_DONE_NAMES = (
+    "created modified updated changed deleted started triggered deployed requested approved reviewed signed "
+    "written assigned reported built launched run executed prepared submitted uploaded merged committed opened "
+    "closed owned managed maintained authored logged resolved verified tested acked suggested bill ship billed "
+    "shipped sold attn queued initiated invited added removed edited reassigned delegated escalated"
 )
+_DONE = frozenset(_DONE_NAMES.split())
 
 
 @lru_cache(maxsize=16_384)
@@ -646,28 +446,8 @@ def _header(line: str) -> tuple[str, list[tuple[int, int, FieldKind]], int]:
     return "", [], 0
 
 
-_BESIDE = frozenset(
-    [
-        "email",
-        "e-mail",
-        "mail",
-        "phone",
-        "tel",
-        "mobile",
-        "birthday",
-        "dob",
-        "address",
-        "enabled",
-        "title",
-        "department",
-        "role",
-        "salary",
-        "first_name",
-        "telefon",
-        "téléphone",
-        "teléfono",
-        "city",
-        "ort",
-        "ville",
-    ]
+_BESIDE_NAMES = (
+    "email e-mail mail phone tel mobile birthday dob address enabled title department role salary first_name "
+    "telefon téléphone teléfono city ort ville"
 )
+_BESIDE = frozenset(_BESIDE_NAMES.split())
