@@ -12,10 +12,10 @@ from eval_core.suite.scrub.person_numbers import accounts, addresses, phones, re
 from eval_core.suite.scrub.person_output import printed
 from eval_core.suite.scrub.secret_commands import arguments, beside_logins, flags, logins, positional
 from eval_core.suite.scrub.secret_files import columns, files, inserted_secrets, key_blocks
-from eval_core.suite.scrub.secret_prose import announced, codes_and_links, on_the_line, prose
+from eval_core.suite.scrub.secret_prose import after_hints, announced, codes_and_links, on_the_line, prose
 from eval_core.suite.scrub.secret_settings import assignments, named_beside, under_key
 from eval_core.suite.scrub.secret_tokens import provider_tokens
-from eval_core.suite.scrub.secret_values import random_tokens
+from eval_core.suite.scrub.secret_values import random_tokens, short_draws
 from eval_core.suite.scrub.secret_web import cookies, headers, urls
 
 __all__ = ["DETECTORS", "context_hits"]
@@ -33,6 +33,7 @@ DETECTORS: tuple[Detector, ...] = (
     files,
     prose,
     on_the_line,
+    after_hints,
     beside_logins,
     arguments,
     codes_and_links,
@@ -43,6 +44,7 @@ DETECTORS: tuple[Detector, ...] = (
     columns,
     inserted_secrets,
     random_tokens,
+    short_draws,
     emails,
     authors,
     home_folders,

@@ -79,7 +79,7 @@ _BESIDE_LOGIN = re.compile(
     r"(?=@|[\s\"'`,;)]|$)"
 )
 _SLASHED = re.compile(r"(?<![\w/.-])[A-Za-z][\w$#-]{1,30}/(?P<value>[^\s\"'`/@:]{5,64})@(?:/{0,2}[A-Za-z]|$)")
-_LOGS_IN = re.compile(r"(?i)auth|login|user|cred|account|\btry\b")
+_LOGS_IN = re.compile(r"(?i)auth|login|user|cred|account|\btry\b|sasl|smtp|imap|relay|\]:\d+[ \t]+\Z")
 _CHAP = re.compile(
     r"(?m)^\"?[\w.@-]+\"?[ \t]+(?:(?:\*|[\w.-]+)[ \t]+)?\"(?P<value>[^\"\s]{4,64})\"(?:[ \t]+(?:\*|[\d.]+))?[ \t]*$"
 )
@@ -135,8 +135,9 @@ def beside_logins(text: str, _key: str | None) -> Iterator[Hit]:
     for match in _OPTION_VALUE.finditer(text) if "-" in text or "/" in text else ():
         name = match["name"]
         told = (len(name) == 1 and name in _SECRET_LETTER) or name.lower().endswith(
-            ("pw", "pass", "pwd", "cookie", "rp")
+            ("pw", "pass", "pwd", "cookie", "rp", "community")
         )
+        told = told or (name == "c" and "snmp" in text[max(0, match.start() - 60) : match.start()])
         if unwordly(match["value"], told=told) or (
             name == "hashes" and re.fullmatch(r"[0-9a-f]{32}:[0-9a-f]{32}", match["value"])
         ):
@@ -157,7 +158,8 @@ _OPENS = re.compile(
     r"|credentials?"
     r"|hmac(?:\.new)?|createhmac|sign|encrypt|decrypt|cipher\w*|fernet|sendline|send_keys|fill|type|pass\w*"
     r"|secret\w*"
-    r"|token\w*|\w*pass(?:word)?|\w*secret|\w*token|\w*key)\(\s*(?P<arguments>[^\n]{6,300})"
+    r"|token\w*|\w*pass(?:word)?|\w*secret|\w*token|\w*key|\w*search|\w*client|\w*api|\w*sdk|init\w*|configure"
+    r"|setup)\(\s*(?P<arguments>[^\n]{6,300})"
 )
 _ARGUMENT = re.compile(r"(?P<quote>[\"'`])(?P<value>[^\"'`\n]{1,128})(?P=quote)")
 
@@ -190,7 +192,8 @@ _VERB = re.compile(
 )
 # A short option that takes a key, with a value that nobody types.
 _OPTION = re.compile(
-    rf"(?<![\w-])-(?:t|k|T|K|H|a|p)[ \t]+[\"']?(?P<value>{_UUID}|[0-9a-f]{{32,128}}|[A-Za-z0-9_-]{{24,}})(?=[\"'\s]|$)"
+    rf"(?<![\w-])-(?:t|k|T|K|H|a|p|c)[ \t]+[\"']?(?P<value>{_UUID}|[0-9a-f]{{32,128}}"
+    rf"|[A-Za-z0-9_-]{{24,}})(?=[\"'\s]|$)"
 )
 _TYPED = re.compile(
     r"(?<![\w-])-[a-zA-Z](?:[ \t]+|(?=[^\s\w-]))[\"']?(?P<value>[^\s\"'\\;|&<>-][^\s\"'\\;|&<>]{7,60})(?=[\"'\s]|$)"
@@ -212,9 +215,10 @@ _DIRECTIVE = re.compile(
     r"(?im)^[ \t]*(?:\w+[ \t]+){0,4}?(?:r[ow]community6?|com2sec[ \t]+\w+[ \t]+\S+|community|enable secret"
     r"(?: \d)?|enable password(?: \d)?"
     r"|(?:pre-shared-key|shared-secret|key-string|secret|passwd|password|bindpw|rootpw|olcRootPW|requirepass|masterauth"
-    r"|isakmp key|pre-shared key|wpa-psk|neighbor \S+ password|tacacs-server key|radius-server key|key \d+"
+    r"|isakmp key|pre-shared key|wpa-psk|neighbor \S+ password|(?:tacacs|radius)\S*(?:[ \t]+\S+){0,6}?[ \t]+key|key \d+"
     r"|radius_secret|auth_pass|authkey|auth-user-pass|psk)(?:[ \t]+\d)?)[ \t]+[\"']?"
-    r"(?P<value>[^\s\"';]{5,100})[\"']?[ \t]*;?[ \t]*(?:RW|RO|rw|ro|address \S+|hostname \S+)?[ \t]*$"
+    r"(?P<value>[^\s\"';]{5,100})[\"']?[ \t]*;?[ \t]*(?:(?:RW|RO|rw|ro|address|hostname|role|privilege|level|view"
+    r"|use-acl)\b[^\n]*)?[ \t]*$"
 )
 
 
@@ -236,8 +240,10 @@ def logins(text: str, _key: str | None) -> Iterator[Hit]:
         line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
         hexed = re.fullmatch(rf"{_UUID}|[0-9a-f]{{32,}}", match["value"])
         # Hex after `-t` may be a tag or a task; only a command that talks to a service takes it for a key.
+        named = "-" in match["value"]  # nobody tags an image or names a task by a UUID
         if (
-            hexed and re.search(r"(?i)https?://|upload|login|auth|record|report|deploy|publish|submit|token", line)
+            hexed
+            and (named or re.search(r"(?i)https?://|upload|login|auth|record|report|deploy|publish|submit|token", line))
         ) or (not hexed and looks_random(match["value"])):
             yield value_hit(match, "value", "flag", text)
     for match in _TYPED.finditer(text):
@@ -251,7 +257,8 @@ def logins(text: str, _key: str | None) -> Iterator[Hit]:
             yield value_hit(match, "value", "header", text)
     for match in _DIRECTIVE.finditer(text):
         value = match["value"]
-        if is_mixed(value) and is_password(value) and not re.search(r"[(){}\[\]=]", value):
+        chosen = is_mixed(value) and is_password(value)
+        if (chosen or unwordly(value, told=True)) and not re.search(r"[(){}\[\]=]", value):
             yield value_hit(match, "value", "assignment", text)
 
 
@@ -292,15 +299,21 @@ _TELLS = re.compile(
     r"(?:password|token|secret|key)\b|base64 (?:-d|--decode|-D)"
     r"|secrets (?:get|versions access|show|read)|token (?:create|get|show|print)|terraform output -raw|sops -d"
     r"|ansible-vault (?:view|decrypt)|gpg -d"
-    r"|\bcat\b[^|;]*(?:secret|passw|token|credential|\.key|_key|api[-_]?key)|echo [\"']?\$\{?\w*(?:PASS|TOKEN"
+    r"|\b(?:cat|type|less|head|tail|more|bat|Get-Content)\b[^|;]*(?:secret|pass|token|cred|auth|\.key|_key"
+    r"|api[-_]?key|\.psk)"
+    r"|\b(?:bw|gopass|lpass|keepassxc-cli|rbw|chezmoi|doppler|infisical|akeyless|conjur)[ \t]+(?:get|show|read"
+    r"|cat|secret|generate)"
+    r"|\bgenkey\b|\bgenpsk\b|\bkeygen\b|\bgen-?key\b|/dev/u?random|uuidgen.*token|echo [\"']?\$\{?\w*(?:PASS|TOKEN"
     r"|SECRET|KEY|PWD)|printenv \w*(?:PASS|TOKEN|SECRET|KEY|PWD)"
 )
 
 
-def told_by_commands(command: str, output: str) -> str | None:
-    """Return the one word that a command which prints a secret has answered."""
+def told_by_commands(command: str, output: str) -> list[str]:
+    """Return the words that a command which prints secrets has answered: its one word, or each drawn one."""
     lines = [line.strip() for line in output.strip().splitlines() if line.strip()]
-    if len(command) > 300 or len(lines) != 1 or not _TELLS.search(command):
-        return None
-    value = lines[0].strip("\"'")
-    return value if len(value) >= 8 and is_mixed(value) and is_password(value) else None
+    if len(command) > 300 or not 0 < len(lines) <= 12 or not _TELLS.search(command):
+        return []
+    words = [line.strip("\"'") for line in lines if " " not in line]
+    if len(lines) == 1:
+        return [word for word in words if len(word) >= 8 and is_mixed(word) and is_password(word)]
+    return [word for word in words if unwordly(word, told=True) or HEXED.fullmatch(word)]

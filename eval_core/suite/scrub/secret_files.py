@@ -31,7 +31,7 @@ _SETTING = re.compile(
 _VAULT_BLOCK = re.compile(r"\$ANSIBLE_VAULT;[\d.]+;\w+(?:;\w+)?\s+(?P<value>[0-9a-f]{20,}(?:\s+[0-9a-f]{20,})*)")
 # Hashes of passwords, as systems and frameworks store them.
 _HASHED = re.compile(
-    r"(?<![\w$])(?P<value>\$(?:[1256]|2[abxy]|apr1|y|gy|sha1|argon2(?:id|i|d)|scrypt|7)\$[\w./+$,=-]{16,}"
+    r"(?<![\w$])(?P<value>\$[a-z0-9][a-z0-9-]{0,15}\$[\w./+$,=-]{20,}|\$1\$[\w./$]{16,}"
     r"|\{S?SHA\d*\}[A-Za-z0-9+/=]{20,}|SCRAM-SHA-\d+\$\d+:[\w+/=]{8,}\$[\w+/=]{20,}(?::[\w+/=]{20,})?"
     r"|\*[0-9A-Z]{40}(?!\w)|(?<=:\d{3}:)[0-9a-f]{32}:[0-9a-f]{32}(?=:::)|(?<=:\d{4}:)[0-9a-f]{32}:[0-9a-f]{32}(?=:::)"
     r"|pbkdf2[_:]sha\d+[$:]\d+[$:][\w+/=$:]{20,}|(?:scrypt|argon2)\$[\w+/=$,]{20,})"

@@ -9,6 +9,7 @@ from eval_core.suite.scrub.hits import Hit, secret_hit, value_hit
 from eval_core.suite.scrub.secret_values import (
     HEXED,
     SECRET_WORD,
+    is_drawn,
     is_mixed,
     is_no_name,
     is_password,
@@ -19,7 +20,7 @@ from eval_core.suite.scrub.secret_values import (
     unwordly,
 )
 
-__all__ = ["announced", "codes_and_links", "on_the_line", "prose"]
+__all__ = ["after_hints", "announced", "codes_and_links", "on_the_line", "prose"]
 
 _ODD_CASE = re.compile(r"(?=.*[._@-])(?=.*[a-z][A-Z])(?=.*[A-Z]{2}).+|.*[a-z][A-Z][a-z]?[A-Z].*")
 _PROSE = re.compile(
@@ -106,6 +107,26 @@ _SHAPE = re.compile(r"[A-Za-z0-9!#%$^&*+@~?_.-]{8,64}")
 _NAMES_IT = re.compile(r"[\w\]-]*[\s\"'`:=(]{1,12}")
 
 
+# Words that a secret often follows, and other things as often: only what is drawn, or a word with a sign and a number.
+_HINT = re.compile(
+    r"(?i)\b(?:keys?|communit(?:y|ies)|token|licen[cs]e|seed|unlock|activation|auth|authenticat\w+|sasl|cookie"
+    r"|admin|root"
+    r"|router|switch|vnc|rdp|vpn|snmp\w*|bios|ilo|idrac|bmc|ipmi|safe|vault|default|initial|temporary|temp)\b"
+    r"(?P<rest>[^\n]{6,100})"
+)
+_SURE = re.compile(r"[A-Za-z]{3,}[!$%?*&]{1,2}\d{2,6}[!#$?*]?|[A-Za-z@$013]{3,}\d{2,6}[!#$?*]{1,2}")
+
+
+def after_hints(text: str, _key: str | None) -> Iterator[Hit]:
+    """Find draws, and words with a sign and a number, that follow a word which only hints at a secret."""
+    for hint in _HINT.finditer(text):
+        for match in _BARE.finditer(text, *hint.span("rest")):
+            value = match["value"].strip("\"'`").rstrip(".,")
+            if is_drawn(value) or (_SURE.fullmatch(value) and unwordly(value, told=True)):
+                at = match.start("value") + match["value"].index(value)
+                yield secret_hit(at, at + len(value), "prose", text)
+
+
 def on_the_line(text: str, _key: str | None) -> Iterator[Hit]:
     """Find what is shaped like a secret on a line that names one: in quotes, or between spaces."""
     done = 0
@@ -149,6 +170,9 @@ _CODES = re.compile(
     r"|\b(?:recovery|backup|scratch|2fa|emergency)[ _-](?:codes?|keys?)(?: (?:is|are))?[: \n-]{1,6}"
     r"(?P<codes>(?:[a-z0-9]{4,8}(?:[ -][a-z0-9]{4,8}){0,7}[,\s]{0,6}){1,16})"
     r"|\b(?:code|key)(?: is)?[: ]{1,3}(?P<grouped>[A-Z0-9]{4,5}(?:-[A-Z0-9]{4,5}){1,5})\b"
+    r"|(?<![\w-])(?P<licence>(?-i:[A-Z0-9]{5}(?:-[A-Z0-9]{5}){3,4}|[A-Z0-9]{4}(?:-[A-Z0-9]{4}){3,7}))(?![\w-])"
+    r"|\b(?:authenticator|2fa|totp|two[- ]factor|setup|secret|manual(?:ly)?|enter(?: this)?)\b[^\n:]{0,60}[: ]{1,3}"
+    r"(?P<spaced>[a-z2-7]{4}(?: [a-z2-7]{4}){3,7})(?![\w])"
 )
 _ONE_CODE = re.compile(r"[a-z0-9]{4,8}(?:-[a-z0-9]{4,8})+|\d{4} \d{4}|\d{6,8}", re.IGNORECASE)
 _SEGMENT = re.compile(
@@ -168,6 +192,9 @@ def codes_and_links(text: str, _key: str | None) -> Iterator[Hit]:
     for match in _CODES.finditer(text):
         if match["code"] or match["before"]:
             yield value_hit(match, "code" if match["code"] else "before", "code", text)
+        elif group := next((name for name in ("licence", "spaced") if match[name]), None):
+            if any(map(str.isdigit, match[group])) and any(map(str.isalpha, match[group])):
+                yield value_hit(match, group, "code", text)
         elif match["grouped"]:
             if any(map(str.isdigit, match["grouped"])) or match["grouped"].count("-") > 1:
                 yield value_hit(match, "grouped", "code", text)
@@ -192,7 +219,10 @@ _ANNOUNCED = re.compile(
 _FORM_DATA = re.compile(r"form-data; name=\"(?P<name>[\w.-]{2,60})\"\r?\n\r?\n(?P<value>[^\s]{4,200})")
 _SET_LIST = re.compile(r"(?i)chpasswd\b[\s\S]{0,60}?\n[ \t]*(?:- )?[a-z_][\w-]{0,31}:(?P<value>\S{5,100})")
 _OPENVPN_LOGIN = re.compile(r"<auth-user-pass>\s+\S+\s+(?P<value>\S+)\s+</auth-user-pass>")
-_ACL = re.compile(r"(?i)\bACL SETUSER \S+[^\n]*?[ \t]>(?P<value>\S{4,100})")
+_ACL = re.compile(
+    r"(?im)(?:\bACL SETUSER \S+[^\n]*?|^[ \t]*user[ \t]+\S+[^\n]*?\bon\b[^\n]*?)[ \t]>(?P<value>\S{4,100})"
+    r"|pass\w*[^\n<]{0,60}<<<[ \t]*\$?[\"'](?P<here>[^\"'\n\\]{5,100})"
+)
 _ATTRIBUTE = re.compile(r"\bname=[\"'](?P<name>[\w.:-]{3,80})[\"'][^<>]{0,80}>\s*(?P<value>[^<>\s]{4,200})\s*</")
 _SAID_PAIR = re.compile(
     r"(?i)\b(?:try|use|with|as|login|via|is|using)[ \t]+[\"'`]?[a-z][\w.@-]{1,30}[:/]"
@@ -212,8 +242,9 @@ def announced(text: str, _key: str | None) -> Iterator[Hit]:
             yield value_hit(match, "value", "prose", text)
     for pattern in (_SET_LIST, _OPENVPN_LOGIN, _ACL):
         for match in pattern.finditer(text):
-            if is_password(match["value"]) and "$" not in match["value"][:2]:
-                yield value_hit(match, "value", "assignment", text)
+            group = str(match.lastgroup)
+            if is_password(match[group]) and "$" not in match[group][:2]:
+                yield value_hit(match, group, "assignment", text)
     for pattern in (_ATTRIBUTE, _PLIST, _FORM_DATA) if "</" in text or "form-data" in text else ():
         for match in pattern.finditer(text):
             name = re.split(r"[.:]", match["name"])[-1]
@@ -221,5 +252,6 @@ def announced(text: str, _key: str | None) -> Iterator[Hit]:
                 yield value_hit(match, "value", "assignment", text)
     for match in _SAID_PAIR.finditer(text):
         value = match["value"].rstrip(".,")
-        if is_mixed(value) and is_password(value) and (password_shape(value) or looks_random(value)):
+        shaped = password_shape(value) or looks_random(value) or unwordly(value, told=True)
+        if is_mixed(value) and is_password(value) and shaped:
             yield secret_hit(match.start("value"), match.start("value") + len(value), "prose", text)

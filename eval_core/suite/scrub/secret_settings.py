@@ -9,7 +9,7 @@ from eval_core.suite.scrub.hits import Hit, secret_hit, value_hit
 from eval_core.suite.scrub.secret_values import is_mixed, is_secret_value, key_strength, looks_random
 from eval_core.suite.scrub.secret_web import cookies, headers, pair_inside
 
-__all__ = ["assignments", "named_beside", "under_key"]
+__all__ = ["HEADER_KEYS", "assignments", "named_beside", "under_key"]
 
 _ASSIGNMENT = re.compile(
     r"(?i:pass|pwd|secret|token|key|auth|cred|mnemonic|phrase|cookie|salt|psk|wort|woord|enord|hasło|heslo|kode"
@@ -68,6 +68,10 @@ def assignments(text: str, _key: str | None) -> Iterator[Hit]:
             after = max(begin, match.start() + 1)
 
 
+HEADER_KEYS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key"})
+"""Keys whose value reads as the header of that name does."""
+
+
 def under_key(text: str, key: str | None) -> Iterator[Hit]:
     """Judge a whole JSON string by the key it stands under."""
     if key is None or not text:
@@ -77,7 +81,7 @@ def under_key(text: str, key: str | None) -> Iterator[Hit]:
         key.lower() in ("auth", "_auth") and _AUTH_FIELD.fullmatch(text) and pair_inside(text)
     ):
         yield secret_hit(0, len(text), "assignment", text)
-    elif key.lower() in ("authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key"):
+    elif key.lower() in HEADER_KEYS:
         prefix = f"{key}: "
         for hit in (*headers(prefix + text, None), *cookies(prefix + text, None)):
             if hit.start >= len(prefix):

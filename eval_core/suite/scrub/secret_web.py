@@ -35,8 +35,10 @@ _LONE_USERINFO = re.compile(
 _QUERY = re.compile(r"[?&;#](?P<name>[A-Za-z][\w.\-%]{0,60})=(?P<value>[^\s&#\"'<>`\\;)\]}]+)")
 _QUERY_SECRETS = re.compile(
     r"(?i)x-amz-(?:signature|credential|security-token)|x-goog-(?:signature|credential)|signature|sig|awsaccesskeyid|"
-    r"googleaccessid|(?:[\w-]*_)?(?:token|secret|password|passwd|pwd|apikey|api_key|access_key|auth)|key|app_?id|code|auth_key|"
-    r"client_secret|sv_token|hmac|policy|key-pair-id|jwt|assertion|id_token_hint|st|skoid_token|session|sid|ticket|[jp]\w{0,4}sess(?:ion)?id|sessionid"
+    r"googleaccessid|(?:[\w-]*_)?(?:token|secret|password|passwd|pwd|apikey|api_key|access_key|auth)|key|app_?id"
+    r"|code|auth_key|"
+    r"client_secret|sv_token|hmac|policy|key-pair-id|jwt|assertion|id_token_hint|st|skoid_token|session|sid"
+    r"|ticket|[jp]\w{0,4}sess(?:ion)?id|sessionid"
 )
 _SECRET_URLS = re.compile(
     r"(?i)hooks\.slack\.com/(?:services|workflows|triggers)/(?P<a>[\w/+-]+)"
