@@ -382,14 +382,14 @@ _PLACES = tuple(
         # Chats that write the surname first.
         rf"^\[\d\d?:\d\d(?: [AP]M)?\] (?P<maybe>{_WORD}, {_WORD})(?: \([^)\n]*\))?$",
         # Tables of processes, sessions and machines.
-        rf"^\S{{1,16}}\s+\d+\s+(?P<user>{_USER})\s+(?:cwd|rtd|txt|mem|DEL|\d+[urwW-]?)\s",
+        rf"^\S{{1,16}}\s+\d+\s+(?P<user>{_USER})\s+(?:cwd|rtd|txt|mem|DEL|\d+[urwW-])\s",
         rf"^\|\s*\d+\s*\|\s*(?P<login>{_USER})\s*\|\s*(?P<host>[A-Za-z]{_HOST}):\d+\s*\|",
         rf"^100\.\d+\.\d+\.\d+\s+(?P<host>{_HOST})\s+(?P<user>{_USER})@",
         rf"\b\d+\.(?:pts|tty)\S*?\.(?P<host>[A-Za-z]{_HOST})\b",
         # An account and the machine it works from.
         (
             rf"\b(?i:by|as|user|for|account) (?:user )?(?P<login>[a-z][\w.-]{{2,31}}) (?:on|from|at)(?: host)?"
-            rf" (?P<host>[A-Za-z]{_HOST})(?=[\s,.;)]|$)"
+            rf" (?P<machine>[A-Za-z]{_HOST})(?=[\s,.;)]|$)"
         ),
         # Machines in addresses without a domain, told from services by a number at the end.
         r"(?:://|(?<![\w:/])//)(?P<machine>[a-z][a-z-]*[a-z]\d{1,3})(?=[:/\s\"']|$)",
@@ -593,13 +593,14 @@ def _hit(match: re.Match[str], group: str) -> Hit | None:
 
 def _column(text: str) -> Iterator[Hit]:
     """Find accounts in tables whose header, all in capitals, names a column for them."""
-    offset, at = 0, None
+    offset, at, width = 0, None, 0
     for line in text.splitlines(keepends=True):
         words = list(re.finditer(r"\S+", line))
         names = [word.group() for word in words]
         if len(names) > 2 and all(_COLUMN_NAME.fullmatch(name) for name in names):
             at = next((names.index(name) for name in ("USER", "OWNER") if name in names), None)
-        elif at is not None and len(words) > at:
+            width = len(names)
+        elif at is not None and len(words) > at and len(words) >= width - 1:
             if hit := _account(words[at], offset):
                 yield hit
         else:

@@ -172,7 +172,7 @@ _CODES = re.compile(
     r"|\b(?:code|key)(?: is)?[: ]{1,3}(?P<grouped>[A-Z0-9]{4,5}(?:-[A-Z0-9]{4,5}){1,5})\b"
     r"|(?<![\w-])(?P<licence>(?-i:[A-Z0-9]{5}(?:-[A-Z0-9]{5}){3,4}|[A-Z0-9]{4}(?:-[A-Z0-9]{4}){3,7}))(?![\w-])"
     r"|\b(?:authenticator|2fa|totp|two[- ]factor|setup|secret|manual(?:ly)?|enter(?: this)?)\b[^\n:]{0,60}[: ]{1,3}"
-    r"(?P<spaced>[a-z2-7]{4}(?: [a-z2-7]{4}){3,7})(?![\w])"
+    r"(?P<spaced>[a-z0-9]{4}(?: [a-z0-9]{4}){3,7})(?![\w])"
 )
 _ONE_CODE = re.compile(r"[a-z0-9]{4,8}(?:-[a-z0-9]{4,8})+|\d{4} \d{4}|\d{6,8}", re.IGNORECASE)
 _SEGMENT = re.compile(

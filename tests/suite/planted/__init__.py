@@ -2,8 +2,8 @@
 
 A block begins with `## name`, or `## name | command` where only the command tells what the text is. `⟦...⟧` holds what
 must go (or stay, for look-alikes), `‹...›` what is drawn but may do either. Inside, parts are joined by semicolons:
-`'text` is literal, `"text` a literal name that a user would list; `x`, `A`, `a`, `U`, `b`, `u`, `d` and a length draw hex,
-letters and digits, lower case, upper case, base64, URL-safe characters and digits; `p` is a password that a person
+`'text` is literal, `"text` a literal name that a user would list; `x`, `A`, `a`, `U`, `b`, `u`, `d` and a length draw
+hex, letters and digits, lower case, upper case, base64, URL-safe characters and digits; `p` is a password that a person
 chose, `w` a word; names are a person's, an account's or a machine's, the same within a block (`full2` is a second
 person's).
 """
