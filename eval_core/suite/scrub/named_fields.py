@@ -10,9 +10,7 @@ from itertools import pairwise
 from typing import Literal
 
 from eval_core.suite.scrub.hits import Hit, is_mark
-from eval_core.suite.scrub.secret_files import inserted
-from eval_core.suite.scrub.secret_values import key_words
-from eval_core.suite.scrub.words import (
+from eval_core.suite.scrub.ordinary_words import (
     UPPER,
     is_generic,
     is_name_elsewhere,
@@ -21,6 +19,8 @@ from eval_core.suite.scrub.words import (
     is_role_or_state,
     is_service_host,
 )
+from eval_core.suite.scrub.secret_files import inserted
+from eval_core.suite.scrub.secret_values import key_words
 
 __all__ = ["PERSON", "FieldKind", "field_hits", "field_kind", "value_hit_at"]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.words import is_generic
+from eval_core.suite.scrub.ordinary_words import is_generic
 
 __all__ = [
     "authors",

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.person_fields import PERSON
-from eval_core.suite.scrub.words import (
+from eval_core.suite.scrub.named_fields import PERSON
+from eval_core.suite.scrub.ordinary_words import (
     UPPER,
     is_generic,
     is_given_name,

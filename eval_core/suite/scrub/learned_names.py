@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.words import is_common_word, is_ordinary
+from eval_core.suite.scrub.ordinary_words import is_common_word, is_ordinary
 
 __all__ = ["LearnedNames"]
 
