@@ -1,4 +1,4 @@
-"""Secrets told by the name of a setting: assignments, JSON keys, and names that stand beside their value."""
+"""Secrets found by the name of a setting: assignments, JSON keys, and names that stand beside their value."""
 
 from __future__ import annotations
 
