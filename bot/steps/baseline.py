@@ -12,7 +12,7 @@ from bot.github.escape import inline
 from bot.github.repository import GitHub
 from bot.github.resources import OpenedPull
 from bot.pull_request.ticket import Ticket
-from bot.steps.measured import read_measured
+from bot.steps.artifact import read_measured
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.base.numbers import points, pp, score

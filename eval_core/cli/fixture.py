@@ -135,8 +135,8 @@ def audit_command(paths: tuple[Path, ...], identities: Path | None, allow: Path 
       compression-eval fixture audit fixtures/my-session.json --identities people.txt
     """
     from eval_core.suite.audit import ALLOW_FILE, audit_files, fixture_paths, load_allow
+    from eval_core.suite.audit_rules import CANNOT_KNOW
     from eval_core.suite.scrub import load_identities
-    from eval_core.suite.second_look import CANNOT_KNOW
 
     files = fixture_paths(paths or (Path("fixtures"),))
     if not files:
@@ -211,7 +211,7 @@ def _census(session: Fixture) -> None:
 
 def _store(folder: Path, session: Fixture) -> Path:
     """Write a fixture; say so when it is too large for plain JSON."""
-    from eval_core.base.packed import PACKED_SUFFIX, PLAIN_LIMIT
+    from eval_core.base.gzip_files import PACKED_SUFFIX, PLAIN_LIMIT
     from eval_core.domain.fixture import write_fixture
 
     target = write_fixture(folder, session)

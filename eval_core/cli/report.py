@@ -35,10 +35,10 @@ def print_data(data: ReportData, form: str, *, where: Path | None = None, detail
 
     if form == "json":
         from eval_core.base.files import pretty
-        from eval_core.reporting.contract import contract
+        from eval_core.reporting.json_report import json_report
 
         verdict = data.verdict.model_dump(mode="json") if data.verdict else None
-        click.echo(pretty({**contract(data), "verdict": verdict}), nl=False)
+        click.echo(pretty({**json_report(data), "verdict": verdict}), nl=False)
     elif form == "md":
         from eval_core.reporting.markdown import render_markdown
 
@@ -220,7 +220,7 @@ def compare(base: Path, candidate: Path, form: str, fail_on: str, seed: int, det
     from eval_core.comparing.compare import ReportData, compare_measurements
     from eval_core.comparing.headline import undecided
     from eval_core.comparing.verdict import Options, exit_code
-    from eval_core.measuring.compared import with_remedy
+    from eval_core.measuring.compare_with_base import with_remedy
     from eval_core.storage.baselines import load_side
 
     before, after = load_side(base), load_side(candidate)

@@ -465,7 +465,7 @@ def end_run(data: ReportData, fail_on: Any, root: Path, remedy: str) -> NoReturn
     from eval_core.comparing.findings import Kind
     from eval_core.comparing.headline import undecided
     from eval_core.comparing.verdict import exit_code
-    from eval_core.reporting.contract import started_by_runner
+    from eval_core.reporting.json_report import started_by_runner
     from eval_core.reporting.losses import outage
 
     if started_by_runner(os.environ):

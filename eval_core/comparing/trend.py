@@ -20,7 +20,7 @@ from eval_core.comparing.permutation import permute
 __all__ = ["ALPHA", "BACK", "Trend", "trend"]
 
 BACK = 10
-"""So many baselines are looked back at most."""
+"""How many baselines are looked back at most."""
 ALPHA = 0.05
 _NAMES = (OVERALL, AUTHORED)
 
@@ -36,11 +36,15 @@ class Trend:
     """Change and interval, in points; None where nothing was graded."""
     facts: tuple[float, float]
     """Share of facts kept then and now."""
-    p: float
+    p: float | None
+    """None where the runs of each baseline are copies of each other: then the change is counted, not tested."""
 
     @property
     def significant(self) -> bool:
         """Whether the line as a whole has moved."""
+        if self.p is None:
+            changes = (self.facts[1] - self.facts[0], self.overall[0] if self.overall else 0.0)
+            return any(abs(change) > 1e-9 for change in changes)
         return self.p <= ALPHA
 
     @property
@@ -48,10 +52,13 @@ class Trend:
         """Say it."""
         parts = [f"facts kept {percent_change(*self.facts)}"]
         if self.overall is not None:
-            parts.insert(0, f"overall {signed(self.overall[0])} {interval(*self.overall[1:])}")
-        verb = "has moved" if self.significant else "has not moved for certain"
+            within = "" if self.p is None else f" {interval(*self.overall[1:])}"
+            parts.insert(0, f"overall {signed(self.overall[0])}{within}")
+        still = "has not moved" if self.p is None else "has not moved for certain"
+        verb = "has moved" if self.significant else still
+        how = "counted" if self.p is None else f"p {p_value(self.p)}"
         span = f"since {self.since[:10]}, {counted(self.steps, 'baseline')} ago"
-        return f"The line of baselines {verb} {span}: {', '.join(parts)} (p {p_value(self.p)})."
+        return f"The line of baselines {verb} {span}: {', '.join(parts)} ({how})."
 
 
 def _values(line: Mapping[str, Any], fixture: str, name: str) -> Array:
@@ -73,6 +80,15 @@ def _blocks(before: Mapping[str, Any], after: Mapping[str, Any], name: str) -> l
     return blocks
 
 
+def _copies(blocks: Sequence[Block]) -> bool:
+    """Tell whether the runs of each arm are the same number again and again, so that there is nothing to test."""
+    return all(
+        len(arm) > 1 and len(set(arm)) == 1
+        for block in blocks
+        for arm in (block.values[: block.candidate_runs, 0], block.values[block.candidate_runs :, 0])
+    )
+
+
 def trend(history: Sequence[Mapping[str, Any]], back: int = BACK) -> Trend | None:
     """Test the last baseline of one line against the earliest comparable one among the last `back` before it."""
     lines = [line for line in history if isinstance(line.get("runs"), dict)]
@@ -83,7 +99,8 @@ def trend(history: Sequence[Mapping[str, Any]], back: int = BACK) -> Trend | Non
     if not earlier:
         return None
     first = earlier[0]
-    tests = {name: permute(_blocks(first, last, name), (name,), alpha=ALPHA / 2) for name in _NAMES}
+    blocks = {name: _blocks(first, last, name) for name in _NAMES}
+    tests = {name: permute(blocks[name], (name,), alpha=ALPHA / 2) for name in _NAMES}
     graded, kept = tests[OVERALL], tests[AUTHORED]
     if kept is None:
         return None
@@ -93,5 +110,7 @@ def trend(history: Sequence[Mapping[str, Any]], back: int = BACK) -> Trend | Non
         steps=len(lines) - 1 - lines.index(first),
         overall=(row.delta, row.ci_low, row.ci_high) if row is not None else None,
         facts=(kept.hypotheses[0].base, kept.hypotheses[0].candidate),
-        p=min(1.0, 2 * min(result.p for result in (graded, kept) if result is not None)),
+        p=None
+        if all(map(_copies, blocks.values()))
+        else min(1.0, 2 * min(result.p for result in (graded, kept) if result is not None)),
     )

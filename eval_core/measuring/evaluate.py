@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from eval_core.base.errors import UserError
 from eval_core.base.threads import compute
 from eval_core.comparing.compare import compare_measurements
-from eval_core.comparing.day import keep_control
+from eval_core.comparing.control_runs import keep_control
 from eval_core.comparing.drift import drift_of
 from eval_core.comparing.findings import Kind
 from eval_core.comparing.looks import looks_before

@@ -1,4 +1,4 @@
-"""One attempt at one model call, and the prompt prefix that calls share for caching."""
+"""One attempt at one model call: sending it, the prompt prefix that calls share for caching, room for thinking."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import re
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from eval_core.base.files import digest
@@ -32,6 +33,7 @@ __all__ = [
     "send",
     "served_by",
     "wants_marks",
+    "with_thinking",
 ]
 
 # Calls that share the beginning of their prompt: one goes ahead, so that the others find it in the cache.
@@ -299,3 +301,26 @@ async def send(call: ModelCall, endpoint: Endpoint, seconds: float, secrets: Ite
         dict(hidden.get("additional_headers") or {}),
         _calls(choices[0]) if choices else (),
     )
+
+
+# Models that think before they answer: room for the thinking comes on top of the room for the answer.
+
+_CLAUDE = re.compile(r"(?:^|/|\.)(?:anthropic[./])?claude", re.IGNORECASE)
+# What litellm makes of `reasoning_effort` for a Claude model: tokens of thinking, which count as output.
+_BUDGETS: Mapping[str, int] = MappingProxyType(
+    {"minimal": 1_024, "low": 1_024, "medium": 2_048, "high": 4_096, "xhigh": 8_192, "max": 16_384}
+)
+_OFF = frozenset({"none", "disable", "default"})
+
+
+def with_thinking(call: ModelCall) -> ModelCall:
+    """Make a call to a Claude model that is to think a valid one.
+
+    Its thinking budget must be smaller than max_tokens, which covers both, and no temperature may be set.
+    """
+    effort = call.params.get("reasoning_effort")
+    if not isinstance(effort, str) or effort in _OFF or not _CLAUDE.search(call.model):
+        return call
+    budget = _BUDGETS.get(effort, max(_BUDGETS.values()))
+    params = {name: value for name, value in call.params.items() if name != "top_p"}
+    return replace(call, max_tokens=call.max_tokens + budget, temperature=None, params=params)

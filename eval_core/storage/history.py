@@ -42,6 +42,7 @@ def append_history(
         "target": measurement.provenance.target,
         "source_sha": measurement.provenance.source_sha,
         "fingerprint": measurement.fingerprint.digest[:12],
+        "judged": measurement.judged,
         "overall": mean_of(grade.overall for grade in grades_of(measurement)),
         **{dim: mean_of(grade.scores[dim] for grade in grades_of(measurement)) for dim in DIMENSIONS},
         "facts_kept": mean_of(retention_of(measurement)),

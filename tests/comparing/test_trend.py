@@ -56,6 +56,23 @@ def test_a_steady_line_and_one_of_other_conditions_say_nothing() -> None:
     assert trend([line(0, 4.5)]) is None
 
 
+def test_a_line_of_copies_is_counted_and_not_tested() -> None:
+    def copies(number: int, overall: float, facts: float) -> dict[str, Any]:
+        runs = {"f0": {"overall": [overall] * 10, "authored facts": [facts] * 10}}
+        return {**line(number, overall), "runs": runs}
+
+    moved = trend([copies(0, 4.25, 0.8), copies(1, 4.0, 0.75)])
+    assert moved is not None
+    assert moved.significant
+    assert moved.sentence == (
+        "The line of baselines has moved since 2026-01-01, 1 baseline ago: overall −0.25,"
+        " facts kept 80 % → 75 % (counted)."
+    )
+    still = trend([copies(0, 4.25, 0.8), copies(1, 4.25, 0.8)])
+    assert still is not None
+    assert not still.significant
+
+
 def test_a_broken_history_line_is_named_and_skipped(tmp_path: Path) -> None:
     measured = small.measure(small.cases()[:1], tmp_path / "run", "anchored")
     append_history(tmp_path, "offline", measured)
