@@ -446,7 +446,11 @@ def same(pool: multiprocessing.pool.Pool, seeds: range, sizes: Sequence[int]) ->
     settings = [
         *(Setting(f"same vs same, {regime} noise", size, regime) for size in sizes for regime in REGIMES),
         *(Setting("4 % of the grades missing", size, missing=0.04) for size in sizes),
-        *(Setting("one odd base run", size, odd=True) for size in sizes),
+        *(
+            Setting(f"one odd base run{', with control' if control else ''}", size, odd=True, control=control)
+            for size in sizes
+            for control in (False, True)
+        ),
         *(Setting("one odd run of either side", size, odd_anywhere=True) for size in sizes),
     ]
     _rows(pool, settings, _twice(seeds))

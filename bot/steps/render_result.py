@@ -22,6 +22,7 @@ from bot.steps.publish import RenderedResult, ResultAsked
 from eval_core.base.config import CONFIG_FILE
 from eval_core.base.errors import UserError
 from eval_core.comparing.compare import ReportData
+from eval_core.comparing.findings import Kind
 from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.view import make_view
 
@@ -57,7 +58,7 @@ def _written(asked: ResultAsked, data: ReportData, commits_since: CommitsSince) 
         baseline_age=_age(data, commits_since),
     )
     return RenderedResult(
-        outcome=view.kind.value if view.kind else "inconclusive",
+        outcome=view.kind.value if view.kind else Kind.NOT_COMPARABLE.value,
         headline=view.headline,
         report=render_markdown(view),
         body=result_body(view, ticket, around, budget=RESULT_BUDGET),

@@ -158,7 +158,7 @@ def trend(name: str | None, form: str, config: Path | None) -> None:
     """
     from eval_core.base.config import config_folder, load_config
     from eval_core.base.errors import UserError
-    from eval_core.comparing.trend import trend as line_of_baselines
+    from eval_core.comparing.trend import cumulative_changes
     from eval_core.reporting.html import render_trend
     from eval_core.reporting.html.trends import release_of, trends, verdict_mark
     from eval_core.reporting.terminal import console, print_table
@@ -188,8 +188,8 @@ def trend(name: str | None, form: str, config: Path | None) -> None:
     ]
     columns = ("date", "release", "against the one before", *(item.name for item in found))
     print_table(console(), f"Baseline {name}", columns, rows)
-    if (moved := line_of_baselines(own)) is not None:
-        click.echo(moved.sentence)
+    for change in cumulative_changes(own):
+        click.echo(change.sentence)
 
 
 # `compression-eval compare`.

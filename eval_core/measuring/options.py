@@ -72,6 +72,8 @@ class Job:
     baseline: Literal["stored", "rerun"] = "stored"
     """rerun: measure the base beside the candidate instead of reading a stored result."""
     base_tree: Path | None = None
+    base_sha: str | None = None
+    """The commit of `base_tree`, where that folder does not say it itself."""
     drift_sample: int = SAMPLE
     """Stored answers that are graded again to see whether the judge drifted; 0 for none."""
     regrade_baseline: bool = False

@@ -17,7 +17,7 @@ from eval_core.domain.call import Acceptance, ArmName, Completion, Failed, Failu
 from eval_core.models.batch_queue import BatchQueue, Submitted
 from eval_core.models.budget import Budget, Reservation, worst_tokens
 from eval_core.models.faults import Fault, fault_of_status
-from eval_core.models.health import ModelHealth
+from eval_core.models.health import REMEDIES, ModelHealth
 from eval_core.models.journal import Journal, call_key
 from eval_core.models.limiter import Limiter, rate_window
 from eval_core.models.openai_compatible import DirectConnections, read_reply
@@ -280,6 +280,8 @@ class ModelClient:
         hint = ""
         if fault.kind == "not_found" and self.models.endpoint(call.model).direct and "/" in call.model:
             hint = f"; the name is sent as it is: does the server know it as {call.model!r}?"
+        elif not self.health(call.model).answered and fault.kind in REMEDIES:
+            hint = f"; {REMEDIES[fault.kind]}"
         return Failed(
             fault.kind,
             self.retry.retryable(fault.kind),
