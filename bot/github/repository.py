@@ -84,10 +84,10 @@ class Contents:
         """Return a file as it is on a branch or commit, None if it is not there."""
         where = f"{self._base}/contents/{quote(path)}"
         try:
-            data = self._transport.get(where, f"{path} on {ref}", {"ref": ref})
+            data = self._transport.get(where, f"{path} on {ref}", {"ref": ref}, expect=object)
         except NotFound:
             return None
-        if isinstance(data, list) or data.get("type") != "file":
+        if not isinstance(data, dict) or data.get("type") != "file":
             raise Conflict(f"{path} on {ref}: is not a file", 422, "not a file")
         content = data.get("content") or ""
         if data.get("encoding") != "base64":
@@ -244,7 +244,7 @@ class WorkflowRuns:
         for the last.
         """
         path = f"{self._base}/runs/{run_id}/approvals"
-        reviews = self._transport.get(path, f"approvals of run {run_id}")
+        reviews = self._transport.get(path, f"approvals of run {run_id}", expect=list)
         if any(review.get("state") == "approved" for review in reviews):
             return None
         for review in reviews:
@@ -370,7 +370,7 @@ class GitHub:
             data = self._transport.graphql("query { viewer { login } }", "who am I")
         except ApiError:
             return None
-        viewer = (data.get("data") or {}).get("viewer") or {}
+        viewer = ((data.get("data") or {}).get("viewer") or {}) if isinstance(data, dict) else {}
         return str(viewer["login"]) if viewer.get("login") else None
 
     def wait(self, seconds: float) -> None:
@@ -532,7 +532,7 @@ class GitHub:
 
     def answer(self, path: str) -> Any:
         """Return GitHub's answer about the repository as it is, the first page of a list."""
-        return self._transport.get(f"{self._base}{path}", path or self.repo)
+        return self._transport.get(f"{self._base}{path}", path or self.repo, expect=object)
 
     def default_branch(self) -> str:
         """Return the name of the repository's default branch."""
