@@ -78,7 +78,7 @@ def test_the_first_screen_says_the_verdict_the_worst_losses_what_to_do_and_where
     shown = text()
     open_part = re.sub(r"<details>.*?</details>", "", shown, flags=re.DOTALL)
     first, _, table = open_part.partition("| Measure | Verdict |")
-    assert first.startswith("Every summary is a stub, ")  # the title says "Regressed"
+    assert first.startswith("**Every summary is a stub, ")  # the title says "Regressed"
     assert re.search(r"(?m)\A(?:(?!^- ).*\n)*(?:^- .*\n){3}\n", first)
     assert (
         "`POOL_SIZE = 32` was in message 8 of small-debug and is gone in 3 of 3 runs; the baseline always kept it"
