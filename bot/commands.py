@@ -167,7 +167,7 @@ def gate() -> None:
     _output(allowed="false")
     if decision.untold:
         # The label is gone and nobody was answered: a green job would be silence.
-        raise IncompleteError(f"not evaluated: {decision.why} The pull request could not be told: {decision.untold}")
+        raise IncompleteError(f"not evaluated: {decision.why} This could not be posted: {decision.untold}")
     _summary(f"Not evaluated: {decision.why}")
     click.echo(f"Not evaluated: {decision.why}")
 
@@ -296,7 +296,7 @@ def publish(work: Path) -> None:
     """
     from bot.github.repository import GitHub
     from bot.steps.publish import publish as post
-    from bot.steps.publish import write_apart
+    from bot.steps.publish import render_without_token
     from eval_core.base.config import load_config
 
     ticket = _ticket()
@@ -308,7 +308,7 @@ def publish(work: Path) -> None:
         root=Path(),
         folder=work,
         result=result,
-        write=write_apart,
+        write=render_without_token,
         report_url=os.environ.get("REPORT_URL"),
     )
     _summary(posted.report)
@@ -371,7 +371,7 @@ def remind() -> None:
             f"{' '.join(found)} Renew it: start the workflow in baseline mode, or write `/eval-compression baseline` "
             "in a merged pull request; bot.remind_after_days sets the age"
         )
-    click.echo("Every baseline is young enough.")
+    click.echo("No baseline is older than that.")
 
 
 @bot.command()
@@ -394,7 +394,7 @@ def record(pr: int, run_id: int, output: Path) -> None:
       GITHUB_REPOSITORY=you/sandbox GITHUB_TOKEN=... compression-eval bot record --pr 1 --run 4711
     """
     from bot.github.repository import GitHub
-    from bot.steps.record import record_run
+    from bot.steps.recording import record_run
 
     written = record_run(GitHub.from_environment(os.environ), pr, run_id, output)
     click.echo(f"{len(written)} answers in {output}: {', '.join(sorted(written))}.")

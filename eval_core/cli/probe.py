@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from eval_core.base.errors import UserError
+from eval_core.base.numbers import counted
 from eval_core.cli.entry import CommandGroup
 
 if TYPE_CHECKING:
@@ -123,7 +124,8 @@ def lint_command(
         for name in sorted(set(fixtures) - set(chosen)):
             click.echo(f"{fixtures_dir / name}.json: warning: has no probe bank; draft one: probe propose {name}")
             warnings += 1
-    click.echo(f"{len(chosen)} bank(s), {probes} probe(s): {errors} error(s), {warnings} warning(s)")
+    judged = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
+    click.echo(f"{counted(len(chosen), 'bank')}, {counted(probes, 'probe')}: {judged}")
     if errors:
         raise SystemExit(2)
 
@@ -134,7 +136,7 @@ def lint_command(
 @_probes_dir
 @click.option("--output", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE|-",
               help="Where to write the drafts, - for the screen; default: the fixture's bank.")  # fmt: skip
-@click.option("--limit", type=click.IntRange(1), default=24, show_default=True, help="Propose at most so many.")
+@click.option("--limit", type=click.IntRange(1), default=24, show_default=True, help="Maximum number of drafts.")
 @click.option("--force", is_flag=True, help="Replace a bank that exists.")
 def propose_command(
     fixture: str, fixtures_dir: Path, probes_dir: Path, output: Path | None, limit: int, force: bool
@@ -238,10 +240,12 @@ def seal_command(
         errors += len(findings)
         loaded[bank.fixture] = bank
     if errors:
-        raise UserError(f"{errors} error(s) in the banks; nothing was sealed")
+        raise UserError(f"{counted(errors, 'error')} in the banks; nothing was sealed")
     write_atomic(output, pretty(seal_banks(list(loaded.values()), key).model_dump(mode="json")))
     count = sum(len(bank.probes) for bank in loaded.values())
-    click.echo(f"{output}: {count} probes of {len(loaded)} fixture(s), sealed with the key in {key_env}")
+    click.echo(
+        f"{output}: {counted(count, 'probe')} of {counted(len(loaded), 'fixture')}, sealed with the key in {key_env}"
+    )
 
 
 @probe.command("unseal")

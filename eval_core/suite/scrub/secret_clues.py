@@ -1,4 +1,4 @@
-"""Secrets told by a clue on their line: a word that names a secret in any language, a login, a call, a code."""
+"""Secrets found by a clue on their line: a word that names a secret in any language, a login, a call, a code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from eval_core.suite.scrub.hits import Detector, Hit, secret_hit, value_hit
-from eval_core.suite.scrub.values import is_secret_value, key_strength, looks_random, password_shape, unwordly
+from eval_core.suite.scrub.secret_values import is_secret_value, key_strength, looks_random, password_shape, unwordly
 
 __all__ = ["CLUE_DETECTORS", "SECRET_WORD"]
 

@@ -1,4 +1,4 @@
-"""Secrets told by where they stand: beside a login, after a verb that logs in, in a column, beside their name."""
+"""Secrets found by their position: beside a login, after a verb that logs in, in a column, beside their name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from eval_core.suite.scrub.hits import Detector, Hit, secret_hit, value_hit
-from eval_core.suite.scrub.values import is_secret_value, key_strength, looks_random, password_shape, unwordly
+from eval_core.suite.scrub.secret_values import is_secret_value, key_strength, looks_random, password_shape, unwordly
 
 __all__ = ["PLACE_DETECTORS", "inserted", "told_by_commands"]
 

@@ -1,4 +1,4 @@
-"""What the evaluate job left, read as hostile input: it ran a stranger's code.
+"""The artifact of the evaluate job, read as untrusted input: that job ran the pull request's code.
 
 Numbers are believed within their ranges. Words are not: whatever the base branch's own fixtures and banks can say is
 taken from there or has to be the same, names are plain, and only what the compressor itself wrote stays free text,
@@ -18,7 +18,7 @@ from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.base.files import parse, read_json
 from eval_core.comparing.compare import ReportData
-from eval_core.comparing.day import control_of
+from eval_core.comparing.control_runs import control_of
 from eval_core.comparing.looks import looks_before, planned_looks
 from eval_core.domain.case import Case, load_suite, with_private
 from eval_core.domain.grade import DIMENSIONS, Grade
@@ -29,7 +29,7 @@ from eval_core.evidence.census import CENSUS_KINDS, census
 from eval_core.evidence.invented import STRONG_KINDS
 from eval_core.evidence.retention import FixtureFacts
 from eval_core.evidence.structure import STRUCTURE_CHECKS
-from eval_core.measuring.compared import compare_with_base, own_base
+from eval_core.measuring.compare_with_base import compare_with_base, own_base
 from eval_core.storage.results import SUMMARY
 
 __all__ = ["read_measured", "read_result"]
@@ -48,7 +48,7 @@ _FREE = frozenset(
 
 
 def read_result(ticket: Ticket, config: Config, root: Path, folder: Path) -> ReportData:
-    """Read the measurement and decide anew, with the baseline of this checkout or the base that was measured as well.
+    """Read the measurement and decide again, with the baseline of this checkout or the base that was measured as well.
 
     Nothing but the numbers of `summary.json` is believed: verdict, texts and deltas are made here.
     """

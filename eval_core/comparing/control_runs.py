@@ -1,4 +1,4 @@
-"""How far today lies from the day of the baseline: a few runs of the base, measured beside the candidate.
+"""Control runs: a few runs of the base, measured today, show how far models have moved since the baseline.
 
 Providers change models behind a name, and judges grade a little differently from one day to the next. Runs of the base
 made today show by how much. They are few, so that their mean is mostly luck: the shift is believed as far as it is
@@ -17,7 +17,7 @@ from eval_core.comparing.permutation import Shift, permute
 from eval_core.domain.extra import ControlRuns
 from eval_core.domain.measurement import Measurement
 
-__all__ = ["DAY_SD", "Day", "control_of", "day_of", "keep_control"]
+__all__ = ["DAY_SD", "ControlShift", "control_of", "control_shift", "keep_control"]
 
 DAY_SD = 0.1
 """By how many points all grades usually differ between two days."""
@@ -27,7 +27,7 @@ SURE = 3.0
 
 
 @dataclass(frozen=True)
-class Day:
+class ControlShift:
     """What the control says about today."""
 
     shift: Shift
@@ -57,10 +57,10 @@ class Day:
         if self.changed:
             return f"{self.says[0].upper()}{self.says[1:]}: scores are not compared. Measure the baseline again."
         points = signed(self.shift.points[OVERALL])
-        return f"Today against the day of the baseline: {self._found}; {points} is subtracted."
+        return f"Shift since the baseline was measured: {self._found}; {points} is subtracted."
 
 
-def day_of(base: Arm, control: Arm) -> Day | None:
+def control_shift(base: Arm, control: Arm) -> ControlShift | None:
     """Compare the control runs with the baseline; None where nothing was graded on both sides."""
     blocks = score_blocks(base, control)
     result = permute(blocks, SCORE_HYPOTHESES, alpha=0.05, limit=1)
@@ -74,7 +74,7 @@ def day_of(base: Arm, control: Arm) -> Day | None:
         errors[item.name] = math.sqrt(trust) * item.se
     overall = next(item for item in result.hypotheses if item.name == OVERALL)
     runs = sum(block.candidate_runs for block in blocks)
-    return Day(Shift(points, errors), overall.tested, overall.se, runs)
+    return ControlShift(Shift(points, errors), overall.tested, overall.se, runs)
 
 
 def keep_control(measurement: Measurement) -> ControlRuns:
