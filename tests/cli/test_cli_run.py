@@ -122,7 +122,7 @@ def test_a_compressor_that_fails_where_the_base_never_did_is_broken(project: Pat
     assert "1 x compression target_error: boom" in ran.out
     small.write(project / "fixtures" / "small-plan.json", dump_fixture(short))
     ran = cli("run", *FAST, "--quiet", "--compare-to", "none", "--fail-on", "regressed")
-    assert ran.code == 0
+    assert ran.code == 3
     assert "small-plan: 1 of 1 runs: not_compressed" in ran.out
 
 
