@@ -10,21 +10,17 @@ from typing import Any, Literal
 
 from eval_core.base.messages import Message
 from eval_core.domain.call import Completion, Draw, Failed, ModelCall, Usage
+from eval_core.domain.compression import both_ends
 from eval_core.sandbox.exchange import CompressLine, ErrorLine, answer_to_compress, read_error
 from eval_core.sandbox.process import ChildGone
 from eval_core.sandbox.subject import ProcessSubject, Running
 from eval_core.sandbox.target_call import CommandCall
 from eval_core.sandbox.validate import BadFrame, StepResult
 
-__all__ = ["ContractCheck", "both_ends", "check_contract"]
+__all__ = ["ContractCheck", "check_contract"]
 
 _SHOWN = 800
 _SUMMARY = "The user asked for retries in app/fetch.py. Three attempts were added; the tests pass."
-
-
-def both_ends(said: str, size: int = _SHOWN) -> str:
-    """Return the beginning and the end of a long text: Node names the error first, Python last."""
-    return said if len(said) <= size else f"{said[: size // 2]} ... {said[-size // 2 :]}"
 
 
 @dataclass(frozen=True)
@@ -145,7 +141,7 @@ class _Stage:
             except (ChildGone, BadFrame) as exc:
                 ready = str(exc)
             play = _Play(subject, now, self.checks)
-            said = both_ends(now.child.output.strip())
+            said = both_ends(now.child.output.strip(), _SHOWN)
             problem = None if not isinstance(ready, str) else ready + (f"; it printed: {said}" if said else "")
             yield play if play.note(name, problem) else None
 

@@ -79,7 +79,7 @@ def test_returning_the_given_list_is_told_as_such_and_counts_as_not_compressed(r
         ({"compressor": "shapes:Keywords", "init": {"model": "m", "sise": 1}},
          "takes no keyword 'sise'; did you mean 'size'? Its signature is (*, model, size=3)"),
         ({"compressor": "shapes:Keywords"},
-         "missing 1 required keyword-only argument: 'model'; give what it needs under init, or build it in an adapter. Its"),
+         "missing 1 required keyword-only argument: 'model'; give what it needs under init, or build it in an adapter"),
         ({"compressor": "nowhere.at_all:X", "pythonpath": ["lib"]},
          "module 'nowhere' was not found. Looked in lib (no such folder)"),
         ({"compressor": "shapes:Keywords", "init": {"model": "m"}, "call": {"forse": 1}},
