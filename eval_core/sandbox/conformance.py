@@ -20,6 +20,8 @@ from eval_core.sandbox.validate import BadFrame, StepResult
 __all__ = ["ContractCheck", "check_contract"]
 
 _SHOWN = 800
+_FLUSHED = " (a line that ends with a newline and is flushed)"
+"""What is forgotten most often where an answer does not come."""
 _SUMMARY = "The user asked for retries in app/fetch.py. Three attempts were added; the tests pass."
 
 
@@ -94,7 +96,7 @@ class _Play:
         """Send any line; return the answer, or None when the command is gone (and note it)."""
         try:
             frame = {"do": "exchange", "line": text}
-            answer = await self.now.child.ask(frame, self.subject.spec.timeout_s, "the answer")
+            answer = await self.now.child.ask(frame, self.subject.spec.timeout_s, f"the answer{_FLUSHED}")
         except (ChildGone, BadFrame) as exc:
             self._gone(str(exc))
             return None
@@ -137,7 +139,9 @@ class _Stage:
             call = CommandCall(subject.spec)
             given = subject.given(now, context_length=32_000, focus_topic=None, seed=0, run=0)
             try:
-                ready = call.ready(await now.child.ask(call.job(given), subject.spec.timeout_s, "starting"))
+                ready = call.ready(
+                    await now.child.ask(call.job(given), subject.spec.timeout_s, f"the answer to start{_FLUSHED}")
+                )
             except (ChildGone, BadFrame) as exc:
                 ready = str(exc)
             play = _Play(subject, now, self.checks)
