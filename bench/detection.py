@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval_core.comparing.arms import Arm, Array, FixtureArm
-from eval_core.comparing.day import day_of
+from eval_core.comparing.control_runs import control_shift
 from eval_core.comparing.drift import ALPHA, CONFIRMED, GradedCell, Regraded, check, confirm, sample
 from eval_core.comparing.findings import Kind, Verdict
 from eval_core.comparing.looks import RUNS_AT_LOOK
@@ -264,7 +264,7 @@ def _compare(random: np.random.Generator, setting: Setting, base: Arm, suite: Su
     else:
         candidate = suite.arm(random, setting.change, GRADED, COMPRESSED, day=day)
         if setting.control:
-            found = day_of(base, suite.arm(random, Change(), 1, 1, day=day))
+            found = control_shift(base, suite.arm(random, Change(), 1, 1, day=day))
             shift = found.shift if found is not None else None
     if setting.odd_anywhere:
         for theirs, ours in zip(base.fixtures.values(), candidate.fixtures.values(), strict=True):
@@ -446,7 +446,11 @@ def same(pool: multiprocessing.pool.Pool, seeds: range, sizes: Sequence[int]) ->
     settings = [
         *(Setting(f"same vs same, {regime} noise", size, regime) for size in sizes for regime in REGIMES),
         *(Setting("4 % of the grades missing", size, missing=0.04) for size in sizes),
-        *(Setting("one odd base run", size, odd=True) for size in sizes),
+        *(
+            Setting(f"one odd base run{', with control' if control else ''}", size, odd=True, control=control)
+            for size in sizes
+            for control in (False, True)
+        ),
         *(Setting("one odd run of either side", size, odd_anywhere=True) for size in sizes),
     ]
     _rows(pool, settings, _twice(seeds))

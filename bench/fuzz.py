@@ -79,14 +79,14 @@ def _summary(data: bytes) -> object:
     from eval_core.base.files import parse
     from eval_core.base.strict_json import parse_json
     from eval_core.comparing.arms import make_arm, validate
+    from eval_core.comparing.overfitting import bank_overfitting
     from eval_core.comparing.strands import read_evidence
-    from eval_core.comparing.suspicion import bank_suspicion
     from eval_core.domain.measurement import Measurement, comparable_part
 
     candidate = parse(Measurement, parse_json(data), "summary.json")
     base, _ = comparable_part(candidate, candidate)
     validate(make_arm(candidate))
-    return read_evidence(base, candidate), bank_suspicion(base, candidate)
+    return read_evidence(base, candidate), bank_overfitting(base, candidate)
 
 
 def _baseline(path: Path) -> object:

@@ -296,7 +296,7 @@ def publish(work: Path) -> None:
     """
     from bot.github.repository import GitHub
     from bot.steps.publish import publish as post
-    from bot.steps.publish import write_apart
+    from bot.steps.publish import render_without_token
     from eval_core.base.config import load_config
 
     ticket = _ticket()
@@ -308,7 +308,7 @@ def publish(work: Path) -> None:
         root=Path(),
         folder=work,
         result=result,
-        write=write_apart,
+        write=render_without_token,
         report_url=os.environ.get("REPORT_URL"),
     )
     _summary(posted.report)
@@ -394,7 +394,7 @@ def record(pr: int, run_id: int, output: Path) -> None:
       GITHUB_REPOSITORY=you/sandbox GITHUB_TOKEN=... compression-eval bot record --pr 1 --run 4711
     """
     from bot.github.repository import GitHub
-    from bot.steps.record import record_run
+    from bot.steps.recording import record_run
 
     written = record_run(GitHub.from_environment(os.environ), pr, run_id, output)
     click.echo(f"{len(written)} answers in {output}: {', '.join(sorted(written))}.")

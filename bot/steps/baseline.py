@@ -12,14 +12,14 @@ from bot.github.escape import inline
 from bot.github.repository import GitHub
 from bot.github.resources import OpenedPull
 from bot.pull_request.ticket import Ticket
-from bot.steps.measured import read_measured
+from bot.steps.artifact import read_measured
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.base.numbers import points, pp, score
 from eval_core.comparing.compare import ReportData, compare_measurements
 from eval_core.comparing.findings import RowVerdict, Verdict
 from eval_core.comparing.noise import noise_of
-from eval_core.comparing.trend import trend
+from eval_core.comparing.trend import cumulative_changes
 from eval_core.domain.measurement import Measurement
 from eval_core.reporting.view import make_view
 from eval_core.storage.baselines import standing_baseline, store_baseline
@@ -88,7 +88,7 @@ def propose(
         )
     change = _changed(verdict, chosen)
     body = _body(ticket, measurement, change, noise, f"{config.baselines}/{chosen}.json", own_token=own_token)
-    if (moved := trend(read_history(baselines, chosen))) is not None:
+    for moved in cumulative_changes(read_history(baselines, chosen)):
         body += f"\n\n{inline(moved.sentence, 500)}"
     files = {
         f"{config.baselines}/{path.name}": path,

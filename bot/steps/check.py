@@ -31,17 +31,18 @@ _BY_VERDICT: dict[str, Conclusion] = {
     "mixed": "failure",
     # Quality for size, either way: for people to decide.
     "trade": "neutral",
-    # Nothing was shown either way: not a pass, and not the author's fault.
+    # Measured, and nothing was shown either way: not a pass, and not the author's fault.
     "inconclusive": "neutral",
-    "incomplete": "neutral",
-    "not_comparable": "neutral",
+    # No answer at all. GitHub counts neutral as passed for a required check, and a gate must not pass on nothing.
+    "incomplete": "action_required",
+    "not_comparable": "action_required",
+    "failed": "action_required",
+    "timed_out": "action_required",
 }
-# How an evaluation can end without a verdict.
+# How an evaluation can end that nobody wanted to go on.
 _BY_END: dict[str, Conclusion] = {
-    "failed": "neutral",
     "refused": "skipped",
     "cancelled": "cancelled",
-    "timed_out": "neutral",
     "rejected": "cancelled",
     "vanished": "cancelled",
 }

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from bot.steps.apart import start_apart
+from bot.steps.without_token import start_without_token
 from eval_core.base.config import Config
 from eval_core.models.settings import ModelFlags, resolve
 
@@ -61,7 +61,7 @@ def describe(config: Config) -> LabelCost:
 
 def _estimate_apart(config: Config) -> _Estimated | None:
     """Estimate in a process that holds no token; None where that fails, and its log says why."""
-    with start_apart("bot.steps.estimate") as process:
+    with start_without_token("bot.steps.estimate") as process:
         try:
             said, _ = process.communicate(config.model_dump_json(by_alias=True), timeout=_LONGEST)
             return _Estimated.model_validate_json(said)

@@ -24,6 +24,7 @@ from eval_core.base.config import BotConfig, Config
 from eval_core.base.errors import IncompleteError, UserError
 from eval_core.base.globs import matches
 from eval_core.base.numbers import counted
+from eval_core.comparing.findings import Kind
 
 __all__ = [
     "ENVIRONMENT",
@@ -37,8 +38,10 @@ __all__ = [
 
 PACKAGE = "compression-eval"
 
-# Checks that were called off show nobody a result, as those that failed do not.
+# Checks that were called off show nobody a result, as those that failed or are incomplete do not: the label again
+# completes the same look.
 _NOT_A_LOOK = frozenset({"cancelled", "skipped", "stale"})
+_NO_RESULT = (FAILED, Kind.INCOMPLETE.words)
 
 
 def gather(
@@ -84,7 +87,7 @@ def _looks(github: GitHub, sha: str, check: str) -> int:
     except (Conflict, NotFound):
         # GitHub does not know the commit: the gate or the download will say so in better words.
         return 0
-    return sum(run.conclusion not in _NOT_A_LOOK and run.title != FAILED for run in runs)
+    return sum(run.conclusion not in _NOT_A_LOOK and not run.title.startswith(_NO_RESULT) for run in runs)
 
 
 def _runs_today(

@@ -17,20 +17,20 @@ from bot.github.repository import GitHub
 from bot.pull_request.body import asker, ended_why
 from bot.pull_request.ledger import EvaluationEnded, EvaluationStarted, LedgerEvent, NoticeKind, ResultMeasured
 from bot.pull_request.ticket import Ticket, read_error
-from bot.steps.apart import start_apart
 from bot.steps.check import FAILED, Check
 from bot.steps.comment import Sticky
+from bot.steps.without_token import start_without_token
 from eval_core.base.config import Config
 from eval_core.base.errors import IncompleteError, UserError, fault_of_ours
 
 __all__ = [
     "Published",
+    "RenderResult",
+    "RenderedResult",
     "ResultAsked",
-    "WriteResult",
-    "WrittenResult",
     "begin",
     "publish",
-    "write_apart",
+    "render_without_token",
 ]
 
 # The publish job: check what the evaluate job left, decide anew, write the comment and the check run.
@@ -70,7 +70,7 @@ class ResultAsked(BaseModel):
     report_url: str | None
 
 
-class WrittenResult(BaseModel):
+class RenderedResult(BaseModel):
     """A result in words."""
 
     outcome: str
@@ -79,13 +79,13 @@ class WrittenResult(BaseModel):
     body: str
 
 
-WriteResult = Callable[[ResultAsked, Callable[[str], int | None]], WrittenResult]
+RenderResult = Callable[[ResultAsked, Callable[[str], int | None]], RenderedResult]
 """Puts a result into words, and asks how many commits the base branch has had since the baseline's."""
 
 
-def write_apart(asked: ResultAsked, commits_since: Callable[[str], int | None]) -> WrittenResult:
+def render_without_token(asked: ResultAsked, commits_since: Callable[[str], int | None]) -> RenderedResult:
     """Put a result into words in a process that holds no token."""
-    with start_apart("bot.steps.written") as process:
+    with start_without_token("bot.steps.render_result") as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(f"{asked.model_dump_json(by_alias=True)}\n")
@@ -93,7 +93,7 @@ def write_apart(asked: ResultAsked, commits_since: Callable[[str], int | None]) 
         for line in process.stdout:
             answer = json.loads(line)
             if "written" in answer:
-                return WrittenResult.model_validate(answer["written"])
+                return RenderedResult.model_validate(answer["written"])
             if "refused" in answer:
                 raise UserError(answer["refused"])
             process.stdin.write(f"{json.dumps(commits_since(answer['since']))}\n")
@@ -130,7 +130,7 @@ def publish(
     root: Path,
     folder: Path,
     result: str,
-    write: WriteResult,
+    write: RenderResult,
     report_url: str | None = None,
 ) -> Published:
     """Post the result, or that there is none, to the comment and the check run; one failing leaves the other."""
@@ -168,7 +168,7 @@ class _Writer:
     config: Config
     root: Path
     report_url: str | None
-    write: WriteResult
+    write: RenderResult
 
     def saying(self, folder: Path, result: str) -> _Saying:
         """Say the result if there is one, however the job ended; else say how it ended."""

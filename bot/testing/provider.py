@@ -197,7 +197,8 @@ _REPLIES: dict[str, dict[str, Any]] = {
     "not-a-number": {"content": '{"reason": "x", "accuracy": NaN, "context_awareness": 1, "artifact_trail": 1, '
                                 '"completeness": 1, "continuity": 1, "instruction_following": 1}'},
 }  # fmt: skip
-_WIRE = ("reset", "drip", "hang", "wrong-model", "no-usage", "truncated-late")
+_WIRE = ("reset", "drip", "hang", "not-http", "wrong-model", "no-usage", "absurd-usage", "truncated-late")
+_ABSURD_USAGE = {"prompt_tokens": -5_000, "completion_tokens": 10**30, "total_tokens": 0}
 MISBEHAVIOURS: tuple[str, ...] = (*_ERRORS, *_REPLIES, *_WIRE)
 
 
@@ -299,7 +300,7 @@ class LoopbackProvider:
             return _ERRORS[fault]()
         if fault == "hang":
             await self.leave.wait()
-        if fault in ("reset", "drip"):
+        if fault in ("reset", "drip", "not-http"):
             return await self._broken(request, fault)
         # The cache is read on arrival and filled by the reply: equal prompts that arrive together all miss.
         keeps = self._prompt_cache or self._marked_cache
@@ -326,7 +327,7 @@ class LoopbackProvider:
             "created": 0,
             "model": "another-model" if fault == "wrong-model" else asked.model,
             "choices": [{"index": 0, "finish_reason": finish, "message": {"role": "assistant", **choice}}],
-            **({} if fault == "no-usage" else {"usage": usage}),
+            **({} if fault == "no-usage" else {"usage": _ABSURD_USAGE if fault == "absurd-usage" else usage}),
         }
 
     def _in_batch(self, body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
@@ -352,6 +353,11 @@ class LoopbackProvider:
         return web.json_response(as_message(self._completion(asked, None)))
 
     async def _broken(self, request: web.Request, fault: str) -> web.StreamResponse:
+        if fault == "not-http":
+            assert request.transport is not None
+            request.transport.write(b"SSH-2.0-OpenSSH_9.6\r\n")
+            request.transport.close()
+            return web.Response()
         response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": "5000"})
         await response.prepare(request)
         await response.write(b'{"id":')

@@ -63,9 +63,9 @@ def update(
     """
     from eval_core.comparing.compare import compare_measurements
     from eval_core.comparing.noise import noise_of
-    from eval_core.comparing.trend import trend
+    from eval_core.comparing.trend import cumulative_changes
     from eval_core.storage.baselines import load_side, standing_baseline, store_baseline, weaknesses
-    from eval_core.storage.history import broken_history, read_history, source_release
+    from eval_core.storage.history import read_history, source_release
 
     job = make_job({**options, "compare_to": "none"})
     if job.batch:
@@ -107,9 +107,7 @@ def update(
         click.echo(f"  noise of {dimension.replace('_', ' ')}: {value:.3f} (standard deviation of a run's mean)")
     for weakness in weaknesses(measurement):
         click.echo(f"  Note: {weakness}.")
-    for line in broken_history(path.parent):
-        click.echo(f"  Note: {line}.")
-    if (change := trend(read_history(path.parent, path.stem))) is not None:
+    for change in cumulative_changes(read_history(path.parent, path.stem)):
         click.echo(f"  {change.sentence}")
     if measurement.planned_runs < wanted:
         click.echo(f"  Note: {wanted} graded runs are recommended; with fewer, only larger changes can be seen.")
@@ -128,11 +126,11 @@ def show(path: Path) -> None:
 
     from eval_core.base.config import load_config
     from eval_core.comparing.compare import ReportData
-    from eval_core.comparing.trend import trend
+    from eval_core.comparing.trend import cumulative_changes
     from eval_core.reporting.terminal import console, print_report
     from eval_core.reporting.view import make_view
     from eval_core.storage.baselines import load_baseline
-    from eval_core.storage.history import broken_history, read_history
+    from eval_core.storage.history import read_history
 
     measurement, noise = load_baseline(path)
     out = console()
@@ -147,9 +145,7 @@ def show(path: Path) -> None:
         sha = str(line.get("source_sha") or "unknown")[:12]
         date, overall, kept = (str(line.get(field, "?"))[:40] for field in ("date", "overall", "facts_kept"))
         out.print(Text(f"  {date}  overall {overall}  facts kept {kept}  {sha}"))
-    for problem in broken_history(path.parent):
-        out.print(Text(f"  {problem}"))
-    if (change := trend(lines)) is not None:
+    for change in cumulative_changes(lines):
         out.print(Text(f"  {change.sentence}"))
 
 

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eval_core.base.errors import UserError
+<<<<<<< HEAD
 from eval_core.cli.entry import CONFIGURED, CommandGroup, configured
+=======
+from eval_core.base.numbers import counted
+from eval_core.cli.entry import CommandGroup
+from eval_core.cli.progress import show_waiting
+>>>>>>> main
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,19 +143,20 @@ def audit_command(paths: tuple[Path, ...], identities: Path | None, allow: Path 
       compression-eval fixture audit fixtures/my-session.json --identities people.txt
     """
     from eval_core.suite.audit import ALLOW_FILE, audit_files, fixture_paths, load_allow
+    from eval_core.suite.audit_rules import CANNOT_KNOW
     from eval_core.suite.scrub import load_identities
-    from eval_core.suite.second_look import CANNOT_KNOW
 
     paths = paths or (configured("fixtures"),)
     files = fixture_paths(paths)
     if not files:
         raise UserError(f"{', '.join(map(str, paths))}: no fixture there to audit")
     known = load_identities(identities) if identities else None
-    findings = audit_files(files, known, load_allow(allow or files[0].parent / ALLOW_FILE))
+    with show_waiting(f"Auditing {counted(len(files), 'fixture')}"):
+        findings = audit_files(files, known, load_allow(allow or files[0].parent / ALLOW_FILE))
     _report(findings)
     open_findings = [finding for finding in findings if finding.open]
     size = sum(file.stat().st_size for file in files)
-    click.echo(f"{len(files)} fixture(s), {size:,} bytes, {len(open_findings)} finding(s)")
+    click.echo(f"{counted(len(files), 'fixture')}, {size:,} bytes, {counted(len(open_findings), 'finding')}")
     click.echo(CANNOT_KNOW, err=True)
     if open_findings:
         raise SystemExit(1)
@@ -218,7 +225,7 @@ def _census(session: Fixture) -> None:
 
 def _store(folder: Path, session: Fixture) -> Path:
     """Write a fixture; say so when it is too large for plain JSON."""
-    from eval_core.base.packed import PACKED_SUFFIX, PLAIN_LIMIT
+    from eval_core.base.gzip_files import PACKED_SUFFIX, PLAIN_LIMIT
     from eval_core.domain.fixture import write_fixture
 
     target = write_fixture(folder, session)
@@ -237,7 +244,8 @@ def _scrub(recorded: Fixture, bank: Any, **options: Any) -> tuple[Fixture, Any, 
     identities = load_identities(options["identities"]) if options["identities"] else Identities()
     _confirm(recorded, identities, options["yes"])
     chosen = ScrubOptions(identities, options["first_user"], options["keep_system"], options["max_output"] or None)
-    result = scrub_fixture(recorded, chosen, bank)
+    with show_waiting(f"Scrubbing {counted(len(recorded.messages), 'message')}"):
+        result = scrub_fixture(recorded, chosen, bank)
     for line in result.report.lines():
         click.echo(line, err=True)
     return result.fixture, result.bank, identities
@@ -248,7 +256,8 @@ def _confirm(recorded: Fixture, identities: Identities, yes: bool) -> None:
     from eval_core.suite.scrub import harvest, session_texts
     from eval_core.suite.scrub.replace import leaves
 
-    found, _ = harvest(piece for text in session_texts(recorded) for piece in leaves(text))
+    with show_waiting("Looking for names"):
+        found, _ = harvest(piece for text in session_texts(recorded) for piece in leaves(text))
     listed = {alias.lower() for alias in identities.aliases} | identities.spared
     candidates = [candidate for candidate in found if candidate.alias.lower() not in listed]
     if not candidates:
@@ -296,12 +305,13 @@ def _numbers(count: int, doubtful: list[int]) -> set[int]:
 def _gate(session: Fixture, identities: Identities, allow: Path, refusal: str) -> None:
     from eval_core.suite.audit import audit_fixture, judge, load_allow
 
-    findings = judge(audit_fixture(session, identities), load_allow(allow))
+    with show_waiting(f"Auditing {counted(len(session.messages), 'message')}"):
+        findings = judge(audit_fixture(session, identities), load_allow(allow))
     _report(findings)
     open_findings = [finding for finding in findings if finding.open]
     if open_findings:
         click.echo(
-            f"{len(open_findings)} finding(s) after scrubbing: {refusal}. Name the people with --identities, "
+            f"{counted(len(open_findings), 'finding')} after scrubbing: {refusal}. Name the people with --identities, "
             f"or allow a harmless text by its hash in {allow}",
             err=True,
         )

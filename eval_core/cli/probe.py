@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from eval_core.base.errors import UserError
+<<<<<<< HEAD
 from eval_core.cli.entry import CONFIGURED, CommandGroup, configured
+=======
+from eval_core.base.numbers import counted
+from eval_core.cli.entry import CommandGroup
+>>>>>>> main
 
 if TYPE_CHECKING:
     from eval_core.base.sealing import SealingKey
@@ -125,7 +130,8 @@ def lint_command(
         for name in sorted(set(fixtures) - set(chosen)):
             click.echo(f"{fixtures_dir / name}.json: warning: has no probe bank; draft one: probe propose {name}")
             warnings += 1
-    click.echo(f"{len(chosen)} bank(s), {probes} probe(s): {errors} error(s), {warnings} warning(s)")
+    judged = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
+    click.echo(f"{counted(len(chosen), 'bank')}, {counted(probes, 'probe')}: {judged}")
     if errors:
         raise SystemExit(2)
 
@@ -240,10 +246,12 @@ def seal_command(
         errors += len(findings)
         loaded[bank.fixture] = bank
     if errors:
-        raise UserError(f"{errors} error(s) in the banks; nothing was sealed")
+        raise UserError(f"{counted(errors, 'error')} in the banks; nothing was sealed")
     write_atomic(output, pretty(seal_banks(list(loaded.values()), key).model_dump(mode="json")))
     count = sum(len(bank.probes) for bank in loaded.values())
-    click.echo(f"{output}: {count} probes of {len(loaded)} fixture(s), sealed with the key in {key_env}")
+    click.echo(
+        f"{output}: {counted(count, 'probe')} of {counted(len(loaded), 'fixture')}, sealed with the key in {key_env}"
+    )
 
 
 @probe.command("unseal")

@@ -14,7 +14,7 @@ from eval_core.domain.record import RunRecord
 if TYPE_CHECKING:
     from eval_core.measuring.wiring import Traffic
 
-__all__ = ["Progress", "show_progress"]
+__all__ = ["Progress", "show_progress", "show_waiting"]
 
 _PLAIN_SECONDS = 30.0
 _LIVE_SECONDS = 0.25
@@ -101,6 +101,34 @@ def show_progress(total: int, *, quiet: bool) -> Iterator[Progress]:
     else:
         with _plain(progress):
             yield progress
+
+
+@contextmanager
+def show_waiting(what: str) -> Iterator[None]:
+    """Say what is under way if it takes longer than a moment; for work without steps to count."""
+    began = time.monotonic()
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.text import Text
+
+        with Console(stderr=True).status("") as status:
+            status.stop()
+
+            def tick() -> None:
+                if (waited := time.monotonic() - began) >= _SILENT_SECONDS:
+                    status.start()
+                    status.update(Text(f"{what}, {_duration(waited)}"))
+
+            with _repeated(_LIVE_SECONDS, tick):
+                yield
+        return
+    late = threading.Timer(_SILENT_SECONDS, lambda: print(f"{what} ...", file=sys.stderr, flush=True))
+    late.daemon = True
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()
 
 
 @contextmanager

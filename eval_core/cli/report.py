@@ -35,10 +35,10 @@ def print_data(data: ReportData, form: str, *, where: Path | None = None, detail
 
     if form == "json":
         from eval_core.base.files import pretty
-        from eval_core.reporting.contract import contract
+        from eval_core.reporting.json_report import json_report
 
         verdict = data.verdict.model_dump(mode="json") if data.verdict else None
-        click.echo(pretty({**contract(data), "verdict": verdict}), nl=False)
+        click.echo(pretty({**json_report(data), "verdict": verdict}), nl=False)
     elif form == "md":
         from eval_core.reporting.markdown import render_markdown
 
@@ -158,7 +158,7 @@ def trend(name: str | None, form: str, config: Path | None) -> None:
     """
     from eval_core.base.config import config_folder, load_config
     from eval_core.base.errors import UserError
-    from eval_core.comparing.trend import trend as line_of_baselines
+    from eval_core.comparing.trend import cumulative_changes
     from eval_core.reporting.html import render_trend
     from eval_core.reporting.html.trends import release_of, trends, verdict_mark
     from eval_core.reporting.terminal import console, print_table
@@ -188,8 +188,8 @@ def trend(name: str | None, form: str, config: Path | None) -> None:
     ]
     columns = ("date", "release", "against the one before", *(item.name for item in found))
     print_table(console(), f"Baseline {name}", columns, rows)
-    if (moved := line_of_baselines(own)) is not None:
-        click.echo(moved.sentence)
+    for change in cumulative_changes(own):
+        click.echo(change.sentence)
 
 
 # `compression-eval compare`.
@@ -220,7 +220,7 @@ def compare(base: Path, candidate: Path, form: str, fail_on: str, seed: int, det
     from eval_core.comparing.compare import ReportData, compare_measurements
     from eval_core.comparing.headline import undecided
     from eval_core.comparing.verdict import Options, exit_code
-    from eval_core.measuring.compared import with_remedy
+    from eval_core.measuring.compare_with_base import with_remedy
     from eval_core.storage.baselines import load_side
 
     before, after = load_side(base), load_side(candidate)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from eval_core.base.errors import UserError
+from eval_core.base.numbers import counted
 from eval_core.cli.completion import complete_fixtures, complete_labels, complete_targets
 
 if TYPE_CHECKING:
@@ -258,7 +261,7 @@ def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -
     if job.sandbox == "none":
         click.echo(f"Warning: {NONE_WARNING}", err=True)
     for fixture, count in draft_counts(cases).items():
-        click.echo(f"Warning: {fixture}: {count} probe(s) are drafts that have not been reviewed.", err=True)
+        click.echo(f"Warning: {fixture}: {counted(count, 'probe')} not reviewed yet (marked as drafts).", err=True)
     root = results or job.results
     name = label or free_label(root, now().strftime("%Y-%m-%d_%H-%M-%S"))
     if job.shard is not None:
@@ -299,6 +302,28 @@ def _at_next_look(job: Job, results: Path, label: str | None) -> Job:
         )
     compressions = max(runs, stored.planned_compress_runs)
     return replace(job, runs=runs, compress_runs=compressions, seed=stored.provenance.seed, resume=True)
+
+
+@contextmanager
+def _with_git_base(job: Job, results: Path, *, quiet: bool) -> Iterator[Job]:
+    """Give the job the base that git knows: otherwise a stale baseline would blame this branch for others' changes."""
+    from eval_core.domain.target import Builtin
+    from eval_core.measuring.base_branch import branch_point, exported
+
+    asked = job.baseline == "rerun" or (job.compare_to == "auto" and job.settings.baseline.control != "never")
+    target = job.load_target()
+    point = None
+    if asked and job.base_tree is None and not isinstance(target.spec, Builtin):
+        point = branch_point(target.tree, job.settings.watch)
+    if point is None:
+        yield job
+        return
+    with exported(target.tree, point.sha) as tree:
+        job = replace(job, base_tree=tree, base_sha=point.sha)
+        if not quiet and job.expected_base(job.load_cases(), results).own:
+            where = f"{point.branch} at {point.sha[:12]}, where this branch left it"
+            click.echo(f"Comparing with {where}, not with a stored baseline.", err=True)
+        yield job
 
 
 def _at_last_look(job: Job) -> Job:
@@ -349,7 +374,11 @@ def _is_open(data: ReportData) -> bool:
     show_default=True,
     help="rerun: measure the base in the same run, in alternation.",
 )
-@click.option("--base-tree", type=click.Path(path_type=Path), help="The tree of the base, with --baseline rerun.")
+@click.option(
+    "--base-tree",
+    type=click.Path(path_type=Path),
+    help="The tree of the base.  [default: the commit where the checked-out branch left the default branch]",
+)
 @click.option(
     "--drift-sample",
     type=click.IntRange(0, 1000),
@@ -417,18 +446,19 @@ def run(
         raise UserError(
             f"--all-looks: --shard {shard} gives no verdict that could be inconclusive; leave one of them out"
         )
-    if dry_run:
-        print_estimate(_at_last_look(job) if all_looks else job, results)
-        return
-    data = execute(job, label, results, quiet=quiet)
     root = results or job.results
-    while all_looks and _is_open(data):
-        job = _at_next_look(job, root, data.candidate.label)
-        if not quiet:
-            click.echo(
-                f"Inconclusive after {data.candidate.planned_runs} graded runs; going on to {job.runs}.", err=True
-            )
-        data = execute(job, data.candidate.label, results, quiet=quiet)
+    with _with_git_base(job, root, quiet=quiet) as job:
+        if dry_run:
+            print_estimate(_at_last_look(job) if all_looks else job, results)
+            return
+        data = execute(job, label, results, quiet=quiet)
+        while all_looks and _is_open(data):
+            job = _at_next_look(job, root, data.candidate.label)
+            if not quiet:
+                click.echo(
+                    f"Inconclusive after {data.candidate.planned_runs} graded runs; going on to {job.runs}.", err=True
+                )
+            data = execute(job, data.candidate.label, results, quiet=quiet)
     if part is not None:
         _end_shard(data, part, root, label or "")
     print_data(data, form, where=root / data.candidate.label / "report.html", details=details)
@@ -465,13 +495,16 @@ def end_run(data: ReportData, fail_on: Any, root: Path, remedy: str) -> NoReturn
     from eval_core.comparing.findings import Kind
     from eval_core.comparing.headline import undecided
     from eval_core.comparing.verdict import exit_code
-    from eval_core.reporting.contract import started_by_runner
+    from eval_core.reporting.json_report import started_by_runner
     from eval_core.reporting.losses import outage
 
     if started_by_runner(os.environ):
         sys.exit(0)  # the runner takes the result from report.json, and any other code for a crash
     code = exit_code(data.verdict, fail_on) if data.verdict else 0
     reason = data.candidate.stopped or outage(data.candidate)
+    if data.verdict is None and reason is None and fail_on != "never":
+        click.echo(f"--fail-on {fail_on} cannot be decided: nothing to compare with ({data.note}).", err=True)
+        sys.exit(3)
     if code != 3 and not data.candidate.stopped and (data.verdict or reason is None):
         sys.exit(code)
     if data.verdict and data.verdict.kind is Kind.NOT_COMPARABLE and not data.candidate.stopped:

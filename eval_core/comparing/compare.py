@@ -10,13 +10,13 @@ from typing import Any
 from eval_core.base.config import AcceptConfig, TaskConfig
 from eval_core.base.numbers import signed
 from eval_core.comparing.arms import Arm, make_arm, quarantined
-from eval_core.comparing.day import control_of, day_of
+from eval_core.comparing.control_runs import control_of, control_shift
 from eval_core.comparing.drift import Drift, drift_of, shift_of
 from eval_core.comparing.findings import Kind, Verdict
-from eval_core.comparing.form import degenerate_runs, too_many
+from eval_core.comparing.form_changes import degenerate_runs, too_many
 from eval_core.comparing.outcome import broken_fixtures, compare_outcomes
+from eval_core.comparing.overfitting import BankOverfitting, bank_overfitting
 from eval_core.comparing.strands import read_evidence
-from eval_core.comparing.suspicion import BankSuspicion, bank_suspicion
 from eval_core.comparing.verdict import Options, decide
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
@@ -74,14 +74,14 @@ class ReportData:
                 f"{self.candidate.provenance.target}. The verdict compares the two; it does not judge a change. "
                 "`compression-eval baseline update` stores a baseline of your own."
             )
-        if self.suspicion is not None:
-            told.append(self.suspicion.words)
+        if self.overfitting is not None:
+            told.append(self.overfitting.words)
         return tuple(told)
 
     @cached_property
-    def suspicion(self) -> BankSuspicion | None:
+    def overfitting(self) -> BankOverfitting | None:
         """Whether the compressor seems to know the probes, against the baseline where there is one."""
-        return bank_suspicion(self.base if self.kind_is_comparable else None, self.candidate)
+        return bank_overfitting(self.base if self.kind_is_comparable else None, self.candidate)
 
     @property
     def kind_is_comparable(self) -> bool:
@@ -112,7 +112,7 @@ def compare_measurements(
     banned = quarantined(part, candidate)
     arms = make_arm(part, banned), make_arm(candidate, banned)
     control = control_of(candidate)
-    day = day_of(arms[0], make_arm(control, banned)) if control is not None and not differing else None
+    day = control_shift(arms[0], make_arm(control, banned)) if control is not None and not differing else None
     moved = drift_of(part, candidate) if drift is None else drift
     corrected = moved if moved is not None and moved.fired and moved.small else None
     shift = None if day is None or day.changed else day.shift

@@ -9,9 +9,9 @@ from statistics import fmean
 
 from eval_core.base.config import AcceptConfig
 from eval_core.base.numbers import counted, percent, tokens
+from eval_core.comparing.fact_changes import FalseValues, fact_changes, false_values, is_exact, never_shown
 from eval_core.comparing.findings import FactChange, Strand, StrandState
-from eval_core.comparing.form import FormChange, compare_form, form_strand
-from eval_core.comparing.named import FalseValues, fact_changes, false_values, is_exact, never_shown
+from eval_core.comparing.form_changes import FormChange, compare_form, form_strand
 from eval_core.comparing.outcome import OutcomeChange, compare_outcomes
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord, WindowRecord

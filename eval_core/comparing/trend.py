@@ -1,7 +1,8 @@
 """Slow decay: each baseline against the one before shows nothing, the last against the first of many does.
 
 Every line of the history keeps the means of its runs, so that two baselines far apart can be tested like two arms, as
-long as both were measured under the same fingerprint.
+long as both were measured under the same fingerprint. The last one is tested against the last release and against the
+one ten before it: decay that goes on over several releases is seen by the second only.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from eval_core.comparing.arms import Array
 from eval_core.comparing.hypotheses import AUTHORED, OVERALL, Block, Explained, Unit
 from eval_core.comparing.permutation import permute
 
-__all__ = ["ALPHA", "BACK", "Trend", "trend"]
+__all__ = ["ALPHA", "BACK", "Trend", "cumulative_changes"]
 
 BACK = 10
-"""So many baselines are looked back at most."""
+"""How many baselines are looked back at most."""
 ALPHA = 0.05
 _NAMES = (OVERALL, AUTHORED)
 
@@ -30,17 +31,25 @@ class Trend:
     """The change from an earlier baseline to the last one."""
 
     since: str
+    """The name of a release, or a date."""
     steps: int
     """Baselines in between, the last one counted."""
     overall: tuple[float, float, float] | None
     """Change and interval, in points; None where nothing was graded."""
     facts: tuple[float, float]
     """Share of facts kept then and now."""
-    p: float
+    p: float | None
+    """Adjusted for the number of changes that are tested.
+
+    None where the runs of each baseline are copies of each other: then the change is counted, not tested.
+    """
 
     @property
     def significant(self) -> bool:
         """Whether the line as a whole has moved."""
+        if self.p is None:
+            changes = (self.facts[1] - self.facts[0], self.overall[0] if self.overall else 0.0)
+            return any(abs(change) > 1e-9 for change in changes)
         return self.p <= ALPHA
 
     @property
@@ -48,10 +57,13 @@ class Trend:
         """Say it."""
         parts = [f"facts kept {percent_change(*self.facts)}"]
         if self.overall is not None:
-            parts.insert(0, f"overall {signed(self.overall[0])} {interval(*self.overall[1:])}")
-        verb = "has moved" if self.significant else "has not moved for certain"
-        span = f"since {self.since[:10]}, {counted(self.steps, 'baseline')} ago"
-        return f"The line of baselines {verb} {span}: {', '.join(parts)} (p {p_value(self.p)})."
+            within = "" if self.p is None else f" {interval(*self.overall[1:])}"
+            parts.insert(0, f"overall {signed(self.overall[0])}{within}")
+        still = "has not moved" if self.p is None else "has not moved for certain"
+        verb = "has moved" if self.significant else still
+        how = "counted" if self.p is None else f"p {p_value(self.p)}"
+        span = f"since {self.since}, {counted(self.steps, 'baseline')} ago"
+        return f"The line of baselines {verb} {span}: {', '.join(parts)} ({how})."
 
 
 def _values(line: Mapping[str, Any], fixture: str, name: str) -> Array:
@@ -73,25 +85,40 @@ def _blocks(before: Mapping[str, Any], after: Mapping[str, Any], name: str) -> l
     return blocks
 
 
-def trend(history: Sequence[Mapping[str, Any]], back: int = BACK) -> Trend | None:
-    """Test the last baseline of one line against the earliest comparable one among the last `back` before it."""
+def _copies(blocks: Sequence[Block]) -> bool:
+    """Tell whether the runs of each arm are the same number again and again, so that there is nothing to test."""
+    return all(
+        len(arm) > 1 and len(set(arm)) == 1
+        for block in blocks
+        for arm in (block.values[: block.candidate_runs, 0], block.values[block.candidate_runs :, 0])
+    )
+
+
+def cumulative_changes(history: Sequence[Mapping[str, Any]], back: int = BACK) -> tuple[Trend, ...]:
+    """Test the last baseline of one line against the last release and the earliest of the last `back` before it."""
     lines = [line for line in history if isinstance(line.get("runs"), dict)]
-    if not lines:
-        return None
-    last = lines[-1]
-    earlier = [line for line in lines[-1 - back : -1] if line.get("fingerprint") == last.get("fingerprint")]
-    if not earlier:
-        return None
-    first = earlier[0]
-    tests = {name: permute(_blocks(first, last, name), (name,), alpha=ALPHA / 2) for name in _NAMES}
-    graded, kept = tests[OVERALL], tests[AUTHORED]
+    known = [at for at, line in enumerate(lines[:-1]) if line.get("fingerprint") == lines[-1].get("fingerprint")]
+    released = [at for at in known if lines[at].get("release")]
+    first = [at for at in known if at >= len(lines) - 1 - back]
+    starts = sorted({*released[-1:], *first[:1]})
+    found = (_change(lines[at], lines[-1], len(lines) - 1 - at, len(starts)) for at in starts)
+    return tuple(item for item in found if item is not None)
+
+
+def _change(first: Mapping[str, Any], last: Mapping[str, Any], steps: int, tests: int) -> Trend | None:
+    blocks = {name: _blocks(first, last, name) for name in _NAMES}
+    level = ALPHA / len(_NAMES) / tests
+    results = {name: permute(blocks[name], (name,), alpha=level) for name in _NAMES}
+    graded, kept = results[OVERALL], results[AUTHORED]
     if kept is None:
         return None
     row = graded.hypotheses[0] if graded is not None else None
+    release = str(first.get("release") or "")[:40]
+    smallest = min(result.p for result in (graded, kept) if result is not None)
     return Trend(
-        since=str(first.get("date", "")),
-        steps=len(lines) - 1 - lines.index(first),
+        since=f"release {release}" if release else str(first.get("date", ""))[:10],
+        steps=steps,
         overall=(row.delta, row.ci_low, row.ci_high) if row is not None else None,
         facts=(kept.hypotheses[0].base, kept.hypotheses[0].candidate),
-        p=min(1.0, 2 * min(result.p for result in (graded, kept) if result is not None)),
+        p=None if all(map(_copies, blocks.values())) else min(1.0, len(_NAMES) * tests * smallest),
     )

@@ -12,6 +12,7 @@ from eval_core.comparing import headline
 from eval_core.comparing import looks as looking
 from eval_core.comparing import medians as seed_rule
 from eval_core.comparing.arms import Arm, FixtureArm, validate
+from eval_core.comparing.control_runs import ControlShift
 from eval_core.comparing.culprits import (
     StructureChange,
     TestedFamily,
@@ -21,7 +22,6 @@ from eval_core.comparing.culprits import (
     settle,
     structure_culprits,
 )
-from eval_core.comparing.day import Day
 from eval_core.comparing.drift import Drift
 from eval_core.comparing.findings import (
     STRANDS,
@@ -56,7 +56,7 @@ from eval_core.comparing.hypotheses import (
 from eval_core.comparing.outcome import broken_fixtures, outcome_culprits
 from eval_core.comparing.permutation import LIMIT, MOST_EXTRA, Design, Hypothesis, Shift, permute
 from eval_core.comparing.rule import decide_kind, facts_strand, outcome_strand, scores_strand, structure_strand
-from eval_core.comparing.spread import spread_changes
+from eval_core.comparing.stability import spread_changes
 from eval_core.comparing.strands import Recorded
 from eval_core.domain.extra import Look
 from eval_core.domain.fingerprint import Difference
@@ -264,7 +264,9 @@ _MUTED_BY: dict[str, Literal["facts", "scores"]] = {
 """What a differing field of the fingerprint keeps from being compared; any other field forbids everything."""
 
 
-def _incomparable(differences: Iterable[tuple[str, str, str]], drift: Drift | None, day: Day | None) -> list[Reason]:
+def _incomparable(
+    differences: Iterable[tuple[str, str, str]], drift: Drift | None, day: ControlShift | None
+) -> list[Reason]:
     reasons = [
         Reason(
             code="difference",
@@ -436,7 +438,7 @@ def decide(
     differences: Iterable[tuple[str, str, str]] = (),
     drift: Drift | None = None,
     recorded: Recorded | None = None,
-    day: Day | None = None,
+    day: ControlShift | None = None,
     shift: Shift | None = None,
     options: Options | None = None,
     earlier: Sequence[Look] = (),

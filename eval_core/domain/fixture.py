@@ -10,8 +10,8 @@ from pydantic import Field, model_validator
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import ForeignRecord, digest, json_value, parse, pretty, read_json, write_atomic
+from eval_core.base.gzip_files import PACKED_SUFFIX, PLAIN_LIMIT, pack, packed_name, split_name, unpack
 from eval_core.base.messages import ROLES, Message, tool_calls
-from eval_core.base.packed import PACKED_SUFFIX, PLAIN_LIMIT, pack, packed_name, split_name, unpack
 
 __all__ = [
     "ALLOW_FILE",

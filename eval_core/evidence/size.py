@@ -119,7 +119,8 @@ class SessionFacts:
         return kept
 
     @cached_property
-    def _cuts(self) -> list[FrontierPoint]:
+    def cuts(self) -> list[FrontierPoint]:
+        """What is left when every message is cut to the same share, for some shares."""
         points = [FrontierPoint(name="proportional", tokens=0, kept=0.0)]
         for share in _SHARES:
             head = head_length(self.messages)
@@ -130,7 +131,7 @@ class SessionFacts:
 
     def proportional(self, tokens: int) -> float:
         """Count the facts left if every message were cut to the same share, for so many tokens in all."""
-        points = self._cuts
+        points = self.cuts
         at = min(max(bisect_left([point.tokens for point in points], tokens), 1), len(points) - 1)
         low, high = points[at - 1], points[at]
         part = min(1.0, (tokens - low.tokens) / max(high.tokens - low.tokens, 1))
@@ -159,7 +160,7 @@ class SessionFacts:
             FrontierPoint(name="recency", tokens=round(share * whole), kept=self.recency(round(share * whole)))
             for share in _SHARES
         ]
-        points += self._cuts[1:-1]
+        points += self.cuts[1:-1]
         read: dict[int, list[CandidateLine]] = {}
 
         def lines(messages: Sequence[Message]) -> list[CandidateLine]:

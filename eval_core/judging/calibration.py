@@ -21,7 +21,7 @@ from eval_core.domain.grade import Grade, Judge, Unscored
 from eval_core.domain.judge_record import LEAST_AGREEMENT, Calibration, JudgeRecord, Misranking
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
-from eval_core.judging.audit import audit, labelled_set
+from eval_core.judging.judge_audit import audit, labelled_set
 
 __all__ = [
     "CALIBRATION",

@@ -3,21 +3,87 @@
 from __future__ import annotations
 
 import datetime
+import io
 import os
 import subprocess
+import tarfile
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import write_atomic
+from eval_core.base.globs import matches
 from eval_core.base.numbers import counted
 from eval_core.comparing.compare import compare_measurements
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Measurement
 from eval_core.storage.baselines import Reference, dump_baseline, load_side
 
-__all__ = ["BasePlan", "base_note", "base_store", "keep_base", "plan_base", "stale_note"]
+__all__ = [
+    "BasePlan",
+    "BranchPoint",
+    "base_note",
+    "base_store",
+    "branch_point",
+    "exported",
+    "keep_base",
+    "plan_base",
+    "stale_note",
+]
+
+# The base of a checkout: where its branch left the default branch.
+
+_DEFAULT_BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
+
+
+@dataclass(frozen=True)
+class BranchPoint:
+    """The last commit that a checked-out branch shares with the default branch."""
+
+    sha: str
+    branch: str
+
+
+def _git(tree: Path, *words: str) -> bytes | None:
+    """Return what git prints; None where it fails, or there is no git."""
+    try:
+        done = subprocess.run(["git", "-C", str(tree), *words], capture_output=True, check=False)
+    except OSError:
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def branch_point(tree: Path, watch: Sequence[str]) -> BranchPoint | None:
+    """Return where a checkout left the default branch; None if it changed no watched file since."""
+    for branch in _DEFAULT_BRANCHES:
+        found = _git(tree, "merge-base", "HEAD", branch)
+        if found is None:
+            continue
+        sha = found.decode().strip()
+        changed = _git(tree, "diff", "--name-only", "--no-renames", "--relative", "-z", sha, "--", ".") or b""
+        added = _git(tree, "ls-files", "--others", "--exclude-standard", "-z") or b""
+        names = os.fsdecode(changed + added).split("\0")
+        return BranchPoint(sha, branch) if any(name and matches(name, watch) for name in names) else None
+    return None
+
+
+@contextmanager
+def exported(tree: Path, sha: str) -> Iterator[Path]:
+    """Write the files of a commit into a folder of their own; the checkout and its index are left alone."""
+    archive = _git(tree, "archive", "--format=tar", sha)
+    if archive is None:
+        raise UserError(f"{tree}: git cannot export {sha[:12]}; give the tree of the base with --base-tree")
+    with tempfile.TemporaryDirectory(prefix="compression-eval-base-") as folder:
+        with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+            files.extractall(folder, filter="data")
+        yield Path(folder)
+
+
+# Is the stored baseline still of the base, and what of the base is measured beside the candidate?
 
 BaseInRun = Literal["nothing", "control", "whole"]
 """What of the base is measured in the candidate's run."""
@@ -111,9 +177,8 @@ def _commits_behind(sha: str | None, root: Path) -> str:
     """Return how many commits the base branch has had since, as far as the history is at hand."""
     if sha is None:
         return ""
-    command = ["git", "-C", str(root), "rev-list", "--count", f"{sha}..HEAD"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    count = int(done.stdout) if done.returncode == 0 and done.stdout.strip().isdigit() else 0
+    found = (_git(root, "rev-list", "--count", f"{sha}..HEAD") or b"").strip()
+    count = int(found) if found.isdigit() else 0
     return f", {counted(count, 'commit')} behind the base branch" if count else ""
 
 

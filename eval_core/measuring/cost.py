@@ -22,11 +22,11 @@ from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
 from eval_core.domain.target import Builtin, TargetSpec
 from eval_core.judging.answering import ModelAnswerer, answer_messages
-from eval_core.judging.audit import REPEATED, labelled_set
 from eval_core.judging.calibration import calibration_key, calibration_set, find_record
 from eval_core.judging.extractive import NOT_IN_CONTEXT, ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
 from eval_core.judging.grading import ModelJudge, grade_messages
+from eval_core.judging.judge_audit import REPEATED, labelled_set
 from eval_core.measuring.options import Job
 from eval_core.measuring.preflight import compressor_call, plain_order
 from eval_core.measuring.session import find_controls

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from eval_core.base.errors import UserError
 from eval_core.base.threads import compute
 from eval_core.comparing.compare import compare_measurements
-from eval_core.comparing.day import keep_control
+from eval_core.comparing.control_runs import keep_control
 from eval_core.comparing.drift import drift_of
 from eval_core.comparing.findings import Kind
 from eval_core.comparing.looks import looks_before
@@ -20,12 +20,13 @@ from eval_core.domain.extra import Extra, Look, RejudgedSample
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Controls, Measurement, comparable_part
 from eval_core.domain.record import RunRecord
+from eval_core.evidence.size import SessionFacts
 from eval_core.judging.calibration import trusted
 from eval_core.measuring.base_branch import BasePlan, keep_base
 from eval_core.measuring.interrupt import Interruption, interruptible
 from eval_core.measuring.preflight import preflight
 from eval_core.measuring.regrade import regrade, rejudge_sample
-from eval_core.measuring.session import MeasuringSession, find_controls, measure_together
+from eval_core.measuring.session import MeasuringSession, find_controls, measure_together, read_ahead
 from eval_core.measuring.wiring import Cast, Roles, Traffic, make_cast, make_fingerprint
 from eval_core.sandbox.targets import Target
 from eval_core.storage.baselines import Reference, find_reference, stored_reference
@@ -103,11 +104,15 @@ class Trial:
             else None
         )
         notes: dict[str, object] = {}
+        facts = {case.fixture.name: SessionFacts(case) for case in self.cases}
         if reference is not None or job.baseline == "rerun":
             notes["compared"] = True
         if cast.client is not None:
-            # The baseline is a large file, and nothing needs the processor while the models are tried.
-            await asyncio.gather(self._preflight(cast, cast.client), compute(getattr, stored, "measurement", None))
+            # Nothing else needs the processor while the models are tried.
+            tried = asyncio.create_task(self._preflight(cast, cast.client))
+            await asyncio.gather(
+                tried, compute(getattr, stored, "measurement", None), read_ahead(facts.values(), tried.done)
+            )
             if job.batch:
                 cast.client.gather()
             baselines = [stored.measurement] if stored else []
@@ -132,6 +137,8 @@ class Trial:
             notes["base"] = "rerun"
         if plan.beside != "nothing":
             sessions.insert(0, self._beside(cast, plan, controls, interruption))
+        for session in sessions:
+            session.facts = facts
         again = reference if reference and reference.comparable and cast.roles.judged and not plan.own else None
         # A control is there for the day; what decides is the whole base, or the stored baseline.
         standing = None if plan.beside == "whole" else plan.known or (reference.measurement if reference else None)
@@ -145,7 +152,7 @@ class Trial:
         else:
             measured, sample = await asyncio.gather(measure_together(sessions), self._sample(again, cast))
         for session, base_measurement in zip(sessions[:-1], measured[:-1], strict=True):
-            base_measurement = _from_files(base_measurement, plan.digest)
+            base_measurement = _from_files(base_measurement, plan.digest, job.base_sha)
             session.finish(base_measurement)
             if plan.beside == "control":
                 notes["control"] = keep_control(base_measurement)
@@ -284,7 +291,8 @@ class Trial:
         return measurement
 
 
-def _from_files(measurement: Measurement, digest: str | None) -> Measurement:
-    """Note which watched files were measured."""
-    provenance = measurement.provenance.model_copy(update={"watched": digest})
+def _from_files(measurement: Measurement, digest: str | None, sha: str | None = None) -> Measurement:
+    """Note which watched files were measured, and the commit that they are of where their folder does not say it."""
+    named = {} if sha is None else {"source_sha": sha}
+    provenance = measurement.provenance.model_copy(update={"watched": digest, **named})
     return measurement.model_copy(update={"provenance": provenance})

@@ -24,7 +24,7 @@ from eval_core.domain.record import RunRecord
 from eval_core.domain.shard import Shard
 from eval_core.domain.target import Builtin, CompressorSource
 from eval_core.measuring.base_branch import BasePlan, base_store, plan_base
-from eval_core.measuring.compared import compare_with_base, load_cases, own_base
+from eval_core.measuring.compare_with_base import compare_with_base, load_cases, own_base
 from eval_core.measuring.evaluate import Trial
 from eval_core.measuring.wiring import Traffic, planned_fingerprint
 from eval_core.models.settings import ModelFlags, Models, resolve
@@ -72,6 +72,8 @@ class Job:
     baseline: Literal["stored", "rerun"] = "stored"
     """rerun: measure the base beside the candidate instead of reading a stored result."""
     base_tree: Path | None = None
+    base_sha: str | None = None
+    """The commit of `base_tree`, where that folder does not say it itself."""
     drift_sample: int = SAMPLE
     """Stored answers that are graded again to see whether the judge drifted; 0 for none."""
     regrade_baseline: bool = False

@@ -20,6 +20,7 @@ from eval_core.domain.grade import Answerer, Grade, Judge, Unscored
 from eval_core.judging.calibration import GradedAnswer, Group, calibration_set
 from eval_core.measuring.session import CONTROL
 from eval_core.models.client import ModelClient
+from eval_core.models.health import REMEDIES
 from eval_core.models.settings import Models
 
 __all__ = ["compressor_call", "plain_order", "preflight"]
@@ -89,8 +90,16 @@ async def _grades(judge: Judge) -> _Graded:
 
 
 async def _compression(client: ModelClient) -> str | None:
-    outcome = await client.complete(compressor_call(client.models))
-    return f"no summary ({outcome.kind}): {outcome.message}" if isinstance(outcome, Failed) else None
+    """Return why there is no summary; a refusal in plain text is none either, unless the model meant it once only."""
+    call, said, times = compressor_call(client.models), "", 1 + _AGAIN["refusal"]
+    for repeat in range(1, 1 + times):
+        outcome = await client.complete(replace(call, draw=replace(call.draw, repeat=repeat)))
+        if isinstance(outcome, Failed):
+            return f"no summary ({outcome.kind}): {outcome.message}"
+        if not outcome.refusal:
+            return None
+        said = outcome.refusal.rstrip(".")
+    return f"no summary (refusal): {call.model}: the model refused {times} times: {said}; {REMEDIES['refusal']}"
 
 
 async def _answer(answerer: Answerer, case: Case) -> str | None:

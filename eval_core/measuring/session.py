@@ -48,6 +48,7 @@ __all__ = [
     "measure_together",
     "now",
     "package_version",
+    "read_ahead",
     "source_commit",
     "without_refusals",
 ]
@@ -251,9 +252,10 @@ class MeasuringSession:
     """Keeps the model calls of this session apart from the other arm's, which asks the same."""
     shard: Shard | None = None
     """The part of the plan that is measured here; None for all of it."""
+    facts: dict[str, SessionFacts] = field(default_factory=dict)
+    """What is read of each fixture once; sessions of the same cases share it."""
     _known: dict[tuple[str, int], RunRecord] = field(default_factory=dict)
     _told: set[tuple[str, int]] = field(default_factory=set)
-    _facts: dict[str, SessionFacts] = field(default_factory=dict)
 
     async def measure(self, settled: Callable[[Measurement], bool] | None = None) -> Measurement:
         """Execute the plan. With `settled`, all compressions come first and grading is skipped if facts decide."""
@@ -286,10 +288,6 @@ class MeasuringSession:
             return self.cases
         return [cell.case for cell in self.plan if cell.run == 0]
 
-    def share_reading(self, other: MeasuringSession) -> None:
-        """Read each fixture once for both: the sessions have the same cases."""
-        self._facts = other._facts
-
     def executor(self) -> Executor:
         """Return what executes this session's cells; stored compressions are not made again."""
         return Executor(
@@ -302,7 +300,7 @@ class MeasuringSession:
             arm=self.arm,
             on_record=self._keep,
             halted=self.halted,
-            known=self._facts,
+            known=self.facts,
             compressed={key: record for key, record in self._known.items() if record.ok and record.messages},
         )
 
@@ -358,7 +356,7 @@ class MeasuringSession:
             done = await other.compress(case.fixture, run=0, seed=self.seed, focus_topic=self.focus_topic)
             if done.outcome is not Outcome.OK or done.opaque is not None:
                 return None
-            facts = self._facts.setdefault(case.fixture.name, SessionFacts(case))
+            facts = self.facts.setdefault(case.fixture.name, SessionFacts(case))
             return await compute(facts.at_budget, done.state)
 
         found = {case.fixture.name: [await point(other, case) for other in others] for case in self._own_cases}
@@ -369,15 +367,14 @@ class MeasuringSession:
         """What is read of each fixture of which a run is measured here."""
         own = {cell.case.fixture.name for cell in self.plan}
         return {
-            case.fixture.name: self._facts.setdefault(case.fixture.name, SessionFacts(case))
+            case.fixture.name: self.facts.setdefault(case.fixture.name, SessionFacts(case))
             for case in self.cases
             if case.fixture.name in own
         }
 
     async def read_ahead(self) -> None:
-        """Compute what the sessions alone decide while models are at work, not when everything else is done."""
-        for facts in self._read.values():
-            await compute(getattr, facts, "frontier")
+        """Read what is left to read of the sessions while models are at work, not when everything else is done."""
+        await read_ahead(self._read.values())
 
     def measurement(
         self,
@@ -461,6 +458,15 @@ def _entries(facts: SessionFacts) -> list[CensusEntry]:
     return [CensusEntry(value=fact.value, kind=fact.kind, messages=list(fact.messages)) for fact in facts.census]
 
 
+async def read_ahead(sessions: Iterable[SessionFacts], enough: Callable[[], bool] = lambda: False) -> None:
+    """Compute what the sessions alone decide, in small pieces: a compression that wants its turn goes in between."""
+    for facts in sessions:
+        for piece in ("census", "text", "cuts", "frontier"):
+            if enough():
+                return
+            await compute(getattr, facts, piece)
+
+
 async def _execute(sessions: Sequence[MeasuringSession], plans: Sequence[Sequence[Cell]]) -> list[list[RunRecord]]:
     """Execute the plans of all sessions, a cell of each in turn; the order of each result is that of its plan."""
     executors = [session.executor() for session in sessions]
@@ -501,8 +507,6 @@ async def measure_together(
     """
     for session in sessions:
         session.open()
-        if session.cases is sessions[0].cases:
-            session.share_reading(sessions[0])
     plans = [session.plan for session in sessions]
     if settled is not None:
         facts_only = [[replace(cell, graded=False) for cell in plan] for plan in plans]

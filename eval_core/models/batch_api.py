@@ -19,8 +19,8 @@ import aiohttp
 
 from eval_core.base.errors import UserError
 from eval_core.domain.call import ModelCall
-from eval_core.models.direct import DirectConnections
 from eval_core.models.faults import fault_of, fault_of_status
+from eval_core.models.openai_compatible import DirectConnections
 from eval_core.models.settings import Endpoint, Models
 from eval_core.models.transport import load_litellm, request_arguments
 

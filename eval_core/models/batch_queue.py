@@ -27,8 +27,8 @@ from eval_core.models.batch_api import (
     custom_id,
 )
 from eval_core.models.budget import Budget, Reservation, worst_case
-from eval_core.models.direct import DirectConnections
 from eval_core.models.journal import Collected, Journal, OpenBatch
+from eval_core.models.openai_compatible import DirectConnections
 from eval_core.models.prices import Tariff
 from eval_core.models.settings import Models
 

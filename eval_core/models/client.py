@@ -16,17 +16,24 @@ from eval_core.base.errors import UserError
 from eval_core.domain.call import Acceptance, Completion, Failed, FailureKind, ModelCall, Usage
 from eval_core.models.batch_queue import BatchQueue, Submitted
 from eval_core.models.budget import Budget, Reservation, worst_tokens
-from eval_core.models.direct import DirectConnections, read_reply
 from eval_core.models.faults import Fault, fault_of_status
-from eval_core.models.health import ModelHealth
+from eval_core.models.health import REMEDIES, ModelHealth
 from eval_core.models.journal import Journal, call_key
 from eval_core.models.limiter import Limiter, rate_window
+from eval_core.models.openai_compatible import DirectConnections, read_reply
 from eval_core.models.prices import Tariff
 from eval_core.models.refusals import refusal_in
 from eval_core.models.retry import RetryPolicy
 from eval_core.models.settings import Endpoint, Models, environment_secrets
-from eval_core.models.thinking import with_thinking
-from eval_core.models.transport import Attempt, PrefixGate, close_connections, load_litellm, prefix_digest, send
+from eval_core.models.transport import (
+    Attempt,
+    PrefixGate,
+    close_connections,
+    load_litellm,
+    prefix_digest,
+    send,
+    with_thinking,
+)
 
 __all__ = ["ModelClient"]
 
@@ -254,6 +261,8 @@ class ModelClient:
         hint = ""
         if fault.kind == "not_found" and self.models.endpoint(call.model).direct and "/" in call.model:
             hint = f"; the name is sent as it is: does the server know it as {call.model!r}?"
+        elif not self.health(call.model).answered and fault.kind in REMEDIES:
+            hint = f"; {REMEDIES[fault.kind]}"
         return Failed(
             fault.kind,
             self.retry.retryable(fault.kind),

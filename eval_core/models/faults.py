@@ -33,6 +33,8 @@ _NO_REPLY = re.compile(r"invalid response|not a list|received: '|no 'choices'", 
 _NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 _LIBRARY_NOISE = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception|Timeout)\b(?:: | - )?)+")
 _LONGEST = 300
+_PAGE = re.compile(r"^\s*(?:<!doctype html|<html|<head|<body)", re.IGNORECASE)
+_TITLE = re.compile(r"<(title|h1)\b[^>]*>(.*?)</\1>", re.IGNORECASE | re.DOTALL)
 _UNREADABLE = frozenset(
     {
         "JSONDecodeError",
@@ -48,6 +50,12 @@ _BROKEN_OFF = frozenset(
     {"ReadError", "WriteError", "RemoteProtocolError", "ClientPayloadError", "ServerDisconnectedError",
      "ConnectionResetError", "ClientOSError"}
 )  # fmt: skip
+# In place of the client library's words, which speak of its own classes.
+_BROKEN_CONNECTION = {
+    "ClientPayloadError": "the connection broke off in the middle of the reply",
+    "ServerDisconnectedError": "the connection was closed before a reply came",
+    "ClientResponseError": "what answers there does not speak HTTP",
+}
 
 
 @dataclass(frozen=True)
@@ -86,6 +94,9 @@ def _one_line(text: str, secrets: Iterable[str]) -> str:
     if start >= 0:
         with suppress(ValueError, TypeError, KeyError):
             text = str(json.JSONDecoder().raw_decode(text[start:])[0]["error"]["message"]) or text
+    elif _PAGE.match(text):  # of a proxy in front of the provider: its title says it all
+        title = _TITLE.search(text)
+        text = f"an HTML page, {title[2].strip()!r}" if title else "an HTML page"
     text = _LIBRARY_NOISE.sub("", " ".join(redact(text, secrets).split())).strip()
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
@@ -96,6 +107,8 @@ def _without_status(exc: BaseException, names: set[str]) -> tuple[FailureKind, C
         return "connection", "no"  # nothing was sent
     if "TimeoutError" in names or any(name.endswith("Timeout") for name in names):
         return "timeout", "unsure"
+    if names & {"ClientResponseError", "BadStatusLine", "BadHttpMessage"} and not names & _BROKEN_OFF:
+        return "connection", "unsure"  # what answers there does not speak HTTP
     if names & _UNREADABLE and not names & _BROKEN_OFF:
         return "malformed", "unsure"  # the reply came; the library wraps its own confusion as a lost connection
     if names & _BROKEN_OFF or "APIConnectionError" in names:
@@ -110,7 +123,7 @@ def _without_status(exc: BaseException, names: set[str]) -> tuple[FailureKind, C
 
 def _without_money(links: Iterable[BaseException], status: object) -> bool:
     """Tell whether an account is empty: some providers say so with the status of a busy server."""
-    if any(getattr(link, "code", None) in _NO_MONEY for link in links):
+    if any(vars(link).get("code") in _NO_MONEY for link in links):
         return True
     return status == 429 and any(f'"{code}"' in str(link) for link in links for code in _NO_MONEY)
 
@@ -141,8 +154,14 @@ def fault_of(exc: BaseException, secrets: Iterable[str] = ()) -> Fault:
     if kind == "bad_request" and _TOO_LONG.search(text):
         kind = "context_length"
     shown = f"HTTP {status}: " if answered is not None else ""
+    if kind == "connection":
+        text = next((words for name, words in _BROKEN_CONNECTION.items() if name in names), text)
     after = retry_after(_headers(exc), datetime.now(UTC)) if kind in ("rate_limit", "server", "timeout") else None
     return Fault(kind, shown + _one_line(text, secrets), charge, after)
+
+
+def _plain_header(headers: Mapping[str, object], name: str) -> str:
+    return next((str(value) for key, value in headers.items() if key.lower() == name), "")
 
 
 def fault_of_status(
@@ -157,7 +176,10 @@ def fault_of_status(
     elif kind == "bad_request" and ("content_policy_violation" in text or "content_filter" in text):
         kind = "refusal"
     after = retry_after(headers, datetime.now(UTC)) if kind in ("rate_limit", "server", "timeout") else None
-    return Fault(kind, f"HTTP {status}: {_one_line(text, secrets)}", "no", after)
+    if 300 <= status < 400 and (where := _plain_header(headers, "location")):
+        text = f"a redirect to {where}, which is not followed; give that address"
+    said = _one_line(text, secrets)
+    return Fault(kind, f"HTTP {status}: {said}" if said else f"HTTP {status} without a word", "no", after)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from eval_core.domain.call import Failed, FailureKind
 from eval_core.models.faults import Fault
 
-__all__ = ["LONGEST_WAIT", "Breaker", "ModelHealth"]
+__all__ = ["LONGEST_WAIT", "REMEDIES", "Breaker", "ModelHealth"]
 
 LONGEST_WAIT = 300.0
 """A provider that asks to wait longer than this has closed the door, e.g. because a daily quota is used up."""
@@ -48,11 +48,11 @@ BREAKERS: Mapping[FailureKind, Breaker] = MappingProxyType(
         "not_found": _REFUSED_ENTRY,
     }
 )
-_REMEDIES: Mapping[FailureKind, str] = MappingProxyType(
+REMEDIES: Mapping[FailureKind, str] = MappingProxyType(
     {
         "timeout": "the provider hangs, or models.time_limit_s is too short for this model",
         "server": "the provider is down; resume later",
-        "connection": "no response from that address; check --api-base and the network",
+        "connection": "check --api-base and the network",
         "rate_limit": "the rate limit leaves no room; lower --concurrency, or resume later",
         "empty": "this model returns empty replies; choose another",
         "refusal": "this model refuses the work; name another",
@@ -61,6 +61,7 @@ _REMEDIES: Mapping[FailureKind, str] = MappingProxyType(
         "auth": "the provider does not accept the key, or not for this model: check COMPRESSION_EVAL_API_KEY, or the "
         "provider's own variable, and what the key may use",
         "payment": "the account is out of credit or quota; top it up, or name another model",
+        "bad_request": "the provider rejects what is asked of this model: check models.params and the model's name",
         "not_found": "check the model's name as the provider spells it and, with --api-base, the URL: it usually ends "
         "with /v1",
     }
@@ -68,13 +69,14 @@ _REMEDIES: Mapping[FailureKind, str] = MappingProxyType(
 
 
 def _span(seconds: float) -> str:
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 120
-        else f"{seconds / 60:.0f} min"
-        if seconds < 5400
-        else f"{seconds / 3600:.1f} h"
-    )
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 5_400:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 2 * 86_400:
+        return f"{seconds / 3_600:.1f} h"
+    days = seconds / 86_400
+    return f"{days:.0f} days" if days < 365 else "more than a year"
 
 
 @dataclass
@@ -128,7 +130,7 @@ class ModelHealth:
         breaker = BREAKERS.get(fault.kind)
         count = self._in_a_row[fault.kind]
         if breaker and count >= breaker.failures and now - self._quiet_since >= breaker.seconds:
-            remedy = _REMEDIES.get(fault.kind)
+            remedy = REMEDIES.get(fault.kind)
             self._go(fault.kind, f"{fault.message} ({count} times in a row)" + (f"; {remedy}" if remedy else ""))
 
     def too_long(self, wait: float) -> bool:

@@ -1,4 +1,4 @@
-"""One attempt at one model call, and the prompt prefix that calls share for caching."""
+"""One attempt at one model call: sending it, the prompt prefix that calls share for caching, room for thinking."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import re
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from eval_core.base.files import digest
@@ -31,11 +32,14 @@ __all__ = [
     "request_arguments",
     "send",
     "served_by",
+    "usage_told",
     "wants_marks",
+    "with_thinking",
 ]
 
 # Calls that share the beginning of their prompt: one goes ahead, so that the others find it in the cache.
 
+_MOST_TOKENS = 10**9  # in one call; a provider that tells of more, or of less than none, has miscounted
 _LEAST_CHARS = 3_000  # about the 1,024 tokens from which on providers keep a prompt
 
 # Claude, however it is reached, caches only what is marked; the other providers find shared beginnings by themselves.
@@ -174,17 +178,36 @@ def request_arguments(call: ModelCall, endpoint: Endpoint, seconds: float) -> di
     return arguments
 
 
+def _told(value: object) -> int:
+    """Return a count of tokens as a provider tells it; 0, which is unknown, for what no call can have used."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return 0
+    return value if 0 < value <= _MOST_TOKENS else 0
+
+
+def usage_told(
+    spent_in: object, spent_out: object, cached: object, written: object, call: ModelCall, text: str
+) -> Usage:
+    """Return the usage; count ourselves where the provider told none, since unknown is not zero."""
+    counted_in, counted_out = _told(spent_in), _told(spent_out)
+    if not counted_in:
+        return Usage(count_messages(call.messages), 0, counted_out or count_text(text), None)
+    read = min(_told(cached), counted_in)
+    return Usage(counted_in, read, counted_out or count_text(text), None, min(_told(written), counted_in - read))
+
+
 def _usage(response: Any, call: ModelCall, text: str) -> Usage:
-    """Read the usage; count ourselves where the provider sent none, since unknown is not zero."""
     usage = getattr(response, "usage", None)
-    spent_in, spent_out = getattr(usage, "prompt_tokens", 0) or 0, getattr(usage, "completion_tokens", 0) or 0
-    if not spent_in:
-        return Usage(count_messages(call.messages), 0, spent_out or count_text(text), None)
     details = getattr(usage, "prompt_tokens_details", None)
-    cached = getattr(details, "cached_tokens", 0) or 0
-    written = getattr(usage, "cache_creation_input_tokens", 0) or getattr(details, "cache_creation_tokens", 0) or 0
-    cached = min(cached, spent_in)
-    return Usage(spent_in, cached, spent_out, None, min(written, spent_in - cached))
+    written = getattr(usage, "cache_creation_input_tokens", 0) or getattr(details, "cache_creation_tokens", 0)
+    return usage_told(
+        getattr(usage, "prompt_tokens", 0),
+        getattr(usage, "completion_tokens", 0),
+        getattr(details, "cached_tokens", 0),
+        written,
+        call,
+        text,
+    )
 
 
 def _delivered(choice: Any) -> Delivered:
@@ -258,12 +281,9 @@ async def _send_opaque(call: ModelCall, endpoint: Endpoint, seconds: float, secr
     except Exception as exc:
         return Attempt("", "", None, time.monotonic() - began, fault_of(exc, secrets))
     took, text, counted = time.monotonic() - began, response.output_text, response.usage
-    usage = Usage(
-        counted.input_tokens if counted else count_messages(call.messages),
-        counted.input_tokens_details.cached_tokens if counted else 0,
-        counted.output_tokens if counted else count_text(text),
-        None,
-    )
+    cached = counted.input_tokens_details.cached_tokens if counted else 0
+    spent_in, spent_out = (counted.input_tokens, counted.output_tokens) if counted else (0, 0)
+    usage = usage_told(spent_in, spent_out, cached, 0, call, text)
     problem = None if text.strip() else Fault("empty", "the reply is empty", "yes")
     if response.status == "incomplete":
         problem = Fault("truncated", f"the reply was cut off at max_tokens = {call.max_tokens}; allow more", "yes")
@@ -299,3 +319,26 @@ async def send(call: ModelCall, endpoint: Endpoint, seconds: float, secrets: Ite
         dict(hidden.get("additional_headers") or {}),
         _calls(choices[0]) if choices else (),
     )
+
+
+# Models that think before they answer: room for the thinking comes on top of the room for the answer.
+
+_CLAUDE = re.compile(r"(?:^|/|\.)(?:anthropic[./])?claude", re.IGNORECASE)
+# What litellm makes of `reasoning_effort` for a Claude model: tokens of thinking, which count as output.
+_BUDGETS: Mapping[str, int] = MappingProxyType(
+    {"minimal": 1_024, "low": 1_024, "medium": 2_048, "high": 4_096, "xhigh": 8_192, "max": 16_384}
+)
+_OFF = frozenset({"none", "disable", "default"})
+
+
+def with_thinking(call: ModelCall) -> ModelCall:
+    """Make a call to a Claude model that is to think a valid one.
+
+    Its thinking budget must be smaller than max_tokens, which covers both, and no temperature may be set.
+    """
+    effort = call.params.get("reasoning_effort")
+    if not isinstance(effort, str) or effort in _OFF or not _CLAUDE.search(call.model):
+        return call
+    budget = _BUDGETS.get(effort, max(_BUDGETS.values()))
+    params = {name: value for name, value in call.params.items() if name != "top_p"}
+    return replace(call, max_tokens=call.max_tokens + budget, temperature=None, params=params)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from eval_core.base.files import pretty
 from eval_core.comparing.compare import ReportData
-from eval_core.reporting.contract import contract
 from eval_core.reporting.html import render_html
+from eval_core.reporting.json_report import json_report
 from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.view import make_view
 from eval_core.storage.results import ResultsFolder
@@ -17,7 +17,7 @@ def write_reports(data: ReportData, folder: ResultsFolder) -> None:
     """Write `report.md`, `report.html`, `report.json` and `run.json`, and let `latest` point here."""
     measurement = data.candidate
     folder.write("report.md", render_markdown(make_view(data)))
-    folder.write("report.json", pretty(contract(data)))
+    folder.write("report.json", pretty(json_report(data)))
     run = measurement.model_dump(mode="json", exclude={"fixtures", "controls"})
     folder.write("run.json", pretty(run))
     if data.verdict is not None:

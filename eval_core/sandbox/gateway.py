@@ -85,6 +85,11 @@ def _how_it_ended(code: int) -> str:
     return f"ended with status {code}"
 
 
+def _kill(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):  # it ended in the meantime, as it was asked to
+        process.kill()
+
+
 class Gateway:
     """Serve one run's compressor model to the child, whatever model it asks for."""
 
@@ -138,7 +143,7 @@ class Gateway:
             async with asyncio.timeout(_PROMPT_S):
                 await process.wait()
         except TimeoutError:
-            process.kill()
+            _kill(process)
             await process.wait()
 
     async def _stop(self, listening: asyncio.Task[None]) -> None:
@@ -162,7 +167,7 @@ class Gateway:
             self._in_trouble(f"the gateway's process {_how_it_ended(code)}")
         except (BadGatewayFrame, KeyError, TypeError, ValueError) as exc:
             self._in_trouble(f"the gateway's process broke its protocol: {exc}")
-            process.kill()
+            _kill(process)
         finally:
             for ping in self._pings.values():
                 if not ping.done():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +121,17 @@ def dump_baseline(measurement: Measurement, noise: Mapping[str, float]) -> str:
 
 def load_baseline(path: Path) -> tuple[Measurement, dict[str, float]]:
     """Read a baseline and its noise floor; a file that was edited by hand is named, not believed."""
+    try:
+        now = path.stat()
+    except OSError:
+        return _read_baseline(path, 0, 0)  # which says what is wrong with it
+    measurement, noise = _read_baseline(path, now.st_mtime_ns, now.st_size)
+    return measurement, dict(noise)
+
+
+@lru_cache(maxsize=4)
+def _read_baseline(path: Path, changed_ns: int, size: int) -> tuple[Measurement, dict[str, float]]:
+    """Read it once as long as it does not change: a run looks for the nearest one, and compares with it at its end."""
     body = read_json(path)
     if not isinstance(body, dict) or "fixtures" not in body or "texts" not in body:
         raise UserError(f"{path}: not a baseline file; `compression-eval baseline update` writes one")
@@ -202,8 +213,9 @@ def store_baseline(
         raise UserError(
             f"this compressor fails: no answer reaches {PASS_SCORE:g} of 5 (pass rate 0 %, facts kept "
             f"{percent(mean_of(retention_of(measurement)))}), and against such a baseline every change looks good. "
-            "Nothing was stored: see what is left of the sessions with `compression-eval report`, or store it all the "
-            "same with `compression-eval baseline update --accept-failing`"
+            "Nothing was stored: see what is left of the sessions with `compression-eval report`, or store what was "
+            f"measured all the same: `compression-eval baseline update --from results/{measurement.label} "
+            "--accept-failing`"
         )
     path = folder / f"{name or measurement.usual_name}.json"
     if path.exists() and not force:

@@ -16,7 +16,6 @@ from eval_core.domain.measurement import Measurement
 
 __all__ = [
     "append_history",
-    "broken_history",
     "grades_of",
     "mean_of",
     "read_history",
@@ -26,6 +25,7 @@ __all__ = [
 ]
 
 HISTORY = "history.jsonl"
+_CONFLICT = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 _LOG = logging.getLogger(__name__)
 
 
@@ -42,6 +42,7 @@ def append_history(
         "target": measurement.provenance.target,
         "source_sha": measurement.provenance.source_sha,
         "fingerprint": measurement.fingerprint.digest[:12],
+        "judged": measurement.judged,
         "overall": mean_of(grade.overall for grade in grades_of(measurement)),
         **{dim: mean_of(grade.scores[dim] for grade in grades_of(measurement)) for dim in DIMENSIONS},
         "facts_kept": mean_of(retention_of(measurement)),
@@ -87,20 +88,10 @@ def read_history(folder: Path, name: str | None = None) -> list[dict[str, Any]]:
     for number, line, problem in _lines(folder):
         if line is None:
             # A merge that left its marks must not cost the whole trend, nor pass unseen.
-            where = folder / HISTORY
-            _LOG.warning("%s: line %d is no line of the history and is left out: %s", where, number, problem)
+            _LOG.warning("%s, line %d: %s; it is skipped, remove it", folder / HISTORY, number, problem)
         elif name in (None, line["baseline"]):
             lines.append(line)
     return lines
-
-
-def broken_history(folder: Path) -> list[str]:
-    """Name the lines that cannot be read, such as the marks of a merge conflict."""
-    return [
-        f"{folder / HISTORY}, line {number}: {problem}; it is skipped, remove it"
-        for number, line, problem in _lines(folder)
-        if line is None
-    ]
 
 
 def _lines(folder: Path) -> Iterator[tuple[int, dict[str, Any] | None, str]]:
@@ -111,7 +102,8 @@ def _lines(folder: Path) -> Iterator[tuple[int, dict[str, Any] | None, str]]:
         try:
             line = parse_json(text)
         except BadJson as exc:
-            yield number, None, f"not a JSON object ({exc})"
+            marker = text.startswith(_CONFLICT)
+            yield number, None, "a merge conflict marker" if marker else f"not a JSON object ({exc})"
             continue
         whole = isinstance(line, dict) and {"date", "baseline"} <= set(line)
         yield (

@@ -13,15 +13,15 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from eval_core.base.files import parse, read_json
+from eval_core.base.gzip_files import PACKED_SUFFIX, PLAIN_LIMIT
 from eval_core.base.messages import call_arguments, content_text, tool_calls
-from eval_core.base.packed import PACKED_SUFFIX, PLAIN_LIMIT
 from eval_core.domain.fixture import Fixture, fixture_files, load_fixture, message_problems
+from eval_core.suite.audit_rules import doubts
 from eval_core.suite.scrub.detect import context_hits
 from eval_core.suite.scrub.hits import settle
 from eval_core.suite.scrub.identities import Identities
 from eval_core.suite.scrub.pipeline import NOTE, ScrubOptions, scrub_fixture
 from eval_core.suite.scrub.replace import is_json, leaves
-from eval_core.suite.second_look import doubts
 
 __all__ = [
     "ALLOW_FILE",

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Literal
 
 from eval_core.base.messages import full_text
+from eval_core.base.numbers import counted
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.probe import PROBE_TYPES, Fact, Probe, ProbeBank
 from eval_core.evidence.facts import Haystack, holds, normalise
@@ -203,7 +204,7 @@ def grouped(findings: Iterable[LintFinding], where: str, most: int | None) -> It
                 yield f"{place}: {lead}{finding.message} [{rule}]"
         else:
             probes = len({finding.probe for finding in group})
-            yield f"{where}: {lead}{len(group)} findings in {probes} probe(s) [{rule}], among them:"
+            yield f"{where}: {lead}{len(group)} findings in {counted(probes, 'probe')} [{rule}], among them:"
             yield from (f"  {finding.probe}: {finding.message}" for finding in group[:most])
             yield f"  and {len(group) - most} more; --all lists them"
 

@@ -14,7 +14,7 @@ from eval_core.evidence.census import counts, decisions, subject_words
 from eval_core.evidence.fact_text import infer_kind
 from eval_core.evidence.facts import Haystack, holds, normalise
 from eval_core.suite.lint import EDGE_HEAD, EDGE_TAIL, Places, common_reason, fill_evidence
-from eval_core.suite.traffic import (
+from eval_core.suite.tool_calls import (
     ToolExchange,
     added_text,
     changed_files,

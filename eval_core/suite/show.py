@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from eval_core.base.gzip_files import PACKED_SUFFIX
 from eval_core.base.messages import Message, call_arguments, call_name, content_text, full_text, tool_calls
-from eval_core.base.packed import PACKED_SUFFIX
 from eval_core.base.tokens import count_messages
 from eval_core.domain.fixture import Fixture, dump_fixture, load_fixture
 from eval_core.domain.probe import ProbeBank

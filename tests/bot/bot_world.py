@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from bot.steps.publish import publish as publish_step
-from bot.steps.written import write_result
+from bot.steps.render_result import render_result
 
 REPO = "acme/agent"
 WORKFLOW = "compression-eval.yml"
@@ -23,5 +23,5 @@ class Waits:
         self.seconds.append(seconds)
 
 
-publish = partial(publish_step, write=write_result)
+publish = partial(publish_step, write=render_result)
 """The publish step with everything in one process; `test_loaded_modules.py` has it as the workflow runs it."""

@@ -26,7 +26,7 @@ from bot.pull_request.ticket import Ticket
 from bot.steps.comment import MARKER, compose, read_comment
 from bot.steps.gate import Admission, admit
 from bot.steps.publish import begin
-from bot.steps.written import write_result
+from bot.steps.render_result import render_result
 from bot.testing import journey
 from bot.testing.journey import label_event
 from eval_core.base.config import Config, load_config
@@ -260,7 +260,7 @@ class BusyRepository(RuleBasedStateMachine):
         self._order(fault)
         ticket = self.evaluations[run].ticket
         posted = publish(
-            self._client(journey._PUBLISH), ticket, config, root=root, folder=folder, result=result, write=write_result
+            self._client(journey._PUBLISH), ticket, config, root=root, folder=folder, result=result, write=render_result
         )
         assert posted.troubles == ()
         self.evaluations[run].stage = "over"

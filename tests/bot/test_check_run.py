@@ -28,9 +28,11 @@ def check(client: GitHub, gh: LoopbackGitHub, run: WorkflowRun = RUN) -> Check:
         ("regressed", "neutral", "failure"),
         ("mixed", "neutral", "failure"),
         ("inconclusive", "neutral", "neutral"),
-        ("incomplete", "neutral", "neutral"),
-        ("not_comparable", "neutral", "neutral"),
-        ("failed", "neutral", "neutral"),
+        ("broken", "neutral", "failure"),
+        ("incomplete", "neutral", "action_required"),
+        ("not_comparable", "neutral", "action_required"),
+        ("failed", "neutral", "action_required"),
+        ("timed_out", "neutral", "action_required"),
         ("refused", "skipped", "skipped"),
         ("cancelled", "cancelled", "cancelled"),
     ],
@@ -42,7 +44,7 @@ def test_outcomes_map_to_conclusions(outcome: str, neutral: str, verdict: str) -
 
 @pytest.mark.parametrize("policy", ["neutral", "verdict"])
 def test_every_verdict_there_is_has_a_conclusion(policy: Policy) -> None:
-    assert {conclude(kind, policy) for kind in Kind} <= {"success", "neutral", "failure"}
+    assert {conclude(kind, policy) for kind in Kind} <= {"success", "neutral", "failure", "action_required"}
 
 
 @pytest.mark.parametrize("policy", ["neutral", "verdict"])

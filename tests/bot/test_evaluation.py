@@ -20,9 +20,9 @@ from bot.github.repository import GitHub
 from bot.github.rest import Patience
 from bot.pull_request.admission import check_target
 from bot.pull_request.ticket import Ticket, evaluation_artifact, keep_error, read_error
+from bot.steps.artifact import read_result
 from bot.steps.evaluate import set_up
 from bot.steps.fetch import ACCEPTED, BASE, EARLIER, SUBJECT
-from bot.steps.measured import read_result
 from bot.steps.reuse import PROMOTED, take_up
 from eval_core.base.config import BaselineConfig, Config, load_config
 from eval_core.base.errors import UserError

@@ -67,6 +67,13 @@ def test_looks_are_counted_per_commit(gh: LoopbackGitHub, client: GitHub, reques
     assert facts(client, replace(request_, sha=gh.push_to_pull(1, FILES))).looks == 0
 
 
+def test_an_outage_uses_up_no_look(gh: LoopbackGitHub, client: GitHub, request_: EvaluationRequest) -> None:
+    for run in (1, 2, 3):
+        title = "Incomplete: the candidate has 3 of 27 scores cells (11 %, floor 95 %)."
+        Check(client, request_.sha, WorkflowRun(run, 1), "").finish("incomplete", title, "s", policy="verdict")
+    assert facts(client, request_).looks == 0
+
+
 def test_only_what_was_paid_for_counts_towards_the_day(
     gh: LoopbackGitHub, client: GitHub, request_: EvaluationRequest
 ) -> None:

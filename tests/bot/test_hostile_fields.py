@@ -21,8 +21,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.pull_request.result_body import Surroundings, result_body
+from bot.steps.artifact import read_result
 from bot.steps.comment import MARKER, RESULT_BUDGET
-from bot.steps.measured import read_result
 from bot.testing.github import LoopbackGitHub
 from eval_core.base.config import load_config
 from eval_core.base.errors import UserError

@@ -14,7 +14,7 @@ from bot_world import publish
 
 from bot.github.repository import GitHub
 from bot.github.rest import Patience
-from bot.steps.measured import read_result
+from bot.steps.artifact import read_result
 from eval_core.base.config import load_config
 from eval_core.base.errors import UserError
 from eval_core.base.files import pretty

@@ -22,10 +22,10 @@ from bot.pull_request.event import WorkflowRun
 from bot.pull_request.ledger import EvaluationQueued, RequestRefused
 from bot.pull_request.result_body import READING
 from bot.pull_request.ticket import Ticket, keep_error
+from bot.steps.artifact import read_measured, read_result
 from bot.steps.check import CHECK_NAME, Check
 from bot.steps.comment import LIMIT, MARKER, Sticky, read_comment
 from bot.steps.gate import _looks
-from bot.steps.measured import read_measured, read_result
 from bot.steps.publish import Published
 from bot.testing import journey
 from bot.testing.github import LoopbackGitHub

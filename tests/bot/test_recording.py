@@ -11,7 +11,7 @@ from bot_world import WORKFLOW
 from bot.github.repository import GitHub
 from bot.pull_request.event import WorkflowRun
 from bot.steps.check import CHECK_NAME, Check
-from bot.steps.record import mismatches, record_run
+from bot.steps.recording import mismatches, record_run
 from bot.testing.github import LoopbackGitHub
 
 RECORDED = Path(__file__).parent / "recorded"

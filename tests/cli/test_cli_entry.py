@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 import small
+
+from eval_core.cli import progress
 
 COMMAND = f"{sys.executable} -m bot"
 
@@ -73,3 +76,18 @@ def test_an_import_without_a_terminal_says_what_to_pass(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "there is no terminal to ask which of these names to leave: give --yes" in done.stderr
     assert "Stopped." not in done.stderr
+
+
+def test_work_without_steps_says_what_it_does_when_it_takes_longer_than_a_moment(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = threading.Event()
+    monkeypatch.setattr(progress, "_SILENT_SECONDS", 0.01)
+    monkeypatch.setattr(progress, "print", lambda *words, **_: (print(*words), said.set()), raising=False)
+    with progress.show_waiting("Scrubbing 3 messages"):
+        assert said.wait(30)
+    assert capsys.readouterr().out == "Scrubbing 3 messages ...\n"
+    monkeypatch.setattr(progress, "_SILENT_SECONDS", 60.0)
+    with progress.show_waiting("Auditing 1 fixture"):
+        pass
+    assert capsys.readouterr().out == ""

@@ -410,7 +410,7 @@ def test_a_bank_of_drafts_is_announced_before_and_in_the_report(project: Path, c
     small.edit_json(path, lambda body: [probe.update(draft=True) for probe in body["probes"]])
     ran = cli("run", *FAST, "--compare-to", "none", "--quiet")
     assert ran.code == 0
-    assert "Warning: small-debug: 4 probe(s) are drafts that have not been reviewed." in ran.err
+    assert "Warning: small-debug: 4 probes not reviewed yet (marked as drafts)." in ran.err
     assert "4 of 4 probes are drafts that have not been reviewed" in " ".join(ran.out.split())
     assert json.loads((project / "results" / "latest" / "report.json").read_text())["draft_probes"] == 4
     assert "4 of 4 probes are drafts" in (project / "results" / "latest" / "report.md").read_text()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 import small
 
 from eval_core.cli.progress import Progress
@@ -36,6 +37,16 @@ def test_without_a_baseline_there_is_nothing_to_stop_for(project: Path, cli: sma
     ran = cli("run", "--stop", "early", "--runs", "1", "--compress-runs", "1", "--label", "a", "--quiet")
     assert ran.code == 0
     assert json.loads((project / "results/a/summary.json").read_text())["planned_runs"] == 1
+
+
+@pytest.mark.parametrize("compare_to", ["auto", "none"])
+def test_a_gate_without_a_baseline_is_not_passed(project: Path, cli: small.Cli, compare_to: str) -> None:
+    once = ("run", "--runs", "1", "--compress-runs", "1", "--compare-to", compare_to, "--quiet")
+    ran = cli(*once, "--fail-on", "regressed")
+    assert ran.code == 3
+    assert "--fail-on regressed cannot be decided: nothing to compare with" in ran.err
+    assert ("baseline update" in ran.err) == (compare_to == "auto")
+    assert cli(*once).code == 0
 
 
 def test_a_compressor_against_itself_in_one_run_shows_no_change(project: Path, cli: small.Cli) -> None:

@@ -11,11 +11,11 @@ import pytest
 import small
 
 from eval_core.base.errors import UserError
-from eval_core.comparing.trend import trend
+from eval_core.comparing.trend import Trend, cumulative_changes
 from eval_core.domain.extra import Extra
 from eval_core.reporting.html import render_trend
 from eval_core.storage.baselines import store_baseline
-from eval_core.storage.history import append_history, broken_history, read_history
+from eval_core.storage.history import append_history, read_history
 
 
 def line(number: int, overall: float, facts: float = 0.8, fingerprint: str = "same") -> dict[str, Any]:
@@ -26,6 +26,12 @@ def line(number: int, overall: float, facts: float = 0.8, fingerprint: str = "sa
 
     fixtures = {f"f{at}": {"overall": runs(overall, 0.25), "authored facts": runs(facts, 0.03)} for at in range(3)}
     return {"date": f"2026-01-{number + 1:02}", "baseline": "models", "fingerprint": fingerprint, "runs": fixtures}
+
+
+def trend(history: list[dict[str, Any]]) -> Trend | None:
+    found = cumulative_changes(history)
+    assert len(found) <= 1
+    return found[0] if found else None
 
 
 def test_slow_decay_is_seen_over_the_whole_line_and_not_step_by_step() -> None:
@@ -48,6 +54,26 @@ def test_the_trend_page_tells_the_cumulative_change() -> None:
     assert f'<p class="warn">{html.escape(whole.sentence)}</p>' in render_trend("models", lines)
 
 
+def test_the_change_since_the_last_release_is_tested_as_well() -> None:
+    lines = [line(number, 4.5 - 0.1 * number) for number in range(14)]
+    lines[2] |= {"release": "v1.0"}
+    lines[8] |= {"release": "v1.1"}
+    lines[13] |= {"release": "v1.2"}  # the one that is asked about, not one to look back to
+    ten, release = cumulative_changes(lines)
+    assert (ten.since, ten.steps, ten.significant) == ("2026-01-04", 10, True)
+    assert (release.since, release.steps, release.significant) == ("release v1.1", 5, True)
+    assert release.sentence.startswith("The line of baselines has moved since release v1.1, 5 baselines ago: overall −")
+    assert release.overall is not None
+    assert release.overall[0] == pytest.approx(-0.5, abs=0.2)
+    page = render_trend("models", lines)
+    assert page.count('<p class="warn">The line of baselines has moved since') == 2
+
+
+def test_a_release_longer_ago_than_ten_baselines_is_looked_back_to() -> None:
+    lines = [line(number, 4.5) | ({"release": "v1"} if number == 0 else {}) for number in range(14)]
+    assert [(item.since, item.steps) for item in cumulative_changes(lines)] == [("release v1", 13), ("2026-01-04", 10)]
+
+
 def test_a_steady_line_and_one_of_other_conditions_say_nothing() -> None:
     steady = trend([line(number, 4.5) for number in range(5)])
     assert steady is not None
@@ -56,16 +82,31 @@ def test_a_steady_line_and_one_of_other_conditions_say_nothing() -> None:
     assert trend([line(0, 4.5)]) is None
 
 
-def test_a_broken_history_line_is_named_and_skipped(tmp_path: Path) -> None:
+def test_a_line_of_copies_is_counted_and_not_tested() -> None:
+    def copies(number: int, overall: float, facts: float) -> dict[str, Any]:
+        runs = {"f0": {"overall": [overall] * 10, "authored facts": [facts] * 10}}
+        return {**line(number, overall), "runs": runs}
+
+    moved = trend([copies(0, 4.25, 0.8), copies(1, 4.0, 0.75)])
+    assert moved is not None
+    assert moved.significant
+    assert moved.sentence == (
+        "The line of baselines has moved since 2026-01-01, 1 baseline ago: overall −0.25,"
+        " facts kept 80 % → 75 % (counted)."
+    )
+    still = trend([copies(0, 4.25, 0.8), copies(1, 4.25, 0.8)])
+    assert still is not None
+    assert not still.significant
+
+
+def test_a_broken_history_line_is_named_and_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     measured = small.measure(small.cases()[:1], tmp_path / "run", "anchored")
     append_history(tmp_path, "offline", measured)
     path = tmp_path / "history.jsonl"
     path.write_text(path.read_text() + "<<<<<<< ours\n")
     append_history(tmp_path, "offline", measured)
     assert len(read_history(tmp_path, "offline")) == 2
-    (told,) = broken_history(tmp_path)
-    assert told.startswith(f"{path}, line 2: not a JSON object (")
-    assert told.endswith("; it is skipped, remove it")
+    assert caplog.messages == [f"{path}, line 2: a merge conflict marker; it is skipped, remove it"]
 
 
 def test_no_path_promotes_more_than_three_runs_that_were_compared(tmp_path: Path) -> None:

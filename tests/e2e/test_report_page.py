@@ -11,14 +11,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 _ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(_ROOT / "scripts"), str(_ROOT / "tests" / "reporting")]
 
-from chromium import Chromium, find_chromium  # noqa: E402
+from chromium import PAINTED, READY, Chromium, find_chromium  # noqa: E402
 from page_world import HOSTILE, case, recorded, report  # noqa: E402
 
 from eval_core.reporting.html import render_html, render_side_by_side, render_trend  # noqa: E402
@@ -64,14 +63,11 @@ def page(browser: Chromium, address: str) -> Chromium:
 def _open(browser: Chromium, address: str) -> None:
     """Open a page and wait until everything that needs its data has been drawn."""
     browser.open(address)
-    browser.run(
-        "new Promise(done => { const root = document.documentElement; if (root.dataset.ready) return done();"
-        " new MutationObserver(() => root.dataset.ready && done()).observe(root, { attributes: true }) })"
-    )
+    browser.run(READY)
 
 
 def _settle(page: Chromium) -> None:
-    page.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.run(PAINTED)
 
 
 def _shown(page: Chromium) -> list[str]:
@@ -91,18 +87,10 @@ def _open_everything(page: Chromium) -> None:
     )
 
 
-def _complaints(page: Chromium) -> list[Any]:
-    loud = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
-    return [event["params"] for event in page.events if event["method"] in loud]
-
-
 def test_the_page_asks_for_nothing_but_itself_and_complains_about_nothing(page: Chromium, address: str) -> None:
     _open_everything(page)
-    asked = [
-        event["params"]["request"]["url"] for event in page.events if event["method"] == "Network.requestWillBeSent"
-    ]
-    assert [url.split("?")[0] for url in asked] == [address]
-    assert _complaints(page) == []
+    assert [url.split("?")[0] for url in page.requests] == [address]
+    assert page.complaints == []
 
 
 def test_hostile_text_does_nothing(page: Chromium) -> None:
@@ -292,13 +280,13 @@ def test_an_old_browser_without_streams_shows_the_same(browser: Chromium, addres
     _open(browser, address)
     text = "document.getElementById('s-diff').textContent + document.getElementById('probe-list').textContent"
     expected = browser.run(text)
-    hidden = browser.command("Page.addScriptToEvaluateOnNewDocument", source="delete window.DecompressionStream")
-    try:
-        _open(browser, address)
-        assert browser.run("typeof DecompressionStream") == "undefined"
-        assert browser.run(text) == expected
-    finally:
-        browser.command("Page.removeScriptToEvaluateOnNewDocument", identifier=hidden["identifier"])
+    old = browser.page.context.new_page()
+    old.add_init_script("delete window.DecompressionStream")
+    old.goto(address)
+    old.evaluate(READY)
+    assert old.evaluate("typeof DecompressionStream") == "undefined"
+    assert old.evaluate(text) == expected
+    old.close()
 
 
 def test_the_keyboard_moves_opens_and_helps(page: Chromium) -> None:
@@ -412,14 +400,14 @@ def test_fifty_fixtures_open_and_filter_at_once(browser: Chromium, tmp_path: Pat
 
 
 def test_paper_shows_no_controls(page: Chromium) -> None:
-    page.command("Emulation.setEmulatedMedia", media="print")
+    page.page.emulate_media(media="print")
     try:
         for control in (".top", "#filters", "#summaries"):
             box = page.run(f"document.querySelector('{control}').getClientRects().length")
             assert box == 0
-        assert len(page.command("Page.printToPDF", printBackground=True)["data"]) > 10_000
+        assert len(page.page.pdf(print_background=True)) > 10_000
     finally:
-        page.command("Emulation.setEmulatedMedia", media="")
+        page.page.emulate_media(media="null")
 
 
 def _axe() -> str:
@@ -472,7 +460,7 @@ def test_the_pages_of_several_results_and_of_the_trend_hold_as_well(
     browser.look(390, 900, dark=dark)
     browser.open(path.as_uri())
     assert browser.run("window.owned") is None
-    assert _complaints(browser) == []
+    assert browser.complaints == []
     assert browser.run("document.documentElement.scrollWidth") <= 390
     browser.run(f"{script}; undefined")
     assert browser.run(SERIOUS) == []

@@ -18,7 +18,7 @@ from eval_core.base.tokens import count_messages
 from eval_core.comparing.compare import compare_measurements, without_stubs
 from eval_core.comparing.exact import Counts, fewer_p, smallest_p
 from eval_core.comparing.findings import FactChange, Kind, Strand, StrandName, StrandState
-from eval_core.comparing.form import compare_form, degenerate_runs
+from eval_core.comparing.form_changes import compare_form, degenerate_runs
 from eval_core.comparing.headline import changed
 from eval_core.comparing.rule import decide_kind, weigh
 from eval_core.comparing.strands import read_evidence, shown_finding

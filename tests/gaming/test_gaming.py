@@ -12,7 +12,7 @@ import small
 
 from bot.testing.journey import package_source, write_tree
 from eval_core.comparing.compare import ReportData
-from eval_core.comparing.suspicion import bank_suspicion
+from eval_core.comparing.overfitting import bank_overfitting
 from eval_core.compressors.strategies import STRATEGIES
 from eval_core.domain.case import load_suite
 from eval_core.domain.measurement import Measurement
@@ -99,7 +99,7 @@ def test_a_compressor_that_hoards_is_never_an_improvement(arena: Arena, trick: s
 
 def test_a_compressor_that_carries_the_probes_needs_no_baseline_to_be_noticed(arena: Arena) -> None:
     arena.run("Carrying", "none") if not (arena.root / "results/Carrying").exists() else None
-    assert bank_suspicion(None, read_measurement(arena.root / "results/Carrying")) is not None
+    assert bank_overfitting(None, read_measurement(arena.root / "results/Carrying")) is not None
 
 
 def _removed(measurement: Measurement) -> float:
@@ -115,6 +115,6 @@ def built_in(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Measurement]
 
 def test_no_built_in_compressor_is_suspicious_whatever_it_replaces(built_in: dict[str, Measurement]) -> None:
     for name, measurement in built_in.items():
-        assert ReportData(measurement).suspicion is None, name
+        assert ReportData(measurement).overfitting is None, name
         for other, base in built_in.items():
-            assert bank_suspicion(base, measurement) is None, (other, name)
+            assert bank_overfitting(base, measurement) is None, (other, name)

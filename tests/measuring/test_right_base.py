@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import small
 from eval_core.base.config import BaselineConfig, Config
 from eval_core.comparing.compare import ReportData
 from eval_core.comparing.findings import Kind
+from eval_core.measuring.base_branch import branch_point, exported
 from eval_core.measuring.options import Job
 from eval_core.sandbox.isolation import detect
 from eval_core.storage.baselines import store_baseline
@@ -95,3 +98,63 @@ def test_a_fresh_baseline_is_used_as_it_is_and_named_with_its_age(root: Path, tm
     assert any(
         note.startswith("Base: the stored baseline ") and "measured today" in note for note in data.verdict.notes
     )
+
+
+def git(tree: Path, *words: str) -> str:
+    name = ("-c", "user.name=n", "-c", "user.email=n@example.org")
+    return subprocess.run(["git", "-C", tree, *name, *words], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def commit(tree: Path, source: str, message: str) -> str:
+    small.write(tree / "mini.py", source)
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", message)
+    return git(tree, "rev-parse", "HEAD")
+
+
+def test_on_the_command_line_the_base_is_where_the_branch_left_the_default_branch(
+    root: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    small.write(root / ".gitignore", "results/\n")
+    small.write(root / ".compression-eval.yml", json.dumps(CONFIG))
+    git(root, "init", "-q", "-b", "main")
+    commit(root, KEEPS, "first")
+    lost = commit(root, LOSES, "lose, without a new baseline")
+    once = ("run", "--fixtures", small.cases()[0].fixture.name, "--fail-on", "regressed")
+    on_main = cli(*once, "--quiet")
+    assert on_main.code == 1, "main itself is compared with its baseline"
+    git(root, "checkout", "-qb", "documented")
+    commit(root, DOCUMENTED, "a docstring")
+    git(root, "checkout", "-q", "main")
+    commit(root, KEEPS.replace("6 // 7", "5 // 7"), "main goes on")
+    git(root, "checkout", "-q", "documented")
+    ran = cli(*once, "--label", "a")
+    assert ran.code == 0
+    assert ran.out.startswith("= No detectable change: ")
+    assert f"Comparing with main at {lost[:12]}, where this branch left it" in ran.err
+    assert "The base branch against it: Regressed" in " ".join(ran.out.split())
+    assert f"Base: the base branch at {lost[:12]}, measured today" in (root / "results/a/report.md").read_text()
+
+
+def test_a_checkout_that_changed_no_watched_file_has_no_base_to_measure(tmp_path: Path) -> None:
+    watch, sub = ("mini.py", "*.md"), tmp_path / "packages/agent"
+    assert branch_point(tmp_path, watch) is None, "not a repository"
+    git(tmp_path, "init", "-q", "-b", "main")
+    small.write(tmp_path / "mini.py", "of another package")
+    first = commit(sub, KEEPS, "first")
+    assert branch_point(sub, watch) is None
+    small.write(tmp_path / "mini.py", "changed in another package")
+    small.write(sub / "notes.txt", "not watched")
+    assert branch_point(sub, watch) is None
+    small.write(sub / "mini.py", LOSES)
+    found = branch_point(sub, watch)
+    assert found is not None
+    assert (found.sha, found.branch) == (first, "main")
+    with exported(sub, found.sha) as tree:
+        assert [path.name for path in tree.iterdir()] == ["mini.py"]
+        assert (tree / "mini.py").read_text() == KEEPS
+    assert not tree.exists()
+    small.write(sub / "mini.py", KEEPS)
+    small.write(sub / "new.md", "not yet added")
+    assert branch_point(sub, watch) == found

@@ -12,9 +12,9 @@ from eval_core.base.errors import UserError
 from eval_core.domain.call import Draw
 from eval_core.domain.grade import Grade, Unscored
 from eval_core.domain.probe import Probe
-from eval_core.judging.audit import REPEATED, labelled_set
 from eval_core.judging.calibration import calibration_set, trusted
 from eval_core.judging.grading import ModelJudge
+from eval_core.judging.judge_audit import REPEATED, labelled_set
 from tests.models.provider import bench
 
 ANSWERS = sum(len(group.answers) for group in calibration_set().groups)

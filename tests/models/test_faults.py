@@ -8,17 +8,21 @@ import socket
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from bot.testing.provider import MISBEHAVIOURS, Asked, LoopbackProvider
 from eval_core.base.messages import Message
-from eval_core.domain.call import Completion, Draw, Failed
+from eval_core.base.tokens import count_messages, count_text
+from eval_core.domain.call import Completion, Draw, Failed, Usage
 from eval_core.domain.grade import Answer, Grade, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.judging.answering import ModelAnswerer
 from eval_core.judging.grading import ModelJudge
-from eval_core.models.faults import fault_of
+from eval_core.models import transport
+from eval_core.models.faults import Fault, fault_of, fault_of_status
+from eval_core.models.health import ModelHealth
 
 from .provider import MODEL, bench, call, only_first
 
@@ -39,10 +43,10 @@ EXPECTED = {
     "wrong-shape": ("malformed", 3), "error-with-200": ("server", 6), "empty": ("empty", 3), "null": ("empty", 3),
     "reasoning-only": ("empty", 3), "refusal": ("refusal", 3), "content-filter": ("refusal", 3),
     "tool-call": ("malformed", 3), "truncated": ("truncated", 3), "reset": ("connection", 6),
-    "drip": ("timeout", 3), "hang": ("timeout", 3),
+    "drip": ("timeout", 3), "hang": ("timeout", 3), "not-http": ("connection", 6),
 }  # fmt: skip
 UNREADABLE_GRADES = ("invalid-json", "wrong-schema", "out-of-range", "not-a-number")
-HARMLESS = ("wrong-model", "no-usage", "truncated-late")
+HARMLESS = ("wrong-model", "no-usage", "absurd-usage", "truncated-late")
 
 
 def test_every_misbehaviour_has_an_expectation() -> None:
@@ -217,16 +221,68 @@ def test_a_reply_from_another_model_is_used_and_named() -> None:
     asyncio.run(scene())
 
 
-def test_usage_that_the_provider_keeps_to_itself_is_counted_not_taken_for_zero() -> None:
+@pytest.mark.parametrize("fault", ["no-usage", "absurd-usage"])
+def test_usage_that_a_provider_does_not_tell_or_cannot_mean_is_counted_not_taken_for_zero(fault: str) -> None:
     async def scene() -> None:
-        async with bench(behave=lambda _: "no-usage") as at:
+        async with bench(behave=lambda _: fault) as at:
             done = await at.client.complete(call())
             assert isinstance(done, Completion)
-            assert done.usage.input_tokens > 0
-            assert done.usage.output_tokens > 0
+            assert done.usage.input_tokens == at.provider.input_tokens
+            assert done.usage.output_tokens == at.provider.output_tokens
             assert done.usage.cost_usd
 
     asyncio.run(scene())
+
+
+@pytest.mark.parametrize("value", [-5_000, 10**30, True, 1.5, float("nan"), "12", None])
+def test_through_litellm_a_usage_that_nobody_can_mean_is_counted_anew(value: object) -> None:
+    response = SimpleNamespace(usage=SimpleNamespace(prompt_tokens=value, completion_tokens=value))
+    counted = transport._usage(response, call(), "four short words here")
+    assert counted == Usage(count_messages(call().messages), 0, count_text("four short words here"), None)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("502", "HTTP 502: an HTML page"),
+        ("reset", "the connection broke off in the middle of the reply"),
+        ("not-http", "what answers there does not speak HTTP"),
+        ("402", "HTTP 402: out of credit; the account is out of credit or quota"),
+        ("400", "check models.params and the model's name"),
+    ],
+)
+def test_a_model_that_never_answered_is_named_with_what_to_do(fault: str, words: str) -> None:
+    async def scene() -> None:
+        async with bench(behave=lambda _: fault) as at:
+            failed = await at.client.complete(call())
+            assert isinstance(failed, Failed)
+            assert words in failed.message
+
+    asyncio.run(scene())
+
+
+def test_a_page_of_a_proxy_is_told_by_its_title() -> None:
+    page = "<!DOCTYPE html><html><head><title> Bad gateway\n</title></head><body>" + "x" * 5_000
+    assert fault_of_status(502, page).message == "HTTP 502: an HTML page, 'Bad gateway'"
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "said"),
+    [
+        (307, {"Location": "https://other.example/v1/"}, "HTTP 307: a redirect to https://other.example/v1/, which is"),
+        (204, {}, "HTTP 204 without a word"),
+    ],
+)
+def test_an_answer_without_words_is_told_all_the_same(status: int, headers: dict[str, str], said: str) -> None:
+    assert fault_of_status(status, "", headers).message.startswith(said)
+
+
+def test_an_endless_wait_is_told_in_words_that_can_be_read() -> None:
+    health = ModelHealth("m", lambda: 0.0)
+    for _ in range(3):
+        health.failed(Fault("rate_limit", "slow", "no", 1e20))
+    assert health.out is not None
+    assert "asks to wait more than a year" in health.out.message
 
 
 @pytest.mark.parametrize("fault", ["401", "402", "404", "429-quota"])

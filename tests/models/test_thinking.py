@@ -12,7 +12,7 @@ from eval_core.base.config import Price
 from eval_core.domain.call import Completion, ModelCall
 from eval_core.models.client import ModelClient
 from eval_core.models.settings import Endpoint, Models
-from eval_core.models.thinking import with_thinking
+from eval_core.models.transport import with_thinking
 
 CLAUDE = "anthropic/claude-sonnet-4-5"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import small
 
-from eval_core.judging.audit import labelled_set
 from eval_core.judging.calibration import calibration_set
+from eval_core.judging.judge_audit import labelled_set
 
 from .world import JUDGE, ONE_RUN, Provider, faulty
 

@@ -14,8 +14,8 @@ import small
 from bot.testing.provider import reply_to
 from eval_core.base.messages import Message, content_text
 from eval_core.domain.grade import DIMENSIONS
-from eval_core.judging.audit import labelled_set
 from eval_core.judging.calibration import calibration_set
+from eval_core.judging.judge_audit import labelled_set
 
 from .world import CHECKS, JUDGE, ONE_RUN, Provider
 

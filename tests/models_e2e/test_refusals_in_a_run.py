@@ -74,3 +74,25 @@ def test_an_answer_that_refuses_is_unscored_and_not_zero(one_probe: Path, cli: s
     (result,) = results_of(json.loads((one_probe / "results/a/summary.json").read_text()))
     assert result["kind"] == "unscored"
     assert "(refusal)" in result["reason"]
+
+
+def test_a_compressor_that_refuses_from_the_first_call_on_costs_the_check_and_no_more(
+    one_probe: Path, cli: small.Cli, provider: Provider
+) -> None:
+    provider.reply = lambda messages: REFUSAL if "You condense" in content_text(messages[0]) else reply_to(messages)
+    ran = cli("run", *ONE_RUN, *provider.options, "--label", "a", "--quiet")
+    assert ran.code == 3
+    assert "no summary (refusal): openai/compressor: the model refused 3 times: I'm sorry" in ran.err
+    assert len(provider.server.asked) == 3 + 1 + 3
+
+
+def test_a_compressor_that_refuses_the_check_once_is_asked_again(
+    one_probe: Path, cli: small.Cli, provider: Provider
+) -> None:
+    said = [REFUSAL]
+    provider.reply = lambda messages: (
+        said.pop() if said and "EXPORT_BUCKET" in content_text(messages[-1]) else reply_to(messages)
+    )
+    ran = cli("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet")
+    assert ran.code == 0, ran.err
+    assert not said

@@ -37,3 +37,13 @@ def test_no_two_test_files_share_a_name() -> None:
         if not (path.parent / "__init__.py").exists() and path.name != "conftest.py":
             places[path.name].append(str(path.relative_to(ROOT)))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_no_module_name_means_two_things() -> None:
+    # A command's module is named for the command, and a step's for the step.
+    places = defaultdict(list)
+    for package in ("bot", "eval_core"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            if not path.stem.startswith("__") and path.parent.name not in ("cli", "steps"):
+                places[path.stem].append(str(path.relative_to(ROOT)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}

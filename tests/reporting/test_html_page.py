@@ -26,9 +26,9 @@ from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
 from eval_core.domain.record import RunRecord
 from eval_core.reporting.html import render_html
+from eval_core.reporting.html.first_screen import tiles
 from eval_core.reporting.html.payload import unpack
 from eval_core.reporting.html.plots import plot_tables
-from eval_core.reporting.html.tiles import tiles
 
 WORDS = ("gateway", "certificate", "staging", "rollback", "the", "of", "ledger", "queue", "because", "renewed")
 VOID = {"meta", "input", "br", "hr", "img", "link", "wbr"}

@@ -232,6 +232,14 @@ def test_the_trend_shows_releases_and_what_each_update_was_found_to_be() -> None
     assert list(found)[:3] == ["overall", "facts kept", "tokens kept"]
 
 
+def test_where_no_model_graded_the_dimensions_are_not_drawn_as_six_findings() -> None:
+    lines = [{**line, "judged": False, "accuracy": 4.0} for line in _baselines()]
+    assert [trend.name for trend in trends(lines)] == ["offline grade", "facts kept", "tokens kept"]
+    assert "accuracy" in [trend.name for trend in trends([*lines, {**lines[-1], "judged": True}])]
+    older = [{key: value for key, value in line.items() if key != "judged"} | {"baseline": "offline"} for line in lines]
+    assert [trend.name for trend in trends(older)] == ["offline grade", "facts kept", "tokens kept"]
+
+
 def test_a_small_step_is_seen_and_noise_is_no_cliff() -> None:
     found = {trend.name: trend for trend in trends(_baselines())}
     ends = [tick.label for tick in found["overall"].ticks]

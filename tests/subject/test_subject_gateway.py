@@ -261,3 +261,20 @@ def test_a_request_survives_being_written_down_and_read_again():
 def test_no_request_makes_the_reader_raise_anything_but_a_refusal(data):
     with contextlib.suppress(Refusal):
         read_request(read_object(data))
+
+
+def test_a_gateway_process_that_ends_while_it_is_given_up_is_no_fault_of_ours(monkeypatch):
+    async def scene():
+        process = await asyncio.create_subprocess_exec("true")
+        await process.wait()
+        waits = [TimeoutError, None]
+
+        async def wait():
+            if why := waits.pop(0):
+                raise why
+
+        monkeypatch.setattr(process, "wait", wait)
+        await Gateway(model="m", complete=None, draw=Draw())._end(process)
+        assert not waits
+
+    asyncio.run(scene())

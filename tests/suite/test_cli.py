@@ -39,7 +39,7 @@ def test_import_writes_a_scrubbed_audited_fixture(jsonl: Write, tmp_path: Path) 
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["demo.json"]
     audited = run("audit", tmp_path / "out")
     assert audited.exit_code == 0
-    assert "0 finding(s)" in audited.output
+    assert "0 findings" in audited.output
 
 
 def test_import_asks_before_it_takes_names_out(jsonl: Write, tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def test_an_orphan_answer_is_dropped_with_a_note(jsonl: Write) -> None:
     rows.insert(2, {"role": "tool", "tool_call_id": "call_lost", "content": "x"})
     fixture = import_session(jsonl(*rows))
     assert _roles(fixture) == ["system", "user", "assistant", "tool", "assistant"]
-    assert "1 tool answer(s) without a call were dropped" in fixture.notes
+    assert "1 tool answer without a call: dropped" in fixture.notes
 
 
 def test_a_cut_off_last_line_is_dropped_with_a_note(jsonl: Write) -> None:

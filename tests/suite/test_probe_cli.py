@@ -62,13 +62,13 @@ def invoke(place: Path, command: str, *arguments: str) -> Result:
 def test_warnings_alone_leave_the_exit_code_at_zero(place: Path) -> None:
     result = invoke(place, "lint")
     assert result.exit_code == 0
-    assert "warning: 4 findings in 4 probe(s) [evidence-missing], among them:" in result.output
+    assert "warning: 4 findings in 4 probes [evidence-missing], among them:" in result.output
     assert "  p-0: fact 'ledger/importer.py' names no evidence" in result.output
     assert "  and 1 more; --all lists them" in result.output
     every = invoke(place, "lint", "--all").output
     assert every.count("[evidence-missing]") == 4
     assert "p-0: warning: fact 'ledger/importer.py' names no evidence" in every
-    assert result.output.endswith("1 bank(s), 4 probe(s): 0 error(s), 5 warning(s)\n")
+    assert result.output.endswith("1 bank, 4 probes: 0 errors, 5 warnings\n")
 
 
 def test_an_error_is_printed_with_its_file_and_probe_and_exits_with_two(place: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from aiohttp import web
 
-from bot.testing.github.exchange import Exchange, Handler, Problem, answer
+from bot.testing.github.api_request import Exchange, Handler, Problem, answer
 from bot.testing.github.injected_faults import Faults, InjectedFault
 from bot.testing.github.routes import REPOSITORY_ROUTES, SITE_ROUTES
 from bot.testing.github.seed import Seed

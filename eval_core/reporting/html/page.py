@@ -22,7 +22,7 @@ from eval_core.comparing.compare import ReportData
 from eval_core.comparing.findings import Culprit, Kind
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import UseRecord
-from eval_core.reporting.html.changes import Changes, changes, message_anchor
+from eval_core.reporting.html.first_screen import Changes, changes, message_anchor, tiles
 from eval_core.reporting.html.fixtures import FixtureView, RunRow, RunView, census_rows, fixture_view
 from eval_core.reporting.html.frontier import frontier
 from eval_core.reporting.html.payload import pack
@@ -30,7 +30,6 @@ from eval_core.reporting.html.plots import plot_tables
 from eval_core.reporting.html.probes import TAGS
 from eval_core.reporting.html.scores import COLUMNS, OVERALL
 from eval_core.reporting.html.text import slug, visible
-from eval_core.reporting.html.tiles import tiles
 from eval_core.reporting.html.trends import trends
 from eval_core.reporting.metrics import target_metrics
 from eval_core.reporting.view import MARKS, make_view

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from eval_core.base.numbers import percent
-from eval_core.comparing.trend import trend
+from eval_core.comparing.trend import cumulative_changes
 from eval_core.reporting.html.frontier import frontier
 from eval_core.reporting.html.page import asset, render_page
 from eval_core.reporting.html.trends import release_of, trends, verdict_mark
@@ -64,7 +64,7 @@ def render_trend(name: str, history: Sequence[Mapping[str, Any]]) -> str:
         trends=trends(history),
         history=[(line, release_of(line), verdict_mark(line)) for line in history],
         count=len(history),
-        moved=trend(history),
+        changes=cumulative_changes(history),
         version=version("compression-eval"),
         compared=False,
     )

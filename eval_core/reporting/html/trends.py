@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from eval_core.base.numbers import percent, score
@@ -84,6 +84,7 @@ _MEASURES = (
 )
 _FIRST = ("overall", "facts_kept", "tokens", "cost_usd")
 """What most want to know; the dimensions of the score follow."""
+_OFFLINE_NAMES = {"overall": "offline grade"}
 _CSS = {Kind.REGRESSED: "worse", Kind.BROKEN: "worse", Kind.IMPROVED: "better"}
 
 
@@ -107,6 +108,11 @@ def _value(line: Mapping[str, Any], name: str) -> float | None:
     if value is None and isinstance(nested, Mapping):
         value = nested.get(name)
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def _judged(line: Mapping[str, Any]) -> bool:
+    """Tell whether a model graded this baseline; older lines do not say, but their name may."""
+    return bool(line.get("judged", line.get("baseline") != "offline"))
 
 
 def _current(candidate: Measurement | None, key: str) -> float | None:
@@ -136,10 +142,15 @@ def _ends(history: Sequence[Mapping[str, Any]], candidate: Measurement | None) -
 
 
 def trends(history: Sequence[Mapping[str, Any]], candidate: Measurement | None = None) -> list[TrendChart]:
-    """Return score, facts, size, cost and the dimensions over time; what was never measured is left out."""
+    """Return score, facts, size, cost and the dimensions over time; what was never measured is left out.
+
+    Where no model graded, the dimensions are one formula over the facts: they would show one line six times.
+    """
     found = []
     steps = max(len(history) - (candidate is None), 1)
     measures = sorted(_MEASURES, key=lambda measure: measure.key not in _FIRST)
+    if not any(_judged(line) for line in history):
+        measures = [replace(item, name=_OFFLINE_NAMES.get(item.key, item.name)) for item in measures[: len(_FIRST)]]
     for measure in measures:
         values = [_value(line, measure.key) for line in history]
         known = [value for value in values if value is not None]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .frames import Channel, FrameTooLarge
-from .target import SetupError
+from .python_target import SetupError
 
 __all__ = ["Program", "serve_lines"]
 

@@ -16,8 +16,8 @@ from .bridge import open_bridge
 from .command import Program, serve_lines
 from .frames import Channel, FrameTooLarge
 from .imports import time_imports
+from .python_target import Driver, SetupError, build, describe_error
 from .selftest import look_around
-from .target import Driver, SetupError, build, describe_error
 
 __all__ = ["main"]
 

@@ -26,6 +26,12 @@ __all__ = [
 # Which program wrote this row? Told by its shape, never by the file's name.
 
 Format = Literal["openai", "hermes", "claude-code", "codex"]
+_LOGS: dict[str, str] = {
+    "openai": "an OpenAI log",
+    "hermes": "a Hermes log",
+    "claude-code": "a Claude Code log",
+    "codex": "a Codex log",
+}
 FORMATS: tuple[str, ...] = get_args(Format)
 _CLAUDE_MARKS = ("sessionId", "uuid", "leafUuid", "parentUuid", "isSidechain", "messageId")
 # Fields that Hermes adds to a message and plain OpenAI logs do not have.
@@ -170,7 +176,7 @@ def import_session(
         segments = [cut for cut in segments if cut < truncated_to]
     if len(messages) < MIN_MESSAGES:
         raise UserError(f"{path}: {len(messages)} messages remain; at least {MIN_MESSAGES} are needed to compress")
-    notes = [f"Imported from a {session.format} log"]
+    notes = [f"Imported from {_LOGS[session.format]}"]
     if session.dropped:
         counted = ", ".join(f"{count} {reason}{'s' if count > 1 else ''}" for reason, count in session.dropped.items())
         notes.append(f"left out: {counted}")
@@ -180,7 +186,7 @@ def import_session(
     messages = _renumber(messages)
     body = {
         "name": name or f"session-{digest(messages)[:8]}",
-        "description": f"A session of {len(messages)} messages imported from a {session.format} log.",
+        "description": f"A session of {len(messages)} messages imported from {_LOGS[session.format]}.",
         "model": session.model,
         "messages": messages,
         "segments": segments,

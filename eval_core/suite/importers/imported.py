@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eval_core.base.messages import Message, tool_calls
+from eval_core.base.numbers import counted
 
 __all__ = [
     "NO_ANSWER",
@@ -45,9 +46,11 @@ class Mended:
         """Say in words what was changed."""
         notes = []
         if self.unanswered:
-            notes.append(f"{self.unanswered} tool call(s) without an answer were given the placeholder {NO_ANSWER!r}")
+            notes.append(
+                f"{counted(self.unanswered, 'tool call')} without an answer: given the placeholder {NO_ANSWER!r}"
+            )
         if self.orphans:
-            notes.append(f"{self.orphans} tool answer(s) without a call were dropped")
+            notes.append(f"{counted(self.orphans, 'tool answer')} without a call: dropped")
         return notes
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.personal import PERSONAL_DETECTORS
+from eval_core.suite.scrub.personal_numbers import PERSONAL_DETECTORS
 from eval_core.suite.scrub.secrets import SECRET_DETECTORS
 
 __all__ = ["DETECTORS", "context_hits"]

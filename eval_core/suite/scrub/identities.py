@@ -10,8 +10,8 @@ from pathlib import Path
 
 from eval_core.base.files import read_text
 from eval_core.suite.scrub.detect import context_hits
-from eval_core.suite.scrub.generic_names import is_common_word, is_generic
 from eval_core.suite.scrub.hits import Hit
+from eval_core.suite.scrub.ordinary_words import is_common_word, is_generic
 
 __all__ = ["Candidate", "Identities", "harvest", "identity_pattern", "identity_words", "load_identities"]
 

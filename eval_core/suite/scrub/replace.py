@@ -9,14 +9,13 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from eval_core.suite.scrub.detect import context_hits
-from eval_core.suite.scrub.generic_names import is_generic
 from eval_core.suite.scrub.hits import Hit, settle
 from eval_core.suite.scrub.identities import Identities, identity_pattern, identity_words
-from eval_core.suite.scrub.learned import LearnedNames
-from eval_core.suite.scrub.printed import formatted_names, printed, printed_in_json, said_by_commands
+from eval_core.suite.scrub.learned_names import LearnedNames
+from eval_core.suite.scrub.ordinary_words import is_generic, is_ordinary, is_person_name
 from eval_core.suite.scrub.secret_places import told_by_commands
-from eval_core.suite.scrub.values import key_strength
-from eval_core.suite.scrub.words import is_ordinary, is_person_name
+from eval_core.suite.scrub.secret_values import key_strength
+from eval_core.suite.scrub.tool_output import formatted_names, printed, printed_in_json, said_by_commands
 
 __all__ = [
     "Pseudonyms",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from eval_core.suite.scrub.hits import Detector, Hit, secret_hit, value_hit
-from eval_core.suite.scrub.values import is_secret_value, key_strength, looks_random, password_shape, unwordly
+from eval_core.suite.scrub.secret_values import is_secret_value, key_strength, looks_random, password_shape, unwordly
 
 __all__ = ["PLACE_DETECTORS", "inserted", "told_by_commands"]
 

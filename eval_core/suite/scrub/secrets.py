@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator
 
 from eval_core.suite.scrub.hits import Detector, Hit, is_mark, secret_hit, value_hit
-from eval_core.suite.scrub.providers import provider_tokens
 from eval_core.suite.scrub.secret_clues import CLUE_DETECTORS, SECRET_WORD
 from eval_core.suite.scrub.secret_places import PLACE_DETECTORS
-from eval_core.suite.scrub.values import is_secret_value, key_strength, looks_random, random_tokens
+from eval_core.suite.scrub.secret_values import is_secret_value, key_strength, looks_random, random_tokens
+from eval_core.suite.scrub.token_patterns import provider_tokens
 
 __all__ = [
     "SECRET_DETECTORS",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from bot.testing.github.exchange import Handler
-from bot.testing.github.routes import actions, checks, contents, git, issues, pulls, repository
+from bot.testing.github.api_request import Handler
+from bot.testing.github.routes import actions, checks, contents, git, issues, pulls, repos
 
 __all__ = ["REPOSITORY_ROUTES", "SITE_ROUTES"]
 
-SITE_ROUTES: list[tuple[str, str, Handler]] = [*repository.SITE]
+SITE_ROUTES: list[tuple[str, str, Handler]] = [*repos.SITE]
 """Addresses outside any repository."""
 
 REPOSITORY_ROUTES: list[tuple[str, str, Handler]] = [
-    *repository.ROUTES,
+    *repos.ROUTES,
     *pulls.ROUTES,
     *issues.ROUTES,
     *checks.ROUTES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from bot.testing.github.exchange import Exchange, Handler, Json, Problem, answer
+from bot.testing.github.api_request import Exchange, Handler, Json, Problem, answer
 from bot.testing.github.shapes import app, node_id, stamp
 from bot.testing.github.state import StoredCheck, now
 

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from bot.testing.github.exchange import Exchange, Handler, Json, Problem, answer
-from bot.testing.github.history import blob_sha
+from bot.testing.github.api_request import Exchange, Handler, Json, Problem, answer
+from bot.testing.github.commits import blob_sha
 from bot.testing.github.shapes import commit
 
 __all__ = ["ROUTES"]

@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from bot.testing.github.exchange import Exchange, Handler, Json, Problem, answer
-from bot.testing.github.history import FileDiff
+from bot.testing.github.api_request import Exchange, Handler, Json, Problem, answer
+from bot.testing.github.commits import FileDiff
 from bot.testing.github.shapes import label, node_id, repository, stamp, user
 from bot.testing.github.state import ACTIONS_BOT, Account, StoredPull, now
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from eval_core.suite.scrub.generic_names import is_generic
 from eval_core.suite.scrub.hits import Hit
+from eval_core.suite.scrub.ordinary_words import is_generic
 
 __all__ = [
     "authors",

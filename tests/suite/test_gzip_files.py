@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from bot.cli import root
-from eval_core.base import packed
+from eval_core.base import gzip_files
 from eval_core.base.errors import UserError
 from eval_core.domain.case import load_suite
 from eval_core.domain.fixture import Fixture, dump_fixture, find_fixture, load_fixture, named_fixture, write_fixture
@@ -52,7 +52,7 @@ def test_a_fixture_that_grows_or_shrinks_leaves_no_older_file_behind(tmp_path: P
 
 def test_content_that_is_not_what_the_name_says_is_refused(tmp_path: Path) -> None:
     path = write_fixture(tmp_path, _large())
-    path.write_bytes(packed.pack(dump_fixture(_large()).replace("shard7", "shard8").encode()))
+    path.write_bytes(gzip_files.pack(dump_fixture(_large()).replace("shard7", "shard8").encode()))
     with pytest.raises(UserError, match=r"has the digest [0-9a-f]{8}, its name says [0-9a-f]{8}; restore the file"):
         load_fixture(path)
 
@@ -60,7 +60,7 @@ def test_content_that_is_not_what_the_name_says_is_refused(tmp_path: Path) -> No
 def test_a_bomb_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
     path = tmp_path / "bomb.00000000.json.gz"
     with gzip.open(path, "wb", compresslevel=9) as stream:
-        for _ in range(packed.MAX_UNPACKED // 2**20 + 2):
+        for _ in range(gzip_files.MAX_UNPACKED // 2**20 + 2):
             stream.write(b" " * 2**20)
     with pytest.raises(UserError, match=r"bomb.*unpacks to more than 67,108,864 bytes"):
         load_fixture(path)
@@ -69,11 +69,11 @@ def test_a_bomb_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("cut.00000000.json.gz", packed.pack(b"{}" * 5_000)[:-9], "not a whole gzip file"),
+        ("cut.00000000.json.gz", gzip_files.pack(b"{}" * 5_000)[:-9], "not a whole gzip file"),
         ("text.00000000.json.gz", b"{}", "not a whole gzip file"),
-        ("plain.json.gz", packed.pack(b"{}"), r"is named NAME\.DIGEST\.json\.gz"),
-        (packed.packed_name("latin", b"\xff"), packed.pack(b"\xff"), "not UTF-8"),
-        (packed.packed_name("half", b"{"), packed.pack(b"{"), "broken JSON"),
+        ("plain.json.gz", gzip_files.pack(b"{}"), r"is named NAME\.DIGEST\.json\.gz"),
+        (gzip_files.packed_name("latin", b"\xff"), gzip_files.pack(b"\xff"), "not UTF-8"),
+        (gzip_files.packed_name("half", b"{"), gzip_files.pack(b"{"), "broken JSON"),
     ],
 )
 def test_a_broken_file_gets_one_sentence(name: str, content: bytes, message: str, tmp_path: Path) -> None:

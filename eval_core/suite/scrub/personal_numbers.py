@@ -6,12 +6,12 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
-from eval_core.suite.scrub.fields import field_hits
 from eval_core.suite.scrub.hits import Detector, Hit, is_mark
-from eval_core.suite.scrub.national import national_ids, said_numbers
-from eval_core.suite.scrub.people import authors, emails, home_folders, machines, mentions
-from eval_core.suite.scrub.printed import printed
-from eval_core.suite.scrub.values import key_words
+from eval_core.suite.scrub.id_numbers import national_ids, said_numbers
+from eval_core.suite.scrub.named_fields import field_hits
+from eval_core.suite.scrub.person_names import authors, emails, home_folders, machines, mentions
+from eval_core.suite.scrub.secret_values import key_words
+from eval_core.suite.scrub.tool_output import printed
 
 __all__ = ["PERSONAL_DETECTORS"]
 

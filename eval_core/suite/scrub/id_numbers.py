@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from eval_core.suite.scrub.hits import Hit, is_mark
-from eval_core.suite.scrub.values import key_words
-from eval_core.suite.scrub.words import is_ordinary
+from eval_core.suite.scrub.ordinary_words import is_ordinary
+from eval_core.suite.scrub.secret_values import key_words
 
 __all__ = ["national_ids", "said_numbers"]
 

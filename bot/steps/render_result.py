@@ -15,22 +15,23 @@ from pathlib import Path
 
 from bot.github.escape import inline
 from bot.pull_request.result_body import Surroundings, result_body
+from bot.steps.artifact import read_result
 from bot.steps.baseline_age import CommitsSince, age_words
 from bot.steps.comment import RESULT_BUDGET
-from bot.steps.measured import read_result
-from bot.steps.publish import ResultAsked, WrittenResult
+from bot.steps.publish import RenderedResult, ResultAsked
 from eval_core.base.config import CONFIG_FILE
 from eval_core.base.errors import UserError
 from eval_core.comparing.compare import ReportData
+from eval_core.comparing.findings import Kind
 from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.view import make_view
 
-__all__ = ["write_result"]
+__all__ = ["render_result"]
 
 _log = logging.getLogger(__name__)
 
 
-def write_result(asked: ResultAsked, commits_since: CommitsSince) -> WrittenResult:
+def render_result(asked: ResultAsked, commits_since: CommitsSince) -> RenderedResult:
     """Read the result, decide and put it into words; refuse one that this ticket's evaluation could not have left."""
     try:
         data = read_result(asked.ticket, asked.config, asked.root, asked.folder)
@@ -43,7 +44,7 @@ def write_result(asked: ResultAsked, commits_since: CommitsSince) -> WrittenResu
         raise UserError(f"the result makes no sense ({type(exc).__name__}); refused") from exc
 
 
-def _written(asked: ResultAsked, data: ReportData, commits_since: CommitsSince) -> WrittenResult:
+def _written(asked: ResultAsked, data: ReportData, commits_since: CommitsSince) -> RenderedResult:
     ticket, config = asked.ticket, asked.config
     view = make_view(_in_repository(data, asked.root))
     judged = [CONFIG_FILE, config.fixtures, config.probes, config.baselines]
@@ -56,8 +57,8 @@ def _written(asked: ResultAsked, data: ReportData, commits_since: CommitsSince) 
         report_url=asked.report_url,
         baseline_age=_age(data, commits_since),
     )
-    return WrittenResult(
-        outcome=view.kind.value if view.kind else "inconclusive",
+    return RenderedResult(
+        outcome=view.kind.value if view.kind else Kind.NOT_COMPARABLE.value,
         headline=view.headline,
         report=render_markdown(view),
         body=result_body(view, ticket, around, budget=RESULT_BUDGET),
@@ -69,8 +70,8 @@ def _warnings(asked: ResultAsked, data: ReportData) -> list[str]:
     found = list(asked.ticket.warnings)
     if asked.head is None:
         found.append(f"Whether {asked.ticket.sha[:7]} is still the head could not be checked.")
-    if data.suspicion is not None:
-        found.append(data.suspicion.words)
+    if data.overfitting is not None:
+        found.append(data.overfitting.words)
     if data.candidate.stopped:
         found.append(f"The run ended before its plan: {inline(data.candidate.stopped)}")
     elif asked.result == "cancelled":
@@ -111,7 +112,7 @@ def main() -> None:
 
     asked = ResultAsked.model_validate_json(sys.stdin.readline())
     try:
-        say(written=write_result(asked, commits_since).model_dump(mode="json"))
+        say(written=render_result(asked, commits_since).model_dump(mode="json"))
     except UserError as exc:
         say(refused=str(exc))
 

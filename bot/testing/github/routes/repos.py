@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from bot.testing.github.exchange import Exchange, Handler, Json, Problem, answer
+from bot.testing.github.api_request import Exchange, Handler, Json, Problem, answer
 from bot.testing.github.shapes import repository, user
 from bot.testing.github.state import ROLES, Rate
 

@@ -1,4 +1,4 @@
-"""Suspicion: does a compressor know the questions? Facts that the bank asks for, against those that nobody asked for.
+"""Overfitting to the probes: does a compressor keep the facts that the bank asks for, and no others of their kind?
 
 The public banks can be carried along by whoever writes a compressor. Such a compressor keeps the facts that the bank
 asks for and no others of the same kind, while an honest change that keeps more of a session keeps more of both.
@@ -17,7 +17,7 @@ from eval_core.domain.probe import FactKind
 from eval_core.domain.record import PRIVATE_PLACE, RunRecord
 from eval_core.evidence.facts import Haystack, infer_kind, value_in
 
-__all__ = ["BankSuspicion", "bank_suspicion"]
+__all__ = ["BankOverfitting", "bank_overfitting"]
 
 # On the shipped suite the gap between any two built-in compressors is at most 0.29, and that of a compressor that
 # carries the banks, compared with the same compressor without them, 0.99.
@@ -29,7 +29,7 @@ _ALONE_KEPT = 0.95
 
 
 @dataclass(frozen=True)
-class BankSuspicion:
+class BankOverfitting:
     """Facts of the bank, and census facts of the same kinds that no probe asks for: how many, and how many are kept."""
 
     among: Literal["lost by the baseline", "at risk"]
@@ -49,7 +49,7 @@ class BankSuspicion:
         )
 
 
-def bank_suspicion(base: Measurement | None, candidate: Measurement) -> BankSuspicion | None:
+def bank_overfitting(base: Measurement | None, candidate: Measurement) -> BankOverfitting | None:
     """Compare what became of asked and of unasked facts; None where the two fared alike, or there are too few."""
     bank: list[bool] = []
     census: list[bool] = []
@@ -64,7 +64,7 @@ def bank_suspicion(base: Measurement | None, candidate: Measurement) -> BankSusp
     if not bank or not census:
         return None
     among: Literal["lost by the baseline", "at risk"] = "at risk" if base is None else "lost by the baseline"
-    found = BankSuspicion(among, sum(bank), len(bank), sum(census), len(census))
+    found = BankOverfitting(among, sum(bank), len(bank), sum(census), len(census))
     gap = found.bank_kept / found.bank - found.census_kept / found.census
     if gap < _GAP or found.bank_kept < _FEWEST or _chance(found) >= _ALPHA:
         return None
@@ -130,7 +130,7 @@ def _census_fates(
     return fates
 
 
-def _chance(found: BankSuspicion) -> float:
+def _chance(found: BankOverfitting) -> float:
     """Return the chance that so many of the kept facts are the bank's, were facts kept regardless of it."""
     total, kept = found.bank + found.census, found.bank_kept + found.census_kept
     most = min(found.bank, kept)

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from eval_core.suite.scrub.words import is_ordinary, is_role_or_state
+from eval_core.suite.scrub.ordinary_words import is_ordinary, is_role_or_state
 
 __all__ = ["CANNOT_KNOW", "Doubt", "doubts"]
 

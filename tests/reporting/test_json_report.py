@@ -18,14 +18,14 @@ from eval_core.comparing.findings import Kind
 from eval_core.domain.grade import Grade
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import ProbeRecord
-from eval_core.reporting.contract import UNSCORED, contract
+from eval_core.reporting.json_report import UNSCORED, json_report
 from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.view import make_view
 
 
 @pytest.mark.parametrize("name", ["alone", "regressed"])
 def test_the_report_reads_as_reviewed(name: str) -> None:
-    body = contract(report_world.REPORTS[name](), environ={})
+    body = json_report(report_world.REPORTS[name](), environ={})
     assert_golden(f"{name}.json", pretty(body))
 
 
@@ -72,7 +72,7 @@ def test_no_report_is_refused_whatever_it_came_to(kind: Kind | None, score: int,
     told = {"kind": kind, "headline": "/home/user1/relay.toml was lost"}
     verdict = data.verdict.model_copy(update=told) if kind else None
     base = data.base.model_copy(update={"provenance": provenance}) if kind else None
-    assert _refusals(contract(replace(data, verdict=verdict, base=base), environ={})) == []
+    assert _refusals(json_report(replace(data, verdict=verdict, base=base), environ={})) == []
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_only_harm_fails_and_only_what_is_shown_passes(kind: Kind | None, score:
     data = _graded(report_world.regressed(), score)
     assert data.verdict is not None
     verdict = data.verdict.model_copy(update={"kind": kind}) if kind else None
-    body = contract(replace(data, verdict=verdict, base=data.base if kind else None), environ={})
+    body = json_report(replace(data, verdict=verdict, base=data.base if kind else None), environ={})
     assert body["status"] == status
 
 
@@ -103,7 +103,7 @@ def test_a_baseline_of_another_compressor_decides_nothing_and_is_told() -> None:
     assert data.base is not None
     provenance = data.base.provenance.model_copy(update={"target": "agent.compressor:Other"})
     other = replace(data, base=data.base.model_copy(update={"provenance": provenance}))
-    body = contract(other, environ={})
+    body = json_report(other, environ={})
     assert (body["status"], body["verdict"]) == ("pass", "regressed")
     assert (body["target"], body["baseline_target"]) == ("builtin:anchored", "agent.compressor:Other")
     (warning,) = other.warnings
@@ -115,7 +115,7 @@ def test_a_baseline_of_another_compressor_decides_nothing_and_is_told() -> None:
 def test_drafts_are_told_in_every_report() -> None:
     data = report_world.alone()
     data = replace(data, candidate=data.candidate.model_copy(update={"drafts": {"deploy": 2}}))
-    assert contract(data, environ={})["draft_probes"] == 2
+    assert json_report(data, environ={})["draft_probes"] == 2
     assert "deploy: 2 of 2 probes are drafts that have not been reviewed" in render_markdown(make_view(data))
 
 
@@ -126,7 +126,7 @@ def _unscored(measurement: Measurement) -> Measurement:
 
 def test_without_any_score_the_result_is_unavailable_and_nothing_is_preserved() -> None:
     data = report_world.alone()
-    body = contract(replace(data, candidate=_unscored(data.candidate)), environ={})
+    body = json_report(replace(data, candidate=_unscored(data.candidate)), environ={})
     assert body["status"] == "unavailable"
     assert set(body["probe_scores"].values()) == {UNSCORED}
     assert body["unscored_probes"] == body["probe_manifest"]
@@ -137,7 +137,7 @@ def test_without_any_score_the_result_is_unavailable_and_nothing_is_preserved() 
 
 
 def test_every_probe_is_in_the_manifest_and_failed_runs_count_no_tokens() -> None:
-    body = contract(report_world.incomplete(), environ={})
+    body = json_report(report_world.incomplete(), environ={})
     assert 0 < len(body["unscored_probes"]) < len(body["probe_manifest"])
     assert body["status"] == "unavailable"
     assert _refusals(body) == []
@@ -145,7 +145,7 @@ def test_every_probe_is_in_the_manifest_and_failed_runs_count_no_tokens() -> Non
 
 
 def test_digests_of_the_caller_are_echoed() -> None:
-    body = contract(
+    body = json_report(
         report_world.alone(), environ={"HERMES_EVALUATOR_DIGEST": "e1", "HERMES_BATTERY_DIGEST": "b2", "OTHER": "x"}
     )
     assert (body["evaluator_digest"], body["battery_digest"]) == ("e1", "b2")
@@ -156,4 +156,4 @@ def test_the_fixture_digest_follows_the_fixtures() -> None:
     data = report_world.alone()
     moved = data.candidate.fingerprint.model_copy(update={"fixtures": {"deploy": "0" * 64}})
     other = replace(data, candidate=data.candidate.model_copy(update={"fingerprint": moved}))
-    assert contract(data, environ={})["fixture_digest"] != contract(other, environ={})["fixture_digest"]
+    assert json_report(data, environ={})["fixture_digest"] != json_report(other, environ={})["fixture_digest"]

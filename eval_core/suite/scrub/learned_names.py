@@ -8,9 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from eval_core.suite.scrub.generic_names import is_common_word
 from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.words import is_ordinary
+from eval_core.suite.scrub.ordinary_words import is_common_word, is_ordinary
 
 __all__ = ["LearnedNames"]
 

@@ -16,11 +16,10 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
-from eval_core.base.tokens import count_messages, count_text
 from eval_core.domain.call import ModelCall, ReplyCall, Usage
 from eval_core.models.faults import Delivered, Fault, fault_of, fault_of_status, unusable
 from eval_core.models.settings import Endpoint
-from eval_core.models.transport import Attempt, mark_prefix, served_by
+from eval_core.models.transport import Attempt, mark_prefix, served_by, usage_told
 
 __all__ = ["DirectConnections", "read_reply"]
 
@@ -133,24 +132,17 @@ class DirectConnections:
         return True
 
 
-def _whole(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
-
-
 def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
 def _usage(reply: Mapping[str, Any], call: ModelCall, text: str) -> Usage:
-    """Read the usage; count ourselves where the provider sent none, since unknown is not zero."""
     usage = _mapping(reply.get("usage"))
-    spent_in, spent_out = _whole(usage.get("prompt_tokens")), _whole(usage.get("completion_tokens"))
-    if not spent_in:
-        return Usage(count_messages(call.messages), 0, spent_out or count_text(text), None)
     details = _mapping(usage.get("prompt_tokens_details"))
-    cached = min(_whole(details.get("cached_tokens")), spent_in)
-    written = _whole(usage.get("cache_creation_input_tokens")) or _whole(details.get("cache_creation_tokens"))
-    return Usage(spent_in, cached, spent_out, None, min(written, spent_in - cached))
+    written = usage.get("cache_creation_input_tokens") or details.get("cache_creation_tokens")
+    return usage_told(
+        usage.get("prompt_tokens"), usage.get("completion_tokens"), details.get("cached_tokens"), written, call, text
+    )
 
 
 def _calls(message: Mapping[str, Any]) -> tuple[ReplyCall, ...]:

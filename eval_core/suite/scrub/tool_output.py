@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from eval_core.suite.scrub.fields import PERSON
-from eval_core.suite.scrub.generic_names import is_generic
 from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.words import (
+from eval_core.suite.scrub.named_fields import PERSON
+from eval_core.suite.scrub.ordinary_words import (
+    is_generic,
     is_given_name,
     is_ordinary,
     is_person_name,

@@ -17,7 +17,7 @@ from eval_core.comparing.permutation import Shift, permute
 from eval_core.domain.extra import ControlRuns
 from eval_core.domain.measurement import Measurement
 
-__all__ = ["DAY_SD", "Day", "control_of", "day_of", "keep_control"]
+__all__ = ["DAY_SD", "ControlShift", "control_of", "control_shift", "keep_control"]
 
 DAY_SD = 0.1
 """By how many points all grades usually differ between two days."""
@@ -27,7 +27,7 @@ SURE = 3.0
 
 
 @dataclass(frozen=True)
-class Day:
+class ControlShift:
     """What the control says about today."""
 
     shift: Shift
@@ -60,7 +60,7 @@ class Day:
         return f"Today against the day of the baseline: {self._found}; {points} is subtracted."
 
 
-def day_of(base: Arm, control: Arm) -> Day | None:
+def control_shift(base: Arm, control: Arm) -> ControlShift | None:
     """Compare the control runs with the baseline; None where nothing was graded on both sides."""
     blocks = score_blocks(base, control)
     result = permute(blocks, SCORE_HYPOTHESES, alpha=0.05, limit=1)
@@ -74,7 +74,7 @@ def day_of(base: Arm, control: Arm) -> Day | None:
         errors[item.name] = math.sqrt(trust) * item.se
     overall = next(item for item in result.hypotheses if item.name == OVERALL)
     runs = sum(block.candidate_runs for block in blocks)
-    return Day(Shift(points, errors), overall.tested, overall.se, runs)
+    return ControlShift(Shift(points, errors), overall.tested, overall.se, runs)
 
 
 def keep_control(measurement: Measurement) -> ControlRuns:

@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from bot.cli import root
 from eval_core.domain.fixture import dump_fixture
 from eval_core.suite.audit import audit_fixture
+from eval_core.suite.audit_rules import CANNOT_KNOW, doubts
 from eval_core.suite.scrub import Identities
 from eval_core.suite.scrub.detect import context_hits
-from eval_core.suite.second_look import CANNOT_KNOW, doubts
 from tests.suite.sessions import session
 
 # Each is something that no detector of the scrubber finds: the audit was green on it.

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Literal
 
 from eval_core.suite.scrub.hits import Hit, is_mark, secret_hit
-from eval_core.suite.scrub.words import is_ordinary
+from eval_core.suite.scrub.ordinary_words import is_ordinary
 
 __all__ = [
     "Strength",

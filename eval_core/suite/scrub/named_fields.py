@@ -8,11 +8,16 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
-from eval_core.suite.scrub.generic_names import is_generic
 from eval_core.suite.scrub.hits import Hit, is_mark
+from eval_core.suite.scrub.ordinary_words import (
+    is_generic,
+    is_ordinary,
+    is_person_name,
+    is_role_or_state,
+    is_service_host,
+)
 from eval_core.suite.scrub.secret_places import inserted
-from eval_core.suite.scrub.values import key_words
-from eval_core.suite.scrub.words import is_ordinary, is_person_name, is_role_or_state, is_service_host
+from eval_core.suite.scrub.secret_values import key_words
 
 __all__ = ["PERSON", "FieldKind", "field_hits", "field_kind", "value_hit_at"]
 

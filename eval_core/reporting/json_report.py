@@ -16,7 +16,7 @@ from eval_core.comparing.findings import Kind
 from eval_core.domain.grade import Grade
 from eval_core.domain.measurement import Measurement
 
-__all__ = ["UNSCORED", "contract", "started_by_runner"]
+__all__ = ["UNSCORED", "json_report", "started_by_runner"]
 
 _PRESERVED = 3.0  # a dimension whose mean reaches the pass mark counts as preserved
 UNSCORED = -1.0
@@ -94,7 +94,7 @@ def _public(target: str) -> str:
     return target.replace("\\", "/").rpartition("/")[2]
 
 
-def contract(data: ReportData, environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
+def json_report(data: ReportData, environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """Build the report; digests that the caller passed in its environment are echoed."""
     measurement = data.candidate
     manifest = sorted(f"{name}/{probe}" for name, probes in measurement.probe_types.items() for probe in probes)

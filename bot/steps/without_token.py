@@ -6,12 +6,12 @@ import os
 import subprocess
 import sys
 
-__all__ = ["start_apart"]
+__all__ = ["start_without_token"]
 
 _SECRETS = frozenset({"GITHUB_TOKEN", "ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"})
 
 
-def start_apart(module: str) -> subprocess.Popen[str]:
+def start_without_token(module: str) -> subprocess.Popen[str]:
     """Start a module of ours with pipes on both sides and without the job's tokens in its environment."""
     return subprocess.Popen(
         [sys.executable, "-P", "-m", module],  # -P: a package of the same name in the checkout is not ours

@@ -18,7 +18,7 @@ from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.base.files import parse, read_json
 from eval_core.comparing.compare import ReportData
-from eval_core.comparing.day import control_of
+from eval_core.comparing.control_runs import control_of
 from eval_core.comparing.looks import looks_before, planned_looks
 from eval_core.domain.case import Case, load_suite, with_private
 from eval_core.domain.grade import DIMENSIONS, Grade
@@ -29,7 +29,7 @@ from eval_core.evidence.census import CENSUS_KINDS, census
 from eval_core.evidence.invented import STRONG_KINDS
 from eval_core.evidence.retention import FixtureFacts
 from eval_core.evidence.structure import STRUCTURE_CHECKS
-from eval_core.measuring.compared import compare_with_base, own_base
+from eval_core.measuring.compare_with_base import compare_with_base, own_base
 from eval_core.storage.results import SUMMARY
 
 __all__ = ["read_measured", "read_result"]
