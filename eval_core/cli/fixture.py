@@ -10,13 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eval_core.base.errors import UserError
-<<<<<<< HEAD
-from eval_core.cli.entry import CONFIGURED, CommandGroup, configured
-=======
 from eval_core.base.numbers import counted
-from eval_core.cli.entry import CommandGroup
+from eval_core.cli.entry import CONFIGURED, CommandGroup, configured
 from eval_core.cli.progress import show_waiting
->>>>>>> main
 
 if TYPE_CHECKING:
     from collections.abc import Callable

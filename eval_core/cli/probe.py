@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from eval_core.base.errors import UserError
-<<<<<<< HEAD
-from eval_core.cli.entry import CONFIGURED, CommandGroup, configured
-=======
 from eval_core.base.numbers import counted
-from eval_core.cli.entry import CommandGroup
->>>>>>> main
+from eval_core.cli.entry import CONFIGURED, CommandGroup, configured
 
 if TYPE_CHECKING:
     from eval_core.base.sealing import SealingKey

@@ -59,7 +59,7 @@ def test_a_command_that_breaks_it_is_told_which_point(tmp_path, choice, way, sai
 
 
 def test_a_line_without_its_end_is_told_as_the_likely_cause(tmp_path, choice):
-    code = 'import sys; sys.stdin.readline(); print(\'{"type": "ready"}\'); sys.stdin.readline()'
+    code = 'import sys; sys.stdin.readline(); sys.stdout.write(\'{"type": "ready"}\'); sys.stdin.readline()'
     shown = check(tmp_path, HERE, choice.level, command=["python3", "-c", code], llm="none", timeout_s=1)
     assert "the answer to start (a line that ends with a newline and is flushed) took longer than 1 s" in shown.output
 
