@@ -96,7 +96,7 @@ def test_fixtures_and_probes_are_where_the_configuration_says(
     monkeypatch.chdir(tmp_path)
     assert "small-debug" in cli("fixture", "list").out
     assert cli("fixture", "audit").code == 0
-    assert "3 bank(s), 12 probe(s)" in cli("probe", "lint").out
+    assert "3 banks, 12 probes" in cli("probe", "lint").out
     assert "small-debug/" in cli("probe", "manifest").out
     log = str(small.REPOSITORY / "docs" / "examples" / "session.jsonl")
     assert cli("fixture", "import", log, "--name", "double-arrivals", "--yes").code == 0
