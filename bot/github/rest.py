@@ -84,7 +84,7 @@ def patiently(once: Callable[[], T], what: str, *, repeatable: bool, patience: P
             trouble = "the connection broke"
         except (ValueError, RuntimeError) as exc:
             # Half an answer, or a redirect that PyGithub does not follow.
-            trouble = f"its answer makes no sense ({type(exc).__name__})"
+            trouble = f"its response could not be parsed ({type(exc).__name__})"
         if maybe_done:
             raise Unavailable(f"{what}: GitHub failed ({trouble}); run this again later", maybe_done=True)
         if attempt == patience.attempts or waited + pause > patience.longest_wait:

@@ -25,7 +25,7 @@ _ENDS: dict[NoticeKind, str] = {
     "refused": "Not evaluated",
     "failed": "The evaluation failed",
     # GitHub calls a job that ran out of time cancelled too.
-    "cancelled": "The evaluation was cancelled, or its time was up",
+    "cancelled": "The evaluation was cancelled or timed out",
     "timed_out": "The evaluation ran out of time",
     "rejected": "A reviewer rejected the evaluation",
     "vanished": "An evaluation ended without a result",

@@ -1,4 +1,4 @@
-"""How old a baseline is, in days and commits; said in the comment, and by a scheduled reminder where one is set up."""
+"""The age of a baseline in days and commits, for the comment and the scheduled reminder."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class Sticky:
                 # Deleted between reading and writing; the next round writes a new one.
                 continue
         raise trouble or UserError(
-            f"comment on #{self._number}: it is deleted as fast as it is written; look who deletes it, then run again"
+            f"comment on #{self._number}: it is deleted whenever it is posted; find out what deletes it, then run again"
         )
 
     def _ours(self) -> list[Comment]:

@@ -583,5 +583,5 @@ def test_a_refusal_that_cannot_be_posted_is_a_red_job_with_the_reason(
     outputs = gate(json.dumps(label_event(adopted.REPO, gh.state.pulls[1], "helper")).encode())
     assert (outputs["code"], outputs["allowed"]) == ("3", "false")
     assert "helper has only triage permission" in outputs["err"]
-    assert "could not be told" in (tmp_path / "summary").read_text(encoding="utf-8")
+    assert "could not be posted" in (tmp_path / "summary").read_text(encoding="utf-8")
     assert gh.comments(1) == []

@@ -91,7 +91,7 @@ def test_a_configured_repository_need_not_be_understood_again(tmp_path: Path, cl
 def test_it_ends_with_a_try(folder: Path, cli: small.Cli) -> None:
     ran = cli("init", str(folder), *ACTION)
     assert "broken   target: target_error: the compressor returned None" in ran.out
-    assert ran.out.rstrip().endswith("Correct what is broken, then run `compression-eval doctor`.")
+    assert ran.out.rstrip().endswith("Fix what is broken, then run `compression-eval doctor`.")
     small.write(folder / "agent/context_compressor.py", CODE.replace("...", "return messages[:2]"))
     ran = cli("init", str(folder), *ACTION)
     assert "ok       compressed short-session: " in ran.out

@@ -129,7 +129,7 @@ def test_the_result_becomes_comment_check_and_report(gh: LoopbackGitHub, post: P
 def test_a_job_that_failed_after_measuring_is_not_passed_over(gh: LoopbackGitHub, post: Post) -> None:
     posted = post(result="failure")
     assert posted.title.startswith(("Regressed: ", "Mixed: "))
-    assert "The job failed after it had measured this" in only_comment(gh)
+    assert "The job failed after these results were measured" in only_comment(gh)
     post()
     assert "The job failed" not in only_comment(gh)
 
@@ -326,12 +326,12 @@ def test_a_moved_head_is_said_first(gh: LoopbackGitHub, post: Post) -> None:
 
 def test_why_a_run_stopped_early_is_said(gh: LoopbackGitHub, post: Post, summary: Json) -> None:
     post({**summary, "stopped": "the budget of $5.00 is used up"})
-    assert "> The run ended before its plan: `the budget of $5.00 is used up`" in only_comment(gh)
+    assert "> The run stopped early: `the budget of $5.00 is used up`" in only_comment(gh)
 
 
 @pytest.mark.parametrize(
     ("result", "title"),
-    [("cancelled", "was cancelled, or its time was up"), ("failure", "failed"), ("skipped", "failed")],
+    [("cancelled", "was cancelled or timed out"), ("failure", "failed"), ("skipped", "failed")],
 )
 def test_an_evaluation_without_a_result_is_told_with_the_remedy(
     gh: LoopbackGitHub, root: Path, config: Config, tmp_path: Path, result: str, title: str
@@ -386,7 +386,11 @@ def test_what_a_job_had_measured_when_it_was_cut_off_is_published(gh: LoopbackGi
     posted = post(result=result)
     body = only_comment(gh)
     assert words(posted) in body
-    wanted = "This is what it had measured until then" if result == "cancelled" else "failed after it had measured this"
+    wanted = (
+        "These are the results up to that point"
+        if result == "cancelled"
+        else "failed after these results were measured"
+    )
     assert wanted in body
     assert only_check(gh)[0] == "neutral"
 
