@@ -130,8 +130,8 @@ class BotConfig(ConfigSection):
     conclusion: Annotated[
         Literal["neutral", "verdict"],
         Field(
-            description="neutral: the check never fails a PR; verdict: a regression is a failure, and no answer (incomplete, "
-            "not comparable) asks for action."
+            description="neutral: the check never fails a PR; verdict: a regression is a failure, and no answer "
+            "(incomplete, not comparable) asks for action."
         ),
     ] = "neutral"
     mention: Annotated[
