@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from eval_core.base.numbers import counted, listed, percent, quoted
+from eval_core.base.numbers import counted, counted_mean, listed, percent, quoted
 from eval_core.comparing.exact import Counts, fewer_p, smallest_p
 from eval_core.comparing.findings import Strand, StrandState
 from eval_core.domain.record import RunRecord
@@ -260,8 +260,8 @@ def form_strand(change: FormChange) -> Strand:
     return Strand(
         name="form",
         state=state,
-        base=f"{change.base_sections:.1f} sections",
-        candidate=f"{change.candidate_sections:.1f} sections",
+        base=counted_mean(change.base_sections, "section"),
+        candidate=counted_mean(change.candidate_sections, "section"),
         says="; ".join(says),
         details=tuple(details),
         loss=lost / max(len(change.labels), 1),

@@ -228,5 +228,5 @@ def test_a_repository_in_a_src_layout_is_evaluated_without_editing_code(tmp_path
         github.label(pull.number, adopted.LABEL)
         Journey(github, root, tmp_path / "work").play(label_event(adopted.REPO, pull, "maintainer"))
         (comment,) = github.comments(pull.number)
-    assert "**Regressed:** " in comment.body
+    assert "Regressed · `" in comment.body
     assert "`agent.context_compressor:ContextCompressor`" in comment.body

@@ -100,9 +100,9 @@ def visible(comment: str) -> str:
 
 
 def words(posted: Published) -> str:
-    """Return a result's title as the comment has it."""
-    verdict, _, rest = posted.title.partition(":")
-    return f"**{verdict}:**{rest}"
+    """Return a result's first sentence as the comment has it, below the title that says the verdict."""
+    _, _, rest = posted.title.partition(": ")
+    return f"{rest[0].upper()}{rest[1:]}"
 
 
 def only_check(gh: LoopbackGitHub) -> tuple[str | None, str | None]:
@@ -115,9 +115,9 @@ def test_the_result_becomes_comment_check_and_report(gh: LoopbackGitHub, post: P
     assert posted.title.startswith(("Regressed: ", "Mixed: "))
     assert posted.troubles == ()
     body = only_comment(gh)
-    words, _, rest = posted.title.partition(":")
-    assert f"**{words}:**{rest}" in body
-    assert body.splitlines()[2].startswith(f"### \N{LARGE RED CIRCLE} {words}")
+    assert words(posted) in body
+    verdict = posted.title.partition(":")[0]
+    assert body.splitlines()[2].startswith(f"### \N{LARGE RED CIRCLE} {verdict}")
     assert "Asked for by @maintainer." in body
     assert "| facts kept |" in body
     assert only_check(gh) == ("neutral", posted.title[:255])
@@ -319,7 +319,7 @@ def test_a_moved_head_is_said_first(gh: LoopbackGitHub, post: Post) -> None:
     new = gh.push_to_pull(1, adopted.base_tree())
     post(ticket=ticket)
     body = only_comment(gh)
-    assert f"The result below is of `{ticket.sha[:7]}`; the last commit is `{new[:7]}`." in body
+    assert f"The result below is for `{ticket.sha[:7]}`, not for the last commit, `{new[:7]}`." in body
     assert "> A draft." in body
     assert [check.head_sha for check in gh.state.checks.values()] == [ticket.sha]
 
@@ -511,7 +511,7 @@ def test_a_passing_fault_does_not_hide_whether_the_head_has_moved(gh: LoopbackGi
     new = gh.push_to_pull(1, adopted.base_tree())
     disturb(gh, *STEPS[0], kind)
     assert post(ticket=ticket).troubles == ()
-    assert f"the last commit is `{new[:7]}`" in only_comment(gh)
+    assert f"not for the last commit, `{new[:7]}`" in only_comment(gh)
 
 
 @pytest.mark.parametrize(("method", "path"), STEPS)

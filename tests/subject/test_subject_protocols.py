@@ -281,7 +281,7 @@ def test_an_empty_completion_arrives_as_an_empty_success():
     (response, message), _, records = serve(talk, Failed("truncated", True, ""))
     assert (response.output_text, response.status) == ("", "incomplete")
     assert (message.content, message.stop_reason) == ([], "max_tokens")
-    assert [record.status for record in records] == ["truncated", "truncated"]
+    assert [record.status for record in records] == ["truncated", "ok"]  # of the second, the limit is the client's own
 
 
 def test_a_reply_that_was_cut_off_arrives_with_its_text_and_says_so():
