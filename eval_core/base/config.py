@@ -129,7 +129,10 @@ class BotConfig(ConfigSection):
     runs_per_day: Annotated[int, Field(ge=1, description="Evaluations allowed in 24 hours, all PRs together.")] = 20
     conclusion: Annotated[
         Literal["neutral", "verdict"],
-        Field(description="neutral: the check never fails a PR; verdict: a regression is a failure."),
+        Field(
+            description="neutral: the check never fails a PR; verdict: a regression is a failure, and no answer "
+            "(incomplete, not comparable) asks for action."
+        ),
     ] = "neutral"
     mention: Annotated[
         bool, Field(description="Mention the person who requested the evaluation when it ends, which notifies them.")
