@@ -11,7 +11,12 @@ from eval_core.base.messages import Message
 from eval_core.domain.call import OpaqueState
 from eval_core.domain.fixture import Fixture
 
-__all__ = ["Compression", "ModelUse", "Outcome", "Step", "Subject", "TakesBudget"]
+__all__ = ["Compression", "ModelUse", "Outcome", "Step", "Subject", "TakesBudget", "both_ends"]
+
+
+def both_ends(printed: str, size: int) -> str:
+    """Return the beginning and the end of what a compressor printed: Node names the error first, Python last."""
+    return printed if len(printed) <= size else f"{printed[: size // 2]} ... {printed[-size // 2 :]}"
 
 
 class Outcome(StrEnum):
