@@ -17,14 +17,13 @@ from bot.pull_request.body import asker
 from bot.pull_request.event import EvaluationRequest, Ignored, read_event
 from bot.pull_request.ledger import EvaluationQueued, RequestRefused, RunVanished
 from bot.pull_request.ticket import Ticket
-from bot.steps.check import CHECK_NAME, FAILED, Check
+from bot.steps.check import CHECK_NAME, FAILED, INCOMPLETE, Check
 from bot.steps.comment import Sticky
 from bot.steps.estimate import LabelCost
 from eval_core.base.config import BotConfig, Config
 from eval_core.base.errors import IncompleteError, UserError, fault_of_ours
 from eval_core.base.globs import matches
 from eval_core.base.numbers import counted
-from eval_core.comparing.findings import Kind
 
 __all__ = [
     "ENVIRONMENT",
@@ -41,7 +40,7 @@ PACKAGE = "compression-eval"
 # Checks that were called off show nobody a result, as those that failed or are incomplete do not: the label again
 # completes the same look.
 _NOT_A_LOOK = frozenset({"cancelled", "skipped", "stale"})
-_NO_RESULT = (FAILED, Kind.INCOMPLETE.words)
+_NO_RESULT = (FAILED, INCOMPLETE)
 
 
 def gather(
