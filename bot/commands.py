@@ -167,7 +167,7 @@ def gate() -> None:
     _output(allowed="false")
     if decision.untold:
         # The label is gone and nobody was answered: a green job would be silence.
-        raise IncompleteError(f"not evaluated: {decision.why} The pull request could not be told: {decision.untold}")
+        raise IncompleteError(f"not evaluated: {decision.why} This could not be posted: {decision.untold}")
     _summary(f"Not evaluated: {decision.why}")
     click.echo(f"Not evaluated: {decision.why}")
 
@@ -371,7 +371,7 @@ def remind() -> None:
             f"{' '.join(found)} Renew it: start the workflow in baseline mode, or write `/eval-compression baseline` "
             "in a merged pull request; bot.remind_after_days sets the age"
         )
-    click.echo("Every baseline is young enough.")
+    click.echo("No baseline is older than that.")
 
 
 @bot.command()

@@ -417,17 +417,17 @@ def init(
         )
     click.echo("\n" + _LEFT_TO_DO)
     if plan.setup:
-        click.echo("  4. The environment of the compressor, here and now: " + " && ".join(plan.setup))
-    click.echo("\nWhat works already (`compression-eval doctor` says it again):")
+        click.echo("  4. Create the compressor's environment on this machine: " + " && ".join(plan.setup))
+    click.echo("\nChecks (`compression-eval doctor` repeats them):")
     if print_diagnoses(Job(load_config(None, folder), folder)):
-        click.echo("Correct what is broken, then run `compression-eval doctor`.")
+        click.echo("Fix what is broken, then run `compression-eval doctor`.")
 
 
 _LEFT_TO_DO = """\
-Left to do:
-  1. Secret: on GitHub, make the environment `compression-eval` and put the model key there as
-     COMPRESSION_EVAL_API_KEY (a key of its own, with a spending limit). Offline runs need none.
-  2. Label: make the label `eval-compression`.
+Next steps:
+  1. Secret: on GitHub, create the environment `compression-eval` and put the model key there as
+     COMPRESSION_EVAL_API_KEY (a dedicated key with a spending limit). Offline runs need none.
+  2. Label: create the label `eval-compression`.
   3. Fixtures and a first baseline: `compression-eval fixture import SESSION.jsonl`,
      `compression-eval probe propose NAME`, then `compression-eval baseline update`, and commit
      fixtures/, probes/ and baselines/."""

@@ -67,7 +67,7 @@ _COMMANDS = """\
 | 1 | the condition of `--fail-on` holds; `fixture audit` found something; `judge calibrate` failed the judge |
 | 2 | bad input or configuration: one message, no traceback |
 | 3 | incomplete (budget, outage); everything paid for is kept, `--resume` completes it |
-| 70 | a fault of compression-eval itself: one sentence, the traceback in a file; `COMPRESSION_EVAL_DEBUG=1` prints it |
+| 70 | a bug in compression-eval: one sentence, the traceback in a file; `COMPRESSION_EVAL_DEBUG=1` prints it |
 | 130, 141 | stopped by you; whoever read the output has gone |
 """
 

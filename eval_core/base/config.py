@@ -39,10 +39,13 @@ class ConfigSection(BaseModel):
 class Price(ConfigSection):
     """Dollars per million tokens of a model that the price list does not know."""
 
-    input: Annotated[float, Field(ge=0, description="Of a million input tokens.")]
-    output: Annotated[float, Field(ge=0, description="Of a million output tokens.")]
+    input: Annotated[float, Field(ge=0, description="Dollars per million input tokens.")]
+    output: Annotated[float, Field(ge=0, description="Dollars per million output tokens.")]
     cached_input: Annotated[float | None, Field(ge=0, description="Default: the input price.")] = None
-    cache_write: Annotated[float | None, Field(ge=0, description="Of what the cache keeps; default: as input.")] = None
+    cache_write: Annotated[
+        float | None,
+        Field(ge=0, description="Dollars per million tokens written to the cache; default: the input price."),
+    ] = None
 
 
 class ModelParams(ConfigSection):
@@ -53,8 +56,10 @@ class ModelParams(ConfigSection):
     top_p: Annotated[float | None, Field(gt=0, le=1, description="Nucleus sampling.")] = None
     seed: Annotated[int | None, Field(description="Makes sampling repeatable, as far as the provider can.")] = None
     frequency_penalty: Annotated[float | None, Field(ge=-2, le=2, description="Against repeated words.")] = None
-    presence_penalty: Annotated[float | None, Field(ge=-2, le=2, description="Against words used before.")] = None
-    logit_bias: Annotated[dict[str, float] | None, Field(description="Token numbers, made likelier or less.")] = None
+    presence_penalty: Annotated[
+        float | None, Field(ge=-2, le=2, description="Penalty for words that were used before.")
+    ] = None
+    logit_bias: Annotated[dict[str, float] | None, Field(description="Bias for single tokens, by token id.")] = None
 
 
 PresetName = Literal["github-models", "ollama", "vllm", "openrouter", "azure", "bedrock", "vertex"]
@@ -88,7 +93,9 @@ class ModelConfig(ConfigSection):
     answer: Annotated[str | None, Field(description="Model that answers probes; default: the compressor's.")] = None
     judge: Annotated[
         str | None,
-        Field(description="Model that grades, or offline: rules answer, facts judge; default: the answering model."),
+        Field(
+            description="Model that grades, or offline: rule-based answers and grades; default: the answering model."
+        ),
     ] = None
     api_base: Annotated[
         str | None,

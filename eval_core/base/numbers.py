@@ -9,6 +9,7 @@ __all__ = [
     "MINUS",
     "change",
     "counted",
+    "counted_mean",
     "interval",
     "listed",
     "p_value",
@@ -127,6 +128,12 @@ def p_value(p: float | None) -> str:
 def counted(number: int, noun: str) -> str:
     """Return a count with its noun: 1 run, 2 runs."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def counted_mean(value: float, noun: str) -> str:
+    """Return a mean number of things: "6.8 sections", "7 messages", "1 section"."""
+    text = f"{value:.1f}".removesuffix(".0")
+    return f"{text} {noun}" if text == "1" else f"{text} {noun}s"
 
 
 def tokens(count: float) -> str:

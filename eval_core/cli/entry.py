@@ -125,7 +125,7 @@ def unexpected(exc: Exception, environ: Mapping[str, str]) -> str:
     except OSError:
         kept = f"set {DEBUG}=1 to see the traceback"
     return (
-        f"Error: this should not happen, and is a fault of compression-eval: {said}. "
+        f"Error: this is a bug in compression-eval: {said}. "
         f"Everything paid for so far is kept; {kept}. Please report it"
     )
 

@@ -32,8 +32,8 @@ def _scrub_options(command: Callable[..., Any]) -> Callable[..., Any]:
     options = (
         click.option("--identities", type=_PATH, help="Names to take out, one person a line; !word leaves a word "
                                                       "alone."),
-        click.option("--yes", is_flag=True, help="Take out every likely name without asking; doubtful ones stay."),
-        click.option("--first-user", metavar="TEXT", help="Put this in place of the first user turn."),
+        click.option("--yes", is_flag=True, help="Remove every likely name without asking; keep doubtful ones."),
+        click.option("--first-user", metavar="TEXT", help="Replace the first user turn with this text."),
         click.option("--keep-system", is_flag=True, help="Keep the recorded system prompt."),
         click.option("--max-output", type=click.IntRange(0), default=4_000, show_default=True,
                      help="Shorten tool outputs beyond this many characters a text; 0: keep them whole."),
@@ -94,7 +94,7 @@ def import_command(
 @click.argument("path", type=_PATH)
 @click.option("--probes", type=_PATH, help="Probe bank to rewrite with the same placeholders.")
 @click.option("--output", type=_PATH, help="Write the fixture to this file's folder instead of in place.")
-@click.option("--dry-run", is_flag=True, help="Only say what would change.")
+@click.option("--dry-run", is_flag=True, help="Show what would change; write nothing.")
 @_scrub_options
 def scrub_command(path: Path, probes: Path | None, output: Path | None, dry_run: bool, **scrub: Any) -> None:
     """Take secrets and personal data out of a fixture, and out of its probes with the same words.

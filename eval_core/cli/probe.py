@@ -136,7 +136,7 @@ def lint_command(
 @_probes_dir
 @click.option("--output", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE|-",
               help="Where to write the drafts, - for the screen; default: the fixture's bank.")  # fmt: skip
-@click.option("--limit", type=click.IntRange(1), default=24, show_default=True, help="Propose at most so many.")
+@click.option("--limit", type=click.IntRange(1), default=24, show_default=True, help="Maximum number of drafts.")
 @click.option("--force", is_flag=True, help="Replace a bank that exists.")
 def propose_command(
     fixture: str, fixtures_dir: Path, probes_dir: Path, output: Path | None, limit: int, force: bool

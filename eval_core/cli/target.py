@@ -32,10 +32,10 @@ def target() -> None:
     help="none runs it with your own rights.",
 )
 def check(target_file: str | None, config: Path | None, tree: Path | None, sandbox: str) -> None:
-    """Play good and bad exchanges with a `command:` target and print a checklist.
+    """Test a `command:` target with good and bad requests, and print a checklist.
 
     It runs in the sandbox, with a model on loopback that answers, then one that is down, then one that answers with
-    nothing. Exit 1 when the command breaks the contract; a warning is advice.
+    nothing. Exit 1 when a check fails; a warning is advice.
 
     \b
     Examples:
@@ -55,7 +55,7 @@ def check(target_file: str | None, config: Path | None, tree: Path | None, sandb
     if not isinstance(found.spec, TargetSpec) or found.spec.command is None:
         raise UserError(
             f"target check is for targets with `command:`; {found.spec.name} has none. "
-            "`compression-eval doctor` looks at the others"
+            "`compression-eval doctor` checks the others"
         )
     hidden = (settings.fixtures, settings.probes, settings.baselines, settings.results)
     subject, level = found.subject(complete=None, model=None, max_tokens=8_000, sandbox=sandbox, hidden=hidden)  # type: ignore[arg-type]
@@ -65,5 +65,5 @@ def check(target_file: str | None, config: Path | None, tree: Path | None, sandb
     for item in checks:
         click.echo(f"  {item.state:<8} {item.name}" + (f"\n           {item.detail}" if item.detail else ""))
     failed = sum(item.state == "failed" for item in checks)
-    click.echo(f"{len(checks) - failed} of {len(checks)} points kept" if failed else "The contract is kept.")
+    click.echo(f"{len(checks) - failed} of {len(checks)} checks passed")
     sys.exit(1 if failed else 0)

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from eval_core.base.numbers import counted, listed, percent, quoted
+from eval_core.base.numbers import counted, counted_mean, listed, percent, quoted
 from eval_core.comparing.exact import Counts, fewer_p, smallest_p
 from eval_core.comparing.findings import Strand, StrandState
 from eval_core.domain.record import RunRecord
@@ -230,7 +230,7 @@ def form_strand(change: FormChange) -> Strand:
     details += [f"section renamed: {old} → {new}" for old, new in change.renamed]
     details += [f"new section: {label}" for label in change.new]
     details += [f"removal accepted: {label}" for label in change.accepted]
-    details += [f"orders its reader: {sentence}" for sentence in change.orders]
+    details += [f"gives its reader an order: {sentence}" for sentence in change.orders]
     details += [f"sentence gone: {sentence}" for sentence in change.sentences_gone]
     details += [f"new sentence: {sentence}" for sentence in change.sentences_new if sentence not in change.orders]
     longer = not LENGTH[0] <= change.length <= LENGTH[1]
@@ -256,12 +256,12 @@ def form_strand(change: FormChange) -> Strand:
         names = listed(list(map(quoted, change.emptied)))
         says.append(f"{counted(len(change.emptied), 'section')} came out empty ({names})")
     if change.orders:
-        says.append("the summary orders its reader about")
+        says.append("the summary gives its reader orders")
     return Strand(
         name="form",
         state=state,
-        base=f"{change.base_sections:.1f} sections",
-        candidate=f"{change.candidate_sections:.1f} sections",
+        base=counted_mean(change.base_sections, "section"),
+        candidate=counted_mean(change.candidate_sections, "section"),
         says="; ".join(says),
         details=tuple(details),
         loss=lost / max(len(change.labels), 1),

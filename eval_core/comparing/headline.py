@@ -77,7 +77,7 @@ def changed(kind: Kind, strands: Mapping[StrandName, Strand], size: SizeChange |
 
 def _row(row: Row) -> str:
     if row.family == "scores":
-        return f"{row.name} {signed(row.delta)} {interval(row.ci_low, row.ci_high)}"
+        return f"{row.name.replace('_', ' ')} {signed(row.delta)} {interval(row.ci_low, row.ci_high)}"
     text = f"{RETENTION[row.name]} {percent_change(row.base, row.candidate)}"
     if row.ci_low is None or row.ci_high is None:
         return text
@@ -101,10 +101,11 @@ def no_change(rows: Sequence[Row], facts: Strand | None, size: SizeChange | None
     seen = []
     if overall is not None:
         seen.append(points(overall.mde))
-    if kept is not None:
+    if kept is not None and kept.mde is not None:  # facts that were counted are all seen
         seen.append(f"about {pp(kept.mde)} of facts")
     described = _row(first) if first is not None else "nothing measured"
-    return f"{Kind.NO_DETECTABLE_CHANGE.words}: {described}; smallest detectable change: {' or '.join(seen)}."
+    least = f"; smallest detectable change: {' or '.join(seen)}" if seen else ""
+    return f"{Kind.NO_DETECTABLE_CHANGE.words}: {described}{least}."
 
 
 def _resolve(row: Row) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from eval_core.base.config import AcceptConfig
-from eval_core.base.numbers import counted, percent, tokens
+from eval_core.base.numbers import counted, counted_mean, percent, tokens
 from eval_core.comparing.fact_changes import FalseValues, fact_changes, false_values, is_exact, never_shown
 from eval_core.comparing.findings import FactChange, Strand, StrandState
 from eval_core.comparing.form_changes import FormChange, compare_form, form_strand
@@ -179,8 +179,8 @@ def _window(base: Mapping[str, Sequence[RunRecord]], candidate: Mapping[str, Seq
     return Strand(
         name="window",
         state=state,
-        base=f"{totals[0]:.1f} messages",
-        candidate=f"{totals[1]:.1f} messages",
+        base=counted_mean(totals[0], "message"),
+        candidate=counted_mean(totals[1], "message"),
         says=says,
         details=tuple(details),
         loss=max(0.0, 1 - totals[1] / totals[0]) if totals[0] else 0.0,

@@ -184,8 +184,9 @@ def _size_line(measurement: Measurement) -> str:
     finished = [found for runs in measurement.fixtures.values() if (found := [run for run in runs if run.ok])]
     at = token_words(fmean(fmean(run.tokens_after for run in runs) for runs in finished))
     return (
-        f"{share('kept')} of all facts at {at} tokens; keeping the last {at} tokens gives {share('recency')}, "
-        f"cutting every message to the same share {share('proportional')}"
+        f"Keeps {share('kept')} of all facts in {at} tokens; "
+        f"the newest {at} tokens alone would keep {share('recency')}, "
+        f"cutting every message evenly {share('proportional')}"
     )
 
 

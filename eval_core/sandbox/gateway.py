@@ -158,7 +158,7 @@ class Gateway:
 
     async def _listen(self, reader: asyncio.StreamReader, process: asyncio.subprocess.Process) -> None:
         """Take the process's frames until it ends, which it should not do before us."""
-        # A request grows a little when it is written down anew, and most where it is all tiny messages.
+        # A request grows a little when it is serialized again, and most where it is all tiny messages.
         most = 4 * self._limits.request_bytes + FRAME_OVERHEAD
         try:
             while (frame := await read_gateway_frame(reader, most)) is not None:

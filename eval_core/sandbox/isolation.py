@@ -113,10 +113,10 @@ def _covered(path: Path) -> bool:
 
 
 def _tree_mounts(tree: Path) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Return the mounts and links that show the tree to a uid of nobody's.
+    """Return the mounts and links that show the tree to an unused uid.
 
     A folder that only its owner may enter, as temporary folders are, is shown entry by entry. A link
-    among them is made anew inside, never followed here: where it leads is the pull request's choice.
+    among them is made again inside, never followed here: where it leads is the pull request's choice.
     """
     if tree.stat().st_mode & 0o005 == 0o005:
         return [(str(tree), TREE)], []
@@ -214,7 +214,7 @@ _uids = itertools.count()
 
 
 def _fresh_uid() -> int:
-    """Return a uid of nobody's: process limits count per uid, so runs side by side must not share one."""
+    """Return an unused uid: process limits count per uid, so runs side by side must not share one."""
     return 1_900_000_000 + (os.getpid() % 200_000) * 1000 + next(_uids) % 1000
 
 

@@ -91,7 +91,7 @@ def test_a_configured_repository_need_not_be_understood_again(tmp_path: Path, cl
 def test_it_ends_with_a_try(folder: Path, cli: small.Cli) -> None:
     ran = cli("init", str(folder), *ACTION)
     assert "broken   target: target_error: the compressor returned None" in ran.out
-    assert ran.out.rstrip().endswith("Correct what is broken, then run `compression-eval doctor`.")
+    assert ran.out.rstrip().endswith("Fix what is broken, then run `compression-eval doctor`.")
     small.write(folder / "agent/context_compressor.py", CODE.replace("...", "return messages[:2]"))
     ran = cli("init", str(folder), *ACTION)
     assert "ok       compressed short-session: " in ran.out
@@ -228,5 +228,5 @@ def test_a_repository_in_a_src_layout_is_evaluated_without_editing_code(tmp_path
         github.label(pull.number, adopted.LABEL)
         Journey(github, root, tmp_path / "work").play(label_event(adopted.REPO, pull, "maintainer"))
         (comment,) = github.comments(pull.number)
-    assert "**Regressed:** " in comment.body
+    assert "Regressed · `" in comment.body
     assert "`agent.context_compressor:ContextCompressor`" in comment.body

@@ -257,6 +257,14 @@ def test_impossible_scores_are_refused() -> None:
         decide(constant(3, 4.0), candidate)
 
 
+def test_one_row_that_cannot_tell_keeps_the_verdict_inconclusive() -> None:
+    verdict = decide(noisy(12, 6, fixtures=2), noisy(13, 5, fixtures=2), options=QUICK)
+    undecided = [row.name for row in verdict.rows if row.verdict is not RowVerdict.NO_DETECTABLE_CHANGE]
+    assert (undecided, verdict.culprits) == (["context_awareness"], ())
+    assert all(test.can_reach for test in verdict.tests)
+    assert verdict.kind is Kind.INCONCLUSIVE
+
+
 # Structure
 
 

@@ -1,4 +1,4 @@
-"""Numbers by which states and makers know a person or a machine, told by their check digits or by what names them."""
+"""National ids and serial numbers, found by their check digits or by the words beside them."""
 
 from __future__ import annotations
 

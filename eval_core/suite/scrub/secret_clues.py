@@ -1,4 +1,4 @@
-"""Secrets told by a clue on their line: a word that names a secret in any language, a login, a call, a code."""
+"""Secrets found by a clue on their line: a word that names a secret in any language, a login, a call, a code."""
 
 from __future__ import annotations
 

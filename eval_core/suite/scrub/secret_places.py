@@ -1,4 +1,4 @@
-"""Secrets told by where they stand: beside a login, after a verb that logs in, in a column, beside their name."""
+"""Secrets found by their position: beside a login, after a verb that logs in, in a column, beside their name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accounts, hosts and people where tools and systems print them: prompts, listings, logs, headers, configuration."""
+"""Names of accounts, hosts and people in the output of tools: prompts, listings, logs, headers, configuration."""
 
 from __future__ import annotations
 
