@@ -214,7 +214,6 @@ def _pull(request: EvaluationRequest, pull: Pull | None) -> Refused | None:
             f"Pull request #{pull.number} is already merged: start the workflow in baseline mode "
             "to store its result as the new baseline.",
             "merged",
-            "not-merged",
         )
     if request.mode == "baseline" and not pull.merged:
         return Refused(
