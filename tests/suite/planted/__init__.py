@@ -19,7 +19,16 @@ from tests.suite.corpus import ALNUM, B64, DIGITS, HEX, LOWER, UPPER, URLSAFE, K
 
 __all__ = ["SETS", "kinds", "names_of"]
 
-SETS = (("first", 11), ("second", 21), ("third", 31), ("fourth", 41), ("fifth", 51), ("sixth", 61), ("seventh", 71), ("eighth", 81))
+SETS = (
+    ("first", 11),
+    ("second", 21),
+    ("third", 31),
+    ("fourth", 41),
+    ("fifth", 51),
+    ("sixth", 61),
+    ("seventh", 71),
+    ("eighth", 81),
+)
 """The sets in the order in which they were written, with the seed that each was first measured with."""
 
 _HERE = Path(__file__).resolve().parent
