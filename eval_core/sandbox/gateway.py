@@ -203,6 +203,8 @@ class Gateway:
         try:
             asked = read_request(read_object(json.dumps(body).encode("ascii")))
             record.requested_model, record.messages = asked.requested_model, asked.messages
+            record.own_limit = asked.max_tokens is not None and asked.max_tokens <= self._limits.output_tokens
+            record.own_stop = bool(asked.params.get("stop"))
             self._check_limits()
         except Refusal as refusal:
             self.log.refuse(record, refusal.message)

@@ -82,6 +82,8 @@ def interpreter(named: str | None) -> Path:
     if named is None:
         return Path(sys.executable)
     path = Path(named)
+    if path.is_dir():
+        raise UserError(f"target.python: {path} is a folder; name the interpreter in it, {path / 'bin' / 'python'}")
     if not path.is_file():
         raise UserError(
             f"target.python: {path}: no such file; create the environment (`setup:` in .compression-eval.yml) "
@@ -311,11 +313,15 @@ def _with_filter(folder: Path, words: list[str]) -> list[str]:
 
 
 def _set_user(uid: int) -> list[str]:
-    # A change of uid clears the signal that --die-with-parent relies on, so it is set again after it.
     return [
         "setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups", "--no-new-privs",
-        "--inh-caps=-all", "--bounding-set=-all", "--pdeathsig", "KILL",
+        "--inh-caps=-all", "--bounding-set=-all",
     ]  # fmt: skip
+
+
+# The signal of --die-with-parent reaches a process of the same uid alone, and a change of uid clears it. So the first
+# process stays root's own and only waits; the kernel ends it with us, and with it all that is in its namespace.
+_FIRST_PROCESS = ["/bin/sh", "-c", '"$@"; exit $?', "sh"]
 
 
 @functools.cache
@@ -386,7 +392,7 @@ class SandboxChoice:
             bwrap = _with_filter(folder, ["bwrap", *userns, "--cap-drop", "ALL", *common, "--", *inner])
             return [*clean, *(_set_user(_fresh_uid()) if os.geteuid() == 0 else []), *bwrap]
         keep = [word for cap in ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP") for word in ("--cap-add", cap)]
-        bwrap = ["bwrap", "--cap-drop", "ALL", *keep, *common, "--", *_set_user(_fresh_uid()), *inner]
+        bwrap = ["bwrap", "--cap-drop", "ALL", *keep, *common, "--", *_FIRST_PROCESS, *_set_user(_fresh_uid()), *inner]
         if self.level == "bwrap-root":
             return [*clean, *_with_filter(folder, bwrap)]
         # Through sudo we are not the parent: a clock of root's own ends the run if we cannot.

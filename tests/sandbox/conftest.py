@@ -182,6 +182,11 @@ class Attack:
     reach: dict[str, Any]
     """Where the canaries are that the evaluator itself can reach."""
 
+    @property
+    def evaluator(self) -> list[str]:
+        """How an evaluator of this level starts Python."""
+        return [sys.executable]
+
     def __call__(
         self,
         compressor: str,
@@ -231,13 +236,18 @@ class RootlessAttack:
     python: Path
     reach: dict[str, Any]
 
+    @property
+    def evaluator(self) -> list[str]:
+        """How an evaluator of this level starts Python."""
+        return [*become(self.uid), str(self.interpreter)]
+
     def __call__(self, *arguments: Any, **options: Any) -> Compression:
         place = {"session": self.session, "tree": self.tree, "python": self.python}
         path = ":".join(
             entry for entry in [str(ROOT), *sys.path] if entry.startswith(str(ROOT)) or "-packages" in entry
         )
         ran = subprocess.run(
-            [*become(self.uid), str(self.interpreter), "-c", SOMEBODY, path, __file__],
+            [*self.evaluator, "-c", SOMEBODY, path, __file__],
             input=base64.b64encode(pickle.dumps((arguments, options, place))),
             env={"PATH": os.defpath, "HOME": str(self.tree.parent), "LANG": "C.UTF-8"},
             cwd="/",

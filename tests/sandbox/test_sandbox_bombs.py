@@ -61,6 +61,7 @@ def test_shared_memory_counts_and_the_limit_that_was_reached_is_named(attack, na
 def test_memory_that_nobody_holds_cannot_be_had(attack):
     taken, number = said(attack("bombs:sysv_bomb"))
     assert (taken, number) == (0, errno.EPERM)
+    assert said(attack("bombs:sysv_objects")) == [[-1, errno.EPERM], [-1, errno.EPERM]]
 
 
 def test_shared_memory_files_end_with_their_scratch(attack):
