@@ -142,6 +142,8 @@ def _option(option: click.Option) -> str:
     names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
     choices = " ".join(option.type.choices) if isinstance(option.type, click.Choice) else ""
     default = option.default if option.show_default and not option.is_flag else None
+    if isinstance(option.show_default, str):
+        default = option.show_default  # in words, where it is found only when the command runs
     notes = [
         option.help or "",
         f"One of: {choices}." if choices else "",

@@ -129,7 +129,10 @@ class BotConfig(ConfigSection):
     runs_per_day: Annotated[int, Field(ge=1, description="Evaluations allowed in 24 hours, all PRs together.")] = 20
     conclusion: Annotated[
         Literal["neutral", "verdict"],
-        Field(description="neutral: the check never fails a PR; verdict: a regression is a failure."),
+        Field(
+            description="neutral: the check never fails a PR; verdict: a regression is a failure, and no answer "
+            "(incomplete, not comparable) asks for action."
+        ),
     ] = "neutral"
     mention: Annotated[
         bool, Field(description="Mention the person who requested the evaluation when it ends, which notifies them.")
@@ -232,13 +235,22 @@ class Config(ConfigSection):
 
 
 def config_folder(path: Path | None) -> Path:
-    """Return the folder that every path in a configuration is relative to; None is the usual file, here."""
-    return Path() if path is None else path.parent
+    """Return the folder that every path in a configuration is relative to.
+
+    Without a path it is the nearest folder with the usual file, from here up to the top of the git repository, as with
+    other tools: below it, another compressor than the repository's own would be measured without a word.
+    """
+    if path is not None:
+        return path.parent
+    folders = [(here := Path().resolve()), *here.parents]
+    top = next((at for at, folder in enumerate(folders) if (folder / ".git").exists()), 0)
+    found = next((folder for folder in folders[: top + 1] if (folder / CONFIG_FILE).is_file()), here)
+    return Path() if found == here else found
 
 
 def load_config(path: Path | None, root: Path | None = None) -> Config:
     """Read the configuration; without a path, the usual file if it is there, else the defaults."""
-    where = path or (root or Path()) / CONFIG_FILE
+    where = path or (config_folder(None) if root is None else root) / CONFIG_FILE
     if path is None and not where.exists():
         return Config()
     return parse(Config, read_yaml(where) or {}, str(where))

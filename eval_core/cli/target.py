@@ -23,15 +23,20 @@ def target() -> None:
 
 @target.command()
 @click.argument("target_file", metavar="[TARGET]", required=False)
+@click.option("--target", "named", help="The same as TARGET, as other commands take it.")
 @click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
-@click.option("--tree", type=click.Path(path_type=Path, file_okay=False), help="The code under test. Default: here.")
+@click.option(
+    "--tree",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The code under test.  [default: the configuration's folder]",
+)
 @click.option(
     "--sandbox",
     type=click.Choice(["auto", "bwrap", "docker", "none"]),
     default="auto",
     help="none runs it with your own rights.",
 )
-def check(target_file: str | None, config: Path | None, tree: Path | None, sandbox: str) -> None:
+def check(target_file: str | None, named: str | None, config: Path | None, tree: Path | None, sandbox: str) -> None:
     """Test a `command:` target with good and bad requests, and print a checklist.
 
     It runs in the sandbox, with a model on loopback that answers, then one that is down, then one that answers with
@@ -42,7 +47,7 @@ def check(target_file: str | None, config: Path | None, tree: Path | None, sandb
       compression-eval target check
       compression-eval target check my-target.yml --tree ../agent
     """
-    from eval_core.base.config import load_config
+    from eval_core.base.config import config_folder, load_config
     from eval_core.base.errors import UserError
     from eval_core.domain.target import TargetSpec
     from eval_core.sandbox.conformance import check_contract
@@ -50,8 +55,7 @@ def check(target_file: str | None, config: Path | None, tree: Path | None, sandb
     from eval_core.sandbox.targets import find_target
 
     settings = load_config(config)
-    here = Path()
-    found = find_target(target_file, settings.target, here, tree, environ={})
+    found = find_target(target_file or named, settings.target, config_folder(config), tree, environ={})
     if not isinstance(found.spec, TargetSpec) or found.spec.command is None:
         raise UserError(
             f"target check is for targets with `command:`; {found.spec.name} has none. "

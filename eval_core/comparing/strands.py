@@ -130,10 +130,11 @@ class Recorded:
         if not self.all_stubs:
             return strand
         before, now = tokens(self.form.base_tokens), tokens(self.form.candidate_tokens)
-        sections = f"{self.form.candidate_sections:.0f} of {self.form.base_sections:.0f} sections"
+        few = self.form.candidate_sections
+        sections = f"with {few:.1f} of {self.form.base_sections:.1f} sections" if few else "without any of its sections"
         what = "a refusal or a stub" if self.model_wrote else "a stub"
         if self.form.candidate_tokens:
-            says = f"every summary is {what}, {now} tokens instead of {before}, with {sections}"
+            says = f"every summary is {what}, {now} tokens instead of {before}, {sections}"
         else:
             says = f"no summary is written any more ({before} tokens before)"
         details = (_REFUSED,) if self.model_wrote else ()

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
+from eval_core.base.messages import Message, full_text
 from eval_core.domain.probe import FactKind
 
 __all__ = [
@@ -131,6 +132,11 @@ class Haystack:
         """Prepare several texts as one in which no value is found across two of them."""
         parts = list(texts)
         return cls(source="\n\n".join(parts), text=" \0 ".join(map(normalise, parts)))
+
+    @classmethod
+    def of_messages(cls, messages: Iterable[Message]) -> Haystack:
+        """Prepare what the messages say. Each is read by itself: how one is written never hides what another says."""
+        return cls.of_all(map(full_text, messages))
 
     @cached_property
     def hashes(self) -> dict[str, tuple[str, ...]]:

@@ -15,11 +15,10 @@ from eval_core.base.errors import UserError
 from eval_core.base.messages import Message, render
 from eval_core.base.tokens import count_messages
 from eval_core.domain.case import Case, load_suite
-from eval_core.domain.compression import Compression, Outcome
+from eval_core.domain.compression import Compression, Outcome, both_ends
 from eval_core.domain.fixture import Fixture, fixture_files
 from eval_core.domain.target import Builtin, TargetSpec
 from eval_core.measuring.options import Job
-from eval_core.sandbox.conformance import both_ends
 from eval_core.sandbox.isolation import detect
 from eval_core.sandbox.subject import ProcessSubject
 from eval_core.sandbox.targets import Target
@@ -33,6 +32,7 @@ _SHORT = 40_000
 """Tokens of a session that a compressor is tried on; a longer one would take more than seconds."""
 _PATIENCE = 60.0
 _SHOWN = 200
+_SAID = 800
 _TURNS = 24
 _PLAIN = 6
 """Exchanges without tools at the end, where many compressors keep a few messages as they are."""
@@ -209,7 +209,7 @@ def _told(done: Compression, session: Fixture, seconds: float, advised: Mapping[
         if done.outcome is Outcome.OK:
             return Diagnosis("ok", f"compressed {what}", back)
         return Diagnosis("warn", f"not compressed: {what}", advised[done.outcome])
-    said = both_ends(_plain(done.output))
+    said = both_ends(_plain(done.output), _SAID)
     advice = "; ".join(part for part in (advised.get(done.outcome, ""), f"it printed: {said}" if said else "") if part)
     return Diagnosis("broken", f"target: {done.outcome}: {_plain(done.detail)}", advice)
 

@@ -130,6 +130,7 @@ def _print_worst(view: ReportView, out: Console) -> None:
     for title, lines in (
         ("Failed", [f"{fixture.fixture}: {fixture.note}" for fixture in view.fixtures if fixture.note]),
         ("Not scored (excluded, not counted as 0)", [f"{count} x {reason}" for reason, count in view.unscored.items()]),
+        ("It printed", [view.printed] if view.printed else []),
         ("Structure checks that fail", view.broken_structure),
     ):
         if lines:

@@ -101,6 +101,9 @@ class CallLog:
             record.kind = "" if record.status == "ok" else "empty"
             return
         record.kind, record.retryable = result.kind, result.retryable
+        if result.kind == "refusal":
+            # The model was asked no more after several refusals, or its provider refused for it.
+            record.refusal = result.message
         if result.kind == "truncated":
             record.status = "truncated"
         else:

@@ -82,6 +82,8 @@ def interpreter(named: str | None) -> Path:
     if named is None:
         return Path(sys.executable)
     path = Path(named)
+    if path.is_dir():
+        raise UserError(f"target.python: {path} is a folder; name the interpreter in it, {path / 'bin' / 'python'}")
     if not path.is_file():
         raise UserError(
             f"target.python: {path}: no such file; create the environment (`setup:` in .compression-eval.yml) "

@@ -149,6 +149,8 @@ def test_an_environment_of_the_repository_is_used_where_it_can_be_made_again(
     assert isinstance(config.target, dict)
     expected = (".venv/bin/python", ["python3 -m venv .venv", setup]) if setup else (None, [])
     assert (config.target.get("python"), config.setup) == expected
+    ignored = (folder / ".gitignore").read_text(encoding="utf-8").split()
+    assert ignored == (["results/", ".venv/"] if setup else ["results/"])
 
 
 @pytest.mark.parametrize(
@@ -156,6 +158,8 @@ def test_an_environment_of_the_repository_is_used_where_it_can_be_made_again(
     [
         (("--action", "not an action"), "give OWNER/REPO@SHA"),
         ((*ACTION, "--compressor", "agent.other:Missing"), "no such class"),
+        ((*ACTION, "--compressor", ""), "--compressor '': give package.module:Class"),
+        ((*ACTION, "--compressor", "agent/memory.py"), "--compressor 'agent/memory.py': give package.module:Class"),
     ],
 )
 def test_a_mistake_is_one_message_and_nothing_is_written(
@@ -178,6 +182,7 @@ def test_a_program_in_another_language_is_named_as_a_command(tmp_path: Path, cli
     small.write(tmp_path / "src/compress.sh", "exit 1\n")
     small.write(tmp_path / "package.json", "{}")
     small.write(tmp_path / "package-lock.json", "{}")
+    small.write(tmp_path / ".gitignore", "node_modules\n*.log")
     (tmp_path / "node_modules").mkdir()
     ran = cli("init", str(tmp_path), *ACTION, "--command", "sh src/compress.sh --fast", "--llm", "none")
     assert ran.code == 0, ran.err
@@ -188,6 +193,7 @@ def test_a_program_in_another_language_is_named_as_a_command(tmp_path: Path, cli
         "setup": ["npm ci"],
     }
     assert load_config(None, tmp_path).setup == ["npm ci"]
+    assert (tmp_path / ".gitignore").read_text(encoding="utf-8").split() == ["node_modules", "*.log", "results/"]
     assert "target check" in ran.out
 
 

@@ -280,7 +280,7 @@ def test_a_mended_structure_check_improves() -> None:
     base = constant(3, 4.0)
     verdict = decide(with_structure(base, {"tool pairs whole": [False] * 3}), base)
     assert verdict.kind is Kind.IMPROVED
-    assert verdict.headline.startswith("Improved: structure repaired:")
+    assert verdict.headline.startswith("Improved: repaired:")
 
 
 def test_a_check_that_fails_once_is_told_and_does_not_decide() -> None:
