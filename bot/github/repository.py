@@ -50,7 +50,7 @@ def _reads(read: Callable[P, R]) -> Callable[P, R]:
             return read(*args, **named)
         except (KeyError, TypeError, ValueError, AttributeError) as exc:
             what = read.__name__.strip("_").replace("_", " ")
-            message = f"{what}: GitHub's answer makes no sense ({type(exc).__name__}: {exc}); run this again later"
+            message = f"{what}: GitHub's response could not be parsed ({type(exc).__name__}); run this again later"
             raise Unavailable(message, maybe_done=True) from exc
 
     return sensibly

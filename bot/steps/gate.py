@@ -262,11 +262,12 @@ class _Gate:
 
     def _announced(self, ticket: Ticket, config: Config, pull: Pull | None) -> Admission:
         """Show on the commit and in the comment that the evaluation is coming; none of this decides anything."""
+        if pull is not None:
+            _try("react", lambda: self.github.react(pull.number, "eyes"))
         if pull is None or ticket.mode != "evaluate":
             return Admission(ticket)
         waits = self.github.reviewers_of(ENVIRONMENT)
         plan = self.describe(config)
-        _try("react", lambda: self.github.react(pull.number, "eyes"))
         check = Check(self.github, ticket.sha, ticket.run, ticket.run_url)
         title = "Waiting for approval" if waits else "Evaluating"
         summary = f"{title}. [Live log]({ticket.run_url}); expected: {plan.minutes}. Estimated cost: {plan.cost}."

@@ -304,10 +304,10 @@ def _bwrap_common(view: SandboxView, folder: Path) -> list[str]:
     return words
 
 
-def _with_filter(folder: Path, words: list[str]) -> list[str]:
+def _with_filter(folder: Path, words: list[str], memory: MemoryLimiter) -> list[str]:
     """Open the filter on descriptor 9 in a shell that then becomes the command; sudo closes ours."""
     file = folder / "filter.bpf"
-    file.write_bytes(program(abi_of()))
+    file.write_bytes(program(abi_of(), memory_files=memory != "count"))
     file.chmod(0o644)
     return ["/bin/sh", "-c", 'exec 9<"$0"; exec "$@"', str(file), *words]
 
@@ -389,15 +389,15 @@ class SandboxChoice:
         common = _bwrap_common(view, folder)
         if self.level == "bwrap-user":
             userns = ["--unshare-user", *(["--disable-userns"] if _bwrap_knows("--disable-userns") else [])]
-            bwrap = _with_filter(folder, ["bwrap", *userns, "--cap-drop", "ALL", *common, "--", *inner])
+            bwrap = _with_filter(folder, ["bwrap", *userns, "--cap-drop", "ALL", *common, "--", *inner], self.memory)
             return [*clean, *(_set_user(_fresh_uid()) if os.geteuid() == 0 else []), *bwrap]
         keep = [word for cap in ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP") for word in ("--cap-add", cap)]
         bwrap = ["bwrap", "--cap-drop", "ALL", *keep, *common, "--", *_FIRST_PROCESS, *_set_user(_fresh_uid()), *inner]
         if self.level == "bwrap-root":
-            return [*clean, *_with_filter(folder, bwrap)]
+            return [*clean, *_with_filter(folder, bwrap, self.memory)]
         # Through sudo we are not the parent: a clock of root's own ends the run if we cannot.
         backstop = ["timeout", "-k", "5", str(int(seconds) + 60)]
-        return ["sudo", "-n", *clean, *backstop, *_with_filter(folder, bwrap)]
+        return ["sudo", "-n", *clean, *backstop, *_with_filter(folder, bwrap, self.memory)]
 
 
 def _docker(view: SandboxView, folder: Path, inner: list[str], memory: int) -> list[str]:

@@ -117,11 +117,12 @@ class Abi:
     socketpair: int
     ioctl: int
     prctl: int
+    memfd_create: int
     clone3: int = 435
 
 
-X86_64 = Abi("x86_64", 0xC000003E, 0, clone=56, socket=41, socketpair=53, ioctl=16, prctl=157)
-AARCH64 = Abi("aarch64", 0xC00000B7, 1, clone=220, socket=198, socketpair=199, ioctl=29, prctl=167)
+X86_64 = Abi("x86_64", 0xC000003E, 0, clone=56, socket=41, socketpair=53, ioctl=16, prctl=157, memfd_create=319)
+AARCH64 = Abi("aarch64", 0xC00000B7, 1, clone=220, socket=198, socketpair=199, ioctl=29, prctl=167, memfd_create=279)
 
 
 def abi_of(machine: str | None = None) -> Abi:
@@ -142,8 +143,12 @@ def _when(number: int, body: bytes) -> bytes:
     return _line(JUMP_EQUAL, number, 0, len(body) // 8) + body
 
 
-def program(abi: Abi) -> bytes:
-    """Return the filter: foreign ABIs die, denied calls fail with EPERM, everything else passes."""
+def program(abi: Abi, *, memory_files: bool = True) -> bytes:
+    """Return the filter: foreign ABIs die, denied calls fail with EPERM, everything else passes.
+
+    Without a control group there are no memory files: one in transit between two sockets is held by no process, so
+    it could not be counted. To programs that is an old kernel, for which they have another way.
+    """
     lines = [
         _line(LOAD, ARCH),
         _line(JUMP_EQUAL, abi.audit_arch, 1, 0),
@@ -168,6 +173,8 @@ def program(abi: Abi) -> bytes:
     )
     # clone3 keeps its flags behind a pointer that a filter cannot follow; libc falls back to clone on ENOSYS.
     lines.append(_when(abi.clone3, _line(RETURN, ERRNO | ENOSYS)))
+    if not memory_files:
+        lines.append(_when(abi.memfd_create, _line(RETURN, ERRNO | ENOSYS)))
     terminal = _line(LOAD, ARG1)
     for request in TERMINAL_INJECTION:
         terminal += _line(JUMP_EQUAL, request, 0, 1) + _line(RETURN, ERRNO | EPERM)

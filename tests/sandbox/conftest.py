@@ -187,6 +187,11 @@ class Attack:
         """How an evaluator of this level starts Python."""
         return [sys.executable]
 
+    @property
+    def counted(self) -> bool:
+        """Whether memory is limited by counting alone."""
+        return self.sandbox.memory == "count"
+
     def __call__(
         self,
         compressor: str,
@@ -235,6 +240,7 @@ class RootlessAttack:
     tree: Path
     python: Path
     reach: dict[str, Any]
+    counted = True
 
     @property
     def evaluator(self) -> list[str]:

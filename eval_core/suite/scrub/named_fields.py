@@ -51,7 +51,8 @@ _PEOPLE_WORDS = frozenset(_PEOPLE_NAMES.split())
 _PERSON_NAMES = "fullname realname fn cn gecos imię nom nombre nome naam navn namn nimi název ім'я имя фио"
 _PERSON_WORDS = frozenset(_PERSON_NAMES.split())
 _FIRST_NAMES = (
-    "firstname lastname givenname familyname surname middlename maidenname forename sn vorname nachname prénom "
+    "given family firstname lastname givenname familyname surname middlename maidenname forename sn "
+    "vorname nachname prénom "
     "prenom apellido apellidos cognome sobrenome achternaam voornaam förnamn efternamn etunimi sukunimi nazwisko"
 )
 _FIRST_WORDS = frozenset(_FIRST_NAMES.split())
@@ -301,7 +302,13 @@ _LABELLED = re.compile(
     r"<(?:dt|th|td|label|b|strong|span)(?:\s[^<>]*)?>\s*(?P<label>[^<>:\n]{2,30}?)\s*:?\s*</\w+>\s*:?\s*<(?:dd"
     r"|td|span|div|p|a)(?:\s[^<>]*)?>\s*(?P<value>[^<>\n]{2,60}?)\s*</"
 )
-_NAMED_ELEMENTS: dict[str, FieldKind] = {"given": "first", "family": "first", "forenames": "first", "surname": "first"}
+_NAMED_ELEMENTS: dict[str, FieldKind] = {
+    "given": "first",
+    "family": "first",
+    "nm": "person",
+    "forenames": "first",
+    "surname": "first",
+}
 
 
 def _elements(text: str) -> Iterator[Hit]:

@@ -67,7 +67,8 @@ _MENTION = re.compile(
     r"|tg://user\?id=(?P<c>\d+)"
     r"|(?:https?://)?(?:t\.me|twitter\.com|x\.com|instagram\.com|linkedin\.com/in|facebook\.com|mastodon\.social/@"
     r"|keybase\.io|paypal\.me|venmo\.com|patreon\.com|ko-fi\.com|gravatar\.com|threads\.net/@|tiktok\.com/@"
-    r"|youtube\.com/@|bsky\.app/profile|reddit\.com/u(?:ser)?)/(?P<d>(?!share|intent|home|hashtag|search|status"
+    r"|youtube\.com/@|bsky\.app/profile|reddit\.com/u(?:ser)?|steamcommunity\.com/id)/(?P<d>(?!share|intent|home"
+    r"|hashtag|search|status"
     r"|i/)@?[A-Za-z][\w.-]{2,40})"
 )
 _CALLED = re.compile(

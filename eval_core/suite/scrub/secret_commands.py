@@ -171,7 +171,13 @@ def arguments(text: str, _key: str | None) -> Iterator[Hit]:
             value = one["value"]
             if " " in value:
                 continue
-            if unwordly(value, told=place >= 1) or (place >= 1 and HEXED.fullmatch(value)):
+            keyed = place >= 1 or call.group().partition("(")[0].rpartition(".")[2] in (
+                "init",
+                "load",
+                "configure",
+                "setup",
+            )
+            if unwordly(value, told=place >= 1) or (keyed and HEXED.fullmatch(value)):
                 yield value_hit(one, "value", "assignment", text)
 
 

@@ -122,7 +122,10 @@ def after_hints(text: str, _key: str | None) -> Iterator[Hit]:
     for hint in _HINT.finditer(text):
         for match in _BARE.finditer(text, *hint.span("rest")):
             value = match["value"].strip("\"'`").rstrip(".,")
-            if is_drawn(value) or (_SURE.fullmatch(value) and unwordly(value, told=True)):
+            hexed = HEXED.fullmatch(value) is not None and re.match(
+                r"(?i)token[ :=]+\Z", text[hint.start() : match.start("value")]
+            )
+            if is_drawn(value) or hexed or (_SURE.fullmatch(value) and unwordly(value, told=True)):
                 at = match.start("value") + match["value"].index(value)
                 yield secret_hit(at, at + len(value), "prose", text)
 
@@ -164,13 +167,15 @@ _CODES = re.compile(
     r"(?i)\b(?:(?:verification|security|confirmation|one[- ]time|2fa|mfa|two[- ]factor|login|auth\w*|sms|access"
     r"|pairing"
     r"|unlock|alarm|door|gate|entry|safe|lock|voicemail|activation|sign-?in|bestätigungs|sicherheits)[ -]?"
-    rf"(?:code|pin|passcode|password|number)|otp|2fa|passcode|pin)(?: (?:is|was|code|ist|est"
+    rf"(?:code|pin|passcode|password|number)(?: (?:for|of|to) [\w ]{{1,40}}?)?|otp|2fa|passcode|pin)(?: (?:is|was"
+    rf"|code|ist|est"
     rf"|es))?[: ]{{1,3}}{_NUMBER}\b"
     r"|(?<![\w-])(?P<before>\d{4,8}) is your [^\n.]{0,40}(?:code|pin|password)\b"
     r"|\b(?:recovery|backup|scratch|2fa|emergency)[ _-](?:codes?|keys?)(?: (?:is|are))?[: \n-]{1,6}"
     r"(?P<codes>(?:[a-z0-9]{4,8}(?:[ -][a-z0-9]{4,8}){0,7}[,\s]{0,6}){1,16})"
     r"|\b(?:code|key)(?: is)?[: ]{1,3}(?P<grouped>[A-Z0-9]{4,5}(?:-[A-Z0-9]{4,5}){1,5})\b"
-    r"|(?<![\w-])(?P<licence>(?-i:[A-Z0-9]{5}(?:-[A-Z0-9]{5}){3,4}|[A-Z0-9]{4}(?:-[A-Z0-9]{4}){3,7}))(?![\w-])"
+    r"|(?<![\w-])(?P<licence>(?-i:[A-Z0-9]{5}(?:-[A-Z0-9]{5}){3,4}|[A-Z0-9]{4}(?:-[A-Z0-9]{4}){3,7}"
+    r"|\d{6}(?:-\d{6}){7}))(?![\w-])"
     r"|\b(?:authenticator|2fa|totp|two[- ]factor|setup|secret|manual(?:ly)?|enter(?: this)?)\b[^\n:]{0,60}[: ]{1,3}"
     r"(?P<spaced>[a-z0-9]{4}(?: [a-z0-9]{4}){3,7})(?![\w])"
 )
@@ -193,7 +198,8 @@ def codes_and_links(text: str, _key: str | None) -> Iterator[Hit]:
         if match["code"] or match["before"]:
             yield value_hit(match, "code" if match["code"] else "before", "code", text)
         elif group := next((name for name in ("licence", "spaced") if match[name]), None):
-            if any(map(str.isdigit, match[group])) and any(map(str.isalpha, match[group])):
+            mixed = any(map(str.isdigit, match[group])) and any(map(str.isalpha, match[group]))
+            if mixed or match[group].count("-") == 7:
                 yield value_hit(match, group, "code", text)
         elif match["grouped"]:
             if any(map(str.isdigit, match["grouped"])) or match["grouped"].count("-") > 1:

@@ -47,7 +47,7 @@ _STRONG = {
     "credential", "credentials", "authtoken", "accesstoken", "secretkey", "privatekey", "accesskey", "pgpassword",
     "requirepass", "sharedkey", "clientsecret", "pw", "wachtwoord", "haslo", "losenord", "passord", "adgangskode",
     "salasana", "heslo", "jelszo", "sifre", "parola", "motdepasse", "userpassword", "passwordhash", "pskkey", "lozinka",
-    "geslo", "katasandi", "wifipass", "setcookie", "upw", "opw", "hmac",
+    "geslo", "katasandi", "wifipass", "setcookie", "upw", "opw", "hmac", "ntlm", "authtok",
 }  # fmt: skip
 _STRONG_PAIRS = {
     ("api", "key"), ("access", "key"), ("secret", "key"), ("private", "key"), ("auth", "token"), ("access", "token"),
@@ -74,7 +74,7 @@ _JOINED = re.compile(
 )
 _PHRASE = {"passphrase", "mnemonic", "seedphrase"}
 _PHRASE_PAIRS = {("seed", "phrase"), ("seed", "words"), ("recovery", "phrase"), ("pass", "phrase")}
-_DIGITS = {"pin", "otp", "passcode", "cvv", "cvc", "totp", "mfa"}
+_DIGITS = {"pin", "otp", "passcode", "passkey", "cvv", "cvc", "totp", "mfa"}
 _WEAK = {"token", "key", "auth", "authorization", "pat", "jwt", "cookie", "sig", "signature", "license", "bearer",
          "session", "sid", "sessionid", "nonce", "salt", "seed", "code", "hash"}  # fmt: skip
 # A name that ends like this describes a secret, or points to where one is kept.
@@ -109,12 +109,17 @@ def key_words(key: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(key if key.isascii() else key.translate(_ACCENTS))]
 
 
+_FORMS = frozenset(
+    {"prod", "dev", "staging", "live", "test", "base", "hex", "b64", "base64", "plain", "plaintext", "enc", "sha"}
+)
+
+
 @lru_cache(maxsize=8192)
 def key_strength(key: str) -> Strength:
     """Return how surely a value under this name is a secret."""
     words = key_words(key)
     # A trailing number or environment (token_2, PASSWORD_PROD) says nothing.
-    while len(words) > 1 and (words[-1].isdigit() or words[-1] in ("prod", "dev", "staging", "live", "test", "base")):
+    while len(words) > 1 and (words[-1].isdigit() or words[-1] in _FORMS):
         words.pop()
     if not words:
         return "none"
@@ -163,7 +168,8 @@ _NAMED_THING = re.compile(
     re.IGNORECASE,
 )
 _PUBLIC_PREFIX = re.compile(
-    r"_Z\w|(?:call|toolu|chatcmpl|msg|req|resp|run|thread|step|asst|file|batch|item|fc|rs|ws|cmpl|sha\d+"
+    r"_Z\w|MIGfMA0GCSq|MIIBIjANBgkq|SHA\d|(?:call|toolu|chatcmpl|msg|req|resp|run|thread|step|asst|file|batch"
+    r"|item|fc|rs|ws|cmpl|sha\d+"
     r"|AAAA[BCEI])[_-]?"
     r"|srvtoolu_|age1[a-z0-9]{50}|AAAAB3Nza|AAAAC3Nza|AAAAE2Vj"
 )

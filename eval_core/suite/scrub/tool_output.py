@@ -391,6 +391,16 @@ _PLACES = tuple(
             rf"\b(?i:by|as|user|for|account) (?:user )?(?P<login>[a-z][\w.-]{{2,31}}) (?:on|from|at)(?: host)?"
             rf" (?P<machine>[A-Za-z]{_HOST})(?=[\s,.;)]|$)"
         ),
+        # Sessions and services that set the account apart by signs.
+        rf"^>?(?P<user>{_USER})\s+(?:rdp-tcp\S*|console)\s+\d+\s",
+        rf"\b[Uu]ser <(?P<user>{_USER})>|^[^\n]{{0,60}}\[(?P<user2>{_USER})\] (?:OK|FAIL) LOGIN\b",
+        (
+            r"(?<![\w/])u/(?P<login>[A-Za-z][\w-]{2,30})\b|^(?P<login2>[a-z][\w.-]{2,30}) \d+ (?:minute|hour"
+            r"|day)s? ago\b"
+        ),
+        rf"\|(?P<name>{_WORD})\^(?P<name2>{_WORD})\|",
+        rf"\b[A-Z][A-Z0-9-]{{1,14}}\\\w[\w.-]* on (?P<host>[A-Za-z]{_HOST}) :",
+        r"^\d+(?:\.\S+)?\s+(?:[\w.-]+\s+){1,2}?(?P<login>[a-z][\w.-]{2,31})\s+(?:[RCQHS]\s+)?\d+[:+/]\S+\s",
         # Machines in addresses without a domain, told from services by a number at the end.
         r"(?:://|(?<![\w:/])//)(?P<machine>[a-z][a-z-]*[a-z]\d{1,3})(?=[:/\s\"']|$)",
         rf"^//(?P<host>[A-Za-z]{_HOST})/\S* on /|^\\\\(?P<host2>[A-Za-z]{_HOST})\\",
@@ -426,7 +436,7 @@ _PLACES = tuple(
         rf"^(?P<maybe>{_PERSON}) \((?:[Hh]ost|me|[Gg]uest|[Ee]xternal|[Oo]rganizer|[Pp]resenter|co-host)[,)]",
         (
             rf"\b(?i:herrn|frau|señor(?:a|ita)?|signor[ae]?|signora|monsieur|madame|mlle|doktor|dra?|ing|mag|sir"
-            rf"|lady|pana|panią|hra?|fru|mevrouw|meneer|dhr|mevr)\.? (?P<maybe>{_PERSON}|{_WORD})\b"
+            rf"|lady|pana|panią|hra?|fru|dott(?:\.ssa)?|mevrouw|meneer|dhr|mevr)\.? (?P<maybe>{_PERSON}|{_WORD})\b"
         ),
         (
             rf"(?<![\w.])(?P<strange>{_WORD})['’]s? (?:Backup|Drive|Disk|Documents|Library|Time Machine|Files|Home"

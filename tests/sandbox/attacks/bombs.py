@@ -429,6 +429,21 @@ def memfd_bomb(messages):
             os.write(handle, block)
 
 
+def memfd_in_transit(messages):
+    """Fill memory files that no process holds: each is sent over a socket, not received, and closed."""
+    block = os.urandom(2**20)
+    for _ in range(40):
+        pair = socket.socketpair()
+        HELD.append(pair)
+        for _ in range(10):
+            handle = os.memfd_create("x")
+            for _ in range(32):
+                os.write(handle, block)
+            socket.send_fds(pair[0], [b"x"], [handle])
+            os.close(handle)
+    return LAST
+
+
 def memfd_bomb_of_many(messages):
     """The same, spread over processes so that none of them holds much."""
     for _ in range(12):
