@@ -65,6 +65,11 @@ class Measured:
         planted = sum(row.planted for row in rows)
         return sum(row.gone for row in rows) / planted if planted else 1.0
 
+    def audit_share(self) -> float:
+        """Return the share of what was left that the audit names."""
+        rows = [row for row in self.kinds.values() if row.kind.group != "negative"]
+        return sum(row.named for row in rows) / max(1, sum(row.planted - row.gone for row in rows))
+
 
 def _readable(fixture: Fixture, index: int) -> str:
     pieces = (piece for text in message_texts(fixture.messages[index]) for piece, _ in leaves(text))
