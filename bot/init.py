@@ -450,7 +450,7 @@ def init(
         )
     click.echo("\n" + _LEFT_TO_DO)
     if plan.setup:
-        click.echo("  4. Create the compressor's environment on this machine: " + " && ".join(plan.setup))
+        click.echo("  5. Create the compressor's environment on this machine: " + " && ".join(plan.setup))
     click.echo("\nChecks (`compression-eval doctor` repeats them):")
     if print_diagnoses(Job(load_config(None, folder), folder)):
         click.echo("Fix what is broken, then run `compression-eval doctor`.")
@@ -463,7 +463,10 @@ Next steps:
   2. Label: create the label `eval-compression`.
   3. Fixtures and a first baseline: `compression-eval fixture import SESSION.jsonl`,
      `compression-eval probe propose NAME`, then `compression-eval baseline update`, and commit
-     fixtures/, probes/ and baselines/."""
+     fixtures/, probes/ and baselines/.
+  4. Baseline pull requests: turn on Settings, Actions, General, "Allow GitHub Actions to create
+     and approve pull requests" (off by default). To let your own CI start on them, store a token
+     as the secret COMPRESSION_EVAL_TOKEN."""
 
 
 def _words(command: str) -> list[str]:
