@@ -282,7 +282,8 @@ def begin() -> None:
     from bot.github.repository import GitHub
     from bot.steps.publish import begin as tell
 
-    for trouble in tell(GitHub.from_environment(os.environ), _ticket()):
+    attempt = os.environ.get("GITHUB_RUN_ATTEMPT", "")
+    for trouble in tell(GitHub.from_environment(os.environ), _ticket(), int(attempt) if attempt.isdecimal() else 1):
         click.echo(f"::warning::{trouble}")
 
 
