@@ -95,6 +95,7 @@ class ModelHealth:
     _in_a_row: Counter[FailureKind] = field(default_factory=Counter)
     _too_long: int = 0
     _quiet_since: float | None = None
+    _answered_at: float = float("-inf")
 
     @property
     def state(self) -> str:
@@ -107,6 +108,7 @@ class ModelHealth:
     def succeeded(self) -> None:
         """Forget earlier failures: they were passing ones."""
         self.answered += 1
+        self._answered_at = self.clock()
         self._in_a_row.clear()
         self._too_long = 0
         self._quiet_since = self.throttled_until = None
@@ -114,6 +116,8 @@ class ModelHealth:
     def failed(self, fault: Fault, seconds: float = 0.0) -> None:
         """Count a failure that took so many seconds, and decide whether the model is out."""
         now = self.clock()
+        if fault.kind == "timeout" and self._answered_at > now - seconds:
+            return  # others were answered while this one hung: it is the call, not the model
         if self._quiet_since is None:
             self._quiet_since = now - seconds
         self._in_a_row[fault.kind] += 1

@@ -158,3 +158,18 @@ def test_a_run_that_stops_wakes_those_who_wait_for_a_retry() -> None:
             assert failed.message == "interrupted"
 
     asyncio.run(scene())
+
+
+def test_calls_that_hang_while_others_are_answered_do_not_take_the_model_out() -> None:
+    now = [0.0]
+    health = ModelHealth("m", lambda: now[0])
+    now[0] = 10.0
+    health.succeeded()
+    for _ in range(20):  # begun before the last good reply, and given up long after it
+        now[0] += 9.0
+        health.failed(Fault("timeout", "no reply", "unsure"), 195.0)
+    assert health.out is None
+    now[0] = 1_000.0
+    for _ in range(5):
+        health.failed(Fault("timeout", "no reply", "unsure"), 180.0)
+    assert health.out is not None
