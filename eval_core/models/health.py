@@ -105,6 +105,11 @@ class ModelHealth:
         throttled = self.throttled_until is not None and self.clock() < self.throttled_until
         return "throttled" if throttled else "healthy"
 
+    @property
+    def failing(self) -> bool:
+        """Whether it has failed often enough to be out, and only the time for that has not passed yet."""
+        return any(self._in_a_row[kind] >= breaker.failures for kind, breaker in BREAKERS.items() if breaker.seconds)
+
     def succeeded(self) -> None:
         """Forget earlier failures: they were passing ones."""
         self.answered += 1

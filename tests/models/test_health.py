@@ -173,3 +173,14 @@ def test_calls_that_hang_while_others_are_answered_do_not_take_the_model_out() -
     for _ in range(5):
         health.failed(Fault("timeout", "no reply", "unsure"), 180.0)
     assert health.out is not None
+
+
+@pytest.mark.parametrize("fault", ["500", "reset"])
+def test_an_outage_is_waited_out_with_a_few_calls(fault: str, tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with bench(tmp_path, behave=lambda asked: fault if asked.number >= 20 else None) as at:
+            await asyncio.gather(*(at.client.complete(call(run=n)) for n in range(200)))
+            assert at.client.out[MODEL].kind in ("server", "connection")
+            assert len(at.provider.asked) < 20 + 16 + 8 + 60
+
+    asyncio.run(scene())
