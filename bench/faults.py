@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from bot.testing.provider import MISBEHAVIOURS, Asked, LoopbackProvider
@@ -79,30 +80,44 @@ def _run(folder: Path, words: Sequence[str]) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=here)
 
 
+def _prepared(folder: Path) -> list[str]:
+    places = f"fixtures: {shipped('fixtures')}\nprobes: {shipped('probes')}\n"
+    (folder / ".compression-eval.yml").write_text(places, encoding="utf-8")
+    words = ["--compare-to", "none", "--target", "builtin:anchored"]
+    for role in ROLES:
+        words += [f"--{role}-model", f"loopback/{role}", "--price", f"loopback/{role}={INPUT:g},{OUTPUT:g}"]
+    return words
+
+
+@cache
+def price() -> float:
+    """Return what the dry run names, without a prompt cache: the loopback has none here."""
+    with tempfile.TemporaryDirectory() as name:
+        words = _prepared(Path(name))
+        said = _run(Path(name), [*words, "--api-base", "http://127.0.0.1:9/v1", "--dry-run"]).stdout
+    total = next(line for line in said.splitlines() if line.startswith("total"))
+    return float(total.split("$")[1].split()[0])
+
+
 def suffer(fault: str, role: str) -> Ended:
     """Run the command against a provider that fails in one role."""
     with tempfile.TemporaryDirectory() as name, _serving(fault, role) as server:
         folder = Path(name)
-        places = f"fixtures: {shipped('fixtures')}\nprobes: {shipped('probes')}\n"
-        (folder / ".compression-eval.yml").write_text(places, encoding="utf-8")
-        words = ["--api-base", server.base_url, "--compare-to", "none", "--target", "builtin:anchored"]
-        for each in ROLES:
-            words += [f"--{each}-model", f"loopback/{each}", "--price", f"loopback/{each}={INPUT:g},{OUTPUT:g}"]
-        total = next(line for line in _run(folder, [*words, "--dry-run"]).stdout.splitlines() if "total" in line)
+        words = [*_prepared(folder), "--api-base", server.base_url, "--budget-usd", "100", "--quiet"]
         began = time.monotonic()
-        done = _run(folder, [*words, "--budget-usd", "100", "--quiet"])
+        done = _run(folder, words)
         seconds = time.monotonic() - began
         spent = (server.input_tokens * INPUT + server.output_tokens * OUTPUT) / 1e6
     said = next((line for line in done.stderr.splitlines() if line.startswith(("Incomplete: ", "Error: "))), "")
     # Both ends hold the words of the provider; what comes after is how to resume.
     said = said.partition(". Everything paid for")[0].partition("; what is finished")[0]
-    price = float(total.split("$")[1].split()[0])
-    return Ended(fault, role, done.returncode, seconds, spent / price, said)
+    return Ended(fault, role, done.returncode, seconds, spent / price(), said)
 
 
-def suffer_all(faults: Sequence[str] = FAULTS, roles: Sequence[str] = ROLES, at_once: int = 4) -> Iterator[Ended]:
+def suffer_all(faults: Sequence[str] = FAULTS, roles: Sequence[str] = ROLES, at_once: int = 8) -> Iterator[Ended]:
     """Try every fault in every role; grades that cannot be read are the judge's alone. Most of it is waiting."""
     pairs = [(fault, role) for fault in faults for role in roles if fault not in OF_THE_JUDGE or role == "judge"]
+    price()  # once, before everybody asks for it
     with ThreadPoolExecutor(at_once) as pool:
         yield from pool.map(lambda pair: suffer(*pair), pairs)
 
