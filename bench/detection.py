@@ -63,7 +63,7 @@ REGIMES = {
     "mid": Noise(0.4, 0.08, 0.35, 0.12),
     "high": Noise(1.2, 0.35, 0.9, 0.25),
 }
-"""Set by their run-to-run SD of a dimension, which is printed: mid is to be about 0.25 points. Power depends on it."""
+"""Set by their run-to-run SD of a dimension: 0.21, 0.25 and 0.47 points. Power depends on it."""
 
 
 @dataclass(frozen=True)

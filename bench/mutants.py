@@ -133,7 +133,7 @@ def measure(
                 seed=seed,
                 concurrency=1,
                 known_controls=_CONTROLS,
-                _facts=_FACTS,
+                facts=_FACTS,
             )
             measurement = asyncio.run(session.measure())
             _CONTROLS.update(measurement.controls)

@@ -127,10 +127,12 @@ def _print_split(seed: int, rounds: int, *, held_out: bool) -> None:
         print("", *table(found["development"][0]), sep="\n")
 
 
-def _print_fresh(rounds: int) -> None:
+def _print_fresh(rounds: int, only: str) -> None:
     """Print the sets that were written before they were measured, with today's rules, and what is left by kind."""
     found = {
-        name: [measure(planted_kinds(name), seed, rounds, listed=one) for one in (False, True)] for name, seed in SETS
+        name: [measure(planted_kinds(name), seed, rounds, listed=one) for one in (False, True)]
+        for name, seed in SETS
+        if only in ("all", name)
     }
     print("| measure | " + " | ".join(found) + " |", "|---|" + "---:|" * len(found), sep="\n")
     for what, group, listed in (
@@ -197,11 +199,15 @@ def main() -> None:
     parser.add_argument("--split", action="store_true", help="measure the broad kinds: the development half, by kind")
     parser.add_argument("--held-out", action="store_true", help="with --split: both halves, without the rows by kind")
     parser.add_argument(
-        "--fresh", action="store_true", help="measure the sets that were written before they were measured"
+        "--fresh",
+        nargs="?",
+        const="all",
+        metavar="SET",
+        help="measure the sets that were written before they were measured",
     )
     arguments = parser.parse_args()
     if arguments.fresh:
-        _print_fresh(arguments.rounds)
+        _print_fresh(arguments.rounds, arguments.fresh)
         return
     if arguments.split:
         _print_split(arguments.seed, arguments.rounds, held_out=arguments.held_out)

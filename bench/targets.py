@@ -50,6 +50,8 @@ class Recipe:
     trigger: str
     npm: bool = False
     """The packages are npm's; the last one is the agent."""
+    python: tuple[int, int] = (3, 11)
+    """The oldest Python that runs it."""
     scripts: bool = True
     """Whether its packages may run scripts while they are installed."""
 
@@ -58,6 +60,11 @@ class Recipe:
         """The package whose version is shown, without a version of its own."""
         name = self.packages[-1 if self.npm else 0].partition("[")[0]
         return name[0] + name[1:].partition("@")[0]
+
+    @property
+    def interpreter(self) -> str:
+        """The Python to make its environment with: ours, if it is new enough."""
+        return sys.executable if sys.version_info >= self.python else "python{}.{}".format(*self.python)
 
 
 RECIPES = {
@@ -85,13 +92,12 @@ RECIPES = {
     "headroom": Recipe(("headroom-ai",), "`compress()`; no model"),
     "aider": Recipe(("aider-chat",), "`ChatSummary.summarize`; OpenAI chat"),
     "inspect_ai": Recipe(("inspect-ai", "openai"), "`CompactionSummary.compact`; OpenAI chat"),
+    "openhands": Recipe(
+        ("openhands-sdk",), "`LLMSummarizingCondenser.condense`, on request; OpenAI chat; Python 3.12", python=(3, 12)
+    ),
 }  # fmt: skip
 
 UNDRIVEN = {
-    "OpenHands": (
-        "openhands-sdk", "`LLMSummarizingCondenser.condense`; any that litellm speaks",
-        "needs Python 3.12 or later, which the machine of this table did not have; no target yet",
-    ),
     "OpenAI's compact endpoint": (
         "-", "`POST /responses/compact`; OpenAI responses",
         "the state is encrypted by the provider; the gateway's own endpoint is tested with the official clients",
@@ -137,7 +143,7 @@ def install(recipe: Recipe, home: Path) -> tuple[dict[str, str], str]:
         return {"runtime": str(home)}, f"{recipe.package} {about['version']}"
     python = home / "bin" / "python"
     if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+        subprocess.run([recipe.interpreter, "-m", "venv", str(home)], check=True)
     subprocess.run([str(python), "-m", "pip", "install", "-q", *recipe.packages], check=True, stdout=subprocess.DEVNULL)
     asked = f"import importlib.metadata as m; print(m.version({recipe.package!r}))"
     version = subprocess.run([str(python), "-c", asked], check=True, capture_output=True, text=True).stdout.strip()

@@ -19,13 +19,13 @@ _COMMANDS = {
     "baseline": ("eval_core.cli.baseline:baseline", "Update, show or check stored baselines."),
     "fixture": ("eval_core.cli.fixture:fixture", "Import, scrub, audit or show recorded sessions."),
     "probe": ("eval_core.cli.probe:probe", "Check, propose or list probes."),
-    "target": ("eval_core.cli.target:target", "Check that a command keeps the contract."),
+    "target": ("eval_core.cli.target:target", "Check a compressor that is a command in any language."),
     "merge": ("eval_core.cli.merge:merge", "Join the shards of a run into one result."),
     "judge": ("eval_core.cli.judge:judge", "Calibrate the judge, or grade stored answers again."),
     "bot": ("bot.commands:bot", "The steps of the pull-request workflow."),
-    "init": ("bot.init:init", "Adopt the bot in a repository."),
-    "doctor": ("eval_core.cli.doctor:doctor", "Try what a run needs, your compressor included."),
-    "demo": ("bot.testing.demo:demo", "The whole journey on loopback: no account, no key."),
+    "init": ("bot.init:init", "Set up the bot in a repository."),
+    "doctor": ("eval_core.cli.doctor:doctor", "Check your setup by trying it, compressor included."),
+    "demo": ("bot.testing.demo:demo", "Run the whole bot on this machine: no account, no key."),
 }
 
 

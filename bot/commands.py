@@ -167,7 +167,7 @@ def gate() -> None:
     _output(allowed="false")
     if decision.untold:
         # The label is gone and nobody was answered: a green job would be silence.
-        raise IncompleteError(f"not evaluated: {decision.why} The pull request could not be told: {decision.untold}")
+        raise IncompleteError(f"not evaluated: {decision.why} This could not be posted: {decision.untold}")
     _summary(f"Not evaluated: {decision.why}")
     click.echo(f"Not evaluated: {decision.why}")
 
@@ -191,7 +191,7 @@ def setup(work: Path) -> None:
     from eval_core.base.config import load_config
 
     with _measuring(work):
-        config = load_config(None)
+        config = load_config(None, Path())
         if config.setup:
             from bot.steps.evaluate import set_up
 
@@ -234,7 +234,7 @@ def evaluate(work: Path, deadline: int | None) -> None:
     with _measuring(work) as ticket:
         data, folder = measure(
             ticket,
-            load_config(None),
+            load_config(None, Path()),
             root=Path(),
             work=work,
             on_start=started,
@@ -264,7 +264,7 @@ def merge(work: Path) -> None:
     from eval_core.reporting.view import make_view
 
     with _measuring(work) as ticket:
-        data, folder = join(ticket, load_config(None), root=Path(), work=work)
+        data, folder = join(ticket, load_config(None, Path()), root=Path(), work=work)
     _summary(render_markdown(make_view(data)))
     click.echo(f"Results in {folder.path}.")
     if data.candidate.stopped:
@@ -304,7 +304,7 @@ def publish(work: Path) -> None:
     posted = post(
         GitHub.from_environment(os.environ),
         ticket,
-        load_config(None),
+        load_config(None, Path()),
         root=Path(),
         folder=work,
         result=result,
@@ -329,7 +329,7 @@ def baseline(work: Path, name: str | None) -> None:
     proposed = propose(
         GitHub.from_environment(os.environ),
         _ticket(),
-        load_config(None),
+        load_config(None, Path()),
         root=Path(),
         folder=work,
         name=name,
@@ -351,7 +351,7 @@ def remind() -> None:
     from bot.steps.baseline_age import old_baselines
     from eval_core.base.config import load_config
 
-    config = load_config(None)
+    config = load_config(None, Path())
     if config.bot.remind_after_days is None:
         click.echo("bot.remind_after_days is not set: nobody is reminded.")
         return
@@ -371,7 +371,7 @@ def remind() -> None:
             f"{' '.join(found)} Renew it: start the workflow in baseline mode, or write `/eval-compression baseline` "
             "in a merged pull request; bot.remind_after_days sets the age"
         )
-    click.echo("Every baseline is young enough.")
+    click.echo("No baseline is older than that.")
 
 
 @bot.command()

@@ -165,10 +165,12 @@ def _watched(root: Path, path: Path) -> tuple[str, ...]:
 
 def named_compressor(root: Path, name: str, method: str = "compress") -> Found:
     """Return the compressor that is named as `package.module:Class`, or `:function`, if it can be called so."""
+    if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", name):
+        raise UserError(f"--compressor {name!r}: give package.module:Class, or package.module:function")
     module, _, wanted = name.partition(":")
     inner = Path(*module.split("."))
     known: list[str] = []
-    for source in (root, *(root / folder for folder in _SOURCES)):
+    for source in _sources(root, inner):
         for path in (source / inner.with_suffix(".py"), source / inner / "__init__.py"):
             tree = _read(path) if path.is_file() else None
             for node in tree.body if tree else ():
@@ -180,12 +182,36 @@ def named_compressor(root: Path, name: str, method: str = "compress") -> Found:
                     _check_method(name, node, method)
                     target = {**_describe(root, path, node, method), "compressor": name}
                 else:
-                    target = {"compressor": name, "llm": "none"}
+                    target = {"compressor": name, **_called(node)}
                 target["pythonpath"] = [source.relative_to(root).as_posix()]
                 return Found(target, _watched(root, path))
     near = difflib.get_close_matches(wanted, known, n=1)
     hint = f"did you mean {module}:{near[0]}?" if near else "give package.module:Class"
     raise UserError(f"--compressor {name}: no such class or function in {root.resolve()}; {hint}")
+
+
+def _sources(root: Path, inner: Path) -> list[Path]:
+    """Return the folders that the imports may begin at: the usual ones, then any folder of a tree of several."""
+    usual = [root, *(root / folder for folder in _SOURCES)]
+    if not inner.parts or inner.is_absolute() or ".." in inner.parts:
+        return usual
+    deep = [
+        path.parents[len(inner.parts) - 1 + (path.name == "__init__.py")]
+        for name in (inner.with_suffix(".py"), inner / "__init__.py")
+        for path in sorted(root.rglob(str(name)), key=lambda path: (len(path.parts), str(path)))
+        if not _SKIPPED.intersection(path.relative_to(root).parts[:-1])
+    ]
+    return list(dict.fromkeys([*usual, *deep]))
+
+
+def _called(node: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, Any]:
+    """Describe how a function is called: with a model where it takes one."""
+    given = [argument.arg for argument in (*node.args.args[1:], *node.args.kwonlyargs)]
+    call = {name: value for name, value in {**_KNOWN, **_CALL}.items() if name in given}
+    needs_model = bool(_NEEDS_MODEL & set(call))
+    if not needs_model:
+        call = {name: value for name, value in call.items() if name in _CALL}
+    return {**({"call": call} if call else {}), "llm": "required" if needs_model else "none"}
 
 
 def named_command(root: Path, words: Sequence[str], llm: str) -> Found:
@@ -313,15 +339,15 @@ def adoption(
     workflow = files("bot").joinpath("templates/compression-eval.yml").read_text(encoding="utf-8")
     plan = {
         **({str(WORKFLOW): _with_action(workflow, action)} if action else {}),
-        _IGNORED: _ignoring(root / _IGNORED),
         # git keeps no empty folder
         **{f"{name}/.gitkeep": "" for name in ("fixtures", "probes", "baselines") if not _filled(root / name)},
     }
     found = command or (
         _with_environment(root, named_compressor(root, compressor, method))
-        if compressor
+        if compressor is not None
         else known_agent(root) or _with_environment(root, find_compressor(root))
     )
+    plan[_IGNORED] = _ignoring(root / _IGNORED, found)
     if found is not None:
         name = str(found.target.get("compressor") or " ".join(found.target.get("command", ())))
         return AdoptionPlan({CONFIG_FILE: _config(found), **found.files, **plan}, found.setup, name)
@@ -334,12 +360,19 @@ def adoption(
     return AdoptionPlan(plan)
 
 
-def _ignoring(path: Path) -> str:
-    """Return the ignore file with the results folder in it."""
+def _ignoring(path: Path, found: Found | None) -> str:
+    """Return the ignore file with the results folder in it, and with what the setup installs."""
     standing = path.read_text(encoding="utf-8") if path.exists() else ""
-    if _RESULTS in standing.splitlines():
+    wanted = [_RESULTS]
+    if found is not None and str(found.target.get("python", "")).startswith(".venv/"):
+        wanted.append(".venv/")
+    if found is not None and any(words.startswith("npm ") for words in found.setup):
+        wanted.append("node_modules/")
+    ignored = {line.strip().strip("/") for line in standing.splitlines()}
+    missing = [line for line in wanted if line.strip("/") not in ignored]
+    if not missing:
         return standing
-    return standing + ("" if not standing or standing.endswith("\n") else "\n") + _RESULTS + "\n"
+    return standing + ("" if not standing or standing.endswith("\n") else "\n") + "\n".join(missing) + "\n"
 
 
 def _filled(folder: Path) -> bool:
@@ -417,17 +450,17 @@ def init(
         )
     click.echo("\n" + _LEFT_TO_DO)
     if plan.setup:
-        click.echo("  4. The environment of the compressor, here and now: " + " && ".join(plan.setup))
-    click.echo("\nWhat works already (`compression-eval doctor` says it again):")
+        click.echo("  4. Create the compressor's environment on this machine: " + " && ".join(plan.setup))
+    click.echo("\nChecks (`compression-eval doctor` repeats them):")
     if print_diagnoses(Job(load_config(None, folder), folder)):
-        click.echo("Correct what is broken, then run `compression-eval doctor`.")
+        click.echo("Fix what is broken, then run `compression-eval doctor`.")
 
 
 _LEFT_TO_DO = """\
-Left to do:
-  1. Secret: on GitHub, make the environment `compression-eval` and put the model key there as
-     COMPRESSION_EVAL_API_KEY (a key of its own, with a spending limit). Offline runs need none.
-  2. Label: make the label `eval-compression`.
+Next steps:
+  1. Secret: on GitHub, create the environment `compression-eval` and put the model key there as
+     COMPRESSION_EVAL_API_KEY (a dedicated key with a spending limit). Offline runs need none.
+  2. Label: create the label `eval-compression`.
   3. Fixtures and a first baseline: `compression-eval fixture import SESSION.jsonl`,
      `compression-eval probe propose NAME`, then `compression-eval baseline update`, and commit
      fixtures/, probes/ and baselines/."""

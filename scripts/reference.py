@@ -67,7 +67,7 @@ _COMMANDS = """\
 | 1 | the condition of `--fail-on` holds; `fixture audit` found something; `judge calibrate` failed the judge |
 | 2 | bad input or configuration: one message, no traceback |
 | 3 | incomplete (budget, outage); everything paid for is kept, `--resume` completes it |
-| 70 | a fault of compression-eval itself: one sentence, the traceback in a file; `COMPRESSION_EVAL_DEBUG=1` prints it |
+| 70 | a bug in compression-eval: one sentence, the traceback in a file; `COMPRESSION_EVAL_DEBUG=1` prints it |
 | 130, 141 | stopped by you; whoever read the output has gone |
 """
 
@@ -142,6 +142,8 @@ def _option(option: click.Option) -> str:
     names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
     choices = " ".join(option.type.choices) if isinstance(option.type, click.Choice) else ""
     default = option.default if option.show_default and not option.is_flag else None
+    if isinstance(option.show_default, str):
+        default = option.show_default  # in words, where it is found only when the command runs
     notes = [
         option.help or "",
         f"One of: {choices}." if choices else "",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from facts_hard import AFTER, FRESH, HARD, LATER
+from facts_hard import AFTER, FRESH, HARD, LATER, OUTSIDE
 
 from eval_core.domain.probe import FactKind
 from eval_core.evidence.facts import Haystack, infer_kind, value_in
@@ -13,7 +13,7 @@ def _found(value: str, kind: FactKind | None, text: str) -> bool:
     return value_in(value, kind or infer_kind(value), Haystack.of(text))
 
 
-@pytest.mark.parametrize(("value", "kind", "text", "found"), [*HARD, *FRESH, *AFTER])
+@pytest.mark.parametrize(("value", "kind", "text", "found"), [*HARD, *FRESH, *AFTER, *OUTSIDE])
 def test_a_part_of_something_else_is_not_the_value(value: str, kind: FactKind | None, text: str, found: bool) -> None:
     assert _found(value, kind, text) is found
 

@@ -1,4 +1,4 @@
-"""What GitHub's refusals and silences mean for a person, and which of them pass by themselves."""
+"""GitHub API errors: what each means for a person, and which are worth a retry."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def refusal(what: str, status: int, data: Any) -> ApiError:
     if status in (404, 410):
         return NotFound(f"{what}: not found ({status}); it was deleted, or the token may not see it", status, reason)
     if status in (409, 422):
-        return Conflict(f"{what}: GitHub refuses it ({status} {reason})", status, reason)
-    return ApiError(f"{what}: GitHub answers {status} {reason}", status, reason)
+        return Conflict(f"{what}: GitHub refused the request ({status} {reason})", status, reason)
+    return ApiError(f"{what}: GitHub returned {status} {reason}", status, reason)
 
 
 def rate_limit_wait(

@@ -1,4 +1,4 @@
-"""Text of strangers and models made harmless: shown as it is, able to do nothing in a comment."""
+"""Escaping untrusted text for markdown: shown as it is, with no effect in a comment."""
 
 from __future__ import annotations
 

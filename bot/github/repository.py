@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, ParamSpec, TypeVar
 from urllib.parse import quote
 
 from bot.github.api_error import ApiError, Conflict, Forbidden, NotFound, Unavailable
@@ -37,6 +37,25 @@ __all__ = [
     "WorkflowRuns",
 ]
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _reads(read: Callable[P, R]) -> Callable[P, R]:
+    """Let an answer without the fields that are read be GitHub's trouble, not a fault of ours."""
+
+    @wraps(read)
+    def sensibly(*args: P.args, **named: P.kwargs) -> R:
+        try:
+            return read(*args, **named)
+        except (KeyError, TypeError, ValueError, AttributeError) as exc:
+            what = read.__name__.strip("_").replace("_", " ")
+            message = f"{what}: GitHub's response could not be parsed ({type(exc).__name__}); run this again later"
+            raise Unavailable(message, maybe_done=True) from exc
+
+    return sensibly
+
+
 # Branches, files and pull requests of our own: how a new baseline is proposed.
 
 _TRIES = 3
@@ -50,6 +69,7 @@ class Contents:
         self._owner = repo.split("/")[0]
         self._base = f"/repos/{quote(repo)}"
 
+    @_reads
     def branch(self, name: str) -> str | None:
         """Return the commit that a branch points to, None if there is no such branch."""
         try:
@@ -80,14 +100,15 @@ class Contents:
             # GitHub answers 422 "Reference does not exist".
             return
 
+    @_reads
     def file(self, path: str, ref: str) -> StoredFile | None:
         """Return a file as it is on a branch or commit, None if it is not there."""
         where = f"{self._base}/contents/{quote(path)}"
         try:
-            data = self._transport.get(where, f"{path} on {ref}", {"ref": ref})
+            data = self._transport.get(where, f"{path} on {ref}", {"ref": ref}, expect=object)
         except NotFound:
             return None
-        if isinstance(data, list) or data.get("type") != "file":
+        if not isinstance(data, dict) or data.get("type") != "file":
             raise Conflict(f"{path} on {ref}: is not a file", 422, "not a file")
         content = data.get("content") or ""
         if data.get("encoding") != "base64":
@@ -159,6 +180,7 @@ class Contents:
         return next(iter(self._transport.pages(f"{self._base}/pulls", f"pull requests from {head}", query)), None)
 
 
+@_reads
 def _opened(data: Any, *, created: bool) -> OpenedPull:
     return OpenedPull(
         number=int(data["number"]),
@@ -205,6 +227,7 @@ class WorkflowRuns:
                 f"runs of {workflow}: GitHub knows no such workflow; it must be on the default branch", 404, exc.reason
             ) from None
 
+    @_reads
     def times_run(self, run_id: int, job: str, *, finished: bool = False) -> int:
         """Count in how many attempts of a run a job was really executed; jobs of one name share one evaluation."""
         path = f"{self._base}/runs/{run_id}/jobs"
@@ -226,6 +249,7 @@ class WorkflowRuns:
             return True
         return run.attempt > attempt or run.status == "completed"
 
+    @_reads
     def ended_at(self, run_id: int, job: str) -> datetime | None:
         """Return when a job of a run was last completed, whichever attempt it was."""
         path = f"{self._base}/runs/{run_id}/jobs"
@@ -237,6 +261,7 @@ class WorkflowRuns:
         ]
         return max(ends, default=None)
 
+    @_reads
     def rejection(self, run_id: int) -> str | None:
         """Return who rejected a run's deployment and what they said; None if nobody did, or somebody approved it too.
 
@@ -244,7 +269,7 @@ class WorkflowRuns:
         for the last.
         """
         path = f"{self._base}/runs/{run_id}/approvals"
-        reviews = self._transport.get(path, f"approvals of run {run_id}")
+        reviews = self._transport.get(path, f"approvals of run {run_id}", expect=list)
         if any(review.get("state") == "approved" for review in reviews):
             return None
         for review in reviews:
@@ -290,6 +315,7 @@ def _is_job(item: Mapping[str, Any], job: str) -> bool:
     return name == job or name.startswith(f"{job} (")
 
 
+@_reads
 def _run(data: Mapping[str, Any]) -> WorkflowRunDetails:
     return WorkflowRunDetails(
         id=int(data["id"]),
@@ -305,6 +331,7 @@ def _run(data: Mapping[str, Any]) -> WorkflowRunDetails:
     )
 
 
+@_reads
 def _artifact(data: Mapping[str, Any]) -> Artifact:
     run = data.get("workflow_run") or {}
     return Artifact(
@@ -370,7 +397,7 @@ class GitHub:
             data = self._transport.graphql("query { viewer { login } }", "who am I")
         except ApiError:
             return None
-        viewer = (data.get("data") or {}).get("viewer") or {}
+        viewer = ((data.get("data") or {}).get("viewer") or {}) if isinstance(data, dict) else {}
         return str(viewer["login"]) if viewer.get("login") else None
 
     def wait(self, seconds: float) -> None:
@@ -385,6 +412,7 @@ class GitHub:
         except NotFound as exc:
             raise NotFound(f"{what}: not found; check the number and the repository", 404, exc.reason) from None
 
+    @_reads
     def permission(self, login: str) -> str | None:
         """Return what an account may do here: none, read, triage, write, maintain, admin; None if it is unknown."""
         path = f"{self._base}/collaborators/{quote(login, safe='')}/permission"
@@ -396,6 +424,7 @@ class GitHub:
         base, role = str(data["permission"]), str(data.get("role_name") or "")
         return role if (base, role) in {("read", "triage"), ("write", "maintain")} else base
 
+    @_reads
     def changed_files(self, number: int) -> tuple[ChangedFile, ...]:
         """Return the files of a pull request's diff; GitHub lists at most 3,000."""
         items = self._transport.pages(f"{self._base}/pulls/{number}/files", f"files of #{number}")
@@ -509,6 +538,7 @@ class GitHub:
                 exc.reason,
             ) from None
 
+    @_reads
     def commit(self, ref: str) -> Commit:
         """Return the commit that a SHA, branch or tag names."""
         path = f"{self._base}/commits/{quote(ref, safe='')}"
@@ -524,6 +554,7 @@ class GitHub:
             date=datetime.fromisoformat(data["commit"]["committer"]["date"]),
         )
 
+    @_reads
     def compare(self, base: str, head: str) -> Comparison:
         """Count the commits that `head` is ahead of and behind `base`."""
         path = f"{self._base}/compare/{quote(base, safe='')}...{quote(head, safe='')}"
@@ -532,17 +563,20 @@ class GitHub:
 
     def answer(self, path: str) -> Any:
         """Return GitHub's answer about the repository as it is, the first page of a list."""
-        return self._transport.get(f"{self._base}{path}", path or self.repo)
+        return self._transport.get(f"{self._base}{path}", path or self.repo, expect=object)
 
+    @_reads
     def default_branch(self) -> str:
         """Return the name of the repository's default branch."""
         return str(self._transport.get(self._base, f"repository {self.repo}")["default_branch"])
 
 
+@_reads
 def _user(data: Mapping[str, Any]) -> User:
     return User(str(data["login"]), int(data["id"]))
 
 
+@_reads
 def _pull(data: Mapping[str, Any]) -> Pull:
     head, base = data["head"], data["base"]
     return Pull(
@@ -565,6 +599,7 @@ def _pull(data: Mapping[str, Any]) -> Pull:
     )
 
 
+@_reads
 def _comment(data: Mapping[str, Any]) -> Comment:
     return Comment(
         id=int(data["id"]),
@@ -574,6 +609,7 @@ def _comment(data: Mapping[str, Any]) -> Comment:
     )
 
 
+@_reads
 def _check(data: Mapping[str, Any]) -> CheckRun:
     return CheckRun(
         id=int(data["id"]),

@@ -1,4 +1,4 @@
-"""What GitHub tells us, as plain values: only the fields that are used, checked when they are read."""
+"""GitHub's answers as typed values: only the fields that are used, checked when they are read."""
 
 from __future__ import annotations
 

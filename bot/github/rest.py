@@ -84,7 +84,7 @@ def patiently(once: Callable[[], T], what: str, *, repeatable: bool, patience: P
             trouble = "the connection broke"
         except (ValueError, RuntimeError) as exc:
             # Half an answer, or a redirect that PyGithub does not follow.
-            trouble = f"its answer makes no sense ({type(exc).__name__})"
+            trouble = f"its response could not be parsed ({type(exc).__name__})"
         if maybe_done:
             raise Unavailable(f"{what}: GitHub failed ({trouble}); run this again later", maybe_done=True)
         if attempt == patience.attempts or waited + pause > patience.longest_wait:
@@ -127,9 +127,9 @@ class Transport:
     def __repr__(self) -> str:
         return f"Transport(api_url={self.api_url!r})"
 
-    def get(self, path: str, what: str, query: Mapping[str, Any] | None = None) -> Any:
+    def get(self, path: str, what: str, query: Mapping[str, Any] | None = None, *, expect: type = dict) -> Any:
         """Return one resource."""
-        return self.send("GET", path, what, query=query)[1]
+        return self.send("GET", path, what, query=query, expect=expect)[1]
 
     def send(
         self,
@@ -140,13 +140,20 @@ class Transport:
         *,
         query: Mapping[str, Any] | None = None,
         repeatable: bool | None = None,
+        expect: type = dict,
     ) -> tuple[Mapping[str, Any], Any]:
-        """Send one request; `what` names it in errors. A POST is not repeated once it may have been heard."""
+        """Send one request; `what` names it in errors. A POST is not repeated once it may have been heard.
+
+        An answer of another type than expected, or an empty object, is trouble on the way, such as a proxy's.
+        """
 
         def once() -> tuple[Mapping[str, Any], Any]:
-            return self._pygithub().requestJsonAndCheck(
+            headers, data = self._pygithub().requestJsonAndCheck(
                 verb, path, parameters=dict(query) if query else None, input=body
             )
+            if verb != "DELETE" and (not isinstance(data, expect) or data == {}):
+                raise ValueError(f"not {expect.__name__}")
+            return headers, data
 
         again = verb != "POST" if repeatable is None else repeatable
         return patiently(once, what, repeatable=again, patience=self.patience)
@@ -155,7 +162,10 @@ class Transport:
         """Ask GraphQL a question that changes nothing; on a server of one's own it has another address."""
 
         def once() -> Mapping[str, Any]:
-            return self._pygithub().graphql_query(query, {})[1]
+            try:
+                return self._pygithub().graphql_query(query, {})[1]
+            except TypeError:
+                raise ValueError("not an object") from None  # PyGithub looks for errors in whatever came
 
         return patiently(once, what, repeatable=True, patience=self.patience)
 
@@ -167,8 +177,8 @@ class Transport:
         parameters: dict[str, Any] = {"per_page": 100, **(query or {})}
         seen: set[str] = set()
         while True:
-            headers, page = self.send("GET", url, what, query=parameters)
-            items = page.get(key) if key is not None and isinstance(page, dict) else page
+            headers, page = self.send("GET", url, what, query=parameters, expect=list if key is None else dict)
+            items = page if key is None else page.get(key)
             if not isinstance(items, list):
                 raise Unavailable(f"{what}: GitHub's answer is not a list; try again later", maybe_done=False)
             yield from items

@@ -81,6 +81,7 @@ Why = Literal[
     "no-pull-request",
     "closed",
     "merged",
+    "not-merged",
     "locked",
     "label-gone",
     "head-moved",
@@ -213,6 +214,12 @@ def _pull(request: EvaluationRequest, pull: Pull | None) -> Refused | None:
             f"Pull request #{pull.number} is already merged: start the workflow in baseline mode "
             "to store its result as the new baseline.",
             "merged",
+        )
+    if request.mode == "baseline" and not pull.merged:
+        return Refused(
+            f"Pull request #{pull.number} is not merged, and a baseline is measured on the base branch: "
+            "merge it first.",
+            "not-merged",
         )
     if pull.state != "open" and not pull.merged:
         return Refused(f"Pull request #{pull.number} is closed: reopen it, then ask again.", "closed")

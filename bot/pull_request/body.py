@@ -25,7 +25,7 @@ _ENDS: dict[NoticeKind, str] = {
     "refused": "Not evaluated",
     "failed": "The evaluation failed",
     # GitHub calls a job that ran out of time cancelled too.
-    "cancelled": "The evaluation was cancelled, or its time was up",
+    "cancelled": "The evaluation was cancelled or timed out",
     "timed_out": "The evaluation ran out of time",
     "rejected": "A reviewer rejected the evaluation",
     "vanished": "An evaluation ended without a result",
@@ -42,8 +42,8 @@ def render(ledger: Ledger) -> tuple[str, str]:
     above = [f"### {_title(ledger)}", *(f"> {line}" for line in _state(ledger))]
     if ledger.shown is not None and ledger.head not in (None, ledger.shown.sha):
         above.append(
-            f"> \N{WARNING SIGN} The result below is of `{ledger.shown.sha[:7]}`; "
-            f"the last commit is `{(ledger.head or '')[:7]}`."
+            f"> \N{WARNING SIGN} The result below is for `{ledger.shown.sha[:7]}`, "
+            f"not for the last commit, `{(ledger.head or '')[:7]}`."
         )
     below = [_asked(ledger.shown, ledger) if ledger.shown else "", _history(ledger)]
     return "\n\n".join(above), "\n\n".join(part for part in below if part)
@@ -76,7 +76,7 @@ def _state(ledger: Ledger) -> list[str]:
 
 
 def _under_way(run: LedgerRun) -> str:
-    commit, log = f"`{run.sha[:7]}`", f"[live log]({run.url})"
+    commit, log = f"`{run.sha[:7]}`", f"[Live log]({run.url})"
     note = f" {run.note}" if run.note else ""
     if run.stage == "approval":
         return (

@@ -276,7 +276,7 @@ def _vanished(ledger: Ledger, event: RunVanished) -> Ledger:
     if lost is None:
         return ledger
     ledger = ledger.model_copy(update={"runs": _without(ledger, event)})
-    why = "Its run is over and left no word here; its log says why."
+    why = "Its run ended without reporting here; the log says why."
     return _noticed(ledger, replace(event, asker=lost.asker), "vanished", why, lost.sha)
 
 

@@ -11,21 +11,33 @@ from jinja2 import Template
 
 from bot.github.escape import inline
 from bot.pull_request.ticket import Ticket
-from eval_core.base.numbers import percent
+from eval_core.base.numbers import counted, percent
 from eval_core.comparing.findings import StrandState
 from eval_core.domain.grade import DIMENSIONS
 from eval_core.domain.record import PRIVATE_PLACE
 from eval_core.reporting.losses import LostFact, places
 from eval_core.reporting.markdown import markdown_environment
-from eval_core.reporting.view import COLUMNS, STEP_NOTE, ReportView
+from eval_core.reporting.view import COLUMNS, STEP_NOTE, STRAND_NAMES, ReportView
 
 __all__ = ["READING", "Surroundings", "result_body"]
 
 READING = "https://github.com/compression-eval/compression-eval/blob/main/docs/reading-the-comment.md"
 # In the order in which they are given up when the comment grows too long; the first sections never are.
-_SECTIONS = ("verdict", "table", "lost", "unscored", "ignored", "medians", "metrics", "provenance", "reading")
-_DROP = ("medians", "ignored", "metrics", "unscored", "lost", "provenance", "table")
+_SECTIONS = (
+    "verdict",
+    "table",
+    "details",
+    "lost",
+    "unscored",
+    "ignored",
+    "medians",
+    "metrics",
+    "provenance",
+    "reading",
+)
+_DROP = ("medians", "ignored", "metrics", "unscored", "details", "lost", "provenance", "table")
 _WORST = 3
+_MOST_DETAILS = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +73,12 @@ def result_body(view: ReportView, ticket: Ticket, around: Surroundings, *, budge
             "ignored_count": len(ticket.ignored_files) + ticket.ignored_more,
             "columns": list(COLUMNS.values()),
             "moved": [row for row in view.strands if row.verdict != StrandState.SAME.words],
+            "details": [
+                (row.name, detail)
+                for row in view.strands
+                if row.name != STRAND_NAMES["size"]
+                for detail in row.details[:_MOST_DETAILS]
+            ],
             "same": [row.name for row in view.strands if row.verdict == StrandState.SAME.words],
             "dimensions_folded": not {name.replace("_", " ") for name in DIMENSIONS}
             <= {row.name for row in view.table},
@@ -84,9 +102,9 @@ def result_body(view: ReportView, ticket: Ticket, around: Surroundings, *, budge
 
 
 def _lead(headline: str) -> str:
-    """Set only the verdict's words in bold: the sentence after them is long."""
-    words, colon, rest = headline.partition(":")
-    return f"**{words}:**{rest}" if colon else f"**{headline}**"
+    """Leave out the verdict's words: the comment's title says them."""
+    _, colon, rest = headline.partition(": ")
+    return f"{rest[0].upper()}{rest[1:]}" if colon and rest else headline
 
 
 def _loss(view: ReportView, fact: LostFact) -> str:
@@ -97,7 +115,7 @@ def _loss(view: ReportView, fact: LostFact) -> str:
         often = "always kept it" if fact.base_kept == 1 else f"kept it in {percent(fact.base_kept)}"
         before = f"; the baseline {often}"
     where = f"{inline(fact.fact, 120)} was in {_messages(fact.evidence)} of {fact.fixture}"
-    return f"{where}, is gone in {gone} of {fact.runs} runs{before}."
+    return f"{where} and is gone in {gone} of {counted(fact.runs, 'run')}{before}."
 
 
 _FALSE = {"invented": "is nowhere in the session", "stale": "is superseded, and its successor is missing"}

@@ -1,4 +1,4 @@
-"""What the evaluate job left, read as hostile input: it ran a stranger's code.
+"""The artifact of the evaluate job, read as untrusted input: that job ran the pull request's code.
 
 Numbers are believed within their ranges. Words are not: whatever the base branch's own fixtures and banks can say is
 taken from there or has to be the same, names are plain, and only what the compressor itself wrote stays free text,
@@ -48,7 +48,7 @@ _FREE = frozenset(
 
 
 def read_result(ticket: Ticket, config: Config, root: Path, folder: Path) -> ReportData:
-    """Read the measurement and decide anew, with the baseline of this checkout or the base that was measured as well.
+    """Read the measurement and decide again, with the baseline of this checkout or the base that was measured as well.
 
     Nothing but the numbers of `summary.json` is believed: verdict, texts and deltas are made here.
     """

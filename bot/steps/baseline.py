@@ -29,7 +29,7 @@ __all__ = ["Proposed", "propose"]
 
 BRANCH = "compression-eval/baseline"
 _MEASURED = re.compile(r"<!-- compression-eval:baseline ([0-9a-f]{40}) -->")
-_REASON = "Why is this all right?"
+_REASON = "Why is this acceptable?"
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def _body(
             "reason here and mark this ready for review, or close it and look for what was lost."
         )
     else:
-        lines.append("Merge it to make it the measure of the next pull requests.")
+        lines.append("Merge it, and the next pull requests are compared with it.")
     if not own_token:
         lines.append(
             "_Opened with the job's own token, so no other workflow starts on it: if a required check stays "

@@ -1,4 +1,4 @@
-"""How old a baseline is, in days and commits; said in the comment, and by a scheduled reminder where one is set up."""
+"""The age of a baseline in days and commits, for the comment and the scheduled reminder."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eval_core.base.config import Config
+from eval_core.base.numbers import counted
 from eval_core.domain.measurement import Provenance
 from eval_core.storage.baselines import list_baselines, load_baseline
 
@@ -21,10 +22,10 @@ def age_words(provenance: Provenance, commits_since: CommitsSince) -> str:
     words = []
     days = _days(provenance)
     if days is not None:
-        words.append(f"{days} day{'' if days == 1 else 's'} old")
+        words.append(f"{counted(days, 'day')} old" if days else "measured today")
     behind = commits_since(provenance.source_sha) if provenance.source_sha else None
-    if behind is not None:
-        words.append(f"{behind} commit{'' if behind == 1 else 's'} behind")
+    if behind:
+        words.append(f"{counted(behind, 'commit')} behind")
     return ", ".join(words)
 
 

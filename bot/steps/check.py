@@ -9,11 +9,13 @@ from bot.github.repository import GitHub
 from bot.github.resources import CheckRun
 from bot.pull_request.event import WorkflowRun
 
-__all__ = ["CHECK_NAME", "FAILED", "Check", "Conclusion", "conclude"]
+__all__ = ["CHECK_NAME", "FAILED", "INCOMPLETE", "Check", "Conclusion", "conclude"]
 
 CHECK_NAME = "compression-eval"
 FAILED = "The evaluation failed"
 """The title of a check that shows nobody a result: by it, later runs tell it from a result that is neutral."""
+INCOMPLETE = "Incomplete"
+"""How the title of an incomplete result begins; written here, because the gate must not load what compares results."""
 SUMMARY_LIMIT = 65_535
 _TITLE_LIMIT = 255
 _CUT = "\n\n*(cut here; the comment and the artifact have the rest)*"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,6 +37,8 @@ _EDITED = (
 _TRIES = 5
 _SETTLE = (0.5, 2.0)
 """Seconds to wait before looking whether another writer, who read before we wrote, has replaced our words."""
+_LAG = 2.0
+"""Seconds by which GitHub's lists may be behind what was written."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class Sticky:
                 break
             self._github.wait(pause)
             try:
-                again = self._write(event, mine=posted.comment.id if posted.action == "created" else None)
+                again = self._write(event, posted)
             except (ApiError, Unavailable):
                 break  # it was written; looking again was caution
             if again.action == "unchanged":
@@ -79,23 +82,23 @@ class Sticky:
             posted = again
         return posted
 
-    def _write(self, event: LedgerEvent, mine: int | None = None) -> Posted:
+    def _write(self, event: LedgerEvent, before: Posted | None = None) -> Posted:
         trouble: Unavailable | None = None
         for _ in range(_TRIES):
-            standing = next(iter(ours := self._ours()), None)
+            standing = next(iter(ours := self._ours(before.comment if before else None)), None)
             if standing is None:
                 try:
                     ledger = advance(Ledger(), event)
-                    made = self._github.create_comment(self._number, self._text(ledger))
-                    return Posted(made, ledger, "created")
+                    return Posted(self._github.create_comment(self._number, self._text(ledger)), ledger, "created")
                 except Unavailable as exc:
                     if not exc.maybe_done:
                         raise
-                    # It may stand although no answer came: look before writing a second one.
+                    # It may be there although no answer came: look before writing a second one.
                     trouble = exc
+                    self._github.wait(_LAG)
                     continue
             for double in ours[1:]:
-                if double.id == mine:
+                if before is not None and before.action == "created" and double.id == before.comment.id:
                     # Two first runs met: the older comment takes the event, and ours goes.
                     self._github.delete_comment(double.id)
             known = read_comment(standing.body, self._place)
@@ -109,13 +112,18 @@ class Sticky:
                 # Deleted between reading and writing; the next round writes a new one.
                 continue
         raise trouble or UserError(
-            f"comment on #{self._number}: it is deleted as fast as it is written; look who deletes it, then run again"
+            f"comment on #{self._number}: it is deleted whenever it is posted; find out what deletes it, then run again"
         )
 
-    def _ours(self) -> list[Comment]:
+    def _ours(self, written: Comment | None = None) -> list[Comment]:
+        """Return our comments, oldest first, with the one that was just written: a list may not have it yet."""
         me = self._github.me.id
         comments = self._github.comments(self._number)
-        return [one for one in comments if one.author is not None and one.author.id == me and _HEAD.match(one.body)]
+        ours = [one for one in comments if one.author is not None and one.author.id == me and _HEAD.match(one.body)]
+        if written is not None and all(one.id != written.id for one in ours):
+            with suppress(NotFound):
+                ours.append(self._github.comment(written.id))
+        return sorted(ours, key=lambda one: one.id)
 
     @property
     def _place(self) -> str:

@@ -47,7 +47,7 @@ def describe(config: Config) -> LabelCost:
     """Describe the run that the configuration asks for; an estimate that fails is no reason to refuse it."""
     models = resolve(ModelFlags(), os.environ, config.models)
     if models is None:
-        return LabelCost("none (offline: rules, quotations, facts)", "$0.00", "a minute or two", 3)
+        return LabelCost("none (offline, rule-based)", "$0.00", "a minute or two", 3)
     names = ", ".join(dict.fromkeys((models.compressor, models.answer, models.judge)))
     cap = f"at most ${config.budget_usd:.2f} (the budget)"
     found = _estimate_apart(config)

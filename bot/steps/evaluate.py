@@ -36,7 +36,7 @@ def set_up(config: Config, root: Path) -> None:
         print(f"+ {command}", flush=True)
         done = subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=root, check=False)
         if done.returncode:
-            raise UserError(f"setup: {command!r} ended with {done.returncode}; see its output above")
+            raise UserError(f"setup: {command!r} ended with {done.returncode}; its output is in the job's log")
 
 
 def evaluate(

@@ -17,14 +17,13 @@ from bot.pull_request.body import asker
 from bot.pull_request.event import EvaluationRequest, Ignored, read_event
 from bot.pull_request.ledger import EvaluationQueued, RequestRefused, RunVanished
 from bot.pull_request.ticket import Ticket
-from bot.steps.check import CHECK_NAME, FAILED, Check
+from bot.steps.check import CHECK_NAME, FAILED, INCOMPLETE, Check
 from bot.steps.comment import Sticky
 from bot.steps.estimate import LabelCost
 from eval_core.base.config import BotConfig, Config
-from eval_core.base.errors import IncompleteError, UserError
+from eval_core.base.errors import IncompleteError, UserError, fault_of_ours
 from eval_core.base.globs import matches
 from eval_core.base.numbers import counted
-from eval_core.comparing.findings import Kind
 
 __all__ = [
     "ENVIRONMENT",
@@ -41,7 +40,7 @@ PACKAGE = "compression-eval"
 # Checks that were called off show nobody a result, as those that failed or are incomplete do not: the label again
 # completes the same look.
 _NOT_A_LOOK = frozenset({"cancelled", "skipped", "stale"})
-_NO_RESULT = (FAILED, Kind.INCOMPLETE.words)
+_NO_RESULT = (FAILED, INCOMPLETE)
 
 
 def gather(
@@ -155,7 +154,11 @@ def admit(
     try:
         return _Gate(github, event, read_config, describe, own_token).pass_through()
     except (UserError, IncompleteError) as exc:
-        _tell_failure(github, event, str(exc))
+        _tell_failure(github, event, f"GitHub returned an unexpected response: {inline(str(exc), 600)}.")
+        raise
+    except Exception as exc:
+        # Whoever added the label waits for an answer, also where the fault is ours.
+        _tell_failure(github, event, f"The gate failed: {inline(fault_of_ours(exc), 600)}.")
         raise
 
 
@@ -259,17 +262,18 @@ class _Gate:
 
     def _announced(self, ticket: Ticket, config: Config, pull: Pull | None) -> Admission:
         """Show on the commit and in the comment that the evaluation is coming; none of this decides anything."""
+        if pull is not None:
+            _try("react", lambda: self.github.react(pull.number, "eyes"))
         if pull is None or ticket.mode != "evaluate":
             return Admission(ticket)
         waits = self.github.reviewers_of(ENVIRONMENT)
         plan = self.describe(config)
-        self._try("reaction", lambda: self.github.react(pull.number, "eyes"))
         check = Check(self.github, ticket.sha, ticket.run, ticket.run_url)
         title = "Waiting for approval" if waits else "Evaluating"
         summary = f"{title}. [Live log]({ticket.run_url}); expected: {plan.minutes}. Estimated cost: {plan.cost}."
-        self._try("check run", lambda: (check.queue if waits else check.start)(title, summary))
+        _try("post the check run", lambda: (check.queue if waits else check.start)(title, summary))
         sticky = Sticky(self.github, pull.number)
-        self._try("runs that ended unseen", lambda: self._clear_vanished(sticky))
+        _try("look for runs that ended unseen", lambda: self._clear_vanished(sticky))
         event = EvaluationQueued(
             run=ticket.run,
             at=datetime.now(UTC),
@@ -281,7 +285,7 @@ class _Gate:
             note=_note(plan, ticket),
             asker=asker(ticket.sender, config.bot),
         )
-        self._try("comment", lambda: sticky.record(event))
+        _try("post the comment", lambda: sticky.record(event))
         return Admission(ticket, awaits=waits is not False)
 
     def _clear_vanished(self, sticky: Sticky) -> None:
@@ -308,17 +312,19 @@ class _Gate:
             sha=self.request.sha if len(self.request.sha) == 40 else None,
         )
         sticky = Sticky(self.github, pull.number)
-        self._try("runs that ended unseen", lambda: self._clear_vanished(sticky))
-        return self._try("refusal", lambda: sticky.record(event))
+        _try("look for runs that ended unseen", lambda: self._clear_vanished(sticky))
+        return _try("post the refusal", lambda: sticky.record(event))
 
-    @staticmethod
-    def _try(what: str, call: Callable[[], object]) -> str:
-        try:
-            call()
-        except (UserError, IncompleteError) as exc:
-            print(f"::warning::The {what} could not be posted: {exc}", flush=True)
-            return str(exc)
-        return ""
+
+def _try(what: str, call: Callable[[], object]) -> str:
+    try:
+        call()
+    except Exception as exc:
+        # The decision is made and the label is gone: nothing that goes wrong here may undo that.
+        why = str(exc) if isinstance(exc, UserError | IncompleteError) else fault_of_ours(exc)
+        print(f"::warning::Could not {what}: {why}", flush=True)
+        return why
+    return ""
 
 
 def _pinned(request: EvaluationRequest, pull: Pull | None) -> EvaluationRequest:
@@ -339,20 +345,13 @@ def _note(plan: LabelCost, ticket: Ticket) -> str:
     return " ".join(lines)[:600]
 
 
-def _tell_failure(github: GitHub, request: EvaluationRequest, reason: str) -> None:
+def _tell_failure(github: GitHub, request: EvaluationRequest, what: str) -> None:
     """Consume the label and say that nothing was decided; what fails here is added to the red job's log."""
     if request.pr is None:
         return
-    if request.label is not None:
-        try:
-            github.remove_label(request.pr, request.label)
-        except (UserError, IncompleteError) as exc:
-            print(f"::warning::The label could not be removed: {exc}", flush=True)
-    why = (
-        f"GitHub returned an unexpected response: {inline(reason, 600)}. Nothing was evaluated or paid for. Try again."
-    )
+    number, label = request.pr, request.label
+    if label is not None:
+        _try("remove the label", lambda: github.remove_label(number, label))
+    why = f"{what} Nothing was evaluated or paid for. Try again."
     event = RequestRefused(run=request.run, at=datetime.now(UTC), url=request.run_url, why=why, kind="failed")
-    try:
-        Sticky(github, request.pr).record(event)
-    except (UserError, IncompleteError) as exc:
-        print(f"::warning::The failure could not be posted: {exc}", flush=True)
+    _try("post the failure", lambda: Sticky(github, number).record(event))

@@ -1,4 +1,4 @@
-"""The publish step: read the result as hostile input, decide anew, write the comment and the check run."""
+"""The publish step: read the result as untrusted input, decide again, write the comment and the check run."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ __all__ = [
     "render_without_token",
 ]
 
-# The publish job: check what the evaluate job left, decide anew, write the comment and the check run.
+# The publish job: check what the evaluate job left, decide again, write the comment and the check run.
 
 _log = logging.getLogger(__name__)
 _JOB = "evaluate"
 _TITLES: Mapping[NoticeKind, str] = {
     "failed": FAILED,
-    "cancelled": "The evaluation was cancelled, or its time was up",
+    "cancelled": "The evaluation was cancelled or timed out",
     "timed_out": "The evaluation ran out of time",
     "rejected": "The evaluation was rejected",
 }

@@ -1,4 +1,4 @@
-"""Keeping GitHub's answers about one run of the workflow, as golden data for the loopback GitHub.
+"""Recording GitHub's answers about one workflow run, as golden data for the loopback GitHub.
 
 Only the shapes are compared: which fields there are and of which type. What the loopback leaves out is no mistake as
 long as the bot does not read it; a field that it invents, or gives another type, is.

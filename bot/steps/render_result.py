@@ -1,4 +1,4 @@
-"""A result put into words: what the evaluate job left is read as hostile input, decided anew and written as markdown.
+"""Rendering a result as markdown: the evaluate job's artifact is read as untrusted input and decided again.
 
 Publishing needs a write token and this needs the whole of the comparison; it runs as a process of its own without the
 token. One line goes in, the question. One comes out with the commit of the baseline; the number of commits since goes
@@ -73,11 +73,11 @@ def _warnings(asked: ResultAsked, data: ReportData) -> list[str]:
     if data.overfitting is not None:
         found.append(data.overfitting.words)
     if data.candidate.stopped:
-        found.append(f"The run ended before its plan: {inline(data.candidate.stopped)}")
+        found.append(f"The run stopped early: {inline(data.candidate.stopped)}")
     elif asked.result == "cancelled":
-        found.append("The job was cancelled or timed out. This is what it had measured until then.")
+        found.append("The job was cancelled or timed out. These are the results up to that point.")
     elif asked.result == "failure":
-        found.append("The job failed after it had measured this; its log says why.")
+        found.append("The job failed after these results were measured; its log says why.")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What was measured before and need not be paid for again: an earlier run of the same, or an accepted evaluation."""
+"""Reusing results that were already paid for: an earlier run of the same commit, or an accepted evaluation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work that a step with a write token hands to a process without it: estimating, and reading what a stranger left."""
+"""Start a subprocess without the job's tokens: for cost estimates, and for reading untrusted results."""
 
 from __future__ import annotations
 

@@ -39,10 +39,13 @@ class ConfigSection(BaseModel):
 class Price(ConfigSection):
     """Dollars per million tokens of a model that the price list does not know."""
 
-    input: Annotated[float, Field(ge=0, description="Of a million input tokens.")]
-    output: Annotated[float, Field(ge=0, description="Of a million output tokens.")]
+    input: Annotated[float, Field(ge=0, description="Dollars per million input tokens.")]
+    output: Annotated[float, Field(ge=0, description="Dollars per million output tokens.")]
     cached_input: Annotated[float | None, Field(ge=0, description="Default: the input price.")] = None
-    cache_write: Annotated[float | None, Field(ge=0, description="Of what the cache keeps; default: as input.")] = None
+    cache_write: Annotated[
+        float | None,
+        Field(ge=0, description="Dollars per million tokens written to the cache; default: the input price."),
+    ] = None
 
 
 class ModelParams(ConfigSection):
@@ -53,8 +56,10 @@ class ModelParams(ConfigSection):
     top_p: Annotated[float | None, Field(gt=0, le=1, description="Nucleus sampling.")] = None
     seed: Annotated[int | None, Field(description="Makes sampling repeatable, as far as the provider can.")] = None
     frequency_penalty: Annotated[float | None, Field(ge=-2, le=2, description="Against repeated words.")] = None
-    presence_penalty: Annotated[float | None, Field(ge=-2, le=2, description="Against words used before.")] = None
-    logit_bias: Annotated[dict[str, float] | None, Field(description="Token numbers, made likelier or less.")] = None
+    presence_penalty: Annotated[
+        float | None, Field(ge=-2, le=2, description="Penalty for words that were used before.")
+    ] = None
+    logit_bias: Annotated[dict[str, float] | None, Field(description="Bias for single tokens, by token id.")] = None
 
 
 PresetName = Literal["github-models", "ollama", "vllm", "openrouter", "azure", "bedrock", "vertex"]
@@ -88,7 +93,9 @@ class ModelConfig(ConfigSection):
     answer: Annotated[str | None, Field(description="Model that answers probes; default: the compressor's.")] = None
     judge: Annotated[
         str | None,
-        Field(description="Model that grades, or offline: rules answer, facts judge; default: the answering model."),
+        Field(
+            description="Model that grades, or offline: rule-based answers and grades; default: the answering model."
+        ),
     ] = None
     api_base: Annotated[
         str | None,
@@ -122,7 +129,10 @@ class BotConfig(ConfigSection):
     runs_per_day: Annotated[int, Field(ge=1, description="Evaluations allowed in 24 hours, all PRs together.")] = 20
     conclusion: Annotated[
         Literal["neutral", "verdict"],
-        Field(description="neutral: the check never fails a PR; verdict: a regression is a failure."),
+        Field(
+            description="neutral: the check never fails a PR; verdict: a regression is a failure, and no answer "
+            "(incomplete, not comparable) asks for action."
+        ),
     ] = "neutral"
     mention: Annotated[
         bool, Field(description="Mention the person who requested the evaluation when it ends, which notifies them.")
@@ -225,13 +235,22 @@ class Config(ConfigSection):
 
 
 def config_folder(path: Path | None) -> Path:
-    """Return the folder that every path in a configuration is relative to; None is the usual file, here."""
-    return Path() if path is None else path.parent
+    """Return the folder that every path in a configuration is relative to.
+
+    Without a path it is the nearest folder with the usual file, from here up to the top of the git repository, as with
+    other tools: below it, another compressor than the repository's own would be measured without a word.
+    """
+    if path is not None:
+        return path.parent
+    folders = [(here := Path().resolve()), *here.parents]
+    top = next((at for at, folder in enumerate(folders) if (folder / ".git").exists()), 0)
+    found = next((folder for folder in folders[: top + 1] if (folder / CONFIG_FILE).is_file()), here)
+    return Path() if found == here else found
 
 
 def load_config(path: Path | None, root: Path | None = None) -> Config:
     """Read the configuration; without a path, the usual file if it is there, else the defaults."""
-    where = path or (root or Path()) / CONFIG_FILE
+    where = path or (config_folder(None) if root is None else root) / CONFIG_FILE
     if path is None and not where.exists():
         return Config()
     return parse(Config, read_yaml(where) or {}, str(where))

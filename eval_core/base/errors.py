@@ -1,4 +1,4 @@
-"""The errors a user can cause; everything else is a fault of ours, and ends with a code of its own."""
+"""Errors that a user can cause. Everything else is a bug of ours and ends with an exit code of its own."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def fault_of_ours(exc: Exception) -> str:
     frames = traceback.extract_tb(exc.__traceback__)
     where = f" ({PurePath(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     return (
-        f"this should not happen, and is a fault of compression-eval: {type(exc).__name__}{where}; "
+        f"this is a bug in compression-eval: {type(exc).__name__}{where}; "
         "everything paid for so far is kept, and the job's log says more. Please report it"
     )

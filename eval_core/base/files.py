@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails
@@ -122,14 +122,32 @@ def _problems(errors: Sequence[ErrorDetails], value: Any) -> list[ErrorDetails]:
     return list(chosen.values())
 
 
-def _told(error: ErrorDetails) -> list[str]:
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    """Return the models that an annotation names, inside unions and containers too."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for inner in get_args(annotation) for model in _models(inner)]
+
+
+def _near_field(model: type[BaseModel], parts: tuple[int | str, ...]) -> str:
+    """Return the field that a misspelt one, at this place of a model, was meant to be; empty if none is near."""
+    models = [model]
+    for part in parts[:-1]:
+        fields = [found.model_fields[str(part)] for found in models if str(part) in found.model_fields]
+        models = [inner for field in fields for inner in _models(field.annotation)] or models
+    known = [name for found in models for name in found.model_fields]
+    return next(iter(difflib.get_close_matches(str(parts[-1]), known, n=1, cutoff=0.7)), "")
+
+
+def _told(error: ErrorDetails, model: type[BaseModel]) -> list[str]:
     place = _location(error["loc"])
     message = error["msg"].removeprefix("Value error, ")
     if error["type"] == "literal_error":
         expected = str(error.get("ctx", {}).get("expected", "")).replace("'", "").replace(" or ", ", ")
         message = f"{error['input']!r} is not one of {expected}"
     elif error["type"] == "extra_forbidden":
-        message = "unknown field; remove it or check its spelling"
+        near = _near_field(model, error["loc"])
+        message = f"unknown field; did you mean {near!r}?" if near else "unknown field; remove it or check its spelling"
     elif error["type"] != "value_error" and error["type"] != "missing":
         message = f"{message} (got {str(error['input'])[:80]!r})"
     return [f"{place}: {line}" if place else line for line in message.split("\n")]
@@ -140,7 +158,7 @@ def parse(model: type[Model], value: Any, where: str) -> Model:
     try:
         return model.model_validate(value)
     except ValidationError as exc:
-        problems = [line for error in _problems(exc.errors(include_url=False), value) for line in _told(error)]
+        problems = [line for error in _problems(exc.errors(include_url=False), value) for line in _told(error, model)]
         if len(problems) == 1:
             raise UserError(f"{where}: {problems[0]}") from None
         more = [f"  and {len(problems) - _MOST_TOLD} more"] if len(problems) > _MOST_TOLD else []

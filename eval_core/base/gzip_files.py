@@ -1,4 +1,4 @@
-"""Fixtures too large for plain JSON in a repository: one gzip file each, named by the digest of its content."""
+"""Fixtures as gzip files, for those too large for plain JSON; each is named by the digest of its content."""
 
 from __future__ import annotations
 

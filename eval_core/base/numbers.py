@@ -9,6 +9,7 @@ __all__ = [
     "MINUS",
     "change",
     "counted",
+    "counted_mean",
     "interval",
     "listed",
     "p_value",
@@ -27,6 +28,8 @@ __all__ = [
 MINUS = "\N{MINUS SIGN}"
 ARROW = "\N{RIGHTWARDS ARROW}"
 UNKNOWN = "unknown"
+_EXACT = 9
+"""Decimals that do not depend on the order of an addition."""
 
 
 def _known(value: float | None) -> bool:
@@ -34,7 +37,8 @@ def _known(value: float | None) -> bool:
 
 
 def _number(value: float, digits: int, *, sign: bool) -> str:
-    text = f"{abs(value):.{digits}f}"
+    # Python 3.12 adds floats up more exactly than 3.11. A tie such as 0.025 must be rounded the same way by both.
+    text = f"{abs(round(value, _EXACT)):.{digits}f}"
     if float(text) == 0:
         return text  # a zero has no sign
     return (MINUS if value < 0 else "+" if sign else "") + text
@@ -93,6 +97,7 @@ def _adding_up(before: float, after: float, digits: int, most: int) -> tuple[int
 
     A digit more is shown where rounding each number by itself would contradict the rounded change.
     """
+    before, after = round(before, _EXACT), round(after, _EXACT)
     for shown in range(digits, most + 1):
         apart = round(round(after, shown) - round(before, shown), shown)
         hidden = apart == 0 and round(after - before, most) != 0
@@ -127,6 +132,12 @@ def p_value(p: float | None) -> str:
 def counted(number: int, noun: str) -> str:
     """Return a count with its noun: 1 run, 2 runs."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def counted_mean(value: float, noun: str) -> str:
+    """Return a mean number of things: "6.8 sections", "7 messages", "1 section"."""
+    text = f"{value:.1f}".removesuffix(".0")
+    return f"{text} {noun}" if text == "1" else f"{text} {noun}s"
 
 
 def tokens(count: float) -> str:

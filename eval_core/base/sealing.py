@@ -1,4 +1,4 @@
-"""Sealing: text that only the holder of a key can read, for probes that authors of pull requests must not see."""
+"""Encryption of private probes ("sealing"): only the holder of the key can read them."""
 
 from __future__ import annotations
 

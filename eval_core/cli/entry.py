@@ -12,18 +12,28 @@ import tempfile
 import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
 from eval_core.base.errors import IncompleteError, UserError, WaitingError
 
-__all__ = ["DEBUG", "UNEXPECTED", "CommandGroup", "run_command", "unexpected"]
+__all__ = ["CONFIGURED", "DEBUG", "UNEXPECTED", "CommandGroup", "configured", "run_command", "unexpected"]
 
 UNEXPECTED = 70
 """The exit code of an error that is a fault of this program (EX_SOFTWARE)."""
 DEBUG = "COMPRESSION_EVAL_DEBUG"
 """Set to print the traceback of such an error instead of keeping it in a file."""
+
+CONFIGURED = "the configured one"
+"""What help shows for the default that `configured` finds."""
+
+
+def configured(field: Literal["fixtures", "probes"]) -> Path:
+    """Return the folder of the fixtures or the probes that the configuration names, for commands without --config."""
+    from eval_core.base.config import config_folder, load_config
+
+    return config_folder(None) / str(getattr(load_config(None), field))
 
 
 class _OutputClosed(Exception):
@@ -125,7 +135,7 @@ def unexpected(exc: Exception, environ: Mapping[str, str]) -> str:
     except OSError:
         kept = f"set {DEBUG}=1 to see the traceback"
     return (
-        f"Error: this should not happen, and is a fault of compression-eval: {said}. "
+        f"Error: this is a bug in compression-eval: {said}. "
         f"Everything paid for so far is kept; {kept}. Please report it"
     )
 

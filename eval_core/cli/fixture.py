@@ -11,7 +11,7 @@ import click
 
 from eval_core.base.errors import UserError
 from eval_core.base.numbers import counted
-from eval_core.cli.entry import CommandGroup
+from eval_core.cli.entry import CONFIGURED, CommandGroup, configured
 from eval_core.cli.progress import show_waiting
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def _scrub_options(command: Callable[..., Any]) -> Callable[..., Any]:
     options = (
         click.option("--identities", type=_PATH, help="Names to take out, one person a line; !word leaves a word "
                                                       "alone."),
-        click.option("--yes", is_flag=True, help="Take out every likely name without asking; doubtful ones stay."),
-        click.option("--first-user", metavar="TEXT", help="Put this in place of the first user turn."),
+        click.option("--yes", is_flag=True, help="Remove every likely name without asking; keep doubtful ones."),
+        click.option("--first-user", metavar="TEXT", help="Replace the first user turn with this text."),
         click.option("--keep-system", is_flag=True, help="Keep the recorded system prompt."),
         click.option("--max-output", type=click.IntRange(0), default=4_000, show_default=True,
                      help="Shorten tool outputs beyond this many characters a text; 0: keep them whole."),
@@ -53,7 +53,9 @@ def fixture() -> None:
 @click.argument("source", type=_PATH)
 @click.option("--format", "wanted", type=click.Choice(_FORMATS), default="auto", show_default=True)
 @click.option("--name", help="Name of the fixture; default: session- and the start of its hash.")
-@click.option("--output", type=_PATH, default=Path("fixtures"), show_default=True, help="Folder it is written to.")
+@click.option(
+    "--output", type=_PATH, default=lambda: configured("fixtures"), show_default=CONFIGURED, help="Folder to write to."
+)
 @click.option("--force", is_flag=True, help="Replace a fixture of the same name.")
 @click.option("--truncate-to", type=click.IntRange(4), metavar="N", help="Keep the first N messages.")
 @click.option("--session", "session_id", metavar="ID", help="Which session of a state.db; default: the latest.")
@@ -94,7 +96,7 @@ def import_command(
 @click.argument("path", type=_PATH)
 @click.option("--probes", type=_PATH, help="Probe bank to rewrite with the same placeholders.")
 @click.option("--output", type=_PATH, help="Write the fixture to this file's folder instead of in place.")
-@click.option("--dry-run", is_flag=True, help="Only say what would change.")
+@click.option("--dry-run", is_flag=True, help="Show what would change; write nothing.")
 @_scrub_options
 def scrub_command(path: Path, probes: Path | None, output: Path | None, dry_run: bool, **scrub: Any) -> None:
     """Take secrets and personal data out of a fixture, and out of its probes with the same words.
@@ -140,9 +142,10 @@ def audit_command(paths: tuple[Path, ...], identities: Path | None, allow: Path 
     from eval_core.suite.audit_rules import CANNOT_KNOW
     from eval_core.suite.scrub import load_identities
 
-    files = fixture_paths(paths or (Path("fixtures"),))
+    paths = paths or (configured("fixtures"),)
+    files = fixture_paths(paths)
     if not files:
-        raise UserError(f"{', '.join(map(str, paths)) or 'fixtures'}: no fixture there to audit")
+        raise UserError(f"{', '.join(map(str, paths))}: no fixture there to audit")
     known = load_identities(identities) if identities else None
     with show_waiting(f"Auditing {counted(len(files), 'fixture')}"):
         findings = audit_files(files, known, load_allow(allow or files[0].parent / ALLOW_FILE))
@@ -156,7 +159,9 @@ def audit_command(paths: tuple[Path, ...], identities: Path | None, allow: Path 
 
 
 @fixture.command("list")
-@click.option("--fixtures", type=_PATH, default=Path("fixtures"), show_default=True)
+@click.option(
+    "--fixtures", type=_PATH, default=lambda: configured("fixtures"), show_default=CONFIGURED, help="Their folder."
+)
 def list_command(fixtures: Path) -> None:
     """List the fixtures with their messages, tokens and bytes, plain and compressed ones alike.
 
@@ -176,7 +181,9 @@ def list_command(fixtures: Path) -> None:
 
 @fixture.command("show")
 @click.argument("name")
-@click.option("--fixtures", type=_PATH, default=Path("fixtures"), show_default=True)
+@click.option(
+    "--fixtures", type=_PATH, default=lambda: configured("fixtures"), show_default=CONFIGURED, help="Their folder."
+)
 @click.option("--probes", type=_PATH, help="Probe bank whose evidence is mapped; default: the one in probes/.")
 @click.option("--census", is_flag=True, help="List the facts in the session.")
 def show_command(name: str, fixtures: Path, probes: Path | None, census: bool) -> None:
@@ -195,7 +202,7 @@ def show_command(name: str, fixtures: Path, probes: Path | None, census: bool) -
     if census:
         _census(session)
         return
-    bank = probes or Path("probes") / f"{session.name}.probes.json"
+    bank = probes or configured("probes") / f"{session.name}.probes.json"
     if probes is not None and not probes.exists():
         raise UserError(f"{probes}: no such file")
     for line in describe(session, load_bank(bank) if bank.exists() else None):

@@ -80,7 +80,7 @@ def _print_grading(job: Job, answers: list[tuple[Probe, str]], root: Path, *, ag
 
     found = quote_grading(job, answers, root, again=again)
     if found is None:
-        click.echo("Offline: facts judge, no model call, no cost.")
+        click.echo("Offline: grades are rule-based, no model call, no cost.")
     elif not found.rows:
         click.echo("Nothing to pay for: the calibration is known (--again calibrates it again).")
     else:

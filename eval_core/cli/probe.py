@@ -9,7 +9,7 @@ import click
 
 from eval_core.base.errors import UserError
 from eval_core.base.numbers import counted
-from eval_core.cli.entry import CommandGroup
+from eval_core.cli.entry import CONFIGURED, CommandGroup, configured
 
 if TYPE_CHECKING:
     from eval_core.base.sealing import SealingKey
@@ -22,11 +22,13 @@ _PATH = click.Path(path_type=Path)
 _SUFFIX = ".probes.json"
 _SHOWN = 3
 _fixtures_dir = click.option(
-    "--fixtures-dir", type=_PATH, default=Path("fixtures"), show_default=True, help="Folder of the fixtures."
-)
+    "--fixtures-dir", type=_PATH, default=lambda: configured("fixtures"), show_default=CONFIGURED,
+    help="Folder of the fixtures.",
+)  # fmt: skip
 _probes_dir = click.option(
-    "--probes-dir", type=_PATH, default=Path("probes"), show_default=True, help="Folder of the probe banks."
-)
+    "--probes-dir", type=_PATH, default=lambda: configured("probes"), show_default=CONFIGURED,
+    help="Folder of the probe banks.",
+)  # fmt: skip
 
 
 @click.group(cls=CommandGroup)
@@ -136,7 +138,7 @@ def lint_command(
 @_probes_dir
 @click.option("--output", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE|-",
               help="Where to write the drafts, - for the screen; default: the fixture's bank.")  # fmt: skip
-@click.option("--limit", type=click.IntRange(1), default=24, show_default=True, help="Propose at most so many.")
+@click.option("--limit", type=click.IntRange(1), default=24, show_default=True, help="Maximum number of drafts.")
 @click.option("--force", is_flag=True, help="Replace a bank that exists.")
 def propose_command(
     fixture: str, fixtures_dir: Path, probes_dir: Path, output: Path | None, limit: int, force: bool

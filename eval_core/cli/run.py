@@ -98,7 +98,7 @@ def print_quote(found: Quote) -> None:
 
 # `compression-eval run`.
 
-OFFLINE = "Offline: no model is configured; rules compress, quotations answer, facts judge."
+OFFLINE = "No model configured: summaries, answers and grades are rule-based."
 
 
 def run_options(command: Any) -> Any:
@@ -158,7 +158,7 @@ def model_options(command: Any) -> Any:
             click.option(
                 "--judge-model",
                 "--judge",
-                help="Model that grades, or offline: only compressions are paid for, rules answer and facts judge.",
+                help="Model that grades, or offline: only compressions cost money; the rest is rule-based.",
             ),
             click.option(
                 "--api-base",
@@ -413,7 +413,7 @@ def run(
 ) -> None:
     """Compress recorded sessions, probe the compressed state, grade the answers, compare with the baseline.
 
-    Without a model everything runs offline: rules summarise, quotations answer, facts judge.
+    Without a model everything runs offline: summaries, answers and grades are rule-based.
 
     \b
     Examples:

@@ -23,26 +23,31 @@ def target() -> None:
 
 @target.command()
 @click.argument("target_file", metavar="[TARGET]", required=False)
+@click.option("--target", "named", help="The same as TARGET, as other commands take it.")
 @click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
-@click.option("--tree", type=click.Path(path_type=Path, file_okay=False), help="The code under test. Default: here.")
+@click.option(
+    "--tree",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The code under test.  [default: the configuration's folder]",
+)
 @click.option(
     "--sandbox",
     type=click.Choice(["auto", "bwrap", "docker", "none"]),
     default="auto",
     help="none runs it with your own rights.",
 )
-def check(target_file: str | None, config: Path | None, tree: Path | None, sandbox: str) -> None:
-    """Play good and bad exchanges with a `command:` target and print a checklist.
+def check(target_file: str | None, named: str | None, config: Path | None, tree: Path | None, sandbox: str) -> None:
+    """Test a `command:` target with good and bad requests, and print a checklist.
 
     It runs in the sandbox, with a model on loopback that answers, then one that is down, then one that answers with
-    nothing. Exit 1 when the command breaks the contract; a warning is advice.
+    nothing. Exit 1 when a check fails; a warning is advice.
 
     \b
     Examples:
       compression-eval target check
       compression-eval target check my-target.yml --tree ../agent
     """
-    from eval_core.base.config import load_config
+    from eval_core.base.config import config_folder, load_config
     from eval_core.base.errors import UserError
     from eval_core.domain.target import TargetSpec
     from eval_core.sandbox.conformance import check_contract
@@ -50,12 +55,11 @@ def check(target_file: str | None, config: Path | None, tree: Path | None, sandb
     from eval_core.sandbox.targets import find_target
 
     settings = load_config(config)
-    here = Path()
-    found = find_target(target_file, settings.target, here, tree, environ={})
+    found = find_target(target_file or named, settings.target, config_folder(config), tree, environ={})
     if not isinstance(found.spec, TargetSpec) or found.spec.command is None:
         raise UserError(
             f"target check is for targets with `command:`; {found.spec.name} has none. "
-            "`compression-eval doctor` looks at the others"
+            "`compression-eval doctor` checks the others"
         )
     hidden = (settings.fixtures, settings.probes, settings.baselines, settings.results)
     subject, level = found.subject(complete=None, model=None, max_tokens=8_000, sandbox=sandbox, hidden=hidden)  # type: ignore[arg-type]
@@ -65,5 +69,5 @@ def check(target_file: str | None, config: Path | None, tree: Path | None, sandb
     for item in checks:
         click.echo(f"  {item.state:<8} {item.name}" + (f"\n           {item.detail}" if item.detail else ""))
     failed = sum(item.state == "failed" for item in checks)
-    click.echo(f"{len(checks) - failed} of {len(checks)} points kept" if failed else "The contract is kept.")
+    click.echo(f"{len(checks) - failed} of {len(checks)} checks passed")
     sys.exit(1 if failed else 0)

@@ -33,7 +33,7 @@ __all__ = [
 # What every view is made from: one object, so that comment, page, terminal and exit code cannot disagree.
 
 OFFLINE_NOTE = "offline, deterministic: no model judged this"
-OFFLINE_JUDGE_NOTE = "a model compressed; rules answered and facts judged, so the grades are advice"
+OFFLINE_JUDGE_NOTE = "a model compressed; answers and grades are rule-based, so scores are advisory"
 
 
 @dataclass(frozen=True)

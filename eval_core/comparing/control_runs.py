@@ -1,4 +1,4 @@
-"""How far today lies from the day of the baseline: a few runs of the base, measured beside the candidate.
+"""Control runs: a few runs of the base, measured today, show how far models have moved since the baseline.
 
 Providers change models behind a name, and judges grade a little differently from one day to the next. Runs of the base
 made today show by how much. They are few, so that their mean is mostly luck: the shift is believed as far as it is
@@ -57,7 +57,7 @@ class ControlShift:
         if self.changed:
             return f"{self.says[0].upper()}{self.says[1:]}: scores are not compared. Measure the baseline again."
         points = signed(self.shift.points[OVERALL])
-        return f"Today against the day of the baseline: {self._found}; {points} is subtracted."
+        return f"Shift since the baseline was measured: {self._found}; {points} is subtracted."
 
 
 def control_shift(base: Arm, control: Arm) -> ControlShift | None:

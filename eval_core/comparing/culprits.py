@@ -288,7 +288,7 @@ def _row_after(
     df = item.df + extra * len(evidence.result.runs)
     half = quantile(0.95, df) * later
     alpha = evidence.result.alpha
-    stricter = quantile(1 - alpha * less / 2, df) / quantile(1 - alpha / 2, df)
+    stricter = quantile(1 - alpha * less / 2, df) / quantile(1 - alpha / 2, item.df)
     return estimate > item.crit * stricter * later, estimate + half <= evidence.margin
 
 

@@ -105,10 +105,10 @@ class Drift:
 
     @property
     def largest(self) -> tuple[str, float]:
-        """Return what moved most, overall first where it is among the largest."""
+        """Return what moved most, as people call it; overall first where it is among the largest."""
         overall = self.shifts["overall"]
         name = max(self.shifts, key=lambda key: abs(self.shifts[key]))
-        return ("overall", overall) if abs(overall) >= RELEVANT else (name, self.shifts[name])
+        return ("overall", overall) if abs(overall) >= RELEVANT else (name.replace("_", " "), self.shifts[name])
 
 
 def sample(cells: Sequence[GradedCell], n: int = SAMPLE, seed: int = 0) -> tuple[GradedCell, ...]:

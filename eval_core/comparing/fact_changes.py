@@ -1,4 +1,4 @@
-"""Facts by name: which are lost, gained, invented or stale, in how many runs, and whether that is more than chance."""
+"""Changed facts by name: lost, gained, invented or stale, in how many runs, and whether that is more than chance."""
 
 from __future__ import annotations
 

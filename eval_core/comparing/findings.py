@@ -148,8 +148,9 @@ class Strand(_Frozen):
     """The two sides in a few words; only ours, nothing quoted."""
     says: str = ""
     """The finding in one clause of our own words; empty where there is none."""
-    code: Literal["all_stubs"] | None = None
-    """A finding that other code acts on: every summary is a stub, and all else follows from it."""
+    code: Literal["all_stubs", "emptied"] | None = None
+    """A finding that other code acts on: every summary is a stub, and all else follows from it; a section is
+    there and empty, which is told after what it follows from."""
     may_be_refusal: bool = False
     """Whether a model wrote those stubs, and may have refused to do the work."""
     unseen: int = 0

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from eval_core.base.numbers import counted, listed, percent, quoted
+from eval_core.base.numbers import counted, counted_mean, listed, percent, quoted
 from eval_core.comparing.exact import Counts, fewer_p, smallest_p
 from eval_core.comparing.findings import Strand, StrandState
 from eval_core.domain.record import RunRecord
@@ -33,6 +33,8 @@ LENGTH = (0.85, 1.15)
 """The own text's mean length against the base's; unchanged compressors stay between 0.93 and 1.07."""
 STUB = 0.25
 """A run with at most this share of the base's sections, and of its shortest own text, is a refusal or garbage."""
+MOVED = 0.5
+"""A section that came out empty was moved, not lost, if this share of the words that only it held is still written."""
 STANDING = 0.9
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _WORD = re.compile(r"[^\W\d_]{3,}")
@@ -47,6 +49,10 @@ class FormChange:
     labels: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     emptied: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
+    """Sections that came out empty while what they held is written elsewhere."""
+    unlabelled: bool = False
+    """The summaries have hardly any sections and are as long as before: they are written in another form."""
     renamed: tuple[tuple[str, str], ...] = ()
     new: tuple[str, ...] = ()
     accepted: tuple[str, ...] = ()
@@ -102,13 +108,27 @@ def _dropped(counts: Sequence[Counts], tests: int, *, exact: bool) -> bool:
     return fewer_p(counts) * tests < ALPHA
 
 
-def _words(runs: Sequence[RunRecord], label: str) -> set[str]:
-    """Return the words that the section holds in at least half of the runs."""
-    found: Counter[str] = Counter()
-    for run in runs:
-        text = " ".join(item.text for item in sections(run.summary) if item.label == label)
-        found.update(set(_WORD.findall(text.lower())))
-    return {word for word, count in found.items() if count * 2 >= len(runs)}
+def _frequent(texts: Sequence[str]) -> set[str]:
+    """Return the words that at least half of the texts hold."""
+    found = Counter(word for text in texts for word in set(_WORD.findall(text.lower())))
+    return {word for word, count in found.items() if count * 2 >= len(texts)}
+
+
+def _words(runs: Sequence[RunRecord], label: str, *, inside: bool = True) -> set[str]:
+    """Return the words that the section holds in at least half of the runs, or all others together."""
+    return _frequent(
+        [" ".join(item.text for item in sections(run.summary) if (item.label == label) is inside) for run in runs]
+    )
+
+
+def _is_elsewhere(base: Runs, candidate: Runs, label: str) -> bool:
+    """Tell whether most of the words that only this section of the base held are still in the summaries."""
+    held = kept = 0
+    for name in base.keys() & candidate.keys():
+        own = _words(base[name], label) - _words(base[name], label, inside=False)
+        held += len(own)
+        kept += len(own & _frequent([run.summary for run in candidate[name]]))
+    return held > 0 and kept >= MOVED * held
 
 
 def _similarity(base: Runs, candidate: Runs, old: str, new: str) -> float:
@@ -147,7 +167,10 @@ def compare_form(
     usual = sorted(_usual(base))
     allowed = {label_key(label) for label in accepted}
     fresh = sorted(_usual(candidate) - set(usual))
-    gone, emptied, renamed = [], [], []
+    gone: list[str] = []
+    emptied: list[str] = []
+    moved: list[str] = []
+    renamed: list[tuple[str, str]] = []
     for label in usual:
         named = _counts(base, candidate, label, filled=False, exact=exact)
         filled = _counts(base, candidate, label, filled=True, exact=exact)
@@ -158,7 +181,7 @@ def compare_form(
             else:
                 gone.append(label)
         elif _dropped(filled, len(usual), exact=exact):
-            emptied.append(label)
+            (moved if _is_elsewhere(base, candidate, label) else emptied).append(label)
     before, now = list(chain(*base.values())), list(chain(*candidate.values()))
     lengths = [
         (sum(_tokens(run) for run in candidate[name]) / len(candidate[name]))
@@ -166,18 +189,26 @@ def compare_form(
         for name in names
     ]
     said, says = _standing(base), _standing(candidate)
+    length = sum(lengths) / len(lengths)
+    typical = sum(len(_labels(run, filled=False) & set(usual)) for run in before) / len(before)
+    left = sum(len(_labels(run, filled=False) & {*usual, *fresh}) for run in now) / len(now)
+    unlabelled = bool(gone) and left <= STUB * typical and length >= LENGTH[0]
+    if unlabelled:
+        gone = []
     everywhere = [_counts(base, candidate, label, filled=False, exact=False) for label in usual[:1]]
     return FormChange(
         recorded=True,
         labels=tuple(usual),
         gone=tuple(label for label in gone if label not in allowed),
         emptied=tuple(label for label in emptied if label not in allowed),
+        moved=tuple(moved),
+        unlabelled=unlabelled,
         renamed=tuple(renamed),
         new=tuple(label for label in fresh if label not in dict(renamed).values()),
         accepted=tuple(label for label in [*gone, *emptied] if label in allowed),
         base_sections=sum(len(_labels(run, filled=True) & set(usual)) for run in before) / len(before),
         candidate_sections=sum(len(_labels(run, filled=True) & {*usual, *fresh}) for run in now) / len(now),
-        length=sum(lengths) / len(lengths),
+        length=length,
         base_tokens=sum(map(_tokens, before)) / len(before),
         candidate_tokens=sum(map(_tokens, now)) / len(now),
         sentences_gone=tuple(sorted(said - says))[:6],
@@ -227,10 +258,12 @@ def form_strand(change: FormChange) -> Strand:
         return Strand(name="form", state=StrandState.NOT_RECORDED)
     details = [f"section gone: {label}" for label in change.gone]
     details += [f"section emptied: {label}" for label in change.emptied]
+    details += [f"section empty, its content is elsewhere: {label}" for label in change.moved]
+    details += ["no sections any more, and as long as before"] if change.unlabelled else []
     details += [f"section renamed: {old} → {new}" for old, new in change.renamed]
     details += [f"new section: {label}" for label in change.new]
     details += [f"removal accepted: {label}" for label in change.accepted]
-    details += [f"orders its reader: {sentence}" for sentence in change.orders]
+    details += [f"gives its reader an order: {sentence}" for sentence in change.orders]
     details += [f"sentence gone: {sentence}" for sentence in change.sentences_gone]
     details += [f"new sentence: {sentence}" for sentence in change.sentences_new if sentence not in change.orders]
     longer = not LENGTH[0] <= change.length <= LENGTH[1]
@@ -256,13 +289,14 @@ def form_strand(change: FormChange) -> Strand:
         names = listed(list(map(quoted, change.emptied)))
         says.append(f"{counted(len(change.emptied), 'section')} came out empty ({names})")
     if change.orders:
-        says.append("the summary orders its reader about")
+        says.append("the summary gives its reader orders")
     return Strand(
         name="form",
         state=state,
-        base=f"{change.base_sections:.1f} sections",
-        candidate=f"{change.candidate_sections:.1f} sections",
+        base=counted_mean(change.base_sections, "section"),
+        candidate=counted_mean(change.candidate_sections, "section"),
         says="; ".join(says),
+        code="emptied" if change.emptied and not change.gone and not change.orders else None,
         details=tuple(details),
         loss=lost / max(len(change.labels), 1),
     )

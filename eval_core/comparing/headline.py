@@ -19,11 +19,12 @@ __all__ = [
     "next_step",
     "no_change",
     "not_comparable",
+    "refused",
     "undecided",
 ]
 
 RETENTION = {AUTHORED: "facts kept", CENSUS: "census facts kept"}
-_ORDER: tuple[StrandName, ...] = ("outcome", "form", "structure", "facts", "shown", "scores", "window")
+_ORDER: tuple[StrandName, ...] = ("outcome", "form", "structure", "shown", "facts", "scores", "window")
 _MOST = 2
 """Findings that fit into one sentence; the others are listed below it."""
 _MOST_CLAUSES = 3
@@ -31,8 +32,10 @@ _MOST_CLAUSES = 3
 
 def _findings(strands: Mapping[StrandName, Strand], states: Sequence[StrandState]) -> list[str]:
     found = [strands[name] for name in _ORDER if name in strands and strands[name].state in states]
-    # What is worse without a doubt comes before what is both.
-    found.sort(key=lambda item: StrandState.WORSE in states and item.state is StrandState.BOTH)
+    # What is worse without a doubt comes before what is both, and a cause before what follows from it.
+    found.sort(
+        key=lambda item: (StrandState.WORSE in states and item.state is StrandState.BOTH, item.code == "emptied")
+    )
     if any(item.name == "structure" for item in found):
         # A form that lost nothing is worse for the order to the reader that the structure check names.
         found = [item for item in found if item.name != "form" or item.loss]
@@ -48,6 +51,14 @@ def _at(size: SizeChange | None) -> str:
     return f"{percent(abs(size.ratio - 1))} {word} tokens ({sizes})"
 
 
+def _gains(strands: Mapping[StrandName, Strand]) -> list[str]:
+    """Return what speaks against a regression: strands in which more was gained than lost."""
+    better = [item for item in strands.values() if item.state in (StrandState.BETTER, StrandState.BOTH)]
+    return _findings(
+        {item.name: item for item in better if item.gain > item.loss}, (StrandState.BETTER, StrandState.BOTH)
+    )
+
+
 def changed(kind: Kind, strands: Mapping[StrandName, Strand], size: SizeChange | None) -> str:
     """Say what moved, in one sentence."""
     worse = _findings(strands, (StrandState.WORSE, StrandState.BOTH))
@@ -60,24 +71,35 @@ def changed(kind: Kind, strands: Mapping[StrandName, Strand], size: SizeChange |
         if size is None or not size.larger:
             return f"{kind.words}: {'; '.join(worse[:_MOST])}, for {at}."
         return f"{kind.words}: {'; '.join(better[:_MOST])}, bought with {at}."
-    moved = worse if kind is Kind.REGRESSED else better
     form = strands.get("form")
-    if kind is Kind.REGRESSED and form is not None and form.code == "all_stubs" and form.says in moved:
+    if kind is Kind.REGRESSED and form is not None and form.code == "all_stubs" and form.says in worse:
         # All else follows from it.
         return f"{kind.words}: {form.says}."
+    if kind is Kind.REGRESSED:
+        against = _gains(strands)
+        moved = [text for text in worse if text not in against] or worse
+    else:
+        against = [text for text in worse if text not in better]
+        moved = better
     if not moved:
-        what = "no fact gained" if kind is Kind.REGRESSED else "the same facts"
-        return f"{kind.words}: {what} {'for' if kind is Kind.REGRESSED else 'in'} {at}."
-    if kind is Kind.REGRESSED and "shown" in strands and moved == [strands["shown"].says]:
-        # The room that a cut frees is filled with other facts: the gain is told, and does not decide.
-        moved = [f"{moved[0]}, though {better[0]}"] if better else moved
-    clauses = [clause for text in moved[:_MOST] for clause in text.split("; ")]
-    return f"{kind.words}: {'; '.join(clauses[:_MOST_CLAUSES])}{f', with {at}' if at else ''}."
+        return f"{kind.words}: {_only_size(kind, strands.get('facts'))} {at}."
+    clauses = [clause for text in moved[:_MOST] for clause in text.split("; ")][:_MOST_CLAUSES]
+    # What speaks against the verdict is told beside it: the room that a cut frees is filled with other facts.
+    but = f", but {against[0]}" if against and against[0] not in moved else ""
+    return f"{kind.words}: {'; '.join(clauses)}{but}{f', with {at}' if at else ''}."
+
+
+def _only_size(kind: Kind, facts: Strand | None) -> str:
+    """Say that the size alone moved, and what few facts did."""
+    few = f"{facts.says}," if facts is not None and facts.says else ""
+    if kind is Kind.REGRESSED:
+        return f"{few or 'no fact gained'} for"
+    return f"{few or 'the same facts'} in"
 
 
 def _row(row: Row) -> str:
     if row.family == "scores":
-        return f"{row.name} {signed(row.delta)} {interval(row.ci_low, row.ci_high)}"
+        return f"{row.name.replace('_', ' ')} {signed(row.delta)} {interval(row.ci_low, row.ci_high)}"
     text = f"{RETENTION[row.name]} {percent_change(row.base, row.candidate)}"
     if row.ci_low is None or row.ci_high is None:
         return text
@@ -101,10 +123,11 @@ def no_change(rows: Sequence[Row], facts: Strand | None, size: SizeChange | None
     seen = []
     if overall is not None:
         seen.append(points(overall.mde))
-    if kept is not None:
+    if kept is not None and kept.mde is not None:  # facts that were counted are all seen
         seen.append(f"about {pp(kept.mde)} of facts")
     described = _row(first) if first is not None else "nothing measured"
-    return f"{Kind.NO_DETECTABLE_CHANGE.words}: {described}; smallest detectable change: {' or '.join(seen)}."
+    least = f"; smallest detectable change: {' or '.join(seen)}" if seen else ""
+    return f"{Kind.NO_DETECTABLE_CHANGE.words}: {described}{least}."
 
 
 def _resolve(row: Row) -> str:
@@ -148,11 +171,20 @@ def broken(outcome: OutcomeChange, fixtures: Sequence[str]) -> str:
     for item in items:
         for kind, count in item.kinds.items():
             kinds[kind.words] = kinds.get(kind.words, 0) + count
-    how = ", ".join(kinds)
+    how = " or ".join(kinds)
     base = [item for item in outcome.base if item.fixture in fixtures]
     before = f"; the baseline failed in {sum(item.failed for item in base)} of {sum(item.runs for item in base)}"
     where = listed(list(fixtures))
-    return f"{Kind.BROKEN.words}: {failed} of {runs} runs of {where} failed ({how}){before if base else ''}."
+    return (
+        f"{Kind.BROKEN.words}: {failed} of {runs} runs of {where} failed: the compressor {how}{before if base else ''}."
+    )
+
+
+def refused(outcome: OutcomeChange) -> str:
+    """Say that the compressor's model refused every summary, and where; its own words are listed elsewhere."""
+    every = len(outcome.refused) == len(outcome.candidate)
+    where = "" if every else f" of {listed(list(outcome.refused))}"
+    return f"the compressor's model refused to write the summary in every run{where}, which it never did for the base"
 
 
 _LOOK: dict[StrandName, str] = {
@@ -167,6 +199,8 @@ _LOOK: dict[StrandName, str] = {
 def _look(fixtures: Sequence[str], strands: Mapping[StrandName, Strand]) -> str:
     """Say where to look first: at lost facts where there are any, else at what the strand that got worse lists."""
     worse = [name for name in _LOOK if name in strands and strands[name].state is StrandState.WORSE]
+    if "outcome" in strands and strands["outcome"].may_be_refusal:
+        return "Read what it said under “Not scored”, change what it is asked, and run again."
     if "form" in worse and strands["form"].may_be_refusal:
         return "Read one of the summaries: if the model refused, change what it is asked; then run again."
     if fixtures:
@@ -178,12 +212,17 @@ def _look(fixtures: Sequence[str], strands: Mapping[StrandName, Strand]) -> str:
 
 def _worth(size: SizeChange | None) -> str:
     """Say what a larger state is to be weighed against: keeping more of the newest messages needs no compressor."""
-    if size is None or not size.larger or not size.recorded:
-        return "Decide whether the size is worth the loss."
+    if size is None or not size.larger:
+        return "Decide whether the smaller size is worth the loss."
+    more = percent(size.ratio - 1)
+    if not size.recorded:
+        return f"Decide whether what was gained is worth {more} more tokens."
     gained = size.candidate_kept - size.base_kept
     plain = gained - (size.candidate_lift - size.base_lift)
-    beside = f"{pp(plain)} of the facts, and this change gains {pp(gained)}"
-    return f"Decide whether the size is worth it: keeping that many more of the newest messages gains {beside}."
+    return (
+        f"Decide whether {pp(gained)} more of the facts are worth {more} more tokens; "
+        f"a plain tail of the newest messages that grows as much gains {pp(plain)}."
+    )
 
 
 def next_step(
@@ -195,6 +234,7 @@ def next_step(
     size: SizeChange | None = None,
     more_runs: int | None = None,
     chance: float | None = None,
+    exact: bool = False,
 ) -> str:
     """Return one sentence on what to do."""
     if kind is Kind.BROKEN:
@@ -216,7 +256,8 @@ def next_step(
     if kind is Kind.IMPROVED:
         return "Merge when the gain is the one intended, and update the baseline afterwards."
     if kind is Kind.NO_DETECTABLE_CHANGE:
-        return "Nothing to do, unless a smaller change than the one named would matter."
+        # What was counted has no change too small to be seen.
+        return "Nothing to do." if exact else "Nothing to do, unless a smaller change than the one named would matter."
     if more_runs is None:
         return "More candidate runs alone will hardly settle it: add runs to the baseline as well, or more fixtures."
     if chance is None:

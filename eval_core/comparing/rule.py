@@ -2,13 +2,15 @@
 
 1. What failed to compress is *broken*.
 2. A broken structure check, a section gone, a value invented or stale is a regression whatever else was gained.
-3. Facts, scores and what the compressor's model is shown are weighed, each as a share of what there is. Where there is
+3. Facts, scores, what the compressor's model is shown and what was repaired are weighed, each as a share of what there
+   is. Where there is
    gain and loss, and the lesser is at least half of the greater, that is *mixed*; otherwise the greater decides. What
    no longer reaches the model breaks the tie, if it weighs that much by itself: no model can write it, and the gain is
    what this one did with the room.
 4. A gain that came with a larger state and no higher lift over recency, and a loss beside a state that shrank by at
    least twice the share, are a *trade*.
-5. Nothing gained or lost: a smaller state is an improvement, a larger one a regression.
+5. A repair beside fewer messages kept verbatim is *mixed*.
+6. Nothing gained or lost: a smaller state is an improvement, a larger one a regression.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from eval_core.base.numbers import (
     listed,
     percent_change,
     percents_and_change,
+    quoted,
     score,
     signed,
 )
@@ -87,36 +90,39 @@ def _by_check(changes: Sequence[StructureChange], kind: str) -> list[str]:
     found = Counter(item.check for item in changes if item.kind == kind)
 
     def words(check: str) -> str:
-        return STRUCTURE_FAILURES.get(check, f"structure check {check} fails") if kind == "broken" else check
+        failure = STRUCTURE_FAILURES.get(check, f"structure check {check} fails")
+        return failure if kind == "broken" else quoted(failure)
 
     return [f"{words(check)} ({counted(number, 'fixture')})" for check, number in found.items()]
 
 
-def _checks(arm: Arm) -> str:
-    """Say how many of the checks pass: a check of a fixture passes if it passes in every run."""
+def _checks(arm: Arm) -> tuple[int, int]:
+    """Count the checks that pass, and all: a check of a fixture passes if it passes in every run."""
     passed = [
         all(run[check] for run in fixture.structure if check in run)
         for fixture in arm.fixtures.values()
         for check in dict.fromkeys(name for run in fixture.structure for name in run)
     ]
-    return f"{sum(passed)} of {len(passed)} checks" if passed else ""
+    return sum(passed), len(passed)
 
 
 def structure_strand(changes: Sequence[StructureChange], base: Arm, candidate: Arm) -> Strand:
     """Say which checks broke or were repaired."""
     broken, mended = _by_check(changes, "broken"), _by_check(changes, "mended")
     says = [listed(broken)] if broken else []
-    says += [f"structure repaired: {listed(mended)}"] if mended else []
+    says += [f"repaired: {listed(mended)}"] if mended else []
+    counts = _checks(base), _checks(candidate)
+    before, now = (f"{passed} of {every} checks" if every else "" for passed, every in counts)
     state = StrandState.WORSE if broken else StrandState.BETTER if mended else StrandState.SAME
     return Strand(
         name="structure",
         state=state,
-        base=_checks(base),
-        candidate=_checks(candidate),
+        base=before,
+        candidate=now,
         says="; ".join(says),
         details=tuple(f"{item.kind}: {item.label}" for item in changes),
         loss=float(bool(broken)),
-        gain=float(bool(mended)),
+        gain=sum(item.kind == "mended" for item in changes) / max(counts[1][1], 1),
     )
 
 
@@ -190,7 +196,10 @@ def facts_strand(
             # Named facts show gain and loss where the shares of the two cancel out; a loss that is spread over many
             # facts names few of them, and must not give way to one that was gained.
             loss, gain = max(loss, shares[0]), max(gain, shares[1])
-            words += f" ({sum(move[0] for move in moves)} lost, {sum(move[1] for move in moves)} gained)"
+            # Of single facts only those are counted that moved by more than chance explains, so the shares may differ.
+            lost, won = (sum(move[at] for move in moves) for at in (0, 1))
+            named = [*([f"{lost} clearly lost"] if lost else []), *([f"{won} clearly gained"] if won else [])]
+            words += f" ({', '.join(named)})" if named else ""
         says.append(words)
     certain = recorded is not None and (recorded.invented.more or recorded.stale.more)
     state = StrandState.WORSE if certain else weigh(loss, gain)
@@ -207,7 +216,7 @@ def facts_strand(
         state=state,
         base=base,
         candidate=candidate,
-        says="; ".join(says),
+        says=", but ".join(["; ".join(says[:-1]), says[-1]]) if certain and gain > loss else "; ".join(says),
         details=tuple(details),
         loss=loss,
         gain=gain,
@@ -271,8 +280,12 @@ def decide_kind(strands: Mapping[StrandName, Strand], size: SizeChange | None, *
     spoke = (StrandState.WORSE, StrandState.BETTER, StrandState.BOTH)
     loss = max((item.loss for item in weighed if item.state in spoke), default=0.0)
     gain = max((item.gain for item in weighed if item.state in spoke), default=0.0)
-    gain = max([gain, *(strands[name].gain for name in ("structure", "outcome") if name in strands)])
+    repaired = max((strands[name].gain for name in ("structure", "outcome") if name in strands), default=0.0)
+    only_repaired = bool(repaired) and not gain
+    gain = max(gain, repaired)
     state = weigh(loss, gain)
+    window = strands.get("window")
+    shorter = window is not None and window.state is StrandState.WORSE
     shrunk = 1 - size.ratio if size is not None else 0.0
     if state is StrandState.BOTH:
         return Kind.REGRESSED if _cut_decides(strands.get("shown"), gain) else Kind.MIXED
@@ -283,10 +296,11 @@ def decide_kind(strands: Mapping[StrandName, Strand], size: SizeChange | None, *
         traded = traded and not hidden
         return Kind.TRADE if traded else Kind.REGRESSED
     if state is StrandState.BETTER:
+        if only_repaired and shorter:
+            return Kind.MIXED
         return Kind.TRADE if size is not None and size.bought else Kind.IMPROVED
     if not settled:
         return Kind.INCONCLUSIVE
     if size is not None and size.smaller:
-        window = strands.get("window")
-        return Kind.TRADE if window is not None and window.state is StrandState.WORSE else Kind.IMPROVED
+        return Kind.TRADE if shorter else Kind.IMPROVED
     return Kind.REGRESSED if size is not None and size.larger else Kind.NO_DETECTABLE_CHANGE

@@ -1,4 +1,4 @@
-"""Did runs become less stable? Asked apart from better or worse, and told as a row of its own.
+"""Stability: did runs vary more? Tested separately from better or worse, with its own row.
 
 Each run's distance from the mean of its own arm is dealt out again between the arms. A change of the mean therefore
 cannot look like one of the spread, and a change of the spread does not count as better or worse.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from eval_core.base.config import AcceptConfig
-from eval_core.base.numbers import counted, percent, tokens
+from eval_core.base.numbers import counted, counted_mean, percent, tokens
 from eval_core.comparing.fact_changes import FalseValues, fact_changes, false_values, is_exact, never_shown
 from eval_core.comparing.findings import FactChange, Strand, StrandState
 from eval_core.comparing.form_changes import FormChange, compare_form, form_strand
@@ -130,10 +130,11 @@ class Recorded:
         if not self.all_stubs:
             return strand
         before, now = tokens(self.form.base_tokens), tokens(self.form.candidate_tokens)
-        sections = f"{self.form.candidate_sections:.0f} of {self.form.base_sections:.0f} sections"
+        few = self.form.candidate_sections
+        sections = f"with {few:.1f} of {self.form.base_sections:.1f} sections" if few else "without any of its sections"
         what = "a refusal or a stub" if self.model_wrote else "a stub"
         if self.form.candidate_tokens:
-            says = f"every summary is {what}, {now} tokens instead of {before}, with {sections}"
+            says = f"every summary is {what}, {now} tokens instead of {before}, {sections}"
         else:
             says = f"no summary is written any more ({before} tokens before)"
         details = (_REFUSED,) if self.model_wrote else ()
@@ -179,8 +180,8 @@ def _window(base: Mapping[str, Sequence[RunRecord]], candidate: Mapping[str, Seq
     return Strand(
         name="window",
         state=state,
-        base=f"{totals[0]:.1f} messages",
-        candidate=f"{totals[1]:.1f} messages",
+        base=counted_mean(totals[0], "message"),
+        candidate=counted_mean(totals[1], "message"),
         says=says,
         details=tuple(details),
         loss=max(0.0, 1 - totals[1] / totals[0]) if totals[0] else 0.0,

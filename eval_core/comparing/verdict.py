@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
-from eval_core.base.numbers import p_value, percent, score, signed
+from eval_core.base.numbers import listed, p_value, percent, score, signed
 from eval_core.comparing import headline
 from eval_core.comparing import looks as looking
 from eval_core.comparing import medians as seed_rule
@@ -30,7 +30,6 @@ from eval_core.comparing.findings import (
     Culprit,
     Direction,
     FactChange,
-    Family,
     Kind,
     MedianFinding,
     Reason,
@@ -104,21 +103,28 @@ def coverage_of(base: Arm, candidate: Arm) -> list[Coverage]:
 
 
 def _missing_fixtures(side: Side, arm: Arm, other: Arm) -> list[Reason]:
-    def reason(text: str, family: Family | None = None) -> Reason:
-        return Reason(code="missing", text=text, mutes="scores" if family == "scores" else "everything")
+    def reason(text: str, what: str) -> Reason:
+        return Reason(code="missing", text=text, mutes="scores" if what == "scores" else "everything")
 
-    def empty(fixture: FixtureArm) -> list[tuple[str, Family]]:
-        found: list[tuple[str, Family]] = []
-        if fixture.planned_scores and not fixture.score_cells:
-            found.append(("scores", "scores"))
+    def empty(fixture: FixtureArm) -> str | None:
         if fixture.planned_facts and not fixture.fact_cells:
-            found.append(("compressions", "facts"))
-        return found
+            return "compressions"
+        return "scores" if fixture.planned_scores and not fixture.score_cells else None
 
-    found = [reason(f"the {side} has no fixture {name}") for name in other.fixtures if name not in arm.fixtures]
-    for name, fixture in arm.fixtures.items():
-        found += [reason(f"the {side} has no {what} of {name}", family) for what, family in empty(fixture)]
-    return found
+    absent: dict[str, list[str]] = {}
+    for name in other.fixtures:
+        what = empty(arm.fixtures[name]) if name in arm.fixtures else "fixture"
+        if what is not None:
+            absent.setdefault(what, []).append(name)
+    return [
+        reason(
+            f"the {side} has no fixture {listed(names)}"
+            if what == "fixture"
+            else f"the {side} has no {what} of {listed(names)}",
+            what,
+        )
+        for what, names in absent.items()
+    ]
 
 
 def gaps(base: Arm, candidate: Arm, coverage: Sequence[Coverage], floor: float) -> list[Reason]:
@@ -458,6 +464,8 @@ def decide(
     muted: set[str] = {reason.mutes for reason in reasons}
     if recorded is not None and (broken := broken_fixtures(recorded.outcome)):
         return _broken(case, recorded, broken, reasons, coverage)
+    if recorded is not None and recorded.outcome.refused and all(item.mutes == "scores" for item in incomparable):
+        return _refused(case, recorded, reasons, coverage)
     if any(reason.mutes == "everything" for reason in incomparable):
         step = headline.next_step(Kind.NOT_COMPARABLE, reasons=incomparable)
         text = headline.not_comparable(incomparable)
@@ -525,6 +533,7 @@ def decide(
             size=size,
             more_runs=extra,
             chance=advice.chance if advice else None,
+            exact=exact and not by_family,
         ),
         reasons=reasons,
         strands=[strands[name] for name in STRANDS if name in strands],
@@ -561,6 +570,21 @@ def _broken(
         reasons=reasons if case.base.fixtures else (),
         culprits=culprits,
         strands=[strand],
+        coverage=coverage,
+    )
+
+
+def _refused(case: _Case, recorded: Recorded, reasons: Sequence[Reason], coverage: Sequence[Coverage]) -> Verdict:
+    """Return the verdict on a compressor whose model refuses what it is asked: there is no summary to compare."""
+    says = headline.refused(recorded.outcome)
+    strand = outcome_strand(recorded.outcome)
+    told = strand.model_copy(update={"state": StrandState.WORSE, "says": says, "loss": 1.0, "may_be_refusal": True})
+    return case.verdict(
+        Kind.REGRESSED,
+        f"{Kind.REGRESSED.words}: {says}.",
+        headline.next_step(Kind.REGRESSED, strands={"outcome": told}),
+        reasons=reasons,
+        strands=[told],
         coverage=coverage,
     )
 

@@ -11,7 +11,12 @@ from eval_core.base.messages import Message
 from eval_core.domain.call import OpaqueState
 from eval_core.domain.fixture import Fixture
 
-__all__ = ["Compression", "ModelUse", "Outcome", "Step", "Subject", "TakesBudget"]
+__all__ = ["Compression", "ModelUse", "Outcome", "Step", "Subject", "TakesBudget", "both_ends"]
+
+
+def both_ends(printed: str, size: int) -> str:
+    """Return the beginning and the end of what a compressor printed: Node names the error first, Python last."""
+    return printed if len(printed) <= size else f"{printed[: size // 2]} ... {printed[-size // 2 :]}"
 
 
 class Outcome(StrEnum):
@@ -35,13 +40,25 @@ class Outcome(StrEnum):
 
     @property
     def words(self) -> str:
-        """How people read it."""
-        return self.value.replace("_", " ")
+        """What the compressor did, as the end of a sentence about it."""
+        return _WORDS[self]
 
     @property
     def retryable(self) -> bool:
         """Whether the provider, not the compressor, is to blame."""
         return self in (Outcome.INFRA, Outcome.BAD_COMPLETION)
+
+
+_WORDS = {
+    Outcome.OK: "compressed",
+    Outcome.SETUP_ERROR: "could not be imported or constructed",
+    Outcome.INFRA: "could not reach its model",
+    Outcome.BAD_COMPLETION: "got no summary from its model",
+    Outcome.TARGET_ERROR: "ended in an error",
+    Outcome.NOT_EXERCISED: "never called its model",
+    Outcome.DEGRADED: "fell back to a lesser way",
+    Outcome.NOT_COMPRESSED: "left more than nine tenths of the tokens",
+}
 
 
 @dataclass(frozen=True)

@@ -239,6 +239,8 @@ class RunRecord(Record):
     outcome: Outcome
     detail: str = ""
     notes: list[str] = []
+    output: str = ""
+    """The beginning and the end of what the compressor printed, where it failed: untrusted text."""
     tokens_before: int = 0
     tokens_after: int = 0
     seconds: float = 0.0

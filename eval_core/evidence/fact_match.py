@@ -1,4 +1,4 @@
-"""Where a value of a given kind stands in a normalised text."""
+"""Matching a value of a given kind in a normalised text."""
 
 from __future__ import annotations
 

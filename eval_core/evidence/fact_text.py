@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
+from eval_core.base.messages import Message, full_text
 from eval_core.domain.probe import FactKind
 
 __all__ = [
@@ -38,6 +39,8 @@ _LOOKALIKES = str.maketrans(
 _NARROW_GROUP = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 _BACKSLASH = re.compile(r"\\\\+|\\([_*`#\"'\[\]~|<>$&nrt])|\\")
 _STARS = re.compile(r"\*{2,}")
+# Words alone: "*.py *.ts", "* * *" and "_id_hash_" are what they are.
+_EMPHASIS = re.compile(r"(?<![\w*/.])([*_])([a-z][a-z' -]{0,60}[a-z])\1(?![\w*/.])")
 _COMMA_GROUPS = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\w,])")
 _SPACED_GROUPS = re.compile(r"(?<![\w.,-])(\d{1,3})((?: \d{3})*) 000(?![\w,]|\.\d)")
 _OTHER_GROUPS = re.compile(r"(?<![\w.'])\d{1,3}(?:[_']\d{3})+(?![\w'])")
@@ -90,6 +93,8 @@ def _marks(text: str) -> str:
         text = text.replace("`", "")
     if "**" in text:
         text = _STARS.sub(_unbold, text)
+    if "*" in text or "_" in text:
+        text = _EMPHASIS.sub(r"\2", text)
     if "," in text:
         text = _COMMA_GROUPS.sub(_ungroup, text)
     if " 000" in text:
@@ -127,6 +132,11 @@ class Haystack:
         """Prepare several texts as one in which no value is found across two of them."""
         parts = list(texts)
         return cls(source="\n\n".join(parts), text=" \0 ".join(map(normalise, parts)))
+
+    @classmethod
+    def of_messages(cls, messages: Iterable[Message]) -> Haystack:
+        """Prepare what the messages say. Each is read by itself: how one is written never hides what another says."""
+        return cls.of_all(map(full_text, messages))
 
     @cached_property
     def hashes(self) -> dict[str, tuple[str, ...]]:

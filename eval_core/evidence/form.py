@@ -1,12 +1,14 @@
 """Form: the sections of what the compressor wrote.
 
-Labels are read off the text, whatever style it uses: markdown headings, bold labels, XML tags, JSON keys, titles in
-capitals, `Label:` lines. There is no list of sections that a summary should have: what counts is learned from the
-base's runs.
+Labels are read off the text, whatever style and language it uses: markdown headings, underlined titles, bold labels,
+XML tags, JSON keys, titles in capitals or in brackets, numbered titles, `Label:` lines. There is no list of sections
+that a summary should have: what counts is learned from the base's runs.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -19,18 +21,32 @@ from eval_core.evidence.verbatim import Kept
 __all__ = ["WrittenSection", "label_key", "labels", "read_form", "sections", "written_texts"]
 
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
-_HEADING = re.compile(r"^\s{0,3}(#{1,6})\s+(\S.{0,100}?)\s*#*\s*$")
-_BOLD = re.compile(r"^\s*(?:[-*]\s+)?\*\*([^*\n]{2,80}?):?\*\*:?(?=\s|$)")
-_TAG = re.compile(r"^\s*<([A-Za-z][\w-]{1,60})>")
-_KEY = re.compile(r"^\s*\"([A-Za-z][\w -]{1,60})\"\s*:")
-_CAPITALS = re.compile(r"^\s*(?:\d{1,2}[.)]\s+)?([A-Z][A-Z0-9 /&-]{3,60}):?\s*$")
-_NUMBERED = re.compile(r"^\s*\d{1,2}[.)]\s+([A-Z][\w /&'-]{2,60}):?\s*$")
-_LABEL = re.compile(r"^\s*([A-Z][\w /&'-]{2,40}):(?=\s|$)")
+# Chinese and Japanese need no space after the hashes, and no model writes "#2147" there.
+_HEADING = re.compile(r"^\s{0,3}(#{1,6})(?:\s+|(?=[^\x00-\x7f]))(\S.{0,100}?)\s*#*\s*$")
+_UNDERLINE = re.compile(r"^\s{0,3}(?:={3,}|-{3,})\s*$")
+_BOLD = re.compile(r"^\s*(?:[-*]\s+)?\*\*([^*\n]{2,80}?)[:：]?\*\*(?::?(?=\s|$)|：)")
+_TAG = re.compile(r"^\s*<([^\W\d][\w-]{1,60})>")
+_NAMED_TAG = re.compile(
+    r"^\s*<[^\W\d][\w-]{0,60}\s+(?:name|title|id|type|label)=[\"']([^\"'\n]{2,60})[\"'][^<>\n]{0,60}>"
+)
+_KEY = re.compile(r"^\s*\"([^\W\d][\w -]{1,60})\"\s*:")
+_BRACKETS = re.compile(r"^\s*【([^】\n]{2,40})】[:：]?")
+_NUMBER = r"(?:\d{1,2}[.)]\s+|\d{1,2}、\s*|[一二三四五六七八九十]{1,3}、\s*)"
+_CAPITALS = re.compile(rf"^\s*{_NUMBER}?([^\W\d_][\w /&-]{{3,60}}):?\s*$")
+_NUMBERED = re.compile(rf"^\s*{_NUMBER}([^\W\d_][\w /&'-]{{1,60}})[:：]?\s*$")
+_LABEL = re.compile(r"^\s*([^\W\d_][\w /&'-]{1,40})(?::(?=\s|$)|：)")
 # How deep a label lies: a section lasts until the next label that is no deeper.
-_STYLES = ((_TAG, 7), (_KEY, 7), (_BOLD, 8), (_CAPITALS, 8), (_NUMBERED, 9), (_LABEL, 9))
+_STYLES = (
+    (_TAG, 7), (_NAMED_TAG, 7), (_KEY, 7), (_BOLD, 8), (_BRACKETS, 8), (_CAPITALS, 8), (_NUMBERED, 9), (_LABEL, 9),
+)  # fmt: skip
 _LONGEST = 6  # words of a label; more is a sentence
 _NOT_WORDS = re.compile(r"[^\w ]+|_")
-_NOTHING = re.compile(r"\W*(?:none|n/?a|nothing(?: \w+){0,3}|no \w+(?: \w+){0,2}|unknown|empty|null|tbd)?\W*", re.I)
+_NOTHING = re.compile(
+    r"\W*(?:none|n/?a|nothing(?: \w+){0,3}|no \w+(?: \w+){0,2}|unknown|empty|null|tbd"
+    r"|keine?[nmrs]?(?: \w+){0,2}|nichts|aucune?(?: \w+)?|rien|ning[uú]n[ao]?(?: \w+)?|nada"
+    r"|нет|无|暂无|没有|なし|없음)?\W*",
+    re.I,
+)
 
 
 @dataclass(frozen=True)
@@ -60,15 +76,44 @@ def _label(line: str) -> tuple[str, int, str] | None:
         name = label_key(match[2])
         return (name, len(match[1]), "") if name else None
     for pattern, depth in _STYLES:
-        if match := pattern.match(line):
+        if (match := pattern.match(line)) and _titled(pattern, match[1]):
             name = label_key(match[1])
             return (name, depth, line[match.end() :]) if name else None
     return None
 
 
+def _titled(pattern: re.Pattern[str], name: str) -> bool:
+    """Tell whether words are written as a title, where nothing but that tells them from a sentence."""
+    if pattern is _CAPITALS:
+        return name.isupper()
+    if pattern in (_NUMBERED, _LABEL):
+        # A script without capitals has none to show, and needs fewer letters.
+        return len(name) > 2 and name[0].isupper() if name[0].lower() != name[0].upper() else True
+    return True
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines of a text, with a line for each key where the text is JSON on a single line."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        # JSON that is most of the text is its form; any other is quoted in it.
+        if line.lstrip().startswith("{") and len(line) * 2 > len(text):
+            with contextlib.suppress(ValueError, RecursionError):
+                line = json.dumps(json.loads(line), indent=1, ensure_ascii=False)
+        lines += line.splitlines() or [""]
+    return lines
+
+
+def _underlined(lines: Sequence[str], number: int) -> bool:
+    """Tell whether a line is a title with a line of dashes under it, after an empty one."""
+    under = number + 1 < len(lines) and _UNDERLINE.match(lines[number + 1]) is not None
+    alone = number == 0 or not lines[number - 1].strip()
+    return under and alone and lines[number][:1].isalpha() and bool(label_key(lines[number]))
+
+
 def sections(text: str) -> list[WrittenSection]:
     """Return the labelled parts of a text, in order; a part holds the deeper parts inside it."""
-    lines = text.splitlines()
+    lines = _lines(text)
     found: list[tuple[int, str, int, str]] = []
     fenced = False
     for number, line in enumerate(lines):
@@ -76,6 +121,8 @@ def sections(text: str) -> list[WrittenSection]:
             fenced = not fenced
         elif not fenced and (label := _label(line)) is not None:
             found.append((number, *label))
+        elif not fenced and _underlined(lines, number):
+            found.append((number, label_key(line), 1, ""))
     result = []
     for at, (number, name, depth, rest) in enumerate(found):
         end = next((later[0] for later in found[at + 1 :] if later[2] <= depth), len(lines))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from eval_core.base.messages import Message, content_text, full_text, render, tool_calls
+from eval_core.base.messages import Message, content_text, render, tool_calls
 from eval_core.base.tokens import count_messages
 from eval_core.compressors.context_compressor import ContextCompressor, head_length
 from eval_core.compressors.rule_based import CandidateLine, RuleBasedSummariser, candidates
@@ -77,7 +77,7 @@ class SessionFacts:
     @cached_property
     def text(self) -> Haystack:
         """The whole session."""
-        return Haystack.of_all(full_text(message) for message in self.messages)
+        return Haystack.of_messages(self.messages)
 
     @cached_property
     def lines(self) -> frozenset[str]:
@@ -139,7 +139,7 @@ class SessionFacts:
 
     def kept_by(self, state: Sequence[Message]) -> int:
         """Count the facts that a list of messages holds."""
-        text = Haystack.of_all(full_text(message) for message in state)
+        text = Haystack.of_messages(state)
         return sum(holds(fact, text) for fact, _ in self.authored) + sum(
             fact_stands(fact, text) for fact in self.census
         )

@@ -26,7 +26,7 @@ STRUCTURE_CHECKS: dict[str, str] = {
     "kept_messages_unchanged": "Messages that are kept are kept whole; none is shortened or rewritten in place.",
     "last_user_request_present": "The last request of the user is still there, word for word, in a user message.",
     "no_empty_messages": "No message that the compressor wrote is empty.",
-    "no_orders_in_summary": 'The summary does not order its reader about ("resume exactly", "do not ask").',
+    "no_orders_in_summary": 'The summary does not give its reader orders ("resume exactly", "do not ask").',
     "nothing_duplicated": "No message appears more often than before.",
     "one_summary": "Whatever was taken out is replaced by exactly one summary.",
     "roles_accepted": "Every role is one that providers know, and the conversation does not open with a tool result.",
@@ -40,13 +40,13 @@ STRUCTURE_FAILURES: dict[str, str] = {
     "kept_messages_unchanged": "kept messages are shortened or rewritten",
     "last_user_request_present": "the user's last request is gone",
     "no_empty_messages": "the compressor writes an empty message",
-    "no_orders_in_summary": "the summary orders its reader about",
+    "no_orders_in_summary": "the summary gives its reader orders",
     "nothing_duplicated": "messages are duplicated",
     "one_summary": "what was taken out is not replaced by exactly one summary",
     "roles_accepted": "a message has a role that providers refuse",
     "summary_before_tail": "the summary comes after messages that should follow it",
     "system_prompt_first": "the system prompt is not the first message, or was changed",
-    "tool_pairs_whole": "tool calls and their results are torn apart",
+    "tool_pairs_whole": "tool calls and their results are separated",
 }
 """What a failed check means, in the words of a sentence."""
 

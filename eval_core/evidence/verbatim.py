@@ -144,7 +144,7 @@ class Kept:
     @cached_property
     def haystack(self) -> Haystack:
         """The text left verbatim."""
-        return Haystack.of_all(full_text(self.original[index]) for index in sorted(self.indexes))
+        return Haystack.of_messages(self.original[index] for index in sorted(self.indexes))
 
     @cached_property
     def own_texts(self) -> tuple[str, ...]:

@@ -15,11 +15,10 @@ from eval_core.base.errors import UserError
 from eval_core.base.messages import Message, render
 from eval_core.base.tokens import count_messages
 from eval_core.domain.case import Case, load_suite
-from eval_core.domain.compression import Compression, Outcome
+from eval_core.domain.compression import Compression, Outcome, both_ends
 from eval_core.domain.fixture import Fixture, fixture_files
 from eval_core.domain.target import Builtin, TargetSpec
 from eval_core.measuring.options import Job
-from eval_core.sandbox.conformance import both_ends
 from eval_core.sandbox.isolation import detect
 from eval_core.sandbox.subject import ProcessSubject
 from eval_core.sandbox.targets import Target
@@ -27,12 +26,13 @@ from eval_core.storage.baselines import list_baselines, stale_fields
 
 __all__ = ["Diagnosis", "diagnose", "short_session"]
 
-State = Literal["ok", "look", "missing", "broken"]
+State = Literal["ok", "warn", "missing", "broken"]
 WORKFLOW = ".github/workflows/compression-eval.yml"
 _SHORT = 40_000
 """Tokens of a session that a compressor is tried on; a longer one would take more than seconds."""
 _PATIENCE = 60.0
 _SHOWN = 200
+_SAID = 800
 _TURNS = 24
 _PLAIN = 6
 """Exchanges without tools at the end, where many compressors keep a few messages as they are."""
@@ -46,8 +46,8 @@ _ADVICE = {
 
 _COMMAND_ADVICE = {
     **_ADVICE,
-    Outcome.SETUP_ERROR: "`compression-eval target check` plays the contract with it; see docs/targets/commands.md",
-    Outcome.TARGET_ERROR: "`compression-eval target check` plays the contract with it; see docs/targets/commands.md",
+    Outcome.SETUP_ERROR: "`compression-eval target check` tests it against the protocol; see docs/targets/commands.md",
+    Outcome.TARGET_ERROR: "`compression-eval target check` tests it against the protocol; see docs/targets/commands.md",
 }
 
 
@@ -106,7 +106,7 @@ def _suite(job: Job, cases: list[Case]) -> Iterator[Diagnosis]:
     if cases:
         yield Diagnosis("ok", f"suite: {len(cases)} fixtures in {fixtures} with {questions} probes")
     if drafts := sum(probe.draft for case in cases for probe in case.bank.probes):
-        yield Diagnosis("look", f"{probes}: {drafts} probes are drafts", 'keep the good ones and remove their "draft"')
+        yield Diagnosis("warn", f"{probes}: {drafts} probes are drafts", 'keep the good ones and remove their "draft"')
 
 
 def _baselines(job: Job, cases: list[Case]) -> Iterator[Diagnosis]:
@@ -118,7 +118,7 @@ def _baselines(job: Job, cases: list[Case]) -> Iterator[Diagnosis]:
     for path in paths:
         if stale := stale_fields(path, cases):
             advice = f"`compression-eval baseline update {path.stem}` measures it again"
-            yield Diagnosis("look", f"{path}: out of date: {', '.join(stale[:3])} changed", advice)
+            yield Diagnosis("warn", f"{path}: out of date: {', '.join(stale[:3])} changed", advice)
         else:
             yield Diagnosis("ok", f"baseline: {path}")
 
@@ -126,7 +126,7 @@ def _baselines(job: Job, cases: list[Case]) -> Iterator[Diagnosis]:
 def _sandbox(job: Job) -> Iterator[Diagnosis]:
     choice = detect(job.sandbox)
     if not choice.confined:
-        yield Diagnosis("look", f"sandbox: {choice.in_words}", choice.warning)
+        yield Diagnosis("warn", f"sandbox: {choice.in_words}", choice.warning)
     elif choice.level.startswith("bwrap"):
         yield Diagnosis("ok", f"sandbox: {choice.in_words}")
     else:
@@ -138,7 +138,7 @@ def _target(job: Job, fixtures: list[Fixture]) -> Iterator[Diagnosis]:
     target = job.load_target()
     if isinstance(target.spec, Builtin):
         yield Diagnosis(
-            "look",
+            "warn",
             f"target: builtin:{target.spec.name} would be measured: the built-in reference, not your compressor",
             "name yours under `target:` in .compression-eval.yml (`compression-eval init` finds it), or with --target",
         )
@@ -152,11 +152,11 @@ def _target(job: Job, fixtures: list[Fixture]) -> Iterator[Diagnosis]:
     is_command = isinstance(target.spec, TargetSpec) and target.spec.command is not None
     if isinstance(target.spec, TargetSpec):
         # Said after the try: a class that is misspelt is not ok.
-        state: State = "ok" if done.outcome in (Outcome.OK, Outcome.NOT_COMPRESSED) else "look"
+        state: State = "ok" if done.outcome in (Outcome.OK, Outcome.NOT_COMPRESSED) else "warn"
         yield Diagnosis(state, f"target: {target.spec.name} {_surroundings(target)}")
     yield _told(done, session, time.monotonic() - began, _COMMAND_ADVICE if is_command else _ADVICE)
     for note in done.notes:
-        yield Diagnosis("look", f"target: {note}")
+        yield Diagnosis("warn", f"target: {note}")
 
 
 def _other_program(spec: TargetSpec) -> Iterator[Diagnosis]:
@@ -168,7 +168,7 @@ def _other_program(spec: TargetSpec) -> Iterator[Diagnosis]:
         return
     if not any(Path(found).is_relative_to(folder) for folder in ("/usr", "/bin", "/sbin")):
         yield Diagnosis(
-            "look",
+            "warn",
             f"target.command: {named} is {found} for you, which the sandbox does not show: it looks in /usr",
             f"to use yours, add `runtime: {Path(found).parent.parent}` under target (the folder above its bin); where "
             "others run it too, install it there or below /usr",
@@ -208,8 +208,8 @@ def _told(done: Compression, session: Fixture, seconds: float, advised: Mapping[
         back = f"what came back: {text[:_SHOWN]}{'...' if len(text) > _SHOWN else ''}"
         if done.outcome is Outcome.OK:
             return Diagnosis("ok", f"compressed {what}", back)
-        return Diagnosis("look", f"not compressed: {what}", advised[done.outcome])
-    said = both_ends(_plain(done.output))
+        return Diagnosis("warn", f"not compressed: {what}", advised[done.outcome])
+    said = both_ends(_plain(done.output), _SAID)
     advice = "; ".join(part for part in (advised.get(done.outcome, ""), f"it printed: {said}" if said else "") if part)
     return Diagnosis("broken", f"target: {done.outcome}: {_plain(done.detail)}", advice)
 
@@ -229,7 +229,7 @@ def _keys(job: Job) -> Iterator[Diagnosis]:
         return
     yield Diagnosis("ok", f"models: compressor {models.compressor}, answer {models.answer}, judge {models.judge}")
     require_keys(models)
-    yield Diagnosis("ok", "model keys: there")
+    yield Diagnosis("ok", "model keys: set")
 
 
 def _budget(job: Job, cases: list[Case]) -> Iterator[Diagnosis]:
@@ -248,7 +248,7 @@ def _budget(job: Job, cases: list[Case]) -> Iterator[Diagnosis]:
         yield Diagnosis("broken", f"price of {unknown}: unknown, so the budget of ${budget:g} cannot be kept", advice)
     elif price.usd > budget:
         advice = "raise budget_usd, or run fewer fixtures or runs; a run that stops early can be resumed"
-        yield Diagnosis("look", f"one label: {price}", advice)
+        yield Diagnosis("warn", f"one label: {price}", advice)
     else:
         yield Diagnosis("ok", f"one label: {price}; the budget of ${budget:g} covers it")
 

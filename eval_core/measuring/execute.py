@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eval_core.base.messages import Message, render
+from eval_core.base.messages import Message
 from eval_core.base.threads import compute
 from eval_core.base.tokens import count_messages
 from eval_core.domain.call import ArmName, Draw, OpaqueState
 from eval_core.domain.case import Cell
-from eval_core.domain.compression import Compression, ModelUse, Outcome, Step, Subject
+from eval_core.domain.compression import Compression, ModelUse, Outcome, Step, Subject, both_ends
 from eval_core.domain.grade import Answer, Answerer, Grade, Judge, OpaqueAnswerer, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.domain.record import CensusRecord, ProbeRecord, RunRecord, SizeRecord, UseRecord
@@ -32,6 +32,7 @@ __all__ = ["Executor", "run_in_turn"]
 _Reply = tuple[Answer | None, Grade | Unscored]
 _LAST_WORDS = 1.0  # seconds in which a fixture-run whose calls were given up can still write its record
 _AGAIN = 2  # a fact that is mentioned again after its own call and answer was needed
+_OUTPUT = 4_000  # characters of what a compressor printed that are kept where it failed
 _WORST = 12  # lost census facts named in a record; the counts cover all of them
 
 
@@ -198,6 +199,7 @@ class Executor:
             outcome=compression.outcome,
             detail=compression.detail,
             notes=list(compression.notes),
+            output="" if compression.outcome is Outcome.OK else both_ends(compression.output.strip(), _OUTPUT),
             tokens_before=count_messages(fixture.messages),
             tokens_after=compression.steps[-1].tokens_after
             if compression.opaque
@@ -216,7 +218,7 @@ class Executor:
         kept = Kept(fixture.messages, state)
         retention = census_retention(known.census, fixture.messages, state, kept)
         written = written_texts(kept)
-        held = Haystack.of(render(state))
+        held = Haystack.of_messages(state)
         read = {
             "summary": "\n\n".join(kept.own_texts),
             "verbatim": sorted(kept.indexes),

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT end a run in good order: nothing new is sent, what is paid is waited for, all is written."""
+"""Interrupting a run: on SIGTERM or SIGINT nothing new is sent, open calls are awaited, everything is written."""
 
 from __future__ import annotations
 

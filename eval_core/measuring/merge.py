@@ -46,12 +46,12 @@ class _Part:
     folder: ResultsFolder
     claim: Claim
     summary: Measurement | None
-    """None where the shard did not come to its end."""
+    """None where the shard did not finish."""
 
     @property
     def stopped(self) -> str | None:
         if self.summary is None:
-            return f"shard {self.shard} did not come to its end"
+            return f"shard {self.shard} did not finish"
         return f"shard {self.shard}: {self.summary.stopped}" if self.summary.stopped else None
 
 
@@ -93,7 +93,7 @@ def merge_shards(job: Job, shards: Mapping[Shard, Path], into: ResultsFolder) ->
     _check_alike(parts)
     whole = next((part.summary for part in parts if part.summary is not None), None)
     if whole is None:
-        raise UserError(f"{into.path.name}: no shard has come to its end; run them again with --resume, then merge")
+        raise UserError(f"{into.path.name}: no shard has finished; run them again with --resume, then merge")
     job = replace(
         job,
         names=tuple(whole.fingerprint.fixtures),
@@ -193,7 +193,7 @@ def _read_part(shard: Shard, path: Path) -> _Part | None:
     if os.path.lexists(summary):
         measured = parse(Measurement, read_json(_checked(summary, _LARGEST_SUMMARY)), str(summary))
         if measured.extra.shard != str(shard):
-            raise UserError(f"{summary}: says to be shard {measured.extra.shard!r} and not {shard}; refused")
+            raise UserError(f"{summary}: claims to be shard {measured.extra.shard!r} and not {shard}; refused")
         if measured.fingerprint != held.fingerprint:
             raise UserError(f"{summary}: its fingerprint is not that of {CLAIM}; refused")
     return _Part(shard, ResultsFolder(path), held, measured)

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import digest, pretty, read_json, write_atomic
-from eval_core.base.messages import Message, render
+from eval_core.base.messages import Message
 from eval_core.base.threads import compute
 from eval_core.domain.call import ArmName, Draw
 from eval_core.domain.case import Case, Cell, draft_counts, make_plan
@@ -157,7 +157,7 @@ async def _overall(
         return None
     if isinstance(judge, FactJudge):
         held = probe_in_session(probe, FixtureFacts(case.fixture))
-        return judge.grade_state(held, Haystack.of(render(state))).overall
+        return judge.grade_state(held, Haystack.of_messages(state)).overall
     grade = await judge.grade(probe, answer.text, fixture=name, draw=CONTROL)
     return grade.overall if isinstance(grade, Grade) else None
 
@@ -189,7 +189,7 @@ async def measure_controls(case: Case, answerer: Answerer, judge: Judge) -> Cont
         _in_steps([_overall(everything, case, probe, answerer, judge, "full") for probe in banks]),
         _in_steps([_overall(nothing, case, probe, answerer, judge, "empty") for probe in banks]),
     )
-    full, empty = await compute(Haystack.of, render(everything)), Haystack.of("")
+    full, empty = await compute(Haystack.of_messages, everything), Haystack.of("")
     probes = {}
     for probe, ceiling, floor in zip(banks, ceilings, floors, strict=True):
         reason = None
@@ -326,7 +326,9 @@ class MeasuringSession:
             return False
         results = [probe.result for probe in record.probes.values()]
         codes = {result.code for result in results if result is not None and result.kind == "unscored"}
-        return record.outcome is Outcome.INFRA or bool(codes & _BY_CHANCE)
+        # A completion that is of no use among others that are is a fault too; where none is, another would not be.
+        lone = record.outcome is Outcome.BAD_COMPLETION and any(other.ok for other in self._known.values())
+        return record.outcome is Outcome.INFRA or lone or bool(codes & _BY_CHANCE)
 
     def settled(self, cell: Cell) -> RunRecord | None:
         """Return the record of a cell unless a fault that may have passed left something out of it."""

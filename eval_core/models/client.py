@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from eval_core.base.errors import UserError
-from eval_core.domain.call import Acceptance, Completion, Failed, FailureKind, ModelCall, Usage
+from eval_core.domain.call import Acceptance, ArmName, Completion, Failed, FailureKind, ModelCall, Usage
 from eval_core.models.batch_queue import BatchQueue, Submitted
 from eval_core.models.budget import Budget, Reservation, worst_tokens
 from eval_core.models.faults import Fault, fault_of_status
@@ -45,6 +45,8 @@ _LEADER = 10
 _UNPAID_AGAIN = frozenset({"rate_limit", "server", "connection", "timeout", "unknown"})
 """What a batch answers a call with that may well be answered in the next."""
 _OUTAGE_PAUSE = 2.0  # seconds between calls to a provider that fails, until it answers or is given up
+_OF_THE_PROMPT = frozenset({"empty", "refusal", "malformed"})
+"""What a prompt can bring about: a reply, paid for, that is of no use."""
 _MORE_ROOM = 2  # by how much the limit of a reply grows that was cut off
 
 
@@ -85,6 +87,7 @@ class ModelClient:
         self._limiters: dict[str, Limiter] = {}
         self._running: dict[str, asyncio.Task[Completion | Failed]] = {}
         self._health: dict[str, ModelHealth] = {}
+        self._compressors: dict[tuple[str, ArmName], ModelHealth] = {}
         self._stopping = asyncio.Event()
         self._direct = DirectConnections()
         self._loaded: asyncio.Task[object] | None = None
@@ -128,8 +131,9 @@ class ModelClient:
 
     @property
     def out(self) -> dict[str, Failed]:
-        """The models that get no more calls, and why."""
-        return {model: health.out for model, health in self._health.items() if health.out is not None}
+        """The models that get no more calls, from anybody or from a compressor, and why."""
+        states = [*((model, state) for (model, _), state in self._compressors.items()), *self._health.items()]
+        return {model: state.out for model, state in states if state.out is not None}
 
     def gather(self) -> None:
         """From now on, gather the calls that nobody waits for, to submit them together."""
@@ -164,11 +168,23 @@ class ModelClient:
         for limiter in self._limiters.values():
             limiter.resume()
 
-    def _refusal(self, model: str) -> Failed | None:
-        """Say why no call to this model may start now, if so."""
+    def _refusal(self, call: ModelCall) -> Failed | None:
+        """Say why this call may not start now, if so."""
         if self.stopped is None and self.deadline is not None and self._clock() >= self.deadline:
             self.stop("the deadline was reached")
-        return self.stopped or self.health(model).out
+        return self.stopped or self.health(call.model).out or self._state(call, "empty").out
+
+    def _state(self, call: ModelCall, kind: FailureKind) -> ModelHealth:
+        """Return whose state a failure is held against: a compressor may have asked for a reply that is of no use.
+
+        Its prompts are a stranger's, so what they bring about stops the compressor of that arm and nobody else.
+        """
+        if call.role != "compressor" or kind not in _OF_THE_PROMPT:
+            return self.health(call.model)
+        return self._compressors.setdefault(
+            (call.model, call.draw.arm),
+            ModelHealth(f"{call.model}, asked by the compressor", self._clock, lambda: self.deadline),
+        )
 
     async def _pause(self, seconds: float, health: ModelHealth) -> None:
         """Wait, but not for a model that is out or a run that stops."""
@@ -190,7 +206,7 @@ class ModelClient:
             self.served[call.model][found.model] += 1
             return _heard(found, call)
         if self.batches is not None and self.batches.takes(call) and self.batches.reply(key) is None:
-            return self._refusal(call.model) or self.batches.add(key, call)
+            return self._refusal(call) or self.batches.add(key, call)
         task = self._running.get(key)
         joined = task is not None
         if task is None:
@@ -238,6 +254,9 @@ class ModelClient:
             failures[fault.kind] += 1
             if fault.kind == "truncated":
                 kept = max(kept, attempt.text, key=len)
+                if call.role == "compressor":
+                    # The limit is its own, or the most that it may have. More room would measure something else.
+                    return self._given_up(call, fault, failures.total(), used, kept)
             too_long = fault.retry_after is not None and health.too_long(fault.retry_after)
             wait = self.retry.delay(
                 fault.kind,
@@ -297,7 +316,7 @@ class ModelClient:
         self, call: ModelCall, key: str, endpoint: Endpoint, acceptance: Acceptance | None, priority: int
     ) -> Attempt | Failed:
         """Make one request, with its slot held and its worst case reserved; write down what it came to."""
-        if (refusal := self._refusal(call.model)) is not None:
+        if (refusal := self._refusal(call)) is not None:
             return refusal
         limiter = self._limiter(endpoint.provider)
         seconds = min(endpoint.seconds, self.retry.attempt_seconds or endpoint.seconds)
@@ -308,7 +327,7 @@ class ModelClient:
             # Counted ahead, where no slot waits for it, and in a thread: the tokenizer really runs beside the loop.
             await asyncio.to_thread(worst_tokens, call)
         async with limiter.slot(priority) as granted_at:
-            if (refusal := self._refusal(call.model)) is not None:
+            if (refusal := self._refusal(call)) is not None:
                 return refusal
             held: Reservation | None = None
             if self.budget is not None:
@@ -342,7 +361,6 @@ class ModelClient:
         live: bool = True,
     ) -> Attempt:
         """Price a reply, hold it against what its caller can use, and charge it."""
-        health = self.health(call.model)
         if attempt.usage is not None:
             cost = None if price is None else price.cost(attempt.usage)
             attempt = replace(attempt, usage=replace(attempt.usage, cost_usd=cost))
@@ -355,9 +373,11 @@ class ModelClient:
             attempt = _without_quotations(attempt)
         self._account(attempt, held)
         problem = attempt.fault or refused
-        if problem is None:
-            health.succeeded()
+        if problem is None or (problem.kind == "truncated" and call.role == "compressor"):
+            self.health(call.model).succeeded()
+            self._state(call, "empty").succeeded()
         elif live or problem.kind not in _UNPAID_AGAIN:  # what a batch met says little about the next call
+            health = self._state(call, problem.kind)
             health.failed(problem, attempt.seconds)
             if health.out is not None:
                 self._wake()

@@ -1,4 +1,4 @@
-"""What went wrong with a call, named: from an exception of the client library or from the reply itself."""
+"""Kinds of failed calls, from an exception of the client library or from the reply itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a model is worth another call: one state per model, fed by every outcome.
+"""Model health (a circuit breaker): is a model worth another call? One state per model, fed by every outcome.
 
 A model is healthy, throttled until a moment, or out. It goes out when failures of one kind follow each other with no
 good reply in between, so that a provider that hangs, fails, refuses or answers with nothing costs minutes and a few

@@ -1,4 +1,4 @@
-"""One attempt at one call to an OpenAI-compatible server, sent without a client library between.
+"""One HTTP call to an OpenAI-compatible server, without a client library.
 
 A call costs half a millisecond of processor time this way and six through litellm, which is what a run at a high
 concurrency is made of; and a server that is named by its URL needs no routing.

@@ -1,4 +1,4 @@
-"""Providers whose address, key and price need not be looked up: `models.endpoints.NAME.preset`, or `--api-base NAME`.
+"""Presets of providers, with address, key and price: `models.endpoints.NAME.preset`, or `--api-base NAME`.
 
 Shapes were checked against the providers' published request formats and against a server on loopback; there is no
 account behind them. What a provider changes can be set beside the preset, which then gives way.

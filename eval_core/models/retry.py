@@ -1,4 +1,4 @@
-"""When a failed call is tried again, decided without touching clock or network."""
+"""Retry: when a failed call is tried again. Pure decisions, no clock and no network."""
 
 from __future__ import annotations
 

@@ -129,7 +129,8 @@ def _print_worst(view: ReportView, out: Console) -> None:
             out.print(Text("  ") + _line(_fact_line(fact)), no_wrap=not short, overflow="fold" if short else "ellipsis")
     for title, lines in (
         ("Failed", [f"{fixture.fixture}: {fixture.note}" for fixture in view.fixtures if fixture.note]),
-        ("Not scored (missing is never zero)", [f"{count} x {reason}" for reason, count in view.unscored.items()]),
+        ("Not scored (excluded, not counted as 0)", [f"{count} x {reason}" for reason, count in view.unscored.items()]),
+        ("It printed", [view.printed] if view.printed else []),
         ("Structure checks that fail", view.broken_structure),
     ):
         if lines:
@@ -207,7 +208,7 @@ def _print_lists(view: ReportView, out: Console) -> None:
     if view.chance:
         out.print(Text(f"{view.chance} more facts moved by no more than chance."))
     for title, lines in (
-        ("Not scored (missing is never zero)", [f"{count} x {reason}" for reason, count in view.unscored.items()]),
+        ("Not scored (excluded, not counted as 0)", [f"{count} x {reason}" for reason, count in view.unscored.items()]),
         ("Judge and facts disagree", [f"{line} ({count} x)" for line, count in view.doubts.items()]),
         ("Hardly tested", view.untested),
         ("Probes left out of the scores", view.quarantined),

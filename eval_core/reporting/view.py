@@ -140,6 +140,8 @@ class ReportView:
     regained: tuple[LostFact, ...]
     misses: tuple[Miss, ...]
     unscored: dict[str, int]
+    printed: str
+    """What the compressor printed in the first run that failed, on one line; empty if nothing did."""
     doubts: dict[str, int]
     """Where the judge and the facts disagree, and in how many runs."""
     other_models: tuple[str, ...]
@@ -184,8 +186,9 @@ def _size_line(measurement: Measurement) -> str:
     finished = [found for runs in measurement.fixtures.values() if (found := [run for run in runs if run.ok])]
     at = token_words(fmean(fmean(run.tokens_after for run in runs) for runs in finished))
     return (
-        f"{share('kept')} of all facts at {at} tokens; keeping the last {at} tokens gives {share('recency')}, "
-        f"cutting every message to the same share {share('proportional')}"
+        f"Keeps {share('kept')} of all facts in {at} tokens; "
+        f"the newest {at} tokens alone would keep {share('recency')}, "
+        f"cutting every message evenly {share('proportional')}"
     )
 
 
@@ -287,6 +290,11 @@ def _fixture_rows(data: ReportData) -> tuple[FixtureRow, ...]:
             )
         )
     return tuple(rows)
+
+
+def _printed(measurement: Measurement) -> str:
+    runs = (run for runs in measurement.fixtures.values() for run in runs if run.output)
+    return " ".join(next((run.output for run in runs), "").split())
 
 
 def _untested(measurement: Measurement) -> tuple[str, ...]:
@@ -418,6 +426,7 @@ def make_view(data: ReportData) -> ReportView:
         regained=tuple(row for row in reversed(changes) if row.change > 0 and row.base_kept is not None),
         misses=tuple(misses(data.candidate)),
         unscored=unscored(data.candidate),
+        printed=_printed(data.candidate),
         doubts=doubts(data.candidate),
         other_models=_other_models(data.candidate),
         metrics=tuple(target_metrics(data.candidate)),

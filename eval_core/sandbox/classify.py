@@ -58,6 +58,12 @@ class CallRecord:
     """How much longer the answer took than the model itself: our own queue, and retries."""
     dropped: tuple[str, ...] = ()
     """Fields of the request that were not passed on."""
+    own_limit: bool = False
+    """The compressor itself said how long the reply may be."""
+    own_stop: bool = False
+    """The compressor itself said at which words the reply ends."""
+    cut_off: bool = False
+    """The reply ended where the compressor wanted it to: it got what it had asked for."""
 
 
 class CallLog:
@@ -84,12 +90,20 @@ class CallLog:
     def finish(self, record: CallRecord, result: Completion | Failed) -> None:
         """Note how a request ended."""
         record.ended, record.usage = next(self._clock), result.usage
+        empty = result.kind == "empty" if isinstance(result, Failed) else not (result.text.strip() or result.calls)
+        truncated = isinstance(result, Failed) and result.kind == "truncated"
+        if (truncated and record.own_limit) or (empty and record.own_stop):
+            record.status, record.cut_off = "ok", True
+            return
         if isinstance(result, Completion):
-            record.status = "ok" if result.text.strip() or result.calls else "empty"
+            record.status = "empty" if empty else "ok"
             record.refusal = result.refusal
             record.kind = "" if record.status == "ok" else "empty"
             return
         record.kind, record.retryable = result.kind, result.retryable
+        if result.kind == "refusal":
+            # The model was asked no more after several refusals, or its provider refused for it.
+            record.refusal = result.message
         if result.kind == "truncated":
             record.status = "truncated"
         else:

@@ -10,21 +10,19 @@ from typing import Any, Literal
 
 from eval_core.base.messages import Message
 from eval_core.domain.call import Completion, Draw, Failed, ModelCall, Usage
+from eval_core.domain.compression import both_ends
 from eval_core.sandbox.exchange import CompressLine, ErrorLine, answer_to_compress, read_error
 from eval_core.sandbox.process import ChildGone
 from eval_core.sandbox.subject import ProcessSubject, Running
 from eval_core.sandbox.target_call import CommandCall
 from eval_core.sandbox.validate import BadFrame, StepResult
 
-__all__ = ["ContractCheck", "both_ends", "check_contract"]
+__all__ = ["ContractCheck", "check_contract"]
 
 _SHOWN = 800
+_FLUSHED = " (a line that ends with a newline and is flushed)"
+"""What is forgotten most often where an answer does not come."""
 _SUMMARY = "The user asked for retries in app/fetch.py. Three attempts were added; the tests pass."
-
-
-def both_ends(said: str, size: int = _SHOWN) -> str:
-    """Return the beginning and the end of a long text: Node names the error first, Python last."""
-    return said if len(said) <= size else f"{said[: size // 2]} ... {said[-size // 2 :]}"
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ class _Play:
         """Send any line; return the answer, or None when the command is gone (and note it)."""
         try:
             frame = {"do": "exchange", "line": text}
-            answer = await self.now.child.ask(frame, self.subject.spec.timeout_s, "the answer")
+            answer = await self.now.child.ask(frame, self.subject.spec.timeout_s, f"the answer{_FLUSHED}")
         except (ChildGone, BadFrame) as exc:
             self._gone(str(exc))
             return None
@@ -141,11 +139,13 @@ class _Stage:
             call = CommandCall(subject.spec)
             given = subject.given(now, context_length=32_000, focus_topic=None, seed=0, run=0)
             try:
-                ready = call.ready(await now.child.ask(call.job(given), subject.spec.timeout_s, "starting"))
+                ready = call.ready(
+                    await now.child.ask(call.job(given), subject.spec.timeout_s, f"the answer to start{_FLUSHED}")
+                )
             except (ChildGone, BadFrame) as exc:
                 ready = str(exc)
             play = _Play(subject, now, self.checks)
-            said = both_ends(now.child.output.strip())
+            said = both_ends(now.child.output.strip(), _SHOWN)
             problem = None if not isinstance(ready, str) else ready + (f"; it printed: {said}" if said else "")
             yield play if play.note(name, problem) else None
 

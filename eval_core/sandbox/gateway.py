@@ -158,7 +158,7 @@ class Gateway:
 
     async def _listen(self, reader: asyncio.StreamReader, process: asyncio.subprocess.Process) -> None:
         """Take the process's frames until it ends, which it should not do before us."""
-        # A request grows a little when it is written down anew, and most where it is all tiny messages.
+        # A request grows a little when it is serialized again, and most where it is all tiny messages.
         most = 4 * self._limits.request_bytes + FRAME_OVERHEAD
         try:
             while (frame := await read_gateway_frame(reader, most)) is not None:
@@ -203,6 +203,8 @@ class Gateway:
         try:
             asked = read_request(read_object(json.dumps(body).encode("ascii")))
             record.requested_model, record.messages = asked.requested_model, asked.messages
+            record.own_limit = asked.max_tokens is not None and asked.max_tokens <= self._limits.output_tokens
+            record.own_stop = bool(asked.params.get("stop"))
             self._check_limits()
         except Refusal as refusal:
             self.log.refuse(record, refusal.message)

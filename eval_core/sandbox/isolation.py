@@ -82,6 +82,8 @@ def interpreter(named: str | None) -> Path:
     if named is None:
         return Path(sys.executable)
     path = Path(named)
+    if path.is_dir():
+        raise UserError(f"target.python: {path} is a folder; name the interpreter in it, {path / 'bin' / 'python'}")
     if not path.is_file():
         raise UserError(
             f"target.python: {path}: no such file; create the environment (`setup:` in .compression-eval.yml) "
@@ -113,10 +115,10 @@ def _covered(path: Path) -> bool:
 
 
 def _tree_mounts(tree: Path) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Return the mounts and links that show the tree to a uid of nobody's.
+    """Return the mounts and links that show the tree to an unused uid.
 
     A folder that only its owner may enter, as temporary folders are, is shown entry by entry. A link
-    among them is made anew inside, never followed here: where it leads is the pull request's choice.
+    among them is made again inside, never followed here: where it leads is the pull request's choice.
     """
     if tree.stat().st_mode & 0o005 == 0o005:
         return [(str(tree), TREE)], []
@@ -214,7 +216,7 @@ _uids = itertools.count()
 
 
 def _fresh_uid() -> int:
-    """Return a uid of nobody's: process limits count per uid, so runs side by side must not share one."""
+    """Return an unused uid: process limits count per uid, so runs side by side must not share one."""
     return 1_900_000_000 + (os.getpid() % 200_000) * 1000 + next(_uids) % 1000
 
 
@@ -302,20 +304,24 @@ def _bwrap_common(view: SandboxView, folder: Path) -> list[str]:
     return words
 
 
-def _with_filter(folder: Path, words: list[str]) -> list[str]:
+def _with_filter(folder: Path, words: list[str], memory: MemoryLimiter) -> list[str]:
     """Open the filter on descriptor 9 in a shell that then becomes the command; sudo closes ours."""
     file = folder / "filter.bpf"
-    file.write_bytes(program(abi_of()))
+    file.write_bytes(program(abi_of(), memory_files=memory != "count"))
     file.chmod(0o644)
     return ["/bin/sh", "-c", 'exec 9<"$0"; exec "$@"', str(file), *words]
 
 
 def _set_user(uid: int) -> list[str]:
-    # A change of uid clears the signal that --die-with-parent relies on, so it is set again after it.
     return [
         "setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups", "--no-new-privs",
-        "--inh-caps=-all", "--bounding-set=-all", "--pdeathsig", "KILL",
+        "--inh-caps=-all", "--bounding-set=-all",
     ]  # fmt: skip
+
+
+# The signal of --die-with-parent reaches a process of the same uid alone, and a change of uid clears it. So the first
+# process stays root's own and only waits; the kernel ends it with us, and with it all that is in its namespace.
+_FIRST_PROCESS = ["/bin/sh", "-c", '"$@"; exit $?', "sh"]
 
 
 @functools.cache
@@ -383,15 +389,15 @@ class SandboxChoice:
         common = _bwrap_common(view, folder)
         if self.level == "bwrap-user":
             userns = ["--unshare-user", *(["--disable-userns"] if _bwrap_knows("--disable-userns") else [])]
-            bwrap = _with_filter(folder, ["bwrap", *userns, "--cap-drop", "ALL", *common, "--", *inner])
+            bwrap = _with_filter(folder, ["bwrap", *userns, "--cap-drop", "ALL", *common, "--", *inner], self.memory)
             return [*clean, *(_set_user(_fresh_uid()) if os.geteuid() == 0 else []), *bwrap]
         keep = [word for cap in ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP") for word in ("--cap-add", cap)]
-        bwrap = ["bwrap", "--cap-drop", "ALL", *keep, *common, "--", *_set_user(_fresh_uid()), *inner]
+        bwrap = ["bwrap", "--cap-drop", "ALL", *keep, *common, "--", *_FIRST_PROCESS, *_set_user(_fresh_uid()), *inner]
         if self.level == "bwrap-root":
-            return [*clean, *_with_filter(folder, bwrap)]
+            return [*clean, *_with_filter(folder, bwrap, self.memory)]
         # Through sudo we are not the parent: a clock of root's own ends the run if we cannot.
         backstop = ["timeout", "-k", "5", str(int(seconds) + 60)]
-        return ["sudo", "-n", *clean, *backstop, *_with_filter(folder, bwrap)]
+        return ["sudo", "-n", *clean, *backstop, *_with_filter(folder, bwrap, self.memory)]
 
 
 def _docker(view: SandboxView, folder: Path, inner: list[str], memory: int) -> list[str]:

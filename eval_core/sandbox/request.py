@@ -102,6 +102,8 @@ def _text(content: Any, place: str) -> str | None:
             parts.append(part)
         elif isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str):
             parts.append(part["text"])
+        elif isinstance(part, dict) and part.get("type") == "refusal" and isinstance(part.get("refusal"), str):
+            parts.append(part["refusal"])
         else:
             kind = part.get("type") if isinstance(part, dict) else type(part).__name__
             raise Refusal(403, f"{place}: parts of type {str(kind)[:40]!r} are not served; text only", "text_only")

@@ -33,8 +33,10 @@ SOCKET_FAMILIES = (1, 2, 10)  # AF_UNIX, AF_INET, AF_INET6
 NEW_NAMESPACE = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
 TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 X32_BIT = 0x40000000
+SET_DEATH_SIGNAL, SIGKILL = 1, 9  # PR_SET_PDEATHSIG
 
-# name: (x86_64, aarch64); None where the machine has no such call
+# name: (x86_64, aarch64); None where the machine has no such call. SysV memory, queues and semaphores are on the list
+# because no process needs to map them or hold them open: outside of a control group nobody could count them.
 DENIED: dict[str, tuple[int | None, int | None]] = {
     "acct": (163, 89),
     "add_key": (248, 217),
@@ -69,6 +71,7 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
     "mount_setattr": (442, 442),
     "move_mount": (429, 429),
     "move_pages": (279, 239),
+    "msgget": (68, 186),
     "name_to_handle_at": (303, 264),
     "nfsservctl": (180, 42),
     "open_by_handle_at": (304, 265),
@@ -84,12 +87,13 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
     "quotactl_fd": (443, 443),
     "reboot": (169, 142),
     "request_key": (249, 218),
+    "semget": (64, 190),
     "set_mempolicy": (238, 237),
     "setdomainname": (171, 162),
     "sethostname": (170, 161),
     "setns": (308, 268),
     "settimeofday": (164, 170),
-    "shmget": (29, 194),  # memory that no process needs to map or hold open, so that nobody could count it
+    "shmget": (29, 194),
     "swapoff": (168, 225),
     "swapon": (167, 224),
     "syslog": (103, 116),
@@ -112,11 +116,13 @@ class Abi:
     socket: int
     socketpair: int
     ioctl: int
+    prctl: int
+    memfd_create: int
     clone3: int = 435
 
 
-X86_64 = Abi("x86_64", 0xC000003E, 0, clone=56, socket=41, socketpair=53, ioctl=16)
-AARCH64 = Abi("aarch64", 0xC00000B7, 1, clone=220, socket=198, socketpair=199, ioctl=29)
+X86_64 = Abi("x86_64", 0xC000003E, 0, clone=56, socket=41, socketpair=53, ioctl=16, prctl=157, memfd_create=319)
+AARCH64 = Abi("aarch64", 0xC00000B7, 1, clone=220, socket=198, socketpair=199, ioctl=29, prctl=167, memfd_create=279)
 
 
 def abi_of(machine: str | None = None) -> Abi:
@@ -137,8 +143,12 @@ def _when(number: int, body: bytes) -> bytes:
     return _line(JUMP_EQUAL, number, 0, len(body) // 8) + body
 
 
-def program(abi: Abi) -> bytes:
-    """Return the filter: foreign ABIs die, denied calls fail with EPERM, everything else passes."""
+def program(abi: Abi, *, memory_files: bool = True) -> bytes:
+    """Return the filter: foreign ABIs die, denied calls fail with EPERM, everything else passes.
+
+    Without a control group there are no memory files: one in transit between two sockets is held by no process, so
+    it could not be counted. To programs that is an old kernel, for which they have another way.
+    """
     lines = [
         _line(LOAD, ARCH),
         _line(JUMP_EQUAL, abi.audit_arch, 1, 0),
@@ -163,10 +173,24 @@ def program(abi: Abi) -> bytes:
     )
     # clone3 keeps its flags behind a pointer that a filter cannot follow; libc falls back to clone on ENOSYS.
     lines.append(_when(abi.clone3, _line(RETURN, ERRNO | ENOSYS)))
+    if not memory_files:
+        lines.append(_when(abi.memfd_create, _line(RETURN, ERRNO | ENOSYS)))
     terminal = _line(LOAD, ARG1)
     for request in TERMINAL_INJECTION:
         terminal += _line(JUMP_EQUAL, request, 0, 1) + _line(RETURN, ERRNO | EPERM)
     lines.append(_when(abi.ioctl, terminal + _line(RETURN, ALLOW)))
+    # The kernel ends the child with us by this signal; a child that could set another would outlive a killed evaluator.
+    lines.append(
+        _when(
+            abi.prctl,
+            _line(LOAD, ARG0)
+            + _line(JUMP_EQUAL, SET_DEATH_SIGNAL, 0, 3)
+            + _line(LOAD, ARG1)
+            + _line(JUMP_EQUAL, SIGKILL, 1, 0)
+            + _line(RETURN, ERRNO | EPERM)
+            + _line(RETURN, ALLOW),
+        )
+    )
     for numbers in DENIED.values():
         number = numbers[abi.column]
         if number is not None:

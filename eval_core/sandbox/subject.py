@@ -321,6 +321,8 @@ class ProcessSubject:
         except (ChildGone, BadFrame) as exc:
             result = str(exc)
         evidence = await self._evidence(now.gateway, mark, clock.started)
+        if cut := sum(record.cut_off for record in evidence.calls):
+            progress.notes.append(f"{cut} model replies were cut off by the max_tokens or stop that the compressor set")
         if isinstance(result, str):
             return classify(replace(evidence, error=result))
         served = sum(record.forwarded for record in evidence.calls)

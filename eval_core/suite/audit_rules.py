@@ -1,4 +1,4 @@
-"""A second look at what is about to be stored, with rules of its own: whatever is not known to be harmless is named.
+"""The audit's own rules for names, machines and secrets, independent of the scrubber's.
 
 The scrubber takes out what it recognises. This module asks the opposite question: what stands at a place where people,
 machines or secrets are named, or has their shape, and is neither a placeholder nor an ordinary word? It shares no rule

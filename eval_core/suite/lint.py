@@ -358,9 +358,7 @@ def lint(
 ) -> list[LintFinding]:
     """Return everything to be said of a bank, in its order; `others` are fixtures whose facts it may share."""
     texts = {
-        name: Haystack.of_all(full_text(message) for message in other.messages)
-        for name, other in (others or {}).items()
-        if name != fixture.name
+        name: Haystack.of_messages(other.messages) for name, other in (others or {}).items() if name != fixture.name
     }
     session = _Session(Places(fixture), texts, verbatim)
     findings = list(_bank(bank, fixture))

@@ -1,4 +1,4 @@
-"""A fixture at a glance: who says how much, with which tools, and where the probes' evidence stands."""
+"""A fixture at a glance: who says how much, with which tools, and where the probes' evidence is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session did, read off its tool traffic: exchanges, changed files, scheduled jobs, failures and blockers."""
+"""What a session did, read from its tool calls: changed files, scheduled jobs, failures and blockers."""
 
 from __future__ import annotations
 

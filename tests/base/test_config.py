@@ -36,7 +36,13 @@ def test_values_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("runz: 5", r"c\.yml: runz: unknown field; remove it or check its spelling"),
+        ("runz: 5", r"c\.yml: runz: unknown field; did you mean 'runs'\?"),
+        ("bot:\n  lable: x", r"c\.yml: bot\.lable: unknown field; did you mean 'label'\?"),
+        (
+            "models:\n  prices:\n    m: {input: 1, output: 2, outputs: 3}",
+            r"prices\.m\.outputs: unknown field; did you mean 'output'\?",
+        ),
+        ("weather: 5", r"c\.yml: weather: unknown field; remove it or check its spelling"),
         ("runs: 0", r"c\.yml: runs: Input should be greater than or equal to 1 \(got '0'\)"),
         ("runs: many", r"c\.yml: runs: .*valid integer.*\(got 'many'\)"),
         ("bot:\n  conclusion: red", r"c\.yml: bot\.conclusion: 'red' is not one of neutral, verdict"),

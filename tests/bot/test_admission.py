@@ -82,7 +82,7 @@ def test_a_label_is_consumed_and_the_comment_says_what_is_coming(gh: LoopbackGit
     assert gh.state.pulls[1].labels == []
     body = only_comment(gh)
     assert f"**Evaluating** `{decision.ticket.sha[:7]}` since " in body
-    assert f"[live log]({decision.ticket.run_url})" in body
+    assert f"[Live log]({decision.ticket.run_url})" in body
     assert "Estimated cost: $0.00" in body
     assert [(item.number, item.content) for item in gh.state.reactions] == [(1, "eyes")]
     (check,) = gh.state.checks.values()
@@ -454,6 +454,41 @@ def test_a_lasting_outage_is_told_and_a_retry_succeeds(
     assert "**Evaluating**" in only_comment(gh)
 
 
+@pytest.mark.parametrize("answer", [{}, "", {"message": "Maintenance"}], ids=["empty", "text", "words"])
+@pytest.mark.parametrize(("method", "path"), [step for step in STEPS if step[0] == "GET"])
+def test_an_answer_that_makes_no_sense_is_told_like_an_outage(
+    gh: LoopbackGitHub, enter: Admit, method: str, path: str, answer: object
+) -> None:
+    gh.fail(method, path, 200, times=25, body=answer)
+    if path in COSMETIC:
+        assert isinstance(enter(), Admission)
+    else:
+        with pytest.raises(Unavailable, match=r"could not be parsed|is not a list"):
+            enter()
+        assert "Nothing was evaluated or paid for" in only_comment(gh)
+    assert gh.state.pulls[1].labels == []
+    gh.faults._queue.clear()
+    assert isinstance(enter(attempt=2), Admission)
+    assert "**Evaluating**" in only_comment(gh)
+
+
+def test_a_fault_of_ours_is_answered_too(gh: LoopbackGitHub, enter: Admit, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("what the error quotes")
+
+    monkeypatch.setattr("bot.steps.gate.gather", fail)
+    with pytest.raises(ZeroDivisionError):
+        enter()
+    assert "a bug in compression-eval: ZeroDivisionError" in only_comment(gh)
+    assert gh.state.pulls[1].labels == []
+
+
+def test_a_fault_of_ours_in_the_announcement_does_not_undo_the_decision(gh: LoopbackGitHub, enter: Admit) -> None:
+    gh.fail("POST", "/check-runs", 200, body={"id": "x"}, times=9)
+    assert isinstance(enter(), Admission)
+    assert "**Evaluating**" in only_comment(gh)
+
+
 def test_of_two_gates_that_see_one_label_only_the_one_that_takes_it_off_evaluates(
     gh: LoopbackGitHub, enter: Admit
 ) -> None:
@@ -583,5 +618,5 @@ def test_a_refusal_that_cannot_be_posted_is_a_red_job_with_the_reason(
     outputs = gate(json.dumps(label_event(adopted.REPO, gh.state.pulls[1], "helper")).encode())
     assert (outputs["code"], outputs["allowed"]) == ("3", "false")
     assert "helper has only triage permission" in outputs["err"]
-    assert "could not be told" in (tmp_path / "summary").read_text(encoding="utf-8")
+    assert "could not be posted" in (tmp_path / "summary").read_text(encoding="utf-8")
     assert gh.comments(1) == []

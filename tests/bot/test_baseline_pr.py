@@ -204,7 +204,7 @@ def test_the_title_says_what_it_means_and_a_worse_baseline_is_a_draft_that_asks_
     assert pull.title.startswith("Compression baseline offline: worse by 62 pp (authored facts)")
     assert pull.title.endswith("needs a reason")
     assert pull.draft
-    assert "Why is this all right?" in pull.body
+    assert "Why is this acceptable?" in pull.body
     assert "Merge it" not in pull.body
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from bot.github.repository import GitHub
 from bot.pull_request.event import WorkflowRun
-from bot.steps.check import SUMMARY_LIMIT, Check, Policy, conclude
+from bot.steps.check import INCOMPLETE, SUMMARY_LIMIT, Check, Policy, conclude
 from bot.testing.github import LoopbackGitHub
 from eval_core.comparing.findings import Kind
 
@@ -93,3 +93,7 @@ def test_a_summary_that_is_too_long_is_cut_and_says_so(gh: LoopbackGitHub, clien
     assert stored.summary is not None
     assert len(stored.summary.encode()) <= SUMMARY_LIMIT
     assert "cut here" in stored.summary
+
+
+def test_the_gate_knows_an_incomplete_result_by_the_word_that_the_verdict_begins_with() -> None:
+    assert Kind.INCOMPLETE.words == INCOMPLETE

@@ -72,7 +72,7 @@ def test_the_shallowest_file_that_can_compress_wins_and_copies_are_passed_over(t
     assert found.watch == ("d/e/**",)
 
 
-@pytest.mark.parametrize("source", [".", "src", "lib"])
+@pytest.mark.parametrize("source", [".", "src", "lib", "services/chat", "packages/agent/src"])
 def test_a_compressor_given_by_name_is_looked_up_where_it_lies(tmp_path: Path, source: str) -> None:
     small.write(tmp_path / source / "agent" / "shrink.py", MODEL.replace("ContextCompressor", "Shrinker"))
     found = named_compressor(tmp_path, "agent.shrink:Shrinker")
@@ -83,6 +83,29 @@ def test_a_compressor_given_by_name_is_looked_up_where_it_lies(tmp_path: Path, s
         named_compressor(tmp_path, "agent.shrink:Shinker")
     with pytest.raises(UserError, match=r"--compressor agent\.missing:Shrinker: no such class"):
         named_compressor(tmp_path, "agent.missing:Shrinker")
+
+
+def test_a_function_is_given_the_model_that_it_takes(tmp_path: Path) -> None:
+    small.write(
+        tmp_path / "memory.py",
+        "def shorten(messages, model, base_url, api_key, focus_topic=None): ...\nasync def cut(messages, n=3): ...\n",
+    )
+    assert named_compressor(tmp_path, "memory:shorten").target == {
+        "compressor": "memory:shorten",
+        "call": {
+            "model": "${MODEL}",
+            "base_url": "${LLM_BASE_URL}",
+            "api_key": "${LLM_API_KEY}",
+            "focus_topic": "${FOCUS_TOPIC}",
+        },
+        "llm": "required",
+        "pythonpath": ["."],
+    }
+    assert named_compressor(tmp_path, "memory:cut").target == {
+        "compressor": "memory:cut",
+        "llm": "none",
+        "pythonpath": ["."],
+    }
 
 
 def test_the_method_of_a_named_class_must_be_there_unless_it_may_be_inherited(tmp_path: Path) -> None:

@@ -59,6 +59,8 @@ def facts(*paths: str | ChangedFile, pull: dict[str, Any] | None = None, **chang
     return replace(base, files=files, **changes)
 
 
+MERGED = {"merged": True, "state": "closed"}
+
 ALLOWED: dict[str, tuple[EvaluationRequest, Facts]] = {
     "write": (REQUEST, facts(permission="write")),
     "maintain": (REQUEST, facts(permission="maintain")),
@@ -79,10 +81,10 @@ ALLOWED: dict[str, tuple[EvaluationRequest, Facts]] = {
     "not all files listed": (REQUEST, facts("README.md", pull={"changed_files": 5_000})),
     "a baseline of a merged pull request": (
         replace(DISPATCH, mode="baseline"),
-        facts(pull={"merged": True, "state": "closed"}),
+        facts(pull=MERGED),
     ),
-    "a baseline after many looks": (replace(DISPATCH, mode="baseline"), facts(looks=9)),
-    "a baseline of unwatched files": (replace(DISPATCH, mode="baseline"), facts("README.md")),
+    "a baseline after many looks": (replace(DISPATCH, mode="baseline"), facts(looks=9, pull=MERGED)),
+    "a baseline of unwatched files": (replace(DISPATCH, mode="baseline"), facts("README.md", pull=MERGED)),
     "a baseline of the branch": (
         replace(DISPATCH, mode="baseline", pr=None),
         Facts(permission="admin", base_sha=BASE, looks=0, runs_today=0),
@@ -110,8 +112,9 @@ REFUSED: dict[str, tuple[EvaluationRequest, Facts, str]] = {
     "a baseline of a closed pull request": (
         replace(DISPATCH, mode="baseline"),
         facts(pull={"state": "closed"}),
-        "closed",
+        "not-merged",
     ),
+    "a baseline of an open pull request": (replace(DISPATCH, mode="baseline"), facts(), "not-merged"),
     "locked": (REQUEST, facts(pull={"locked": True}), "locked"),
     "label taken off": (REQUEST, facts(pull={"labels": ("bug",)}), "label-gone"),
     "label of another case": (REQUEST, facts(pull={"labels": ("Eval-Compression",)}), "label-gone"),
@@ -138,7 +141,7 @@ REFUSED: dict[str, tuple[EvaluationRequest, Facts, str]] = {
     "force does not buy the day": (replace(DISPATCH, force=True), facts(runs_today=20), "daily-quota"),
     "a baseline when the day is used up": (
         replace(DISPATCH, mode="baseline"),
-        facts(runs_today=20),
+        facts(runs_today=20, pull=MERGED),
         "daily-quota",
     ),
 }

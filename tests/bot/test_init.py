@@ -91,7 +91,7 @@ def test_a_configured_repository_need_not_be_understood_again(tmp_path: Path, cl
 def test_it_ends_with_a_try(folder: Path, cli: small.Cli) -> None:
     ran = cli("init", str(folder), *ACTION)
     assert "broken   target: target_error: the compressor returned None" in ran.out
-    assert ran.out.rstrip().endswith("Correct what is broken, then run `compression-eval doctor`.")
+    assert ran.out.rstrip().endswith("Fix what is broken, then run `compression-eval doctor`.")
     small.write(folder / "agent/context_compressor.py", CODE.replace("...", "return messages[:2]"))
     ran = cli("init", str(folder), *ACTION)
     assert "ok       compressed short-session: " in ran.out
@@ -149,6 +149,8 @@ def test_an_environment_of_the_repository_is_used_where_it_can_be_made_again(
     assert isinstance(config.target, dict)
     expected = (".venv/bin/python", ["python3 -m venv .venv", setup]) if setup else (None, [])
     assert (config.target.get("python"), config.setup) == expected
+    ignored = (folder / ".gitignore").read_text(encoding="utf-8").split()
+    assert ignored == (["results/", ".venv/"] if setup else ["results/"])
 
 
 @pytest.mark.parametrize(
@@ -156,6 +158,8 @@ def test_an_environment_of_the_repository_is_used_where_it_can_be_made_again(
     [
         (("--action", "not an action"), "give OWNER/REPO@SHA"),
         ((*ACTION, "--compressor", "agent.other:Missing"), "no such class"),
+        ((*ACTION, "--compressor", ""), "--compressor '': give package.module:Class"),
+        ((*ACTION, "--compressor", "agent/memory.py"), "--compressor 'agent/memory.py': give package.module:Class"),
     ],
 )
 def test_a_mistake_is_one_message_and_nothing_is_written(
@@ -178,6 +182,7 @@ def test_a_program_in_another_language_is_named_as_a_command(tmp_path: Path, cli
     small.write(tmp_path / "src/compress.sh", "exit 1\n")
     small.write(tmp_path / "package.json", "{}")
     small.write(tmp_path / "package-lock.json", "{}")
+    small.write(tmp_path / ".gitignore", "node_modules\n*.log")
     (tmp_path / "node_modules").mkdir()
     ran = cli("init", str(tmp_path), *ACTION, "--command", "sh src/compress.sh --fast", "--llm", "none")
     assert ran.code == 0, ran.err
@@ -188,6 +193,7 @@ def test_a_program_in_another_language_is_named_as_a_command(tmp_path: Path, cli
         "setup": ["npm ci"],
     }
     assert load_config(None, tmp_path).setup == ["npm ci"]
+    assert (tmp_path / ".gitignore").read_text(encoding="utf-8").split() == ["node_modules", "*.log", "results/"]
     assert "target check" in ran.out
 
 
@@ -228,5 +234,5 @@ def test_a_repository_in_a_src_layout_is_evaluated_without_editing_code(tmp_path
         github.label(pull.number, adopted.LABEL)
         Journey(github, root, tmp_path / "work").play(label_event(adopted.REPO, pull, "maintainer"))
         (comment,) = github.comments(pull.number)
-    assert "**Regressed:** " in comment.body
+    assert "Regressed · `" in comment.body
     assert "`agent.context_compressor:ContextCompressor`" in comment.body

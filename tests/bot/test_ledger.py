@@ -111,8 +111,10 @@ def test_a_publication_that_comes_late_does_not_replace_what_was_measured_after_
 
 
 def test_a_result_is_marked_when_its_commit_is_no_longer_the_head() -> None:
-    assert "the last commit is" not in text(told(measured(1, 5)))
-    assert f"is of `{A[:7]}`; the last commit is `{B[:7]}`" in text(told(measured(1, 5), queued(2, 9, sha=B, head=B)))
+    assert "not for the last commit" not in text(told(measured(1, 5)))
+    assert f"is for `{A[:7]}`, not for the last commit, `{B[:7]}`" in text(
+        told(measured(1, 5), queued(2, 9, sha=B, head=B))
+    )
 
 
 def test_the_last_five_results_are_listed_and_the_sixth_gave_way_to_newer_ones() -> None:

@@ -100,9 +100,9 @@ def visible(comment: str) -> str:
 
 
 def words(posted: Published) -> str:
-    """Return a result's title as the comment has it."""
-    verdict, _, rest = posted.title.partition(":")
-    return f"**{verdict}:**{rest}"
+    """Return a result's first sentence as the comment has it, below the title that says the verdict."""
+    _, _, rest = posted.title.partition(": ")
+    return f"{rest[0].upper()}{rest[1:]}"
 
 
 def only_check(gh: LoopbackGitHub) -> tuple[str | None, str | None]:
@@ -115,9 +115,9 @@ def test_the_result_becomes_comment_check_and_report(gh: LoopbackGitHub, post: P
     assert posted.title.startswith(("Regressed: ", "Mixed: "))
     assert posted.troubles == ()
     body = only_comment(gh)
-    words, _, rest = posted.title.partition(":")
-    assert f"**{words}:**{rest}" in body
-    assert body.splitlines()[2].startswith(f"### \N{LARGE RED CIRCLE} {words}")
+    assert words(posted) in body
+    verdict = posted.title.partition(":")[0]
+    assert body.splitlines()[2].startswith(f"### \N{LARGE RED CIRCLE} {verdict}")
     assert "Asked for by @maintainer." in body
     assert "| facts kept |" in body
     assert only_check(gh) == ("neutral", posted.title[:255])
@@ -129,7 +129,7 @@ def test_the_result_becomes_comment_check_and_report(gh: LoopbackGitHub, post: P
 def test_a_job_that_failed_after_measuring_is_not_passed_over(gh: LoopbackGitHub, post: Post) -> None:
     posted = post(result="failure")
     assert posted.title.startswith(("Regressed: ", "Mixed: "))
-    assert "The job failed after it had measured this" in only_comment(gh)
+    assert "The job failed after these results were measured" in only_comment(gh)
     post()
     assert "The job failed" not in only_comment(gh)
 
@@ -319,19 +319,19 @@ def test_a_moved_head_is_said_first(gh: LoopbackGitHub, post: Post) -> None:
     new = gh.push_to_pull(1, adopted.base_tree())
     post(ticket=ticket)
     body = only_comment(gh)
-    assert f"The result below is of `{ticket.sha[:7]}`; the last commit is `{new[:7]}`." in body
+    assert f"The result below is for `{ticket.sha[:7]}`, not for the last commit, `{new[:7]}`." in body
     assert "> A draft." in body
     assert [check.head_sha for check in gh.state.checks.values()] == [ticket.sha]
 
 
 def test_why_a_run_stopped_early_is_said(gh: LoopbackGitHub, post: Post, summary: Json) -> None:
     post({**summary, "stopped": "the budget of $5.00 is used up"})
-    assert "> The run ended before its plan: `the budget of $5.00 is used up`" in only_comment(gh)
+    assert "> The run stopped early: `the budget of $5.00 is used up`" in only_comment(gh)
 
 
 @pytest.mark.parametrize(
     ("result", "title"),
-    [("cancelled", "was cancelled, or its time was up"), ("failure", "failed"), ("skipped", "failed")],
+    [("cancelled", "was cancelled or timed out"), ("failure", "failed"), ("skipped", "failed")],
 )
 def test_an_evaluation_without_a_result_is_told_with_the_remedy(
     gh: LoopbackGitHub, root: Path, config: Config, tmp_path: Path, result: str, title: str
@@ -386,7 +386,11 @@ def test_what_a_job_had_measured_when_it_was_cut_off_is_published(gh: LoopbackGi
     posted = post(result=result)
     body = only_comment(gh)
     assert words(posted) in body
-    wanted = "This is what it had measured until then" if result == "cancelled" else "failed after it had measured this"
+    wanted = (
+        "These are the results up to that point"
+        if result == "cancelled"
+        else "failed after these results were measured"
+    )
     assert wanted in body
     assert only_check(gh)[0] == "neutral"
 
@@ -507,7 +511,7 @@ def test_a_passing_fault_does_not_hide_whether_the_head_has_moved(gh: LoopbackGi
     new = gh.push_to_pull(1, adopted.base_tree())
     disturb(gh, *STEPS[0], kind)
     assert post(ticket=ticket).troubles == ()
-    assert f"the last commit is `{new[:7]}`" in only_comment(gh)
+    assert f"not for the last commit, `{new[:7]}`" in only_comment(gh)
 
 
 @pytest.mark.parametrize(("method", "path"), STEPS)

@@ -52,7 +52,7 @@ def test_two_jobs_share_the_work_and_the_comment_is_that_of_one(journey: Journey
         result = journey.work / "results" / ticket.label
         journey.step("publish", _PUBLISH, outputs, "--work", str(result), EVALUATE_RESULT="success")
         (comment,) = journey.github.comments(ticket.pr or 0)
-    assert "**Regressed:** " in comment.body
+    assert "Regressed · `" in comment.body
     assert "2 jobs share the work" not in comment.body  # that was said while it ran
 
 

@@ -176,6 +176,22 @@ def test_a_lost_answer_makes_no_second_comment_and_loses_none(
     assert len(bodies(gh)) == 1
 
 
+def test_a_list_that_lags_behind_makes_no_second_comment(gh: LoopbackGitHub, client: GitHub) -> None:
+    # GitHub reads lists from copies: right after it was written, a comment may be missing there.
+    gh.fail("GET", "/issues/1/comments", 200, after=1, times=2, body=[])
+    assert record(client, queued()).action == "created"
+    assert len(bodies(gh)) == 1
+
+
+def test_a_lost_answer_is_waited_for_before_the_list_is_read_again(gh: LoopbackGitHub, waits: Waits) -> None:
+    listed: list[float] = []
+    gh.fail("POST", "/comments$", 502, takes_effect=True)
+    gh.before("GET", "/issues/1/comments", lambda: listed.append(sum(waits.seconds)), after=1)
+    client = GitHub(REPO, gh.job_token(), api_url=gh.url, patience=Patience(timeout=5, sleep=waits))
+    record(client, queued())
+    assert listed[0] >= 1
+
+
 def test_an_update_survives_outages(gh: LoopbackGitHub, client: GitHub) -> None:
     record(client, queued())
     gh.fail("PATCH", "/issues/comments/", 500, times=2)

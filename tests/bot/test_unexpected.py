@@ -18,7 +18,7 @@ from bot.testing.github import LoopbackGitHub
 
 SECRET = "what the error quotes"
 PERMISSIONS = {"metadata": "read", "contents": "read", "pull_requests": "write", "checks": "write", "actions": "read"}
-WORDS = "this should not happen, and is a fault of compression-eval: ZeroDivisionError"
+WORDS = "this is a bug in compression-eval: ZeroDivisionError"
 
 
 def fail(*args: object, **more: object) -> None:

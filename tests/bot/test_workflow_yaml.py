@@ -242,9 +242,20 @@ def test_the_security_linter_finds_nothing_but_the_one_thing_that_is_justified(t
     assert all(line.strip().startswith("#") for line in reason)
 
 
+@pytest.mark.parametrize("name", ["test.yml", "release.yml"])
+def test_the_security_linter_finds_nothing_in_our_other_workflows(name: str) -> None:
+    path = small.REPOSITORY / ".github/workflows" / name
+    done = tool("zizmor", "--offline", "--no-progress", str(path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "zizmor: ignore" not in path.read_text(encoding="utf-8")
+
+
 def test_the_files_fit_githubs_schemas() -> None:
-    for schema, path in (("github-workflows", REAL), ("github-actions", small.REPOSITORY / "action.yml")):
-        done = tool("check-jsonschema", "--builtin-schema", f"vendor.{schema}", str(path))
+    ours = small.REPOSITORY / ".github"
+    workflows = sorted((ours / "workflows").glob("*.yml"))
+    actions, updates = [small.REPOSITORY / "action.yml"], [ours / "dependabot.yml"]
+    for schema, paths in (("github-workflows", workflows), ("github-actions", actions), ("dependabot", updates)):
+        done = tool("check-jsonschema", "--builtin-schema", f"vendor.{schema}", *map(str, paths))
         assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -88,11 +88,11 @@ def test_a_program_that_the_sandbox_does_not_have_is_told_with_the_runtime_to_na
     monkeypatch.setenv("PATH", f"{own / 'bin'}:{os.environ['PATH']}")
     shutil.copy(EXAMPLES / "compress.sh", agent / "compress.sh")
     small.write(agent / CONFIG, "target: {command: [sh, compress.sh], llm: none}\n")
-    (told,) = [line for line in lines(cli("doctor"), "look") if line.startswith("target.command")]
+    (told,) = [line for line in lines(cli("doctor"), "warn") if line.startswith("target.command")]
     assert f"sh is {own}/bin/sh for you, which the sandbox does not show" in told
     assert f"runtime: {own}" in cli("doctor").out
     small.write(agent / CONFIG, f"target: {{command: [sh, compress.sh], llm: none, runtime: {own}}}\n")
-    assert not [line for line in lines(cli("doctor"), "look") if line.startswith("target.command")]
+    assert not [line for line in lines(cli("doctor"), "warn") if line.startswith("target.command")]
 
 
 def test_what_a_compressor_writes_cannot_steer_the_terminal(agent: Path, cli: small.Cli) -> None:
@@ -109,7 +109,7 @@ def test_without_a_configuration_the_reference_is_not_taken_for_the_user_s_compr
     assert ran.code == 0
     assert "configuration: no .compression-eval.yml" in lines(ran, "missing")
     assert "target: builtin:anchored would be measured: the built-in reference, not your compressor" in lines(
-        ran, "look"
+        ran, "warn"
     )
 
 
@@ -127,7 +127,7 @@ def test_sessions_and_banks_are_loaded_and_every_broken_one_is_named(project: Pa
 def test_a_broken_and_an_outdated_baseline_are_told(project: Path, cli: small.Cli) -> None:
     cli("baseline", "update", "--runs", "1", "--quiet")
     small.edit_json(project / "probes/small-plan.probes.json", lambda body: body["probes"][0].update(question="Which?"))
-    assert any("probes/small-plan.probes.json changed" in line for line in lines(cli("doctor"), "look"))
+    assert any("probes/small-plan.probes.json changed" in line for line in lines(cli("doctor"), "warn"))
     small.write(project / "baselines" / "offline.json", "{}")
     ran = cli("doctor")
     assert ran.code == 2
@@ -140,7 +140,7 @@ def test_a_broken_and_an_outdated_baseline_are_told(project: Path, cli: small.Cl
         (
             "models: {compressor: openai/gpt-4.1}\nbudget_usd: 0.001",
             "x",
-            "look",
+            "warn",
             "the budget of $0.001 does not cover it",
         ),
         ("models: {compressor: openai/gpt-4.1}\nbudget_usd: 90", "x", "ok", "the budget of $90 covers it"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 from statistics import fmean
 
 import numpy as np
@@ -141,3 +142,10 @@ def test_a_first_alarm_alone_mutes_nothing_and_a_small_confirmed_shift_is_correc
     large = two_samples(-0.8, 1.0, 3, sd=0.2)
     assert large is not None
     assert not large.small
+
+
+def test_what_moved_is_called_as_people_call_it() -> None:
+    found = check(graded_again(-0.25, 1.0, 0.2, SAMPLE, 1))
+    assert found is not None
+    shifts = {name: -0.24 if name == "instruction_following" else 0.0 for name in found.shifts}
+    assert replace(found, shifts=shifts).largest == ("instruction following", -0.24)

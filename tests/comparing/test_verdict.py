@@ -257,6 +257,14 @@ def test_impossible_scores_are_refused() -> None:
         decide(constant(3, 4.0), candidate)
 
 
+def test_one_row_that_cannot_tell_keeps_the_verdict_inconclusive() -> None:
+    verdict = decide(noisy(12, 6, fixtures=2), noisy(13, 5, fixtures=2), options=QUICK)
+    undecided = [row.name for row in verdict.rows if row.verdict is not RowVerdict.NO_DETECTABLE_CHANGE]
+    assert (undecided, verdict.culprits) == (["context_awareness"], ())
+    assert all(test.can_reach for test in verdict.tests)
+    assert verdict.kind is Kind.INCONCLUSIVE
+
+
 # Structure
 
 
@@ -272,7 +280,7 @@ def test_a_mended_structure_check_improves() -> None:
     base = constant(3, 4.0)
     verdict = decide(with_structure(base, {"tool pairs whole": [False] * 3}), base)
     assert verdict.kind is Kind.IMPROVED
-    assert verdict.headline.startswith("Improved: structure repaired:")
+    assert verdict.headline.startswith("Improved: repaired:")
 
 
 def test_a_check_that_fails_once_is_told_and_does_not_decide() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_core.base import numbers as wording
-from eval_core.base.numbers import MINUS, percents_and_change, scores_and_change
+from eval_core.base.numbers import MINUS, percents_and_change, score, scores_and_change, signed
 
 
 @pytest.mark.parametrize(
@@ -84,3 +84,11 @@ def test_a_digit_is_added_only_where_rounding_would_contradict_itself() -> None:
     assert percents_and_change(0.86, 0.82) == ("86 %", "82 %", f"{MINUS}4 pp")
     assert percents_and_change(0.864, 0.815) == ("86.4 %", "81.5 %", f"{MINUS}4.9 pp")
     assert scores_and_change(4.5, 4.0) == ("4.50", "4.00", f"{MINUS}0.50")
+
+
+def test_a_tie_is_rounded_alike_however_it_was_added_up() -> None:
+    # sum() is more exact from Python 3.12 on: the same means differ in their last bit.
+    for below, above in ((0.025 - 1e-12, 0.025 + 1e-12), (4.125 - 1e-12, 4.125 + 1e-12)):
+        assert signed(below) == signed(above)
+        assert score(below) == score(above)
+        assert scores_and_change(4.0, 4.0 + below) == scores_and_change(4.0, 4.0 + above)

@@ -54,5 +54,5 @@ def test_the_tutorial_leads_to_a_comment(tmp_path: Path) -> None:
         github.label(pull.number, adopted.LABEL)
         Journey(github, agent, tmp_path / "work").play(label_event(adopted.REPO, pull, "maintainer"))
         (comment,) = github.comments(pull.number)
-    assert "**Regressed:** " in comment.body
+    assert "Regressed · `" in comment.body
     assert "`node src/compress.ts`" in comment.body

@@ -60,7 +60,7 @@ def test_a_label_becomes_a_comment_and_a_second_label_takes_up_what_was_measured
     jobs = ("gate", "begin", "evaluate", "publish", "propose")
     assert [ran.result(job) for job in jobs] == ["success", "skipped", "success", "success", "skipped"]
     body = comment(runner, pull)
-    assert "**Regressed:** " in body
+    assert "Regressed · `" in body
     assert f"[Full report](https://github.com/acme/agent/actions/runs/{runner.run_id}/artifacts/1)" in body
     assert "Asked for by @maintainer." in body
     assert "E_QUOTA_FULL" in body
@@ -135,8 +135,8 @@ def test_a_moved_head_is_evaluated_as_it_was_labelled_and_called_stale(start: St
     ran = runner.run(event)
     assert ran.code == 0, ran.log
     body = comment(runner, pull)
-    assert f"The result below is of `{old[:7]}`; the last commit is `{new[:7]}`." in body
-    assert "**Regressed:** " in body
+    assert f"The result below is for `{old[:7]}`, not for the last commit, `{new[:7]}`." in body
+    assert "Regressed · `" in body
     assert [check.head_sha for check in runner.github.state.checks.values()] == [old]
 
 
@@ -184,7 +184,7 @@ def test_a_refusal_after_a_result_leaves_the_result(start: Start) -> None:
     assert ran.code == 0, ran.log
     body = comment(runner, pull)
     assert "helper has only triage permission" in body
-    assert "**Regressed:** " in body
+    assert "Regressed · `" in body
 
 
 def test_a_label_added_during_a_run_hides_neither_the_run_nor_its_result(start: Start, tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_label_added_during_a_run_hides_neither_the_run_nor_its_result(start: 
     assert "**Evaluating**" in during
     assert "removed before the evaluation began" in during
     body = comment(runner, pull)
-    assert "**Regressed:** " in body
+    assert "Regressed · `" in body
     assert "**Evaluating**" not in body
 
 
@@ -216,7 +216,7 @@ def test_what_a_job_had_measured_when_its_time_was_up_is_published(start: Start)
     ran = runner.run(labelled(pull))
     assert ran.code == 0, ran.log
     body = comment(runner, pull)
-    assert "**Regressed:** " in body
+    assert "Regressed · `" in body
     assert "This is what it had measured until then" in body
 
 
@@ -245,7 +245,7 @@ def test_an_approved_evaluation_is_told_to_have_begun(start: Start) -> None:
     ran = runner.run(labelled(pull))
     assert ran.code == 0, ran.log
     assert [ran.result(job) for job in ("gate", "begin", "evaluate", "publish")] == ["success"] * 4
-    assert "**Regressed:** " in comment(runner, pull)
+    assert "Regressed · `" in comment(runner, pull)
     (check,) = runner.github.state.checks.values()
     assert check.status == "completed"
 
@@ -278,7 +278,7 @@ def test_shards_become_one_comment_and_a_lost_one_is_told(start: Start) -> None:
     jobs = ("gate", "merge", "publish", "propose")
     assert [ran.result(job) for job in jobs] == ["success", "success", "success", "skipped"]
     body = comment(runner, pull)
-    assert "**Regressed:** " in body
+    assert "Regressed · `" in body
     assert "E_QUOTA_FULL" in body
     assert key not in ran.log + body
     artifacts = {artifact.name for artifact in runner.github.state.artifacts.values()}

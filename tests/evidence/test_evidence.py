@@ -18,7 +18,7 @@ from eval_core.base.tokens import count_messages
 from eval_core.comparing.compare import compare_measurements, without_stubs
 from eval_core.comparing.exact import Counts, fewer_p, smallest_p
 from eval_core.comparing.findings import FactChange, Kind, Strand, StrandName, StrandState
-from eval_core.comparing.form_changes import compare_form, degenerate_runs
+from eval_core.comparing.form_changes import compare_form, degenerate_runs, form_strand
 from eval_core.comparing.headline import changed
 from eval_core.comparing.rule import decide_kind, weigh
 from eval_core.comparing.strands import read_evidence, shown_finding
@@ -77,12 +77,47 @@ def _by_model(measurement: Measurement) -> Measurement:
         "CURRENT STATE:\nport 8443",
         "3. Current State\nport 8443",
         "Current State: port 8443",
+        "Current State\n-------------\nport 8443",
+        '{"current_state": "port 8443", "files": ["a.py"]}',
+        '<section name="Current State">\nport 8443\n</section>',
     ],
 )
 def test_a_section_is_found_in_every_style(text: str) -> None:
     (first, *_) = sections(text)
     assert first.label == "current state"
     assert not first.empty
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("## Nächste Schritte\nDeploy", "nächste schritte"),
+        ("Änderungen: a.py", "änderungen"),
+        ("1. Überblick\nalles", "überblick"),
+        ("ÄNDERUNGEN\na.py", "änderungen"),
+        ("##当前任务\n部署", "当前任务"),
+        ("**文件：** a.py", "文件"),
+        ("文件：a.py", "文件"),
+        ("【文件】\na.py", "文件"),
+        ("一、当前任务\n部署", "当前任务"),
+        ("Файлы: a.py", "файлы"),
+    ],
+)
+def test_a_section_is_found_in_every_language(text: str, label: str) -> None:
+    assert [section.label for section in sections(text)] == [label]
+    assert not sections(text)[0].empty
+
+
+@pytest.mark.parametrize("nothing", ["(none)", "- Keine", "无", "暂无", "Aucun", "なし", "-"])
+def test_a_section_that_says_nothing_is_empty_in_any_language(nothing: str) -> None:
+    assert sections(f"## Blockers\n{nothing}")[0].empty
+
+
+@pytest.mark.parametrize(
+    "text", ["see: a.py", "it works: yes", "#2147 is open", "It runs.\nIt passes\n---\nb.py is here", '- {"a": 1}']
+)
+def test_a_sentence_is_no_section(text: str) -> None:
+    assert sections(text) == []
 
 
 def test_headings_in_code_and_in_a_sentence_are_no_sections() -> None:
@@ -117,6 +152,34 @@ def test_a_dropped_section_is_named_though_headings_are_left_out_now_and_then() 
     assert compare_form(before, before).gone == ()
     assert compare_form(before, now, ["Files"]).accepted == ("files",)
     assert compare_form(before, now, ["Files"]).gone == ()
+
+
+def _written(fixtures: int, runs: int, text: str) -> dict[str, list[RunRecord]]:
+    def run(name: str, number: int) -> RunRecord:
+        form = read_form([text])
+        return RunRecord(fixture=name, run=number, graded=False, outcome=Outcome.OK, summary=text, form=form)
+
+    return {f"f{at}": [run(f"f{at}", number) for number in range(runs)] for at in range(fixtures)}
+
+
+def test_an_empty_section_is_no_loss_where_its_content_is_under_another_heading() -> None:
+    goal, errors = "ship the gateway before friday", "timeout connection refused broken pipe"
+    base = _written(3, 10, f"## Goal\n{goal}\n## Errors\n{errors}\n## Open\nask about quotas")
+    moved = _written(3, 10, f"## Goal\n{goal}\n## Errors\n(none)\n## Open\nask about quotas\n{errors}")
+    lost = _written(3, 10, f"## Goal\n{goal}\n## Errors\n(none)\n## Open\nask about quotas and friday")
+    assert compare_form(base, moved).moved == ("errors",)
+    assert form_strand(compare_form(base, moved)).state is StrandState.CHANGED
+    assert compare_form(base, lost).emptied == ("errors",)
+    assert form_strand(compare_form(base, lost)).state is StrandState.WORSE
+
+
+def test_a_summary_of_the_same_length_without_headings_is_another_form_and_no_loss() -> None:
+    body = [f"what was said about point {at} and what became of it, in full, with all that matters" for at in range(4)]
+    base = _written(3, 10, "\n".join(f"## Part {'abcd'[at]}\n{body[at]}" for at in range(4)))
+    prose, short = _written(3, 10, " ".join([*body, "and so on, in one piece"])), _written(3, 10, body[0])
+    assert compare_form(base, prose).unlabelled
+    assert form_strand(compare_form(base, prose)).state is StrandState.CHANGED
+    assert form_strand(compare_form(base, short)).state is StrandState.WORSE
 
 
 def test_so_few_runs_cannot_tell() -> None:
@@ -279,7 +342,9 @@ def test_a_refusal_in_one_run_is_the_models_and_in_all_the_changes(base: Measure
     assert compare_measurements(base, partly)[0].kind is Kind.INCOMPLETE
     verdict, _ = compare_measurements(base, _edited(base, **stub))
     assert verdict.kind is Kind.REGRESSED
-    assert verdict.headline == "Regressed: every summary is a stub, 7 tokens instead of 4.2k, with 0 of 6 sections."
+    assert (
+        verdict.headline == "Regressed: every summary is a stub, 7 tokens instead of 4.2k, without any of its sections."
+    )
     assert "if the model refused" not in verdict.next_step  # rules wrote it
     assert (
         "if the model refused" in compare_measurements(_by_model(base), _by_model(_edited(base, **stub)))[0].next_step
@@ -434,7 +499,7 @@ def test_a_gain_beside_a_cut_is_told_though_it_does_not_decide() -> None:
     cut = _strand("shown", StrandState.WORSE, 0.11, 0.0).model_copy(update={"says": "45 facts no longer reach it"})
     gain = _strand("facts", StrandState.BETTER, 0.05, 0.13).model_copy(update={"says": "facts kept 48 % → 59 %"})
     said = changed(Kind.REGRESSED, {"shown": cut, "facts": gain}, None)
-    assert said == "Regressed: 45 facts no longer reach it, though facts kept 48 % → 59 %."
+    assert said == "Regressed: 45 facts no longer reach it, but facts kept 48 % → 59 %."
 
 
 def _strand(name: StrandName, state: StrandState, loss: float, gain: float) -> Strand:
@@ -462,5 +527,26 @@ def test_what_no_longer_reaches_the_model_breaks_the_tie_of_gain_and_loss(
     strands: dict[StrandName, Strand] = {
         "facts": _strand("facts", *facts),
         "shown": _strand("shown", shown, hidden, 0.0),
+    }
+    assert decide_kind(strands, None, certain=False, settled=True) is kind
+
+
+@pytest.mark.parametrize(
+    ("facts", "window", "kind"),
+    [
+        # One check repaired does not outweigh the facts that were lost with it.
+        ((StrandState.WORSE, 0.10, 0.0), StrandState.SAME, Kind.REGRESSED),
+        # Fewer messages kept verbatim are not an improvement because a check was repaired.
+        ((StrandState.SAME, 0.0, 0.0), StrandState.WORSE, Kind.MIXED),
+        ((StrandState.SAME, 0.0, 0.0), StrandState.SAME, Kind.IMPROVED),
+    ],
+)
+def test_a_repaired_check_hides_nothing(
+    facts: tuple[StrandState, float, float], window: StrandState, kind: Kind
+) -> None:
+    strands: dict[StrandName, Strand] = {
+        "structure": _strand("structure", StrandState.BETTER, 0.0, 1 / 55),
+        "facts": _strand("facts", *facts),
+        "window": _strand("window", window, 0.1, 0.0),
     }
     assert decide_kind(strands, None, certain=False, settled=True) is kind

@@ -91,10 +91,23 @@ def test_the_reason_names_what_is_missing_and_what_is_stale() -> None:
     assert reason.endswith("stated though superseded: SQLite")
 
 
-@settings(max_examples=60)
-@given(st.lists(st.sampled_from(STATEMENTS)), st.lists(st.sampled_from(STATEMENTS) | st.text(max_size=80)))
+WRITTEN_AS = st.sampled_from(
+    [r"See tests\test_refresh_window.", 'settings = {"port": 8443}', "**8443", "1,", "000", "40 2 * * *", "7"]
+)
+"""Ways of writing that change how a text is read: Windows separators, escapes, marks, groups of digits."""
+
+
+def _said(text: str) -> dict[str, str]:
+    return {"role": "assistant", "content": text}
+
+
+@settings(max_examples=120)
+@given(
+    st.lists(st.sampled_from(STATEMENTS) | WRITTEN_AS),
+    st.lists(st.sampled_from(STATEMENTS) | WRITTEN_AS | st.text(max_size=80)),
+)
 def test_a_state_that_holds_more_never_scores_less(held: list[str], more: list[str]) -> None:
     judge = FactJudge()
-    before = judge.grade_state(PROBE, Haystack.of("\n\n".join(held)))
-    after = judge.grade_state(PROBE, Haystack.of("\n\n".join([*held, *more])))
+    before = judge.grade_state(PROBE, Haystack.of_messages(map(_said, held)))
+    after = judge.grade_state(PROBE, Haystack.of_messages(map(_said, [*held, *more])))
     assert all(after.scores[name] >= before.scores[name] for name in DIMENSIONS)

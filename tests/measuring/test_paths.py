@@ -69,6 +69,40 @@ def test_a_configuration_means_the_same_from_another_folder(
     assert not (elsewhere / "results").exists()
 
 
+def test_inside_a_repository_the_configuration_above_is_used(
+    agent: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (agent / ".git").mkdir()
+    monkeypatch.chdir(agent / "agent")
+    assert ran_as(cli, agent / "results") == KEPT
+    assert not (agent / "agent" / "results").exists()
+    shown = cli("doctor").out
+    assert f"configuration: {agent / '.compression-eval.yml'}" in shown
+
+
+def test_a_configuration_above_the_repository_is_another_projects(
+    agent: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (agent / "other" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(agent / "other")
+    assert "configuration: no .compression-eval.yml" in cli("doctor").out
+
+
+def test_fixtures_and_probes_are_where_the_configuration_says(
+    tmp_path: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.write_suite(tmp_path / "eval")
+    small.write(tmp_path / ".compression-eval.yml", "fixtures: eval/fixtures\nprobes: eval/probes\n")
+    monkeypatch.chdir(tmp_path)
+    assert "small-debug" in cli("fixture", "list").out
+    assert cli("fixture", "audit").code == 0
+    assert "3 banks, 12 probes" in cli("probe", "lint").out
+    assert "small-debug/" in cli("probe", "manifest").out
+    log = str(small.REPOSITORY / "docs" / "examples" / "session.jsonl")
+    assert cli("fixture", "import", log, "--name", "double-arrivals", "--yes").code == 0
+    assert (tmp_path / "eval" / "fixtures" / "double-arrivals.json").is_file()
+
+
 def test_a_configuration_may_name_a_target_file_relative_to_itself(
     agent: Path, elsewhere: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

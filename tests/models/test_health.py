@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.testing.provider import Asked, LoopbackProvider
-from eval_core.domain.call import Completion, Failed
+from eval_core.domain.call import Completion, Draw, Failed
 from eval_core.models.faults import Fault
 from eval_core.models.health import BREAKERS, ModelHealth
 
@@ -182,5 +182,37 @@ def test_an_outage_is_waited_out_with_a_few_calls(fault: str, tmp_path: Path) ->
             await asyncio.gather(*(at.client.complete(call(run=n)) for n in range(200)))
             assert at.client.out[MODEL].kind in ("server", "connection")
             assert len(at.provider.asked) < 20 + 16 + 8 + 60
+
+    asyncio.run(scene())
+
+
+def test_a_compressor_that_asks_for_nothing_stops_itself_and_nobody_else(tmp_path: Path) -> None:
+    def behave(asked: Asked) -> str | None:
+        return "empty" if "say nothing" in asked.last else None
+
+    async def scene() -> None:
+        async with bench(tmp_path, behave=behave, concurrency=1) as at:
+            for run in range(4):
+                failed = await at.client.complete(call("say nothing", role="compressor", run=run))
+                assert isinstance(failed, Failed)
+                assert failed.kind == "empty"
+            assert len(at.provider.asked) == BREAKERS["empty"].failures
+            assert "asked by the compressor" in at.client.out[MODEL].message
+            base = await at.client.complete(call("go on", role="compressor", draw=Draw(0, arm="base")))
+            assert isinstance(base, Completion)
+            assert isinstance(await at.client.complete(call("go on", role="judge")), Completion)
+
+    asyncio.run(scene())
+
+
+def test_a_compressor_gets_no_more_room_than_it_asked_for_and_its_cut_replies_take_nothing_out(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with bench(tmp_path, behave=lambda _: "truncated", concurrency=1) as at:
+            for run in range(8):
+                failed = await at.client.complete(call(role="compressor", run=run))
+                assert isinstance(failed, Failed)
+                assert (failed.kind, bool(failed.text)) == ("truncated", True)
+            assert len({asked.max_tokens for asked in at.provider.asked}) == 1
+            assert (len(at.provider.asked), at.client.out) == (8, {})
 
     asyncio.run(scene())

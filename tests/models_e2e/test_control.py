@@ -38,7 +38,7 @@ def test_one_run_of_the_base_is_made_beside_the_candidate_and_its_shift_is_told(
     assert control("a") == [1, 1, 1]
     assert len(provider.asked_of(JUDGE)) - before == 3 + 3 * 3 + 3
     report = Path("results/a/report.md").read_text(encoding="utf-8")
-    assert "Today against the day of the baseline: 3 runs of the base made today, 0.00 overall" in report
+    assert "Shift since the baseline was measured: 3 runs of the base made today, 0.00 overall" in report
 
 
 def test_models_that_changed_mute_the_scores_and_nothing_else(

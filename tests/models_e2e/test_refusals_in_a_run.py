@@ -53,6 +53,21 @@ def test_a_refusal_in_every_run_is_a_bad_completion(
     assert on_disk["outcome"] == "bad_completion"
 
 
+def test_a_model_that_refuses_where_it_wrote_for_the_base_is_named_as_a_regression(
+    one_probe: Path, cli: small.Cli, provider: Provider
+) -> None:
+    options = (*provider.options, "--trust-judge", "--quiet")
+    assert cli("baseline", "update", "--runs", "3", *options).code == 0
+    provider.reply = refusing(lambda number: True)
+    ran = cli("run", "--runs", "3", *options, "--label", "a", "--fail-on", "regressed")
+    said = (
+        "Regressed: the compressor's model refused to write the summary in every run, which it never did for the base."
+    )
+    assert said in " ".join(ran.out.split())
+    assert REFUSAL in ran.out
+    assert ran.code in (1, 3)
+
+
 def test_a_refusal_in_some_runs_is_the_compressors_own(one_probe: Path, cli: small.Cli, provider: Provider) -> None:
     provider.reply = refusing(lambda number: number == 1)
     options = ("--runs", "1", "--compress-runs", "3", *provider.options, "--trust-judge", "--label", "a", "--quiet")

@@ -182,6 +182,16 @@ class Attack:
     reach: dict[str, Any]
     """Where the canaries are that the evaluator itself can reach."""
 
+    @property
+    def evaluator(self) -> list[str]:
+        """How an evaluator of this level starts Python."""
+        return [sys.executable]
+
+    @property
+    def counted(self) -> bool:
+        """Whether memory is limited by counting alone."""
+        return self.sandbox.memory == "count"
+
     def __call__(
         self,
         compressor: str,
@@ -230,6 +240,12 @@ class RootlessAttack:
     tree: Path
     python: Path
     reach: dict[str, Any]
+    counted = True
+
+    @property
+    def evaluator(self) -> list[str]:
+        """How an evaluator of this level starts Python."""
+        return [*become(self.uid), str(self.interpreter)]
 
     def __call__(self, *arguments: Any, **options: Any) -> Compression:
         place = {"session": self.session, "tree": self.tree, "python": self.python}
@@ -237,7 +253,7 @@ class RootlessAttack:
             entry for entry in [str(ROOT), *sys.path] if entry.startswith(str(ROOT)) or "-packages" in entry
         )
         ran = subprocess.run(
-            [*become(self.uid), str(self.interpreter), "-c", SOMEBODY, path, __file__],
+            [*self.evaluator, "-c", SOMEBODY, path, __file__],
             input=base64.b64encode(pickle.dumps((arguments, options, place))),
             env={"PATH": os.defpath, "HOME": str(self.tree.parent), "LANG": "C.UTF-8"},
             cwd="/",

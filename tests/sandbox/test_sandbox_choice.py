@@ -186,6 +186,11 @@ def test_the_filter_denies_what_it_lists_and_lets_the_rest_pass(abi):
     assert run_filter(code, abi.clone3, arch) == ENOSYS
     assert run_filter(code, abi.ioctl, arch, 0, 0x5412) == EPERM
     assert run_filter(code, abi.ioctl, arch, 0, 0x5413) == ALLOW
+    for signal in range(65):  # PR_SET_PDEATHSIG
+        assert run_filter(code, abi.prctl, arch, 1, signal) == (ALLOW if signal == 9 else EPERM)
+    assert run_filter(code, abi.prctl, arch, 15, 0) == ALLOW
+    assert run_filter(code, abi.memfd_create, arch) == ALLOW
+    assert run_filter(program(abi, memory_files=False), abi.memfd_create, arch) == ENOSYS
     for foreign in (0x40000003, 0x40000028, X86_64.audit_arch ^ AARCH64.audit_arch):
         assert run_filter(code, 0, foreign) == KILL
 

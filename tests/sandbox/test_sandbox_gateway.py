@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from eval_core.domain.compression import Outcome
-from eval_core.sandbox.gateway import GatewayLimits
+from eval_core.sandbox.gateway import GatewayLimits, _kill
 
 ROOT = Path(__file__).parents[2]
 
@@ -121,3 +122,13 @@ def test_bytes_that_are_no_request_are_answered_in_one_line_or_not_at_all(attack
     for line, wanted in zip(lines, requests.values(), strict=True):
         assert wanted in line
     assert last == 200
+
+
+def test_a_gateway_that_ended_as_it_was_given_up_is_no_fault() -> None:
+    async def kill_what_has_ended() -> int:
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", "")
+        code = await process.wait()
+        _kill(process)
+        return code
+
+    assert asyncio.run(kill_what_has_ended()) == 0

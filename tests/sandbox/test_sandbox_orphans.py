@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from eval_core.sandbox.isolation import detect
 from eval_core.sandbox.memory import process_family
 
 ROOT = Path(__file__).parents[2]
@@ -30,27 +29,18 @@ async def complete(call):
     await asyncio.Event().wait()
 
 tree = Path(sys.argv[1])
-spec = target_from({"compressor": "bombs:overspends", "timeout_s": 600}, "x")
+spec = target_from({"compressor": sys.argv[3], "timeout_s": 600}, "x")
 subject = ProcessSubject(spec, tree, detect(sys.argv[2]), "m", complete, len)
 session = Fixture(name="s", messages=[{"role": "user", "content": "x"}] * 4)
 asyncio.run(subject.compress(session, run=0, seed=0))
 """
 
 
-def test_the_kernel_ends_the_child_with_bubblewrap_even_if_it_holds_every_lock(attack, sandbox):
-    if not sandbox.level.startswith("bwrap"):
-        pytest.skip("docker ends its containers by itself")
-    done = attack("bombs:death_signal")
-    assert done.state[0]["content"] == str(int(signal.SIGKILL))
-
-
-@pytest.mark.parametrize("wanted", ["auto", "none"])
-def test_a_killed_evaluator_leaves_no_process_behind(sandbox, tree, wanted):
-    evaluator = subprocess.Popen(
-        [sys.executable, "-c", EVALUATOR, str(tree), wanted],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
-    )
+def _leaves_nothing(command: list[str]) -> None:
+    """Kill an evaluator in the middle of a model call, and wait for all that it started."""
+    path = [entry for entry in [str(ROOT), *sys.path] if entry.startswith(str(ROOT)) or "-packages" in entry]
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(path)}
+    evaluator = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)
     assert evaluator.stdout is not None
     assert evaluator.stdout.readline() == b"asked\n"
     family = [pid for pid in process_family(evaluator.pid) if pid != evaluator.pid]
@@ -62,8 +52,22 @@ def test_a_killed_evaluator_leaves_no_process_behind(sandbox, tree, wanted):
     left = dict(handles)
     while left:
         ended = select.select(list(left), [], [], 20)[0]
-        assert ended, f"still there: {sorted(left.values())} ({detect(wanted).level})"
+        if not ended:
+            for handle in left:
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+        assert ended, f"still there: {sorted(left.values())}"
         for handle in ended:
             del left[handle]
     for handle in handles:
         os.close(handle)
+
+
+@pytest.mark.parametrize("wanted", ["auto", "none"])
+def test_a_killed_evaluator_leaves_no_process_behind(sandbox, tree, wanted):
+    _leaves_nothing([sys.executable, "-c", EVALUATOR, str(tree), wanted, "bombs:overspends"])
+
+
+def test_the_kernel_ends_a_child_that_took_every_measure_against_it(attack, sandbox):
+    if not sandbox.level.startswith("bwrap"):
+        pytest.skip("docker ends its containers by itself")
+    _leaves_nothing([*attack.evaluator, "-c", EVALUATOR, str(attack.tree), "auto", "bombs:outlives_the_evaluator"])

@@ -202,5 +202,5 @@ def test_a_history_with_the_marks_of_a_merge_loses_only_those_lines(
     path.write_text(f'<<<<<<< HEAD\n{good}=======\n[1]\n{{"overall": {"9" * 400}}}\n>>>>>>> branch\n', encoding="utf-8")
     lines = read_history(stored.parent, "offline")
     assert len(lines) == len(good.splitlines())
-    told = [int(record.getMessage().split("line ")[1].split(" ")[0]) for record in caplog.records]
+    told = [int(record.getMessage().split("line ")[1].split(":")[0]) for record in caplog.records]
     assert told == [1, *range(len(lines) + 2, len(lines) + 6)]

@@ -26,6 +26,16 @@ def log_of(*results):
     return log.records
 
 
+def bounded(result, **own):
+    log = CallLog()
+    record = log.start()
+    log.forward(record)
+    for name, value in own.items():
+        setattr(record, name, value)
+    log.finish(record, result)
+    return log.records
+
+
 def arriving():
     log = CallLog()
     log.start()
@@ -62,6 +72,11 @@ GOOD = {"needs_model": True, "calls": log_of(OK), "tokens_before": 100, "tokens_
         ({"calls": log_of(EMPTY), "error": "raised"}, Outcome.BAD_COMPLETION, True),
         ({"calls": log_of(Failed("truncated", True, ""))}, Outcome.BAD_COMPLETION, True),
         ({"calls": log_of(Failed("refusal", False, ""))}, Outcome.BAD_COMPLETION, True),
+        ({"calls": bounded(Failed("truncated", True, ""), own_limit=True)}, Outcome.OK, False),
+        ({"calls": bounded(Failed("truncated", True, ""), own_limit=True), "error": "x"}, Outcome.TARGET_ERROR, False),
+        ({"calls": bounded(EMPTY, own_stop=True), "error": "x"}, Outcome.TARGET_ERROR, False),
+        ({"calls": bounded(Failed("empty", True, ""), own_stop=True)}, Outcome.OK, False),
+        ({"calls": bounded(Failed("empty", True, ""), own_limit=True)}, Outcome.BAD_COMPLETION, True),
         ({"calls": log_of(EMPTY, OK)}, Outcome.OK, False),
         ({"error": "raised KeyError"}, Outcome.TARGET_ERROR, False),
         ({"calls": log_of("tools: not served")}, Outcome.TARGET_ERROR, False),

@@ -45,6 +45,11 @@ def test_one_instance_serves_all_segments_and_the_next_one_is_appended_to_the_co
         ("bottomless", "nested deeper"),
         ("a_set", "JSON cannot express"),
         ("raises", "raised KeyError: 'no such section' (at shapes.py:"),
+        ("raises_in_a_library", "raised JSONDecodeError: Expecting value: line 1 column 1 (char 0) (at shapes.py:"),
+        (
+            "needs_a_model",
+            "missing 1 required positional argument: 'model'; give what it needs beside the messages under",
+        ),
         ("exits", "raised SystemExit: leaving"),
         ("hard_exit", "ended by itself with status 7"),
     ],
@@ -53,6 +58,7 @@ def test_a_result_that_is_no_message_list_is_told_in_plain_words(run, choice, na
     done = run({"compressor": f"shapes:{name}"})
     assert done.outcome is Outcome.TARGET_ERROR
     assert said in done.detail
+    assert "launcher" not in done.detail
 
 
 def test_returning_the_given_list_is_told_as_such_and_counts_as_not_compressed(run):
@@ -72,7 +78,10 @@ def test_returning_the_given_list_is_told_as_such_and_counts_as_not_compressed(r
         ({"compressor": "shapes:not_callable"}, "is a int; a class or a function was expected"),
         ({"compressor": "shapes:Keywords", "init": {"model": "m", "sise": 1}},
          "takes no keyword 'sise'; did you mean 'size'? Its signature is (*, model, size=3)"),
-        ({"compressor": "shapes:Keywords"}, "building shapes:Keywords raised TypeError"),
+        ({"compressor": "shapes:Keywords"},
+         "missing 1 required keyword-only argument: 'model'; give what it needs under init, or build it in an adapter"),
+        ({"compressor": "nowhere.at_all:X", "pythonpath": ["lib"]},
+         "module 'nowhere' was not found. Looked in lib (no such folder)"),
         ({"compressor": "shapes:Keywords", "init": {"model": "m"}, "call": {"forse": 1}},
          "takes no keyword 'forse'; did you mean 'force'?"),
         ({"compressor": "shapes:Plain", "method": "compres"}, "has no method 'compres'; did you mean 'compress'?"),

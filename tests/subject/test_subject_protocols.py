@@ -104,6 +104,37 @@ def test_responses_streaming_and_not():
     assert calls[0].max_tokens == 50
 
 
+def test_what_the_client_s_own_tools_did_reaches_the_model():
+    items = [
+        {"role": "user", "content": "list, then patch"},
+        {"type": "shell_call", "call_id": "s", "action": {"commands": ["ls"]}, "status": "completed"},
+        {"type": "shell_call_output", "call_id": "s", "output": [{"stdout": "a.py", "stderr": ""}]},
+        {"type": "apply_patch_call", "call_id": "p", "operation": {"type": "delete_file", "path": "a.py"}},
+        {"type": "apply_patch_call_output", "call_id": "p", "status": "completed", "output": "deleted"},
+    ]
+
+    async def talk(root: str, token: str) -> Any:
+        return await openai_client(root, token).responses.create(model="gpt-x", input=items)
+
+    _, calls, records = serve(talk)
+    sent = calls[0].messages
+    assert [message["role"] for message in sent] == ["user", "assistant", "tool", "assistant", "tool"]
+    assert json.loads(sent[1]["tool_calls"][0]["function"]["arguments"]) == {"action": {"commands": ["ls"]}}
+    assert (sent[2]["content"], sent[4]["content"]) == ('[{"stdout": "a.py", "stderr": ""}]', "deleted")
+    assert records[0].dropped == ()
+
+
+def test_a_refusal_in_the_history_is_text():
+    parts = [{"type": "refusal", "refusal": "I cannot"}]
+
+    async def talk(root: str, token: str) -> Any:
+        history = [HISTORY[0], {"role": "assistant", "content": parts}, HISTORY[-1]]
+        return await openai_client(root, token).chat.completions.create(model="gpt-x", messages=history)
+
+    _, calls, _ = serve(talk)
+    assert calls[0].messages[1] == {"role": "assistant", "content": "I cannot"}
+
+
 def test_what_the_compact_endpoint_returns_can_be_sent_back():
     async def talk(root: str, token: str) -> Any:
         client = openai_client(root, token)
@@ -281,7 +312,7 @@ def test_an_empty_completion_arrives_as_an_empty_success():
     (response, message), _, records = serve(talk, Failed("truncated", True, ""))
     assert (response.output_text, response.status) == ("", "incomplete")
     assert (message.content, message.stop_reason) == ([], "max_tokens")
-    assert [record.status for record in records] == ["truncated", "truncated"]
+    assert [record.status for record in records] == ["truncated", "ok"]  # of the second, the limit is the client's own
 
 
 def test_a_reply_that_was_cut_off_arrives_with_its_text_and_says_so():
@@ -320,6 +351,13 @@ def test_no_protocol_opens_without_the_run_s_token(path, headers, body):
         ("/v1/messages", {"messages": [{"role": "user", "content": [{"type": "document"}]}]}, "'document'"),
         ("/v1/responses", {"input": [{"role": "user", "content": [{"type": "input_image"}]}]}, "'input_image'"),
         ("/v1/responses", {"input": "x", "previous_response_id": "resp_1"}, "nothing is stored"),
+        ("/v1/responses", {"input": "x", "conversation": "conv_1"}, "conversation: nothing is stored"),
+        ("/v1/responses", {"input": "x", "prompt": {"id": "p"}}, "prompt: nothing is stored"),
+        (
+            "/v1/responses",
+            {"input": [{"role": "user", "content": "x"}, {"type": "item_reference", "id": "m"}]},
+            "input[1]: item_reference: nothing is stored",
+        ),
         ("/v1/models/x:generateContent", {"contents": [{"parts": [{"inlineData": {}}]}]}, "'inlineData'"),
         ("/v1/models/x:generateContent", {"contents": 3}, "contents: must be a list of objects"),
         ("/v1/messages", {"messages": [{"role": "oracle", "content": "x"}]}, "'oracle'"),

@@ -113,6 +113,7 @@ def test_claude_code_rows_of_one_answer_are_merged(jsonl: Write, tmp_path: Path)
             "user", [{"type": "tool_result", "tool_use_id": "toolu_2", "content": [{"type": "text", "text": "two"}]}]
         ),
         claude("assistant", [{"type": "text", "text": "aside"}], uuid="u8", m_id="msg_2", isSidechain=True),
+        claude("assistant", [{"type": "text", "text": "API Error: 529"}], uuid="e", m_id="x", isApiErrorMessage=True),
         claude("user", "summary of it all", uuid="u9", isCompactSummary=True),
         claude("assistant", [{"type": "text", "text": "Done."}], uuid="u10", m_id="msg_3"),
         claude("assistant", [{"type": "text", "text": "Done."}], uuid="u10", m_id="msg_3"),

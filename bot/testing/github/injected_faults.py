@@ -1,4 +1,4 @@
-"""Trouble on order: the next requests that fit fail in a chosen way."""
+"""Injected faults: the next matching requests fail in a chosen way."""
 
 from __future__ import annotations
 

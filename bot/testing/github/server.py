@@ -91,10 +91,11 @@ class LoopbackGitHub(Seed):
         after: int = 0,
         takes_effect: bool = False,
         kind: FaultKind = "status",
+        body: Any = None,
     ) -> None:
-        """Let the next matching requests fail; `takes_effect` loses only the answer."""
+        """Let the next matching requests fail; `takes_effect` loses only the answer, `body` is one of your own."""
         with self._mutex:
-            self.faults.add(InjectedFault(method, path, kind, status, times, after, takes_effect))
+            self.faults.add(InjectedFault(method, path, kind, status, times, after, takes_effect, body=body))
 
     def secondary_limit(
         self, method: str, path: str, *, status: int = 403, retry_after: int | None = None, times: int = 1

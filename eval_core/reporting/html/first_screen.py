@@ -260,7 +260,7 @@ def tiles(candidate: Measurement, base: Measurement | None, tables: Sequence[Plo
                 _tokens(old.net) if old else "",
                 _tokens(moved, sign=True) if round(moved) else "",
                 "down" if moved < 0 else "up",
-                f"tokens over {task.turns:.0f} more turns, with reading again what was lost",
+                f"tokens over {task.turns:.0f} more turns, including re-reading what was lost",
             )
         )
     found.append(Tile("cost of this run", cost, words=True))

@@ -255,6 +255,10 @@ def _first_ok(runs: Sequence[RunRecord]) -> RunRecord | None:
     return next((run for run in done if run.graded), done[0] if done else None)
 
 
+def _printed(run: RunRecord) -> list[str]:
+    return [f"it printed: {run.output}"] if run.output else []
+
+
 def _run_rows(side: str, runs: Sequence[RunRecord]) -> list[RunRow]:
     groups: dict[tuple[object, ...], list[RunRecord]] = {}
     for run in runs:
@@ -272,7 +276,7 @@ def _run_rows(side: str, runs: Sequence[RunRecord]) -> list[RunRow]:
                 outcome=first.outcome.value.replace("_", " "),
                 ok=first.ok,
                 detail=clip(first.detail, 2_000),
-                notes=tuple(clip(note, 500) for note in first.notes),
+                notes=tuple(clip(note, 4_100) for note in (*first.notes, *_printed(first))),
                 tokens=f"{first.tokens_before:,} → {first.tokens_after:,}",
                 kept=percent(first.tokens_after / first.tokens_before) if first.tokens_before else "unknown",
                 refetch=f"{first.refetch_tokens:,}" if first.ok else "",

@@ -1,4 +1,4 @@
-"""Where marks stand on an axis, in percent of its width, so that a plot fits any screen without being scaled."""
+"""Positions of marks on an axis, in percent of its width, so that a plot fits any screen without scaling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text for the HTML report: made visible and safe, and where a fact stands in it."""
+"""Text for the HTML report: made visible and safe, and where a fact is in it."""
 
 from __future__ import annotations
 

@@ -6,10 +6,12 @@ import asyncio
 import difflib
 import importlib
 import inspect
+import os
 import pkgutil
 import sys
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 __all__ = ["Driver", "SetupError", "build", "describe_error"]
@@ -19,17 +21,49 @@ class SetupError(Exception):
     """The compressor cannot be imported, built or called as the spec says."""
 
 
+_LAUNCHER = str(Path(__file__).resolve().parent)
+
+
+def _below(file: str, *folders: str) -> bool:
+    return any(file.startswith(folder + os.sep) for folder in folders)
+
+
+def _place(exc: BaseException) -> str:
+    """Return where it was raised: in the user's own code if it passed through there, never in the launcher."""
+    places, trace = [], exc.__traceback__
+    while trace is not None:
+        places.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
+        trace = trace.tb_next
+    places = [place for place in places if not _below(place[0], _LAUNCHER) and not place[0].startswith("<frozen ")]
+    own = [place for place in places if not _below(place[0], sys.prefix, sys.base_prefix)]
+    file, line = (own or places or [("", 0)])[-1]
+    return f"{file}:{line}"[:500] if file else ""
+
+
 def describe_error(exc: BaseException) -> dict[str, str]:
-    """Return the type, text and innermost place of an exception, whatever its own methods do."""
+    """Return the type, text and place of an exception, whatever its own methods do."""
     try:
         text = str(exc)[:2000]
     except BaseException:
         text = "(its message cannot be shown)"
-    place, trace = "", exc.__traceback__
-    while trace is not None:
-        place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return {"type": type(exc).__name__[:200], "text": text, "place": place[:500]}
+    return {"type": type(exc).__name__[:200], "text": text, "place": _place(exc)}
+
+
+def _told(exc: BaseException) -> str:
+    error = describe_error(exc)
+    return f"raised {error['type']}: {error['text']}" + (f" (at {error['place']})" if error["place"] else "")
+
+
+def _does_not_fit(exc: BaseException) -> bool:
+    """Tell whether a call failed before the called code began: what it was given does not fit its signature."""
+    return isinstance(exc, TypeError) and not _place(exc)
+
+
+def _signature(function: Callable[..., Any]) -> str:
+    try:
+        return f". Its signature is {inspect.signature(function)}"
+    except (TypeError, ValueError):
+        return ""
 
 
 def _near(name: str, known: list[str]) -> str:
@@ -46,12 +80,14 @@ def _module(name: str, search: list[str]) -> types.ModuleType:
             parent, _, last = missing.rpartition(".")
             folders = list(getattr(sys.modules.get(parent), "__path__", [])) if parent else search
             siblings = [item.name for item in pkgutil.iter_modules(folders)]
+            looked = [folder if Path(folder).is_dir() else f"{folder} (no such folder)" for folder in folders]
             raise SetupError(
-                f"module {missing!r} was not found{_near(last, siblings)} Looked in {', '.join(folders) or 'nothing'}"
+                f"module {missing!r} was not found{_near(last, siblings) or '.'} "
+                f"Looked in {', '.join(looked) or 'nothing'}"
             ) from None
         raise SetupError(
             f"{name} imports {missing or '?'!r}, which {sys.executable} does not have; "
-            f"install it into the environment that target.python names ({exc})"
+            f"install it there, or name the interpreter that has it with target.python ({exc})"
         ) from None
     except PermissionError as exc:
         raise SetupError(
@@ -59,8 +95,7 @@ def _module(name: str, search: list[str]) -> types.ModuleType:
             "(chmod -R a+rX)"
         ) from None
     except BaseException as exc:
-        error = describe_error(exc)
-        raise SetupError(f"importing {name} raised {error['type']}: {error['text']} (at {error['place']})") from None
+        raise SetupError(f"importing {name} {_told(exc)}") from None
 
 
 def _resolve(path: str, search: list[str]) -> Any:
@@ -103,7 +138,9 @@ def _accepted(
         elif name in optional:
             dropped.append(name)
         else:
-            raise SetupError(f"{what} takes no keyword {name!r}{_near(name, known)} Its signature is {signature}")
+            raise SetupError(
+                f"{what} takes no keyword {name!r}{_near(name, known) or '.'} Its signature is {signature}"
+            )
     return kept
 
 
@@ -118,7 +155,14 @@ class Driver:
 
     def compress(self, messages: list[Any]) -> Any:
         """Call the compressor; an awaitable is awaited, always on the same loop."""
-        result = self._call(messages)
+        try:
+            result = self._call(messages)
+        except TypeError as exc:
+            if not _does_not_fit(exc):
+                raise
+            raise TypeError(
+                f"{exc}; give what it needs beside the messages under call, or call it in an adapter"
+            ) from None
         if not inspect.isawaitable(result):
             return result
         if self._loop is None:
@@ -157,8 +201,7 @@ def _adapter(source: str | None, name: str) -> dict[str, Any]:
     try:
         exec(compile(source, name, "exec"), module.__dict__)  # noqa: S102 - the base branch's own file
     except BaseException as exc:
-        error = describe_error(exc)
-        raise SetupError(f"the adapter {name} raised {error['type']}: {error['text']} (at {error['place']})") from None
+        raise SetupError(f"the adapter {name} {_told(exc)}") from None
     return {
         key: value
         for key, value in vars(module).items()
@@ -184,8 +227,12 @@ def build(job: dict[str, Any], search: list[str]) -> Driver:
     except SetupError:
         raise
     except BaseException as exc:
-        error = describe_error(exc)
-        raise SetupError(f"building {path} raised {error['type']}: {error['text']} (at {error['place']})") from None
+        if _does_not_fit(exc):
+            raise SetupError(
+                f"{path} cannot be built: {exc}; give what it needs under init, or build it in an adapter"
+                f"{_signature(found)}"
+            ) from None
+        raise SetupError(f"building {path} {_told(exc)}") from None
     if "compress" in adapter:
         function = adapter["compress"]
         driver = Driver(f"{job['adapter_name']}:compress", lambda m: function(instance, m, call), instance, adapter)

@@ -32,10 +32,12 @@ def _connects(family: int, kind: int, address: Any) -> bool:
 
 def _environment(secret: bytes) -> list[str]:
     hits = [f"variable {name!r} holds the canary" for name, text in os.environb.items() if secret in text]
+    # Beside us there may be the first process of the namespace, which started us and waits.
+    known = (os.getpid(), 1) if os.getppid() == 1 else (os.getpid(),)
     for process in Path("/proc").iterdir():
         if not process.name.isdigit():
             continue
-        if int(process.name) != os.getpid():
+        if int(process.name) not in known:
             hits.append(f"process {process.name} of another program is visible")
         for file in ("environ", "cmdline"):
             if secret in _readable(f"{process}/{file}"):

@@ -23,6 +23,8 @@ _COMPACT_PROMPT = (
     "decision, file path, identifier, number, error text and open step exactly. Write the summary and nothing else."
 )
 _SEAL = "compression-eval-1:"
+_CLIENT_CALLS = ("local_shell_call", "shell_call", "apply_patch_call")
+"""Calls of tools that the client runs itself, besides functions: what they did is part of the conversation."""
 
 
 def _text(content: Any, place: str) -> str:
@@ -77,23 +79,29 @@ class _Conversation:
 
     def item(self, item: dict[str, Any], place: str) -> str | None:
         """Add one item; return its type where it has no counterpart."""
-        kind = item.get("type", "message")
+        kind = str(item.get("type", "message"))
         if kind == "message":
             self.say(str(item.get("role")), _text(item.get("content"), f"{place}.content"))
         elif kind == "function_call":
             self.call(item.get("call_id"), item.get("name"), item.get("arguments"), place)
         elif kind == "custom_tool_call":
             self.call(item.get("call_id"), item.get("name"), _json({"input": item.get("input")}), place)
-        elif kind == "local_shell_call":
-            self.call(item.get("call_id"), "local_shell", _json(item.get("action") or {}), place)
-        elif kind in ("function_call_output", "custom_tool_call_output", "local_shell_call_output"):
+        elif kind == "item_reference":
+            raise bad(f"{place}: item_reference: nothing is stored; send the item itself")
+        elif kind in _CLIENT_CALLS:
+            given = {name: value for name, value in item.items() if name not in ("type", "id", "call_id", "status")}
+            self.call(item.get("call_id"), kind.removesuffix("_call"), _json(given), place)
+        elif kind.removesuffix("_output") in ("function_call", "custom_tool_call", *_CLIENT_CALLS):
             output = item.get("output")
-            text = _text(output, f"{place}.output") if isinstance(output, list | str) else _json(output)
+            plain = isinstance(output, str) or (
+                isinstance(output, list) and kind.removesuffix("_output") not in _CLIENT_CALLS
+            )
+            text = _text(output, f"{place}.output") if plain else _json(output)
             self.messages.append({"role": "tool", "tool_call_id": str(item.get("call_id")), "content": text})
         elif kind in ("compaction", "compaction_summary"):
             self.say("user", f"Summary of the earlier conversation:\n\n{_unsealed(item, place)}")
         else:
-            return str(kind)[:60]
+            return kind[:60]
         return None
 
 
@@ -121,8 +129,9 @@ def _format(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _conversation(body: dict[str, Any]) -> tuple[list[Message], list[str]]:
-    if body.get("previous_response_id") or body.get("conversation"):
-        raise bad("previous_response_id: nothing is stored; send the whole input")
+    for name in ("previous_response_id", "conversation", "prompt"):
+        if body.get(name):
+            raise bad(f"{name}: nothing is stored; send the whole input")
     talk, dropped = _Conversation(), []
     if body.get("instructions"):
         talk.say("system", _text(body["instructions"], "instructions"))

@@ -13,6 +13,10 @@ __all__ = ["ClaudeCode"]
 _HIDDEN_BLOCKS = ("thinking", "redacted_thinking")
 
 
+_LEFT_OUT = {"isMeta": "meta row", "isSidechain": "sidechain row", "isApiErrorMessage": "API error row"}
+"""Rows that were not said in the session, by their mark."""
+
+
 class ClaudeCode:
     """Gather rows into messages; rows of one model answer share `message.id`."""
 
@@ -32,7 +36,7 @@ class ClaudeCode:
         if kind not in ("user", "assistant"):
             session.dropped[f"{kind} row"] += 1
             return
-        for mark, reason in (("isMeta", "meta row"), ("isSidechain", "sidechain row")):
+        for mark, reason in _LEFT_OUT.items():
             if row.get(mark) is True:
                 session.dropped[reason] += 1
                 return

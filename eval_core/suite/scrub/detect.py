@@ -4,13 +4,61 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.personal_numbers import PERSONAL_DETECTORS
-from eval_core.suite.scrub.secrets import SECRET_DETECTORS
+from eval_core.suite.scrub.hits import Detector, Hit
+from eval_core.suite.scrub.id_numbers import national_ids, said_numbers
+from eval_core.suite.scrub.named_fields import field_hits
+from eval_core.suite.scrub.person_names import authors, emails, home_folders, machines, mentions
+from eval_core.suite.scrub.personal_numbers import accounts, addresses, phones, records
+from eval_core.suite.scrub.secret_commands import arguments, beside_logins, flags, logins, positional
+from eval_core.suite.scrub.secret_files import columns, files, inserted_secrets, key_blocks
+from eval_core.suite.scrub.secret_prose import after_hints, announced, codes_and_links, on_the_line, prose
+from eval_core.suite.scrub.secret_settings import assignments, named_beside, under_key
+from eval_core.suite.scrub.secret_values import random_tokens, short_draws
+from eval_core.suite.scrub.secret_web import cookies, headers, urls
+from eval_core.suite.scrub.token_patterns import provider_tokens
+from eval_core.suite.scrub.tool_output import printed
 
 __all__ = ["DETECTORS", "context_hits"]
 
-DETECTORS = (*SECRET_DETECTORS, *PERSONAL_DETECTORS)
+# In the order in which they win where two find the same stretch.
+DETECTORS: tuple[Detector, ...] = (
+    key_blocks,
+    provider_tokens,
+    under_key,
+    urls,
+    headers,
+    cookies,
+    assignments,
+    flags,
+    files,
+    prose,
+    on_the_line,
+    after_hints,
+    beside_logins,
+    arguments,
+    codes_and_links,
+    logins,
+    announced,
+    positional,
+    named_beside,
+    columns,
+    inserted_secrets,
+    random_tokens,
+    short_draws,
+    emails,
+    authors,
+    home_folders,
+    mentions,
+    machines,
+    printed,
+    field_hits,
+    accounts,
+    addresses,
+    records,
+    phones,
+    national_ids,
+    said_numbers,
+)
 
 
 # A session is looked at several times: names are gathered, then learned, then replaced, then audited. Most pieces are

@@ -1,4 +1,4 @@
-"""Numbers by which states and makers know a person or a machine, told by their check digits or by what names them."""
+"""National ids and serial numbers, found by their check digits or by the words beside them."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ _LABELS = (
     r"|entifikationsnummer)?|steuernummer"
     r"|idnr\.?|tin|personalausweis(?:nummer|-nr\.?)?|ausweis(?:nummer|-nr\.?)|reisepass(?:nummer)?"
     r"|sozialversicherungs\w*"
-    r"|rentenversicherungs\w*|svnr|ahv|avs|numéro de sécurité sociale|n° ?sécu\w*|codice fiscale|partita iva"
+    r"|rentenversicherungs\w*|svnr|ahv|avs|(?:numéro de )?sécurité sociale|n° ?sécu\w*|codice fiscale|partita iva"
     r"|personnummer"
     r"|organisationsnummer|samordningsnummer|cpr(?:-nummer)?|fødselsnummer|kennitala|henkilötunnus|hetu"
     r"|aadhaar|aadhar|pan(?: card)?"
@@ -154,50 +154,12 @@ _SAID = re.compile(
     r"(?:\(\d\))?)"
 )
 # These words have other uses: only a number of some length, told by a mark or by `number`, is somebody's.
-_LOOSE_LABELS = frozenset(
-    [
-        "account",
-        "acct",
-        "konto",
-        "conta",
-        "conto",
-        "cuenta",
-        "insurance",
-        "insured",
-        "tax",
-        "national",
-        "identity",
-        "identification",
-        "member",
-        "membership",
-        "staff",
-        "employee",
-        "patient",
-        "driving",
-        "driver",
-        "drivers",
-        "serial",
-        "fin",
-        "run",
-        "rg",
-        "inn",
-        "sin",
-        "pan",
-        "tin",
-        "nie",
-        "rut",
-        "patente",
-        "citizen",
-        "abn",
-        "ein",
-        "nik",
-        "nip",
-        "cif",
-        "routing",
-        "aba",
-        "vat",
-    ]
+_LOOSE_LABELS_TEXT = (
+    "account acct konto conta conto cuenta insurance insured tax national identity identification member "
+    "membership staff employee patient driving driver drivers serial fin run rg inn sin pan tin nie rut patente "
+    "citizen abn ein nik nip cif routing aba vat"
 )
+_LOOSE_LABELS = frozenset(_LOOSE_LABELS_TEXT.split())
 _PLATE = re.compile(
     r"(?i)\b(?:number ?plate|licen[cs]e plate|plate(?: no\.?| number)|vehicle reg(?:istration)?|kennzeichen"
     r"|immatriculation|targa"
@@ -213,7 +175,7 @@ _NETWORK = re.compile(
     r"(?i)\b(?:ssid|essid|wifi|wi-fi|wlan)(?: name| network)?[\"']?[ \t]*[:= ][ \t]*[\"']?(?P<value>[\w.'’-]{4,32})"
 )
 _WALLET = re.compile(r"(?<![\w])0x[0-9a-fA-F]{40}(?!\w)|(?<!\w)bc1[ac-hj-np-z02-9]{25,60}(?!\w)")
-_MACHINE_READABLE = re.compile(r"(?<![A-Z0-9<])[PIAC][A-Z<][A-Z]{3}[A-Z]+(?:<[A-Z]*){2,}[A-Z0-9<]*")
+_MACHINE_READABLE = re.compile(r"(?<![A-Z0-9<])[PIAC][A-Z<][A-Z<]{3}[A-Z]+(?:<[A-Z]*){2,}[A-Z0-9<]*")
 _SID = re.compile(r"\bS-1-5-21-\d{5,10}-\d{5,10}-\d{5,10}(?:-\d+)?\b")
 _TENANT = re.compile(
     r"(?i)(?:tenant|subscription|directory|organization|organisation|"
@@ -256,6 +218,11 @@ def said_numbers(text: str, key: str | None) -> Iterator[Hit]:
                 yield replace(hit, start=hit.start - len(prefix), end=hit.end - len(prefix))
 
 
+def _said_account(what: str, digits: int) -> bool:
+    """Tell that a long number right after a word for an account is its number; after `run` it is a run's."""
+    return digits >= 9 and what in ("account", "acct", "konto", "conta", "conto", "cuenta", "routing", "aba")
+
+
 def _labelled(text: str) -> Iterator[Hit]:
     for match in _SAID.finditer(text):
         value = match.group("value").rstrip(" .-/")
@@ -266,7 +233,11 @@ def _labelled(text: str) -> Iterator[Hit]:
             is_mark(value)
             or len(value) < 6
             or digits < 4
-            or (what in _LOOSE_LABELS and digits < 9 and not (told and (digits >= 6 or len(value) >= 9)))
+            or (
+                what in _LOOSE_LABELS
+                and not (told and (digits >= 6 or len(value) >= 9))
+                and not _said_account(what, digits)
+            )
         ):
             continue
         if (

@@ -1,4 +1,4 @@
-"""Who appears in a session: the list you give, and candidates gathered from where names stand for you to confirm."""
+"""Who appears in a session: the list you give, and candidates found where names occur, for you to confirm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that a session itself tells: seen once where only names stand, then taken out wherever they stand."""
+"""Names learned from the session itself: seen once where only names occur, then removed everywhere."""
 
 from __future__ import annotations
 

@@ -6,205 +6,58 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal
 
 from eval_core.suite.scrub.hits import Hit, is_mark
 from eval_core.suite.scrub.ordinary_words import (
+    UPPER,
     is_generic,
+    is_name_elsewhere,
     is_ordinary,
     is_person_name,
     is_role_or_state,
     is_service_host,
 )
-from eval_core.suite.scrub.secret_places import inserted
+from eval_core.suite.scrub.secret_files import inserted
 from eval_core.suite.scrub.secret_values import key_words
 
 __all__ = ["PERSON", "FieldKind", "field_hits", "field_kind", "value_hit_at"]
 
 FieldKind = Literal["account", "owner", "people", "person", "first", "host", "phone", "none"]
 
-_WORD = r"[A-ZÀ-ÞА-Я][\w'’À-ɏ-]*[^\W\d_]"
-PERSON = rf"{_WORD}(?: (?:[A-ZÀ-Þ]\.|van|von|de|del|der|da|di|la|le|el|bin|al|{_WORD})){{0,3}} {_WORD}"
-_ACCOUNT_WORDS = frozenset(
-    [
-        "user",
-        "username",
-        "login",
-        "logname",
-        "loginname",
-        "userid",
-        "uid",
-        "account",
-        "acct",
-        "runas",
-        "principal",
-        "nick",
-        "nickname",
-        "handle",
-        "screenname",
-        "recordname",
-        "sudouser",
-        "samaccountname",
-        "upn",
-        "sender",
-        "uploader",
-        "actor",
-        "initiator",
-        "invoker",
-        "impersonator",
-        "identity",
-        "subscriber",
-        "oncall",
-        "benutzer",
-        "benutzername",
-        "nutzer",
-        "utilisateur",
-        "usuario",
-        "utente",
-        "gebruiker",
-        "användare",
-        "brugernavn",
-        "bruker",
-        "käyttäjä",
-        "użytkownik",
-        "пользователь",
-    ]
+_WORD = rf"[{UPPER}][\w'’-]*[^\W\d_]"
+PERSON = rf"{_WORD}(?: (?:[{UPPER}]\.|van|von|de|del|der|da|di|la|le|el|bin|al|{_WORD})){{0,3}} {_WORD}"
+_ACCOUNT_NAMES = (
+    "user username usename login logname loginname userid uid account acct runas principal nick nickname handle "
+    "screenname recordname sudouser samaccountname upn sender uploader actor initiator invoker impersonator "
+    "identity subscriber oncall benutzer benutzername nutzer utilisateur usuario utente gebruiker användare "
+    "brugernavn bruker käyttäjä użytkownik пользователь"
 )
-_OWNER_WORDS = frozenset(
-    [
-        "owner",
-        "author",
-        "authors",
-        "creator",
-        "committer",
-        "maintainer",
-        "maintainers",
-        "reviewer",
-        "reviewers",
-        "approver",
-        "approvers",
-        "assignee",
-        "assignees",
-        "reporter",
-        "requester",
-        "requestor",
-        "submitter",
-        "uploader",
-        "operator",
-        "contributor",
-        "contributors",
-        "tagger",
-        "packager",
-        "uploaders",
-        "caller",
-        "customer",
-        "patient",
-        "employee",
-        "contact",
-        "contacts",
-        "manager",
-        "attendee",
-        "attendees",
-        "participant",
-        "participants",
-        "organizer",
-        "organiser",
-        "speaker",
-        "speakers",
-        "member",
-        "members",
-        "chair",
-        "signatory",
-        "tenant",
-        "borrower",
-        "resident",
-        "recipient",
-        "cardholder",
-        "beneficiary",
-        "holder",
-        "student",
-        "passenger",
-        "crew",
-        "teacher",
-        "doctor",
-        "tenant",
-        "applicant",
-        "candidate",
-        "witness",
-        "arbeitnehmer",
-        "mitarbeiter",
-        "mieter",
-        "empleado",
-        "dipendente",
-        "besitzer",
-        "autor",
-        "autoren",
-        "ansprechpartner",
-        "kunde",
-        "kontakt",
-        "auteur",
-        "propriétaire",
-        "dueño",
-        "github",
-        "gitlab",
-    ]
+_ACCOUNT_WORDS = frozenset(_ACCOUNT_NAMES.split())
+_OWNER_NAMES = (
+    "owner author authors creator committer maintainer maintainers reviewer reviewers approver approvers assignee "
+    "assignees reporter requester requestor submitter uploader operator contributor contributors tagger packager "
+    "uploaders caller customer patient employee contact contacts manager attendee attendees participant "
+    "participants organizer organiser speaker speakers member members chair signatory tenant borrower resident "
+    "recipient cardholder beneficiary holder student passenger crew teacher doctor tenant applicant candidate "
+    "witness arbeitnehmer mitarbeiter mieter empleado dipendente besitzer autor autoren ansprechpartner kunde "
+    "kontakt auteur propriétaire dueño github gitlab"
 )
+_OWNER_WORDS = frozenset(_OWNER_NAMES.split())
 # Fields in which people are written out, while other things stand there as single words.
-_PEOPLE_WORDS = frozenset(
-    ["from", "to", "cc", "bcc", "von", "an", "present", "présents", "anwesend", "teilnehmer", "client", "displayname"]
+_PEOPLE_NAMES = "from to cc bcc von an present présents anwesend teilnehmer client displayname"
+_PEOPLE_WORDS = frozenset(_PEOPLE_NAMES.split())
+_PERSON_NAMES = "fullname realname fn cn gecos imię nom nombre nome naam navn namn nimi název ім'я имя фио"
+_PERSON_WORDS = frozenset(_PERSON_NAMES.split())
+_FIRST_NAMES = (
+    "given family firstname lastname givenname familyname surname middlename maidenname forename sn "
+    "vorname nachname prénom "
+    "prenom apellido apellidos cognome sobrenome achternaam voornaam förnamn efternamn etunimi sukunimi nazwisko"
 )
-_PERSON_WORDS = frozenset(
-    [
-        "fullname",
-        "realname",
-        "fn",
-        "cn",
-        "gecos",
-        "imię",
-        "nom",
-        "nombre",
-        "nome",
-        "naam",
-        "navn",
-        "namn",
-        "nimi",
-        "název",
-        "ім'я",
-        "имя",
-        "фио",
-    ]
-)
-_FIRST_WORDS = frozenset(
-    [
-        "firstname",
-        "lastname",
-        "givenname",
-        "familyname",
-        "surname",
-        "middlename",
-        "maidenname",
-        "forename",
-        "sn",
-        "vorname",
-        "nachname",
-        "prénom",
-        "prenom",
-        "apellido",
-        "apellidos",
-        "cognome",
-        "sobrenome",
-        "achternaam",
-        "voornaam",
-        "förnamn",
-        "efternamn",
-        "etunimi",
-        "sukunimi",
-        "nazwisko",
-    ]
-)
-_HOST_WORDS = frozenset(
-    ["host", "hostname", "nodename", "computername", "machinename", "workstation", "fqdn", "devicename", "rechnername"]
-)
+_FIRST_WORDS = frozenset(_FIRST_NAMES.split())
+_HOST_NAMES = "host hostname nodename computername machinename workstation fqdn devicename rechnername"
+_HOST_WORDS = frozenset(_HOST_NAMES.split())
 _NAME_BEFORE: dict[str, FieldKind] = {
     "full": "person", "real": "person", "display": "people", "legal": "person", "contact": "person", "author": "person",
     "person": "person", "customer": "person", "employee": "person", "patient": "person", "owner": "person",
@@ -219,61 +72,13 @@ _NAME_BEFORE: dict[str, FieldKind] = {
     "device": "host", "server": "host", "dns": "host", "nic": "host",
 }  # fmt: skip
 # What was done, and `by` or `for` or `to` whom.
-_DONE = frozenset(
-    [
-        "created",
-        "modified",
-        "updated",
-        "changed",
-        "deleted",
-        "started",
-        "triggered",
-        "deployed",
-        "requested",
-        "approved",
-        "reviewed",
-        "signed",
-        "written",
-        "assigned",
-        "reported",
-        "built",
-        "launched",
-        "run",
-        "executed",
-        "prepared",
-        "submitted",
-        "uploaded",
-        "merged",
-        "committed",
-        "opened",
-        "closed",
-        "owned",
-        "managed",
-        "maintained",
-        "authored",
-        "logged",
-        "resolved",
-        "verified",
-        "tested",
-        "acked",
-        "suggested",
-        "bill",
-        "ship",
-        "billed",
-        "shipped",
-        "sold",
-        "attn",
-        "queued",
-        "initiated",
-        "invited",
-        "added",
-        "removed",
-        "edited",
-        "reassigned",
-        "delegated",
-        "escalated",
-    ]
+_DONE_NAMES = (
+    "created modified updated changed deleted started triggered deployed requested approved reviewed signed "
+    "written assigned reported built launched run executed prepared submitted uploaded merged committed opened "
+    "closed owned managed maintained authored logged resolved verified tested acked suggested bill ship billed "
+    "shipped sold attn queued initiated invited added removed edited reassigned delegated escalated"
 )
+_DONE = frozenset(_DONE_NAMES.split())
 
 
 @lru_cache(maxsize=16_384)
@@ -374,6 +179,8 @@ def _account(text: str, at: int, kind: FieldKind) -> Hit | None:
         return None
     login = match.group("login")
     start = match.start("login")
+    if re.fullmatch(r"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{16,}", login):
+        return None  # the id of a thing
     if is_generic(login) or is_role_or_state(login) or _is_placeholder(login) or (login.isupper() and "_" in login):
         return None
     # Code follows: a call, an attribute, a type.
@@ -411,6 +218,52 @@ _ITEM = re.compile(r"(?m)^(?P<indent>[ \t]*)(?P<dash>[-*•][ \t]+)?(?:[\"']?nam
 _AND = re.compile(r"(?:,[ \t]*|[ \t]+(?:and|und|et|y|e|og|och|&)[ \t]+|;[ \t]*)(?=[^\W\d_@])")
 
 
+# Labels and values in scripts without capitals, where nothing but the label tells a name.
+_SCRIPT = "\u0370-\u1fff\u2c00-\ud7ff\uf900-\ufaff\ufb1d-\ufefc"
+_OTHER_NAME = re.compile(rf"[{_SCRIPT}]{{1,20}}(?:[ ・·\u200c][{_SCRIPT}]{{1,20}}){{0,3}}")
+_OTHER_LABEL = re.compile(
+    r"(?:姓名|名前|氏名|お名前|担当者?|作成者|申請者|送信者|差出人|宛先|利用者|会員名|患者名?|联系人|聯絡人|收件人|寄件人|客户(?:姓名)?|客戶"
+    r"|作者|负责人|負責人|申请人|申請人|审批人|经办人|员工|患者姓名|开户名|户名"
+    r"|이름|성명|담당자?|작성자|고객명?|신청자|받는 ?사람|보낸 ?사람|환자명?|예금주"
+    r"|الاسم(?: الكامل)?|اسم (?:العميل|المستخدم|الموظف)|المرسل|نام(?: و نام خانوادگی)?|שם(?: מלא)?|שם פרטי"
+    r"|שם משפחה|Όνομα|Ονοματεπώνυμο"
+    r"|Επώνυμο|नाम|पूरा नाम|नाव|নাম|பெயர்|పేరు|ชื่อ(?:-?นามสกุล)?|ผู้ติดต่อ|ФИО|Ф\.И\.О\.|[Ии]мя|[Фф]амилия"
+    r"|[Оо]тчество|[Аа]втор"
+    r"|[Ии]сполнитель|[Кк]лиент|[Пп]ациент|[Сс]отрудник|ПІБ|[Іі]м'я|[Пп]різвище|[Ии]ме|[Пп]резиме|Անուն|სახელი)"
+    rf"[\"']?[ \t]*[:：=][ \t]*[\"']?(?P<value>{_OTHER_NAME.pattern})"
+)
+_HONOURED = re.compile(
+    r"(?<![\u4e00-\u9fff])(?P<value>[\u4e00-\u9fff]{1,4}|[\u30a0-\u30ff]{2,8})(?:さん|様|さま|氏|くん|ちゃん|先生|部長"
+    r"|課長)(?![\u4e00-\u9fff])"
+    r"|(?<![\uac00-\ud7a3])(?P<value2>[\uac00-\ud7a3]{2,4}) ?(?:님|씨|대리|과장|부장|팀장)(?![\uac00-\ud7a3])"
+)
+_NO_NAME_TEXT = "皆 お客 客 各位 担当者 管理者 お疲れ ユーザー サーバー 고객 사용자 관리자 여러분"
+_NO_NAME = frozenset(_NO_NAME_TEXT.split())
+
+
+def other_scripts(text: str, key: str | None) -> Iterator[Hit]:
+    """Find names in scripts that have no capitals: after a label, before an honorific, under a key for people."""
+    if text.isascii():
+        return
+    if key is not None and field_kind(key) in ("person", "owner", "people", "first", "account"):
+        whole = _OTHER_NAME.fullmatch(text.strip())
+        if whole and len(whole.group()) <= 30:
+            start = text.index(whole.group())
+            yield _hit(start, whole.group(), "name")
+    for pattern in (_OTHER_LABEL, _HONOURED):
+        for match in pattern.finditer(text):
+            group = str(match.lastgroup)
+            if match[group] not in _NO_NAME:
+                yield _hit(match.start(group), match[group].rstrip(), "name")
+    for match in _OTHER_NAME.finditer(text):
+        # Two words, both in the lists: a person in running text.
+        words = match.group().split()
+        for one, two in pairwise(words):
+            if is_name_elsewhere(one) and is_name_elsewhere(two) and one[0] != one[0].lower():
+                start = match.start() + match.group().index(f"{one} {two}")
+                yield _hit(start, f"{one} {two}", "name")
+
+
 def field_hits(text: str, key: str | None) -> Iterator[Hit]:
     """Find identities at every named place of a text, and in the text as a whole if its JSON key names one."""
     if key is not None and (kind := field_kind(key)) != "none" and len(text) <= 80:
@@ -429,6 +282,7 @@ def field_hits(text: str, key: str | None) -> Iterator[Hit]:
     yield from _elements(text)
     yield from _options(text)
     yield from _inserted(text)
+    yield from other_scripts(text, key)
 
 
 # Options that take an account, a person or a machine.
@@ -448,7 +302,13 @@ _LABELLED = re.compile(
     r"<(?:dt|th|td|label|b|strong|span)(?:\s[^<>]*)?>\s*(?P<label>[^<>:\n]{2,30}?)\s*:?\s*</\w+>\s*:?\s*<(?:dd"
     r"|td|span|div|p|a)(?:\s[^<>]*)?>\s*(?P<value>[^<>\n]{2,60}?)\s*</"
 )
-_NAMED_ELEMENTS: dict[str, FieldKind] = {"given": "first", "family": "first", "forenames": "first", "surname": "first"}
+_NAMED_ELEMENTS: dict[str, FieldKind] = {
+    "given": "first",
+    "family": "first",
+    "nm": "person",
+    "forenames": "first",
+    "surname": "first",
+}
 
 
 def _elements(text: str) -> Iterator[Hit]:
@@ -651,28 +511,8 @@ def _header(line: str) -> tuple[str, list[tuple[int, int, FieldKind]], int]:
     return "", [], 0
 
 
-_BESIDE = frozenset(
-    [
-        "email",
-        "e-mail",
-        "mail",
-        "phone",
-        "tel",
-        "mobile",
-        "birthday",
-        "dob",
-        "address",
-        "enabled",
-        "title",
-        "department",
-        "role",
-        "salary",
-        "first_name",
-        "telefon",
-        "téléphone",
-        "teléfono",
-        "city",
-        "ort",
-        "ville",
-    ]
+_BESIDE_NAMES = (
+    "email e-mail mail phone tel mobile birthday dob address enabled title department role salary first_name "
+    "telefon téléphone teléfono city ort ville"
 )
+_BESIDE = frozenset(_BESIDE_NAMES.split())

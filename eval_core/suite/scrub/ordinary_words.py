@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import gzip
 import re
+import unicodedata
 from functools import cache, lru_cache
 from importlib.resources import files
 
 __all__ = [
     "GENERIC_USERS",
+    "UPPER",
+    "folded",
     "is_common_word",
     "is_generic",
     "is_given_name",
+    "is_name_elsewhere",
     "is_ordinary",
     "is_person_name",
     "is_proper_noun",
@@ -87,21 +91,42 @@ def _dictionary() -> frozenset[str]:
     return frozenset(gzip.decompress(packed).decode("ascii").split())
 
 
+UPPER = "".join(char for char in map(chr, (*range(0x41, 0x250), *range(0x370, 0x590))) if char.isupper())
+"""The capital letters of Latin, Greek, Cyrillic and Armenian, for the inside of a character class."""
+_UNDECOMPOSED = str.maketrans(
+    {"ł": "l", "ø": "o", "ß": "ss", "đ": "d", "æ": "ae", "ı": "i", "œ": "oe", "ð": "d", "þ": "th"}
+)
+
+
 @cache
-def _census() -> tuple[frozenset[str], frozenset[str]]:
+def _names() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     packed = files("eval_core").joinpath("data", "names.txt.gz").read_bytes()
-    given, last = gzip.decompress(packed).decode("ascii").splitlines()
-    return frozenset(given.split()), frozenset(last.split())
+    given, last, others = gzip.decompress(packed).decode("utf-8").splitlines()
+    return frozenset(given.split()), frozenset(last.split()), frozenset(others.split())
+
+
+def folded(word: str) -> str:
+    """Return a word in small letters without accents, as logins and lists spell it."""
+    word = word.lower()
+    if word.isascii():
+        return word
+    plain = unicodedata.normalize("NFKD", word.translate(_UNDECOMPOSED))
+    return "".join(char for char in plain if not unicodedata.combining(char))
 
 
 def is_given_name(word: str) -> bool:
-    """Tell a common given name."""
-    return word.lower() in _census()[0]
+    """Tell a given name of one of about seventy countries."""
+    return folded(word) in _names()[0]
 
 
 def is_surname(word: str) -> bool:
-    """Tell a common surname."""
-    return word.lower() in _census()[1]
+    """Tell a surname of one of about seventy countries."""
+    return folded(word) in _names()[1]
+
+
+def is_name_elsewhere(word: str) -> bool:
+    """Tell a given name or a surname that is not written in Latin letters."""
+    return word.lower() in _names()[2]
 
 
 # Capitalised words that no dictionary has and that are nobody's name: places, companies, products, mathematicians.
@@ -176,7 +201,8 @@ def is_person_name(text: str, *, sure: bool = True) -> bool:
     return sure or not all(is_ordinary(word) for word in words)
 
 
-# Accounts of systems and services, and ordinary words that are also names.
+# Names that belong to nobody: accounts of systems and services, and ordinary words that are also names.
+
 _GENERIC = (
     "user users root admin administrator ubuntu debian fedora centos alpine arch ec2-user azureuser opc vagrant pi "
     "runner node app www www-data nobody daemon bin sys git gitlab github jenkins circleci travis build builder ci "
@@ -197,7 +223,8 @@ GENERIC_USERS = frozenset(_GENERIC.split())
 
 
 _PLACEHOLDER = re.compile(
-    r"(?:user|person|host)\d*|(?:test|demo|sample|dummy|fake|mock|example|temp|tmp)[-_]?(?:user|account|admin|login|name|er)?\d*",
+    r"(?:user|person|host)\d*|(?:test|demo|sample|dummy|fake|mock|example|temp|tmp)[-_]?(?:user|account|admin"
+    r"|login|name|er)?\d*",
     re.IGNORECASE,
 )
 

@@ -22,13 +22,15 @@ __all__ = [
 _NAME = r"[A-Za-z0-9_À-ɏЀ-ӿ一-鿿][\w.\-+]*"
 _HOME = re.compile(
     rf"(?P<root>(?:/(?:var/|export/|data/|mnt/)?home/|/Users/|/(?:mnt/)?[a-zA-Z]/Users/|/run/media/|/media/(?!cdrom"
-    rf"|usb)|/var/mail/|/afs/[\w.-]+/users?/(?:\w/\w\w/)?|/(?:nfs|net|u|homes?|export)/(?:users?|homes?|staff|people)/|/var/spool/cron/(?:crontabs/)?"
+    rf"|usb)|/var/mail/|/afs/[\w.-]+/users?/(?:\w/\w\w/)?|/(?:nfs|net|u|homes?|export)/(?:users?|homes?|staff"
+    rf"|people)/|/var/spool/cron/(?:crontabs/)?"
     rf"|%2F(?:home|Users)%2F|(?i:[a-z]:(?:\\{{1,4}}|/)(?:Users|Documents and Settings|DOCUME~\d)(?:\\{{1,4}}"
     rf"|/))))(?P<user>{_NAME})"
 )
 _TOKEN_BEFORE = re.compile(r"[^\s\"'`<>()\[\]{}|,;=?#]*\Z")
 _WEB_PATH = re.compile(
-    r"(?:https?|wss?)://.*|(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,14}(?::\d+)?/.*|(?:[A-Za-z0-9-]+\.){1,4}(?:com|org|net|io|dev|cn)(?::\d+)?"
+    r"(?:https?|wss?)://.*|(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,14}(?::\d+)?/.*|(?:[A-Za-z0-9-]+\.){1,4}(?:com|org|net"
+    r"|io|dev|cn)(?::\d+)?"
 )
 _SPACED = re.compile(r"(?: [A-Za-z][\w.-]*){1,2}(?=\\|/)")
 _DASHED = re.compile(r"(?<![A-Za-z0-9])-(?:Users|home)-(?P<user>[A-Za-z0-9_.]+)(?=-|\b)")
@@ -64,7 +66,9 @@ _MENTION = re.compile(
     r"<@[!&]?(?P<a>[A-Z0-9]{8,}|\d{15,20})(?:\|[^>]*)?>|<at (?:user_)?id=\\*[\"'](?P<b>[\w-]+)\\*[\"']>"
     r"|tg://user\?id=(?P<c>\d+)"
     r"|(?:https?://)?(?:t\.me|twitter\.com|x\.com|instagram\.com|linkedin\.com/in|facebook\.com|mastodon\.social/@"
-    r"|keybase\.io|paypal\.me|venmo\.com|patreon\.com|ko-fi\.com|gravatar\.com|threads\.net/@|tiktok\.com/@|youtube\.com/@|bsky\.app/profile|reddit\.com/u(?:ser)?)/(?P<d>(?!share|intent|home|hashtag|search|status"
+    r"|keybase\.io|paypal\.me|venmo\.com|patreon\.com|ko-fi\.com|gravatar\.com|threads\.net/@|tiktok\.com/@"
+    r"|youtube\.com/@|bsky\.app/profile|reddit\.com/u(?:ser)?|steamcommunity\.com/id)/(?P<d>(?!share|intent|home"
+    r"|hashtag|search|status"
     r"|i/)@?[A-Za-z][\w.-]{2,40})"
 )
 _CALLED = re.compile(

@@ -6,14 +6,10 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
-from eval_core.suite.scrub.hits import Detector, Hit, is_mark
-from eval_core.suite.scrub.id_numbers import national_ids, said_numbers
-from eval_core.suite.scrub.named_fields import field_hits
-from eval_core.suite.scrub.person_names import authors, emails, home_folders, machines, mentions
+from eval_core.suite.scrub.hits import Hit, is_mark
 from eval_core.suite.scrub.secret_values import key_words
-from eval_core.suite.scrub.tool_output import printed
 
-__all__ = ["PERSONAL_DETECTORS"]
+__all__ = ["accounts", "addresses", "phones", "records"]
 
 _PHONE = re.compile(
     r"(?<![\w.+/\-=#:])(?P<plus>\+|00(?=[1-9]))\d(?:[\s()./\-\u00a0\u2011]{0,2}\d){6,14}(?![\w-]*\d)"
@@ -109,7 +105,8 @@ _KEYED = {
     ("national", "id"): "national-id", ("driver", "license"): "national-id", ("dob",): "birth-date",
     ("date", "of", "birth"): "birth-date", ("birth", "date"): "birth-date", ("birthday",): "birth-date",
     ("birthdate",): "birth-date", ("geburtsdatum",): "birth-date", ("street", "address"): "address",
-    ("home", "address"): "address", ("street",): "address", ("latitude",): "geo", ("longitude",): "geo",
+    ("home", "address"): "address", ("street",): "address", ("postal", "code"): "address", ("zip", "code"): "address",
+    ("postcode",): "address", ("plz",): "address", ("zip",): "address", ("latitude",): "geo", ("longitude",): "geo",
     ("full", "name"): "name", ("first", "name"): "name", ("last", "name"): "name", ("surname",): "name",
     ("vat", "id"): "national-id", ("nino",): "national-id", ("aadhaar",): "national-id", ("cpf",): "national-id",
     ("maiden", "name"): "name", ("given", "name"): "name", ("family", "name"): "name", ("real", "name"): "name",
@@ -121,7 +118,7 @@ _SAID_KEYED = re.compile(
     r"|nat[oa] il|data de nascimento|nascid[oa] em|geboortedatum|födelsedatum|född|fødselsdato|født"
     r"|syntymäaika|data urodzenia"
     r"|дата рождения|born on|birthday|dob|ssn|social security(?: number)?|national id|tax id|"
-    r"driver'?s? licen[cs]e(?: (?:no|number))?)\b[\"'. ]{0,3}(?:is|was|no"
+    r"driver'?s? licen[cs]e(?: (?:no|number))?|bday)(?!\w)[\"'. ]{0,3}(?:is|was|no"
     r"|number)?[:#= \"']{1,4}(?P<value>(?=[\w./ -]*\d)[A-Z0-9][\w./-]{4,20})"
 )
 _MONTHS = (
@@ -241,7 +238,8 @@ def records(text: str, key: str | None) -> Iterator[Hit]:
         yield Hit(match.start(), match.end(), "address", "number", match.group().lower())
     for match in _SAID_ADDRESS.finditer(text):
         value = match.group("value").rstrip(" .,")
-        if " " in value and re.search(r"[^\W\d_]{3}", value) and not re.match(r"0x|[\d.]+:\d|\d+\.\d+\.", value):
+        spaced = " " in value or re.search(r"[\u3040-\u9fff\uac00-\ud7a3]", value)
+        if spaced and re.search(r"[^\W\d_]{3}", value) and not re.match(r"0x|[\d.]+:\d|\d+\.\d+\.", value):
             yield Hit(match.start("value"), match.start("value") + len(value), "address", "number", value.lower())
     for pattern, rule in (
         (_DEGREES, "geo"),
@@ -282,20 +280,3 @@ def _keyed_rule(key: str | None) -> str | None:
         ):
             return rule
     return None
-
-
-PERSONAL_DETECTORS: tuple[Detector, ...] = (
-    emails,
-    authors,
-    home_folders,
-    mentions,
-    machines,
-    printed,
-    field_hits,
-    accounts,
-    addresses,
-    records,
-    phones,
-    national_ids,
-    said_numbers,
-)

@@ -13,7 +13,8 @@ from eval_core.suite.scrub.hits import Hit, settle
 from eval_core.suite.scrub.identities import Identities, identity_pattern, identity_words
 from eval_core.suite.scrub.learned_names import LearnedNames
 from eval_core.suite.scrub.ordinary_words import is_generic, is_ordinary, is_person_name
-from eval_core.suite.scrub.secret_places import told_by_commands
+from eval_core.suite.scrub.secret_commands import told_by_commands
+from eval_core.suite.scrub.secret_settings import HEADER_KEYS
 from eval_core.suite.scrub.secret_values import key_strength
 from eval_core.suite.scrub.tool_output import formatted_names, printed, printed_in_json, said_by_commands
 
@@ -150,7 +151,7 @@ def _document(text: str, visit: Visit, key: str | None, depth: int) -> str:
                     current = named
             elif current is not None and current.rpartition("_")[2].lower() in _NAMES:
                 named = re.split(r"[/.:]", value)[-1]
-                if key_strength(named) in ("strong", "phrase"):
+                if key_strength(named) in ("strong", "phrase") or named.lower() in HEADER_KEYS:
                     beside[len(stack)] = named
             out.append(replaced)
         else:
@@ -177,7 +178,8 @@ def _literal(token: str, unfinished: bool, visit: Visit, key: str | None, depth:
 # One placeholder for one entity, in the shape that its place asks for.
 
 _TAKEN = re.compile(
-    r"REDACTED-([a-z0-9-]+?)-(\d+)(?![\w-])|\b(?:user|person|Person)(\d+)\b|\bhost(\d+)\b|\b203\.0\.113\.(\d+)\b|555-01(\d\d)\b"
+    r"REDACTED-([a-z0-9-]+?)-(\d+)(?![\w-])|\b(?:user|person|Person)(\d+)\b|\bhost(\d+)\b|\b203\.0\.113\.(\d+)\b"
+    r"|555-01(\d\d)\b"
 )
 _PERSON_KINDS = ("user", "name", "email")
 
@@ -320,7 +322,7 @@ class Replacer:
     def learn_calls(self, calls: Iterable[tuple[str, str]]) -> None:
         """Look at commands and their answers: only the command tells that the word `whoami` prints is an account."""
         for command, output in calls:
-            if secret := told_by_commands(command, output):
+            for secret in told_by_commands(command, output):
                 self._known.setdefault(secret, Hit(0, len(secret), "assignment", "secret", secret))
             for start, end in formatted_names(command, output):
                 name = output[start:end]

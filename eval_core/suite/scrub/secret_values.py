@@ -16,14 +16,21 @@ from eval_core.suite.scrub.hits import Hit, is_mark, secret_hit
 from eval_core.suite.scrub.ordinary_words import is_ordinary
 
 __all__ = [
+    "HEXED",
+    "SECRET_WORD",
     "Strength",
     "entropy",
+    "is_drawn",
+    "is_mixed",
+    "is_no_name",
+    "is_password",
     "is_secret_value",
     "key_strength",
     "key_words",
     "looks_random",
     "password_shape",
     "random_tokens",
+    "short_draws",
     "unwordly",
 ]
 
@@ -40,7 +47,7 @@ _STRONG = {
     "credential", "credentials", "authtoken", "accesstoken", "secretkey", "privatekey", "accesskey", "pgpassword",
     "requirepass", "sharedkey", "clientsecret", "pw", "wachtwoord", "haslo", "losenord", "passord", "adgangskode",
     "salasana", "heslo", "jelszo", "sifre", "parola", "motdepasse", "userpassword", "passwordhash", "pskkey", "lozinka",
-    "geslo", "katasandi", "wifipass", "setcookie", "upw", "opw", "hmac",
+    "geslo", "katasandi", "wifipass", "setcookie", "upw", "opw", "hmac", "ntlm", "authtok",
 }  # fmt: skip
 _STRONG_PAIRS = {
     ("api", "key"), ("access", "key"), ("secret", "key"), ("private", "key"), ("auth", "token"), ("access", "token"),
@@ -61,12 +68,13 @@ _STRONG_PAIRS = {
 # Names that were written as one word: storepass, dbpassword, clientsecret.
 _JOINED = re.compile(
     r"\w{2,}(?:password|passwd|passwort|passphrase|secret|apikey|authtoken|accesskey|privatekey|secretkey|userpwd)"
-    r"|(?:store|key|db|user|root|admin|smtp|ftp|ssh|sudo|become|ldap|bind|my|pg|sql|mail|vault|trust|sys|auth|requir|master)"
+    r"|(?:store|key|db|user|root|admin|smtp|ftp|ssh|sudo|become|ldap|bind|my|pg|sql|mail|vault|trust|sys|auth"
+    r"|requir|master)"
     r"(?:pass|pw|pwd)|community"
 )
 _PHRASE = {"passphrase", "mnemonic", "seedphrase"}
 _PHRASE_PAIRS = {("seed", "phrase"), ("seed", "words"), ("recovery", "phrase"), ("pass", "phrase")}
-_DIGITS = {"pin", "otp", "passcode", "cvv", "cvc", "totp", "mfa"}
+_DIGITS = {"pin", "otp", "passcode", "passkey", "cvv", "cvc", "totp", "mfa"}
 _WEAK = {"token", "key", "auth", "authorization", "pat", "jwt", "cookie", "sig", "signature", "license", "bearer",
          "session", "sid", "sessionid", "nonce", "salt", "seed", "code", "hash"}  # fmt: skip
 # A name that ends like this describes a secret, or points to where one is kept.
@@ -101,12 +109,17 @@ def key_words(key: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(key if key.isascii() else key.translate(_ACCENTS))]
 
 
+_FORMS = frozenset(
+    {"prod", "dev", "staging", "live", "test", "base", "hex", "b64", "base64", "plain", "plaintext", "enc", "sha"}
+)
+
+
 @lru_cache(maxsize=8192)
 def key_strength(key: str) -> Strength:
     """Return how surely a value under this name is a secret."""
     words = key_words(key)
     # A trailing number or environment (token_2, PASSWORD_PROD) says nothing.
-    while len(words) > 1 and (words[-1].isdigit() or words[-1] in ("prod", "dev", "staging", "live", "test", "base")):
+    while len(words) > 1 and (words[-1].isdigit() or words[-1] in _FORMS):
         words.pop()
     if not words:
         return "none"
@@ -143,11 +156,21 @@ _HEX = re.compile(r"[0-9a-fA-F-]+")
 _PUBLIC_BEFORE = re.compile(
     r"(?:sha(?:1|224|256|384|512)[-:=]|md5[-:=]|base64,|fingerprint[: ]+|integrity[\"':= ]+|ssh-(?:rsa|dss|ed25519) "
     r"|ecdsa-sha2-nistp\d+ |h1:|etag[\"':= ]+|digest[\"':= ]+|checksum[\"':= ]+"
-    r"|(?:public|pub)[ _-]?key[\"':= ]+|(?:ray|trace|span|request|correlation|transaction)(?:[ _-]?id)?[\"':= ]+)\Z",
+    r"|(?:public|pub)[ _-]?key[\"':= ]+|(?:ray|trace|span|request|correlation|transaction"
+    r"|version)(?:[ _-]?id)?[\"':= ]+)\Z",
+    re.IGNORECASE,
+)
+# Words after which a short draw is the name of a thing: `job 7fKq...`, `"shareId": "..."`.
+_NAMED_THING = re.compile(
+    r"(?:ids?|uid|guid|uuid|ref|rev|etag|hash|sha|commit|job|run|task|build|order|video|object|slug|cid|tag|image|pod"
+    r"|container|ticket|case|file|chunk|index|cursor|version|revision|snapshot|asset|sku|model|part|lot|batch|match)"
+    r"[\"'\]]{0,2}[:=# ]{1,3}[\"'#]{0,2}\Z",
     re.IGNORECASE,
 )
 _PUBLIC_PREFIX = re.compile(
-    r"(?:call|toolu|chatcmpl|msg|req|resp|run|thread|step|asst|file|batch|item|fc|rs|ws|cmpl|sha\d+|AAAA[BCEI])[_-]?"
+    r"_Z\w|MIGfMA0GCSq|MIIBIjANBgkq|SHA\d|(?:call|toolu|chatcmpl|msg|req|resp|run|thread|step|asst|file|batch"
+    r"|item|fc|rs|ws|cmpl|sha\d+"
+    r"|AAAA[BCEI])[_-]?"
     r"|srvtoolu_|age1[a-z0-9]{50}|AAAAB3Nza|AAAAC3Nza|AAAAE2Vj"
 )
 _PUBLIC_BLOCK = re.compile(
@@ -232,6 +255,41 @@ def random_tokens(text: str, key: str | None) -> Iterator[Hit]:
         yield secret_hit(match.start(), match.end(), "random-token", text)
 
 
+_SHORT = re.compile(
+    r"(?<![^\s\"'`=:,(\[>|{])(?P<value>[A-Za-z0-9][A-Za-z0-9!$^&?~#@%*+._-]{8,30}[A-Za-z0-9!$?#*])(?=[\s\"'`,;)\]<|}]|$)"
+)
+
+
+def short_draws(text: str, key: str | None) -> Iterator[Hit]:
+    """Find short draws that nothing names: ten characters or more that change between cases and digits all the time."""
+    if key is not None and re.search(r"(?i)id\Z|hash|sha|digest|etag|version|revision|cursor|slug", key):
+        return
+    for match in _SHORT.finditer(text):
+        value = match["value"]
+        if (
+            not is_drawn(value)
+            or _PUBLIC_PREFIX.match(value)
+            or _NAMED_THING.search(text, max(0, match.start() - 16), match.start())
+            or "://" in text[max(0, text.rfind(" ", 0, match.start())) : match.start()]
+        ):
+            continue
+        yield secret_hit(*match.span("value"), "random-token", text)
+
+
+def is_drawn(value: str) -> bool:
+    """Tell characters drawn one by one from any name: measured on 50 MB of source code, one word in 5 MB passes."""
+    digits, upper, lower = (any(map(test, value)) for test in (str.isdigit, str.isupper, str.islower))
+    if not digits or not (upper or lower) or is_mark(value) or value.startswith("0x"):
+        return False
+    if any(len(piece) > 3 and _is_word(piece) for piece in _UNWORDLY_PIECE.findall(value)):
+        return False
+    if value.isalnum():
+        changes = sum(_sort(one) != _sort(two) for one, two in pairwise(value))
+        return upper and lower and changes >= 0.4 * (len(value) - 1)
+    inside = re.search(r"\w[!$^&?~#@%*]+(?=\w*[A-Za-z])|\w[!$?#*]\Z", value) is not None
+    return inside and not re.search(r"#\d+\Z|@\d|%[\dA-F]{2}|[&?]\w+=|\*\*", value) and unwordly(value)
+
+
 def _words_between_separators(token: str) -> bool:
     """Tell names made of parts (a-b-c, x_y_z) from draws that happen to hold a separator."""
     parts = [part for part in re.split(r"[-_/+]", token) if part]
@@ -247,7 +305,8 @@ def _words_between_separators(token: str) -> bool:
 # Is this value of a setting a secret, or a stand-in, a reference, or code?
 
 _STAND_IN = re.compile(
-    r"[*.•x_#-]{3,}|[xX*]+|<.*|\$\{?.*|%[\w.]+%|\{\{?.*\}\}?|\[.*\]|.*\.\.\.|.*…|#(?:[0-9a-f]{3,8}\b)?[^!$%*?\d]*|#\d+|@[\w./-]+|"
+    r"[*.•x_#-]{3,}|[xX*]+|<.*|\$\{?.*|%[\w.]+%|\{\{?.*\}\}?|\[.*\]|.*\.\.\.|.*…|#(?:[0-9a-f]{3,8}\b)?[^!$%*?\d]*"
+    r"|#\d+|@[\w./-]+|"
     r"(?:your|my|the|some|a|an|insert|enter|replace|put|add|use)[-_ ].*|.*(?:placeholder|redacted|masked|change_?me|"
     r"example|dummy|goes[-_]here|xxxx|\*\*\*).*|"
     r"(?:op|vault|ssm|secretsmanager|keyring|env|file|gcp|azure|sops|arn|secret)[:/].*",
@@ -268,7 +327,8 @@ _ORDINARY = frozenset(_ORDINARY_WORDS.split())
 _CODE = re.compile(
     r"[A-Za-z_][\w.]*[(\[].*|(?:os|sys|self|cls|process|config|settings|ctx|args|req|request|env|secrets|state|options|"
     r"opts|cfg|event|data|params|props|this|app|client|response|resp|result|row|user|body|kwargs|payload|message|msg)"
-    r"[.\[?].*|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|f?[\"'].*|.*[({]\Z|[A-Z][A-Za-z]+(?:\[.*|\.[A-Za-z_].*)|\w+::.*|&\w+|lambda.*"
+    r"[.\[?].*|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|f?[\"'].*|.*[({]\Z|[A-Z][A-Za-z]+(?:\[.*|\.[A-Za-z_].*)|\w+::.*|&\w+"
+    r"|lambda.*"
 )
 # What quotes or a flag set apart is data unless it calls or looks something up.
 _CALL = re.compile(
@@ -335,8 +395,8 @@ def _weak(value: str, key: str) -> bool:
         return len(value) >= 8 and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     if _HEX_values.fullmatch(value):
         # Bare hex under "key", "hash" or "code" is a checksum more often than not.
-        # In the environment a program's key is one.
-        environment = last == ["key"] and key.isupper() and "_" in key and len(value) >= 32
+        # A name of two words that ends in "key" (routing_key, validationKey) means one in a program's settings too.
+        environment = last == ["key"] and len(key_words(key)) > 1 and len(value) >= 32
         return environment or (last in (["token"], ["auth"], ["pat"], ["bearer"], ["salt"]) and len(value) >= 16)
     if last in (["code"], ["hash"], ["seed"], ["nonce"], ["signature"], ["sig"], ["session"]) and len(value) < 20:
         return False
@@ -425,3 +485,47 @@ def unwordly(value: str, *, told: bool = False) -> bool:
     if value.isupper() and value.isalnum():  # base 32
         return len(value) >= 16 and changes >= 4 and _ULID.fullmatch(value) is None
     return told and digits and value.isalnum() and changes >= 3
+
+
+# Shared by the detectors.
+
+_FOREIGN = (
+    "kennwort|passwort|schlüssel|zugangsdaten|geheimnis|mot de passe|code d['’]accès|clé (?:api|secrète|privée)"
+    "|identifiants|contraseña|clave|credenciales|senha|chave|parola|credenziali|chiave|wachtwoord|sleutel|lösenord"
+    "|passord|adgangskode|kodeord|salasana|salasõna|hasło|hasła|heslo|jelszó|şifre|parolă|lozinka|geslo|slaptažodis"
+    "|kata sandi|mật khẩu|пароль|пароля|паролем|секрет|ключ|токен|лозинка|парола|κωδικός|κωδικό|σύνθημα"
+    "|كلمة المرور|كلمة السر|كلمه عبور|رمز عبور|סיסמה|סיסמא|पासवर्ड|कूटशब्द|รหัสผ่าน|密码|密碼|密钥|密鑰|金鑰|秘钥|口令"
+    "|contrasenya|contrasinal|pasahitza|cyfrinair|lykilorð|wagwoord|nenosiri|mật mã|құпиясөз|şifrə|пароли|ססמה|lösen"
+    "|凭证|パスワード|暗証番号|秘密鍵|キー|비밀번호|암호|패스워드|인증키"
+)
+# In a name as well as in a sentence: setPassword, WIFI_PASS, auth-pass, "the password".
+SECRET_WORD = re.compile(
+    rf"(?i:passw(?:or)?d|passphrase|passcode|secret|credential|api[ _-]?key|private[ _-]?key|access[ _-]?key"
+    rf"|auth[ _-]?key"
+    rf"|auth[ _-]?token|access[ _-]?token|{_FOREIGN}|(?<![a-z])(?:pwd|pw|pass|creds?|psk|totp|otp)(?![a-z])"
+    rf"|log(?:ged|ging)?[ _-]?(?:in|on)\b|sign(?:ed|ing)?[ _-]?in\b|\bwi-?fi\b|\bwlan\b|\bssid\b"
+    rf"|\b[a-z]{{2,8}}pw\b|key[ _-]?material"
+    rf"|\bverification\b|\bapp[ _-]?id\b|\b(?:key|token)(?=[ \t]+[\"']))"
+    rf"|(?<=[a-z])(?:Pass|Pwd)(?![a-z])|\b(?i:bearer|token)(?= (?:is|was|to|of|for)\b|[:=])"
+)
+HEXED = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+def is_password(value: str, name: str = "password") -> bool:
+    return is_secret_value(value, "strong", name, exact=True)
+
+
+def is_mixed(value: str) -> bool:
+    """Tell what a person chose or a program drew from a word: letters and something else."""
+    marked = any(map(str.isdigit, value)) or re.search(r"[!#$%&*?]", value) is not None
+    return any(map(str.isalpha, value)) and (marked or unwordly(value))
+
+
+def is_no_name(value: str) -> bool:
+    """Tell a password from a host, a path, a version or an identifier."""
+    return (
+        re.fullmatch(
+            r"[a-z][a-z0-9_-]*|[\w-]+(?:\.[\w-]+)+(?::\d+)?|[\w./-]+/[\w./-]*|v?\d[\d.]*|[\w-]+:\d+|[A-Z0-9_]+", value
+        )
+        is None
+    )

@@ -1,4 +1,4 @@
-"""Accounts, hosts and people where tools and systems print them: prompts, listings, logs, headers, configuration."""
+"""Names of accounts, hosts and people in the output of tools: prompts, listings, logs, headers, configuration."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from eval_core.suite.scrub.hits import Hit
 from eval_core.suite.scrub.named_fields import PERSON
 from eval_core.suite.scrub.ordinary_words import (
+    UPPER,
     is_generic,
     is_given_name,
     is_ordinary,
@@ -22,7 +23,7 @@ __all__ = ["formatted_names", "printed", "printed_in_json", "said_by_commands"]
 
 _USER = r"[A-Za-z_][\w.-]{1,31}"
 _HOST = r"[A-Za-z0-9][\w-]{1,62}(?:\.[A-Za-z0-9][\w-]*)*"
-_WORD = r"[A-ZÀ-ÞА-Я][\w'’À-ɏ-]*[^\W\d_]"
+_WORD = rf"[{UPPER}][\w'’-]*[^\W\d_]"
 _PERSON = PERSON
 _STAMP = r"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,]*(?:Z|[+-]\d\d:?\d\d)?)"
 _DAEMON = (
@@ -41,7 +42,7 @@ _PLACES = tuple(
         rf"┌──\((?P<user>{_USER})[㉿@💀](?P<host>{_HOST})\)",
         # Commands whose whole output is the name.
         (
-            rf"{_COMMAND}(?:whoami|id -un|logname|(?:echo|printenv) [\"']?\$?%?(?:USER|LOGNAME"
+            rf"{_COMMAND}(?:(?:[\w-]+ ){{0,2}}whoami|id -un|logname|(?:echo|printenv) [\"']?\$?%?(?:USER|LOGNAME"
             rf"|USERNAME)%?[\"']?)\s*\n(?:[\w.-]+\\)?"
             rf"(?P<user>{_USER})\r?$"
         ),
@@ -356,6 +357,68 @@ _PLACES = tuple(
             rf"|\breach|\bcall|\bping|\bcc|\bCTO|\bCEO) (?P<strange>{_WORD})\b(?= (?:will|is|has|at|on|from|to|about"
             rf"|and|who|said)\b|[,.:]|$)"
         ),
+        # One name alone, known as a given name, where people are spoken of.
+        (
+            r"\b(?i:ping|ask|asked|tell|told|poke|remind|cc|email|mail|message|dm|call|thank|thanks|with|to|from"
+            r"|by|for|and|let"
+            rf"|invite|on|per|waiting for|says|said|meet|met|know|knows|is|was) (?P<given>{_WORD})(?=[\s,.;:!?)]"
+            rf"|['’]s\b|$)"
+        ),
+        (
+            rf"(?<![\w./-])(?P<given>{_WORD})(?:['’]s (?=[a-z])| (?=(?:to|will|can|should|said|says|asked|has|had"
+            rf"|wants|thinks|knows"
+            r"|mentioned|confirmed|approved|wrote|would|could|needs|already|agreed|and I|went|left|joined|works"
+            r"|told|is|was"
+            r"|left|promised|suggested|reviewed|merged|pushed|broke|fixed|found|prefers|signed|owns|runs)\b))"
+        ),
+        (
+            rf"^\s*[-*•] (?:\[[ x]\] )?@?(?P<strange>{_WORD})(?= to [a-z]+ )"
+            rf"|^\s*[-*•] (?:\[[ x]\] )(?P<strange2>{_WORD})(?=[:,] )"
+        ),
+        (
+            rf"\b(?i:ping|poke|remind|dm|email) (?P<strange>{_WORD})(?= (?:when|about|if|for|to|on|in|that|once|after"
+            rf"|before)\b|[.,;!?]|$)"
+        ),
+        # Chats that write the surname first.
+        rf"^\[\d\d?:\d\d(?: [AP]M)?\] (?P<maybe>{_WORD}, {_WORD})(?: \([^)\n]*\))?$",
+        # Tables of processes, sessions and machines.
+        rf"^\S{{1,16}}\s+\d+\s+(?P<user>{_USER})\s+(?:cwd|rtd|txt|mem|DEL|\d+[urwW-])\s",
+        rf"^\|\s*\d+\s*\|\s*(?P<login>{_USER})\s*\|\s*(?P<host>[A-Za-z]{_HOST}):\d+\s*\|",
+        rf"^100\.\d+\.\d+\.\d+\s+(?P<host>{_HOST})\s+(?P<user>{_USER})@",
+        rf"\b\d+\.(?:pts|tty)\S*?\.(?P<host>[A-Za-z]{_HOST})\b",
+        # An account and the machine it works from.
+        (
+            rf"\b(?i:by|as|user|for|account) (?:user )?(?P<login>[a-z][\w.-]{{2,31}}) (?:on|from|at)(?: host)?"
+            rf" (?P<machine>[A-Za-z]{_HOST})(?=[\s,.;)]|$)"
+        ),
+        # Sessions and services that set the account apart by signs.
+        rf"^>?(?P<user>{_USER})\s+(?:rdp-tcp\S*|console)\s+\d+\s",
+        rf"\b[Uu]ser <(?P<user>{_USER})>|^[^\n]{{0,60}}\[(?P<user2>{_USER})\] (?:OK|FAIL) LOGIN\b",
+        (
+            r"(?<![\w/])u/(?P<login>[A-Za-z][\w-]{2,30})\b|^(?P<login2>[a-z][\w.-]{2,30}) \d+ (?:minute|hour"
+            r"|day)s? ago\b"
+        ),
+        rf"\|(?P<name>{_WORD})\^(?P<name2>{_WORD})\|",
+        rf"\b[A-Z][A-Z0-9-]{{1,14}}\\\w[\w.-]* on (?P<host>[A-Za-z]{_HOST}) :",
+        r"^\d+(?:\.\S+)?\s+(?:[\w.-]+\s+){1,2}?(?P<login>[a-z][\w.-]{2,31})\s+(?:[RCQHS]\s+)?\d+[:+/]\S+\s",
+        # Machines in addresses without a domain, told from services by a number at the end.
+        r"(?:://|(?<![\w:/])//)(?P<machine>[a-z][a-z-]*[a-z]\d{1,3})(?=[:/\s\"']|$)",
+        rf"^//(?P<host>[A-Za-z]{_HOST})/\S* on /|^\\\\(?P<host2>[A-Za-z]{_HOST})\\",
+        # Accounts of forges and registries, where the rest says that they are a person's.
+        (
+            r"\b(?:github|gitlab|codeberg|bitbucket)\.(?:com|org)[/:](?P<login>[A-Za-z][\w.-]{2,38})"
+            r"/(?:dotfiles|\.?config|nvim|resume|cv|blog|notes|homelab)\b"
+        ),
+        r"\bgist\.github\.com/(?P<login>[A-Za-z][\w-]{2,38})/|(?<![\w.-])(?P<login2>[a-z][\w-]{2,38})\.github\.io\b",
+        r"\bdocker (?:push|tag \S+) (?P<login>[a-z][\w.-]{2,38})/[\w.-]+",
+        (
+            r"(?<![\w./:@-])(?P<login>[a-z][\w.-]{2,38}):(?:fix|feat|feature|patch|bugfix|hotfix|chore|docs"
+            r"|wip)[/-][\w./-]+"
+        ),
+        (
+            r"(?<![\w@/.])@(?P<login>[A-Za-z][\w.]{2,30})(?= on (?:Mastodon|Twitter|X|Bluesky|GitHub|Instagram|Slack"
+            r"|Discord|Telegram)\b)"
+        ),
         # Accounts that did something, as forges tell it; lines of a chat that begin with their writer.
         (
             r"^[*• ]*@?(?P<login>[a-z][a-z0-9]*[._-]?[a-z0-9]+) (?:requested changes|approved|commented|reviewed"
@@ -373,7 +436,7 @@ _PLACES = tuple(
         rf"^(?P<maybe>{_PERSON}) \((?:[Hh]ost|me|[Gg]uest|[Ee]xternal|[Oo]rganizer|[Pp]resenter|co-host)[,)]",
         (
             rf"\b(?i:herrn|frau|señor(?:a|ita)?|signor[ae]?|signora|monsieur|madame|mlle|doktor|dra?|ing|mag|sir"
-            rf"|lady|pana|panią|hra?|fru|mevrouw|meneer|dhr|mevr)\.? (?P<maybe>{_PERSON}|{_WORD})\b"
+            rf"|lady|pana|panią|hra?|fru|dott(?:\.ssa)?|mevrouw|meneer|dhr|mevr)\.? (?P<maybe>{_PERSON}|{_WORD})\b"
         ),
         (
             rf"(?<![\w.])(?P<strange>{_WORD})['’]s? (?:Backup|Drive|Disk|Documents|Library|Time Machine|Files|Home"
@@ -494,9 +557,28 @@ def _is_login(name: str) -> bool:
     return name not in _TOOLS and parts != [] and parts[0] not in _TOOLS and not known
 
 
+def _is_given(word: str) -> bool:
+    """Tell a given name that is neither a word, a place nor a product."""
+    return (
+        len(word) > 3
+        and word[1:].islower()
+        and is_given_name(word)
+        and not is_ordinary(word)
+        and not is_proper_noun(word)
+        and word.lower() not in _TOOLS
+    )
+
+
 def _hit(match: re.Match[str], group: str) -> Hit | None:
     place = group.rstrip("2")
-    kind = {"maybe": "name", "strange": "name", "machine": "host", "login": "user", "branch": "user"}.get(place, place)
+    kind = {
+        "maybe": "name",
+        "strange": "name",
+        "given": "name",
+        "machine": "host",
+        "login": "user",
+        "branch": "user",
+    }.get(place, place)
     value = match.group(group)
     bare = value.strip().rstrip(".-,")
     start = match.start(group) + value.index(bare) if bare else match.start(group)
@@ -506,7 +588,9 @@ def _hit(match: re.Match[str], group: str) -> Hit | None:
         return None
     if kind == "host" and (_SYSTEM_HOSTS.fullmatch(bare) or len(bare) < 3 or is_service_host(bare)):
         return None
-    if place == "strange" and is_ordinary(bare):
+    if place == "strange" and (is_ordinary(bare) or is_proper_noun(bare)):
+        return None
+    if place == "given" and not _is_given(bare):
         return None
     if place in ("login", "branch") and not _is_login(bare):
         return None
@@ -519,13 +603,14 @@ def _hit(match: re.Match[str], group: str) -> Hit | None:
 
 def _column(text: str) -> Iterator[Hit]:
     """Find accounts in tables whose header, all in capitals, names a column for them."""
-    offset, at = 0, None
+    offset, at, width = 0, None, 0
     for line in text.splitlines(keepends=True):
         words = list(re.finditer(r"\S+", line))
         names = [word.group() for word in words]
         if len(names) > 2 and all(_COLUMN_NAME.fullmatch(name) for name in names):
             at = next((names.index(name) for name in ("USER", "OWNER") if name in names), None)
-        elif at is not None and len(words) > at:
+            width = len(names)
+        elif at is not None and len(words) > at and len(words) >= width - 1:
             if hit := _account(words[at], offset):
                 yield hit
         else:
@@ -542,7 +627,8 @@ def _account(word: re.Match[str], offset: int) -> Hit | None:
 
 _JOINTS = re.compile(r"\s*(?:&&|;|\n)\s*")
 _TELLING = re.compile(
-    r"(?:sudo |command |/usr/bin/|/bin/)*(?:whoami|logname|id(?: -\w+)*|hostname(?: -\w+)*|hostnamectl\b.*|uname -n"
+    r"(?:sudo |command |/usr/bin/|/bin/)*(?:(?:[\w-]+ ){0,2}whoami|logname|id(?: -\w+)*|hostname(?: -\w+)*"
+    r"|hostnamectl\b.*|uname -n"
     r"|echo [\"']?[$%](?:\w+)%?[\"']?|scutil --get \w+|git config\b.* user\.name|printenv \w+|getent passwd.*"
     r"|who am i|finger.*)"
 )

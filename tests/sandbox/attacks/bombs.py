@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -289,12 +290,19 @@ def links_and_fifos_at_home(messages):
     return LAST
 
 
-def death_signal(messages):
+def outlives_the_evaluator(messages):
+    """Take away all that would end this process with its parent, tell so by a model call, and stay."""
     import ctypes
 
-    number = ctypes.c_int()
-    ctypes.CDLL(None).prctl(2, ctypes.byref(number), 0, 0, 0)  # PR_GET_PDEATHSIG
-    return say(number.value)
+    ctypes.CDLL(None).prctl(1, 0, 0, 0, 0)  # PR_SET_PDEATHSIG
+    for module in list(sys.modules.values()):
+        if hasattr(module, "_exit"):
+            module._exit = lambda code: None
+    for number in range(1, 65):
+        with contextlib.suppress(OSError, ValueError):
+            signal.signal(number, signal.SIG_IGN)
+    threading.Thread(target=ask, daemon=True).start()
+    time.sleep(600)
 
 
 def limits(messages):
@@ -421,6 +429,21 @@ def memfd_bomb(messages):
             os.write(handle, block)
 
 
+def memfd_in_transit(messages):
+    """Fill memory files that no process holds: each is sent over a socket, not received, and closed."""
+    block = os.urandom(2**20)
+    for _ in range(40):
+        pair = socket.socketpair()
+        HELD.append(pair)
+        for _ in range(10):
+            handle = os.memfd_create("x")
+            for _ in range(32):
+                os.write(handle, block)
+            socket.send_fds(pair[0], [b"x"], [handle])
+            os.close(handle)
+    return LAST
+
+
 def memfd_bomb_of_many(messages):
     """The same, spread over processes so that none of them holds much."""
     for _ in range(12):
@@ -462,6 +485,17 @@ def sysv_bomb(messages):
         libc.shmdt(ctypes.c_void_p(address))
         taken += 64
     return say([taken, 0])
+
+
+def sysv_objects(messages):
+    """Kernel memory that outlives its maker: message queues and semaphores."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    made = []
+    for make in (lambda: libc.msgget(0, 0o1600), lambda: libc.semget(0, 32_000, 0o1600)):
+        made.append([make(), ctypes.get_errno()])
+    return say(made)
 
 
 def posix_shm_bomb(messages):

@@ -2,9 +2,10 @@
 
 A block begins with `## name`, or `## name | command` where only the command tells what the text is. `⟦...⟧` holds what
 must go (or stay, for look-alikes), `‹...›` what is drawn but may do either. Inside, parts are joined by semicolons:
-`'text` is literal; `x`, `A`, `a`, `U`, `b`, `u`, `d` and a length draw hex, letters and digits, lower case, upper case,
-base64, URL-safe characters and digits; `p` is a password that a person chose, `w` a word; names are a person's, an
-account's or a machine's, the same within a block (`full2` is a second person's).
+`'text` is literal, `"text` a literal name that a user would list; `x`, `A`, `a`, `U`, `b`, `u`, `d` and a length draw
+hex, letters and digits, lower case, upper case, base64, URL-safe characters and digits; `p` is a password that a person
+chose, `w` a word; names are a person's, an account's or a machine's, the same within a block (`full2` is a second
+person's).
 """
 
 from __future__ import annotations
@@ -18,7 +19,16 @@ from tests.suite.corpus import ALNUM, B64, DIGITS, HEX, LOWER, UPPER, URLSAFE, K
 
 __all__ = ["SETS", "kinds", "names_of"]
 
-SETS = (("first", 11), ("second", 21), ("third", 31), ("fourth", 41), ("fifth", 51), ("sixth", 61))
+SETS = (
+    ("first", 11),
+    ("second", 21),
+    ("third", 31),
+    ("fourth", 41),
+    ("fifth", 51),
+    ("sixth", 61),
+    ("seventh", 71),
+    ("eighth", 81),
+)
 """The sets in the order in which they were written, with the seed that each was first measured with."""
 
 _HERE = Path(__file__).resolve().parent
@@ -44,10 +54,12 @@ class _Draws:
         self._rng = rng
         self._people = {number: (_drawn_name(rng, first), _drawn_name(rng, last)) for number in ("", "2")}
         self._drawn: dict[str, str] = {}
+        self._literal: list[str] = []
 
     def aliases(self) -> list[str]:
         """Return what the user would list of the people that were drawn."""
-        return [value for name, value in self._drawn.items() if re.sub(r"\d", "", name) in _LISTED]
+        drawn = [value for name, value in self._drawn.items() if re.sub(r"\d", "", name) in _LISTED]
+        return [*drawn, *self._literal]
 
     def join(self, spec: str) -> str:
         """Return the parts of one mark, drawn and joined."""
@@ -55,6 +67,9 @@ class _Draws:
 
     def _part(self, part: str) -> str:
         if part.startswith("'"):
+            return part[1:]
+        if part.startswith('"'):
+            self._literal.append(part[1:])
             return part[1:]
         drawn = _DRAWN.fullmatch(part)
         if drawn:

@@ -1,0 +1,39 @@
+"""The sentence at the top says only what is known."""
+
+from __future__ import annotations
+
+from eval_core.comparing import headline
+from eval_core.comparing.findings import Family, Row, RowVerdict
+
+
+def row(name: str, family: Family, mde: float | None) -> Row:
+    low, high = (None, None) if mde is None else (-0.1, 0.1)
+    return Row(
+        name=name,
+        family=family,
+        base=0.8,
+        candidate=0.8,
+        delta=0.0,
+        ci_low=low,
+        ci_high=high,
+        ci90_low=low,
+        ci90_high=high,
+        p=None if mde is None else 0.5,
+        mde=mde,
+        mde_two_more=mde,
+        verdict=RowVerdict.NO_DETECTABLE_CHANGE,
+    )
+
+
+def test_no_smallest_change_is_named_of_facts_that_were_counted() -> None:
+    rows = [row("overall", "scores", 0.2), row("authored facts", "facts", None)]
+    said = headline.no_change(rows, None, None, exact=False)
+    assert said == "No detectable change: overall 0.00 [−0.10, +0.10]; smallest detectable change: 0.20."
+    rows[1] = row("authored facts", "facts", 0.05)
+    assert headline.no_change(rows, None, None, exact=False).endswith("0.20 or about 5 pp of facts.")
+
+
+def test_a_dimension_is_called_as_people_call_it() -> None:
+    open_row = row("artifact_trail", "scores", 0.2).model_copy(update={"verdict": RowVerdict.INCONCLUSIVE})
+    said = headline.inconclusive([row("overall", "scores", 0.2), open_row], None)
+    assert "open: artifact trail 0.00" in said
