@@ -76,7 +76,7 @@ def update(
     if source is None and dry_run:
         from eval_core.cli.run import print_estimate
 
-        print_estimate(job.with_runs(wanted), results)
+        print_estimate(job.with_runs(wanted), results, label)
         return
     if source is None:
         job = replace(job.with_runs(wanted), every_private_probe=True)

@@ -43,11 +43,11 @@ def _money(value: float | None) -> str:
     return "unknown" if value is None else f"${value:.4f}" if value < 1 else f"${value:.2f}"
 
 
-def print_estimate(job: Job, results: Path | None = None) -> None:
+def print_estimate(job: Job, results: Path | None = None, label: str | None = None) -> None:
     """Print calls, tokens and cost of a run by role; send nothing."""
     from eval_core.measuring.cost import quote
 
-    found = quote(job, results)
+    found = quote(job, results, label)
     if found is None:
         cases = job.load_cases()
         click.echo(
@@ -449,7 +449,7 @@ def run(
     root = results or job.results
     with _with_git_base(job, root, quiet=quiet) as job:
         if dry_run:
-            print_estimate(_at_last_look(job) if all_looks else job, results)
+            print_estimate(_at_last_look(job) if all_looks else job, results, label)
             return
         data = execute(job, label, results, quiet=quiet)
         while all_looks and _is_open(data):
