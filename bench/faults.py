@@ -114,7 +114,7 @@ def suffer(fault: str, role: str) -> Ended:
     return Ended(fault, role, done.returncode, seconds, spent / price(), said)
 
 
-def suffer_all(faults: Sequence[str] = FAULTS, roles: Sequence[str] = ROLES, at_once: int = 8) -> Iterator[Ended]:
+def suffer_all(faults: Sequence[str] = FAULTS, roles: Sequence[str] = ROLES, at_once: int = 12) -> Iterator[Ended]:
     """Try every fault in every role; grades that cannot be read are the judge's alone. Most of it is waiting."""
     pairs = [(fault, role) for fault in faults for role in roles if fault not in OF_THE_JUDGE or role == "judge"]
     price()  # once, before everybody asks for it
