@@ -99,7 +99,7 @@ def _type(schema: dict[str, Any]) -> str:
 
 def _default(schema: dict[str, Any], required: bool) -> str:
     if required:
-        return "(needed)"
+        return "(required)"
     value = schema.get("default")
     if value is None or value in ([], {}, ""):
         return "-"

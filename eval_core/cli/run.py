@@ -138,7 +138,7 @@ def run_options(command: Any) -> Any:
                 type=click.Choice(["auto", "bwrap", "docker", "none"]),
                 default="auto",
                 show_default=True,
-                help="For a target of your own tree; none runs it with your rights.",
+                help="Where your own target runs; none runs it with your permissions.",
             ),
             click.option("--seed", type=int, default=0, show_default=True),
             click.option("--quiet", is_flag=True, help="No progress on stderr."),
@@ -176,7 +176,7 @@ def model_options(command: Any) -> Any:
             click.option(
                 "--concurrency", type=click.IntRange(1, 256), help="Maximum number of concurrent model calls."
             ),
-            click.option("--trust-judge", is_flag=True, help="Use the judge even if it misranks plain cases."),
+            click.option("--trust-judge", is_flag=True, help="Use the judge even if it misranks obvious cases."),
         )
     ):
         command = option(command)
@@ -184,8 +184,8 @@ def model_options(command: Any) -> Any:
 
 
 def batch_option(command: Any) -> Any:
-    """Add the option of the commands that nobody waits for."""
-    text = "Submit answers and grades to the provider's batch API, at half the price, and end; --resume collects them."
+    """Add the option of the commands that can wait for a batch."""
+    text = "Submit answers and grades to the provider's batch API, at half the price, and exit; --resume collects them."
     return click.option("--batch", is_flag=True, help=text)(command)
 
 
@@ -236,9 +236,7 @@ def _fixture_names(given: str | None) -> tuple[str, ...] | None:
         return None
     names = tuple(name.strip() for name in given.split(","))
     if "" in names:
-        raise UserError(
-            f"--fixtures {given!r}: a name is empty; give names with commas between, or leave it out for all"
-        )
+        raise UserError(f"--fixtures {given!r}: a name is empty; separate names with commas, or leave it out for all")
     return names
 
 
@@ -372,7 +370,7 @@ def _is_open(data: ReportData) -> bool:
     type=click.Choice(["stored", "rerun"]),
     default="stored",
     show_default=True,
-    help="rerun: measure the base in the same run, in alternation.",
+    help="rerun: measure the base in the same run, alternating with the candidate.",
 )
 @click.option(
     "--base-tree",
@@ -392,7 +390,7 @@ def _is_open(data: ReportData) -> bool:
 @click.option(
     "--all-looks",
     is_flag=True,
-    help="While the verdict is inconclusive, go on to the next planned look while the provider's cache is warm.",
+    help="While the verdict is inconclusive, continue with the next look, with the provider's cache still warm.",
 )
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
 @click.option("--shard", help="Measure one part of the plan, e.g. 2/5; `compression-eval merge` joins the parts.")

@@ -51,7 +51,7 @@ class ReportData:
     note: str | None = None
     """Why there is no comparison, if there is none."""
     task: TaskConfig = field(default_factory=TaskConfig)
-    """What tokens per task are worked out with."""
+    """How tokens per task are computed."""
 
     @property
     def same_target(self) -> bool:

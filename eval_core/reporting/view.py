@@ -59,12 +59,12 @@ MARKS = {
     Kind.NO_DETECTABLE_CHANGE: "=",
     Kind.INCONCLUSIVE: "?",
 }
-"""The sign of each verdict, for eyes that do not tell colours apart and terminals that have none."""
+"""The sign of each verdict, for readers and terminals without colours."""
 _BEST, _CELLS = 5, 10
 MARK = "†"
 STEP_NOTE = (
-    f"{MARK} moved by {STEP:g} or more: the simple rule on medians would flag it. It is shown and does not decide: "
-    "it also fires where nothing changed."
+    f"{MARK} changed by {STEP:g} or more: a simple rule on medians would flag it. It does not decide, "
+    "because that rule also fires where nothing changed."
 )
 
 
@@ -306,8 +306,8 @@ def _untested(measurement: Measurement) -> tuple[str, ...]:
         if facts and spared * 2 > len(facts):
             count = len({run.run for run in runs if run.ok}) or 1
             named.append(
-                f"{fixture}: this target leaves {spared // count} of {len(facts) // count} facts verbatim; "
-                "lower its tail or use a longer fixture"
+                f"{fixture}: this target keeps {spared // count} of {len(facts) // count} facts verbatim; "
+                "let it keep fewer messages or use a longer fixture"
             )
     return tuple(named)
 

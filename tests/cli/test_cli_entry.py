@@ -74,7 +74,7 @@ def test_an_import_without_a_terminal_says_what_to_pass(tmp_path: Path) -> None:
     source = small.REPOSITORY / "docs" / "examples" / "session.jsonl"
     done = shell(f"{COMMAND} fixture import {source} --output {tmp_path} </dev/null", small.REPOSITORY)
     assert done.returncode == 2
-    assert "there is no terminal to ask which of these names to leave: give --yes" in done.stderr
+    assert "there is no terminal to ask which of these names to keep: pass --yes" in done.stderr
     assert "Stopped." not in done.stderr
 
 

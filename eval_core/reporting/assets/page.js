@@ -393,7 +393,7 @@
     const { probe, fixture } = item;
     body.replaceChildren(...[
       probe.question && el("p", { class: "question" }, probe.question),
-      probe.kept_verbatim && el("p", { class: "about" }, `On purpose about what is kept verbatim: ${probe.kept_verbatim}`),
+      probe.kept_verbatim && el("p", { class: "about" }, `Deliberately about content that is kept verbatim: ${probe.kept_verbatim}`),
       probe.quarantined && el("p", { class: "warn" }, `Quarantined, its scores do not count: ${probe.quarantined}`),
       ...probe.unscored.map(([side, runs, reason]) => el("p", { class: "warn" }, el("b", {}, `Unscored, ${side}, ${runs}: `), el("bdi", {}, reason))),
       probe.facts.length ? factTable(item) : null,
@@ -485,7 +485,7 @@
     const parts = [el("p", {}, el("a", { href: `#${fixture.summary_anchor}` }, "The summaries side by side"), " · ", el("a", { href: "#probes", onclick: () => { clearFilters(); home.value = fixture.anchor; apply(); } }, plural(fixture.probes.length, "probe")))];
     const sides = ["base", "candidate"].filter((side) => fixture.messages.some((item) => item[side]));
     if (sides.length) parts.push(el("figure", { class: "fates" }, ...sides.map((side) => strip(fixture, index, side)), el("figcaption", {}, "The session from beginning to end: ", ...["verbatim", "summarised", "dropped"].flatMap((word) => [el("span", { class: `swatch ${word}` }), ` ${word === "verbatim" ? "kept verbatim" : word} `]))));
-    parts.push(table(`Runs of ${fixture.name}; equal ones are shown once`, ["Side", "Runs", "Asked", "Outcome", "Tokens", "Left", "To read again", "Time", "Notes"], fixture.runs.map((row) => [row.side, row.runs, row.graded ? "graded" : "compressed only", `${row.ok ? "✓" : "✗"} ${row.outcome}`, row.tokens, row.kept, row.refetch, row.seconds, [row.detail, ...row.notes].filter(Boolean).join("; ")])));
+    parts.push(table(`Runs of ${fixture.name}; equal ones are shown once`, ["Side", "Runs", "Asked", "Outcome", "Tokens", "Left", "To re-read", "Time", "Notes"], fixture.runs.map((row) => [row.side, row.runs, row.graded ? "graded" : "compressed only", `${row.ok ? "✓" : "✗"} ${row.outcome}`, row.tokens, row.kept, row.refetch, row.seconds, [row.detail, ...row.notes].filter(Boolean).join("; ")])));
     if (fixture.structure.length) parts.push(table(`Structure checks of ${fixture.name}: runs that pass`, ["Check", ...(data.compared ? ["Base"] : []), "Candidate", "Meaning"], fixture.structure.map((row) => [row.check, ...(data.compared ? [row.base] : []), `${row.passed ? "✓" : "✗"} ${row.candidate}${row.changed ? ` (${row.changed})` : ""}`, row.meaning])));
     if (fixture.census.length) parts.push(table(`Census of ${fixture.name}: lost per run`, ["Kind", "In the session", ...(data.compared ? ["Base"] : []), "Candidate"], fixture.census.map((row) => [row.kind, row.total, ...(data.compared ? [row.base] : []), row.candidate])));
     if (fixture.messages.length) {
