@@ -84,6 +84,15 @@ class ReportData:
         return bank_overfitting(self.base if self.kind_is_comparable else None, self.candidate)
 
     @property
+    def next_step(self) -> str:
+        """One sentence on what to do; a compressor that seems to know the probes is not to be merged for its gain."""
+        if self.verdict is None:
+            return ""
+        if self.verdict.kind is Kind.IMPROVED and self.overfitting is not None:
+            return "Do not merge on this verdict alone: read the warning, then try it on sessions of your own."
+        return self.verdict.next_step
+
+    @property
     def kind_is_comparable(self) -> bool:
         """Whether numbers of the two sides may stand beside each other at all."""
         if self.base is None or self.verdict is None or self.verdict.kind is Kind.NOT_COMPARABLE:

@@ -412,7 +412,7 @@ def make_view(data: ReportData) -> ReportView:
         offline_note=note,
         kind=verdict.kind if verdict else None,
         headline=verdict.headline if verdict else f"No comparison: {data.note or 'no baseline was given'}.",
-        next_step=verdict.next_step if verdict else "",
+        next_step=data.next_step,
         remarks=verdict.remarks if verdict else (),
         notes=tuple(note for note in verdict.notes if note not in verdict.remarks) if verdict else (),
         strands=_strands(verdict),
