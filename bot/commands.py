@@ -206,7 +206,7 @@ def setup(work: Path) -> None:
     help="Stop after this many minutes and keep what was measured so far. Set it below the job's timeout-minutes.",
 )
 def evaluate(work: Path, deadline: int | None) -> None:
-    """Measure the evaluated commit; the result goes into the work folder, also when it is incomplete.
+    """Measure the evaluated commit; the result goes into the work folder, even if it is incomplete.
 
     \b
     Example (in a workflow, with TICKET from the gate):

@@ -35,7 +35,7 @@ def baseline() -> None:
 @batch_option
 @click.option("--force", is_flag=True, help="Write even where nothing but the date would change.")
 @click.option("--accept-failing", is_flag=True, help="Store even a compressor that passes no probe.")
-@click.option("--release", help="Name of the release that this is, for the trend.  [default: the tag of the commit]")
+@click.option("--release", help="Release name, for the trend.  [default: the tag of the commit]")
 @run_options
 @model_options
 def update(
@@ -116,7 +116,7 @@ def update(
 @baseline.command()
 @click.argument("path", type=click.Path(path_type=Path))
 def show(path: Path) -> None:
-    """Print a stored baseline for people.
+    """Print a stored baseline.
 
     \b
     Example:

@@ -160,7 +160,11 @@ def audit_command(paths: tuple[Path, ...], identities: Path | None, allow: Path 
 
 @fixture.command("list")
 @click.option(
-    "--fixtures", type=_PATH, default=lambda: configured("fixtures"), show_default=CONFIGURED, help="Their folder."
+    "--fixtures",
+    type=_PATH,
+    default=lambda: configured("fixtures"),
+    show_default=CONFIGURED,
+    help="Folder of the fixtures.",
 )
 def list_command(fixtures: Path) -> None:
     """List the fixtures, plain or compressed, with their messages, tokens and bytes.
@@ -182,7 +186,11 @@ def list_command(fixtures: Path) -> None:
 @fixture.command("show")
 @click.argument("name")
 @click.option(
-    "--fixtures", type=_PATH, default=lambda: configured("fixtures"), show_default=CONFIGURED, help="Their folder."
+    "--fixtures",
+    type=_PATH,
+    default=lambda: configured("fixtures"),
+    show_default=CONFIGURED,
+    help="Folder of the fixtures.",
 )
 @click.option("--probes", type=_PATH, help="Probe bank whose evidence is mapped; default: the one in probes/.")
 @click.option("--census", is_flag=True, help="List the facts in the session.")

@@ -161,7 +161,7 @@ def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **o
 @judge.command()
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--output", type=click.Path(path_type=Path), help="Write a baseline file here.")
-@click.option("--label", help="Folder under the results folder; default: the time.")
+@click.option("--label", help="Folder under the results folder; default: the current time.")
 @click.option("--resume", is_flag=True, help="Complete an interrupted regrade of the same label.")
 @batch_option
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")

@@ -16,14 +16,14 @@ __all__ = ["noise"]
 @click.command()
 @click.argument("baseline", type=click.Path(path_type=Path))
 @click.option("--splits", type=click.IntRange(10, 5000), default=200, show_default=True, help="Random splits.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the splits.")
 @click.option(
     "--regraded",
     type=click.Path(path_type=Path),
     help="Results of a run that graded a sample of this baseline again; shows the judge's share of the noise.",
 )
 def noise(baseline: Path, splits: int, seed: int, regraded: Path | None) -> None:
-    """Compare random parts of a baseline: how large is the noise, and how often is a change reported without one?
+    """Compare random parts of a baseline: how large is the noise, and how often does it look like a change?
 
     \b
     Examples:

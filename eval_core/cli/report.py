@@ -116,7 +116,7 @@ def print_side_by_side(folders: Sequence[Path], form: str) -> None:
 def report(results: tuple[Path, ...], form: str, compare_to: str, details: bool, config: Path | None) -> None:
     """Render a result again, or several side by side; nothing is measured and no model is called.
 
-    Without RESULTS it is the newest result.
+    Without RESULTS, the newest result is shown.
 
     \b
     Examples:
@@ -149,7 +149,7 @@ def report(results: tuple[Path, ...], form: str, compare_to: str, details: bool,
 def trend(name: str | None, form: str, config: Path | None) -> None:
     """Show score, facts, size and cost of the stored baselines over time.
 
-    NAME is the baseline's; without it, the one that was stored last.
+    NAME is the name of a baseline; default: the one stored last.
 
     \b
     Examples:

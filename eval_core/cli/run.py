@@ -128,7 +128,7 @@ def run_options(command: Any) -> Any:
             click.option("--results", type=click.Path(path_type=Path), help="Default: results"),
             click.option(
                 "--label",
-                help="Folder under the results folder; default: the time.",
+                help="Folder under the results folder; default: the current time.",
                 shell_complete=complete_labels,
             ),
             click.option("--resume", is_flag=True, help="Complete an interrupted run of the same label."),
@@ -138,9 +138,9 @@ def run_options(command: Any) -> Any:
                 type=click.Choice(["auto", "bwrap", "docker", "none"]),
                 default="auto",
                 show_default=True,
-                help="Where your own target runs; none runs it with your permissions.",
+                help="Sandbox for your own target; none runs it with your permissions.",
             ),
-            click.option("--seed", type=int, default=0, show_default=True),
+            click.option("--seed", type=int, default=0, show_default=True, help="Seed for everything random."),
             click.option("--quiet", is_flag=True, help="No progress on stderr."),
         )
     ):

@@ -23,7 +23,7 @@ def target() -> None:
 
 @target.command()
 @click.argument("target_file", metavar="[TARGET]", required=False)
-@click.option("--target", "named", help="The same as TARGET, as other commands take it.")
+@click.option("--target", "named", help="Same as TARGET_FILE.")
 @click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
 @click.option(
     "--tree",

@@ -256,7 +256,7 @@ class StructureFinding(_Frozen):
 
     fixture: str
     check: str
-    kind: Literal["broken", "mended", "shaky"]
+    kind: Literal["broken", "repaired", "shaky"]
     base_passed: int
     base_runs: int
     candidate_passed: int

@@ -295,7 +295,7 @@ def _structure(base: Sequence[RunRecord], candidate: Sequence[RunRecord]) -> lis
         theirs, ours = passed(base, check), passed(candidate, check)
         changed = ""
         if theirs and ours and (all(ours) != all(theirs)):
-            changed = "mended" if all(ours) else "broken" if not any(ours) else "shaky"
+            changed = "repaired" if all(ours) else "broken" if not any(ours) else "shaky"
         rows.append(
             StructureRow(
                 check=check.replace("_", " "),
