@@ -134,7 +134,7 @@ class ReportView:
     accept: str
     """The line of configuration that accepts what was removed."""
     chance: int
-    """Facts that moved by no more than chance, and are not listed."""
+    """Facts that changed no more than chance explains; they are not listed."""
     fixtures: tuple[FixtureRow, ...]
     lost: tuple[LostFact, ...]
     regained: tuple[LostFact, ...]

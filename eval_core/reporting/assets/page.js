@@ -1,4 +1,4 @@
-// The page: what is static is there already; summaries, probes and sessions are drawn from the data when asked for.
+// The page: static parts are in the HTML; summaries, probes and sessions are drawn from the data when asked for.
 (async () => {
   const $ = (id) => document.getElementById(id);
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -22,7 +22,7 @@
     try {
       localStorage.setItem("compression-eval-theme", root.dataset.theme);
     } catch {
-      // Not remembered, then.
+      // Storage is blocked: the theme is not remembered.
     }
   };
   $("theme").addEventListener("click", theme);
@@ -38,7 +38,7 @@
       await navigator.clipboard.writeText(text);
       toast("Copied");
     } catch {
-      // Without the permission, the old way: select a field and copy it.
+      // Without clipboard permission, fall back to selecting a field and copying it.
       const field = el("textarea", { class: "offscreen", "aria-hidden": "true" });
       field.value = text;
       (document.querySelector("dialog[open]") || document.body).append(field);
@@ -60,7 +60,7 @@
   }
   const fixtures = data.fixtures;
 
-  // Where facts stand in a text: one expression for all of them, with the edges of words where a value has them.
+  // Where facts are in a text: one regular expression for all of them, with word boundaries where a value needs them.
   const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
   const finder = (facts) => {
     const byValue = new Map();
@@ -118,7 +118,7 @@
       })
       .filter(Boolean);
 
-  // Two texts side by side: equal parts folded, words and facts marked, moved lines said to be moved.
+  // Two texts side by side: equal parts folded, words and facts marked, moved lines shown as moved.
   const drawDiff = (host, fixture, leftText, rightText, { lost = new Set(), gained = new Set(), context = 2, names = ["base", "candidate"] } = {}) => {
     const rows = compareTexts(leftText, rightText);
     const nodes = new Array(rows.length);

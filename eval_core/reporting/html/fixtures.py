@@ -98,7 +98,7 @@ def census_rows(base: Runs, candidate: Runs) -> list[CensusRow]:
 
 StateWord = Literal["verbatim", "summarised", "dropped"]
 TRACE = 0.1
-"""A message counts as summarised where at least this share of its own words stands in the text written for it."""
+"""A message counts as summarised where at least this share of its own words is in the text written for it."""
 _LONGEST_MESSAGE = 12_000
 _LARGE_SESSION = 600_000
 _SHORT_MESSAGE = 1_500
