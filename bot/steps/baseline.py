@@ -78,7 +78,7 @@ def propose(
         release=source_release(root, measurement.provenance.source_sha),
     )
     if path is None:
-        return Proposed(None, f"{config.baselines}/{chosen}.json already says the same; nothing to propose.")
+        return Proposed(None, f"{config.baselines}/{chosen}.json already has the same content; nothing to propose.")
     base = github.default_branch()
     if newer := _newer_proposal(github, ticket.base_sha, base):
         return Proposed(

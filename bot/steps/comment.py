@@ -132,7 +132,7 @@ class Sticky:
     def _text(self, ledger: Ledger) -> str:
         text = compose(ledger, self._place)
         if len(text.encode()) > LIMIT:
-            # More than one result's report never stands here: this is a report that came without a budget.
+            # The comment never holds more than one report: this one was rendered without a size limit.
             short = ledger.model_copy(
                 update={"body": "_The report does not fit here; the log and the artifact have it._"}
             )
@@ -151,7 +151,7 @@ def compose(ledger: Ledger, place: str) -> str:
 
 
 def read_comment(text: str, place: str) -> Ledger:
-    """Read the ledger back; one that does not fit its digest, its place or its schema is not believed."""
+    """Read the ledger back; one that does not match its digest, its place or its schema is rejected."""
     ledger = _intact(text, place)
     return ledger if ledger is not None else Ledger().model_copy(update={"body": _EDITED})
 

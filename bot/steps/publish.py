@@ -98,7 +98,7 @@ def render_without_token(asked: ResultAsked, commits_since: Callable[[str], int 
                 raise UserError(answer["refused"])
             process.stdin.write(f"{json.dumps(commits_since(answer['since']))}\n")
             process.stdin.flush()
-    raise UserError(f"the result makes no sense (reading it ended with {process.returncode}); refused")
+    raise UserError(f"the result is invalid (reading it ended with {process.returncode}); refused")
 
 
 @dataclass(frozen=True)

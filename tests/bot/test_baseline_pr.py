@@ -120,7 +120,7 @@ def test_a_second_run_updates_the_same_pull_request(gh: LoopbackGitHub, offer: P
 
 def test_nothing_new_is_said_and_is_no_error(gh: LoopbackGitHub, offer: Propose) -> None:
     done = offer(adopted.measured("anchored", 10))
-    assert done == Proposed(None, "baselines/offline.json already says the same; nothing to propose.")
+    assert done == Proposed(None, "baselines/offline.json already has the same content; nothing to propose.")
     assert f"heads/{BRANCH}" not in gh.state.refs
 
 
