@@ -34,7 +34,12 @@ _LONGEST = 180
 AREAS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "compare": (
         ("eval_core/comparing/verdict.py", "eval_core/comparing/rule.py", "eval_core/comparing/outcome.py"),
-        ("tests/comparing", "tests/evidence/test_evidence.py"),
+        (
+            "tests/comparing/test_rule.py",
+            "tests/comparing/test_outcome.py",
+            "tests/comparing",
+            "tests/evidence/test_evidence.py",
+        ),
     ),
     "journal": (
         ("eval_core/models/journal.py", "eval_core/models/budget.py"),
@@ -123,8 +128,19 @@ def mutants_of(area: str, file: str, source: str) -> Iterator[Mutant]:
     for line in lines:
         starts.append(starts[-1] + len(line))
     raw = source.encode()
-    for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.expr | ast.stmt) or node.end_lineno is None or node.end_col_offset is None:
+    module = ast.parse(source)
+    # A dataclass that is no longer frozen behaves as before.
+    skipped = {
+        part
+        for node in ast.walk(module)
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        for decorator in node.decorator_list
+        for part in ast.walk(decorator)
+    }
+    for node in ast.walk(module):
+        if node in skipped or not isinstance(node, ast.expr | ast.stmt):
+            continue
+        if node.end_lineno is None or node.end_col_offset is None:
             continue
         first = starts[node.lineno - 1] + node.col_offset
         last = starts[node.end_lineno - 1] + node.end_col_offset
@@ -210,6 +226,7 @@ def main() -> None:
     mutants = named_mutants() if options.named else sample(options.limit, options.seed, areas)
     mutants = [mutant for mutant in mutants if mutant.area in areas]
     os.nice(10)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the tests under way end too
     until = time.monotonic() + 60 * options.minutes
     killed: dict[str, list[bool]] = {}
     with tempfile.TemporaryDirectory(prefix="mutation-") as name:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from eval_core.comparing.arms import Arm
+from eval_core.comparing.control_runs import ControlShift
 from eval_core.comparing.culprits import StructureChange
 from eval_core.comparing.fact_changes import FalseValues
-from eval_core.comparing.findings import FactChange, Kind, Strand, StrandName, StrandState
+from eval_core.comparing.findings import FactChange, Kind, Strand, StrandName, StrandState, Verdict
 from eval_core.comparing.form_changes import FormChange
-from eval_core.comparing.outcome import OutcomeChange
+from eval_core.comparing.outcome import Failures, OutcomeChange
+from eval_core.comparing.permutation import Shift
 from eval_core.comparing.rule import decide_kind, facts_strand, outcome_strand, structure_strand, weigh
 from eval_core.comparing.strands import Recorded, SizeChange
+from eval_core.comparing.verdict import Options, decide, exit_code
+from eval_core.domain.compression import Outcome
 
-from .arms import constant
+from .arms import constant, noisy
 
 SAME, WORSE, BETTER, BOTH = StrandState.SAME, StrandState.WORSE, StrandState.BETTER, StrandState.BOTH
 NONE = FalseValues(True, 0, 0, more=False, fewer=False, named=())
@@ -122,7 +129,15 @@ def fact(change: int, source: str = "authored", *, clear: bool = True) -> FactCh
     )
 
 
-def recorded(*facts: FactChange, invented: FalseValues = NONE, stale: FalseValues = NONE, every: int = 100) -> Recorded:
+def recorded(
+    *facts: FactChange,
+    invented: FalseValues = NONE,
+    stale: FalseValues = NONE,
+    every: int = 100,
+    authored: int = 10,
+    exact: bool = True,
+    judged: bool = False,
+) -> Recorded:
     return Recorded(
         outcome=OutcomeChange((), (), (), (), ()),
         window=strand("window"),
@@ -132,10 +147,10 @@ def recorded(*facts: FactChange, invented: FalseValues = NONE, stale: FalseValue
         invented=invented,
         stale=stale,
         size=size(100),
-        authored_facts=10,
+        authored_facts=authored,
         census_facts=every,
-        exact=True,
-        judged=False,
+        exact=exact,
+        judged=judged,
     )
 
 
@@ -162,7 +177,14 @@ def test_a_lost_fact_weighs_as_its_share_of_its_own_kind() -> None:
     assert found.gain == pytest.approx(2 / 100 / 2)
 
 
-def test_a_census_fact_in_a_thousand_is_told_and_does_not_decide() -> None:
+@pytest.mark.parametrize("exact", [True, False])
+def test_the_only_fact_of_its_kind_weighs_as_all_of_it(*, exact: bool) -> None:
+    found = recorded(fact(-1), fact(-1, "census"), authored=1, every=1, exact=exact, judged=True)
+    verdict = verdict_of(noisy(1, 10, fact=0.6), noisy(2, 10, fact=0.8), found)
+    assert next(item.loss for item in verdict.strands if item.name == "facts") == 1.0
+
+
+def test_less_than_a_hundredth_of_the_census_is_told_and_does_not_decide() -> None:
     found = facts_strand(recorded(fact(-1, "census"), every=101), None, (), ())
     assert (found.state, found.loss, found.says) == (SAME, 0.0, "1 of 111 facts lost, none gained")
 
@@ -205,3 +227,122 @@ def test_a_check_that_broke_weighs_everything_and_a_repaired_one_its_share() -> 
 
 def test_a_side_without_runs_says_nothing_of_itself() -> None:
     assert outcome_strand(OutcomeChange((), (), (), (), ())).base == ""
+
+
+# The whole decision, with what the records say
+
+
+def verdict_of(base: Arm, candidate: Arm, found: Recorded | None = None) -> Verdict:
+    return decide(base, candidate, recorded=found, options=Options(arrangements=200))
+
+
+def test_counted_facts_are_two_numbers_without_a_test_and_grades_without_a_judge_are_advice() -> None:
+    base, candidate = constant(3, 4.0, fact=0.9), constant(3, 3.0, fact=0.8)
+    verdict = verdict_of(base, candidate, recorded(fact(-1)))
+    assert (verdict.kind, verdict.exact, verdict.tests, verdict.culprits) == (Kind.REGRESSED, True, (), ())
+    rows = [(row.name, row.verdict.value, row.p, row.ci_low, row.mde) for row in verdict.rows]
+    assert rows == [
+        ("overall", "advisory", None, None, None),
+        ("authored facts", "worse", None, None, None),
+        ("census", "worse", None, None, None),
+    ]
+    overall = verdict.rows[0]
+    assert (overall.median_base, overall.median_candidate) == (4.0, 3.0)
+    # The facts by name say that nothing moved: neither do the rows.
+    verdict = verdict_of(base, candidate, recorded())
+    assert [row.verdict.value for row in verdict.rows] == ["advisory"] + ["no_detectable_change"] * 2
+    assert verdict.kind is Kind.NO_DETECTABLE_CHANGE
+    verdict = verdict_of(base, base, recorded(fact(1)))
+    assert [row.verdict.value for row in verdict.rows] == ["advisory"] + ["no_detectable_change"] * 2
+
+
+@pytest.mark.parametrize(
+    ("exact", "judged", "families"),
+    [
+        (True, True, ["scores"]),
+        (True, False, []),
+        (False, True, ["scores", "facts"]),
+        (False, False, ["facts"]),
+    ],
+)
+def test_counted_facts_and_unjudged_grades_are_not_tested(exact: bool, judged: bool, families: list[str]) -> None:
+    verdict = verdict_of(noisy(1, 10), noisy(2, 10), recorded(exact=exact, judged=judged))
+    assert [test.family for test in verdict.tests] == families
+    says = [note for note in verdict.notes if note.startswith("No scores were compared")]
+    assert bool(says) is ("scores" not in families)
+
+
+def test_tested_facts_weigh_as_their_share_each_average_half() -> None:
+    base, candidate = noisy(1, 10, fact=0.6), noisy(2, 10, fact=0.8)
+    for verdict, sign in ((verdict_of(base, candidate), 1), (verdict_of(candidate, base), -1)):
+        strand = next(item for item in verdict.strands if item.name == "facts")
+        moved = [row.delta for row in verdict.rows if row.family == "facts"]
+        assert strand.gain - strand.loss == pytest.approx(sum(moved) / 2)
+        assert min(strand.gain, strand.loss) == 0.0
+        assert strand.state is (BETTER if sign > 0 else WORSE)
+
+
+def test_facts_named_lost_count_where_the_averages_hide_them() -> None:
+    lost = [fact(-1)] * 5
+    found = recorded(*lost, exact=False, judged=True)
+    verdict = verdict_of(noisy(1, 10, fact=0.6), noisy(2, 10, fact=0.8), found)
+    strand = next(item for item in verdict.strands if item.name == "facts")
+    assert strand.loss == pytest.approx(5 / 10 / 2)
+    assert strand.says.endswith(" (5 clearly lost)")
+    assert strand.state is BOTH
+
+
+def test_the_shipped_rule_is_the_documented_one() -> None:
+    shipped = Options()
+    assert shipped.alpha_scores + shipped.alpha_facts == pytest.approx(0.05)
+    assert shipped.margin_scores / 5 == pytest.approx(shipped.margin_facts) == pytest.approx(0.07)
+    assert (shipped.culprit_alpha, shipped.coverage_floor, shipped.seed) == (0.05, 0.95, 0)
+    assert (shipped.alpha_scores, shipped.alpha_facts) == (0.03, 0.02)
+
+
+def test_runs_left_out_as_stubs_are_counted_in_a_note() -> None:
+    for number, words in ((1, "1 run with"), (2, "2 runs with")):
+        verdict = verdict_of(noisy(1, 3), noisy(1, 3), replace(recorded(), stubs=number, runs=9))
+        assert any(words in note for note in verdict.notes)
+    verdict = verdict_of(noisy(1, 3), noisy(1, 3), replace(recorded(), stubs=1, runs=9, stubs_count=True))
+    assert not any("stub" in note for note in verdict.notes)
+
+
+def test_a_trade_fails_a_gate_only_where_something_became_worse() -> None:
+    fair = verdict_of(noisy(1, 3), noisy(1, 3)).model_copy(update={"kind": Kind.TRADE, "strands": ()})
+    assert exit_code(fair, "regressed") == 0
+    assert exit_code(fair.model_copy(update={"strands": (strand("facts", loss=0.1),)}), "regressed") == 1
+    assert exit_code(fair.model_copy(update={"strands": (strand("facts"),)}), "inconclusive") == 0
+
+
+def test_a_compressor_that_fails_is_broken_and_one_whose_model_refuses_has_regressed() -> None:
+    base, failing = Failures("f0", 3, {}), Failures("f0", 3, {Outcome.TARGET_ERROR: 3})
+    change = OutcomeChange((base,), (failing,), ("f0",), (), ())
+    verdict = verdict_of(noisy(1, 3), noisy(1, 3), replace(recorded(), outcome=change))
+    assert (verdict.kind, [item.loss for item in verdict.strands]) == (Kind.BROKEN, [1.0])
+    assert [item.fixture for item in verdict.culprits] == ["f0"]
+    silent = Failures("f0", 0, {})
+    change = OutcomeChange((base,), (silent,), (), (), (), ("f0",))
+    verdict = verdict_of(noisy(1, 3), noisy(1, 3), replace(recorded(), outcome=change))
+    (told,) = verdict.strands
+    assert (verdict.kind, told.loss, told.may_be_refusal, told.state) == (Kind.REGRESSED, 1.0, True, WORSE)
+    # What cannot be compared at all says nothing of a refusal either.
+    options = Options(arrangements=200)
+    verdict = decide(
+        noisy(1, 3),
+        noisy(1, 3),
+        differences=[("fixtures.f0", "a", "b")],
+        recorded=replace(recorded(), outcome=change),
+        options=options,
+    )
+    assert verdict.kind is Kind.NOT_COMPARABLE
+
+
+def test_models_that_answer_otherwise_today_mute_the_scores_alone() -> None:
+    for seen, codes in ((-2.0, ["models"]), (0.0, [])):
+        day = ControlShift(Shift({}, {}), seen, 0.01, 3)
+        verdict = decide(noisy(1, 10), noisy(2, 10, fact=0.5), day=day, options=Options(arrangements=200))
+        assert [(item.code, item.mutes) for item in verdict.reasons] == [(code, "scores") for code in codes]
+        states = {item.name: item.state for item in verdict.strands}
+        assert states["facts"] is WORSE
+        assert (states["scores"] is StrandState.NOT_COMPARABLE) is bool(codes)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from bot.testing.provider import LoopbackProvider
 from eval_core.base.config import Price
 from eval_core.base.errors import UserError
+from eval_core.base.tokens import count_messages
 from eval_core.domain.call import Completion, Failed, Usage
 from eval_core.models.budget import Budget, Reservation, worst_case, worst_tokens
 from eval_core.models.journal import Spent
@@ -202,6 +204,8 @@ def test_a_refusal_names_the_cap_that_stands_in_the_way_and_is_counted() -> None
 def test_tools_a_schema_and_what_goes_before_the_messages_are_part_of_the_worst_case() -> None:
     tools = [{"name": "read_a_file", "description": "a text of a few words"}]
     plain = worst_tokens(call())
+    # Half as many again as ours, for other tokenizers, and the frame of a chat.
+    assert plain == math.ceil(count_messages(call().messages) * 1.5) + 64
     assert worst_tokens(call(params={"tools": tools})) > plain
     assert worst_tokens(call(params={"seed": 1})) == plain
     assert worst_tokens(call(response_schema={"type": "object", "title": "a text"})) > plain

@@ -484,10 +484,10 @@ def test_a_reply_that_asks_for_tools_is_replayed_with_them(tmp_path: Path) -> No
 
     async def scene() -> None:
         with Journal(tmp_path / "j.jsonl") as journal:
-            await journal.done(key("one"), call("one"), "", "served", USAGE, 1.0, asked)
+            await journal.done(key("one"), call("one"), "", "served", USAGE, 1.23456, asked)
             found = journal.lookup(key("one"))
             assert found is not None
-            assert found.calls == asked
+            assert (found.calls, found.seconds) == (asked, 1.235)
 
     asyncio.run(scene())
 
@@ -530,3 +530,12 @@ def test_a_disk_that_fails_to_sync_fails_every_call_that_waits_for_it(
 
     monkeypatch.setattr(os, "fsync", fsync)
     asyncio.run(scene())
+
+
+def test_a_journal_that_is_refused_leaves_no_open_file(tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    with Journal(path):
+        before = len(list(Path("/proc/self/fd").iterdir()))
+        with pytest.raises(UserError, match="another run is writing"):
+            Journal(path)
+        assert len(list(Path("/proc/self/fd").iterdir())) == before
