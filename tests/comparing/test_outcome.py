@@ -71,6 +71,7 @@ def test_a_fixture_is_repaired_where_most_runs_failed_and_none_does(failed: int,
     assert strand.gain == len(mended) / 2
     assert (strand.base, strand.candidate) == (f"{8 - failed} of 8 runs", "8 of 8 runs")
     assert compare_outcomes({"f": runs(1, 3)}, {"f": runs(3, 1)}).mended == ()
+    assert outcome_strand(compare_outcomes({"f": runs(0, 4)}, {"f": runs(4)})).gain == 1.0
 
 
 def test_one_session_that_is_never_shortened_is_not_broken_and_a_suite_of_them_is() -> None:

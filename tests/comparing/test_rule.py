@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from eval_core.comparing.arms import Arm
@@ -19,7 +20,7 @@ from eval_core.comparing.strands import Recorded, SizeChange
 from eval_core.comparing.verdict import Options, decide, exit_code
 from eval_core.domain.compression import Outcome
 
-from .arms import constant, noisy
+from .arms import constant, fixture, noisy
 
 SAME, WORSE, BETTER, BOTH = StrandState.SAME, StrandState.WORSE, StrandState.BETTER, StrandState.BOTH
 NONE = FalseValues(True, 0, 0, more=False, fewer=False, named=())
@@ -223,6 +224,8 @@ def test_a_check_that_broke_weighs_everything_and_a_repaired_one_its_share() -> 
     assert (found.state, found.loss) == (WORSE, 1.0)
     assert found.says.startswith("the compressor writes an empty message (1 fixture); repaired: ")
     assert structure_strand([], arm, arm).state is SAME
+    one = Arm("one", {"f1": fixture(np.full((2, 2, 6), 4.0), structure=({"no_empty_messages": True},) * 2)})
+    assert structure_strand([mended], one, one).gain == 1.0
 
 
 def test_a_side_without_runs_says_nothing_of_itself() -> None:

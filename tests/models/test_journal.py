@@ -18,6 +18,7 @@ from eval_core.base.errors import UserError
 from eval_core.base.sealing import SealingKey
 from eval_core.base.strict_json import BadJson
 from eval_core.domain.call import Completion, Draw, Failed, ModelCall, ReplyCall, Usage
+from eval_core.models.budget import Budget, Reservation
 from eval_core.models.journal import Collected, Journal, OpenBatch, call_key, parse_line
 from tests.foreign import damaged_json
 
@@ -449,6 +450,18 @@ def test_a_call_that_failed_and_may_have_been_charged_counts_at_its_worst(tmp_pa
             assert (spent.unsure_usd, spent.unsure_tokens) == (1.0, 1)
             assert (spent.usd, spent.tokens, spent.calls) == (0.5, USAGE.tokens, 1)
             assert (journal.wasted(key("yes")), journal.wasted(key("no"))) == (USAGE, Usage())
+
+
+def test_a_call_without_a_known_price_costs_tokens_and_no_dollars(tmp_path: Path) -> None:
+    async def scene() -> None:
+        with Journal(tmp_path / "j.jsonl") as journal:
+            await journal.done(key("one"), call("one"), "text", "served", replace(USAGE, cost_usd=None), 1.0)
+            assert (journal.spent.usd, journal.spent.tokens) == (0.0, USAGE.tokens)
+
+    asyncio.run(scene())
+    budget = Budget(1.0)
+    budget.settle(budget.take_up(Reservation(0.0, 50)), replace(USAGE, cost_usd=None))
+    assert (budget.spent_usd, budget.spent_tokens) == (0.0, USAGE.tokens)
 
 
 def test_a_private_reply_is_read_only_with_the_key_that_sealed_it(tmp_path: Path) -> None:
