@@ -163,6 +163,8 @@ def recorded(
         ([fact(1)], BETTER, "1 of 110 facts gained, none lost"),
         ([fact(1), fact(1), fact(1), fact(-1)], BETTER, "3 of 110 facts gained, 1 lost"),
         ([fact(1), fact(-1)], BOTH, "1 of 110 facts lost, 1 gained"),
+        ([fact(1).model_copy(update={"base_kept": 1})], BETTER, "1 of 110 facts gained, none lost"),
+        ([fact(-1).model_copy(update={"candidate_kept": 1})], WORSE, "1 of 110 facts lost, none gained"),
         ([fact(-1, clear=False)], SAME, ""),
         ([fact(-1, "census")], WORSE, "1 of 110 facts lost, none gained"),
     ],
@@ -255,6 +257,10 @@ def test_counted_facts_are_two_numbers_without_a_test_and_grades_without_a_judge
     verdict = verdict_of(base, candidate, recorded())
     assert [row.verdict.value for row in verdict.rows] == ["advisory"] + ["no_detectable_change"] * 2
     assert verdict.kind is Kind.NO_DETECTABLE_CHANGE
+    assert "every fact is kept or lost as before" in verdict.headline
+    # Beside counted facts a judge's scores are tested, and the headline says what would have been seen.
+    verdict = verdict_of(noisy(1, 10), noisy(1, 10), recorded(judged=True))
+    assert "smallest detectable change" in verdict.headline
     verdict = verdict_of(base, base, recorded(fact(1)))
     assert [row.verdict.value for row in verdict.rows] == ["advisory"] + ["no_detectable_change"] * 2
 
