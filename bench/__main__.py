@@ -1,12 +1,14 @@
-"""All figures in one table: makespan, peers, cost, detection, scale, chaos.
+"""All figures in one page: makespan, peers, faults, cost, bill, detection, scale, chaos.
 
     python -m bench all
+    python -m bench makespan peers       # these parts only; the others stay as they are in the page
     python -m bench all --quick          # smaller sizes, some minutes
     python -m bench all --no-write       # print only
 
 Everything runs on this machine against a loopback provider; nothing is sent anywhere and nothing is paid for. Only the
-peers are fetched from the package registries, into a temporary folder; where that fails, their rows say so. The table
-goes to docs/benchmarks.md with the date, the versions and how busy the machine was.
+peers are fetched from the package registries, into a temporary folder; where that fails, their rows say so. The tables
+go to docs/benchmarks.md, each with its date and how busy the machine was: a figure of time from a busy machine says
+little.
 """
 
 from __future__ import annotations
@@ -16,25 +18,26 @@ import datetime
 import multiprocessing
 import os
 import platform
+import re
 import statistics
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from bench import chaos, cost, peers, scale
+from bench import bill, chaos, cost, faults, peers, scale
 from bench.detection import SCENARIOS, Setting, trial
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 HEADINGS = ("what", "measured", "bar", "kept")
 HEAD = """# Benchmarks
 
-Written by `python -m bench all`. Everything ran on one machine against a loopback provider; nothing was paid for.
-Figures of time depend on what else the machine had to do, so that its load is given with them.
-
+Written by `python -m bench all`; `python -m bench PART` measures one part again. Everything ran on one machine against
+a loopback provider, and nothing was paid for. Times depend on what else the machine had to do, so its load is given
+with them: on a busy machine they mean little. Counts, prices and shares do not depend on it.
 """
 
 
@@ -56,7 +59,7 @@ def _makespan(quick: bool) -> Iterator[Figure]:
     """Measure in a fresh process each time, so that what a first run has to load and to compile counts."""
     what = {"ours": "whole evaluation, first in its process", "ours, command": "whole command, start-up included"}
     for name, latency, bar in (("ours", 0.4, 1.05), ("ours", 0.1, 1.20), ("ours, command", 0.4, 1.25)):
-        found = [peers.timed(name, latency) for _ in range(1 if quick else 5)]
+        found = [peers.timed(name, latency) for _ in range(1 if quick else 3)]
         ratios = [item.command if item.evaluation is None else item.evaluation for item in found]
         middle = statistics.median(ratios)
         spread = f" [{min(ratios):.2f}-{max(ratios):.2f}]" if len(ratios) > 1 else ""
@@ -73,13 +76,41 @@ def _peers(quick: bool) -> Iterator[Figure]:
             title = f"as many calls by {name}, 400 ms a call"
             try:
                 place.install([name])
-                found = [peers.timed(name, 0.4, place) for _ in range(1 if quick else 3)]
+                found = [peers.timed(name, 0.4, place) for _ in range(1 if quick else 2)]
             except (OSError, subprocess.CalledProcessError, SystemExit) as exc:
                 yield Figure(title, f"not measured: {str(exc).splitlines()[0][:120]}")
                 continue
             inner = [item.evaluation for item in found if item.evaluation is not None]
             command = f"{statistics.median(item.command for item in found):.2f} with start-up"
             yield Figure(title, f"{statistics.median(inner):.2f}, {command}" if inner else command)
+
+
+def _faults(quick: bool) -> Iterator[Figure]:
+    """Let every call of one role fail in one way; one row for each fault, the worst of the roles."""
+    chosen = ("429-quota-day", "hang", "500", "empty", "wrong-schema", "404") if quick else faults.FAULTS
+    found = list(faults.suffer_all(chosen))
+    for fault in chosen:
+        mine = [item for item in found if item.fault == fault]
+        slowest, dearest = max(item.seconds for item in mine), max(item.share for item in mine)
+        codes = " or ".join(str(code) for code in sorted({item.code for item in mine}))
+        yield Figure(
+            f"every call is answered with {fault}",
+            f"exit {codes} after {slowest:.0f} s and {dearest:.1%} of the price",
+            f"{faults.LONGEST_S:.0f} s, {faults.SHARE:.0%}",
+            all(item.kept for item in mine),
+        )
+
+
+def _bill(quick: bool) -> Iterator[Figure]:
+    del quick
+    for item in bill.bill():
+        yield Figure(
+            f"dry run of {item.what}",
+            f"${item.said_usd:.2f} for {item.said_calls:,} calls; billed ${item.usd:.2f} for {item.calls:,} "
+            f"({item.off:+.0%})",
+            f"within {bill.WITHIN:.0%}",
+            item.kept,
+        )
 
 
 def _cost(quick: bool) -> Iterator[Figure]:
@@ -103,12 +134,13 @@ def _detection(quick: bool) -> Iterator[Figure]:
 
 
 def _scale(quick: bool) -> Iterator[Figure]:
-    sizes, runs, shards = ([4, 8, 16], 1, 2) if quick else ([10, 20, 40], 2, 2)
+    sizes, runs, shards = ([4, 8, 16], 1, 2) if quick else ([125, 500], 10, 20)
     found, growth = scale.grow(sizes, runs, shards)
     last = found[-1]
     per_call = 1000 * last.processor / last.calls
     what = f"{last.fixtures} fixtures x {runs} runs x {scale.PROBES} probes in {shards} shards"
-    yield Figure(what, f"{last.calls:,} calls, {per_call:.1f} ms of processor time a call, peak {last.peak_mb:.0f} MB")
+    measured = f"{last.calls:,} calls, {per_call:.1f} ms of processor time a call, peak {last.peak_mb:.0f} MB"
+    yield Figure(what, f"{measured}; slowest shard and merge {last.slowest:.0f} s")
     for name, value in growth.items():
         yield Figure(f"growth of {name} from {sizes[0]} to {sizes[-1]} fixtures (exponent)", f"{value:.2f}", "1.10",
                      value <= 1.10)  # fmt: skip
@@ -127,41 +159,60 @@ def _chaos(quick: bool) -> Iterator[Figure]:
                  found.repeated <= found.in_flight)  # fmt: skip
 
 
-PARTS: dict[str, Callable[[bool], Iterator[Figure]]] = {
-    "makespan": _makespan,
-    "peers": _peers,
-    "cost": _cost,
-    "detection": _detection,
-    "scale": _scale,
-    "chaos": _chaos,
+PARTS: dict[str, tuple[str, Callable[[bool], Iterator[Figure]]]] = {
+    "makespan": ("Speed: 16 calls at once; the bound is what 16 slots that are never idle would take", _makespan),
+    "peers": ("Other programs, timed in the same way", _peers),
+    "faults": ("Providers that fail at every call, in each of the three roles", _faults),
+    "cost": ("Prices of the defaults, with prompt caching", _cost),
+    "bill": ("The dry run against the bill of a provider with a prompt cache", _bill),
+    "detection": ("Detection", _detection),
+    "scale": ("Scale", _scale),
+    "chaos": ("Chaos: one call in ten fails, and the command is killed until it is complete", _chaos),
 }
+_PART = re.compile(r"^## .*?<!-- (\w+) -->\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
 
-def _surroundings() -> str:
-    names = ("compression-eval", "aiohttp", "litellm", "numpy", "pydantic")
+def _surroundings(quick: bool) -> str:
+    names = ("aiohttp", "litellm", "numpy", "pydantic")
     versions = ", ".join(f"{name} {version(name)}" for name in names)
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
-    return f"{today}; Python {platform.python_version()}, {versions}; {os.cpu_count()} cores, load {load}."
+    small = " Small sizes (`--quick`)." if quick else ""
+    return (
+        f"{today}, Python {platform.python_version()}, {versions}, {os.cpu_count()} cores, "
+        f"load {os.getloadavg()[0]:.1f} before.{small}"
+    )
+
+
+def _measure(name: str, quick: bool) -> str:
+    """Measure one part and return its section of the page."""
+    title, measure = PARTS[name]
+    about = _surroundings(quick)
+    lines = [f"| {' | '.join(HEADINGS)} |", "|" + "---|" * len(HEADINGS)]
+    print(f"{title}\n{about}\n" + "\n".join(lines), flush=True)
+    for figure in measure(quick):
+        lines.append(f"| {' | '.join(figure.cells())} |")
+        print(lines[-1], flush=True)
+    return f"## {title} <!-- {name} -->\n\n{about}\n\n" + "\n".join(lines) + "\n\n"
+
+
+def written(page: str, fresh: Mapping[str, str]) -> str:
+    """Return the page with fresh sections in the place of older ones, in the order of the parts."""
+    sections = {found[1]: found[0] for found in _PART.finditer(page)} | dict(fresh)
+    return HEAD + "\n" + "".join(sections[name] for name in PARTS if name in sections).rstrip() + "\n"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["all", *PARTS])
+    parser.add_argument("part", nargs="+", choices=["all", *PARTS])
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
     parser.add_argument("--no-write", action="store_true", help="print only")
     options = parser.parse_args()
-    lines = [f"| {' | '.join(HEADINGS)} |", "|" + "---|" * len(HEADINGS)]
-    print("\n".join(lines), flush=True)
-    for name, measure in PARTS.items():
-        if options.part in ("all", name):
-            for figure in measure(options.quick):
-                lines.append(f"| {' | '.join(figure.cells())} |")
-                print(lines[-1], flush=True)
-    about = _surroundings() + (" Small sizes (`--quick`)." if options.quick else "")
-    print(f"\n{about}")
-    if options.part == "all" and not options.no_write:
-        PAGE.write_text(HEAD + about + "\n\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    for name in PARTS:
+        if "all" in options.part or name in options.part:
+            section = _measure(name, options.quick)
+            if not options.no_write:  # after each part: an hour's work is not lost to a mistake in the last one
+                before = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+                PAGE.write_text(written(before, {name: section}), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
 """Mutation testing of what decides, records, admits and confines: small faults are put in, and the tests must notice.
 
-    python -m bench.mutation --limit 60 --seed 1      # a sample; about ten seconds for each mutant
+    python -m bench.mutation --limit 60 --seed 1      # a sample, about ten seconds for each mutant that is killed
+    python -m bench.mutation --area journal           # of one area
     python -m bench.mutation --named                  # faults that once went unnoticed
 
-A nightly command and not part of CI. It works on a copy of the tree. The exit code is 1 where a named fault survives.
+A nightly command and not part of CI. It works on a copy of the tree, with low priority, and draws no more mutants after
+`--minutes`. It first runs the tests without a fault: where these fail, every mutant would count as killed. The exit
+code is 1 where a named fault survives.
 """
 
 from __future__ import annotations
@@ -13,11 +16,15 @@ import ast
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,11 +34,23 @@ _LONGEST = 180
 AREAS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "compare": (
         ("eval_core/comparing/verdict.py", "eval_core/comparing/rule.py", "eval_core/comparing/outcome.py"),
-        ("tests/comparing/test_verdict.py", "tests/comparing/test_wording.py", "tests/comparing/test_structure.py"),
+        (
+            "tests/comparing/test_rule.py",
+            "tests/comparing/test_outcome.py",
+            "tests/comparing",
+            "tests/evidence/test_evidence.py",
+        ),
     ),
     "journal": (
         ("eval_core/models/journal.py", "eval_core/models/budget.py"),
-        ("tests/models/test_journal.py", "tests/models/test_budget.py"),
+        (
+            "tests/models/test_journal.py",
+            "tests/models/test_budget.py",
+            "tests/models/test_kill.py",
+            "tests/models/test_secret.py",
+            "tests/models/test_client.py",
+            "tests/models_e2e/test_batches.py",
+        ),
     ),
     "gate": (
         ("bot/pull_request/admission.py", "bot/steps/gate.py"),
@@ -42,7 +61,7 @@ AREAS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("tests/sandbox/test_sandbox_bombs.py", "tests/sandbox/test_sandbox_choice.py"),
     ),
 }
-"""Area to its source files and the tests that should notice a fault in them."""
+"""Area to its source files and the tests that should notice a fault in them, the fastest first."""
 
 NAMED = (
     ("compare", "eval_core/comparing/verdict.py", "all(row.verdict in _CALM", "any(row.verdict in _CALM"),
@@ -109,8 +128,19 @@ def mutants_of(area: str, file: str, source: str) -> Iterator[Mutant]:
     for line in lines:
         starts.append(starts[-1] + len(line))
     raw = source.encode()
-    for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.expr | ast.stmt) or node.end_lineno is None or node.end_col_offset is None:
+    module = ast.parse(source)
+    # A dataclass that is no longer frozen behaves as before.
+    skipped = {
+        part
+        for node in ast.walk(module)
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        for decorator in node.decorator_list
+        for part in ast.walk(decorator)
+    }
+    for node in ast.walk(module):
+        if node in skipped or not isinstance(node, ast.expr | ast.stmt):
+            continue
+        if node.end_lineno is None or node.end_col_offset is None:
             continue
         first = starts[node.lineno - 1] + node.col_offset
         last = starts[node.end_lineno - 1] + node.end_col_offset
@@ -131,14 +161,15 @@ def named_mutants() -> list[Mutant]:
     return found
 
 
-def sample(limit: int, seed: int) -> list[Mutant]:
+def sample(limit: int, seed: int, areas: Sequence[str] = tuple(AREAS)) -> list[Mutant]:
     """Return a sample that takes the areas in turn."""
     chance = random.Random(seed)
     drawn = []
-    for area, (files, _) in AREAS.items():
+    for area in areas:
+        files = AREAS[area][0]
         found = [item for file in files for item in mutants_of(area, file, (ROOT / file).read_text(encoding="utf-8"))]
-        drawn.append(chance.sample(found, min(len(found), -(-limit // len(AREAS)))))
-    return [item for turn in zip(*drawn, strict=False) for item in turn][:limit]
+        drawn.append(chance.sample(found, min(len(found), -(-limit // len(areas)))))
+    return [item for turn in zip_longest(*drawn) for item in turn if item is not None][:limit]
 
 
 def _copy(into: Path) -> Path:
@@ -150,23 +181,34 @@ def _copy(into: Path) -> Path:
     return into
 
 
+def tests_pass(tree: Path, area: str) -> bool:
+    """Tell whether the tests of an area pass on the tree as it is; tests that hang do not."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
+    process = subprocess.Popen(
+        [*command, *AREAS[area][1]],
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        return process.wait(_LONGEST) == 0
+    except subprocess.TimeoutExpired:
+        return False
+    finally:
+        # What the tests started must not outlive them either.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
 def notices(tree: Path, mutant: Mutant) -> bool:
     """Tell whether a test fails, or hangs, with the fault in place."""
     path = tree / mutant.file
     path.write_text(mutant.text, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *AREAS[mutant.area][1]]
     try:
-        done = subprocess.run(
-            command,
-            cwd=tree,
-            env={**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"},
-            capture_output=True,
-            timeout=_LONGEST,
-            check=False,
-        )
-        return done.returncode != 0
-    except subprocess.TimeoutExpired:
-        return True
+        return not tests_pass(tree, mutant.area)
     finally:
         shutil.copy(ROOT / mutant.file, path)
 
@@ -176,13 +218,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--limit", type=int, default=40, help="how many mutants are drawn")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--area", choices=AREAS, action="append", help="only this area; may be given again")
+    parser.add_argument("--minutes", type=float, default=60, help="no mutant is begun after this time")
     parser.add_argument("--named", action="store_true", help="only the faults that once went unnoticed")
     options = parser.parse_args()
-    mutants = named_mutants() if options.named else sample(options.limit, options.seed)
+    areas = options.area or list(AREAS)
+    mutants = named_mutants() if options.named else sample(options.limit, options.seed, areas)
+    mutants = [mutant for mutant in mutants if mutant.area in areas]
+    os.nice(10)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the tests under way end too
+    until = time.monotonic() + 60 * options.minutes
     killed: dict[str, list[bool]] = {}
     with tempfile.TemporaryDirectory(prefix="mutation-") as name:
         tree = _copy(Path(name))
-        for mutant in mutants:
+        for area in dict.fromkeys(mutant.area for mutant in mutants):
+            if not tests_pass(tree, area):
+                raise SystemExit(f"{area}: its tests fail without a fault; run pytest {' '.join(AREAS[area][1])}")
+        for number, mutant in enumerate(mutants):
+            if time.monotonic() > until:
+                print(f"{options.minutes:g} minutes are over: {len(mutants) - number} mutants were not tried")
+                break
             seen = notices(tree, mutant)
             killed.setdefault(mutant.area, []).append(seen)
             print(f"{'killed  ' if seen else 'SURVIVED'} {mutant}", flush=True)

@@ -138,10 +138,10 @@ def _print_split(seed: int, rounds: int, *, held_out: bool) -> None:
     }
     print("| measure | " + " | ".join(halves) + " |", "|---|" + "---:|" * len(halves), sep="\n")
     for what, group, listed in (
-        ("secrets gone", "secret", False),
-        ("personal data gone, no list", "personal", False),
-        ("personal data gone, with a list", "personal", True),
-        ("look-alikes touched", "negative", False),
+        ("secrets removed", "secret", False),
+        ("personal data removed, no list", "personal", False),
+        ("personal data removed, with a list", "personal", True),
+        ("look-alikes replaced by mistake", "negative", False),
     ):
         print(f"| {what} | " + " | ".join(f"{100 * found[half][listed].share(group):.1f} %" for half in halves) + " |")
     kept = [f"{100 * one.facts_kept / max(1, one.facts):.2f} %" for one, _ in found.values()]
@@ -160,10 +160,10 @@ def _print_fresh(rounds: int, only: str) -> None:
     }
     print("| measure | " + " | ".join(found) + " |", "|---|" + "---:|" * len(found), sep="\n")
     for what, group, listed in (
-        ("secrets gone", "secret", False),
-        ("personal data gone, no list", "personal", False),
-        ("personal data gone, with a list", "personal", True),
-        ("look-alikes touched", "negative", False),
+        ("secrets removed", "secret", False),
+        ("personal data removed, no list", "personal", False),
+        ("personal data removed, with a list", "personal", True),
+        ("look-alikes replaced by mistake", "negative", False),
     ):
         shares = [f"{100 * both[listed].share(group):.1f} %" for both in found.values()]
         print(f"| {what} | " + " | ".join(shares) + " |")
@@ -267,9 +267,9 @@ def main() -> None:
     measured = measure(kinds, arguments.seed, arguments.rounds)
     print("| measure | looked at | held out |", "|---|---:|---:|", sep="\n")
     for group, what in (
-        ("secret", "secrets gone"),
-        ("personal", "personal data gone"),
-        ("negative", "look-alikes touched"),
+        ("secret", "secrets removed"),
+        ("personal", "personal data removed"),
+        ("negative", "look-alikes replaced by mistake"),
     ):
         shares = [f"{100 * measured.share(group, held):.1f} %" for held in (False, True)]
         print(f"| {what} | {shares[0]} | {shares[1]} |")

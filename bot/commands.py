@@ -60,8 +60,8 @@ def bot() -> None:
     begin     says that a reviewer approved and it has started    GITHUB_TOKEN, TICKET
     publish   comment and check run                               GITHUB_TOKEN, TICKET
     baseline  proposes the measured baseline by pull request      GITHUB_TOKEN, TICKET
-    remind    fails when a baseline is older than configured     GITHUB_TOKEN
-    record    keeps GitHub's answers about one run, for tests     GITHUB_TOKEN
+    remind    fails if a baseline is older than configured        GITHUB_TOKEN
+    record    stores GitHub's responses about a run, for tests    GITHUB_TOKEN
     """
 
 
@@ -79,7 +79,7 @@ def _ticket() -> Ticket:
 
 
 def _output(**values: str) -> None:
-    """Hand values on to later steps and jobs."""
+    """Pass values to later steps and jobs."""
     if path := os.environ.get("GITHUB_OUTPUT"):
         with Path(path).open("a", encoding="utf-8") as stream:
             for name, value in values.items():
@@ -206,7 +206,7 @@ def setup(work: Path) -> None:
     help="Stop after this many minutes and keep what was measured so far. Set it below the job's timeout-minutes.",
 )
 def evaluate(work: Path, deadline: int | None) -> None:
-    """Measure the evaluated commit; the result goes into the work folder, also when it is incomplete.
+    """Measure the evaluated commit; the result goes into the work folder, even if it is incomplete.
 
     \b
     Example (in a workflow, with TICKET from the gate):
@@ -282,7 +282,8 @@ def begin() -> None:
     from bot.github.repository import GitHub
     from bot.steps.publish import begin as tell
 
-    for trouble in tell(GitHub.from_environment(os.environ), _ticket()):
+    attempt = os.environ.get("GITHUB_RUN_ATTEMPT", "")
+    for trouble in tell(GitHub.from_environment(os.environ), _ticket(), int(attempt) if attempt.isdecimal() else 1):
         click.echo(f"::warning::{trouble}")
 
 
@@ -353,7 +354,7 @@ def remind() -> None:
 
     config = load_config(None, Path())
     if config.bot.remind_after_days is None:
-        click.echo("bot.remind_after_days is not set: nobody is reminded.")
+        click.echo("bot.remind_after_days is not set: there is nothing to check.")
         return
     github, here = GitHub.from_environment(os.environ), _environment("GITHUB_SHA")
 
@@ -382,12 +383,12 @@ def remind() -> None:
     type=click.Path(path_type=Path),
     default=Path("tests/bot/recorded"),
     show_default=True,
-    help="Folder for the answers.",
+    help="Folder for the responses.",
 )
 def record(pr: int, run_id: int, output: Path) -> None:
-    """Keep GitHub's own answers about one run, so that tests can hold the loopback GitHub against them.
+    """Store GitHub's own responses about one run, so that tests can compare the loopback GitHub with them.
 
-    It only reads. Use it in a repository made for the purpose: names and texts of the pull request are kept.
+    It only reads. Use a repository made for this purpose: names and texts of the pull request are stored.
 
     \b
     Example:
@@ -397,4 +398,4 @@ def record(pr: int, run_id: int, output: Path) -> None:
     from bot.steps.recording import record_run
 
     written = record_run(GitHub.from_environment(os.environ), pr, run_id, output)
-    click.echo(f"{len(written)} answers in {output}: {', '.join(sorted(written))}.")
+    click.echo(f"{len(written)} responses in {output}: {', '.join(sorted(written))}.")

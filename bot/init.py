@@ -240,7 +240,7 @@ def named_command(root: Path, words: Sequence[str], llm: str) -> Found:
 
 
 def _check_method(name: str, node: ast.ClassDef, method: str) -> None:
-    """Refuse a class that does not have the method; one that inherits is believed, until it is tried."""
+    """Refuse a class that does not have the method; a class that inherits may have it, so it is accepted."""
     if _parameters(node, method) is not None or node.bases:
         return
     methods = [item.name for item in node.body if isinstance(item, _FUNCTIONS) and not item.name.startswith("_")]
@@ -399,7 +399,7 @@ def _config(found: Found) -> str:
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True), default=Path())
 @click.option("--action", help="OWNER/REPO@SHA of compression-eval; default: the checkout this program runs from.")
 @click.option("--compressor", help="package.module:Class; default: found by looking for context_compressor.py.")
-@click.option("--method", default="compress", show_default=True, help="The method that compresses, of --compressor.")
+@click.option("--method", default="compress", show_default=True, help="Method of --compressor that compresses.")
 @click.option(
     "--command", help='A compressor that is not Python: the program and its arguments, as in "node compress.ts".'
 )
@@ -450,7 +450,7 @@ def init(
         )
     click.echo("\n" + _LEFT_TO_DO)
     if plan.setup:
-        click.echo("  4. Create the compressor's environment on this machine: " + " && ".join(plan.setup))
+        click.echo("  5. Create the compressor's environment on this machine: " + " && ".join(plan.setup))
     click.echo("\nChecks (`compression-eval doctor` repeats them):")
     if print_diagnoses(Job(load_config(None, folder), folder)):
         click.echo("Fix what is broken, then run `compression-eval doctor`.")
@@ -463,7 +463,10 @@ Next steps:
   2. Label: create the label `eval-compression`.
   3. Fixtures and a first baseline: `compression-eval fixture import SESSION.jsonl`,
      `compression-eval probe propose NAME`, then `compression-eval baseline update`, and commit
-     fixtures/, probes/ and baselines/."""
+     fixtures/, probes/ and baselines/.
+  4. Baseline pull requests: turn on Settings, Actions, General, "Allow GitHub Actions to create
+     and approve pull requests" (off by default). To let your own CI start on them, store a token
+     as the secret COMPRESSION_EVAL_TOKEN."""
 
 
 def _words(command: str) -> list[str]:

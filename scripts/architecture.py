@@ -48,7 +48,7 @@ def _imports(path: Path, modules: dict[str, Path]) -> set[str]:
 
 
 def _reduced(edges: dict[str, set[str]]) -> dict[str, set[str]]:
-    """Drop every edge that a longer way implies, so that the drawing shows the layers."""
+    """Drop transitive edges, so that the drawing shows the layers."""
 
     def reach(start: str, seen: set[str]) -> set[str]:
         for room in edges.get(start, ()):

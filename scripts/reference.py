@@ -64,11 +64,11 @@ _COMMANDS = """\
 | exit code | meaning |
 |---|---|
 | 0 | done |
-| 1 | the condition of `--fail-on` holds; `fixture audit` found something; `judge calibrate` failed the judge |
+| 1 | `--fail-on` applies; `fixture audit` found something; `target check` or `judge calibrate` failed |
 | 2 | bad input or configuration: one message, no traceback |
-| 3 | incomplete (budget, outage); everything paid for is kept, `--resume` completes it |
+| 3 | incomplete (budget, outage, pending batch; `--resume` completes it), or `--fail-on` cannot be decided |
 | 70 | a bug in compression-eval: one sentence, the traceback in a file; `COMPRESSION_EVAL_DEBUG=1` prints it |
-| 130, 141 | stopped by you; whoever read the output has gone |
+| 130, 141 | interrupted with Ctrl-C; the reader of the output closed the pipe |
 """
 
 
@@ -99,7 +99,7 @@ def _type(schema: dict[str, Any]) -> str:
 
 def _default(schema: dict[str, Any], required: bool) -> str:
     if required:
-        return "(needed)"
+        return "(required)"
     value = schema.get("default")
     if value is None or value in ([], {}, ""):
         return "-"

@@ -11,7 +11,7 @@ from eval_core.base.config import BotConfig
 __all__ = ["asker", "ended_why", "mark", "render"]
 
 PRODUCT = "Compression eval"
-# Words stand beside every mark: neither colour nor picture is needed to read it.
+# Every mark has words next to it, so that nobody depends on colours.
 _MARKS = {
     "improved": "\N{LARGE GREEN CIRCLE}",
     "no_detectable_change": "\N{MEDIUM WHITE CIRCLE}",
@@ -38,7 +38,7 @@ def mark(outcome: str) -> str:
 
 
 def render(ledger: Ledger) -> tuple[str, str]:
-    """Return what stands above and below the report of the shown result."""
+    """Return what goes above and below the report of the shown result."""
     above = [f"### {_title(ledger)}", *(f"> {line}" for line in _state(ledger))]
     if ledger.shown is not None and ledger.head not in (None, ledger.shown.sha):
         above.append(
@@ -81,12 +81,10 @@ def _under_way(run: LedgerRun) -> str:
     if run.stage == "approval":
         return (
             f"\N{RAISED HAND} **Waiting for approval** of {commit} since {_clock(run.at)}: a reviewer of the "
-            f"environment `compression-eval` [approves or rejects it]({run.url}).{note}"
+            f"environment `compression-eval` has to [approve or reject it]({run.url}).{note}"
         )
     if run.stage == "queued":
-        return (
-            f"\N{HOURGLASS} **Queued**: {commit} since {_clock(run.at)}, after the evaluation before it. {log}.{note}"
-        )
+        return f"\N{HOURGLASS} **Queued**: {commit} since {_clock(run.at)}, behind another evaluation. {log}.{note}"
     expected = "" if run.minutes is None else f", expected to end by {run.at + timedelta(minutes=run.minutes):%H:%M}"
     return f"\N{HOURGLASS} **Evaluating** {commit} since {_clock(run.at)}{expected}. {log}.{note}"
 

@@ -138,6 +138,8 @@ class EvaluationStarted(_About):
     """The reviewer approved, and the job runs."""
 
     sha: str
+    again: bool = False
+    """Its failed jobs are run again: what it ended with before is not its end any more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,6 +229,10 @@ def _queued(ledger: Ledger, event: EvaluationQueued) -> Ledger:
 
 
 def _started(ledger: Ledger, event: EvaluationStarted) -> Ledger:
+    if event.again:
+        ended = [notice for notice in ledger.notices if notice.run == event.run and notice.at <= event.at]
+        left = tuple(notice for notice in ledger.notices if notice not in ended)
+        ledger = ledger.model_copy(update={"notices": left})
     if _is_over(ledger, event.run):
         return ledger
     known = next((run for run in ledger.runs if run.run == event.run), None)
@@ -258,8 +264,11 @@ def _measured(ledger: Ledger, event: ResultMeasured) -> Ledger:
     shown = ledger.shown
     if shown is None or shown.run == result.run or _rank(result, ledger) >= _rank(shown, ledger):
         changed |= {"shown": result, "body": event.body}
+    # What went wrong before it was measured is answered by it; what came after is not, however late this is told.
     changed["notices"] = tuple(
-        notice for notice in ledger.notices if notice.run_id != event.run.id and notice.sha not in (None, event.sha)
+        notice
+        for notice in ledger.notices
+        if notice.run_id != event.run.id and (notice.at > event.at or notice.sha not in (None, event.sha))
     )
     return ledger.model_copy(update=changed)
 
@@ -291,9 +300,10 @@ def _noticed(ledger: Ledger, event: LedgerEvent, kind: NoticeKind, why: str, sha
         sha=sha,
         asker=event.asker,
     )
-    others = [notice for notice in ledger.notices if notice.run_id != made.run_id]
+    # Whoever is told now is always told: a runner's clock may be behind those of the others.
+    others = [notice for notice in ledger.notices if notice.run_id != made.run_id][: _MOST_NOTICES - 1]
     found = sorted([made, *others], key=lambda notice: (notice.at, notice.run), reverse=True)
-    return ledger.model_copy(update={"notices": tuple(found[:_MOST_NOTICES])})
+    return ledger.model_copy(update={"notices": tuple(found)})
 
 
 def _rank(result: LedgerResult, ledger: Ledger) -> tuple[bool, datetime, WorkflowRun]:

@@ -98,7 +98,7 @@ def _read_checked(folder: Path, file: str, cases: Sequence[Case]) -> Measurement
 
 
 def _names(value: Any, where: str = "", free: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield every key, and every value that is shown as it stands, with its place."""
+    """Yield every key, and every value that is shown unchanged, with its place."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield where or "a field", key
@@ -184,7 +184,7 @@ def _check_words(measurement: Measurement, case: Case, file: str) -> None:
 
 
 def _are_private(facts: Sequence[FactRecord]) -> bool:
-    """Tell whether facts are told as those of a private probe are: by number alone."""
+    """Tell whether facts are recorded as those of a private probe: by number only."""
     return all(
         fact.label == f"private fact {number}" and fact.evidence in ([], [PRIVATE_PLACE])
         for number, fact in enumerate(facts, 1)

@@ -14,7 +14,7 @@ from bot.github.resources import OpenedPull
 from bot.pull_request.ticket import Ticket
 from bot.steps.artifact import read_measured
 from eval_core.base.config import Config
-from eval_core.base.errors import UserError
+from eval_core.base.errors import IncompleteError, UserError
 from eval_core.base.numbers import points, pp, score
 from eval_core.comparing.compare import ReportData, compare_measurements
 from eval_core.comparing.findings import RowVerdict, Verdict
@@ -78,7 +78,7 @@ def propose(
         release=source_release(root, measurement.provenance.source_sha),
     )
     if path is None:
-        return Proposed(None, f"{config.baselines}/{chosen}.json already says the same; nothing to propose.")
+        return Proposed(None, f"{config.baselines}/{chosen}.json already has the same content; nothing to propose.")
     base = github.default_branch()
     if newer := _newer_proposal(github, ticket.base_sha, base):
         return Proposed(
@@ -132,7 +132,11 @@ def _write_branch(github: GitHub, ticket: Ticket, files: Mapping[str, Path]) -> 
     for target, source in files.items():
         contents.put_file(target, source.read_bytes(), branch=stage, message=f"Update {target}")
     done = contents.branch(stage)
-    assert done is not None
+    if done is None:
+        raise IncompleteError(
+            f"branch {stage}: it was written, but GitHub does not find it now; run the job `propose` again, which "
+            "measures nothing"
+        )
     contents.point_branch(BRANCH, done)
     contents.delete_branch(stage)
 

@@ -34,6 +34,7 @@ _EDITED = (
     "_This comment was changed by something other than compression-eval, so what it said before is not carried on; "
     "its edit history has it._"
 )
+_BRIEF = 200
 _TRIES = 5
 _SETTLE = (0.5, 2.0)
 """Seconds to wait before looking whether another writer, who read before we wrote, has replaced our words."""
@@ -130,14 +131,21 @@ class Sticky:
         return f"{self._github.repo}#{self._number}"
 
     def _text(self, ledger: Ledger) -> str:
-        text = compose(ledger, self._place)
-        if len(text.encode()) > LIMIT:
-            # More than one result's report never stands here: this is a report that came without a budget.
-            short = ledger.model_copy(
-                update={"body": "_The report does not fit here; the log and the artifact have it._"}
-            )
-            text = compose(short, self._place)
-        return text
+        # What went wrong may be in somebody else's words, and long; the measured report gives way last.
+        brief = _brief(ledger)
+        bare = brief.model_copy(update={"body": "_The report does not fit here; the log and the artifact have it._"})
+        texts = (compose(one, self._place) for one in (ledger, brief, bare))
+        return next((text for text in texts if len(text.encode()) <= LIMIT), compose(bare, self._place))
+
+
+def _brief(ledger: Ledger) -> Ledger:
+    """Return the ledger with the long words of what went wrong, or is under way, left to the log."""
+    notices = tuple(
+        notice if len(notice.why) <= _BRIEF else notice.model_copy(update={"why": "The log says why."})
+        for notice in ledger.notices
+    )
+    runs = tuple(run.model_copy(update={"note": ""}) for run in ledger.runs)
+    return ledger.model_copy(update={"notices": notices, "runs": runs})
 
 
 def compose(ledger: Ledger, place: str) -> str:
@@ -151,7 +159,7 @@ def compose(ledger: Ledger, place: str) -> str:
 
 
 def read_comment(text: str, place: str) -> Ledger:
-    """Read the ledger back; one that does not fit its digest, its place or its schema is not believed."""
+    """Read the ledger back; one that does not match its digest, its place or its schema is rejected."""
     ledger = _intact(text, place)
     return ledger if ledger is not None else Ledger().model_copy(update={"body": _EDITED})
 

@@ -187,7 +187,7 @@ def _link(link: tarfile.TarInfo, into: Path, what: str) -> bool:
     place = into / link.name
     place.parent.mkdir(parents=True, exist_ok=True)
     if not place.parent.resolve().is_relative_to(into.resolve()):
-        raise UserError(f"{what}: the link {link.name!r} lies behind another link; refused")
+        raise UserError(f"{what}: the link {link.name!r} is inside another link; refused")
     place.symlink_to(link.linkname)
     return True
 

@@ -98,7 +98,7 @@ def render_without_token(asked: ResultAsked, commits_since: Callable[[str], int 
                 raise UserError(answer["refused"])
             process.stdin.write(f"{json.dumps(commits_since(answer['since']))}\n")
             process.stdin.flush()
-    raise UserError(f"the result makes no sense (reading it ended with {process.returncode}); refused")
+    raise UserError(f"the result is invalid (reading it ended with {process.returncode}); refused")
 
 
 @dataclass(frozen=True)
@@ -111,10 +111,19 @@ class _Saying:
     event: LedgerEvent
 
 
-def begin(github: GitHub, ticket: Ticket) -> tuple[str, ...]:
-    """Say that an evaluation that waited for a reviewer has begun; return what could not be posted."""
+def begin(github: GitHub, ticket: Ticket, attempt: int = 1) -> tuple[str, ...]:
+    """Say that an evaluation that waited for a reviewer has begun; return what could not be posted.
+
+    `attempt` is the job's own: higher than the ticket's where only failed jobs are run again, as after a rejection.
+    """
     assert ticket.pr is not None
-    event = EvaluationStarted(run=ticket.run, at=datetime.now(UTC), url=ticket.run_url, sha=ticket.sha)
+    event = EvaluationStarted(
+        run=ticket.run,
+        at=datetime.now(UTC),
+        url=ticket.run_url,
+        sha=ticket.sha,
+        again=attempt > ticket.run.attempt,
+    )
     check = Check(github, ticket.sha, ticket.run, ticket.run_url)
     sticky = Sticky(github, ticket.pr)
     return _each(

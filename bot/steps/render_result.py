@@ -39,9 +39,9 @@ def render_result(asked: ResultAsked, commits_since: CommitsSince) -> RenderedRe
     except UserError:
         raise
     except Exception as exc:
-        # Numbers that no measurement has may break any sum on the way; the pull request is told all the same.
+        # Impossible numbers may break any calculation on the way; the pull request gets an answer anyway.
         _log.exception("The result cannot be read")
-        raise UserError(f"the result makes no sense ({type(exc).__name__}); refused") from exc
+        raise UserError(f"the result is invalid ({type(exc).__name__}); refused") from exc
 
 
 def _written(asked: ResultAsked, data: ReportData, commits_since: CommitsSince) -> RenderedResult:

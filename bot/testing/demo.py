@@ -98,7 +98,7 @@ def demo_pull(tree: dict[str, bytes]) -> dict[str, bytes]:
     help="Where the comment, the rendered page and the report are written.",
 )
 def demo(output: Path) -> None:
-    """A labelled pull request on a GitHub on this machine becomes a comment. No account, no key, no network.
+    """Play a labelled pull request on a local GitHub, up to the comment. No account, no key, no network.
 
     \b
     Example:

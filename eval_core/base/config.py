@@ -131,7 +131,7 @@ class BotConfig(ConfigSection):
         Literal["neutral", "verdict"],
         Field(
             description="neutral: the check never fails a PR; verdict: a regression is a failure, and no answer "
-            "(incomplete, not comparable) asks for action."
+            "(incomplete, not comparable) requires action."
         ),
     ] = "neutral"
     mention: Annotated[
@@ -144,7 +144,7 @@ class BotConfig(ConfigSection):
 
 
 class AcceptConfig(ConfigSection):
-    """What may be missing from now on: removals that were meant, which the verdict then no longer counts."""
+    """Intended removals, which the verdict no longer counts."""
 
     sections: Annotated[list[str], Field(description="Sections of the summary that may go, by their label.")] = []
     facts: Annotated[list[str], Field(description="Facts that need not be kept any more, by their value.")] = []
@@ -154,7 +154,7 @@ class AcceptConfig(ConfigSection):
 
 
 class PrivateProbesConfig(ConfigSection):
-    """Probes that authors of pull requests cannot read: sealed in the tree, opened by the evaluation alone."""
+    """Probes that authors of pull requests cannot read: committed encrypted, decrypted only by the evaluation."""
 
     file: Annotated[str, Field(description="The file that `compression-eval probe seal` wrote.")]
     key_env: Annotated[str, Field(pattern="^[A-Z_][A-Z0-9_]*$", description="Environment variable with its key.")] = (
@@ -181,7 +181,7 @@ class BaselineConfig(ConfigSection):
 
 
 class TaskConfig(ConfigSection):
-    """What tokens per task are worked out with; prices are multiples of the price of an input token."""
+    """How tokens per task are computed; prices are multiples of the price of an input token."""
 
     turns: Annotated[
         int | None,
@@ -205,7 +205,7 @@ class Config(ConfigSection):
         dict[str, Any] | str, Field(description="The compressor under test: builtin:NAME, a file, or a target table.")
     ] = "builtin:anchored"
     watch: Annotated[
-        list[str], Field(description="Paths (globs) whose change makes an evaluation worth its cost.")
+        list[str], Field(description="Paths (globs): a pull request that changes none of them is not evaluated.")
     ] = []
     setup: Annotated[
         list[str], Field(description="Shell commands that prepare the target's environment; no secrets.")

@@ -35,7 +35,7 @@ def baseline() -> None:
 @batch_option
 @click.option("--force", is_flag=True, help="Write even where nothing but the date would change.")
 @click.option("--accept-failing", is_flag=True, help="Store even a compressor that passes no probe.")
-@click.option("--release", help="Name of the release that this is, for the trend.  [default: the tag of the commit]")
+@click.option("--release", help="Release name, for the trend.  [default: the tag of the commit]")
 @run_options
 @model_options
 def update(
@@ -76,7 +76,7 @@ def update(
     if source is None and dry_run:
         from eval_core.cli.run import print_estimate
 
-        print_estimate(job.with_runs(wanted), results)
+        print_estimate(job.with_runs(wanted), results, label)
         return
     if source is None:
         job = replace(job.with_runs(wanted), every_private_probe=True)
@@ -98,7 +98,7 @@ def update(
         release=release or source_release(job.root, measurement.provenance.source_sha),
     )
     if path is None:
-        click.echo("The stored baseline already says the same; nothing written (--force renews its date).")
+        click.echo("The stored baseline has the same content; nothing written (--force renews its date).")
         return
     click.echo(f"{path}: {measurement.planned_runs} graded runs of {len(measurement.fixtures)} fixtures stored.")
     if verdict is not None:
@@ -110,13 +110,13 @@ def update(
     for change in cumulative_changes(read_history(path.parent, path.stem)):
         click.echo(f"  {change.sentence}")
     if measurement.planned_runs < wanted:
-        click.echo(f"  Note: {wanted} graded runs are recommended; with fewer, only larger changes can be seen.")
+        click.echo(f"  Note: {wanted} graded runs are recommended; with fewer, only larger changes can be detected.")
 
 
 @baseline.command()
 @click.argument("path", type=click.Path(path_type=Path))
 def show(path: Path) -> None:
-    """Print a stored baseline for people.
+    """Print a stored baseline.
 
     \b
     Example:
@@ -134,7 +134,7 @@ def show(path: Path) -> None:
 
     measurement, noise = load_baseline(path)
     out = console()
-    data = ReportData(measurement, note="this is a baseline, shown by itself", task=load_config(None).task)
+    data = ReportData(measurement, note="this is a single baseline", task=load_config(None).task)
     print_report(make_view(data), out, details=True)
     out.print(Text("\nRun-to-run noise (standard deviation of a run's mean)", style="bold"))
     for dimension, value in noise.items():
@@ -152,7 +152,7 @@ def show(path: Path) -> None:
 @baseline.command()
 @click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
 def check(config: Path | None) -> None:
-    """Say for every stored baseline whether it still fits the fixtures and probes of this tree. Exit 2 if not.
+    """Check that every stored baseline matches the fixtures and probes of this tree. Exit 2 if one does not.
 
     \b
     Example:
@@ -167,7 +167,7 @@ def check(config: Path | None) -> None:
     cases = Job(settings=settings, root=root).load_cases()
     paths = list_baselines(root / settings.baselines)
     if not paths:
-        raise UserError(f"{root / settings.baselines}: no baseline here; `compression-eval baseline update` makes one")
+        raise UserError(f"{root / settings.baselines}: no baseline; `compression-eval baseline update` creates one")
     stale = False
     for path in paths:
         if fields := stale_fields(path, cases):

@@ -35,12 +35,12 @@ def print_diagnoses(job: Job, config: Path | None = None) -> bool:
 @click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
 @click.option(
     "--sandbox", type=click.Choice(["auto", "bwrap", "docker", "none"]), default="auto", show_default=True,
-    help="For a target of your own tree; none runs it with your rights.",
+    help="Sandbox for your own target; none runs it with your permissions.",
 )  # fmt: skip
 def doctor(target: str | None, tree: Path | None, config: Path | None, sandbox: Any) -> None:
     """Try what a run needs: load the suite, compress one short session in the sandbox, check keys and budget.
 
-    Nothing is paid for: the compressor gets the offline model. Exit 2 when something does not work.
+    It costs nothing: the compressor gets the offline model. Exit 2 if something does not work.
 
     \b
     Examples:

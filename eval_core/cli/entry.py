@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import errno
 import os
 import select
 import signal
@@ -12,7 +13,7 @@ import tempfile
 import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import click
 
@@ -24,6 +25,9 @@ UNEXPECTED = 70
 """The exit code of an error that is a fault of this program (EX_SOFTWARE)."""
 DEBUG = "COMPRESSION_EVAL_DEBUG"
 """Set to print the traceback of such an error instead of keeping it in a file."""
+
+_BAD_PATH = (errno.ENAMETOOLONG, errno.ELOOP)
+"""What only a path can be that somebody gave us: our own are short and have no loops."""
 
 CONFIGURED = "the configured one"
 """What help shows for the default that `configured` finds."""
@@ -112,9 +116,18 @@ def _run(root: CommandGroup) -> None:
         sys.exit(exc.exit_code)
     except _OutputClosed:
         raise
+    except OSError as exc:
+        if exc.errno not in _BAD_PATH:
+            _end_unexpectedly(exc)
+        click.echo(f"Error: {str(exc.filename)[:200]}: {exc.strerror}; name another path", err=True)
+        sys.exit(UserError.exit_code)
     except Exception as exc:
-        click.echo(unexpected(exc, os.environ), err=True)
-        sys.exit(UNEXPECTED)
+        _end_unexpectedly(exc)
+
+
+def _end_unexpectedly(exc: Exception) -> NoReturn:
+    click.echo(unexpected(exc, os.environ), err=True)
+    sys.exit(UNEXPECTED)
 
 
 def unexpected(exc: Exception, environ: Mapping[str, str]) -> str:

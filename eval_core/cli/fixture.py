@@ -30,13 +30,13 @@ _PATH = click.Path(path_type=Path)
 def _scrub_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that import and scrub share."""
     options = (
-        click.option("--identities", type=_PATH, help="Names to take out, one person a line; !word leaves a word "
-                                                      "alone."),
+        click.option("--identities", type=_PATH, help="File of names to remove, one person per line; !word keeps a "
+                                                      "word."),
         click.option("--yes", is_flag=True, help="Remove every likely name without asking; keep doubtful ones."),
         click.option("--first-user", metavar="TEXT", help="Replace the first user turn with this text."),
         click.option("--keep-system", is_flag=True, help="Keep the recorded system prompt."),
         click.option("--max-output", type=click.IntRange(0), default=4_000, show_default=True,
-                     help="Shorten tool outputs beyond this many characters a text; 0: keep them whole."),
+                     help="Shorten tool outputs longer than this many characters; 0: never."),
         click.option("--allow", type=_PATH, help="Allow list of the audit; default: allow.json beside the fixture."),
     )  # fmt: skip
     for option in reversed(options):
@@ -99,7 +99,7 @@ def import_command(
 @click.option("--dry-run", is_flag=True, help="Show what would change; write nothing.")
 @_scrub_options
 def scrub_command(path: Path, probes: Path | None, output: Path | None, dry_run: bool, **scrub: Any) -> None:
-    """Take secrets and personal data out of a fixture, and out of its probes with the same words.
+    """Replace secrets and personal data in a fixture, and in its probes with the same placeholders.
 
     \b
     Example:
@@ -130,8 +130,8 @@ def scrub_command(path: Path, probes: Path | None, output: Path | None, dry_run:
 def audit_command(paths: tuple[Path, ...], identities: Path | None, allow: Path | None) -> None:
     """Check fixtures before they are shared; exit 1 if anything is found that is not allow-listed.
 
-    The scrubber's detectors look first, then a second set of rules that shares nothing with them: it names whatever
-    stands at a place for people, machines or secrets, or has their shape, and is not known to be harmless.
+    The scrubber's detectors run first, then a second, independent set of rules: it reports whatever is in a place where
+    people, machines or secrets are named, or looks like one of them, and is not known to be harmless.
 
     \b
     Examples:
@@ -160,10 +160,14 @@ def audit_command(paths: tuple[Path, ...], identities: Path | None, allow: Path 
 
 @fixture.command("list")
 @click.option(
-    "--fixtures", type=_PATH, default=lambda: configured("fixtures"), show_default=CONFIGURED, help="Their folder."
+    "--fixtures",
+    type=_PATH,
+    default=lambda: configured("fixtures"),
+    show_default=CONFIGURED,
+    help="Folder of the fixtures.",
 )
 def list_command(fixtures: Path) -> None:
-    """List the fixtures with their messages, tokens and bytes, plain and compressed ones alike.
+    """List the fixtures, plain or compressed, with their messages, tokens and bytes.
 
     \b
     Example:
@@ -182,12 +186,16 @@ def list_command(fixtures: Path) -> None:
 @fixture.command("show")
 @click.argument("name")
 @click.option(
-    "--fixtures", type=_PATH, default=lambda: configured("fixtures"), show_default=CONFIGURED, help="Their folder."
+    "--fixtures",
+    type=_PATH,
+    default=lambda: configured("fixtures"),
+    show_default=CONFIGURED,
+    help="Folder of the fixtures.",
 )
 @click.option("--probes", type=_PATH, help="Probe bank whose evidence is mapped; default: the one in probes/.")
 @click.option("--census", is_flag=True, help="List the facts in the session.")
 def show_command(name: str, fixtures: Path, probes: Path | None, census: bool) -> None:
-    """Show who says how much in a session, with which tools, and where the evidence stands.
+    """Show a session's messages by role, the tools it used, and where the evidence is.
 
     \b
     Examples:
@@ -284,8 +292,8 @@ def _numbers(count: int, doubtful: list[int]) -> set[int]:
         if sys.stdin.isatty():
             raise
         raise UserError(
-            "there is no terminal to ask which of these names to leave: give --yes to take out every likely one, or "
-            "--identities FILE with the names to take out, one person a line, and !WORD for those to leave"
+            "there is no terminal to ask which of these names to keep: pass --yes to remove every likely one, or "
+            "--identities FILE with the names to remove, one person per line, and !WORD for those to keep"
         ) from None
     if answer.strip() in ("none", ""):
         return set()

@@ -104,7 +104,7 @@ def _waits(journal: Path) -> bool:
 @_options
 @model_options
 def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **options: Any) -> None:
-    """Audit the judge on answers whose order is plain and on labelled ones. Exit 1 when it should not be used.
+    """Audit the judge on answers with an obvious order and on labelled ones. Exit 1 if it should not be used.
 
     \b
     Examples:
@@ -136,13 +136,13 @@ def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **o
                 keep_record(root, record)
             await cast.submit()
             if stopped := cast.stopped():
-                raise IncompleteError(f"{stopped}; what is graded is kept in {journal.parent}, run it again")
+                raise IncompleteError(f"{stopped}; the grades so far are kept in {journal.parent}; run it again")
             return judged.identity["model"], record
 
     name, record = asyncio.run(run())
     result = record.calibration
     agreement = "unknown" if result.agreement is None else f"{result.agreement:.1%}"
-    click.echo(f"{name}: {agreement} of {result.pairs} pairs ranked as they should be.")
+    click.echo(f"{name}: {agreement} of {result.pairs} pairs ranked correctly.")
     click.echo(f"Measured {record.date[:10]} on {record.served or name}.")
     click.echo(f"Gross misrankings: {len(result.gross)}")
     for miss in result.gross:
@@ -161,7 +161,7 @@ def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **o
 @judge.command()
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--output", type=click.Path(path_type=Path), help="Write a baseline file here.")
-@click.option("--label", help="Folder under the results folder; default: the time.")
+@click.option("--label", help="Folder under the results folder; default: the current time.")
 @click.option("--resume", is_flag=True, help="Complete an interrupted regrade of the same label.")
 @batch_option
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
@@ -176,7 +176,7 @@ def regrade(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Grade the stored answers of a baseline file or results folder again with the judge of today.
+    """Grade the stored answers of a baseline file or results folder again with the current judge.
 
     \b
     Examples:
@@ -236,7 +236,7 @@ def regrade(
     click.echo(describe_shift(stored, fresh))
     if fresh.stopped:
         raise IncompleteError(
-            f"{fresh.stopped}; what is graded is kept in {root / name}: "
+            f"{fresh.stopped}; the grades so far are kept in {root / name}: "
             f"`compression-eval judge regrade {path} --label {name} --resume` with the same options completes it"
         )
     if output is not None:

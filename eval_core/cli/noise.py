@@ -16,14 +16,14 @@ __all__ = ["noise"]
 @click.command()
 @click.argument("baseline", type=click.Path(path_type=Path))
 @click.option("--splits", type=click.IntRange(10, 5000), default=200, show_default=True, help="Random splits.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the splits.")
 @click.option(
     "--regraded",
     type=click.Path(path_type=Path),
-    help="Results of a run that graded a sample of this baseline again: tells the judge's share of the noise.",
+    help="Results of a run that graded a sample of this baseline again; shows the judge's share of the noise.",
 )
 def noise(baseline: Path, splits: int, seed: int, regraded: Path | None) -> None:
-    """Split a baseline against itself: how often is a change seen where there is none, and how large is the noise?
+    """Compare random parts of a baseline: how large is the noise, and how often does it look like a change?
 
     \b
     Examples:
@@ -61,12 +61,12 @@ def noise(baseline: Path, splits: int, seed: int, regraded: Path | None) -> None
     if regraded is not None and overall is not None:
         out.print(Text(f"\n{_shares(measurement, load_side(regraded), overall.sd)}"))
     if overall is None or overall.sd < 1e-9:
-        out.print(Text("\nAll runs are equal: any change of the scores is a real one."))
+        out.print(Text("\nAll runs are identical: any change of the scores is real."))
         return
     rows = runs_needed(overall.sd, fixtures=overall.fixtures, baseline_runs=measurement.planned_runs, crit=alarms.crit)
     print_table(
         out,
-        "\nRuns needed to see a change of the overall score",
+        "\nRuns needed to detect a change of the overall score",
         ("change", "candidate runs of each fixture"),
         [(f"{row.change:g}", "more than 50" if row.runs is None else str(row.runs)) for row in rows],
     )
@@ -90,6 +90,6 @@ def _shares(base: Measurement, again: Measurement, run_sd: float) -> str:
     probes = min(len(types) for types in base.probe_types.values())
     shares = variance_shares(run_sd, probes, np.array([[pair.old, pair.new] for pair in pairs]))
     return (
-        f"Of the noise of a run's overall mean the judge makes about {percent(shares.judge)}, fresh compressions and "
+        f"Of the noise of a run's overall mean, the judge causes about {percent(shares.judge)}, new compressions and "
         f"answers {percent(shares.compression)} ({len(pairs)} answers graded twice)."
     )

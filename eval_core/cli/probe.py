@@ -88,7 +88,7 @@ def _filled(bank: ProbeBank, fixture: Fixture, path: Path) -> ProbeBank:
 @_probes_dir
 @click.option("--fill", is_flag=True, help="Write the evidence of facts that lack it into the banks.")
 @click.option("--all", "every", is_flag=True, help="List every finding; default: the first three of each rule.")
-@click.option("--target", help="Warn of evidence that this compressor leaves verbatim: builtin:NAME or a target file.")
+@click.option("--target", help="Warn about evidence that this target keeps verbatim: builtin:NAME or a target file.")
 def lint_command(
     names: tuple[str, ...], fixtures_dir: Path, probes_dir: Path, fill: bool, every: bool, target: str | None
 ) -> None:
@@ -198,8 +198,8 @@ def seal_command(
 ) -> None:
     """Encrypt probe banks into one file that can be committed: only the evaluation can read them.
 
-    The banks have the usual form, one for each fixture, and lie outside the repository. In the clear stand the
-    fixtures' names, the probes' ids and types, so choose ids that give nothing away.
+    The banks have the usual format, one for each fixture, and are kept outside the repository. Fixture names, probe ids
+    and probe types are not encrypted, so choose ids that give nothing away.
 
     \b
     Examples:
@@ -280,9 +280,9 @@ def unseal_command(sealed: Path, output: Path, key_env: str, force: bool) -> Non
 @probe.command("manifest")
 @_probes_dir
 def manifest_command(probes_dir: Path) -> None:
-    """Print every probe as fixture/probe: a sorted JSON list, in which one taken away shows as a line of a diff.
+    """Print every probe as fixture/probe in a sorted JSON list, so that a removed probe shows up in a diff.
 
-    Hermes' own runner takes it as its battery definition.
+    Hermes' own runner accepts it as its battery definition.
 
     \b
     Example:

@@ -116,7 +116,7 @@ def print_side_by_side(folders: Sequence[Path], form: str) -> None:
 def report(results: tuple[Path, ...], form: str, compare_to: str, details: bool, config: Path | None) -> None:
     """Render a result again, or several side by side; nothing is measured and no model is called.
 
-    Without RESULTS it is the newest result.
+    Without RESULTS, the newest result is shown.
 
     \b
     Examples:
@@ -149,7 +149,7 @@ def report(results: tuple[Path, ...], form: str, compare_to: str, details: bool,
 def trend(name: str | None, form: str, config: Path | None) -> None:
     """Show score, facts, size and cost of the stored baselines over time.
 
-    NAME is the baseline's; without it, the one that was stored last.
+    NAME is the name of a baseline; default: the one stored last.
 
     \b
     Examples:
@@ -167,7 +167,7 @@ def trend(name: str | None, form: str, config: Path | None) -> None:
     folder = config_folder(config) / load_config(config).baselines
     lines = read_history(folder)
     if not lines:
-        raise UserError(f"{folder}: no history here; `compression-eval baseline update` begins one")
+        raise UserError(f"{folder}: no history here; `compression-eval baseline update` starts one")
     name = name or str(lines[-1].get("baseline"))
     own = [line for line in lines if line.get("baseline") == name]
     if not own:
@@ -206,7 +206,7 @@ def trend(name: str | None, form: str, config: Path | None) -> None:
     show_default=True,
     help="Exit with 1 on this verdict or a worse one, and with 3 if there is no verdict.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the permutation test.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the permutation test.")
 @click.option("--details", is_flag=True, help="Print the tables as well.")
 def compare(base: Path, candidate: Path, form: str, fail_on: str, seed: int, details: bool) -> None:
     """Compare two results folders or baseline files; no model is called.

@@ -43,11 +43,11 @@ def _money(value: float | None) -> str:
     return "unknown" if value is None else f"${value:.4f}" if value < 1 else f"${value:.2f}"
 
 
-def print_estimate(job: Job, results: Path | None = None) -> None:
+def print_estimate(job: Job, results: Path | None = None, label: str | None = None) -> None:
     """Print calls, tokens and cost of a run by role; send nothing."""
     from eval_core.measuring.cost import quote
 
-    found = quote(job, results)
+    found = quote(job, results, label)
     if found is None:
         cases = job.load_cases()
         click.echo(
@@ -128,7 +128,7 @@ def run_options(command: Any) -> Any:
             click.option("--results", type=click.Path(path_type=Path), help="Default: results"),
             click.option(
                 "--label",
-                help="Folder under the results folder; default: the time.",
+                help="Folder under the results folder; default: the current time.",
                 shell_complete=complete_labels,
             ),
             click.option("--resume", is_flag=True, help="Complete an interrupted run of the same label."),
@@ -138,9 +138,9 @@ def run_options(command: Any) -> Any:
                 type=click.Choice(["auto", "bwrap", "docker", "none"]),
                 default="auto",
                 show_default=True,
-                help="For a target of your own tree; none runs it with your rights.",
+                help="Sandbox for your own target; none runs it with your permissions.",
             ),
-            click.option("--seed", type=int, default=0, show_default=True),
+            click.option("--seed", type=int, default=0, show_default=True, help="Seed for everything random."),
             click.option("--quiet", is_flag=True, help="No progress on stderr."),
         )
     ):
@@ -176,7 +176,7 @@ def model_options(command: Any) -> Any:
             click.option(
                 "--concurrency", type=click.IntRange(1, 256), help="Maximum number of concurrent model calls."
             ),
-            click.option("--trust-judge", is_flag=True, help="Use the judge even if it misranks plain cases."),
+            click.option("--trust-judge", is_flag=True, help="Use the judge even if it misranks obvious cases."),
         )
     ):
         command = option(command)
@@ -184,8 +184,8 @@ def model_options(command: Any) -> Any:
 
 
 def batch_option(command: Any) -> Any:
-    """Add the option of the commands that nobody waits for."""
-    text = "Submit answers and grades to the provider's batch API, at half the price, and end; --resume collects them."
+    """Add the option of the commands that can wait for a batch."""
+    text = "Submit answers and grades to the provider's batch API, at half the price, and exit; --resume collects them."
     return click.option("--batch", is_flag=True, help=text)(command)
 
 
@@ -236,9 +236,7 @@ def _fixture_names(given: str | None) -> tuple[str, ...] | None:
         return None
     names = tuple(name.strip() for name in given.split(","))
     if "" in names:
-        raise UserError(
-            f"--fixtures {given!r}: a name is empty; give names with commas between, or leave it out for all"
-        )
+        raise UserError(f"--fixtures {given!r}: a name is empty; separate names with commas, or leave it out for all")
     return names
 
 
@@ -372,7 +370,7 @@ def _is_open(data: ReportData) -> bool:
     type=click.Choice(["stored", "rerun"]),
     default="stored",
     show_default=True,
-    help="rerun: measure the base in the same run, in alternation.",
+    help="rerun: measure the base in the same run, alternating with the candidate.",
 )
 @click.option(
     "--base-tree",
@@ -392,7 +390,7 @@ def _is_open(data: ReportData) -> bool:
 @click.option(
     "--all-looks",
     is_flag=True,
-    help="While the verdict is inconclusive, go on to the next planned look while the provider's cache is warm.",
+    help="While the verdict is inconclusive, continue with the next look, with the provider's cache still warm.",
 )
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
 @click.option("--shard", help="Measure one part of the plan, e.g. 2/5; `compression-eval merge` joins the parts.")
@@ -449,7 +447,7 @@ def run(
     root = results or job.results
     with _with_git_base(job, root, quiet=quiet) as job:
         if dry_run:
-            print_estimate(_at_last_look(job) if all_looks else job, results)
+            print_estimate(_at_last_look(job) if all_looks else job, results, label)
             return
         data = execute(job, label, results, quiet=quiet)
         while all_looks and _is_open(data):

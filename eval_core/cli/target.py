@@ -23,7 +23,7 @@ def target() -> None:
 
 @target.command()
 @click.argument("target_file", metavar="[TARGET]", required=False)
-@click.option("--target", "named", help="The same as TARGET, as other commands take it.")
+@click.option("--target", "named", help="Same as TARGET_FILE.")
 @click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
 @click.option(
     "--tree",
@@ -34,13 +34,13 @@ def target() -> None:
     "--sandbox",
     type=click.Choice(["auto", "bwrap", "docker", "none"]),
     default="auto",
-    help="none runs it with your own rights.",
+    help="none runs it with your permissions.",
 )
 def check(target_file: str | None, named: str | None, config: Path | None, tree: Path | None, sandbox: str) -> None:
     """Test a `command:` target with good and bad requests, and print a checklist.
 
-    It runs in the sandbox, with a model on loopback that answers, then one that is down, then one that answers with
-    nothing. Exit 1 when a check fails; a warning is advice.
+    It runs in the sandbox, with a model on loopback that answers, then one that is down, then one that returns empty
+    replies. Exit 1 if a check fails; warnings are advice.
 
     \b
     Examples:

@@ -51,7 +51,7 @@ class ReportData:
     note: str | None = None
     """Why there is no comparison, if there is none."""
     task: TaskConfig = field(default_factory=TaskConfig)
-    """What tokens per task are worked out with."""
+    """How tokens per task are computed."""
 
     @property
     def same_target(self) -> bool:
@@ -82,6 +82,15 @@ class ReportData:
     def overfitting(self) -> BankOverfitting | None:
         """Whether the compressor seems to know the probes, against the baseline where there is one."""
         return bank_overfitting(self.base if self.kind_is_comparable else None, self.candidate)
+
+    @property
+    def next_step(self) -> str:
+        """One sentence on what to do; a compressor that seems to know the probes is not to be merged for its gain."""
+        if self.verdict is None:
+            return ""
+        if self.verdict.kind is Kind.IMPROVED and self.overfitting is not None:
+            return "Do not merge on this verdict alone: read the warning, then try it on sessions of your own."
+        return self.verdict.next_step
 
     @property
     def kind_is_comparable(self) -> bool:

@@ -39,7 +39,7 @@ class StructureChange:
 
     fixture: str
     check: str
-    kind: Literal["broken", "mended", "shaky"]
+    kind: Literal["broken", "repaired", "shaky"]
     base_passed: int
     base_runs: int
     candidate_passed: int
@@ -51,12 +51,12 @@ class StructureChange:
         return f"{self.fixture} / {self.check}"
 
 
-def _classify(base: list[bool], candidate: list[bool]) -> Literal["broken", "mended", "shaky"] | None:
+def _classify(base: list[bool], candidate: list[bool]) -> Literal["broken", "repaired", "shaky"] | None:
     failed, failed_before = candidate.count(False) / len(candidate), base.count(False) / len(base)
     if not failed_before and failed > MAJORITY:
         return "broken"
     if not failed and failed_before > MAJORITY:
-        return "mended"
+        return "repaired"
     return "shaky" if failed and not failed_before else None
 
 
@@ -211,7 +211,7 @@ def culprits_of(evidence: TestedFamily) -> list[Culprit]:
 
 
 def structure_culprits(structure: Iterable[StructureChange]) -> list[Culprit]:
-    """Return the checks that broke or mended; a shaky one is nobody's fault yet."""
+    """Return the checks that broke or were repaired; one that fails only sometimes proves nothing yet."""
     return [
         Culprit(
             kind="structure",

@@ -100,7 +100,7 @@ class _Frozen(BaseModel):
 
 
 class Reason(_Frozen):
-    """Why nothing can be said: a field that differs, a judge that drifted, a side that is missing."""
+    """Why it could not be decided: a field that differs, a judge that drifted, a side that is missing."""
 
     code: Literal["difference", "drift", "models", "missing", "coverage", "failing"]
     text: str
@@ -256,7 +256,7 @@ class StructureFinding(_Frozen):
 
     fixture: str
     check: str
-    kind: Literal["broken", "mended", "shaky"]
+    kind: Literal["broken", "repaired", "shaky"]
     base_passed: int
     base_runs: int
     candidate_passed: int

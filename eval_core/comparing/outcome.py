@@ -60,7 +60,7 @@ class OutcomeChange:
     candidate: tuple[Failures, ...]
     broken: tuple[str, ...]
     """Fixtures that decide: the candidate fails there and the base never did."""
-    mended: tuple[str, ...]
+    repaired: tuple[str, ...]
     shaky: tuple[str, ...]
     """Fixtures where it fails now and then: told, and not decided by."""
     refused: tuple[str, ...] = ()

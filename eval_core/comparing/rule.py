@@ -2,15 +2,14 @@
 
 1. What failed to compress is *broken*.
 2. A broken structure check, a section gone, a value invented or stale is a regression whatever else was gained.
-3. Facts, scores, what the compressor's model is shown and what was repaired are weighed, each as a share of what there
-   is. Where there is
-   gain and loss, and the lesser is at least half of the greater, that is *mixed*; otherwise the greater decides. What
-   no longer reaches the model breaks the tie, if it weighs that much by itself: no model can write it, and the gain is
-   what this one did with the room.
-4. A gain that came with a larger state and no higher lift over recency, and a loss beside a state that shrank by at
-   least twice the share, are a *trade*.
-5. A repair beside fewer messages kept verbatim is *mixed*.
-6. Nothing gained or lost: a smaller state is an improvement, a larger one a regression.
+3. Facts, scores, what the compressor's model is shown and repairs are compared as shares of their totals. If there are
+   gains and losses, and the smaller is at least half of the larger, that is *mixed*; otherwise the larger decides. If
+   what no longer reaches the model alone weighs that much, it is a regression: no model can write what it never sees.
+4. A gain that came with a larger state and no higher lift over recency is a *trade*. So is a loss where the state
+   shrank by at least twice the share, unless facts no longer reach the model.
+5. A repair alone, next to fewer messages kept verbatim, is *mixed*.
+6. Nothing gained or lost: a smaller state is an improvement (a *trade* if fewer messages are kept verbatim), a larger
+   one a regression.
 """
 
 from __future__ import annotations
@@ -73,16 +72,18 @@ def outcome_strand(change: OutcomeChange) -> Strand:
         failed, runs = sum(item[0] for item in items), sum(item[1] for item in items)
         return f"{runs - failed} of {runs} runs" if runs else ""
 
-    details = [f"fails now and then: {name}" for name in change.shaky] + [f"repaired: {name}" for name in change.mended]
-    state = StrandState.CANNOT_TELL if change.shaky else StrandState.BETTER if change.mended else StrandState.SAME
+    details = [f"fails now and then: {name}" for name in change.shaky] + [
+        f"repaired: {name}" for name in change.repaired
+    ]
+    state = StrandState.CANNOT_TELL if change.shaky else StrandState.BETTER if change.repaired else StrandState.SAME
     return Strand(
         name="outcome",
         state=StrandState.WORSE if change.broken else state,
         base=words([(item.failed, item.runs) for item in change.base]),
         candidate=words([(item.failed, item.runs) for item in change.candidate]),
-        says=f"{counted(len(change.mended), 'fixture')} compress again" if change.mended else "",
+        says=f"{counted(len(change.repaired), 'fixture')} compress again" if change.repaired else "",
         details=tuple(details),
-        gain=len(change.mended) / max(len(change.candidate), 1),
+        gain=len(change.repaired) / max(len(change.candidate), 1),
     )
 
 
@@ -108,12 +109,12 @@ def _checks(arm: Arm) -> tuple[int, int]:
 
 def structure_strand(changes: Sequence[StructureChange], base: Arm, candidate: Arm) -> Strand:
     """Say which checks broke or were repaired."""
-    broken, mended = _by_check(changes, "broken"), _by_check(changes, "mended")
+    broken, repaired = _by_check(changes, "broken"), _by_check(changes, "repaired")
     says = [listed(broken)] if broken else []
-    says += [f"repaired: {listed(mended)}"] if mended else []
+    says += [f"repaired: {listed(repaired)}"] if repaired else []
     counts = _checks(base), _checks(candidate)
     before, now = (f"{passed} of {every} checks" if every else "" for passed, every in counts)
-    state = StrandState.WORSE if broken else StrandState.BETTER if mended else StrandState.SAME
+    state = StrandState.WORSE if broken else StrandState.BETTER if repaired else StrandState.SAME
     return Strand(
         name="structure",
         state=state,
@@ -122,7 +123,7 @@ def structure_strand(changes: Sequence[StructureChange], base: Arm, candidate: A
         says="; ".join(says),
         details=tuple(f"{item.kind}: {item.label}" for item in changes),
         loss=float(bool(broken)),
-        gain=sum(item.kind == "mended" for item in changes) / max(counts[1][1], 1),
+        gain=sum(item.kind == "repaired" for item in changes) / max(counts[1][1], 1),
     )
 
 

@@ -381,11 +381,11 @@ def _notes(
 
 
 def _counted(
-    evidence: TestedFamily, item: Hypothesis, state: StrandState, medians: tuple[dict[str, float], ...]
+    evidence: TestedFamily, item: Hypothesis, state: StrandState, medians: tuple[dict[str, float], dict[str, float]]
 ) -> Row:
     """Return a row that was counted on deterministic runs: two numbers, and nothing estimated."""
     moved = state in (StrandState.WORSE, StrandState.BETTER, StrandState.BOTH) and abs(item.delta) > 1e-9
-    return row_of(evidence, item, (medians[0], medians[1])).model_copy(
+    return row_of(evidence, item, medians).model_copy(
         update={
             **dict.fromkeys(("ci_low", "ci_high", "ci90_low", "ci90_high", "p", "mde", "mde_two_more")),
             "verdict": RowVerdict("worse" if item.delta < 0 else "better")
@@ -396,7 +396,7 @@ def _counted(
 
 
 def _rows(
-    evidence: Sequence[TestedFamily], medians: tuple[dict[str, float], ...], recorded: Recorded | None
+    evidence: Sequence[TestedFamily], medians: tuple[dict[str, float], dict[str, float]], recorded: Recorded | None
 ) -> list[Row]:
     rows = []
     for item in evidence:
@@ -410,7 +410,7 @@ def _rows(
                 row = _counted(item, hypothesis, StrandState.SAME, medians)
                 rows.append(row.model_copy(update={"verdict": RowVerdict.ADVISORY}))
             elif not advisory:
-                rows.append(row_of(item, hypothesis, (medians[0], medians[1])))
+                rows.append(row_of(item, hypothesis, medians))
     return rows
 
 

@@ -1,4 +1,4 @@
-"""What one model call came to. Standard library only: the gateway's process uses it too."""
+"""The result of one model call. Standard library only: the gateway's process uses it too."""
 
 from __future__ import annotations
 

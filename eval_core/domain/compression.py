@@ -1,4 +1,4 @@
-"""What one run of the compressor under test came to."""
+"""The result of one run of the compressor under test."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def with_remedy(verdict: Verdict, base: Measurement, path: str, candidate: Measu
 
 
 def _remedy(base: Measurement, path: str, candidate: Measurement) -> str:
-    """Say how a drifted judge is mended, and what that costs, from what the sample cost."""
+    """Say what to do about a drifted judge, and what that costs, from what the sample cost."""
     calls = sum(1 for _ in graded_cells(base))
     found = candidate.extra.drift
     price = ""

@@ -16,7 +16,7 @@ from eval_core.base.messages import Message
 from eval_core.base.tokens import count_messages, count_text
 from eval_core.comparing.drift import GradedCell, graded_cells, sample
 from eval_core.domain.call import Completion, Draw, ModelCall, Role, Usage
-from eval_core.domain.case import Case
+from eval_core.domain.case import Case, Cell, make_plan
 from eval_core.domain.grade import DIMENSIONS, Answer, Answerer, Judge
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
@@ -38,6 +38,7 @@ from eval_core.models.prices import Tariff
 from eval_core.models.settings import Models
 from eval_core.sandbox.targets import BuiltinSubject, Target
 from eval_core.storage.baselines import Reference, find_reference, stored_reference
+from eval_core.storage.results import ResultsFolder
 
 __all__ = [
     "CHECKS",
@@ -174,6 +175,19 @@ class Scope:
     drift_sample: int = 0
     output: dict[str, float] = field(default_factory=dict)
     """Role to the tokens of a usual reply, where an earlier run of the same models tells."""
+    left: Mapping[str, tuple[int, int]] | None = None
+    """Fixture to graded runs and compressions, where it is not all of them: of a shard, or of a run that goes on."""
+    checks: bool = True
+    """Whether the models are tried first; of a run that goes on, that is in the journal."""
+
+    def graded(self, fixture: str) -> int:
+        """Return how often the probes of a fixture are asked and graded."""
+        return (self.runs if self.left is None else self.left[fixture][0]) + self.base_runs
+
+    def compressions(self, fixture: str) -> int:
+        """Return how often a fixture is compressed."""
+        own = self.compress_runs if self.left is None else self.left[fixture][1]
+        return own + self.base_compress_runs + self.other_budgets
 
 
 @dataclass
@@ -199,13 +213,12 @@ class _Tally:
 def _compressions(stand_ins: Sequence[StandIn], scope: Scope) -> _Tally:
     tally = _Tally()
     for stand_in in stand_ins:
+        times = scope.compressions(stand_in.case.fixture.name)
         for prompt, shared, reply in zip(stand_in.prompts, stand_in.shared, stand_in.summaries, strict=True):
             whole, same = count_messages(prompt), count_messages(prompt[:shared])
             output = scope.output.get("compressor", reply)
-            tally.add(whole, output, written=same)
-            tally.add(
-                whole, output, same, times=scope.compress_runs + scope.base_compress_runs + scope.other_budgets - 1
-            )
+            tally.add(whole, output, times=min(times, 1), written=same)
+            tally.add(whole, output, same, times=max(times - 1, 0))
     return tally
 
 
@@ -314,7 +327,6 @@ def _drift(scope: Scope, cases: Sequence[Case], output: float) -> _Tally:
 def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list[tuple[str, PlannedCalls]]:
     """Return the calls of the plan by purpose, in the order in which roles work."""
     answer, grade = scope.output.get("answer"), scope.output.get("judge", _usual_grade())
-    graded = scope.runs + scope.base_runs
     asked = _sum(
         _questions(
             item.state,
@@ -322,7 +334,7 @@ def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list
             item.answers,
             0.0 if item.tokens_after is None else item.tokens_after - count_messages(item.state),
             answer,
-            graded,
+            scope.graded(item.case.fixture.name),
         )
         for item in stand_ins
     )
@@ -337,14 +349,16 @@ def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list
         full = (_questions(item.case.fixture.messages, item.case, item.answers, 0, answer, 1) for item in controlled)
         empty = (_questions([], item.case, said, 0, silence, 1) for item, said in zip(controlled, unknown, strict=True))
         rows.append(("controls", "answer", _sum(chain(full, empty))))
-    rows.append(("grades", "judge", _sum(_grades(item.case, item.answers, grade, graded) for item in stand_ins)))
+    graded = (_grades(item.case, item.answers, grade, scope.graded(item.case.fixture.name)) for item in stand_ins)
+    rows.append(("grades", "judge", _sum(graded)))
     if controlled:
         full = (_grades(item.case, item.answers, grade, 1) for item in controlled)
         empty = (_grades(item.case, said, grade, 1) for item, said in zip(controlled, unknown, strict=True))
         rows.append(("controls", "judge", _sum(chain(full, empty))))
     if scope.calibration:
         rows.append(("calibration", "judge", _calibration(grade)))
-    rows += [(CHECKS, role, tally) for role, tally in _checks(scope, stand_ins, models, grade)]
+    if scope.checks:
+        rows += [(CHECKS, role, tally) for role, tally in _checks(scope, stand_ins, models, grade)]
     rows.append(("drift sample", "judge", _drift(scope, [item.case for item in stand_ins], grade)))
     model = {"compressor": models.compressor, "answer": models.answer, "judge": models.judge}
     return [
@@ -507,8 +521,23 @@ def _by_role(planned: Sequence[PlannedCalls], models: Models, *, batch: bool = F
     return found
 
 
-def quote(job: Job, results: Path | None = None) -> Quote | None:
-    """Estimate a job; None when it runs offline and costs nothing. Nothing is sent and nothing is written."""
+def _left_to_do(job: Job, plan: Sequence[Cell], done: ResultsFolder | None) -> dict[str, tuple[int, int]]:
+    """Return the graded runs and the compressions of each fixture that are still to be paid for."""
+    left = {cell.case.fixture.name: (0, 0) for cell in plan}
+    for cell in plan if job.shard is None else job.shard.cells(plan):
+        name = cell.case.fixture.name
+        record = done.read_run(name, cell.run) if done else None
+        made = record is not None and record.ok
+        graded = made and record is not None and record.graded
+        left[name] = (left[name][0] + (cell.graded and not graded), left[name][1] + (not made))
+    return left
+
+
+def quote(job: Job, results: Path | None = None, label: str | None = None) -> Quote | None:
+    """Estimate a job; None when it runs offline and costs nothing. Nothing is sent and nothing is written.
+
+    What a run of that label has paid for already is left out where the job goes on with it.
+    """
     models = job.models
     if models is None:
         return None
@@ -522,20 +551,28 @@ def quote(job: Job, results: Path | None = None) -> Quote | None:
     base = job.expected_base(cases, folder)
     runs, compress_runs = job.plan
     base_runs, base_compress_runs = job.base_runs(base)
+    plan, once = make_plan(cases, runs, compress_runs), job.shard is None or job.shard.first
+    own = frozenset(cell.case.fixture.name for cell in (job.shard.cells(plan) if job.shard else plan) if cell.run == 0)
+    there = None if label is None else folder / (job.shard.label(label) if job.shard else label)
+    done = ResultsFolder(there) if there is not None and job.resume else None
+    done = done if done is not None and done.journal.exists() else None
     scope = Scope(
         runs=runs,
         compress_runs=compress_runs,
         base_runs=base_runs,
         base_compress_runs=base_compress_runs,
         other_budgets=max(len(target.spec.budgets) - 1, 0) if isinstance(target.spec, TargetSpec) else 0,
-        controls=_missing_controls(cases, answerer, judge, folder, known),
-        calibration=not calibrated,
+        controls=own & _missing_controls(cases, answerer, judge, folder, known),
+        calibration=not calibrated and once,
         compresses=target.asks_model,
-        drift=None if base.own else comparable,
+        # The sample of a run that goes on is that of its first look.
+        drift=comparable if once and done is None and not base.own else None,
         drift_sample=job.drift_sample,
         output={role: use.output_tokens / use.calls for role, use in comparable.use.items() if use.calls}
         if comparable
         else {},
+        left=None if job.shard is None and done is None else _left_to_do(job, plan, done),
+        checks=done is None,
     )
 
     expected = make_stand_ins(cases, target, job.topic, comparable)

@@ -68,7 +68,7 @@ class MergedRun:
 def find_shards(results: Path, label: str) -> dict[Shard, Path]:
     """Return the folders of a label's shards; all must be of one split."""
     found: dict[Shard, Path] = {}
-    for path in sorted(results.glob(f"{label}-shard-*-of-*")):
+    for path in sorted(results.iterdir() if results.is_dir() else ()):
         named = shard_of_folder(path.name)
         if named is not None and named[0] == label and path.is_dir() and not path.is_symlink():
             found[named[1]] = path

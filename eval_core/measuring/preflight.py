@@ -17,6 +17,7 @@ from eval_core.compressors.summariser import Request, Section, prompt
 from eval_core.domain.call import Draw, Failed, FailureKind, ModelCall
 from eval_core.domain.case import Case
 from eval_core.domain.grade import Answerer, Grade, Judge, Unscored
+from eval_core.judging.answering import ModelAnswerer
 from eval_core.judging.calibration import GradedAnswer, Group, calibration_set
 from eval_core.measuring.session import CONTROL
 from eval_core.models.client import ModelClient
@@ -102,9 +103,12 @@ async def _compression(client: ModelClient) -> str | None:
     return f"no summary (refusal): {call.model}: the model refused {times} times: {said}; {REMEDIES['refusal']}"
 
 
-async def _answer(answerer: Answerer, case: Case) -> str | None:
-    found = await answerer.answer([], case.bank.probes[0], fixture=f"{case.fixture.name}/empty", draw=CONTROL)
-    return found.reason if isinstance(found, Unscored) else None
+async def _answer(client: ModelClient, answerer: Answerer, case: Case) -> str | None:
+    """Return why there is no answer; one that is cut off each time is none, though in the run it would be graded."""
+    assert isinstance(answerer, ModelAnswerer)
+    asked = answerer.call([], case.bank.probes[0], fixture=f"{case.fixture.name}/empty", draw=CONTROL)
+    outcome = await client.complete(asked)
+    return f"no answer ({outcome.kind}): {outcome.message}" if isinstance(outcome, Failed) else None
 
 
 async def preflight(
@@ -129,7 +133,7 @@ async def preflight(
     try:
         problem, answered, graded = await asyncio.gather(
             _compression(client) if compresses else _nothing(),
-            _answer(answerer, case) if judged else _nothing(),
+            _answer(client, answerer, case) if judged else _nothing(),
             _grades(judge) if judged else _ungraded(),
         )
     finally:

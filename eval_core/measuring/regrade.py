@@ -1,4 +1,4 @@
-"""Grading stored answers again: a sample to see whether the judge drifted, or all of them to mend it."""
+"""Grading stored answers again: a sample to see whether the judge drifted, or all of them after it did."""
 
 from __future__ import annotations
 

@@ -215,6 +215,11 @@ async def measure_controls(case: Case, answerer: Answerer, judge: Judge) -> Cont
 # One run from plan to measurement.
 
 
+# Failures that say nothing about what was asked: the same call may well be answered a minute later.
+_BY_CHANCE = frozenset(
+    {"rate_limit", "server", "connection", "timeout", "empty", "malformed", "unknown", "auth", "payment", "not_found",
+     "bad_request"}
+)  # fmt: skip
 _KEPT_OF_A_REFUSAL = (
     "fixture", "run", "graded", "notes", "tokens_before", "tokens_after", "seconds", "messages", "use", "refused",
 )  # fmt: skip
@@ -313,6 +318,21 @@ class MeasuringSession:
             return None
         unscored = any(probe.result is None or probe.result.kind == "unscored" for probe in record.probes.values())
         return None if cell.graded and unscored else record
+
+    def missed_by_chance(self, cell: Cell) -> bool:
+        """Tell whether a provider's fault kept something of a cell from being measured, and the run could go on."""
+        record = self._known.get((cell.case.fixture.name, cell.run))
+        if record is None or self.stopped() is not None:
+            return False
+        results = [probe.result for probe in record.probes.values()]
+        codes = {result.code for result in results if result is not None and result.kind == "unscored"}
+        # A completion that is of no use among others that are is a fault too; where none is, another would not be.
+        lone = record.outcome is Outcome.BAD_COMPLETION and any(other.ok for other in self._known.values())
+        return record.outcome is Outcome.INFRA or lone or bool(codes & _BY_CHANCE)
+
+    def settled(self, cell: Cell) -> RunRecord | None:
+        """Return the record of a cell unless a fault that may have passed left something out of it."""
+        return None if self.missed_by_chance(cell) else self._known.get((cell.case.fixture.name, cell.run))
 
     def _keep(self, record: RunRecord) -> None:
         self.folder.write_run(record)
@@ -467,12 +487,18 @@ async def read_ahead(sessions: Iterable[SessionFacts], enough: Callable[[], bool
             await compute(getattr, facts, piece)
 
 
-async def _execute(sessions: Sequence[MeasuringSession], plans: Sequence[Sequence[Cell]]) -> list[list[RunRecord]]:
-    """Execute the plans of all sessions, a cell of each in turn; the order of each result is that of its plan."""
+async def _execute(
+    sessions: Sequence[MeasuringSession], plans: Sequence[Sequence[Cell]], *, again: bool = False
+) -> list[list[RunRecord]]:
+    """Execute the plans of all sessions, a cell of each in turn; the order of each result is that of its plan.
+
+    With `again`, only what a provider's fault kept from being measured.
+    """
     executors = [session.executor() for session in sessions]
     done: list[dict[int, RunRecord]] = []
     for session, plan in zip(sessions, plans, strict=True):
-        done.append({at: record for at, cell in enumerate(plan) if (record := session.finished(cell))})
+        finished = session.settled if again else session.finished
+        done.append({at: record for at, cell in enumerate(plan) if (record := finished(cell))})
         for record in done[-1].values():
             if record.graded or record.run >= session.runs:
                 session.tell(record)
@@ -521,6 +547,13 @@ async def measure_together(
     records, controls, _ = await asyncio.gather(
         _execute(sessions, plans), sessions[0].controls(), sessions[-1].read_ahead()
     )
+    if any(session.missed_by_chance(cell) for session, plan in zip(sessions, plans, strict=True) for cell in plan):
+        # What failed among good replies is asked for once more, now that the provider may have recovered.
+        records = await _execute(sessions, plans, again=True)
+    if not sessions[0].stopped() and any(
+        None in (probe.ceiling, probe.floor) for found in controls.values() for probe in found.probes.values()
+    ):
+        controls = await sessions[0].controls()
     # Of the candidate alone: the base stands in the same picture as one point.
     curves = [await sessions[0].at_budgets(), *([{}] * (len(sessions) - 1))]
     return [

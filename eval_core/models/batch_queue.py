@@ -1,4 +1,4 @@
-"""Calls that nobody waits for: gathered, submitted as one batch for each model, and collected by a later process.
+"""Calls that can wait: gathered, submitted as one batch for each model, and collected by a later process.
 
 What is written down before and after each step is the journal's, so that a process can be killed at any moment: a
 batch is marked before it is submitted, and looked for by its mark where the provider's id was never heard.

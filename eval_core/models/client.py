@@ -44,6 +44,7 @@ _CONTROLS = {"compressor": 0, "answer": 40, "judge": 50}
 _LEADER = 10
 _UNPAID_AGAIN = frozenset({"rate_limit", "server", "connection", "timeout", "unknown"})
 """What a batch answers a call with that may well be answered in the next."""
+_OUTAGE_PAUSE = 2.0  # seconds between calls to a provider that fails, until it answers or is given up
 _OF_THE_PROMPT = frozenset({"empty", "refusal", "malformed"})
 """What a prompt can bring about: a reply, paid for, that is of no use."""
 _MORE_ROOM = 2  # by how much the limit of a reply grows that was cut off
@@ -345,7 +346,7 @@ class ModelClient:
                     self.budget.lose(held)
                 raise
             attempt = self._concluded(call, attempt, held, acceptance, price)
-            self._adapt(limiter, attempt, granted_at)
+            self._adapt(limiter, attempt, granted_at, health=self.health(call.model))
         await self._write_down(call, key, attempt)
         return attempt
 
@@ -390,8 +391,12 @@ class ModelClient:
         else:
             self.budget.settle(held, attempt.usage)
 
-    def _adapt(self, limiter: Limiter, attempt: Attempt, granted_at: float) -> None:
+    def _adapt(self, limiter: Limiter, attempt: Attempt, granted_at: float, health: ModelHealth) -> None:
         fault = attempt.fault
+        if fault is not None and fault.kind in ("server", "connection") and health.failing and health.out is None:
+            # An outage is waited out with a few calls, not with all of them: some failures are paid for.
+            limiter.throttled(granted_at, _OUTAGE_PAUSE)
+            return
         if fault is not None and fault.kind == "rate_limit":
             limiter.throttled(granted_at, fault.retry_after)
         elif attempt.usage is not None:

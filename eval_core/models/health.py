@@ -95,6 +95,7 @@ class ModelHealth:
     _in_a_row: Counter[FailureKind] = field(default_factory=Counter)
     _too_long: int = 0
     _quiet_since: float | None = None
+    _answered_at: float = float("-inf")
 
     @property
     def state(self) -> str:
@@ -104,9 +105,15 @@ class ModelHealth:
         throttled = self.throttled_until is not None and self.clock() < self.throttled_until
         return "throttled" if throttled else "healthy"
 
+    @property
+    def failing(self) -> bool:
+        """Whether it has failed often enough to be out, and only the time for that has not passed yet."""
+        return any(self._in_a_row[kind] >= breaker.failures for kind, breaker in BREAKERS.items() if breaker.seconds)
+
     def succeeded(self) -> None:
         """Forget earlier failures: they were passing ones."""
         self.answered += 1
+        self._answered_at = self.clock()
         self._in_a_row.clear()
         self._too_long = 0
         self._quiet_since = self.throttled_until = None
@@ -114,6 +121,8 @@ class ModelHealth:
     def failed(self, fault: Fault, seconds: float = 0.0) -> None:
         """Count a failure that took so many seconds, and decide whether the model is out."""
         now = self.clock()
+        if fault.kind == "timeout" and self._answered_at > now - seconds:
+            return  # others were answered while this one hung: it is the call, not the model
         if self._quiet_since is None:
             self._quiet_since = now - seconds
         self._in_a_row[fault.kind] += 1

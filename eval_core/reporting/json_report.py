@@ -20,7 +20,7 @@ __all__ = ["UNSCORED", "json_report", "started_by_runner"]
 
 _PRESERVED = 3.0  # a dimension whose mean reaches the pass mark counts as preserved
 UNSCORED = -1.0
-"""What stands for a probe without a score, below any grade: the runner wants a number for each, or reads nothing."""
+"""The number for a probe without a score, below any grade: the runner rejects a report without one for each probe."""
 _EVALUATOR, _BATTERY = "HERMES_EVALUATOR_DIGEST", "HERMES_BATTERY_DIGEST"
 _HARMFUL = (Kind.BROKEN, Kind.REGRESSED, Kind.MIXED)
 _UNDECIDED = (Kind.INCOMPLETE, Kind.NOT_COMPARABLE)
@@ -55,7 +55,7 @@ def _dimension(measurement: Measurement, name: str) -> float:
 
 
 def _verdict(data: ReportData) -> Kind | None:
-    """Return what the comparison came to, if it compared this compressor with itself."""
+    """Return the verdict, if this compressor was compared with itself."""
     return data.verdict.kind if data.verdict is not None and data.same_target else None
 
 
@@ -90,7 +90,7 @@ def _tokens(data: ReportData) -> tuple[int, int]:
 
 
 def _public(target: str) -> str:
-    """Return a target's name without the folder it lies in, which may be somebody's home."""
+    """Return a target's name without its folder, which may be somebody's home."""
     return target.replace("\\", "/").rpartition("/")[2]
 
 

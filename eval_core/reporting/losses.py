@@ -25,20 +25,20 @@ __all__ = [
     "unscored",
 ]
 
-# Where in a session something stood, in words.
+# Where in a session something was, in words.
 
 
 def places(evidence: Sequence[int]) -> str:
     """Name the first few messages that establish a fact."""
     if not evidence:
-        return "place unknown"
+        return "message unknown"
     if PRIVATE_PLACE in evidence:
-        return "a private place"
+        return "message private"
     shown = ", ".join(str(index) for index in evidence[:3])
     return f"message{'s' if len(evidence) > 1 else ''} {shown}{' …' if len(evidence) > 3 else ''}"
 
 
-# Which facts were lost, where they stood, and whether the baseline still had them.
+# Which facts were lost, where they were, and whether the baseline still had them.
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def _why(runs: list[RunRecord], probe: str) -> str:
 
 
 def misses(measurement: Measurement) -> list[Miss]:
-    """Return the probes whose median overall score is below the pass mark, worst first; quarantined ones aside."""
+    """Return the probes whose median overall score is below the pass mark, worst first, without quarantined ones."""
     banned = quarantined(measurement)
     rows = []
     for fixture, runs in measurement.fixtures.items():

@@ -131,12 +131,12 @@ def side_by_side(measurements: Sequence[Measurement]) -> SideBySide:
     notes = []
     left_out = {name for item in measurements for name in item.fixtures} - set(fixtures)
     if left_out:
-        notes.append(f"left out, since not all results have them: {', '.join(sorted(left_out))}")
+        notes.append(f"left out, because not all results have them: {', '.join(sorted(left_out))}")
     for name, item in zip(names[1:], measurements[1:], strict=True):
         if fields := differences(measurements[0].fingerprint, item.fingerprint):
             notes.append(
-                f"{name} was not measured as {names[0]} was ({', '.join(sorted({field.field for field in fields}))}): "
-                "do not read small differences between the two"
+                f"{name} and {names[0]} were measured with different settings "
+                f"({', '.join(sorted({field.field for field in fields}))}): ignore small differences between them"
             )
     rows = tuple(_row(name, item, fixtures) for name, item in zip(names, measurements, strict=True))
     return SideBySide(tuple(measurements), names, rows, tuple(apart), len(facts) - len(apart), tuple(notes))

@@ -130,7 +130,7 @@ def _print_worst(view: ReportView, out: Console) -> None:
     for title, lines in (
         ("Failed", [f"{fixture.fixture}: {fixture.note}" for fixture in view.fixtures if fixture.note]),
         ("Not scored (excluded, not counted as 0)", [f"{count} x {reason}" for reason, count in view.unscored.items()]),
-        ("It printed", [view.printed] if view.printed else []),
+        ("The compressor printed", [view.printed] if view.printed else []),
         ("Structure checks that fail", view.broken_structure),
     ):
         if lines:
@@ -186,9 +186,9 @@ def _print_details(view: ReportView, out: Console) -> None:
             Text(
                 f"Tokens per task over {view.tokens.turns:.0f} further turns, in full-price input tokens: "
                 f"{view.tokens.uncompressed:,.0f} uncompressed; {view.tokens.retained:,.0f} retained, "
-                f"{view.tokens.call:,.0f} for compressing, {view.tokens.reread:,.0f} for reading again what was lost: "
+                f"{view.tokens.call:,.0f} for compressing, {view.tokens.reread:,.0f} for re-reading what was lost: "
                 f"net {view.tokens.net:,.0f}"
-                + (f", pays after {view.tokens.pays_after} turns" if view.tokens.pays_after else ", never pays")
+                + (f", pays off after {view.tokens.pays_after} turns" if view.tokens.pays_after else ", never pays off")
             )
         )
 
@@ -206,7 +206,7 @@ def _print_lists(view: ReportView, out: Console) -> None:
         if len(view.lost) > 12:
             out.print(Text(f"  and {len(view.lost) - 12} more"))
     if view.chance:
-        out.print(Text(f"{view.chance} more facts moved by no more than chance."))
+        out.print(Text(f"{view.chance} more facts changed, no more than chance explains."))
     for title, lines in (
         ("Not scored (excluded, not counted as 0)", [f"{count} x {reason}" for reason, count in view.unscored.items()]),
         ("Judge and facts disagree", [f"{line} ({count} x)" for line, count in view.doubts.items()]),

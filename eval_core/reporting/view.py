@@ -59,12 +59,12 @@ MARKS = {
     Kind.NO_DETECTABLE_CHANGE: "=",
     Kind.INCONCLUSIVE: "?",
 }
-"""The sign of each verdict, for eyes that do not tell colours apart and terminals that have none."""
+"""The sign of each verdict, for readers and terminals without colours."""
 _BEST, _CELLS = 5, 10
 MARK = "†"
 STEP_NOTE = (
-    f"{MARK} moved by {STEP:g} or more: the simple rule on medians would flag it. It is shown and does not decide: "
-    "it also fires where nothing changed."
+    f"{MARK} changed by {STEP:g} or more: a simple rule on medians would flag it. It does not decide, "
+    "because that rule also fires where nothing changed."
 )
 
 
@@ -134,7 +134,7 @@ class ReportView:
     accept: str
     """The line of configuration that accepts what was removed."""
     chance: int
-    """Facts that moved by no more than chance, and are not listed."""
+    """Facts that changed no more than chance explains; they are not listed."""
     fixtures: tuple[FixtureRow, ...]
     lost: tuple[LostFact, ...]
     regained: tuple[LostFact, ...]
@@ -306,8 +306,8 @@ def _untested(measurement: Measurement) -> tuple[str, ...]:
         if facts and spared * 2 > len(facts):
             count = len({run.run for run in runs if run.ok}) or 1
             named.append(
-                f"{fixture}: this target leaves {spared // count} of {len(facts) // count} facts verbatim; "
-                "lower its tail or use a longer fixture"
+                f"{fixture}: this target keeps {spared // count} of {len(facts) // count} facts verbatim; "
+                "let it keep fewer messages or use a longer fixture"
             )
     return tuple(named)
 
@@ -412,7 +412,7 @@ def make_view(data: ReportData) -> ReportView:
         offline_note=note,
         kind=verdict.kind if verdict else None,
         headline=verdict.headline if verdict else f"No comparison: {data.note or 'no baseline was given'}.",
-        next_step=verdict.next_step if verdict else "",
+        next_step=data.next_step,
         remarks=verdict.remarks if verdict else (),
         notes=tuple(note for note in verdict.notes if note not in verdict.remarks) if verdict else (),
         strands=_strands(verdict),

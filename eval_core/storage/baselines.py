@@ -159,7 +159,15 @@ def _read_baseline(path: Path, changed_ns: int, size: int) -> tuple[Measurement,
             body["fixtures"][fixture] = _unfold(runs)
     except (KeyError, IndexError, TypeError, ValueError) as exc:
         raise UserError(f"{path}: broken baseline: {type(exc).__name__} {exc}; restore it from git") from None
-    return parse(Measurement, {"schema_version": version, **body}, str(path)), noise
+    try:
+        return parse(Measurement, {"schema_version": version, **body}, str(path)), noise
+    except UserError as exc:
+        # Its digest is right, so nobody edited it: another version wrote it.
+        field = str(exc).removeprefix(f"{path}: ").split("problems:\n")[-1].strip().partition(":")[0]
+        raise UserError(
+            f"{path}: written by another version of this program, which this one cannot read ({field}); "
+            "measure it again with `compression-eval baseline update`"
+        ) from None
 
 
 def standing_baseline(path: Path) -> Measurement | None:

@@ -17,7 +17,7 @@ from bot.github.api_error import Unavailable
 from bot.github.repository import GitHub
 from bot.github.rest import Patience
 from bot.pull_request.event import WorkflowRun
-from bot.pull_request.ledger import ResultMeasured
+from bot.pull_request.ledger import EvaluationEnded, ResultMeasured
 from bot.pull_request.ticket import read_ticket
 from bot.steps.base_config import read_base_config
 from bot.steps.comment import MARKER, Sticky
@@ -255,6 +255,26 @@ def test_an_evaluation_that_waits_for_a_reviewer_says_so(gh: LoopbackGitHub, ent
     assert begin(client(gh), decision.ticket) == ()
     assert "**Evaluating**" in only_comment(gh)
     assert (check.status, check.title) == ("in_progress", "Evaluating")
+
+
+def test_a_rejected_evaluation_that_is_approved_when_its_failed_jobs_run_again_says_so(
+    gh: LoopbackGitHub, enter: Admit
+) -> None:
+    """The gate is not run again then, and the ticket is that of the first attempt."""
+    gh.user("boss", "admin")
+    gh.state.reviewers["compression-eval"] = ["boss"]
+    decision = enter()
+    assert isinstance(decision, Admission)
+    ticket = decision.ticket
+    Sticky(client(gh), 1).record(
+        EvaluationEnded(
+            run=ticket.run, at=datetime.now(UTC), url=ticket.run_url, sha=ticket.sha, kind="rejected", why="no."
+        )
+    )
+    assert "**Waiting for approval**" not in only_comment(gh)
+    assert begin(client(gh), ticket, attempt=2) == ()
+    assert "**Evaluating**" in only_comment(gh)
+    assert "rejected" not in only_comment(gh)
 
 
 def test_an_evaluation_whose_run_was_killed_is_not_said_to_go_on(gh: LoopbackGitHub, enter: Admit) -> None:

@@ -17,7 +17,7 @@ from bot.github.rest import Patience
 from bot.steps.baseline import BRANCH, Proposed, propose
 from bot.testing.github import LoopbackGitHub
 from eval_core.base.config import load_config
-from eval_core.base.errors import UserError
+from eval_core.base.errors import IncompleteError, UserError
 from eval_core.domain.measurement import Measurement
 from eval_core.storage.baselines import load_baseline, store_baseline
 from eval_core.storage.results import ResultsFolder
@@ -120,7 +120,7 @@ def test_a_second_run_updates_the_same_pull_request(gh: LoopbackGitHub, offer: P
 
 def test_nothing_new_is_said_and_is_no_error(gh: LoopbackGitHub, offer: Propose) -> None:
     done = offer(adopted.measured("anchored", 10))
-    assert done == Proposed(None, "baselines/offline.json already says the same; nothing to propose.")
+    assert done == Proposed(None, "baselines/offline.json already has the same content; nothing to propose.")
     assert f"heads/{BRANCH}" not in gh.state.refs
 
 
@@ -174,6 +174,18 @@ def test_an_outage_half_way_leaves_the_open_proposal_as_it_was(gh: LoopbackGitHu
         offer(adopted.measured("anchored", 5))
     assert proposal(gh).number == number
     assert proposed_files(gh) == files
+
+
+def test_a_branch_that_github_does_not_find_again_is_no_bug_of_ours_and_running_again_repairs_it(
+    gh: LoopbackGitHub, offer: Propose
+) -> None:
+    gh.fail("GET", r"/git/ref/heads/.*-run-", 404, after=1)
+    with pytest.raises(IncompleteError, match=r"GitHub does not find it now; run the job `propose` again"):
+        offer()
+    assert gh.faults.pending == 0
+    offer()
+    assert set(proposed_files(gh)) == {"baselines/offline.json", "baselines/history.jsonl"}
+    assert proposal(gh).title
 
 
 def test_a_repository_that_forbids_workflows_to_open_pull_requests_is_told_what_to_do(

@@ -110,6 +110,31 @@ def test_a_publication_that_comes_late_does_not_replace_what_was_measured_after_
     assert [result.run_id for result in ledger.results] == [2, 1]
 
 
+def test_a_result_that_is_told_late_or_twice_leaves_what_went_wrong_after_it_was_measured() -> None:
+    once = told(queued(1, 0), refused(2, 1), refused(3, 9), measured(1, 5))
+    assert [notice.run_id for notice in once.notices] == [3]
+    assert advance(once, measured(1, 5)) == once
+
+
+@pytest.mark.parametrize("late", [refused(9, 0), ended(9, 0)], ids=["refusal", "failure"])
+def test_a_runner_whose_clock_is_behind_is_not_silenced(late: LedgerEvent) -> None:
+    shown = text(told(refused(1, 5), refused(2, 6), refused(3, 7), late))
+    assert url(late.run) in shown
+    assert url(WorkflowRun(3, 1)) in shown
+
+
+def test_a_rejected_run_whose_failed_jobs_are_run_again_is_said_to_go_on() -> None:
+    over = told(measured(7, 0), queued(1, 1, approval=True), ended(1, 2, "rejected"))
+    again = EvaluationStarted(run=WorkflowRun(1, 1), at=at(9), url=url(WorkflowRun(1, 1)), sha=A, again=True)
+    going = advance(over, again)
+    assert ([run.stage for run in going.runs], going.notices) == (["evaluating"], ())
+    assert advance(going, again) == going
+    assert "report of run 7" in text(going)
+    # Its first start, told late, does not make it go on.
+    assert advance(over, replace(again, again=False)) == over
+    assert advance(told(measured(1, 3)), again) == told(measured(1, 3))
+
+
 def test_a_result_is_marked_when_its_commit_is_no_longer_the_head() -> None:
     assert "not for the last commit" not in text(told(measured(1, 5)))
     assert f"is for `{A[:7]}`, not for the last commit, `{B[:7]}`" in text(
@@ -239,6 +264,7 @@ class PullRequestLife(RuleBasedStateMachine):
         self.world = World()
         self.ledger = Ledger()
         self.late: list[LedgerEvent] = []
+        self.skew = 0
 
     def tell(self, event: LedgerEvent, fault: str) -> bool:
         """Write an event as the bot does; return whether it arrived."""
@@ -266,20 +292,25 @@ class PullRequestLife(RuleBasedStateMachine):
         self.world.clock += 1
         return self.world.clock
 
+    def now(self) -> datetime:
+        """Return the time by the clock of the machine that a job runs on."""
+        return at(self.world.clock + self.skew)
+
     def running(self, *states: str) -> list[int]:
         return [number for number, job in self.world.jobs.items() if job.state in states]
 
     @rule(approval=st.booleans(), fault=faults)
     def label(self, approval: bool, fault: str) -> None:
         """Somebody with write permission adds the label; on a closed pull request that is refused."""
-        minute, number = self.tick(), 100 + len(self.world.jobs)
+        self.tick()
+        number = 100 + len(self.world.jobs)
         run = WorkflowRun(number, 1)
         if not self.world.open or len(self.running("approval", "working", "measured")) >= 4:
             self.refuse(fault)
             return
         self.world.jobs[number] = Job(self.world.sha, state="approval" if approval else "working")
         event = EvaluationQueued(
-            run=run, at=at(minute), url=url(run), sha=self.world.sha, head=self.world.sha, approval=approval
+            run=run, at=self.now(), url=url(run), sha=self.world.sha, head=self.world.sha, approval=approval
         )
         self.world.jobs[number].told = self.tell(event, fault)
         if self.world.jobs[number].told:
@@ -289,33 +320,93 @@ class PullRequestLife(RuleBasedStateMachine):
     def refuse(self, fault: str) -> None:
         """Somebody without permission adds it, or the quota is used up, or the label is consumed already."""
         run = WorkflowRun(5_000 + self.tick(), 1)
-        event = RequestRefused(
-            run=run, at=at(self.world.clock), url=url(run), why="no.", sha=self.world.sha, head=self.world.sha
-        )
+        event = RequestRefused(run=run, at=self.now(), url=url(run), why="no.", sha=self.world.sha, head=self.world.sha)
         if self.tell(event, fault):
             assert self.ledger.notices
             assert url(run) in render(self.ledger)[0]
 
     @precondition(lambda self: self.running("over"))
-    @rule(data=st.data(), fault=faults)
-    def re_run(self, data: st.DataObject, fault: str) -> None:
-        """Re-run all jobs of an older run."""
+    @rule(data=st.data(), allowed=st.booleans(), fault=faults)
+    def re_run(self, data: st.DataObject, allowed: bool, fault: str) -> None:
+        """Re-run all jobs of an older run; the gate decides anew."""
         number = data.draw(st.sampled_from(self.running("over")))
         job = self.world.jobs[number]
-        job.attempt, job.state, job.measured_at = job.attempt + 1, "working", None
+        self.tick()
+        job.attempt += 1
         run = WorkflowRun(number, job.attempt)
-        event = EvaluationQueued(run=run, at=at(self.tick()), url=url(run), sha=job.sha, head=self.world.sha)
+        if not allowed:
+            refusal = RequestRefused(run=run, at=self.now(), url=url(run), why="no.", sha=job.sha, head=self.world.sha)
+            if self.tell(refusal, fault):
+                assert url(run) in render(self.ledger)[0]
+            return
+        job.state, job.measured_at = "working", None
+        event = EvaluationQueued(run=run, at=self.now(), url=url(run), sha=job.sha, head=self.world.sha)
         job.told = self.tell(event, fault)
+
+    @precondition(lambda self: self.noticed())
+    @rule(data=st.data(), fault=faults)
+    def re_run_failed_jobs(self, data: st.DataObject, fault: str) -> None:
+        """Re-run what a reviewer rejected, who approves now: the gate is not asked again."""
+        number = data.draw(st.sampled_from(self.noticed()))
+        job, run = self.world.jobs[number], WorkflowRun(number, self.world.jobs[number].attempt)
+        self.world.clock += 60  # people are slower than clocks are wrong
+        started = EvaluationStarted(run=run, at=self.now(), url=url(run), sha=job.sha, again=True)
+        if self.tell(started, fault):
+            job.state, job.told = "working", True
+            assert url(run) in render(self.ledger)[0]
+
+    def noticed(self) -> list[int]:
+        """Return the evaluations that ended without a result, as the comment says."""
+        known = {notice.run for notice in self.ledger.notices if notice.kind in ("rejected", "failed")}
+        return [
+            number for number in self.running("over") if WorkflowRun(number, self.world.jobs[number].attempt) in known
+        ]
+
+    @rule(minutes=st.sampled_from([0, 0, -20, 20]))
+    def another_machine(self, minutes: int) -> None:
+        """The next jobs run where the clock is wrong."""
+        self.skew = minutes
+
+    @precondition(lambda self: self.settled())
+    @rule(data=st.data())
+    def publish_again(self, data: st.DataObject) -> None:
+        """Re-run the publish job alone: what went wrong after it was measured stays."""
+        one = data.draw(st.sampled_from(self.settled()))
+        later = {notice.run for notice in self.ledger.notices if notice.at > at(one.minute)} - {one.run}
+        self.tell(self.result(one.run, one.sha, one.minute), "")
+        assert later <= {notice.run for notice in self.ledger.notices}
+
+    def settled(self) -> list[Shown]:
+        """Return what was published by runs that have not been run again."""
+        jobs = self.world.jobs
+        return [
+            one
+            for one in self.world.published
+            if jobs[one.run.id].state == "over" and jobs[one.run.id].attempt == one.run.attempt
+        ]
+
+    def result(self, run: WorkflowRun, sha: str, minute: int) -> ResultMeasured:
+        return ResultMeasured(
+            run=run,
+            at=at(minute),
+            url=url(run),
+            sha=sha,
+            head=self.world.sha,
+            outcome="regressed",
+            headline="Regressed.",
+            body=f"report {run.id}/{run.attempt}",
+        )
 
     @precondition(lambda self: self.running("approval"))
     @rule(data=st.data(), approve=st.booleans(), fault=faults)
     def review(self, data: st.DataObject, approve: bool, fault: str) -> None:
         """A reviewer approves or rejects."""
         number = data.draw(st.sampled_from(self.running("approval")))
-        job, run, minute = self.world.jobs[number], WorkflowRun(number, self.world.jobs[number].attempt), self.tick()
+        job, run = self.world.jobs[number], WorkflowRun(number, self.world.jobs[number].attempt)
+        self.tick()
         if approve:
             job.state = "working"
-            arrived = self.tell(EvaluationStarted(run=run, at=at(minute), url=url(run), sha=job.sha), fault)
+            arrived = self.tell(EvaluationStarted(run=run, at=self.now(), url=url(run), sha=job.sha), fault)
             job.told = arrived or job.told
             return
         self.finish(number, "rejected", fault)
@@ -334,16 +425,7 @@ class PullRequestLife(RuleBasedStateMachine):
         job = self.world.jobs[number]
         run, minute = WorkflowRun(number, job.attempt), job.measured_at
         assert minute is not None
-        event = ResultMeasured(
-            run=run,
-            at=at(minute),
-            url=url(run),
-            sha=job.sha,
-            head=self.world.sha,
-            outcome="regressed",
-            headline="Regressed.",
-            body=f"report {run.id}/{run.attempt}",
-        )
+        event = self.result(run, job.sha, minute)
         if self.tell(event, fault):
             job.state = "over"
             self.world.published.append(Shown(run, job.sha, minute))
@@ -352,8 +434,9 @@ class PullRequestLife(RuleBasedStateMachine):
     def finish(self, number: int, kind: Literal["cancelled", "timed_out", "failed", "rejected"], fault: str) -> None:
         job = self.world.jobs[number]
         run = WorkflowRun(number, job.attempt)
+        self.tick()
         event = EvaluationEnded(
-            run=run, at=at(self.tick()), url=url(run), sha=job.sha, kind=kind, why="over.", head=self.world.sha
+            run=run, at=self.now(), url=url(run), sha=job.sha, kind=kind, why="over.", head=self.world.sha
         )
         job.state = "over"
         if self.tell(event, fault):

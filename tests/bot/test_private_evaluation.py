@@ -73,7 +73,7 @@ def test_the_artifact_and_the_comment_hold_ids_and_scores_only(bench: Bench, mon
     assert posted.troubles == ()
     (comment,) = bench.github.comments(1)
     texts |= {"comment": comment.body, "report": posted.report, "title": posted.title}
-    assert "makes no sense" not in comment.body
+    assert "the result is invalid" not in comment.body
     for name, text in texts.items():
         assert QUESTION not in text, name
         assert FACT not in text, name

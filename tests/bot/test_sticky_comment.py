@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -12,7 +13,7 @@ from bot.github.repository import GitHub
 from bot.github.rest import Patience
 from bot.pull_request.event import WorkflowRun
 from bot.pull_request.ledger import EvaluationQueued, Ledger, RequestRefused, ResultMeasured, advance
-from bot.steps.comment import LIMIT, MARKER, Posted, Sticky, compose
+from bot.steps.comment import LIMIT, MARKER, RESULT_BUDGET, Posted, Sticky, compose
 from bot.testing.github import LoopbackGitHub
 
 SHA = "a" * 40
@@ -226,3 +227,15 @@ def test_a_report_without_a_budget_does_not_cost_the_verdict(gh: LoopbackGitHub,
     assert len(body.encode()) <= LIMIT
     assert "Regressed" in body
     assert record(client, refusal(101)).ledger.shown is not None
+
+
+def test_long_words_about_failures_do_not_cost_the_report(gh: LoopbackGitHub, client: GitHub) -> None:
+    """Escaped in the hidden data, an emoji takes twelve bytes."""
+    report = "r" * (RESULT_BUDGET - 10)
+    long = [replace(refusal(run), why="\N{PILE OF POO}" * 600) for run in (101, 102, 103)]
+    record(client, result(body=report), *(replace(one, at=START + timedelta(hours=1)) for one in long))
+    (body,) = bodies(gh)
+    assert len(body.encode()) <= LIMIT
+    assert report in body
+    assert [notice.run_id for notice in Sticky(client, 1).read().notices] == [103, 102, 101]
+    assert "The log says why." in body

@@ -74,7 +74,7 @@ def test_an_import_without_a_terminal_says_what_to_pass(tmp_path: Path) -> None:
     source = small.REPOSITORY / "docs" / "examples" / "session.jsonl"
     done = shell(f"{COMMAND} fixture import {source} --output {tmp_path} </dev/null", small.REPOSITORY)
     assert done.returncode == 2
-    assert "there is no terminal to ask which of these names to leave: give --yes" in done.stderr
+    assert "there is no terminal to ask which of these names to keep: pass --yes" in done.stderr
     assert "Stopped." not in done.stderr
 
 
@@ -91,3 +91,15 @@ def test_work_without_steps_says_what_it_does_when_it_takes_longer_than_a_moment
     with progress.show_waiting("Auditing 1 fixture"):
         pass
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["merge /dev/null", "report {long}", "run --target {long}.yml", "compare {long} {long}", "run --tree {loop}"],
+)
+def test_a_path_that_no_system_takes_is_a_mistake_of_the_command_line(words: str, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    done = shell(f"{COMMAND} {words.format(long='a' * 5000, loop='loop')}", tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.splitlines()[-1].startswith("Error: ")
+    assert "bug" not in done.stderr

@@ -44,7 +44,7 @@ def test_what_a_failing_compressor_printed_is_in_every_report(project: Path, cli
     small.write(project / "fails.sh", "echo 'no frobnicator at line 12' >&2; exit 3\n")
     small.write(project / "fails.yml", "target: {command: [sh, fails.sh], llm: none}\n")
     ran = cli("run", *FAST, "--label", "a", "--target", "fails.yml", "--fixtures", "small-debug")
-    assert "It printed: no frobnicator at line 12" in ran.out
+    assert "The compressor printed: no frobnicator at line 12" in ran.out
     folder = project / "results" / "a"
     assert "The compressor printed: no frobnicator at line 12" in (folder / "report.md").read_text(encoding="utf-8")
     stored = json.loads((folder / "small-debug-run-0.json").read_text(encoding="utf-8"))

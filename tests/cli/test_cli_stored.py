@@ -33,7 +33,7 @@ def test_a_second_update_changes_no_byte(based: Path, cli: small.Cli) -> None:
     before = {path.name: path.read_bytes() for path in (based / "baselines").iterdir()}
     ran = cli("baseline", "update", *FAST, "--label", "second")
     assert ran.code == 0
-    assert "already says the same; nothing written" in ran.out
+    assert "has the same content; nothing written" in ran.out
     assert {path.name: path.read_bytes() for path in (based / "baselines").iterdir()} == before
 
 
@@ -74,13 +74,13 @@ def test_formatting_a_probe_file_changes_nothing(based: Path, cli: small.Cli) ->
 def test_checking_without_a_baseline_says_how_to_make_one(project: Path, cli: small.Cli) -> None:
     ran = cli("baseline", "check")
     assert ran.code == 2
-    assert "no baseline here; `compression-eval baseline update` makes one" in ran.err
+    assert "no baseline; `compression-eval baseline update` creates one" in ran.err
 
 
 def test_a_baseline_is_shown_with_noise_and_history(based: Path, cli: small.Cli) -> None:
     ran = cli("baseline", "show", "baselines/offline.json")
     assert ran.code == 0
-    for words in ("this is a baseline", "Medians by fixture", "Run-to-run noise", "History", "facts kept"):
+    for words in ("this is a single baseline", "Medians by fixture", "Run-to-run noise", "History", "facts kept"):
         assert words in ran.out
 
 
@@ -143,7 +143,7 @@ def test_the_noise_of_equal_runs_is_zero(based: Path, cli: small.Cli) -> None:
     ran = cli("noise", "baselines/offline.json", "--splits", "20")
     assert ran.code == 0
     assert "False alarms: 0 of 20 random splits" in ran.out
-    assert "All runs are equal" in ran.out
+    assert "All runs are identical" in ran.out
 
 
 def test_results_without_a_second_grading_say_nothing_of_the_judge_s_noise(based: Path, cli: small.Cli) -> None:

@@ -27,7 +27,7 @@ def arm(*passes: bool | None) -> Arm:
         ((True, True), (False, True), "shaky"),
         ((True,) * 10, (False, *(True,) * 9), "shaky"),
         ((True, False), (False, False), None),
-        ((False, False, True), (True, True), "mended"),
+        ((False, False, True), (True, True), "repaired"),
         ((False, True), (True, True), None),
         ((False, False), (False, False), None),
         ((True, True), (None, False), "broken"),
@@ -35,7 +35,7 @@ def arm(*passes: bool | None) -> Arm:
         ((None, None), (False, False), None),
     ],
 )
-def test_broken_mended_shaky(base: tuple[bool, ...], candidate: tuple[bool, ...], kind: str | None) -> None:
+def test_broken_repaired_shaky(base: tuple[bool, ...], candidate: tuple[bool, ...], kind: str | None) -> None:
     found = changes(arm(*base), arm(*candidate))
     assert [item.kind for item in found] == ([kind] if kind else [])
 

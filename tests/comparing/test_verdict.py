@@ -276,7 +276,7 @@ def test_a_broken_structure_check_regresses_by_itself() -> None:
     assert all(row.verdict is RowVerdict.NO_DETECTABLE_CHANGE for row in verdict.rows)
 
 
-def test_a_mended_structure_check_improves() -> None:
+def test_a_repaired_structure_check_improves() -> None:
     base = constant(3, 4.0)
     verdict = decide(with_structure(base, {"tool pairs whole": [False] * 3}), base)
     assert verdict.kind is Kind.IMPROVED

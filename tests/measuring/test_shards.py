@@ -151,7 +151,7 @@ def test_what_a_hostile_job_leaves_is_refused(project: Path, cli: small.Cli) -> 
     refused("and its probes; refused")
     record.write_text(kept)
     small.edit_json(folder / "summary.json", lambda body: body["extra"].update(shard="1/2"))
-    refused("says to be shard '1/2' and not 2/2; refused")
+    refused("claims to be shard '1/2' and not 2/2; refused")
     small.edit_json(folder / "summary.json", lambda body: body["extra"].update(shard="2/2", served=[1]))
     refused("served")
     small.edit_json(folder / "summary.json", lambda body: body["extra"].update(served={}))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import pytest
 from bot.testing.provider import LoopbackProvider
 from eval_core.base.config import Price
 from eval_core.base.errors import UserError
+from eval_core.base.tokens import count_messages
 from eval_core.domain.call import Completion, Failed, Usage
-from eval_core.models.budget import Budget, Reservation, worst_tokens
+from eval_core.models.budget import Budget, Reservation, worst_case, worst_tokens
 from eval_core.models.journal import Spent
 from eval_core.models.prices import parse_prices, tariff
 
@@ -154,3 +156,65 @@ def test_the_users_price_goes_before_the_list() -> None:
 def test_a_price_that_is_none_is_refused_with_an_example(flag: str) -> None:
     with pytest.raises(UserError, match=r"--price .*expected MODEL=IN,OUT"):
         parse_prices([flag])
+
+
+def test_the_last_dollar_and_the_last_token_can_be_spent() -> None:
+    for cap in (Budget(1.0), Budget(None, 100)):
+        assert cap.set_aside(Reservation(0.75, 75))
+        assert not cap.set_aside(Reservation(0.5, 26))
+        assert cap.set_aside(Reservation(0.25, 25))
+        assert (cap.unsure_usd, cap.unsure_tokens) == (1.0, 100)
+
+
+def test_what_was_set_aside_for_a_batch_is_held_again_when_its_reply_is_read() -> None:
+    budget, part = Budget(2.0), Reservation(0.75, 75)
+    assert budget.set_aside(part)
+    assert budget.take_up(part) is part
+    assert (budget.unsure_usd, budget.unsure_tokens, budget.held_usd, budget.held_tokens) == (0.0, 0, 0.75, 75)
+    budget.settle(part, Usage(10, 0, 5, 0.25))
+    assert (budget.spent_usd, budget.spent_tokens, budget.held_usd, budget.held_tokens) == (0.25, 15, 0.0, 0)
+    # A reservation larger than what is known to be set aside does not give money back.
+    budget.take_up(part)
+    assert (budget.unsure_usd, budget.unsure_tokens) == (0.0, 0)
+
+
+def test_a_lost_call_counts_at_its_worst_and_a_free_one_not_at_all() -> None:
+    budget, part = Budget(2.0), Reservation(0.75, 75)
+    budget.lose(budget.take_up(part))
+    assert (budget.held_usd, budget.held_tokens, budget.unsure_usd, budget.unsure_tokens) == (0.0, 0, 0.75, 75)
+    budget = Budget(2.0)
+    budget.settle(budget.take_up(part), None)
+    assert (budget.held_usd, budget.spent_usd, budget.spent_tokens, budget.unsure_usd) == (0.0, 0.0, 0, 0.0)
+
+
+def test_a_refusal_names_the_cap_that_stands_in_the_way_and_is_counted() -> None:
+    async def refusal(budget: Budget) -> str:
+        found = await budget.reserve(call(), PRICE)
+        assert isinstance(found, Failed)
+        assert budget.refused == 1
+        return found.message
+
+    used = Spent(usd=0.5, tokens=20, unsure_tokens=10)
+    dollars = asyncio.run(refusal(Budget(0.5, 10**9, carried=used)))
+    assert dollars.startswith("budget of $0.5 reached: $0.5000 spent, and the next call may cost $")
+    tokens = asyncio.run(refusal(Budget(9.0, 31, carried=used)))
+    assert tokens.startswith("token cap of 31 reached: 30 used, and the next call may use ")
+
+
+def test_tools_a_schema_and_what_goes_before_the_messages_are_part_of_the_worst_case() -> None:
+    tools = [{"name": "read_a_file", "description": "a text of a few words"}]
+    plain = worst_tokens(call())
+    # Half as many again as ours, for other tokenizers, and the frame of a chat.
+    assert plain == math.ceil(count_messages(call().messages) * 1.5) + 64
+    assert worst_tokens(call(params={"tools": tools})) > plain
+    assert worst_tokens(call(params={"seed": 1})) == plain
+    assert worst_tokens(call(response_schema={"type": "object", "title": "a text"})) > plain
+    assert worst_case(call(), None) == Reservation(0.0, plain + 50)
+
+
+def test_a_cap_in_tokens_makes_up_for_an_unknown_price() -> None:
+    with pytest.raises(UserError, match=f"^{MODEL}: price unknown"):
+        Budget(1.0).require_prices([MODEL, "known"], {MODEL: None, "known": PRICE})
+    Budget(1.0).require_prices(["known"], {"known": PRICE})
+    Budget(1.0, 100).require_prices([MODEL], {})
+    Budget(None).require_prices([MODEL], {})

@@ -160,6 +160,32 @@ def test_a_run_that_stops_wakes_those_who_wait_for_a_retry() -> None:
     asyncio.run(scene())
 
 
+def test_calls_that_hang_while_others_are_answered_do_not_take_the_model_out() -> None:
+    now = [0.0]
+    health = ModelHealth("m", lambda: now[0])
+    now[0] = 10.0
+    health.succeeded()
+    for _ in range(20):  # begun before the last good reply, and given up long after it
+        now[0] += 9.0
+        health.failed(Fault("timeout", "no reply", "unsure"), 195.0)
+    assert health.out is None
+    now[0] = 1_000.0
+    for _ in range(5):
+        health.failed(Fault("timeout", "no reply", "unsure"), 180.0)
+    assert health.out is not None
+
+
+@pytest.mark.parametrize("fault", ["500", "reset"])
+def test_an_outage_is_waited_out_with_a_few_calls(fault: str, tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with bench(tmp_path, behave=lambda asked: fault if asked.number >= 20 else None) as at:
+            await asyncio.gather(*(at.client.complete(call(run=n)) for n in range(200)))
+            assert at.client.out[MODEL].kind in ("server", "connection")
+            assert len(at.provider.asked) < 20 + 16 + 8 + 60
+
+    asyncio.run(scene())
+
+
 def test_a_compressor_that_asks_for_nothing_stops_itself_and_nobody_else(tmp_path: Path) -> None:
     def behave(asked: Asked) -> str | None:
         return "empty" if "say nothing" in asked.last else None

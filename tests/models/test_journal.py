@@ -15,8 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval_core.base.errors import UserError
+from eval_core.base.sealing import SealingKey
 from eval_core.base.strict_json import BadJson
-from eval_core.domain.call import Completion, Draw, Failed, ModelCall, Usage
+from eval_core.domain.call import Completion, Draw, Failed, ModelCall, ReplyCall, Usage
+from eval_core.models.budget import Budget, Reservation
 from eval_core.models.journal import Collected, Journal, OpenBatch, call_key, parse_line
 from tests.foreign import damaged_json
 
@@ -429,3 +431,124 @@ def test_the_journal_says_arm_attempt_and_repeat_in_fields_of_their_own(tmp_path
     }  # fmt: skip
     assert failed["run"] == 0
     assert not {"arm", "attempt", "repeat", "control"} & failed.keys()
+
+
+def test_a_call_that_failed_and_may_have_been_charged_counts_at_its_worst(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+
+    async def scene() -> None:
+        with Journal(path) as journal:
+            for number, charge in enumerate(("unsure", "no", "yes")):
+                journal.sent(key(charge), 2.0**number, 10**number)
+                await journal.failed(key(charge), call(charge), Failed("timeout", True, "late", usage=USAGE), charge)
+                assert key(charge) not in journal
+
+    asyncio.run(scene())
+    for _ in range(2):
+        with Journal(path) as journal:
+            spent = journal.spent
+            assert (spent.unsure_usd, spent.unsure_tokens) == (1.0, 1)
+            assert (spent.usd, spent.tokens, spent.calls) == (0.5, USAGE.tokens, 1)
+            assert (journal.wasted(key("yes")), journal.wasted(key("no"))) == (USAGE, Usage())
+
+
+def test_a_call_without_a_known_price_costs_tokens_and_no_dollars(tmp_path: Path) -> None:
+    async def scene() -> None:
+        with Journal(tmp_path / "j.jsonl") as journal:
+            await journal.done(key("one"), call("one"), "text", "served", replace(USAGE, cost_usd=None), 1.0)
+            assert (journal.spent.usd, journal.spent.tokens) == (0.0, USAGE.tokens)
+
+    asyncio.run(scene())
+    budget = Budget(1.0)
+    budget.settle(budget.take_up(Reservation(0.0, 50)), replace(USAGE, cost_usd=None))
+    assert (budget.spent_usd, budget.spent_tokens) == (0.0, USAGE.tokens)
+
+
+def test_a_private_reply_is_read_only_with_the_key_that_sealed_it(tmp_path: Path) -> None:
+    path, private = tmp_path / "journal.jsonl", call("one", private=True)
+    (mine, _), (other, _) = SealingKey.new(), SealingKey.new()
+    one, two = call_key(private), key("two")
+    batch = OpenBatch("ab", "m", 7)
+
+    async def write_sealed() -> None:
+        with Journal(path, mine) as journal:
+            await journal.done(one, private, "the answer", "served", USAGE, 1.0)
+            await journal.queue(batch, {two: (1.0, 500, True)})
+        with Journal(path) as journal, pytest.raises(UserError, match="key to seal it is not set"):
+            journal.collect(two, Collected(200, "the reply"))
+        with Journal(path, mine) as journal:
+            journal.collect(two, Collected(200, "the reply"))
+            await journal.ended(batch, "done")
+        with Journal(path) as journal, pytest.raises(ValueError, match="no key"):
+            await journal.done(key("three"), private, "text", "served", USAGE, 1.0)
+
+    asyncio.run(write_sealed())
+    assert b"the answer" not in path.read_bytes()
+    assert b"the reply" not in path.read_bytes()
+    for sealing, answer, reply in ((mine, "the answer", "the reply"), (other, None, ""), (None, None, "")):
+        with Journal(path, sealing) as journal:
+            found, collected = journal.lookup(one), journal.collected(two)
+            assert (found and found.text) == answer
+            assert collected == (Collected(200, reply), 1.0, 500)
+
+
+def test_a_reply_that_asks_for_tools_is_replayed_with_them(tmp_path: Path) -> None:
+    asked = (ReplyCall("c1", "read", '{"path": "a"}'),)
+
+    async def scene() -> None:
+        with Journal(tmp_path / "j.jsonl") as journal:
+            await journal.done(key("one"), call("one"), "", "served", USAGE, 1.23456, asked)
+            found = journal.lookup(key("one"))
+            assert found is not None
+            assert (found.calls, found.seconds) == (asked, 1.235)
+
+    asyncio.run(scene())
+
+
+def test_the_largest_amounts_and_none_at_all_are_read() -> None:
+    for amount in (0, 10**12):
+        parse_line(json.dumps({"at": "sent", "key": "ab", "usd": amount, "tokens": amount}).encode())
+    for line in (
+        {"at": "sent", "key": "ab", "usd": 1, "tokens": 10**12 + 1},
+        {"at": "sent", "key": "ab", "usd": 1, "tokens": 1.5},
+        {"at": "sent", "key": "ab", "usd": True, "tokens": 1},
+        {"at": "sent", "key": "ab" * 65, "usd": 1, "tokens": 1},
+        {"at": "queued", "key": "ab", "batch": "ab", "usd": 1, "tokens": 1, "private": 1},
+        {**DONE, "sealed": 1},
+        {**DONE, "usage": {"input_tokens": None}},
+    ):
+        with pytest.raises(BadJson):
+            parse_line(json.dumps(line).encode())
+    parse_line(json.dumps({**DONE, "usage": {"cost_usd": None}, "sealed": True}).encode())
+
+
+def test_a_journal_that_cannot_be_opened_is_one_message(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(UserError, match=r"taken/j\.jsonl: cannot be opened: "):
+        Journal(tmp_path / "taken" / "j.jsonl")
+
+
+def test_a_disk_that_fails_to_sync_fails_every_call_that_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fsync(file: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    async def scene() -> None:
+        with Journal(tmp_path / "j.jsonl") as journal:
+            waiting = (journal.done(key(text), call(text), "t", "s", USAGE, 1.0) for text in ("one", "two", "three"))
+            found = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
+            assert ["cannot be written: Input/output error" in str(item) for item in found] == [True] * 3
+            await journal.drain()
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    asyncio.run(scene())
+
+
+def test_a_journal_that_is_refused_leaves_no_open_file(tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    with Journal(path):
+        before = len(list(Path("/proc/self/fd").iterdir()))
+        with pytest.raises(UserError, match="another run is writing"):
+            Journal(path)
+        assert len(list(Path("/proc/self/fd").iterdir())) == before

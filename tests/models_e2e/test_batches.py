@@ -1,4 +1,4 @@
-"""Half price for what nobody waits for: answers and grades in the provider's batches, with the real command."""
+"""Half price with batches: answers and grades in the provider's batches, with the real command."""
 
 from __future__ import annotations
 

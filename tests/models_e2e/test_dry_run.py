@@ -183,3 +183,36 @@ def test_a_session_that_does_not_fit_a_model_is_named_before_anything_is_spent(p
     assert "does not fit m/x (1,000)" in said
     assert "the compressor's prompt of" in said
     assert "which the controls ask about" in said
+
+
+def test_each_shard_is_priced_by_its_own_part(project: Path, cli: small.Cli, provider: Provider) -> None:
+    options = ("--runs", "2", "--compress-runs", "2", *provider.options, "--label", "a")
+    said = []
+    for shard in ("1/3", "2/3", "3/3"):
+        before = len(provider.server.asked), provider.bill()
+        calls, usd = total_of(cli("run", *options, "--shard", shard, "--dry-run").out)
+        assert cli("run", *options, "--shard", shard, "--quiet").code == 0
+        # Equal answers are graded once, which the stand-ins cannot know.
+        assert calls == pytest.approx(len(provider.server.asked) - before[0], rel=0.1)
+        assert usd == pytest.approx(provider.bill() - before[1], rel=WITHIN)
+        said.append(calls)
+    assert said[0] > said[1] + 150, "the first one calibrates the judge"
+
+
+def test_a_further_look_is_priced_by_what_it_adds(three_probes: Path, cli: small.Cli, provider: Provider) -> None:
+    assert cli("baseline", "update", "--runs", "2", *provider.options, "--quiet", "--accept-failing").code == 0
+    options = (*provider.options, "--stop", "full", "--label", "a")
+    assert cli("run", *options, "--quiet").code == 0
+    before = len(provider.server.asked), provider.bill()
+    calls, usd = total_of(cli("run", *options, "--next-look", "--dry-run").out)
+    assert cli("run", *options, "--next-look", "--quiet").code == 0
+    assert calls == len(provider.server.asked) - before[0]
+    assert usd == pytest.approx(provider.bill() - before[1], rel=WITHIN)
+
+
+def test_a_run_that_is_complete_costs_nothing_to_resume(three_probes: Path, cli: small.Cli, provider: Provider) -> None:
+    options = ("--runs", "1", "--compress-runs", "1", *provider.options, "--label", "a")
+    assert cli("run", *options, "--quiet").code == 0
+    ran = cli("run", *options, "--resume", "--dry-run")
+    assert ran.code == 0, ran.err
+    assert total_of(ran.out) == (0, 0.0)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 import small
+
+from bot.testing.provider import Asked
 
 from .world import ANSWER, CHECKS, COMPRESSOR, JUDGE, ONE_RUN, Provider, faulty, results_of
 
@@ -243,3 +246,47 @@ def test_an_agents_runner_reads_an_outage_as_unavailable(
     assert report["probe_manifest"] == json.loads(cli("probe", "manifest").out)
     assert report["probe_scores"] == dict.fromkeys(report["probe_manifest"], -1.0)
     assert report["unscored_probes"] == report["probe_manifest"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "model"), [("500", ANSWER), ("500", JUDGE), ("401", ANSWER), ("401", JUDGE), ("wrong-shape", ANSWER)]
+)
+def test_a_cell_that_failed_every_attempt_is_asked_for_once_more_at_the_end(
+    fault: str, model: str, three_probes: Path, cli: small.Cli, provider: Provider
+) -> None:
+    unlucky: set[str] = set()
+    failures = Counter[str]()
+
+    def behave(asked: Asked) -> str | None:
+        if asked.model != model or len(asked.messages) < 2 or asked.number < 8:
+            return None
+        if not unlucky:
+            unlucky.add(asked.last)
+        if asked.last not in unlucky or failures[asked.last] >= 3:
+            return None
+        failures[asked.last] += 1
+        return fault
+
+    provider.behave = behave
+    ran = cli(
+        "run", "--runs", "1", "--compress-runs", "1", *provider.options, "--trust-judge", "--label", "a", "--quiet"
+    )
+    assert ran.code == 0, ran.err
+    assert sum(failures.values()) == 3
+    summary = json.loads((three_probes / "results/a/summary.json").read_text())
+    assert [result["kind"] for result in results_of(summary)] == ["grade"] * 3
+    assert all(
+        None not in (probe["ceiling"], probe["floor"])
+        for control in summary["controls"].values()
+        for probe in control["probes"].values()
+    )
+
+
+def test_answers_that_are_always_cut_off_are_found_out_before_the_run(
+    one_probe: Path, cli: small.Cli, provider: Provider
+) -> None:
+    provider.behave = faulty("truncated-late", ANSWER)
+    ran = cli("run", *ONE_RUN, *provider.options, "--label", "a", "--quiet")
+    assert ran.code == 3
+    assert "the answer model did not pass the check before the run: no answer (truncated)" in ran.err
+    assert "raise the role's max_tokens" in ran.err

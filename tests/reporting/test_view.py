@@ -157,7 +157,12 @@ def test_metrics_stand_beside_their_targets() -> None:
 
 @pytest.mark.parametrize(
     ("evidence", "words"),
-    [((), "place unknown"), ((4,), "message 4"), ((1, 2, 3), "messages 1, 2, 3"), ((1, 2, 3, 4), "messages 1, 2, 3 …")],
+    [
+        ((), "message unknown"),
+        ((4,), "message 4"),
+        ((1, 2, 3), "messages 1, 2, 3"),
+        ((1, 2, 3, 4), "messages 1, 2, 3 …"),
+    ],
 )
 def test_places_are_told_briefly(evidence: tuple[int, ...], words: str) -> None:
     assert places(evidence) == words

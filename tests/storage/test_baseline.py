@@ -11,6 +11,7 @@ import pytest
 import small
 
 from eval_core.base.errors import UserError
+from eval_core.base.files import digest
 from eval_core.comparing.compare import compare_measurements
 from eval_core.comparing.findings import Kind
 from eval_core.comparing.noise import noise_of
@@ -146,6 +147,21 @@ def test_a_baseline_that_cannot_be_believed_is_named(stored: Path, change: Any, 
     small.edit_json(stored, change)
     with pytest.raises(UserError, match=rf"offline\.json: .*{message}"):
         load_baseline(stored)
+
+
+@pytest.mark.parametrize("runs", [1, 2], ids=["one problem", "several"])
+def test_a_baseline_of_another_version_is_called_that_and_not_misspelt(stored: Path, runs: int) -> None:
+    def change(body: dict[str, Any]) -> None:
+        for fixture in list(body["fixtures"])[:runs]:
+            body["fixtures"][fixture][0]["of_a_later_version"] = 3
+        body["digest"] = digest({key: body[key] for key in body if key not in ("digest", "schema_version")})
+
+    small.edit_json(stored, change)
+    with pytest.raises(UserError) as caught:
+        load_baseline(stored)
+    assert str(caught.value).startswith(f"{stored}: written by another version of this program, which this one cannot")
+    assert str(caught.value).endswith("; measure it again with `compression-eval baseline update`")
+    assert "\n" not in str(caught.value)
 
 
 def test_an_unreadable_baseline_is_replaced_by_an_update(stored: Path, small_measurement: Measurement) -> None:

@@ -153,7 +153,7 @@ const compareTexts = (leftText, rightText) => {
   const block = (a0, a1, b0, b1) => {
     let [i, j] = [a0, b0];
     const loose = (toA, toB) => {
-      // Lines that have no counterpart stand together, as two columns; moved ones alone, since they are told apart.
+      // Lines without a counterpart are shown together, as two columns; moved lines are shown separately.
       const [a, b] = [[], []];
       const flush = () => {
         if (a.length && b.length) add("changed", a.join("\n"), b.join("\n"));

@@ -115,7 +115,7 @@ const unpack = async (packed) => {
     plain = inflate(bytes);
   }
   const { page, texts } = JSON.parse(new TextDecoder().decode(plain));
-  // Long texts stand once, and are referred to by number wherever they are used.
+  // Long texts are stored once and referred to by number.
   const whole = (value) => {
     if (value === null || typeof value !== "object") return value;
     if (Array.isArray(value)) {

@@ -1,4 +1,4 @@
-// The page: what is static is there already; summaries, probes and sessions are drawn from the data when asked for.
+// The page: static parts are in the HTML; summaries, probes and sessions are drawn from the data when asked for.
 (async () => {
   const $ = (id) => document.getElementById(id);
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -22,7 +22,7 @@
     try {
       localStorage.setItem("compression-eval-theme", root.dataset.theme);
     } catch {
-      // Not remembered, then.
+      // Storage is blocked: the theme is not remembered.
     }
   };
   $("theme").addEventListener("click", theme);
@@ -38,7 +38,7 @@
       await navigator.clipboard.writeText(text);
       toast("Copied");
     } catch {
-      // Without the permission, the old way: select a field and copy it.
+      // Without clipboard permission, fall back to selecting a field and copying it.
       const field = el("textarea", { class: "offscreen", "aria-hidden": "true" });
       field.value = text;
       (document.querySelector("dialog[open]") || document.body).append(field);
@@ -60,7 +60,7 @@
   }
   const fixtures = data.fixtures;
 
-  // Where facts stand in a text: one expression for all of them, with the edges of words where a value has them.
+  // Where facts are in a text: one regular expression for all of them, with word boundaries where a value needs them.
   const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
   const finder = (facts) => {
     const byValue = new Map();
@@ -118,7 +118,7 @@
       })
       .filter(Boolean);
 
-  // Two texts side by side: equal parts folded, words and facts marked, moved lines said to be moved.
+  // Two texts side by side: equal parts folded, words and facts marked, moved lines shown as moved.
   const drawDiff = (host, fixture, leftText, rightText, { lost = new Set(), gained = new Set(), context = 2, names = ["base", "candidate"] } = {}) => {
     const rows = compareTexts(leftText, rightText);
     const nodes = new Array(rows.length);
@@ -393,7 +393,7 @@
     const { probe, fixture } = item;
     body.replaceChildren(...[
       probe.question && el("p", { class: "question" }, probe.question),
-      probe.kept_verbatim && el("p", { class: "about" }, `On purpose about what is kept verbatim: ${probe.kept_verbatim}`),
+      probe.kept_verbatim && el("p", { class: "about" }, `Deliberately about content that is kept verbatim: ${probe.kept_verbatim}`),
       probe.quarantined && el("p", { class: "warn" }, `Quarantined, its scores do not count: ${probe.quarantined}`),
       ...probe.unscored.map(([side, runs, reason]) => el("p", { class: "warn" }, el("b", {}, `Unscored, ${side}, ${runs}: `), el("bdi", {}, reason))),
       probe.facts.length ? factTable(item) : null,
@@ -485,7 +485,7 @@
     const parts = [el("p", {}, el("a", { href: `#${fixture.summary_anchor}` }, "The summaries side by side"), " · ", el("a", { href: "#probes", onclick: () => { clearFilters(); home.value = fixture.anchor; apply(); } }, plural(fixture.probes.length, "probe")))];
     const sides = ["base", "candidate"].filter((side) => fixture.messages.some((item) => item[side]));
     if (sides.length) parts.push(el("figure", { class: "fates" }, ...sides.map((side) => strip(fixture, index, side)), el("figcaption", {}, "The session from beginning to end: ", ...["verbatim", "summarised", "dropped"].flatMap((word) => [el("span", { class: `swatch ${word}` }), ` ${word === "verbatim" ? "kept verbatim" : word} `]))));
-    parts.push(table(`Runs of ${fixture.name}; equal ones are shown once`, ["Side", "Runs", "Asked", "Outcome", "Tokens", "Left", "To read again", "Time", "Notes"], fixture.runs.map((row) => [row.side, row.runs, row.graded ? "graded" : "compressed only", `${row.ok ? "✓" : "✗"} ${row.outcome}`, row.tokens, row.kept, row.refetch, row.seconds, [row.detail, ...row.notes].filter(Boolean).join("; ")])));
+    parts.push(table(`Runs of ${fixture.name}; equal ones are shown once`, ["Side", "Runs", "Asked", "Outcome", "Tokens", "Left", "To re-read", "Time", "Notes"], fixture.runs.map((row) => [row.side, row.runs, row.graded ? "graded" : "compressed only", `${row.ok ? "✓" : "✗"} ${row.outcome}`, row.tokens, row.kept, row.refetch, row.seconds, [row.detail, ...row.notes].filter(Boolean).join("; ")])));
     if (fixture.structure.length) parts.push(table(`Structure checks of ${fixture.name}: runs that pass`, ["Check", ...(data.compared ? ["Base"] : []), "Candidate", "Meaning"], fixture.structure.map((row) => [row.check, ...(data.compared ? [row.base] : []), `${row.passed ? "✓" : "✗"} ${row.candidate}${row.changed ? ` (${row.changed})` : ""}`, row.meaning])));
     if (fixture.census.length) parts.push(table(`Census of ${fixture.name}: lost per run`, ["Kind", "In the session", ...(data.compared ? ["Base"] : []), "Candidate"], fixture.census.map((row) => [row.kind, row.total, ...(data.compared ? [row.base] : []), row.candidate])));
     if (fixture.messages.length) {

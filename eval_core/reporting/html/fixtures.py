@@ -98,7 +98,7 @@ def census_rows(base: Runs, candidate: Runs) -> list[CensusRow]:
 
 StateWord = Literal["verbatim", "summarised", "dropped"]
 TRACE = 0.1
-"""A message counts as summarised where at least this share of its own words stands in the text written for it."""
+"""A message counts as summarised where at least this share of its own words is in the text written for it."""
 _LONGEST_MESSAGE = 12_000
 _LARGE_SESSION = 600_000
 _SHORT_MESSAGE = 1_500
@@ -295,7 +295,7 @@ def _structure(base: Sequence[RunRecord], candidate: Sequence[RunRecord]) -> lis
         theirs, ours = passed(base, check), passed(candidate, check)
         changed = ""
         if theirs and ours and (all(ours) != all(theirs)):
-            changed = "mended" if all(ours) else "broken" if not any(ours) else "shaky"
+            changed = "repaired" if all(ours) else "broken" if not any(ours) else "shaky"
         rows.append(
             StructureRow(
                 check=check.replace("_", " "),

@@ -57,7 +57,7 @@ class Axis:
     ticks: tuple[Tick, ...]
 
     def at(self, value: float) -> float:
-        """Return the place of a value in percent; what lies outside stands at the edge."""
+        """Return the place of a value in percent; what lies outside is put at the edge."""
         share = (value - self.low) / (self.high - self.low)
         return round(100 * min(1.0, max(0.0, share)), 2)
 

@@ -66,7 +66,7 @@ def runs_words(runs: Iterable[int]) -> str:
     return f"run{'' if len(numbers) == 1 else 's'} {words}"
 
 
-# Where a fact stands: the values to look for, and the sentence around one of them.
+# Where a fact is: the values to look for, and the sentence around one of them.
 
 _MOST_VALUES = 12
 _AROUND = 90
@@ -75,7 +75,7 @@ _BREAK = re.compile(r"(?<=[.!?])\s+|\n+")
 
 @dataclass(frozen=True)
 class Sentence:
-    """The sentence in which a value stands, cut in three."""
+    """The sentence that contains a value, cut in three."""
 
     before: str
     value: str
@@ -108,7 +108,7 @@ def fact_values(label: str, fact: Fact | None, texts: Iterable[str]) -> tuple[st
 
 
 def sentence_of(values: Sequence[str], text: str) -> Sentence | None:
-    """Return the sentence in which the first of the values stands, shortened around it."""
+    """Return the sentence that contains the first of the values, shortened around it."""
     match = next((found for value in values if value.strip() and (found := _literal(value).search(text))), None)
     if match is None:
         return None

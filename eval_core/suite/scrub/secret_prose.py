@@ -1,4 +1,4 @@
-"""Secrets in sentences: what stands on a line that names one, in about 40 languages; codes; links that let you in."""
+"""Secrets in sentences: values on a line that names a secret, in about 40 languages; codes; sign-in links."""
 
 from __future__ import annotations
 

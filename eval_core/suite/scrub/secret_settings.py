@@ -1,4 +1,4 @@
-"""Secrets found by the name of a setting: assignments, JSON keys, and names that stand beside their value."""
+"""Secrets found by the name of a setting: assignments, JSON keys, and names next to their value."""
 
 from __future__ import annotations
 
