@@ -173,6 +173,7 @@ def sample(limit: int, seed: int, areas: Sequence[str] = tuple(AREAS)) -> list[M
 
 
 def _copy(into: Path) -> Path:
+    into.chmod(0o755)  # tests of the sandbox read it as another user, and would fail with any fault or none
     listed = subprocess.run(["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True, check=True)
     for name in listed.stdout.splitlines():
         if (ROOT / name).is_file():
