@@ -13,7 +13,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from eval_core.domain.fixture import Fixture, dump_fixture
+from eval_core.domain.fixture import Fixture, dump_fixture, load_fixture
+from eval_core.suite.audit import audit_fixture, fixture_paths
+from eval_core.suite.audit_rules import doubts
+from eval_core.suite.importers import import_session
 from eval_core.suite.scrub import Identities, ScrubOptions, scrub_fixture
 from eval_core.suite.scrub.pipeline import message_texts
 from eval_core.suite.scrub.replace import is_json, leaves, opens_like_json
@@ -42,6 +45,8 @@ class Tally:
     planted: int = 0
     gone: int = 0
     partial: int = 0
+    named: int = 0
+    """How many of those that were left the audit names; of look-alikes, how many it names for nothing."""
 
 
 @dataclass
@@ -60,6 +65,11 @@ class Measured:
         planted = sum(row.planted for row in rows)
         return sum(row.gone for row in rows) / planted if planted else 1.0
 
+    def audit_share(self) -> float:
+        """Return the share of what was left that the audit names."""
+        rows = [row for row in self.kinds.values() if row.kind.group != "negative"]
+        return sum(row.named for row in rows) / max(1, sum(row.planted - row.gone for row in rows))
+
 
 def _readable(fixture: Fixture, index: int) -> str:
     pieces = (piece for text in message_texts(fixture.messages[index]) for piece, _ in leaves(text))
@@ -70,11 +80,25 @@ def _partial(value: str, text: str) -> bool:
     return len(value) >= 12 and any(value[at : at + _PIECE] in text for at in range(len(value) - _PIECE + 1))
 
 
-def _judge(measured: Measured, plant: Plant, text: str) -> None:
+def _covered(value: str, doubted: set[str]) -> bool:
+    return any(value in one or (one in value and 2 * len(one) >= len(value) - 1) for one in doubted)
+
+
+def _doubted(fixture: Fixture, index: int) -> set[str]:
+    """Return what the audit's second look names in one message."""
+    pieces = (leaf for text in message_texts(fixture.messages[index]) for leaf in leaves(text))
+    return {piece[one.start : one.end] for piece, key in pieces for one in doubts(piece, key)}
+
+
+def _judge(measured: Measured, plant: Plant, text: str, doubted: set[str]) -> None:
     tally = measured.kinds.setdefault(plant.kind.name, Tally(plant.kind))
     tally.planted += 1
     left = [value for value in plant.planted.values if value in text]
     tally.gone += not left
+    if plant.kind.group == "negative":
+        tally.named += bool(doubted)
+    else:
+        tally.named += bool(left) and all(_covered(value, doubted) for value in left)
     if plant.kind.group == "secret" and not left:
         tally.partial += any(_partial(value, text) for value in plant.planted.values)
 
@@ -89,7 +113,7 @@ def measure(kinds: Sequence[Kind], seed: int = 1, rounds: int = 8, *, listed: bo
         again = scrub_fixture(scrubbed, options).fixture
         measured.unstable += again.messages != scrubbed.messages
         for plant in plants:
-            _judge(measured, plant, _readable(scrubbed, plant.message))
+            _judge(measured, plant, _readable(scrubbed, plant.message), _doubted(scrubbed, plant.message))
         values = [value for plant in plants if plant.kind.group != "negative" for value in plant.planted.values]
         for index, message in enumerate(fixture.messages):
             after = _readable(scrubbed, index)
@@ -145,21 +169,48 @@ def _print_fresh(rounds: int, only: str) -> None:
         print(f"| {what} | " + " | ".join(shares) + " |")
     kept = [f"{100 * one.facts_kept / max(1, one.facts):.2f} %" for one, _ in found.values()]
     print("| facts that survive | " + " | ".join(kept) + " |")
+    for what, group in (("secrets", "secret"), ("personal data", "personal")):
+        named = [_named(bare, group) for bare, _ in found.values()]
+        print(f"| of the {what} left, the audit named | " + " | ".join(f"{x} of {y}" for x, y in named) + " |")
+    falsely = [[row for row in bare.kinds.values() if row.kind.group == "negative"] for bare, _ in found.values()]
+    shares = [sum(row.named for row in rows) / max(1, sum(row.planted for row in rows)) for rows in falsely]
+    print("| look-alikes that the audit named | " + " | ".join(f"{100 * share:.1f} %" for share in shares) + " |")
     sizes = [[sum(kind.group == group for kind in planted_kinds(name)) for group in _GROUPS] for name in found]
     print(
         "| kinds (secrets, personal data, look-alikes) | "
         + " | ".join(", ".join(map(str, one)) for one in sizes)
         + " |"
     )
+    print(f"\nthe audit's findings in the shipped fixtures and docs/examples: {_shipped()}")
     for name, (bare, _) in found.items():
         rows = [
             row
             for row in bare.kinds.values()
             if (row.gone > 0 if row.kind.group == "negative" else row.gone < row.planted)
         ]
+        unnamed = [row for row in bare.kinds.values() if _is_unnamed(row)]
+        print(f"\nthe audit is wrong, {name}: " + "; ".join(f"{row.kind.name} {row.named}" for row in unnamed))
         print(
             f"\nnot as it should be, {name}: " + "; ".join(f"{row.kind.name} {row.gone}/{row.planted}" for row in rows)
         )
+
+
+def _named(measured: Measured, group: str) -> tuple[int, int]:
+    rows = [row for row in measured.kinds.values() if row.kind.group == group]
+    return sum(row.named for row in rows), sum(row.planted - row.gone for row in rows)
+
+
+def _is_unnamed(row: Tally) -> bool:
+    return row.named > 0 if row.kind.group == "negative" else row.named < row.planted - row.gone
+
+
+def _shipped() -> int:
+    """Count what the audit finds where nothing is to be found."""
+    root = Path(__file__).resolve().parent.parent
+    findings = [one for path in fixture_paths([root / "fixtures"]) for one in audit_fixture(load_fixture(path))]
+    example = import_session(root / "docs" / "examples" / "session.jsonl", "auto", name="example")
+    options = ScrubOptions(keep_system=True, max_output=None)
+    return len(findings) + len(audit_fixture(scrub_fixture(example, options).fixture))
 
 
 _GROUPS = ("secret", "personal", "negative")

@@ -12,8 +12,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from eval_core.suite.audit_lines import Doubt, line_doubts
 from eval_core.suite.scrub.ordinary_words import is_ordinary, is_role_or_state
 
 __all__ = ["CANNOT_KNOW", "Doubt", "doubts"]
@@ -23,15 +23,6 @@ CANNOT_KNOW = (
     "nicknames, what an image or an attachment shows, and what only your company would recognise. "
     "Read a new fixture before you share it, and list the people in it with --identities."
 )
-
-
-@dataclass(frozen=True)
-class Doubt:
-    """A stretch that may be somebody's, and why."""
-
-    start: int
-    end: int
-    why: str
 
 
 _PLACEHOLDER = re.compile(
@@ -111,6 +102,7 @@ def doubts(text: str, key: str | None) -> Iterator[Doubt]:
         for match in _ODD_WORD.finditer(text, *line.span()):
             if _is_odd(match["value"]):
                 yield Doubt(*match.span("value"), "letters and digits on a line that speaks of secrets")
+    yield from line_doubts(text, key)
     for match in _ADDRESS.finditer(text):
         domain = match.group("domain").lower()
         known = domain.endswith(
@@ -181,7 +173,7 @@ def _is_drawn(value: str) -> bool:
 
 def _is_odd(value: str) -> bool:
     """Tell what is neither a placeholder, a version, a date, a size, an identifier nor words with a number."""
-    if _PLACEHOLDER.fullmatch(value) or re.search(r"REDACTED-|example|xxxx|\*\*\*|\.\.\.", value, re.I):
+    if _PLACEHOLDER.fullmatch(value) or re.search(r"REDACTED-|example|xxxx|\*\*\*|\.\.\.|^argon2", value, re.I):
         return False
     if re.fullmatch(r"[a-z]+\d+[a-z]+\d*[a-z]*", value) and not re.fullmatch(r"[0-9a-f]+", value):
         return not any(len(word) > 2 and is_ordinary(word) for word in re.findall(r"[a-z]+", value))

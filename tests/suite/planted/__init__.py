@@ -28,6 +28,7 @@ SETS = (
     ("sixth", 61),
     ("seventh", 71),
     ("eighth", 81),
+    ("ninth", 91),
 )
 """The sets in the order in which they were written, with the seed that each was first measured with."""
 
