@@ -217,7 +217,7 @@ def test_what_a_job_had_measured_when_its_time_was_up_is_published(start: Start)
     assert ran.code == 0, ran.log
     body = comment(runner, pull)
     assert "Regressed · `" in body
-    assert "This is what it had measured until then" in body
+    assert "These are the results up to that point" in body
 
 
 def test_a_rejected_approval_is_told(start: Start) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from eval_core.base.files import ForeignRecord, parse
 from eval_core.base.messages import Message, call_arguments, content_text, tool_calls
+from eval_core.base.numbers import counted
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.probe import Fact, ProbeBank
 from eval_core.evidence.facts import Haystack, holds
@@ -154,7 +155,8 @@ class ScrubReport:
 
     def lines(self) -> list[str]:
         """Return the report as text lines."""
-        lines = [f"{self.total} replacement(s) by {len({change.rule for change in self.changes})} rule(s)"]
+        rules = len({change.rule for change in self.changes})
+        lines = [f"{counted(self.total, 'replacement')} by {counted(rules, 'rule')}"]
         for change in self.changes:
             places = [("header" if index < 0 else str(index)) for index in change.messages]
             shown = ", ".join(places[:8]) + (f", and {len(places) - 8} more" if len(places) > 8 else "")
@@ -237,7 +239,7 @@ def _public_messages(fixture: Fixture, options: ScrubOptions, report: ScrubRepor
             pending = False
         kept.append(fresh)
     if stripped:
-        report.actions.append(f"reasoning or private fields were taken out of {stripped} message(s)")
+        report.actions.append(f"reasoning or private fields were taken out of {counted(stripped, 'message')}")
     if options.first_user is not None:
         for message in kept:
             if message["role"] == "user":
@@ -349,5 +351,5 @@ def scrub_fixture(fixture: Fixture, options: ScrubOptions | None = None, bank: P
             1 for one, two in zip(messages, scrubbed.messages, strict=True) if one["content"] != two["content"]
         )
         if changed:
-            report.actions.append(f"{changed} tool output(s) were shortened to about {limit:,} characters a text")
+            report.actions.append(f"{counted(changed, 'tool output')} shortened to about {limit:,} characters a text")
     return Scrubbed(scrubbed, fresh_bank, report)
