@@ -28,6 +28,7 @@ class Doubt:
 
 
 _CHUNK = 600  # a line that is longer is looked at in pieces
+_NEAR = 50_000  # so much of a text is searched for code that uses a word
 _LINE = re.compile(rf"[^\n]{{4,{_CHUNK}}}")
 
 # What a line speaks of.
@@ -228,6 +229,7 @@ def strange(word: str) -> bool:
     return not any(len(word[at:]) > 2 and is_ordinary(word[:at]) and is_ordinary(word[at:]) for at in cuts)
 
 
+@lru_cache(maxsize=4096)
 def _is_somebody(value: str, text: str) -> bool:
     """Tell a strange word that is not also a part of the code."""
     if re.fullmatch(r"(?i)(?:person|user|host)\d*", value) or "REDACTED" in value:
@@ -237,9 +239,13 @@ def _is_somebody(value: str, text: str) -> bool:
     if re.search(r"\.(?:py|js|ts|rs|go|md|sh|io|com|dev|org|net|txt|log|json|ya?ml|toml|sql|plist|service)\Z", value):
         return False
     body = re.escape(value)
-    return not re.search(
-        rf"(?<!\d)[/_]{body}|{body}(?:[/_(]|\.[a-z]{{2,}}|-[a-z0-9])|[\w)]\.{body}|import {body}", text
-    )
+    code = rf"(?<!\d)[/_]{body}|{body}(?:[/_(]|\.[a-z]{{2,}}|-[a-z0-9])|[\w)]\.{body}|import {body}"
+    at = text.find(value, 0, _NEAR)
+    while at >= 0:  # finding the word first is much faster than searching with the pattern
+        if re.search(code, text[max(0, at - 8) : at + len(value) + 4]):
+            return False
+        at = text.find(value, at + 1, _NEAR)
+    return True
 
 
 def _people(line: str, text: str) -> Iterator[Doubt]:
