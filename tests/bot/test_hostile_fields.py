@@ -203,7 +203,7 @@ FREE = [
 ]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(payload=st.text(min_size=1, max_size=60), at=st.integers(0, len(FREE) - 1))
 def test_any_text_in_a_free_field_is_inert(
     world: tuple[LoopbackGitHub, Path, Json], tmp_path: Path, payload: str, at: int

@@ -39,7 +39,7 @@ def test_more_than_half_of_the_runs_must_fail_to_decide_by_themselves(
     failed: int, broken: tuple[str, ...], shaky: tuple[str, ...]
 ) -> None:
     change = compare_outcomes({"f": runs(4)}, {"f": runs(4 - failed, failed)})
-    assert (change.broken, change.shaky, change.mended) == (broken, shaky, ())
+    assert (change.broken, change.shaky, change.repaired) == (broken, shaky, ())
 
 
 def test_a_few_failures_of_every_fixture_decide_together() -> None:
@@ -62,15 +62,15 @@ def test_a_base_that_failed_too_is_no_evidence_against_the_candidate() -> None:
     assert broken_fixtures(compare_outcomes({"f": runs(4)}, {"f": runs(0, 4, Outcome.INFRA)})) == ()
 
 
-@pytest.mark.parametrize(("failed", "mended"), [(2, ()), (3, ("f",))])
-def test_a_fixture_is_repaired_where_most_runs_failed_and_none_does(failed: int, mended: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("failed", "repaired"), [(2, ()), (3, ("f",))])
+def test_a_fixture_is_repaired_where_most_runs_failed_and_none_does(failed: int, repaired: tuple[str, ...]) -> None:
     change = compare_outcomes({"f": runs(4 - failed, failed), "g": runs(4)}, {"f": runs(4), "g": runs(4)})
-    assert change.mended == mended
+    assert change.repaired == repaired
     strand = outcome_strand(change)
-    assert strand.state is (StrandState.BETTER if mended else StrandState.SAME)
-    assert strand.gain == len(mended) / 2
+    assert strand.state is (StrandState.BETTER if repaired else StrandState.SAME)
+    assert strand.gain == len(repaired) / 2
     assert (strand.base, strand.candidate) == (f"{8 - failed} of 8 runs", "8 of 8 runs")
-    assert compare_outcomes({"f": runs(1, 3)}, {"f": runs(3, 1)}).mended == ()
+    assert compare_outcomes({"f": runs(1, 3)}, {"f": runs(3, 1)}).repaired == ()
     assert outcome_strand(compare_outcomes({"f": runs(0, 4)}, {"f": runs(4)})).gain == 1.0
 
 

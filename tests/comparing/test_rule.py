@@ -214,20 +214,20 @@ def test_an_invented_or_stale_value_is_worse_whatever_was_gained() -> None:
 
 def test_a_check_that_broke_weighs_everything_and_a_repaired_one_its_share() -> None:
     arm = constant(2, 4.0)
-    broken, mended = (
+    broken, repaired = (
         StructureChange("f0", "no_empty_messages", "broken", 2, 2, 0, 2),
-        StructureChange("f1", "no_empty_messages", "mended", 0, 2, 2, 2),
+        StructureChange("f1", "no_empty_messages", "repaired", 0, 2, 2, 2),
     )
-    found = structure_strand([mended], arm, arm)
+    found = structure_strand([repaired], arm, arm)
     assert (found.state, found.loss) == (BETTER, 0.0)
     assert found.gain == pytest.approx(1 / 6)
     assert (found.base, found.candidate) == ("6 of 6 checks", "6 of 6 checks")
-    found = structure_strand([broken, mended], arm, arm)
+    found = structure_strand([broken, repaired], arm, arm)
     assert (found.state, found.loss) == (WORSE, 1.0)
     assert found.says.startswith("the compressor writes an empty message (1 fixture); repaired: ")
     assert structure_strand([], arm, arm).state is SAME
     one = Arm("one", {"f1": fixture(np.full((2, 2, 6), 4.0), structure=({"no_empty_messages": True},) * 2)})
-    assert structure_strand([mended], one, one).gain == 1.0
+    assert structure_strand([repaired], one, one).gain == 1.0
 
 
 def test_a_side_without_runs_says_nothing_of_itself() -> None:

@@ -95,7 +95,7 @@ class TestDrift:
         assert len(summary["extra"]["drift"]["cells"]) == 6
         noise = cli("noise", "baselines/models.json", "--splits", "10", "--regraded", "results/a")
         assert noise.code == 0, noise.err
-        assert "the judge makes about 0 %" in noise.out
+        assert "the judge causes about 0 %" in noise.out
         assert "(6 answers graded twice)" in noise.out
 
     def test_a_stricter_judge_is_noticed_by_every_view_and_mended_by_regrading(

@@ -33,9 +33,20 @@ def test_identities_are_learned_from_where_tools_print_them() -> None:
     assert found.unstable == 0
 
 
-@pytest.mark.parametrize(("name", "seed"), SETS)
-@pytest.mark.parametrize("listed", [False, True])
-def test_the_sets_that_were_measured_unseen_keep_the_bars(name: str, seed: int, *, listed: bool) -> None:
+# A list of names changes nothing in the sets that hold secrets only.
+_WITHOUT_PEOPLE = ("fourth", "fifth", "sixth")
+
+
+@pytest.mark.parametrize(
+    ("name", "seed", "listed"),
+    [
+        (name, seed, listed)
+        for name, seed in SETS
+        for listed in (False, True)
+        if not listed or name not in _WITHOUT_PEOPLE
+    ],
+)
+def test_the_sets_that_were_measured_unseen_keep_the_bars(name: str, seed: int, listed: bool) -> None:
     found = measure(kinds(name), seed + 1, rounds=1, listed=listed)
     secret, personal, with_list, touched = _BARS.get(name, (0.97, 0.9, 0.95, 0.05))
     assert found.share("secret") >= secret
