@@ -239,7 +239,7 @@ def tiles(candidate: Measurement, base: Measurement | None, tables: Sequence[Plo
     found = []
     now, before = _size(candidate), _size(base)
     if now is not None:
-        # Fewer tokens are neither good nor bad by themselves.
+        # Fewer tokens alone are neither good nor bad.
         change = f"{'−' if now < before else '+'}{percent(abs(now / before - 1))}" if before and now != before else ""
         found.append(Tile("tokens kept", token_words(now), token_words(before) if before else "", change))
     rows = {row.name: row for table in tables for row in table.rows}
