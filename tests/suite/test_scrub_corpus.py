@@ -16,7 +16,16 @@ from tests.suite.planted import SETS, kinds
 
 KINDS = (*SECRETS, *PEOPLE, *LATER, *NEGATIVES)
 # The sets for which the scrubber has no rules yet: the audit must name most of what it leaves.
-_BARS = {"eighth": (0.91, 0.82, 0.94, 0.05), "ninth": (0.8, 0.35, 0.78, 0.11)}
+_BARS = {
+    "sixth": (0.97, 0.9, 0.95, 0.06),
+    "eighth": (0.91, 0.82, 0.94, 0.05),
+    "ninth": (0.97, 0.85, 0.95, 0.05),
+    "tenth": (0.97, 0.78, 0.92, 0.05),
+    "eleventh": (0.9, 0.68, 0.84, 0.05),
+}
+
+# A set whose kinds the audit's rules for lines were written with; the scrubber leaves too little of the ninth to count.
+_AUDITED = ("eighth",)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +61,7 @@ def test_the_sets_that_were_measured_unseen_keep_the_bars(name: str, seed: int, 
     assert found.share("secret") >= secret
     assert found.share("personal") >= (with_list if listed else personal)
     assert found.share("negative") <= touched
-    if name in _BARS and not listed:
+    if name in _AUDITED and not listed:
         assert found.audit_share() >= 0.8
     assert found.facts_kept / found.facts >= 0.99
     assert found.broken_json == 0

@@ -12,6 +12,7 @@ from eval_core.suite.scrub.personal_numbers import accounts, addresses, phones, 
 from eval_core.suite.scrub.secret_commands import arguments, beside_logins, flags, logins, positional
 from eval_core.suite.scrub.secret_files import columns, files, inserted_secrets, key_blocks
 from eval_core.suite.scrub.secret_prose import after_hints, announced, codes_and_links, on_the_line, prose
+from eval_core.suite.scrub.secret_score import weighed
 from eval_core.suite.scrub.secret_settings import assignments, named_beside, under_key
 from eval_core.suite.scrub.secret_values import random_tokens, short_draws
 from eval_core.suite.scrub.secret_web import cookies, headers, urls
@@ -45,6 +46,7 @@ DETECTORS: tuple[Detector, ...] = (
     inserted_secrets,
     random_tokens,
     short_draws,
+    weighed,
     emails,
     authors,
     home_folders,

@@ -143,22 +143,26 @@ _LABELS = (
     r"|device id|android id"
     r"|(?:bank )?account|acct|a/c|sort code(?: and account)?|routing|aba|kontonummer|kontonr|konto(?:nummer)?|bankkonto"
     r"|número de cuenta|cuenta|rekening(?:nummer)?|conta|compte bancaire|conto(?: corrente)?|tilinumero"
-    r"|numer konta|rachunek"
+    r"|numer konta|rachunek|customer|kunden|client|policy|insurance policy|claim|parcel|tracking|consignment|shipment"
+    r"|ת\.ז\."
 )
 _SAID = re.compile(
     rf"(?i)(?<![^\W_])(?P<what>{_LABELS})"
     r"(?P<more>[ _-]?(?:(?:numbers?|num|no|nr|card|id|code|licen[cs]e|#|号|番号|numero|número|numéro"
     r"|nummer)\.?[ _-]?){0,3})"
     r"(?: \([\w ]{1,20}\))?[\"']?[ \t]*(?P<said>is[ \t]+|ist[ \t]+|[:：#=][ \t]*|[ \t]+)"
-    r"[\"']?(?P<value>(?=[\w ./-]{0,24}\d)[A-Z0-9А-ЯІЇЄ][A-Z0-9А-ЯІЇЄ./-]*(?: (?:\d[\d./-]*|[A-Z]\d[\w-]*)){0,4}"
+    r"[\"']?(?P<value>(?=[\w ./-]{0,24}\d|[A-Z]{10})[A-Z0-9А-ЯІЇЄ][A-Z0-9А-ЯІЇЄ./-]*"
+    r"(?: (?:\d[\d./-]*|[A-Z]\d[\w-]*)){0,4}"
     r"(?:\(\d\))?)"
 )
 # These words have other uses: only a number of some length, told by a mark or by `number`, is somebody's.
 _LOOSE_LABELS_TEXT = (
     "account acct konto conta conto cuenta insurance insured tax national identity identification member "
     "membership staff employee patient driving driver drivers serial fin run rg inn sin pan tin nie rut patente "
-    "citizen abn ein nik nip cif routing aba vat"
+    "citizen abn ein nik nip cif routing aba vat customer kunden client policy claim "
+    "parcel tracking consignment shipment"
 )
+_DRAWN = frozenset({"serial", "serialnumber", "parcel", "tracking", "consignment", "shipment", "imei", "udid"})
 _LOOSE_LABELS = frozenset(_LOOSE_LABELS_TEXT.split())
 _PLATE = re.compile(
     r"(?i)\b(?:number ?plate|licen[cs]e plate|plate(?: no\.?| number)|vehicle reg(?:istration)?|kennzeichen"
@@ -166,6 +170,8 @@ _PLATE = re.compile(
     r"|matrícula|kenteken|registreringsnummer|nr rej\.?)[\"']?[ \t]*(?:is"
     r"|[:=#])?[ \t]*[\"']?(?P<value>(?=[A-Z -]*\d)[A-Z0-9]{1,4}"
     r"(?:[ -]?[A-Z0-9]{1,5}){1,3})\b"
+    r"|\bplates?[: ]+(?-i:(?P<value2>[A-Z]{1,3}[ -][A-Z0-9]{1,3}[ -]?\d{2,4}"
+    r"|[A-Z0-9]{2,3}-[A-Z0-9]{2,3}-[A-Z0-9]{1,4}))\b"
 )
 _BRITISH_PLATE = re.compile(
     r"\b(?i:reg(?:istration)?|vehicle|plate|car|van)\b[^\n\d]{0,16}?(?P<value>[A-Z]{2}\d\d ?[A-Z]{3}"
@@ -229,6 +235,12 @@ def _labelled(text: str) -> Iterator[Hit]:
         what = match.group("what").lower()
         digits = sum(map(str.isdigit, value))
         told = match.group("said").strip() or match.group("more").strip(" _-")
+        # Serial numbers and parcels' are drawn from letters and digits; an id's digits outweigh its letters.
+        drawn = what in _DRAWN and len(value) >= 10 and re.fullmatch(r"[A-Z0-9]+", value)
+        if drawn and digits < 4:
+            rule = "serial" if what.startswith("serial") else "national-id"
+            yield Hit(match.start("value"), match.start("value") + len(value), rule, "number", value)
+            continue
         if (
             is_mark(value)
             or len(value) < 6
@@ -237,6 +249,8 @@ def _labelled(text: str) -> Iterator[Hit]:
                 what in _LOOSE_LABELS
                 and not (told and (digits >= 6 or len(value) >= 9))
                 and not _said_account(what, digits)
+                and not (what == "sin" and re.fullmatch(r"\d{3} \d{3} \d{3}", value) and _luhn(value))
+                and not drawn
             )
         ):
             continue

@@ -52,6 +52,8 @@ def _forms(hit: Hit, spelling: str) -> Iterator[tuple[str, _Alias]]:
         one[:1] + two,
         two + one[:1],
         f"{two}.{one}",
+        f"{one}.{two[:1]}",
+        one + two[:1],
     ):
         if not is_ordinary(login):  # D. One is not who is meant by "done"
             yield login.lower(), _Alias("user", hit.entity, exact=False)

@@ -342,10 +342,10 @@ def _kind_of(text: str, match: re.Match[str]) -> FieldKind:
     name = match.group("key")
     lowered = name.lower()
     start = match.start()
-    if lowered in ("name", "by", "for", "to", "login", "value", "owner", "user", "host", "id", "content"):
+    if lowered in ("name", "names", "by", "for", "to", "login", "value", "owner", "user", "host", "id", "content"):
         line = text.rfind("\n", 0, start) + 1
         left = text[max(line, start - 40) : start]
-        before = _BEFORE.search(left) if lowered in ("name", "by", "for", "to") else None
+        before = _BEFORE.search(left) if lowered in ("name", "names", "by", "for", "to") else None
         kind = field_kind(f"{before.group().rstrip(' ._-')}_{name}") if before else "none"
         if kind != "none":
             return kind
@@ -433,7 +433,7 @@ def _cells(line: str, joint: str) -> list[tuple[int, str]]:
         value = cell.group().rstrip(joint) if joint in (",", ";") else cell.group()
         bare = value.strip(" \"'>*")
         found.append((cell.start() + (value.index(bare) if bare else 0), bare))
-        if joint in (",", ";") and cell.end() == len(line):
+        if joint in (",", ";") and cell.end() == len(line) and not cell.group().endswith(joint):
             break
     return found
 

@@ -21,7 +21,9 @@ __all__ = [
     "is_proper_noun",
     "is_role_or_state",
     "is_service_host",
+    "is_strange",
     "is_surname",
+    "is_technical",
 ]
 
 # Words of the trade that a small dictionary lacks.
@@ -67,6 +69,7 @@ _ROLES_AND_STATES = (
     "jenkins gitlab github git runner ci cd build builder deploy deployer docker podman kube kubernetes ubuntu debian "
     "fedora centos alpine vagrant ansible terraform puppet salt zabbix nagios prometheus grafana elastic kibana kafka "
     "rabbitmq memcached tomcat oracle postfix dovecot bind named ftp sftp ssh sshd rsync backup monitor monitoring "
+    "password passwd passphrase secret token credential credentials key keys "
     "localhost tbd todo na fixme function class method client server worker node staff wheel sudo foo bar baz qux "
     "ada alice bob carol eve mallory jdoe johndoe janedoe john jane doe acme"
 )
@@ -177,6 +180,39 @@ def is_ordinary(word: str) -> bool:
         or word in _ROLE_WORDS
         or (word.endswith("s") and word[:-1] in known)
     )
+
+
+@cache
+def _technical() -> frozenset[str]:
+    packed = files("eval_core").joinpath("data", "technical_words.txt.gz").read_bytes()
+    return frozenset(gzip.decompress(packed).decode("ascii").split())
+
+
+def is_technical(word: str) -> bool:
+    """Tell a word that names or describes software: a program, a library, a format, a method."""
+    word = word.lower()
+    return word in _technical() or word.removeprefix("lib") in _technical() or word.rstrip("s") in _technical()
+
+
+_AFFIXED = re.compile(
+    r"(?:(?:un|re|de|pre|non|sub|auto|multi|inter|over|under|meta|micro|super|post|anti|dis|mis|co)-?)?"
+    r"(?P<stem>[a-z]{4,}?)"
+    r"(?:s|es|ed|d|ing|er|ers|or|ors|able|ably|ly|ness|ize|izes|ized|izer|izing|ise|ised|ising|ization|isation|ity|ful|less"
+    r"|ish|ment|ments|like|wise|ability|y|ies|ier)?"
+)
+
+
+@lru_cache(maxsize=65_536)
+def is_strange(word: str) -> bool:
+    """Tell a word that no dictionary has, nor its stem, nor two words of it joined."""
+    word = word.lower()
+    if len(word) < 4 or is_ordinary(word) or is_technical(word) or is_role_or_state(word) or is_proper_noun(word):
+        return False
+    stem = _AFFIXED.fullmatch(word)
+    if stem and any(is_ordinary(one) for one in (stem["stem"], stem["stem"] + "e")):
+        return False
+    cuts = range(3, len(word) - 2)
+    return not any(is_ordinary(word[:at]) and is_ordinary(word[at:]) for at in cuts)
 
 
 def is_role_or_state(word: str) -> bool:

@@ -41,7 +41,7 @@ _VERSION_BEFORE = re.compile(
     r"(?:version|ver|release|==|>=|<=|~=|v|rev|build|chrome/|safari/|firmware|driver)[\"':= ]{0,4}\Z", re.I
 )
 _IPV6 = re.compile(r"(?<![\w:.])[23][0-9a-fA-F]{3}:(?:[0-9a-fA-F]{0,4}:){1,6}[0-9a-fA-F]{0,4}(?![\w:])")
-_MAC = re.compile(r"(?<![\w:-])(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1){4}[0-9a-fA-F]{2}(?![\w:-])")
+_MAC = re.compile(r"(?:(?<![\w:-])|(?<=\s01:))(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1){4}[0-9a-fA-F]{2}(?![\w:-])")
 _MAC_DOTTED = re.compile(
     r"(?<![\w.])(?=[0-9a-f.]*[a-f])(?=[a-f.]*\d)[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}(?![\w.])", re.I
 )
@@ -51,7 +51,8 @@ _STREET = re.compile(
     r"|Dr|Boulevard|Blvd|Court|Ct|Way|Square|Terrace|Place|Pl|Crescent)\b\.?"
     r"(?:,? (?:Apt|Apartment|Unit|Suite|Flat|#)\.? ?\w+)?(?:, [A-ZÀ-Þ][\w'’. -]+?)?(?:,? [A-Z]{2} \d{5}(?:-\d{4})?)?"
     r"|\b[A-ZÄÖÜ][\wäöüß-]*(?:straße|strasse|str\.|weg|platz|allee|gasse) \d{1,4}[a-z]?(?:, \d{5} [A-ZÄÖÜ][\wäöüß]+)?"
-    r"|\b\d{1,4}(?: ?bis)?,? (?:rue|avenue|boulevard|place|chemin|impasse) (?:de |du |des |la |le "
+    r"|\b\d{1,4}(?: ?bis)?,? (?:[Rr]ue|[Aa]venue|[Bb]oulevard|[Pp]lace|[Cc]hemin|[Ii]mpasse|[Qq]uai"
+    r"|[Aa]llée) (?:de |du |des |la |le "
     r"|l')*[A-ZÀ-Þ][\w'’-]+(?:,? \d{5} [A-ZÀ-Þ][\w-]+)?"
 )
 # Elsewhere the word for a street stands before its name or is a part of it; or a form says that an address follows.
@@ -119,7 +120,7 @@ _SAID_KEYED = re.compile(
     r"|syntymäaika|data urodzenia"
     r"|дата рождения|born on|birthday|dob|ssn|social security(?: number)?|national id|tax id|"
     r"driver'?s? licen[cs]e(?: (?:no|number))?|bday)(?!\w)[\"'. ]{0,3}(?:is|was|no"
-    r"|number)?[:#= \"']{1,4}(?P<value>(?=[\w./ -]*\d)[A-Z0-9][\w./-]{4,20})"
+    r"|number)?(?:[:#= \"']{1,4}|[ \t]{0,20}\|[ \t]+)(?P<value>(?=[\w./ -]*\d)[A-Z0-9][\w./-]{4,20})"
 )
 _MONTHS = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?"
@@ -148,7 +149,9 @@ def phones(text: str, key: str | None) -> Iterator[Hit]:
             parsed = phonenumbers.parse(number, "US" if national else None)
         except phonenumbers.NumberParseException:
             continue
-        if phonenumbers.is_valid_number(parsed):
+        # Plans change, and people mistype: with a plus and in groups a number of a possible length is one.
+        grouped = not national and re.search(r"\d[ ()./\-]\d", number) is not None
+        if phonenumbers.is_valid_number(parsed) or (grouped and phonenumbers.is_possible_number(parsed)):
             yield from _phone(match.start(), match.end(), text)
     for match in _SAID_PHONE.finditer(text):
         yield from _phone(*match.span("number"), text)

@@ -168,6 +168,7 @@ class ScrubReport:
 
 SYSTEM_PROMPT = "You are a helpful assistant with access to tools. (The recorded system prompt was left out.)"
 MAX_OUTPUT = 4_000
+_LOOKS = 3  # what was taken out is evidence for what stands beside it
 
 
 @dataclass(frozen=True)
@@ -339,6 +340,10 @@ def scrub_fixture(fixture: Fixture, options: ScrubOptions | None = None, bank: P
         report.add(hit.rule, placeholder, -1)
 
     messages = [_rewrite_message(message, index, replacer, report) for index, message in enumerate(messages)]
+    for _ in range(_LOOKS):
+        if not replacer.learn_suspects([text for message in messages for text in message_texts(message)]):
+            break
+        messages = [_rewrite_message(message, index, replacer, report) for index, message in enumerate(messages)]
     header = {name: getattr(fixture, name) for name in ("description", "notes", "model")} | fixture.unknown
     header = _rewrite_unknown(header, lambda text: replacer.text(text, note))
     fresh_bank = _rewrite_bank(bank, replacer) if bank is not None else None

@@ -16,6 +16,7 @@ from eval_core.suite.scrub.ordinary_words import is_generic, is_ordinary, is_per
 from eval_core.suite.scrub.secret_commands import told_by_commands
 from eval_core.suite.scrub.secret_settings import HEADER_KEYS
 from eval_core.suite.scrub.secret_values import key_strength
+from eval_core.suite.scrub.suspects import Uses, suspects
 from eval_core.suite.scrub.tool_output import formatted_names, printed, printed_in_json, said_by_commands
 
 __all__ = [
@@ -333,6 +334,21 @@ class Replacer:
                 for hit in printed(joined, None):
                     if hit.start >= start:
                         self._learn_name(hit, joined[hit.start : hit.end])
+
+    def learn_suspects(self, texts: Sequence[str]) -> bool:
+        """Look at a scrubbed session again for names that stand out; tell whether there were any."""
+        pieces = [leaf for text in texts for leaf in leaves(text)]
+        uses = Uses(piece for piece, _ in pieces)
+        spared = {word for name in self._identities.spared for word in name.split()}
+        found = False
+        for piece, key in pieces:
+            for hit in suspects(piece, key, uses):
+                if hit.entity not in spared:
+                    self._names.add(hit, piece[hit.start : hit.end])
+                    found = True
+        if found:
+            self._names.settle(piece for piece, _ in pieces)
+        return found
 
     def _hits(self, text: str, key: str | None) -> Iterator[Hit]:
         yield from self._identities.unspared(context_hits(text, key), text)

@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterator
 
 from eval_core.suite.scrub.hits import Hit, secret_hit, value_hit
+from eval_core.suite.scrub.secret_score import shape_of, speaks_of_secrets
 from eval_core.suite.scrub.secret_values import (
     HEXED,
     is_mixed,
     is_no_name,
     is_password,
+    is_public_before,
     is_secret_value,
     key_strength,
     looks_random,
@@ -303,6 +305,9 @@ _TELLS = re.compile(
     r"|\bop read|\bop item get|find-(?:generic|internet)-password"
     r"|vault (?:kv get|read)\b.*-field|openssl rand|\bpwgen|\bapg\b|(?:generate|new|create|reset|rotate)[-_ :]?"
     r"(?:password|token|secret|key)\b|base64 (?:-d|--decode|-D)"
+    r"|\b(?:token|secret|key|password|credential|passphrase)s?[ :_-](?:add|new|create|get|show|print|issue|generate"
+    r"|reveal|rotate|reset|view)\b|\b(?:add|new|issue|mint|reveal|view|show|fetch|dump|print|reset|rotate|export)[ :_-]"
+    r"(?:\w+[ _-]){0,2}(?:password|token|secret|key|credential|passphrase)s?\b"
     r"|secrets (?:get|versions access|show|read)|token (?:create|get|show|print)|terraform output -raw|sops -d"
     r"|ansible-vault (?:view|decrypt)|gpg -d"
     r"|\b(?:cat|type|less|head|tail|more|bat|Get-Content)\b[^|;]*(?:secret|pass|token|cred|auth|\.key|_key"
@@ -314,12 +319,41 @@ _TELLS = re.compile(
 )
 
 
+# A command that reads or makes something; what it reads must be named as a secret. Searches only mention it.
+_READS = re.compile(
+    r"(?i)\b(?:show|get|read|view|cat|print|reveal|dump|export|fetch|describe|decrypt|create|new|add|gen\w*|issue|rotate"
+    r"|reset|mint)\b"
+)
+_LOOKS_UP = re.compile(r"\b(?:git|grep|rg|ag|find|ls|sed|awk|sha\d+sum|md5sum|diff|pytest|npm|pip|cargo|make|test)\b")
+# Words of an answer that are read one by one: cells of a table, values after a name.
+_CELL = re.compile(r"[^\s│┃|\"',;]{8,128}")
+_VALUE_LABEL = re.compile(r"(?i)(?:value|token|secret|key|password)[\s│┃|:=\"']+\Z")
+_ISSUED = ("random", "drawn", "chosen", "hex")
+
+
 def told_by_commands(command: str, output: str) -> list[str]:
     """Return the words that a command which prints secrets has answered: its one word, or each drawn one."""
     lines = [line.strip() for line in output.strip().splitlines() if line.strip()]
-    if len(command) > 300 or not 0 < len(lines) <= 12 or not _TELLS.search(command):
+    told_to = _TELLS.search(command) or (
+        _READS.search(command) and speaks_of_secrets(command) and not _LOOKS_UP.search(command)
+    )
+    if len(command) > 300 or not 0 < len(lines) <= 12 or not told_to:
         return []
-    words = [line.strip("\"'") for line in lines if " " not in line]
-    if len(lines) == 1:
-        return [word for word in words if len(word) >= 8 and is_mixed(word) and is_password(word)]
-    return [word for word in words if unwordly(word, told=True) or HEXED.fullmatch(word)]
+    if len(lines) == 1 and " " not in lines[0]:
+        word = lines[0].strip("\"'")
+        issued = re.fullmatch(_UUID, word) is None or "token" in command
+        drawn = is_mixed(word) or re.search(r"[a-z][A-Z].*[A-Z]", word) is not None
+        return [word] if len(word) >= 8 and drawn and is_password(word) and issued else []
+    told = []
+    for line in lines:
+        for match in _CELL.finditer(line):
+            word, alone = match.group().rstrip(".:"), match.group() == line.strip("\"'")
+            if re.fullmatch(_UUID, word):
+                issued = _VALUE_LABEL.search(line, 0, match.start()) is not None
+            elif alone:
+                issued = unwordly(word, told=True) or HEXED.fullmatch(word) is not None
+            else:
+                issued = shape_of(word) in _ISSUED and not is_public_before(line, match.start())
+            if issued:
+                told.append(word)
+    return told

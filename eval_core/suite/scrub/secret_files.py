@@ -29,6 +29,7 @@ _SETTING = re.compile(
     r"]{3,400})(?P=r)"
 )
 _VAULT_BLOCK = re.compile(r"\$ANSIBLE_VAULT;[\d.]+;\w+(?:;\w+)?\s+(?P<value>[0-9a-f]{20,}(?:\s+[0-9a-f]{20,})*)")
+_TYPEFACES = ("code", "kbd", "samp", "var")  # HTML, where a tag named for code says nothing of its text
 # Hashes of passwords, as systems and frameworks store them.
 _HASHED = re.compile(
     r"(?<![\w$])(?P<value>\$[a-z0-9][a-z0-9-]{0,15}\$[\w./+$,=-]{20,}|\$1\$[\w./$]{16,}"
@@ -52,7 +53,7 @@ _LOGIN_CALL = re.compile(
 _STATEMENT = re.compile(
     r"(?i)\b(?:identified (?:with \w+ )?by|(?:with |encrypted |set )?"
     r"password(?: for [^=;\n]{1,60}=)?)(?:\s+to)?\s*(?:=\s*)?(?:password)?\s*\(?\s*N?['\"](?P<a>[^'\"\n]{4,100})['\"]"
-    r"|(?m:^(?:[\w.:]+> ?)?AUTH(?: \w+)? (?P<b>\S{4,100})$)|\brequirepass[ \t]+[\"']?(?P<c>[^\s\"']{4,100})"
+    r"|(?m:^(?:[\w.:]+> ?)?(?-i:AUTH)(?: \w+)? (?P<b>\S{4,100})$)|\brequirepass[ \t]+[\"']?(?P<c>[^\s\"']{4,100})"
     r"|\bWIFI:(?:[STH]:[^;]*;)*P:(?P<d>[^;\n]{4,63});|\bwpa_passphrase[ \t]+\S+[ \t]+(?P<e>\S{8,63})"
     r"|\b(?i:password|passwd)\((?P<h>[A-Za-z0-9#@$!]{6,64})\)(?!\s*[{:])"
     r"|[ \t]/p(?:ass(?:word)?)?:(?P<f>[^\s\"']{4,100})|\bsend(?: --)?"
@@ -90,6 +91,8 @@ def files(text: str, _key: str | None) -> Iterator[Hit]:
                 yield value_hit(match, "value", "assignment", text)
     for pattern in (_ELEMENT, _SETTING) if "<" in text else ():
         for match in pattern.finditer(text):
+            if match["name"].lower() in _TYPEFACES:
+                continue
             if is_secret_value(match.group("value"), key_strength(match["name"]), match["name"], exact=True):
                 yield value_hit(match, "value", "assignment", text)
     for match in _BELOW.finditer(text):
@@ -98,8 +101,10 @@ def files(text: str, _key: str | None) -> Iterator[Hit]:
         if is_secret_value(match.group(group), key_strength(name), name, exact=True):
             yield value_hit(match, group, "assignment", text)
     for match in _LISTED.finditer(text):
-        if key_strength(match["name"]) == "strong" and is_secret_value(
-            match["value"], "strong", match["name"], exact=True
+        if (
+            key_strength(match["name"]) == "strong"
+            and is_mixed(match["value"])
+            and is_secret_value(match["value"], "strong", match["name"], exact=True)
         ):
             yield value_hit(match, "value", "assignment", text)
     for match in _LOGIN_CALL.finditer(text):

@@ -12,6 +12,7 @@ from eval_core.suite.scrub.secret_values import (
     is_drawn,
     is_mixed,
     is_no_name,
+    is_ordinary_code,
     is_password,
     is_secret_value,
     key_strength,
@@ -42,7 +43,7 @@ _TURNED = re.compile(
 )
 # After "token" or "key" a version, a name with a number or a path is more likely than a secret.
 _ORDINARY_WORD = re.compile(
-    r"[a-z]+(?:\+[a-z0-9]+)+|v?\d[\d.,:/-]*\w{0,3}|[A-Za-z]+[-_.]?\d{1,3}|[\w./-]+/[\w./-]+|#\d+"
+    r"[a-z]+(?:\+[a-z0-9]+)+|[a-z]{2,}\d*(?:-(?:[a-z]+|v?\d{1,4}))+|(?:[a-z]{2,}-)+[0-9a-f]{8,64}|v?\d[\d.,:/-]*\w{0,3}|[A-Za-z]+[-_.]?\d{1,3}|[\w./-]+/[\w./-]+|#\d+"
 )
 _CHECKSUM = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
 _SAID = (
@@ -71,6 +72,8 @@ def prose(text: str, _key: str | None) -> Iterator[Hit]:
         start = match.start("value")
         name = (match.group("name") or "password").lower()
         value = match.group("value").rstrip(".:!?)")
+        if re.search(r"\\(?:f[A-Z0-9]|[*(-])|[=<>]=|^SHA\d+:", value) or value[0] == "(":
+            continue  # markup, a version that is pinned, a remark
         odd = re.search(r"\d|\w[!#%$^&*+]\w", value) or _ODD_CASE.fullmatch(value)
         pin = name == "pin" and value.isdigit() and 4 <= len(value) <= 8
         grouped = name not in ("key", "token") and re.fullmatch(r"[a-z]{4}(?:-[a-z]{4}){3}", value)
@@ -86,6 +89,8 @@ def prose(text: str, _key: str | None) -> Iterator[Hit]:
         before = re.search(r"[\w-]+(?=[ _-]?\Z)", text[max(0, match.start() - 24) : match.start()])
         if name in ("key", "token") and before and key_strength(f"{before[0].rstrip('-_')}_{name}") == "none":
             continue  # an idempotency key, a partition key
+        if name == "secret" and before and before[0] in ("get", "describe", "delete", "create", "edit"):
+            continue  # the name of a secret
         ordinary = name not in _SAID and (_ORDINARY_WORD.fullmatch(value) or _CHECKSUM.fullmatch(value))
         if pin or (not ordinary and is_secret_value(value, "strong", "password", exact=True)):
             yield secret_hit(start, start + len(value), "prose", text)
@@ -202,7 +207,8 @@ def codes_and_links(text: str, _key: str | None) -> Iterator[Hit]:
             if mixed or match[group].count("-") == 7:
                 yield value_hit(match, group, "code", text)
         elif match["grouped"]:
-            if any(map(str.isdigit, match["grouped"])) or match["grouped"].count("-") > 1:
+            drawn = any(map(str.isdigit, match["grouped"])) or match["grouped"].count("-") > 1
+            if drawn and not is_ordinary_code(match["grouped"]):
                 yield value_hit(match, "grouped", "code", text)
         else:
             for one in _ONE_CODE.finditer(match["codes"]):

@@ -16,6 +16,7 @@ from eval_core.suite.scrub.hits import Hit, is_mark, secret_hit
 from eval_core.suite.scrub.ordinary_words import is_ordinary
 
 __all__ = [
+    "FOREIGN_SECRETS",
     "HEXED",
     "SECRET_WORD",
     "Strength",
@@ -23,7 +24,11 @@ __all__ = [
     "is_drawn",
     "is_mixed",
     "is_no_name",
+    "is_ordinary_code",
+    "is_other_thing",
     "is_password",
+    "is_path",
+    "is_public_before",
     "is_secret_value",
     "key_strength",
     "key_words",
@@ -152,6 +157,10 @@ _WORD_entropy = re.compile(r"[A-Z]?[a-z]{3,}")
 _ULID = re.compile(r"0[0-9A-Z]{25}|Qm[1-9A-HJ-NP-Za-km-z]{44}|bafy[a-z2-7]{55}")
 _NAME_PART = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+|\d+)(?:[-_.]?(?:[A-Z]?[a-z]+|[A-Z]+|\d+)){0,5}")
 _HEX = re.compile(r"[0-9a-fA-F-]+")
+# The id of a resource, a key of a cache, a digest with its size: words and one hex number.
+_NAMED_HEX = re.compile(
+    r"(?!(?:[a-z]+-)*(?:key|token|secret|pat|sk|api)-)(?:[a-z]{2,}-)+[0-9a-f]{8,64}|[0-9a-f]{32,64}/\d+"
+)
 # Random by nature and meant to be seen: checksums, fingerprints, ids of calls and requests, inline images.
 _PUBLIC_BEFORE = re.compile(
     r"(?:sha(?:1|224|256|384|512)[-:=]|md5[-:=]|base64,|fingerprint[: ]+|integrity[\"':= ]+|ssh-(?:rsa|dss|ed25519) "
@@ -161,11 +170,12 @@ _PUBLIC_BEFORE = re.compile(
     re.IGNORECASE,
 )
 # Words after which a short draw is the name of a thing: `job 7fKq...`, `"shareId": "..."`.
-_NAMED_THING = re.compile(
+_THING = (
     r"(?:ids?|uid|guid|uuid|ref|rev|etag|hash|sha|commit|job|run|task|build|order|video|object|slug|cid|tag|image|pod"
     r"|container|ticket|case|file|chunk|index|cursor|version|revision|snapshot|asset|sku|model|part|lot|batch|match)"
-    r"[\"'\]]{0,2}[:=# ]{1,3}[\"'#]{0,2}\Z",
-    re.IGNORECASE,
+)
+_NAMED_THING = re.compile(
+    rf"{_THING}[\"'\]]{{0,2}} ?[:=#][ \"'#]{{0,3}}\Z|(?<![\w]){_THING}[\"'\]]{{0,2}} [\"'#]{{0,2}}\Z", re.IGNORECASE
 )
 _PUBLIC_PREFIX = re.compile(
     r"_Z\w|MIGfMA0GCSq|MIIBIjANBgkq|SHA\d|(?:call|toolu|chatcmpl|msg|req|resp|run|thread|step|asst|file|batch"
@@ -222,7 +232,7 @@ def _readable(text: str) -> str | None:
     return plain if plain and printable == len(plain) else None
 
 
-def _is_path(text: str) -> bool:
+def is_path(text: str) -> bool:
     """Tell folders and files from base64, which has a slash here and there and no words."""
     if "+" in text or "=" in text or "/" not in text:
         return False
@@ -250,7 +260,9 @@ def random_tokens(text: str, key: str | None) -> Iterator[Hit]:
             continue
         if key is not None and key.lower() in ("integrity", "digest", "checksum", "etag", "id", "call_id"):
             continue
-        if _is_path(token) or _words_between_separators(token) or _readable(token) is not None:
+        if is_path(token) or _words_between_separators(token) or _readable(token) is not None:
+            continue
+        if _NAMED_HEX.fullmatch(token):
             continue
         yield secret_hit(match.start(), match.end(), "random-token", text)
 
@@ -340,6 +352,10 @@ _PATH = re.compile(r"(?:~|\.{1,2})?/[\w.@/ -]*|[A-Za-z]:[\\/].*|[\w.-]+(?:/[\w.-
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s@]*", re.IGNORECASE)
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_.\-]*(?:\?|!)?")
+# A member of an object: `random_password.main.result`, `exports.TargetFile`.
+_DOTTED = re.compile(r"[a-z_$][A-Za-z_$]*(?:\??\.[A-Za-z_$][A-Za-z_$]*)+\??")
+# Words run together, as identifiers and names of licences are.
+_JOINED_WORDS = re.compile(r"(?:[A-Z]?[a-z]{2,}|[A-Z]{1,5}(?![a-z])|[-_.])+")
 _UNWORDLY = re.compile(r"[a-z]-[A-Z]\w*[a-z][A-Z]|-[A-Z]{2,}[a-z]|[a-z][A-Z]{2,}[a-z]+[A-Z]")
 _HEX_values = re.compile(r"[0-9a-fA-F]+")
 # What mail providers hand out for programs: four groups of four letters.
@@ -352,6 +368,10 @@ def is_secret_value(value: str, strength: Strength, key: str, *, exact: bool) ->
     if strength == "none" or len(value) < 3 or is_mark(value):
         return False
     if value.lower() in _ORDINARY or value.lower().strip("_-") == key.lower().strip("_-") or _STAND_IN.fullmatch(value):
+        return False
+    if not value.isascii() and _SAYS_SECRET.search(value) and not any(map(str.isdigit, value)):
+        return False  # a label in another language
+    if value[0] == "(" or (not exact and _DOTTED.fullmatch(value)):
         return False
     if strength == "digits":
         return (value.isdigit() and 3 <= len(value) <= 8) or _drawn(value)
@@ -398,6 +418,8 @@ def _weak(value: str, key: str) -> bool:
         # A name of two words that ends in "key" (routing_key, validationKey) means one in a program's settings too.
         environment = last == ["key"] and len(key_words(key)) > 1 and len(value) >= 32
         return environment or (last in (["token"], ["auth"], ["pat"], ["bearer"], ["salt"]) and len(value) >= 16)
+    if _JOINED_WORDS.fullmatch(value) and not looks_random(value):
+        return False
     if last in (["code"], ["hash"], ["seed"], ["nonce"], ["signature"], ["sig"], ["session"]) and len(value) < 20:
         return False
     if re.fullmatch(r"[a-z]+(?:[+-][a-z0-9]+)+", value):
@@ -440,7 +462,7 @@ _CHOSEN = re.compile(r"[A-Za-z]{3,}[!#$%?*_.+@&-]{1,2}\d{2,6}[!#$?*]?|[A-Za-z]{3
 _OTHER_FORM = re.compile(
     r"://|^[\w.+-]+@[\w-]+\.[a-z]|%[sdifr]\b|[$%]?\{|\$\(|[<>()\[\]|;\\]|^[$@~/.-]|^\*|\*\.|\.\.|[\w-]=|::|->"
     r"|^[vV]?\d+(?:[.:/-]\d+)+|^[A-Z][A-Z0-9]*(?:[_.-][A-Z0-9]+)+$|^[0-9a-fA-F:-]+$|^[\w-]*(?:\.[\w-]+)*\.[a-z]{1,5}$"
-    r"|^[\w.-]+/|^[a-z0-9.]+(?:[+-][a-z0-9.]+)+$|^[A-Za-z]\+\+\d+$|^0x|^#\d+$|^[A-Za-z]+:|\w/\w+/|^[a-z]\w*\.[a-z]\w*$"
+    r"|^_Z[A-Z]|\w@+[A-Z][A-Z0-9]*_[\d.]|^[\w.-]+/|^[a-z0-9.]+(?:[+-][a-z0-9.]+)+$|^[A-Za-z]\+\+\d+$|^0x|^#\d+$|^[A-Za-z]+:|\w/\w+/|^[a-z]\w*\.[a-z]\w*$"
 )
 
 
@@ -489,20 +511,22 @@ def unwordly(value: str, *, told: bool = False) -> bool:
 
 # Shared by the detectors.
 
-_FOREIGN = (
+FOREIGN_SECRETS = (
     "kennwort|passwort|schlüssel|zugangsdaten|geheimnis|mot de passe|code d['’]accès|clé (?:api|secrète|privée)"
     "|identifiants|contraseña|clave|credenciales|senha|chave|parola|credenziali|chiave|wachtwoord|sleutel|lösenord"
-    "|passord|adgangskode|kodeord|salasana|salasõna|hasło|hasła|heslo|jelszó|şifre|parolă|lozinka|geslo|slaptažodis"
-    "|kata sandi|mật khẩu|пароль|пароля|паролем|секрет|ключ|токен|лозинка|парола|κωδικός|κωδικό|σύνθημα"
+    "|passord|adgangskode|kodeord|salasana|salasõna|hasł(?:o|a|em|u)|hesl(?:o|a|em|u)|jelsz(?:ó|av)|şifre|parolă|lozink[aeu]"
+    "|gesl[oau]|slaptažodis"
+    "|kata sandi|mật khẩu|парол(?:ь|я|ем|ю|і|у)|секрет|ключ|токен|лозинка|парола|κωδικός|κωδικό|σύνθημα"
     "|كلمة المرور|كلمة السر|كلمه عبور|رمز عبور|סיסמה|סיסמא|पासवर्ड|कूटशब्द|รหัสผ่าน|密码|密碼|密钥|密鑰|金鑰|秘钥|口令"
     "|contrasenya|contrasinal|pasahitza|cyfrinair|lykilorð|wagwoord|nenosiri|mật mã|құпиясөз|şifrə|пароли|ססמה|lösen"
     "|凭证|パスワード|暗証番号|秘密鍵|キー|비밀번호|암호|패스워드|인증키"
 )
+_SAYS_SECRET = re.compile(FOREIGN_SECRETS, re.IGNORECASE)
 # In a name as well as in a sentence: setPassword, WIFI_PASS, auth-pass, "the password".
 SECRET_WORD = re.compile(
     rf"(?i:passw(?:or)?d|passphrase|passcode|secret|credential|api[ _-]?key|private[ _-]?key|access[ _-]?key"
     rf"|auth[ _-]?key"
-    rf"|auth[ _-]?token|access[ _-]?token|{_FOREIGN}|(?<![a-z])(?:pwd|pw|pass|creds?|psk|totp|otp)(?![a-z])"
+    rf"|auth[ _-]?token|access[ _-]?token|{FOREIGN_SECRETS}|(?<![a-z])(?:pwd|pw|pass|creds?|psk|totp|otp)(?![a-z])"
     rf"|log(?:ged|ging)?[ _-]?(?:in|on)\b|sign(?:ed|ing)?[ _-]?in\b|\bwi-?fi\b|\bwlan\b|\bssid\b"
     rf"|\b[a-z]{{2,8}}pw\b|key[ _-]?material"
     rf"|\bverification\b|\bapp[ _-]?id\b|\b(?:key|token)(?=[ \t]+[\"']))"
@@ -529,3 +553,29 @@ def is_no_name(value: str) -> bool:
         )
         is None
     )
+
+
+def is_other_thing(value: str) -> bool:
+    """Tell what has the form of an address, a path, a version, a date, an id, code or a stand-in."""
+    return (
+        _OTHER_FORM.search(value) is not None
+        or _DATE_OR_KEYS.match(value) is not None
+        or _STAND_IN.fullmatch(value) is not None
+        or _UUID.fullmatch(value) is not None
+        or _ULID.fullmatch(value) is not None
+        or _PUBLIC_PREFIX.match(value) is not None
+        or is_mark(value)
+        or is_path(value)
+        or _words_between_separators(value)
+    )
+
+
+def is_public_before(text: str, start: int) -> bool:
+    """Tell whether the words before a value say that it is an id, a checksum or another thing meant to be seen."""
+    near = max(0, start - 24)
+    return _PUBLIC_BEFORE.search(text, near, start) is not None or _NAMED_THING.search(text, near, start) is not None
+
+
+def is_ordinary_code(value: str) -> bool:
+    """Tell names with a number (`order-4411`, `py311-deps-v4`) from groups that were drawn."""
+    return any(len(piece) > 3 and is_ordinary(piece) for piece in re.split(r"[-\d]+", value))

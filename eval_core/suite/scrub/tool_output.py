@@ -351,7 +351,7 @@ _PLACES = tuple(
         rf"\b(?:client|relay|helo|server)=(?P<host>[A-Za-z]{_HOST})\[|\bLOGONSERVER=\\+(?P<host2>{_HOST})",
         rf"\b(?P<maybe>{_WORD})s (?:MacBook|iMac|iPhone|iPad|Mac mini|Mac Studio)\b",
         rf"^\*(?P<strange>{_WORD})\* \[\d",
-        r"\b(?P<name>[A-Z]{2,}/[A-Z]{2,}) (?:MR|MRS|MS|MSTR|MISS|DR)\b",
+        r"(?<![A-Z/])(?P<name>[A-Z]{2,}/[A-Z]{2,}) (?:MR|MRS|MS|MSTR|MISS|DR)\b",
         (
             rf"(?i:\bcolleague|\bteammate|\bboss|\bmanager|\bfriend|\bwife|\bhusband|\bbrother|\bsister|\bassistant"
             rf"|\breach|\bcall|\bping|\bcc|\bCTO|\bCEO) (?P<strange>{_WORD})\b(?= (?:will|is|has|at|on|from|to|about"

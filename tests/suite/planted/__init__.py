@@ -29,6 +29,8 @@ SETS = (
     ("seventh", 71),
     ("eighth", 81),
     ("ninth", 91),
+    ("tenth", 101),
+    ("eleventh", 111),
 )
 """The sets in the order in which they were written, with the seed that each was first measured with."""
 

@@ -1,0 +1,363 @@
+"""Weigh a word that may be a secret: its shape, what the text around it says, and what speaks against it.
+
+The other detectors know how particular formats write a secret. This one knows none. Every word gets points for its
+shape and for the nearest word of its line, of the line above, of its column or of its JSON key that speaks of
+credentials, and loses points for what explains it otherwise. `WEIGHTS` holds all of them, `ENOUGH` the sum that takes
+the word out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from eval_core.suite.scrub.hits import Hit, is_mark, secret_hit
+from eval_core.suite.scrub.ordinary_words import is_ordinary
+from eval_core.suite.scrub.secret_values import (
+    FOREIGN_SECRETS,
+    is_drawn,
+    is_ordinary_code,
+    is_other_thing,
+    is_path,
+    is_public_before,
+    looks_random,
+    unwordly,
+)
+
+__all__ = ["ENOUGH", "WEIGHTS", "shape_of", "speaks_of_secrets", "weighed"]
+
+ENOUGH = 5
+WEIGHTS = {
+    # The shape of the word.
+    "random": 4,  # 16 characters or more that change between cases and digits all the time
+    "drawn": 3,  # the same, shorter
+    "chosen": 5,  # a word, a sign and a number, or a word with digits for letters: Walrus!482, wal3rus12!
+    "code": 2,  # groups of capitals and digits: 7KQX-99F2-LL0P
+    "hex": 2,  # 32 hex digits or more
+    "bytes": 2,  # a row of numbers below 256
+    "odd": 2,  # what nobody writes as a word, a name or a path
+    "numbered": 3,  # a capitalised word and a number: Maple-4711
+    "phrase": 1,  # three words or more, joined
+    "digits": 1,
+    "wordlike": -1,  # a run of small letters among capitals and digits, as identifiers have
+    # What speaks of credentials: "names" are words such as password, "hints" such as login or key.
+    "named": 4,  # right before it, or as its column or its key
+    "named on the line": 3,
+    "named above": 3,  # by the line before, which announces it
+    "named after": 2,
+    "hinted": 3,
+    "hinted on the line": 2,
+    "hinted above": 2,
+    "hinted after": 2,
+    "assigned": 1,  # after a sign that gives a value, where something on the line hints
+    # What speaks against it.
+    "explained": -4,  # the word before says that it is an id, a checksum, a version, a public key
+    "code line": -2,
+}
+
+_NAMES = (
+    rf"passw(?:or)?ds?|pass[ _-]?(?:phrase|code|key|hash)|secrets?|credentials?|api[ _-]?keys?|private[ _-]?key"
+    rf"|access[ _-]?key|auth[ _-]?(?:key|token)|access[ _-]?token|key[ _-]?material|{FOREIGN_SECRETS}"
+    r"|(?<![a-z])(?:pwd?|pass|creds?|psk|totp|otp|pin|puk|keypad|combination)(?![a-z])|[a-z]{2,8}(?:pwd?|pass)(?![a-z])"
+    r"|(?:recovery|backup|scratch|2fa|emergency)[ _-](?:codes?|keys?)|mnemonic|UGFzc3dvcmQ6"
+    r"|(?:sign-?in|log-?in|seed|recovery|secret|backup|the)[ _-]?(?:phrase|words)"
+    r"|(?:door|alarm|gate|panel|entry|garage|locker|lift|bike|pairing|voicemail)[ \w]{0,12}code"
+    r"|acesso|acceso|accès|přístup|dostęp|zugang|inlogg\w*|tilgang|toegang|доступ"
+)
+_HINTS = (
+    r"(?<![a-z])(?:keys?|tokens?|o?auth\w*|log[ _-]?[io]n|sign[ _-]?in|signing|licen[cs]e|activation|seed|voucher|gift"
+    r"|invit\w+|unlock\w*|salt|digest|session|sessid|communit(?:y|ies)|kinit|join|dsn|opens? with|opened with"
+    r"|(?:usual|new|old|same|other|right) one|user(?:name)?|usr|account|ssh|s?ftp|smtp|ldap|kinit|sudo|authenticator"
+    r"|access|wi-?fi|wlan|ssid|hotspot|vpn|vnc|rdp|snmp\w*|sasl"
+    r"|app[ _-]?(?:key|id)|codes?|ntlm|hmac|bearer|cookie|webhook|admin|root|router|switch|bios|ilo|idrac|bmc|ipmi"
+    r"|safe|vault|default|initial|temp(?:orary)?|verification|enrol\w*|pairing|cipher|encrypt\w*|decrypt\w*)"
+    r"(?![a-z])|[a-z](?:Key|Token|Auth|Secret)(?![a-z])"
+)
+_CUE = re.compile(rf"(?P<name>(?i:{_NAMES})|(?<=[a-z])(?:Pass|Pwd|Pw)(?![a-z]))|(?P<hint>(?i:{_HINTS}))")
+# Words before `key`, `token` and `code` after which they mean something else.
+_OTHER_KEY = re.compile(
+    r"(?i)(?:public|pub|primary|foreign|sort|partition|cache|hot|row|object|index|idempotency|unique|dict|map|group|host"
+    r"|short|config|lookup|translation|query|return|enter|press|arrow|registry|composite|item|s3|dedup|from|react"
+    r"|pad|eos|bos|unk|sep|cls|mask|next|page|stop|end|start|continuation|max|min|num|per|input|output|total|prompt"
+    r"|completion|special|syntax|exit|status|error|country|language|source|zip|postal|http|response|currency|reason"
+    r"|area|byte|machine|op|qr|bar|vs|by|first|second|single|test|get|gpio)[ _.-]?\Z"
+)
+# What may stand between a word and the secret that it names.
+_TOLD = re.compile(
+    r"[\w\])}.]{0,24}[\"'`»”]{0,2}(?:\s?\([^()\n]{1,24}\))?"
+    r"(?:[\s:=：>→|,/-]{1,8}|\s+(?:is|was|now|to|are|be|ist|lautet|war|est|es|era|è|é|és|är|er|on|je|jest|este|là"
+    r"|adalah|это|είναι|هي|هو|है|คือ|van|with|mit|avec|con|com|as|ficou|set to|:=|=>|=)\s+|[是は为為는은])"
+    r"[\"'`«“„(\[<]{0,2}"
+)
+_GIVES = re.compile(r"[=:]\s?\Z|\b(?:is|was|are|to|ist|lautet|est|es|è|é|är|er|jest)\s\Z")
+_CLAUSE = re.compile(r"[.;!?]\s|\s[-–—]{1,2}\s")
+_CUE_LIMIT = 80
+_LONGEST = 400  # a longer line is a document of its own; only what stands right before a word counts there
+
+_LINE = re.compile(r"[^\n]{4,600}")
+_WORD = re.compile(
+    r"(?P<quote>[\"'`])(?P<quoted>[^\s\"'`]{6,128})(?P=quote)|[«“„](?P<curly>[^\s«»“”„]{6,128})[»”“]"
+    r"|(?P<bare>[^\s\"'`<>(){}\[\],;|«»“”„：，、。=]{4,128})"
+)
+# Measured on 14 MB of sources, manuals and logs, only numbers of bugs and escapes in addresses had this shape.
+_CHOSEN_BODY = (
+    r"(?!(?:Bug|Issue|Ticket|Task|Case|Item|Step|Page|Note|Table|Figure|Section|Build|Closes|Fixes|Job|Pkcs|UTC)[#+]|base\d)"
+    r"(?:[A-Z][a-z]{2,}(?:[!#$?*^&]\d\d|[%+@]\d{3})\d{0,4}|[a-z]{3,}[!$?*^&]\d{2,6}|[A-Za-z]{3,}\d{2,6}[!?$*])[!#?]?"
+    r"|[A-Za-z]{2,4}[@013$][a-z]{1,12}\d{2,4}[!#?]"
+)
+_CHOSEN = re.compile(_CHOSEN_BODY)
+_CHOSEN_ALONE = re.compile(rf"(?<![^\s\"'`=:,(\[>|{{}}/«“„])(?:{_CHOSEN_BODY})(?=[\s\"'`,;:)\]<|}}@/»”“]|\.?(?:\s|$))")
+_NUMBERED = re.compile(r"[A-Z][a-z]{2,}[-_.]\d{3,6}")
+_CODE = re.compile(
+    r"(?=[A-Z0-9-]*\d)(?=[A-Z0-9-]*[A-Z])[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){1,6}|\d{5}-\d{5}"
+    r"|(?=(?:[a-z-]*\d){3})(?=[0-9-]*[a-z])[a-z0-9]{4,6}(?:-[a-z0-9]{4,6}){1,6}"
+)
+_HEX = re.compile(r"[0-9a-f]{32,128}|[0-9A-F]{32,128}")
+_DIGITS = re.compile(r"\d{4,10}|\d\d(?:-\d\d){2,3}")
+_PHRASE = re.compile(r"[A-Za-z]{3,}(?:[-._][A-Za-z]{3,}){2,7}\d{0,4}[!?]?")
+_BASE64 = re.compile(r"(?!/)[A-Za-z0-9+/]{20,}={0,2}")
+_LETTERS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_WORDS_ONLY = re.compile(r"[A-Za-z_.-]+")
+_RUN = re.compile(r"[a-z]{4}")
+# What no secret holds or ends with: operators, names of licences, packages and their versions.
+_NO_VALUE = re.compile(
+    r"&&|\?\?|\|\||[A-Za-z][\w.-]*\d\+|[\w-]+@\d[\w.-]*|[a-z]+#\d+|[A-Z]+#\d+|[A-Za-z_$]+(?:\.[A-Za-z_$]+)+"
+    r"|[\w.]+\*[\w.]+|\w+[?:]\w*\.\w+|[^ -~].*"
+)
+# Lines that hold nothing but codes or the words of a phrase, after one that announces them.
+_CODES = re.compile(
+    r"(?:\d{1,2}[.)] ?|[-*•] )?(?P<code>[a-z0-9]{4,8}(?:[ -][a-z0-9]{4,8}){1,9}|[A-Z0-9]{4,8}(?:[ -][A-Z0-9]{4,8}){1,9}"
+    r"|\d{6,10})(?=\s{2,}|\s*$|,)"
+)
+_SEED = re.compile(r"\s*(?:(?:\d{1,2}[.):] ?)?[a-z]{3,8}[ ,]*){6,24}\s*")
+_ANNOUNCES = (":", ">", "：", "UGFzc3dvcmQ6")  # the last is how SMTP asks for a password
+_SEED_CUE = re.compile(r"(?i)phrase|mnemonic|seed|recovery")
+_CODES_CUE = re.compile(r"(?i)codes?\b|authenticator|2fa|totp|secret|key\b")
+_BYTES = re.compile(r"(?<![\d.])\d{1,3}(?:, ?\d{1,3}){15,127}(?![\d.])")
+_CODE_LINE = re.compile(
+    r"\s*(?:def|class|import|from|return|if|elif|else|for|while|assert|raise|func|fn|const|let|var|public|private|void"
+    r"|case)\b[ (:{]"
+)
+_CODE_WORDS = re.compile(r"(?i)pin|puk|otp|totp|passcode|keypad|combination|code|pass(?:word)?\Z|pw\Z")
+
+
+class _Cue(NamedTuple):
+    start: int
+    end: int
+    named: bool
+    text: str
+
+
+def _cues(text: str) -> list[_Cue]:
+    found = []
+    for match in _CUE.finditer(text):
+        if _OTHER_KEY.search(text, max(0, match.start() - 16), match.start()) and match["hint"]:
+            continue
+        found.append(_Cue(match.start(), match.end(), match["name"] is not None, match.group()))
+    return found
+
+
+def speaks_of_secrets(text: str) -> bool:
+    """Tell whether a text names a secret, such as a password or a private key."""
+    return any(cue.named for cue in _cues(text))
+
+
+@lru_cache(maxsize=32_768)
+def shape_of(word: str) -> str | None:
+    """Return which of the shapes in `WEIGHTS` a word has, or None for a word, a name, a path, a number."""
+    if _DIGITS.fullmatch(word):
+        return "digits"
+    if len(word) < 6:
+        return None
+    if _CHOSEN.fullmatch(word):
+        return "chosen"
+    if _HEX.fullmatch(word):
+        return "hex" if len(set(word)) > 6 else None
+    if _CODE.fullmatch(word) and not is_ordinary_code(word):
+        return "code"
+    if _BASE64.fullmatch(word) and looks_random(word) and not is_path(word):
+        return "random"
+    if is_other_thing(word) or _NO_VALUE.fullmatch(word) or re.search(r"&&|\?\?|\|\|", word):
+        return None
+    pieces = _LETTERS.findall(word)
+    if _WORDS_ONLY.fullmatch(word) and (word[0] in "_-" or sum(map(len, pieces)) >= 2.9 * len(pieces)):
+        return None  # words run together
+    if _NUMBERED.fullmatch(word):
+        return "numbered"
+    if looks_random(word):
+        return "random"
+    if is_drawn(word):
+        return "drawn"
+    if unwordly(word, told=True):
+        low = word.islower() and word.isalnum() and len(re.findall(r"\d+|[a-z]+", word)) >= 5
+        return "drawn" if low or unwordly(word) else "odd"
+    if _PHRASE.fullmatch(word) and all(is_ordinary(piece) for piece in re.findall(r"[A-Za-z]+", word)):
+        return "phrase"
+    return None
+
+
+def _words(line: str) -> Iterator[tuple[int, str, bool]]:
+    """Yield every word that may be a value, where it begins, and whether a sign before it gives it as one."""
+    for match in _WORD.finditer(line):
+        group = str(match.lastgroup)
+        if group == "quote":
+            group = "quoted"
+        word, start = match[group], match.start(group)
+        given = group != "bare" or _GIVES.search(line, max(0, start - 12), start) is not None
+        if group == "bare":
+            cut = word.rfind(":")
+            if 0 < cut < len(word) - 4 and "://" not in word:
+                word, start, given = word[cut + 1 :], start + cut + 1, True
+            word = re.sub(r"(?:\\[rnt])+\Z", "", word).rstrip(".,:")
+        yield start, word, given
+
+
+def weighed(text: str, key: str | None) -> Iterator[Hit]:
+    """Find what weighs enough."""
+    above = _Above(key) if key is not None and _CUE.search(key) else None
+    table: _Table | None = None
+    for match in _LINE.finditer(text):
+        line, offset = match.group(), match.start()
+        cues = _cues(line)
+        if table is not None and not table.holds(line):
+            table = None
+        if cues or above is not None or table is not None:
+            whole = len(line) < _LONGEST
+            for start, word, given in _words(line):
+                points = _points(line, start, word, given, cues if whole else _nearest(cues, start), above, table)
+                if points >= ENOUGH:
+                    yield secret_hit(offset + start, offset + start + len(word), "weighed", text)
+            for start, end in _listed(line, above) if above is not None else ():
+                yield secret_hit(offset + start, offset + end, "weighed", text)
+        if table is None:
+            table = _header(line, cues)
+        if cues and (line.rstrip().endswith(_ANNOUNCES) or _SEED_CUE.search(line) or _CODES_CUE.search(line)):
+            above = _Above(line)
+        elif above is not None and not above.goes_on(line):
+            above = None
+    for match in _CHOSEN_ALONE.finditer(text):
+        if not is_mark(match.group()):
+            yield secret_hit(match.start(), match.end(), "weighed", text)
+    for match in _BYTES.finditer(text) if "," in text else ():
+        line_start = text.rfind("\n", 0, match.start()) + 1
+        numbers = [int(number) for number in match.group().split(",")]
+        drawn = 128 <= max(numbers) < 256 and len(set(numbers)) > 0.8 * len(numbers) and numbers != sorted(numbers)
+        if drawn and _cues(text[max(line_start, match.start() - _CUE_LIMIT) : match.start()]):
+            yield secret_hit(match.start(), match.end(), "weighed", text)
+
+
+def _nearest(cues: list[_Cue], start: int) -> list[_Cue]:
+    """Return the cues right before a word: all that counts in a line too long to be one."""
+    return [cue for cue in cues if cue.end <= start <= cue.end + 24]
+
+
+class _Above:
+    """A line that announces what the next lines hold."""
+
+    def __init__(self, line: str) -> None:
+        self.named = any(cue.named for cue in _cues(line))
+        self.announces = line.rstrip().endswith(_ANNOUNCES) or (len(line) < 40 and " " not in line)
+        self.codes = _CODES_CUE.search(line) is not None
+        self.phrase = _SEED_CUE.search(line) is not None
+
+    def goes_on(self, line: str) -> bool:
+        """Tell whether a line is one of a list that was announced."""
+        return (self.codes and _CODES.match(line.strip()) is not None) or (
+            self.phrase and _SEED.fullmatch(line) is not None
+        )
+
+
+def _listed(line: str, above: _Above) -> Iterator[tuple[int, int]]:
+    """Yield the codes of a line that holds nothing else, or the whole of a line of a seed phrase."""
+    body = line.strip()
+    start = line.index(body) if body else 0
+    if above.phrase and _SEED.fullmatch(body) and len(re.findall(r"[a-z]{3,8}", body)) in range(6, 25):
+        yield start, start + len(body)
+    elif above.codes:
+        at, found = 0, list[tuple[int, int]]()
+        for match in _CODES.finditer(body):
+            if body[at : match.start()].strip(" ,\t"):
+                return
+            at = match.end()
+            found.append(match.span("code"))
+        digits = sum(map(str.isdigit, body))
+        if found and not body[at:].strip(" ,") and digits >= 2:
+            yield from ((start + one, start + two) for one, two in found)
+
+
+def _points(
+    line: str, start: int, word: str, given: bool, cues: list[_Cue], above: _Above | None, table: _Table | None
+) -> int:
+    """Return what a word weighs where it stands."""
+    shape = shape_of(word)
+    if shape is None or line[start + len(word) : start + len(word) + 1] == "(":
+        return 0
+    evidence = (table.evidence(line, start) if table is not None else None) or _evidence(
+        line, start, start + len(word), cues, above, shape
+    )
+    if evidence is None:
+        return 0
+    points = WEIGHTS[shape] + WEIGHTS[evidence]
+    if given:
+        points += WEIGHTS["assigned"]
+    if points >= ENOUGH and not word.islower() and word.isalnum() and _RUN.search(word):
+        points += WEIGHTS["wordlike"]
+    if points >= ENOUGH and is_public_before(line, start):
+        points += WEIGHTS["explained"]
+    if points >= ENOUGH and _CODE_LINE.match(line):
+        points += WEIGHTS["code line"]
+    return points
+
+
+def _evidence(line: str, start: int, end: int, cues: list[_Cue], above: _Above | None, shape: str) -> str | None:
+    """Return the strongest thing that speaks of credentials here."""
+    best: str | None = None
+    for cue in cues:
+        if cue.start < end and cue.end > start:
+            continue  # a part of the word itself
+        gap = line[cue.end : start] if cue.end <= start else None
+        kind = "named" if cue.named else "hinted"
+        if gap is not None and len(gap) <= 60 and _TOLD.fullmatch(gap):
+            found = kind
+        elif gap is None:
+            found = f"{kind} after"
+        elif _CLAUSE.search(gap[-_CUE_LIMIT:]):
+            continue
+        else:
+            found = f"{kind} on the line"
+        if shape == "digits" and (found != "named" or not _CODE_WORDS.search(cue.text)):
+            continue
+        if best is None or WEIGHTS[found] > WEIGHTS[best]:
+            best = found
+    if best is None and above is not None and above.announces and shape != "digits" and len(line.split()) <= 3:
+        best = "named above" if above.named else "hinted above"
+    return best
+
+
+class _Table(NamedTuple):
+    """What the columns of a table speak of, by the line that heads it."""
+
+    joint: str
+    columns: tuple[str | None, ...]
+
+    def holds(self, line: str) -> bool:
+        """Tell whether a line is a row of it, or the rule below its header."""
+        return line.count(self.joint) == len(self.columns) - 1
+
+    def evidence(self, line: str, start: int) -> str | None:
+        """Return what the column of a word speaks of."""
+        return self.columns[line.count(self.joint, 0, start)]
+
+
+def _header(line: str, cues: list[_Cue]) -> _Table | None:
+    if not cues:
+        return None
+    for joint in ("|", "│", "\t", ";", ","):
+        cells = [cell.strip(" \"'`*") for cell in line.split(joint)]
+        if len(cells) >= 3 and all(re.fullmatch(r"(?:[A-Za-z_][\w /()#.-]{0,30})?", cell) for cell in cells):
+            found = [_cues(cell) for cell in cells]
+            kinds = (("named" if any(cue.named for cue in one) else "hinted") if one else None for one in found)
+            return _Table(joint, tuple(kinds))
+    return None

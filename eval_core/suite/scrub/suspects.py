@@ -1,0 +1,226 @@
+"""Names that no rule marks: words that no dictionary has, weighed by what stands around them.
+
+The rules for places know where a certain program prints a name. This module knows no program: it takes every word that
+looks like a name, an account or a machine and adds up what speaks for it and against it (`surroundings.py`). The
+weights stand in one table. It reads a session that was scrubbed once, so that what the rules found is evidence for what
+stands beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from eval_core.suite.scrub.hits import Hit
+from eval_core.suite.scrub.named_fields import field_kind
+from eval_core.suite.scrub.ordinary_words import (
+    is_generic,
+    is_given_name,
+    is_ordinary,
+    is_proper_noun,
+    is_role_or_state,
+    is_service_host,
+    is_strange,
+    is_surname,
+    is_technical,
+)
+from eval_core.suite.scrub.secret_values import key_words
+from eval_core.suite.scrub.surroundings import Line, Place, evidence, may_stand_under
+
+__all__ = ["WEIGHTS", "Uses", "suspects"]
+
+WEIGHTS = {
+    # What the word itself is.
+    "strange": 2,
+    "known as a name": 1,
+    "shaped like a login": 1,
+    "two names": 3,
+    "shaped like a machine": 2,
+    "a machine's role and number": 2,
+    # What stands directly before or after it.
+    "labelled": 3,
+    "told": 2,
+    "strong word before": 3,
+    "weak word before": 2,
+    "verb after": 3,
+    "weak verb after": 2,
+    "mentioned": 3,
+    "at a realm": 3,
+    "framed": 1,
+    "speaks": 3,
+    "beside a name": 3,
+    "surname and given name": 3,
+    "possessive": 1,
+    "owns a thing": 2,
+    "an id before it": 3,
+    "between data": 3,
+    "cell": 2,
+    "an account before it": 4,
+    "a port, a share or a zone": 3,
+    "before a program's message": 3,
+    # What its line holds.
+    "a person on the line": 1,
+    "a time or an address on the line": 1,
+    "words of sessions on the line": 1,
+    "a capital inside a foreign sentence": 3,
+    # What speaks against it.
+    "code around it": -5,
+    "a line of code": -3,
+    "used in code elsewhere": -3,
+    "a command": -3,
+    "a version after it": -4,
+    "quoted as code": -2,
+    "a company's name": -4,
+    "begins a sentence": -1,
+}
+_ENOUGH = 5
+_LINE_LIMIT = 600
+
+# The words of a line, and the shapes of those that may be somebody's.
+_TOKEN = re.compile(r"(?<![\w.@\\$%&-])(?<!\D/)(?<!^/)@?[^\W\d_](?:[\w'’]|[.-](?=\w))*")
+_MACHINE_TOKEN = re.compile(r"(?<![\w.-])[A-Za-z]{2,}(?:-?\d{1,3}|-[A-Za-z]{2,}(?:-?\d{1,3})?)(?![\w-])")
+_PLACEHOLDER = re.compile(r"(?i)(?:user|person|host)\d*|redacted.*")
+_NAME = re.compile(
+    r"(?:O['’]|D['’]|Mc|Mac|Di|De|Van|Von|Al-|El-|Ben-)?[A-ZÀ-ÞĀ-Ž][a-zà-ÿā-ž]{2,}(?:-[A-ZÀ-ÞĀ-Ž][a-zà-ÿā-ž]{2,})?"
+)
+_LOGIN = re.compile(r"[a-z]{3,}\d{0,4}|[a-z]+[.-][a-z]+\d{0,3}|[a-z]{2,3}\d{3,6}")
+_ROLE = (
+    r"(?:ws|wks|laptop|desktop|pc|srv|mac|mbp|imac|nas|vm|dev|ci|db|build|node|box|host|workstation|pi|tower|server|nb"
+    r"|notebook|web|app|gw|fw|ap|sw|print|printer|tablet|phone|kiosk)"
+)
+_MACHINE = re.compile(
+    rf"(?i:(?P<numbered>[a-z]{{3,}})-{_ROLE}-?\d{{1,3}}|{_ROLE}-(?P<after>[a-z]{{3,}})\d{{0,3}}"
+    r"|(?P<plain>[a-z]{4,})\d{1,3})"
+)
+_OWN = re.compile(r"(?i)(?:ws|wks|laptop|desktop|pc|mac|mbp|imac|nas|workstation|nb|notebook|tower|tablet|phone)-")
+_FILE = re.compile(
+    r"\.(?:py|js|ts|rs|go|md|sh|io|com|dev|org|net|txt|log|json|ya?ml|toml|sql|plist|service|conf|cfg|lan|local|html"
+    r"|css|cc|cpp|rb|java|xml|csv|exe|dll|so|lock|app|example|test|md5|gz|zip|tar|pdf|png|jpg|svg)\Z"
+)
+_NO_VALUES = frozenset({"id", "ids", "url", "type", "count", "email", "status", "role", "agent", "state", "path"})
+
+
+@lru_cache(maxsize=65_536)
+def _shape(token: str) -> tuple[str, int] | None:
+    """Tell what a word may be by itself (a name, a user), and how much speaks for it."""
+    if len(token) < 3 or len(token) > 40 or _PLACEHOLDER.fullmatch(token) or _FILE.search(token):
+        return None
+    if is_generic(token) or is_role_or_state(token) or is_proper_noun(token):
+        return None
+    if _NAME.fullmatch(token):
+        parts = token.split("-")
+        listed = any(_is_listed(part) for part in parts) and not is_technical(token)
+        if not listed and not any(map(is_strange, parts)):
+            return None
+        return "name", WEIGHTS["strange"] + listed * WEIGHTS["known as a name"]
+    return _login(token) if _LOGIN.fullmatch(token) else None
+
+
+def _is_listed(word: str) -> bool:
+    return len(word) > 3 and (is_given_name(word) or is_surname(word)) and not is_ordinary(word)
+
+
+def _login(token: str) -> tuple[str, int] | None:
+    parts = re.findall(r"[a-z]+", token)
+    body = max(parts, key=len)
+    listed = any(map(_is_listed, parts))
+    initial = len(parts) == 1 and len(body) > 5 and (is_surname(body[1:]) or is_surname(body[:-1]))
+    if any(map(is_technical, parts)) or not (listed or any(map(is_strange, parts))):
+        return None
+    # Between two words a dot or a hyphen is more often that of an attribute or a package.
+    if len(parts) > 1 and len(parts[-1]) > 2 and not all(_is_listed(part) or is_strange(part) for part in parts):
+        return None
+    shaped = re.search(r"[a-z]\d{1,4}\Z|\A[a-z]{3,}\.(?![chdos]\Z)[a-z]+\Z", token) is not None
+    if len(parts) > 1 and listed and "." in token and len(parts[-1]) > 2:
+        return "user", WEIGHTS["two names"] + WEIGHTS["strange"]
+    score = WEIGHTS["strange"] + (listed or initial) * WEIGHTS["known as a name"]
+    return "user", score + shaped * WEIGHTS["shaped like a login"] - ("-" in token and not listed)
+
+
+@lru_cache(maxsize=65_536)
+def _machine(token: str) -> int:
+    """Return how much a word looks like a machine that somebody gave a name; 0 if it does not."""
+    found = _MACHINE.fullmatch(token)
+    cased = token.islower() or token.isupper() or token[1:].islower()
+    if found is None or not cased or is_service_host(token) or _PLACEHOLDER.fullmatch(token):
+        return 0
+    word = found["numbered"] or found["after"] or found["plain"]
+    if is_role_or_state(word) or is_generic(word):
+        return 0
+    if is_technical(word) and not found["numbered"]:
+        return WEIGHTS["shaped like a machine"] - 1
+    owned = bool(found["after"]) and _OWN.match(token) is not None
+    return WEIGHTS["shaped like a machine"] + bool(found["numbered"]) * WEIGHTS["a machine's role and number"] + owned
+
+
+class Uses:
+    """Which words a session uses as identifiers: in paths, attributes, calls and names with hyphens."""
+
+    _USED = re.compile(
+        r"(?:(?<!\d)/|[_.$#\\]|::|--|\w-)(?P<a>[A-Za-z][a-z0-9]{2,})(?![A-Za-z0-9@])"
+        r"|(?<![A-Za-z0-9])(?:(?P<b>[A-Za-z][a-z0-9]{2,})(?=[/_(\[]|::|\.[a-z]{2,}|-[a-z0-9]))"
+    )
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self._counts: Counter[str] = Counter()
+        for text in texts:
+            self._counts.update((match["a"] or match["b"]).lower() for match in self._USED.finditer(text))
+
+    def in_code(self, word: str) -> bool:
+        """Tell whether a word stands where identifiers stand."""
+        return self._counts[word.lower()] > 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    kind: str
+    base: int
+    start: int
+    end: int
+
+
+def suspects(text: str, key: str | None, uses: Uses) -> Iterator[Hit]:
+    """Find what is most likely somebody's, in a text that was scrubbed by rules before."""
+    named = _key_kind(key)
+    offset = 0
+    for line in text.split("\n"):
+        if 3 < len(line) <= _LINE_LIMIT:
+            found = list(_candidates(line))
+            known = Line.of(line) if found else None
+            for one in found:
+                place = Place(known or Line.of(line), one.start, one.end, one.kind)
+                score = one.base + sum(WEIGHTS[name] for name in evidence(place))
+                token = line[one.start : one.end]
+                score += WEIGHTS["used in code elsewhere"] * (one.kind != "host" and uses.in_code(token))
+                score += WEIGHTS["labelled"] * (len(line) <= 60 and may_stand_under(one.kind, named))
+                if score >= _ENOUGH:
+                    start = offset + one.start
+                    yield Hit(start, offset + one.end, f"printed-{one.kind}", one.kind, token.lower())
+        offset += len(line) + 1
+
+
+def _key_kind(key: str | None) -> str:
+    """Return what any word of a JSON key says about the value."""
+    if key is None:
+        return "none"
+    whole = field_kind(key)
+    words = key_words(key)
+    if whole != "none" or not words or words[-1] in _NO_VALUES:
+        return whole
+    return next((kind for word in words if (kind := field_kind(word)) != "none"), "none")
+
+
+def _candidates(line: str) -> Iterator[_Candidate]:
+    for match in _TOKEN.finditer(line):
+        token, start = match[0], match.start()
+        if token[0] == "@":
+            token, start = token[1:], start + 1
+        token = re.sub(r"['’]s\Z", "", token)
+        if shape := _shape(token):
+            yield _Candidate(*shape, start, start + len(token))
+    for match in _MACHINE_TOKEN.finditer(line):
+        if base := _machine(match[0]):
+            yield _Candidate("host", base, *match.span())
