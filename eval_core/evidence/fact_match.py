@@ -21,6 +21,19 @@ _TIME_LAST = re.compile(r"(?<!\d)\d\d:\d\d$")
 _DATE_LAST = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d$")
 _REACH = 64  # how far around the needle a pattern may look
 _UNITS = r"(?:ms|us|ns|s|secs?|mins?|m|h|hrs?|d|x|px|kb|mb|gb|tb|kib|mib|gib|th|st|nd|rd)"
+# The same unit in its usual spellings; a value that is given with one of them is found with any of them.
+_SPELLINGS = (
+    ("ms", "msec", "msecs", "millisecond", "milliseconds"),
+    ("s", "sec", "secs", "second", "seconds"),
+    ("min", "mins", "minute", "minutes"),
+    ("h", "hr", "hrs", "hour", "hours"),
+    ("d", "day", "days"),
+    ("week", "weeks"),
+    ("month", "months"),
+    ("year", "years"),
+    ("%", "percent"),
+)
+_SAME_UNIT = {unit: f"(?:{'|'.join(group)})" for group in _SPELLINGS for unit in group}
 _LIST = r"(?:#?\d{1,7}(?:, and |, | and | & |/)){0,8}"
 _PR_LEAD = (
     r"(?:(?<![&\w/])[#!]|(?<=[a-z0-9_.-])#"
@@ -130,10 +143,8 @@ def _number(value: str) -> _Pattern:
     literal = f"{sign.strip('+')}{money}{whole}{fraction}"
     if literal == whole:
         before += _alone(whole)
-    if unit:
-        after = r"\s?(?:%|percent(?!\w))" if unit in ("%", "percent") else rf"[\s-]?{re.escape(unit)}(?!{WORD})"
-    else:
-        after = rf"{_UNITS}?(?!{WORD})(?!\.\d)"
+    given = rf"[\s-]?{_SAME_UNIT.get(unit, re.escape(unit))}(?!{WORD})"
+    after = given if unit else rf"{_UNITS}?(?!{WORD})(?!\.\d)"
     if fraction:
         after = "0*" + after
     if fraction and literal == f"0{fraction}":
@@ -146,6 +157,7 @@ def _alone(digits: str) -> str:
     """Return what must not surround a whole number, lest it be a part of something that means another thing."""
     # A name (SHA-256, RELAY-42) and a date or code of three groups; two groups are a range (100-200).
     parts = rf"(?<![a-z]-)(?<!\d-\d-)(?<!\d-\d\d-)(?!(?<=\d-){digits}-\d)(?!{digits}-\d+-\d)"
+    parts += r"(?<![a-z]\d-)(?<![a-z]\d\d-)(?<![a-z]\d{3}-)"  # week W07-7, rack B112-4
     parts += r"(?<![a-z]-\d-)(?<![a-z]-\d\d-)(?<![a-z]-\d{3}-)(?<![a-z]-\d{4}-)"  # ISO-8859-9
     parts += rf"(?!{digits}-[a-z](?![a-z]))"  # 5432-A is an order, a 7-day window is seven days
     if len(digits) <= 2:

@@ -157,7 +157,11 @@ _CRON_FIELD = r"(?:\*|\d+|[a-z]{3})(?:[-/,](?:\*|\d+|[a-z]{3}))*"
 CRON = re.compile(
     rf"(?=.*(?:^|\s)\*){_CRON_FIELD}(?:\s+{_CRON_FIELD}){{4,5}}|@(?:daily|hourly|weekly|monthly|reboot)", re.I
 )
-_NUMBER = re.compile(r"[-+]?[$€£]?\d[\d,_]*(?:\.\d+)?\s?(?:%|[a-z]{1,3}|percent|seconds?|minutes?|hours?|days?)?", re.I)
+_NUMBER = re.compile(
+    r"[-+]?[$€£]?\d[\d,_]*(?:\.\d+)?\s?"
+    r"(?:%|[a-z]{1,3}|percent|(?:milli)?seconds?|m?secs?|mins|minutes?|hours?|days?|weeks?|months?|years?)?",
+    re.I,
+)
 _VERSION = re.compile(r"v\d+(?:\.\d+)*(?:[-+.][0-9a-z.]+)?|\d+\.\d+\.\d+(?:[-+.]?[0-9a-z.]+)*", re.I)
 _HEX = re.compile(r"[0-9a-f]{7,64}", re.I)
 _IPV4 = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?")

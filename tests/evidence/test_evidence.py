@@ -145,6 +145,12 @@ def _forms(fixtures: int, runs: int, label_sets: list[list[str]]) -> dict[str, l
     return {f"f{at}": [run(f"f{at}", number) for number in range(runs)] for at in range(fixtures)}
 
 
+def test_a_text_of_nothing_but_headings_is_read_once_and_not_once_for_each() -> None:
+    found = sections("# a\n## b\n" * 60_000)
+    assert len(found) == 120_000
+    assert found[0].text == "\n## b"
+
+
 def test_a_dropped_section_is_named_though_headings_are_left_out_now_and_then() -> None:
     usual = [["goal", "files", "state"]] * 9 + [["goal", "state"]]
     before, now = _forms(5, 10, usual), _forms(5, 10, [["goal", "state"]])
