@@ -14,15 +14,18 @@ import argparse
 import asyncio
 import contextlib
 import copy
+import gzip
 import io
 import json
 import logging
 import re
+import sqlite3
 import subprocess
 import sys
 import tarfile
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -134,6 +137,104 @@ def _frame(data: bytes) -> object:
     return read_step(frame), error_text(frame)
 
 
+def _state(data: bytes) -> object:
+    """Read everything that is read of a compressed state without a model."""
+    from eval_core.domain.case import Case
+    from eval_core.domain.fixture import load_fixture
+    from eval_core.domain.probe import load_bank
+    from eval_core.evidence.facts import Haystack
+    from eval_core.evidence.form import read_form, written_texts
+    from eval_core.evidence.invented import read_invented, read_stale
+    from eval_core.evidence.structure import read_window, structure_checks
+    from eval_core.evidence.verbatim import Kept
+    from eval_core.models.refusals import refusal_in
+
+    if not hasattr(_state, "case"):
+        name = min((ROOT / "fixtures").glob("*.json"), key=lambda path: path.stat().st_size).stem
+        bank = load_bank(ROOT / "probes" / f"{name}.probes.json")
+        case = Case(load_fixture(ROOT / "fixtures" / f"{name}.json"), bank)
+        _state.case, _state.text = case, Haystack.of_messages(case.fixture.messages)  # type: ignore[attr-defined]
+    case, text = _state.case, data.decode("utf-8", "replace")  # type: ignore[attr-defined]
+    state = [{"role": "user", "content": text}]
+    kept = Kept(case.fixture.messages, state)
+    written = written_texts(kept)
+    return (
+        read_form(written), read_window(kept), structure_checks(case.fixture.messages, state, kept), refusal_in(text),
+        read_invented(written, _state.text), read_stale(case.bank.probes, Haystack.of_messages(state)),  # type: ignore[attr-defined]
+    )  # fmt: skip
+
+
+def _dialect(path: str) -> Callable[[bytes], object]:
+    def run(data: bytes) -> object:
+        from eval_core.sandbox.protocol.route import route
+        from eval_core.sandbox.request import read_object, read_request
+
+        found = route("POST", path)
+        assert found is not None
+        return read_request(found.dialect.to_chat(read_object(data)).body)
+
+    return run
+
+
+def _gateway_frame(data: bytes) -> object:
+    from eval_core.sandbox.gateway_frames import BadGatewayFrame, read_gateway_frame
+
+    async def read() -> None:
+        reader = asyncio.StreamReader()
+        reader.feed_data(len(data).to_bytes(4, "big") + data)
+        reader.feed_eof()
+        with contextlib.suppress(BadGatewayFrame):
+            await read_gateway_frame(reader, 1 << 20)
+
+    return asyncio.run(read())
+
+
+def _command_line(data: bytes) -> object:
+    from eval_core.sandbox.exchange import answer_to_compress, answer_to_start
+
+    text = data.decode("utf-8", "replace")
+    return answer_to_start(text), answer_to_compress(text, 1)
+
+
+def _reply(data: bytes) -> object:
+    from eval_core.domain.call import ModelCall
+    from eval_core.models.openai_compatible import read_reply
+
+    return read_reply(ModelCall("judge", "m", ({"role": "user", "content": "x"},), 10), data, 0.1, {}, ())
+
+
+def _run_record(path: Path) -> object:
+    from eval_core.storage.results import ResultsFolder
+
+    return ResultsFolder(path.parent).read_run("f", 0)
+
+
+def _run_seed() -> bytes:
+    return json.dumps(next(iter(json.loads(_measurement())["fixtures"].values()))[0]).encode()
+
+
+def _packed(path: Path) -> object:
+    import hashlib
+
+    from eval_core.domain.fixture import load_fixture
+
+    # The digest in the name keeps chance out, not malice.
+    with contextlib.suppress(OSError, EOFError, zlib.error):
+        named = path.with_name(f"f.{hashlib.sha256(gzip.decompress(path.read_bytes())).hexdigest()[:8]}.json.gz")
+        path = path.replace(named)
+    return load_fixture(path)
+
+
+def _database_seed() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "state.db"
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            database.execute("create table messages (session_id text, role text, content text, tool_calls text)")
+            database.execute("insert into messages values ('s', 'user', 'hello', null)")
+            database.commit()
+        return path.read_bytes()
+
+
 def _session(path: Path) -> object:
     from eval_core.suite.importers import read_session
 
@@ -231,6 +332,26 @@ LABELED = json.dumps(
 ).encode()
 LOG = b'{"role": "user", "content": "hello"}\n{"role": "assistant", "content": "hi", "tool_calls": []}\n'
 CODEX = b'{"timestamp": "t", "type": "response_item", "payload": {"type": "message", "role": "user", "content": []}}\n'
+CLAUDE = (
+    b'{"type": "user", "uuid": "u", "sessionId": "s", "message": {"role": "user", "content": "hello"}}\n'
+    b'{"type": "assistant", "uuid": "v", "message": {"role": "assistant", "content": '
+    b'[{"type": "tool_use", "id": "t", "name": "n", "input": {}}]}}\n'
+)
+HERMES = b'{"role": "session_meta", "model": "m"}\n{"role": "assistant", "content": "hi", "finish_reason": "stop"}\n'
+FIXTURE = b'{"name": "f", "messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}'
+REPLY = json.dumps(
+    {
+        "choices": [{"message": {"role": "assistant", "content": "x", "tool_calls": []}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 0}},
+        "model": "m",
+    }
+).encode()
+STATE = b'# State\n**Files**: src/a.py:12, v1.2.3, #412, 401\n- I decided on x because y\n{"a": [1]}\n* * * * *\n'
+RESPONSES = json.dumps(
+    {"model": "m", "input": [{"role": "user", "content": [{"type": "input_text", "text": "x"}]}], "tools": []}
+).encode()
+GEMINI = json.dumps({"contents": [{"role": "user", "parts": [{"text": "x"}]}], "generationConfig": {}}).encode()
+LINE = json.dumps({"type": "result", "id": 1, "messages": [{"role": "user", "content": "x"}]}).encode()
 YAML = b"target: {compressor: 'a:b', init: {x: 1}}\nruns: 3\nmodels: {judge: m}\nbudget_usd: 1.5\n"
 
 
@@ -267,6 +388,18 @@ def parsers() -> dict[str, Parser]:
         "sealed probes": Parser(_in_file("s.json", _sealed), _sealed_seed),
         "session log": Parser(_in_file("log.jsonl", _session), lambda: LOG),
         "Codex session log": Parser(_in_file("codex.jsonl", _session), lambda: CODEX),
+        "Claude Code session log": Parser(_in_file("claude.jsonl", _session), lambda: CLAUDE),
+        "Hermes session log": Parser(_in_file("hermes.jsonl", _session), lambda: HERMES),
+        "Hermes database": Parser(_in_file("state.db", _session), _database_seed),
+        "compressed fixture": Parser(_in_file("f.00000000.json.gz", _packed), lambda: gzip.compress(FIXTURE, mtime=0)),
+        "stored run": Parser(_in_file("f-run-0.json", _run_record), _run_seed),
+        "provider's reply": Parser(_reply, lambda: REPLY),
+        "compressed state": Parser(_state, lambda: STATE),
+        "Anthropic request": Parser(_dialect("/v1/messages"), lambda: CHAT),
+        "Responses request": Parser(_dialect("/v1/responses"), lambda: RESPONSES),
+        "Gemini request": Parser(_dialect("/v1beta/models/m:generateContent"), lambda: GEMINI),
+        "gateway's frame": Parser(_gateway_frame, lambda: FRAME),
+        "command's line": Parser(_command_line, lambda: LINE),
         "journal line": Parser(parse_line, lambda: JOURNAL),
         "journal": Parser(_in_file("journal.jsonl", journal), lambda: JOURNAL + b"\n"),
         "judge's reply": Parser(_text(parse_grade), lambda: GRADE),

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -309,10 +309,14 @@ def rootless(session: Fixture, tree: Path, secret: str, stage: dict[str, Any]) -
         )
 
 
-@pytest.fixture(scope="session", params=["privileged", "rootless"])
+# Somebody with the interpreter of the system is easier to contain than with one at home: the bench tries both.
+LEVELS = os.environ.get("ATTACK_LEVELS", "privileged,home").split(",")
+
+
+@pytest.fixture(scope="session", params=LEVELS)
 def attack(request: pytest.FixtureRequest, session: Fixture, tree: Path, python: Path) -> Attack | RootlessAttack:
     """Return a function that runs one hostile subject, on each level that this machine can start."""
-    if request.param == "rootless":
+    if request.param != "privileged":
         found: RootlessAttack = request.getfixturevalue("rootless")
-        return found
+        return found if request.param == "home" else replace(found, python=found.interpreter)
     return Attack(request.getfixturevalue("sandbox"), session, tree, python, request.getfixturevalue("stage"))

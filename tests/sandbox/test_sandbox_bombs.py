@@ -170,6 +170,7 @@ def test_a_result_printed_to_stdout_is_output_and_no_result(attack):
     ("name", "text"),
     [
         ("garbage_on_the_channel", "wrote over the result channel: not JSON"),
+        ("flood_on_the_channel", "wrote over the result channel: not JSON"),
         ("forged_frame_of_another_run", "not a frame of this run"),
         ("announces_four_gigabytes", "announced a result of 4,294,967,295 bytes"),
         ("half_a_frame", "the compressor's process ended by itself with status 0"),

@@ -80,7 +80,8 @@ def test_the_same_attempt_succeeds_for_root_without_a_sandbox(name, outside):
 def test_the_secret_is_what_the_controls_found(outside, secret):
     readers = [name for name in outside if name.startswith(("key_in_the_env", "file_of", "git_", "dot_env", "probes_"))]
     assert len(readers) >= 5
-    assert {outside[name]["said"] for name in readers} == {secret}
+    # Somebody else may run these tests at the same time, and any process is any process.
+    assert {outside[name]["said"] for name in readers if "any_process" not in name} == {secret}
 
 
 @pytest.mark.parametrize("name", WHERE_THE_KERNEL_HAS_IT)

@@ -189,6 +189,16 @@ def garbage_on_the_channel(messages):
     return LAST
 
 
+def flood_on_the_channel(messages):
+    for number in _channels():
+        try:
+            for _ in range(1_000):
+                os.write(number, b"\x00" * 65536)
+        except OSError:
+            continue
+    return LAST
+
+
 def forged_frame_of_another_run(messages):
     body = json.dumps({"nonce": "0" * 32, "phase": "step", "messages": LAST}).encode()
     for number in _channels():
