@@ -4,8 +4,8 @@
     python -m bench.faults --only hang 500 --role judge
 
 A loopback provider answers all calls of one role with one fault. The command runs with its defaults over the shipped
-sessions. The bar: it ends in under five minutes, for less than 2 % of the dry run's price, with an exit code of 3; or
-of 2 where only the user can put it right, which is a key or a model's name that never worked.
+sessions. The bar: it ends in under five minutes, for less than 2 % of the dry run's price, with an exit code of 3 and
+what to do in one sentence.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Ended:
     @property
     def kept(self) -> bool:
         """Whether it ended soon, cheaply and with a sentence."""
-        return self.code in (2, 3) and self.seconds < LONGEST_S and self.share < SHARE and bool(self.said)
+        return self.code == 3 and self.seconds < LONGEST_S and self.share < SHARE and bool(self.said)
 
 
 @contextmanager

@@ -19,7 +19,6 @@ __all__ = [
     "next_step",
     "no_change",
     "not_comparable",
-    "refused",
     "undecided",
 ]
 
@@ -180,13 +179,6 @@ def broken(outcome: OutcomeChange, fixtures: Sequence[str]) -> str:
     )
 
 
-def refused(outcome: OutcomeChange) -> str:
-    """Say that the compressor's model refused every summary, and where; its own words are listed elsewhere."""
-    every = len(outcome.refused) == len(outcome.candidate)
-    where = "" if every else f" of {listed(list(outcome.refused))}"
-    return f"the compressor's model refused to write the summary in every run{where}, which it never did for the base"
-
-
 _LOOK: dict[StrandName, str] = {
     "form": "the form of the summary",
     "structure": "the structure checks that fail",
@@ -199,8 +191,6 @@ _LOOK: dict[StrandName, str] = {
 def _look(fixtures: Sequence[str], strands: Mapping[StrandName, Strand]) -> str:
     """Say where to look first: at lost facts where there are any, else at what the strand that got worse lists."""
     worse = [name for name in _LOOK if name in strands and strands[name].state is StrandState.WORSE]
-    if "outcome" in strands and strands["outcome"].may_be_refusal:
-        return "Read what it said under “Not scored”, change what it is asked, and run again."
     if "form" in worse and strands["form"].may_be_refusal:
         return "Read one of the summaries: if the model refused, change what it is asked; then run again."
     if fixtures:

@@ -2,8 +2,8 @@
 
 Failing where the base never did is a regression by itself: more than half of the runs of a fixture, or more over all
 fixtures than chance explains. A compressor that raises, dies or falls back in every run of a fixture is broken even
-without a baseline. What the provider failed at is not counted at all. A model that refuses in every run of a fixture,
-and never did in the base, has not failed: it was asked something else.
+without a baseline. What the provider failed at is not counted at all; a model that writes nothing for the compressor,
+and a summary of the same session for the evaluator, has not failed.
 """
 
 from __future__ import annotations
@@ -63,8 +63,6 @@ class OutcomeChange:
     repaired: tuple[str, ...]
     shaky: tuple[str, ...]
     """Fixtures where it fails now and then: told, and not decided by."""
-    refused: tuple[str, ...] = ()
-    """Fixtures of which the compressor's model refused every summary; it wrote them for the base."""
 
 
 def failures(runs: Runs) -> tuple[Failures, ...]:
@@ -116,21 +114,6 @@ def outcome_culprits(change: OutcomeChange, broken: Sequence[str]) -> list[Culpr
     return found
 
 
-def _refused(base: Runs, candidate: Runs) -> tuple[str, ...]:
-    """Return the fixtures of which every summary was refused, in the candidate alone."""
-    # A model that refuses several times is asked no more: not every run has its words.
-    if not any(run.refused for runs in candidate.values() for run in runs):
-        return ()
-    return tuple(
-        name
-        for name, runs in candidate.items()
-        if runs
-        and all(run.outcome is Outcome.BAD_COMPLETION for run in runs)
-        and any(run.ok for run in base.get(name, ()))
-        and not any(run.refused for run in base.get(name, ()))
-    )
-
-
 def compare_outcomes(base: Runs, candidate: Runs) -> OutcomeChange:
     """Compare how often the two sides failed."""
     before, now = failures(base), failures(candidate)
@@ -147,5 +130,4 @@ def compare_outcomes(base: Runs, candidate: Runs) -> OutcomeChange:
         tuple(broken),
         tuple(new.fixture for old, new in pairs if not new.failed and old.failed > MAJORITY * old.runs),
         tuple(new.fixture for _, new in fresh if new.fixture not in broken),
-        _refused(base, candidate),
     )

@@ -464,8 +464,6 @@ def decide(
     muted: set[str] = {reason.mutes for reason in reasons}
     if recorded is not None and (broken := broken_fixtures(recorded.outcome)):
         return _broken(case, recorded, broken, reasons, coverage)
-    if recorded is not None and recorded.outcome.refused and all(item.mutes == "scores" for item in incomparable):
-        return _refused(case, recorded, reasons, coverage)
     if any(reason.mutes == "everything" for reason in incomparable):
         step = headline.next_step(Kind.NOT_COMPARABLE, reasons=incomparable)
         text = headline.not_comparable(incomparable)
@@ -570,21 +568,6 @@ def _broken(
         reasons=reasons if case.base.fixtures else (),
         culprits=culprits,
         strands=[strand],
-        coverage=coverage,
-    )
-
-
-def _refused(case: _Case, recorded: Recorded, reasons: Sequence[Reason], coverage: Sequence[Coverage]) -> Verdict:
-    """Return the verdict on a compressor whose model refuses what it is asked: there is no summary to compare."""
-    says = headline.refused(recorded.outcome)
-    strand = outcome_strand(recorded.outcome)
-    told = strand.model_copy(update={"state": StrandState.WORSE, "says": says, "loss": 1.0, "may_be_refusal": True})
-    return case.verdict(
-        Kind.REGRESSED,
-        f"{Kind.REGRESSED.words}: {says}.",
-        headline.next_step(Kind.REGRESSED, strands={"outcome": told}),
-        reasons=reasons,
-        strands=[told],
         coverage=coverage,
     )
 

@@ -111,6 +111,9 @@ STRATEGIES: dict[str, Callable[[Summariser | None], Compressor]] = {
     "opaque": lambda summariser: Opaque(summariser),
 }
 
+ASK_NOBODY = frozenset({"sliding-window"})
+"""Strategies that call no model, though there is one."""
+
 
 def create(name: str, summariser: Summariser | None = None) -> Compressor:
     """Return a new compressor of the named strategy; KeyError for an unknown name."""

@@ -29,6 +29,8 @@ class Outcome(StrEnum):
     """The last model call of a step failed, was malformed or unfinished."""
     BAD_COMPLETION = "bad_completion"
     """The model answered the compressor with nothing, or was cut off."""
+    REFUSED = "refused"
+    """The model wrote nothing for this compressor, and summarised the same session when it was asked plainly."""
     TARGET_ERROR = "target_error"
     """The compressor raised, died, ran out of time or returned something that is no message list."""
     NOT_EXERCISED = "not_exercised"
@@ -54,6 +56,7 @@ _WORDS = {
     Outcome.SETUP_ERROR: "could not be imported or constructed",
     Outcome.INFRA: "could not reach its model",
     Outcome.BAD_COMPLETION: "got no summary from its model",
+    Outcome.REFUSED: "asks its model for what it does not write",
     Outcome.TARGET_ERROR: "ended in an error",
     Outcome.NOT_EXERCISED: "never called its model",
     Outcome.DEGRADED: "fell back to a lesser way",

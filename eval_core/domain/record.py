@@ -274,6 +274,8 @@ class RunRecord(Record):
     use: dict[str, UseRecord] = {}
     refused: str = ""
     """What the compressor's model said in place of a summary, where it refused in plain text."""
+    answered_plainly: bool = False
+    """Whether the model, which wrote no summary for the compressor, did so for the evaluator at the same time."""
 
     @property
     def ok(self) -> bool:

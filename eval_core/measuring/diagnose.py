@@ -220,7 +220,7 @@ def _plain(text: str) -> str:
 
 
 def _keys(job: Job) -> Iterator[Diagnosis]:
-    from eval_core.models.settings import require_keys
+    from eval_core.models.credentials import require_keys
 
     models = job.models
     if models is None:

@@ -23,6 +23,7 @@ from eval_core.domain.record import RunRecord
 from eval_core.evidence.size import SessionFacts
 from eval_core.judging.calibration import trusted
 from eval_core.measuring.base_branch import BasePlan, keep_base
+from eval_core.measuring.blame import PlainRequests
 from eval_core.measuring.interrupt import Interruption, interruptible
 from eval_core.measuring.preflight import preflight
 from eval_core.measuring.regrade import regrade, rejudge_sample
@@ -107,25 +108,13 @@ class Trial:
         facts = {case.fixture.name: SessionFacts(case) for case in self.cases}
         if reference is not None or job.baseline == "rerun":
             notes["compared"] = True
+        tried = ahead = None
         if cast.client is not None:
-            # Nothing else needs the processor while the models are tried.
             tried = asyncio.create_task(self._preflight(cast, cast.client))
-            await asyncio.gather(
-                tried, compute(getattr, stored, "measurement", None), read_ahead(facts.values(), tried.done)
-            )
-            if job.batch:
-                cast.client.gather()
-            baselines = [stored.measurement] if stored else []
-            if self._does_once and cast.roles.judged:
-                audit = await trusted(
-                    cast.roles.judge,
-                    self.folder.path.parent,
-                    baselines,
-                    anyway=job.trust_judge,
-                    served=cast.served_judge,
-                    stopped=lambda: cast.stopped() or cast.mistake(),
-                )
-                notes["calibration"] = audit
+            # While the models are tried, the processor is free for everything that needs no reply.
+            await _under_way(cast.client, tried)
+            ahead = asyncio.create_task(read_ahead(facts.values(), tried.done))
+            await compute(getattr, stored, "measurement", None)
         controls = self._known_controls(cast, stored)
         sessions = [self._session(cast, cast.roles, self.folder, target, controls, interruption)]
         plan = job.plan_base(fingerprint, reference, self.folder.path.parent)
@@ -139,6 +128,9 @@ class Trial:
             sessions.insert(0, self._beside(cast, plan, controls, interruption))
         for session in sessions:
             session.facts = facts
+        if tried is not None:
+            await tried
+            await self._trust(cast, stored, notes)
         again = reference if reference and reference.comparable and cast.roles.judged and not plan.own else None
         # A control is there for the day; what decides is the whole base, or the stored baseline.
         standing = None if plan.beside == "whole" else plan.known or (reference.measurement if reference else None)
@@ -158,6 +150,8 @@ class Trial:
                 notes["control"] = keep_control(base_measurement)
             elif plan.shelf is not None and job.shard is None:
                 keep_base(plan.shelf, base_measurement)
+        if ahead is not None:
+            await ahead
         measurement = measured[-1]
         if sample is not None:
             notes["drift"] = sample
@@ -165,6 +159,20 @@ class Trial:
         if again is not None and job.regrade_baseline:
             measurement = await self._regraded(again, measurement, cast)
         return self._keep(measurement, cast)
+
+    async def _trust(self, cast: Cast, stored: Reference | None, notes: dict[str, object]) -> None:
+        """Examine the judge, unless that was done before; from here on, calls that nobody waits for may be gathered."""
+        if self.job.batch and cast.client is not None:
+            cast.client.gather()
+        if self._does_once and cast.roles.judged:
+            notes["calibration"] = await trusted(
+                cast.roles.judge,
+                self.folder.path.parent,
+                [stored.measurement] if stored else [],
+                anyway=self.job.trust_judge,
+                served=cast.served_judge,
+                stopped=lambda: cast.stopped() or cast.mistake(),
+            )
 
     @property
     def _does_once(self) -> bool:
@@ -185,7 +193,7 @@ class Trial:
         )
         # A budget that is used up is said by the budget, in its own words.
         if problem is not None and not (cast.budget and cast.budget.refused):
-            client.stop(problem)
+            client.stop(problem, calls_only=True)
 
     def _beside(
         self, cast: Cast, plan: BasePlan, controls: dict[str, Controls], interruption: Interruption
@@ -230,6 +238,7 @@ class Trial:
             cut=interruption.cut,
             resume=self.job.resume,
             shard=self.job.shard,
+            plain=PlainRequests(cast.client) if cast.client is not None and cast.compresses_with_model else None,
         )
 
     def _known_controls(self, cast: Cast, stored: Reference | None) -> dict[str, Controls]:
@@ -296,3 +305,9 @@ def _from_files(measurement: Measurement, digest: str | None, sha: str | None = 
     named = {} if sha is None else {"source_sha": sha}
     provenance = measurement.provenance.model_copy(update={"watched": digest, **named})
     return measurement.model_copy(update={"provenance": provenance})
+
+
+async def _under_way(client: ModelClient, tried: asyncio.Task[None]) -> None:
+    """Wait until the first calls are with the provider."""
+    while not client.in_flight and not tried.done():
+        await asyncio.sleep(0.001)

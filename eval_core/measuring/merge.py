@@ -25,8 +25,8 @@ from eval_core.domain.measurement import Controls, Measurement
 from eval_core.domain.record import RunRecord, UseRecord
 from eval_core.domain.shard import Shard, shard_of_folder
 from eval_core.domain.target import changed_parts
+from eval_core.measuring.blame import settle_refusals
 from eval_core.measuring.options import Job
-from eval_core.measuring.session import without_refusals
 from eval_core.models.journal import parse_line
 from eval_core.storage.results import BASE_FOLDER, CLAIM, SUMMARY, Claim, ResultsFolder, spending
 
@@ -117,11 +117,10 @@ def merge_shards(job: Job, shards: Mapping[Shard, Path], into: ResultsFolder) ->
     marker = into.write(_MERGING, "")
     journal = _merge_journals(parts, into.journal)
     into.write(CLAIM, pretty(parts[0].claim.model_dump(mode="json")))
-    for record in records:
+    fixtures: dict[str, list[RunRecord]] = {case.fixture.name: [] for case in cases}
+    for record in settle_refusals(records):
         if record.outcome is not Outcome.INFRA:
             into.write_run(record)
-    fixtures: dict[str, list[RunRecord]] = {case.fixture.name: [] for case in cases}
-    for record in without_refusals(records, into):
         fixtures[record.fixture].append(record)
     measurement = whole.model_copy(
         update={

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from eval_core.base.errors import UserError
 from eval_core.base.messages import Message
+from eval_core.base.tokens import count_bytes, count_text
 from eval_core.compressors.summariser import Request, Section, prompt
 from eval_core.domain.call import Draw, Failed, FailureKind, ModelCall
 from eval_core.domain.case import Case
@@ -21,7 +22,7 @@ from eval_core.judging.answering import ModelAnswerer
 from eval_core.judging.calibration import GradedAnswer, Group, calibration_set
 from eval_core.measuring.session import CONTROL
 from eval_core.models.client import ModelClient
-from eval_core.models.health import REMEDIES
+from eval_core.models.health import remedy
 from eval_core.models.settings import Models
 
 __all__ = ["compressor_call", "plain_order", "preflight"]
@@ -100,7 +101,7 @@ async def _compression(client: ModelClient) -> str | None:
         if not outcome.refusal:
             return None
         said = outcome.refusal.rstrip(".")
-    return f"no summary (refusal): {call.model}: the model refused {times} times: {said}; {REMEDIES['refusal']}"
+    return f"no summary (refusal): {call.model}: the model refused {times} times: {said}; {remedy('refusal', '')}"
 
 
 async def _answer(client: ModelClient, answerer: Answerer, case: Case) -> str | None:
@@ -130,6 +131,7 @@ async def preflight(
     again = {kind: min(times, patient.again.get(kind, times)) for kind, times in _AGAIN.items()}
     client.retry = replace(patient, attempt_seconds=seconds, deadline_seconds=_DEADLINE, again=again)
     client.gate.patient = False  # everything else waits for these few calls
+    client.count = count_bytes
     try:
         problem, answered, graded = await asyncio.gather(
             _compression(client) if compresses else _nothing(),
@@ -139,6 +141,7 @@ async def preflight(
     finally:
         client.retry = patient
         client.gate.patient = True
+        client.count = count_text
     unusable = graded.unusable()
     reason = problem or answered or unusable
     if reason is not None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import datetime
 import subprocess
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -33,6 +32,7 @@ from eval_core.evidence.facts import Haystack, holds
 from eval_core.evidence.retention import FixtureFacts, probe_in_session
 from eval_core.evidence.size import SessionFacts
 from eval_core.judging.fact_judge import FactJudge
+from eval_core.measuring.blame import PlainRequests, examine, own_doing, settle_refusals, suspects
 from eval_core.measuring.execute import Executor, run_in_turn
 from eval_core.measuring.wiring import Roles, make_fingerprint
 from eval_core.storage.results import Claim, ResultsFolder, claim_folder
@@ -50,7 +50,6 @@ __all__ = [
     "package_version",
     "read_ahead",
     "source_commit",
-    "without_refusals",
 ]
 
 # Where a result comes from: source commit, date, version.
@@ -89,7 +88,6 @@ CONTROLS = "controls"
 """The folder below the results that keeps controls by what they depend on."""
 
 CONTROL = Draw(control=True)
-_T = TypeVar("_T")
 _CEILING_FAILS = 2.0
 _FLOOR_PASSES = 2.5
 
@@ -166,30 +164,25 @@ def _share(probe: Probe, text: Haystack) -> float:
     return sum(holds(fact, text) for fact in probe.required) / len(probe.required)
 
 
-async def _in_steps(work: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
-    """Begin one after the other: the first call is on its way while the prompts of the others are being written."""
-    tasks: list[asyncio.Task[_T]] = []
-    try:
-        for each in work:
-            tasks.append(asyncio.create_task(each))
-            await asyncio.sleep(0)
-        return list(await asyncio.gather(*tasks))
-    finally:
-        for task in tasks:
-            task.cancel()
-        for each in work[len(tasks) :]:
-            each.close()
+async def measure_controls(
+    case: Case, answerer: Answerer, judge: Judge, turns: asyncio.Semaphore | None = None
+) -> Controls:
+    """Measure ceiling and floor of every probe of a case, so many at once as there are turns.
 
-
-async def measure_controls(case: Case, answerer: Answerer, judge: Judge) -> Controls:
-    """Measure ceiling and floor of every probe of a case."""
-    everything, nothing = case.fixture.messages, list[Message]()
+    Controls fill gaps, so no more prompts are written ahead than can fill them; those of the floor are short.
+    """
+    turns = turns or asyncio.Semaphore(16)
     banks = case.probes
-    ceilings, floors = await asyncio.gather(
-        _in_steps([_overall(everything, case, probe, answerer, judge, "full") for probe in banks]),
-        _in_steps([_overall(nothing, case, probe, answerer, judge, "empty") for probe in banks]),
+
+    async def one(state: list[Message], probe: Probe, control: str) -> float | None:
+        async with turns:
+            return await _overall(state, case, probe, answerer, judge, control)
+
+    floors, ceilings = await asyncio.gather(
+        asyncio.gather(*(one([], probe, "empty") for probe in banks)),
+        asyncio.gather(*(one(case.fixture.messages, probe, "full") for probe in banks)),
     )
-    full, empty = await compute(Haystack.of_messages, everything), Haystack.of("")
+    full, empty = await compute(Haystack.of_messages, case.fixture.messages), Haystack.of("")
     probes = {}
     for probe, ceiling, floor in zip(banks, ceilings, floors, strict=True):
         reason = None
@@ -219,9 +212,6 @@ async def measure_controls(case: Case, answerer: Answerer, judge: Judge) -> Cont
 _BY_CHANCE = frozenset(
     {"rate_limit", "server", "connection", "timeout", "empty", "malformed", "unknown", "auth", "payment", "not_found",
      "bad_request"}
-)  # fmt: skip
-_KEPT_OF_A_REFUSAL = (
-    "fixture", "run", "graded", "notes", "tokens_before", "tokens_after", "seconds", "messages", "use", "refused",
 )  # fmt: skip
 
 
@@ -257,8 +247,12 @@ class MeasuringSession:
     """Keeps the model calls of this session apart from the other arm's, which asks the same."""
     shard: Shard | None = None
     """The part of the plan that is measured here; None for all of it."""
+    plain: PlainRequests | None = None
+    """Asks the compressor's model in our own words, where the compressor has one."""
     facts: dict[str, SessionFacts] = field(default_factory=dict)
     """What is read of each fixture once; sessions of the same cases share it."""
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the first fixture-run is measured, or when none is left to measure."""
     _known: dict[tuple[str, int], RunRecord] = field(default_factory=dict)
     _told: set[tuple[str, int]] = field(default_factory=set)
 
@@ -336,10 +330,31 @@ class MeasuringSession:
 
     def _keep(self, record: RunRecord) -> None:
         self.folder.write_run(record)
+        self.begun.set()
         self._known[record.fixture, record.run] = record
         # A compression that is still to be graded is no finished fixture-run yet.
         if record.graded or record.run >= self.runs or not record.ok:
             self.tell(record)
+
+    async def examined(self, records: Sequence[RunRecord]) -> list[RunRecord]:
+        """Find out of runs without a summary whether the model or the compressor is to blame, and say so in them."""
+        cells = {(cell.case.fixture.name, cell.run): cell for cell in self.plan}
+        found = {(record.fixture, record.run): record for record in records}
+        executor = replace(self.executor(), compressed={})
+
+        async def again(record: RunRecord) -> RunRecord:
+            return await executor.cell(replace(cells[record.fixture, record.run], graded=record.graded))
+
+        for unwritten in suspects(records).values() if self.plain is not None else ():
+            assert self.plain is not None
+            case = cells[unwritten[0].fixture, unwritten[0].run].case
+            tried, own = await examine(unwritten, case, self.plain, again, self.arm)
+            found.update({(record.fixture, record.run): own_doing(record) if own else record for record in tried})
+        settled = list(found.values()) if self.shard is not None else settle_refusals(list(found.values()))
+        for record, before in zip(settled, records, strict=True):
+            if record is not before:
+                self._keep(record)
+        return settled
 
     def tell(self, record: RunRecord) -> None:
         """Report a finished fixture-run, once."""
@@ -350,17 +365,18 @@ class MeasuringSession:
     async def controls(self) -> dict[str, Controls]:
         """Measure the controls of every case that has none yet."""
         names = [case.fixture.name for case in self._own_cases]
-        measured = await asyncio.gather(*(self._control(case) for case in self._own_cases))
+        turns = asyncio.Semaphore(2 * self.concurrency)
+        measured = await asyncio.gather(*(self._control(case, turns) for case in self._own_cases))
         return dict(zip(names, measured, strict=True))
 
-    async def _control(self, case: Case) -> Controls:
+    async def _control(self, case: Case, turns: asyncio.Semaphore) -> Controls:
         answerer, judge, results = self.roles.answerer, self.roles.judge, self.results
         known = self.known_controls.get(case.fixture.name)
         if known is None and results is not None:
             known = find_controls(case, answerer.identity, judge.identity, results)
         if known is not None and set(case.probe_types) <= set(known.probes):
             return Controls(probes={name: known.probes[name] for name in case.probe_types})
-        measured = await measure_controls(case, answerer, judge)
+        measured = await measure_controls(case, answerer, judge, turns)
         if results is not None:
             keep_controls(case, answerer.identity, judge.identity, results, measured)
         return measured
@@ -394,6 +410,7 @@ class MeasuringSession:
 
     async def read_ahead(self) -> None:
         """Read what is left to read of the sessions while models are at work, not when everything else is done."""
+        await self.begun.wait()
         await read_ahead(self._read.values())
 
     def measurement(
@@ -406,8 +423,6 @@ class MeasuringSession:
         """Put the measurement together."""
         points = at_budgets or {}
         sha, dirty = source_commit(self.tree)
-        if self.shard is None:
-            records = without_refusals(records, self.folder)
         fixtures: dict[str, list[RunRecord]] = {case.fixture.name: [] for case in self.cases}
         use: dict[str, UseRecord] = {}
         for record in records:
@@ -451,37 +466,15 @@ class MeasuringSession:
         return measurement
 
 
-def without_refusals(records: Sequence[RunRecord], folder: ResultsFolder) -> list[RunRecord]:
-    """Take out fixtures in which the compressor's model refused every time: that says nothing about the compressor.
-
-    Where it refused in some runs only, the compressor has a prompt that is refused at times, and keeps the result.
-    """
-    made: dict[str, list[RunRecord]] = {}
-    for record in records:
-        if record.ok:
-            made.setdefault(record.fixture, []).append(record)
-    void = {name for name, runs in made.items() if all(run.refused for run in runs)}
-    settled = []
-    for record in records:
-        if record.ok and record.fixture in void:
-            record = RunRecord(
-                **{name: getattr(record, name) for name in _KEPT_OF_A_REFUSAL},
-                outcome=Outcome.BAD_COMPLETION,
-                detail=f"the compressor's model refused in every run: {record.refused}",
-            )
-            folder.write_run(record)
-        settled.append(record)
-    return settled
-
-
 def _entries(facts: SessionFacts) -> list[CensusEntry]:
     return [CensusEntry(value=fact.value, kind=fact.kind, messages=list(fact.messages)) for fact in facts.census]
 
 
 async def read_ahead(sessions: Iterable[SessionFacts], enough: Callable[[], bool] = lambda: False) -> None:
     """Compute what the sessions alone decide, in small pieces: a compression that wants its turn goes in between."""
-    for facts in sessions:
-        for piece in ("census", "text", "cuts", "frontier"):
+    known = list(sessions)
+    for piece in ("census", "text", "cuts", "frontier"):  # in the order in which they are needed
+        for facts in known:
             if enough():
                 return
             await compute(getattr, facts, piece)
@@ -524,6 +517,12 @@ async def _execute(
     return [[known[at] for at in range(len(plan))] for known, plan in zip(done, plans, strict=True)]
 
 
+async def _examined(
+    sessions: Sequence[MeasuringSession], records: Sequence[Sequence[RunRecord]]
+) -> list[list[RunRecord]]:
+    return [await session.examined(found) for session, found in zip(sessions, records, strict=True)]
+
+
 async def measure_together(
     sessions: Sequence[MeasuringSession], settled: Callable[[Sequence[Measurement]], bool] | None = None
 ) -> list[Measurement]:
@@ -536,20 +535,28 @@ async def measure_together(
     plans = [session.plan for session in sessions]
     if settled is not None:
         facts_only = [[replace(cell, graded=False) for cell in plan] for plan in plans]
-        facts = await _execute(sessions, facts_only)
+        facts = await _examined(sessions, await _execute(sessions, facts_only))
         measured = [session.measurement(found, {}, runs=0) for session, found in zip(sessions, facts, strict=True)]
         if settled(measured):
             for session, found in zip(sessions, facts, strict=True):
                 for record in found:
                     session.tell(record)
             return measured
-    # In this order: compressions are what everything else waits for, controls fill the gaps.
-    records, controls, _ = await asyncio.gather(
-        _execute(sessions, plans), sessions[0].controls(), sessions[-1].read_ahead()
-    )
+    begun = sessions[-1].begun
+
+    async def execute() -> list[list[RunRecord]]:
+        try:
+            return await _execute(sessions, plans)
+        finally:
+            begun.set()
+
+    # In this order: compressions are what everything else waits for, controls fill the gaps. The rest of the sessions
+    # is read when the first calls are made: before that, every moment of the processor is wanted for their prompts.
+    records, controls, _ = await asyncio.gather(execute(), sessions[0].controls(), sessions[-1].read_ahead())
     if any(session.missed_by_chance(cell) for session, plan in zip(sessions, plans, strict=True) for cell in plan):
         # What failed among good replies is asked for once more, now that the provider may have recovered.
         records = await _execute(sessions, plans, again=True)
+    records = await _examined(sessions, records)
     if not sessions[0].stopped() and any(
         None in (probe.ceiling, probe.floor) for found in controls.values() for probe in found.probes.values()
     ):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from eval_core.base.errors import IncompleteError, WaitingError
 from eval_core.base.sealing import SealingKey
-from eval_core.base.tokens import TOKENIZER, count_text
+from eval_core.base.tokens import TOKENIZER
 from eval_core.domain.call import ArmName, Completion, Failed, ModelCall
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Subject
@@ -180,23 +180,23 @@ class Cast:
             raise IncompleteError(f"{self.stopped()}; the same command resumed then goes on")
 
     def mistake(self) -> str | None:
-        """Return what the provider says is wrong with the configuration: a key or a model's name."""
-        out = self.client.out if self.client else {}
-        return next(
-            (
-                failed.message
-                for model, failed in out.items()
-                if failed.kind in _MISTAKES and self.client and not self.client.health(model).answered
-            ),
-            None,
-        )
+        """Return what is wrong with the configuration, a key or a model's name, where no model ever answered.
+
+        Where another model did, there is something to keep: the run is incomplete and says the same.
+        """
+        if self.client is None or self.client.served or (self.budget and self.budget.spent_tokens):
+            return None
+        return next((failed.message for failed in self.client.out.values() if failed.kind in _MISTAKES), None)
 
     def halted(self) -> str | None:
         """Say why no fixture-run should begin, if so: its compression could not be made, or nobody waits for it."""
         if self.client is None:
             return None
-        out = self.client.health(self.client.models.compressor).out if self.compresses_with_model else None
-        found = self.client.stopped or out
+        found = self.client.stopped
+        if self.compresses_with_model:
+            found = found or self.client.health(self.client.models.compressor).out
+        elif self.client.calls_only:
+            return None  # what costs nothing is measured, though the models that should judge it cannot be used
         return found.message if found else None
 
     def stop(self, why: str) -> None:
@@ -265,15 +265,13 @@ async def make_cast(
     from eval_core.judging.grading import ModelJudge
     from eval_core.models.budget import Budget
     from eval_core.models.client import ModelClient
+    from eval_core.models.credentials import require_keys
     from eval_core.models.journal import Journal
-    from eval_core.models.settings import require_keys
     from eval_core.models.transport import load_litellm
 
-    # Read now, beside everything else that has to be read: the first calls wait for the table of tokens.
-    asyncio.get_running_loop().run_in_executor(None, count_text, "")
-    sys.setswitchinterval(_SWITCH_SECONDS)
     if models.through_litellm:  # once, before anything is timed: the import takes seconds
         await asyncio.to_thread(load_litellm)
+    sys.setswitchinterval(_SWITCH_SECONDS)
     require_keys(models)
     record = stack.enter_context(Journal(journal, sealing))
     budget = Budget(budget_usd, max_tokens_total, carried=record.spent)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from eval_core.base.errors import UserError
@@ -21,13 +21,13 @@ _MARGIN = 1.5
 _FRAME = 64
 
 
-def worst_tokens(call: ModelCall) -> int:
+def worst_tokens(call: ModelCall, count: Callable[[str], int] = count_text) -> int:
     """Return more input tokens than the provider will count."""
-    schema = count_text(canonical(call.response_schema).decode()) if call.response_schema else 0
-    tools = count_text(canonical(call.params["tools"]).decode()) if call.params.get("tools") else 0
+    schema = count(canonical(call.response_schema).decode()) if call.response_schema else 0
+    tools = count(canonical(call.params["tools"]).decode()) if call.params.get("tools") else 0
     # What is encrypted is longer than what it says, so its length as text is enough.
-    front = count_text(canonical(call.front.items).decode()) if call.front else 0
-    return math.ceil((count_messages(call.messages) + schema + tools + front) * _MARGIN) + _FRAME
+    front = count(canonical(call.front.items).decode()) if call.front else 0
+    return math.ceil((count_messages(call.messages, count) + schema + tools + front) * _MARGIN) + _FRAME
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Reservation:
     tokens: int
 
 
-def worst_case(call: ModelCall, tariff: Tariff | None) -> Reservation:
+def worst_case(call: ModelCall, tariff: Tariff | None, count: Callable[[str], int] = count_text) -> Reservation:
     """Return the most that a call can cost."""
-    input_tokens = worst_tokens(call)
+    input_tokens = worst_tokens(call, count)
     usd = 0.0 if tariff is None else tariff.worst(input_tokens, call.max_tokens)
     return Reservation(usd, input_tokens + call.max_tokens)
 
@@ -69,9 +69,11 @@ class Budget:
                 "in the configuration, or cap tokens with --max-tokens-total"
             )
 
-    async def reserve(self, call: ModelCall, tariff: Tariff | None) -> Reservation | Failed:
+    async def reserve(
+        self, call: ModelCall, tariff: Tariff | None, count: Callable[[str], int] = count_text
+    ) -> Reservation | Failed:
         """Set the worst case aside; wait for calls under way when only their reservations stand in the way."""
-        wanted = worst_case(call, tariff)
+        wanted = worst_case(call, tariff, count)
         while not self._fits(wanted):
             if self.held_tokens == 0:
                 self.refused += 1

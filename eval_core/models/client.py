@@ -6,18 +6,21 @@ import asyncio
 import os
 import time
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
 from eval_core.base.errors import UserError
+from eval_core.base.tokens import count_text
 from eval_core.domain.call import Acceptance, ArmName, Completion, Failed, FailureKind, ModelCall, Usage
 from eval_core.models.batch_queue import BatchQueue, Submitted
 from eval_core.models.budget import Budget, Reservation, worst_tokens
+from eval_core.models.credentials import key_name
 from eval_core.models.faults import Fault, fault_of_status
-from eval_core.models.health import REMEDIES, ModelHealth
+from eval_core.models.health import ModelHealth, remedy
 from eval_core.models.journal import Journal, call_key
 from eval_core.models.limiter import Limiter, rate_window
 from eval_core.models.openai_compatible import DirectConnections, read_reply
@@ -47,6 +50,7 @@ _UNPAID_AGAIN = frozenset({"rate_limit", "server", "connection", "timeout", "unk
 _OUTAGE_PAUSE = 2.0  # seconds between calls to a provider that fails, until it answers or is given up
 _OF_THE_PROMPT = frozenset({"empty", "refusal", "malformed"})
 """What a prompt can bring about: a reply, paid for, that is of no use."""
+_LONG = 10_000  # characters whose tokens are not counted between two calls: it takes a millisecond
 _MORE_ROOM = 2  # by how much the limit of a reply grows that was cut off
 
 
@@ -72,9 +76,13 @@ class ModelClient:
         self.retry = retry or RetryPolicy()
         self.stopped: Failed | None = None
         """Why no new call starts, whatever the model."""
+        self.calls_only = False
+        """Whether what needs no model may go on all the same."""
         self.served: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """Which model answered for which, as the providers named it."""
         self.sent = 0
+        self.count: Callable[[str], int] = count_text
+        """How long a prompt is, for the worst case that is set aside."""
         self._journal = journal
         self._concurrency = concurrency
         self._clock, self._sleep = clock, sleep
@@ -88,6 +96,7 @@ class ModelClient:
         self._running: dict[str, asyncio.Task[Completion | Failed]] = {}
         self._health: dict[str, ModelHealth] = {}
         self._compressors: dict[tuple[str, ArmName], ModelHealth] = {}
+        self._afresh: dict[ArmName, int] = {}
         self._stopping = asyncio.Event()
         self._direct = DirectConnections()
         self._loaded: asyncio.Task[object] | None = None
@@ -126,7 +135,8 @@ class ModelClient:
     def health(self, model: str) -> ModelHealth:
         """Return the state of a model."""
         if model not in self._health:
-            self._health[model] = ModelHealth(model, self._clock, lambda: self.deadline)
+            key = key_name(self.models, model)
+            self._health[model] = ModelHealth(model, self._clock, lambda: self.deadline, key)
         return self._health[model]
 
     @property
@@ -147,10 +157,11 @@ class ModelClient:
             return None
         return await self.batches.submit()
 
-    def stop(self, why: str) -> None:
-        """Start no new call; those under way may end."""
+    def stop(self, why: str, *, calls_only: bool = False) -> None:
+        """Start no new call; those under way may end. With `calls_only`, what needs no model goes on."""
         if self.stopped is None:
             self.stopped = Failed("stopped", True, why)
+            self.calls_only = calls_only
             self._stopping.set()
             self._wake()
 
@@ -177,14 +188,26 @@ class ModelClient:
     def _state(self, call: ModelCall, kind: FailureKind) -> ModelHealth:
         """Return whose state a failure is held against: a compressor may have asked for a reply that is of no use.
 
-        Its prompts are a stranger's, so what they bring about stops the compressor of that arm and nobody else.
+        Its prompts are a stranger's, so what they bring about stops the compressor of that arm and nobody else. Those
+        of controls are ours.
         """
-        if call.role != "compressor" or kind not in _OF_THE_PROMPT:
+        if call.role != "compressor" or call.draw.control or kind not in _OF_THE_PROMPT:
             return self.health(call.model)
         return self._compressors.setdefault(
             (call.model, call.draw.arm),
             ModelHealth(f"{call.model}, asked by the compressor", self._clock, lambda: self.deadline),
         )
+
+    @contextmanager
+    def asking_afresh(self, arm: ArmName) -> Iterator[None]:
+        """Make the calls of an arm's compressor as new draws, and hold nothing against what it asked before or asks."""
+        self._compressors.pop((self.models.compressor, arm), None)
+        self._afresh[arm] = time.time_ns() // 1_000
+        try:
+            yield
+        finally:
+            del self._afresh[arm]
+            self._compressors.pop((self.models.compressor, arm), None)
 
     async def _pause(self, seconds: float, health: ModelHealth) -> None:
         """Wait, but not for a model that is out or a run that stops."""
@@ -199,8 +222,9 @@ class ModelClient:
 
     async def complete(self, call: ModelCall, acceptance: Acceptance | None = None) -> Completion | Failed:
         """Answer from the journal, join an equal call under way, or make the call."""
-        if params := self.models.params.get(call.model):
-            call = with_thinking(replace(call, params={**params, **call.params}))
+        call = self._as_sent(call)
+        if call.role == "compressor" and not call.draw.control and (again := self._afresh.get(call.draw.arm)):
+            call = replace(call, draw=replace(call.draw, repeat=again))
         key = call_key(call)
         if self._journal is not None and (found := self._journal.lookup(key)) is not None:
             self.served[call.model][found.model] += 1
@@ -220,6 +244,14 @@ class ModelClient:
                 return self.stopped
             raise
         return replace(outcome, cached=True) if joined and isinstance(outcome, Completion) else outcome
+
+    def _as_sent(self, call: ModelCall) -> ModelCall:
+        """Add the model's parameters and room for its thinking, up to the most that it can write."""
+        if params := self.models.params.get(call.model):
+            call = replace(call, params={**params, **call.params})
+        call = with_thinking(call)
+        most = self.models.endpoint(call.model).max_output
+        return call if most is None or call.max_tokens <= most else replace(call, max_tokens=most)
 
     async def _first(self, call: ModelCall, key: str, acceptance: Acceptance | None) -> Completion | Failed:
         if self.batches is not None and self.batches.reply(key) is not None:
@@ -278,11 +310,11 @@ class ModelClient:
     def _given_up(self, call: ModelCall, fault: Fault, tries: int, used: Usage, kept: str) -> Failed:
         again = f" (gave up after {tries} attempts)" if tries > 1 else ""
         asked = f"; the provider asks to wait {fault.retry_after:g} s" if fault.retry_after else ""
-        hint = ""
+        hint, health = "", self.health(call.model)
         if fault.kind == "not_found" and self.models.endpoint(call.model).direct and "/" in call.model:
             hint = f"; the name is sent as it is: does the server know it as {call.model!r}?"
-        elif not self.health(call.model).answered and fault.kind in REMEDIES:
-            hint = f"; {REMEDIES[fault.kind]}"
+        elif not health.answered and (advice := remedy(fault.kind, health.key)):
+            hint = f"; {advice}"
         return Failed(
             fault.kind,
             self.retry.retryable(fault.kind),
@@ -323,7 +355,7 @@ class ModelClient:
         if not endpoint.direct:
             await self._load()
         price = self._tariffs.get(call.model)
-        if self.budget is not None:
+        if self.budget is not None and self.count is count_text and worst_tokens(call, len) > _LONG:
             # Counted ahead, where no slot waits for it, and in a thread: the tokenizer really runs beside the loop.
             await asyncio.to_thread(worst_tokens, call)
         async with limiter.slot(priority) as granted_at:
@@ -331,7 +363,7 @@ class ModelClient:
                 return refusal
             held: Reservation | None = None
             if self.budget is not None:
-                reserved = await self.budget.reserve(call, price)
+                reserved = await self.budget.reserve(call, price, self.count)
                 if isinstance(reserved, Failed):
                     return reserved
                 held = reserved

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Literal
 
 from eval_core.domain.call import FailureKind
+from eval_core.models.error_body import kind_told, sentence, wait_told
 from eval_core.models.limiter import retry_after
 from eval_core.models.settings import redact
 
@@ -20,19 +19,10 @@ __all__ = ["Charge", "Delivered", "Fault", "fault_of", "fault_of_status", "unusa
 Charge = Literal["no", "yes", "unsure"]
 """Whether the provider bills the attempt; unsure where it may have worked on it and we never saw the end."""
 
-_BY_STATUS: dict[int, FailureKind] = {
-    400: "bad_request", 401: "auth", 402: "payment", 403: "auth", 404: "not_found", 405: "bad_request",
-    408: "timeout", 409: "server", 413: "context_length", 422: "bad_request", 425: "server", 429: "rate_limit",
-}  # fmt: skip
-_TOO_LONG = re.compile(
-    r"context[_ ]length|maximum context|context window|prompt is too long|input is too long|too many tokens"
-    r"|exceeds? the (?:available )?context|reduce the length",
-    re.IGNORECASE,
-)
 _NO_REPLY = re.compile(r"invalid response|not a list|received: '|no 'choices'", re.IGNORECASE)
-_NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
-_LIBRARY_NOISE = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception|Timeout)\b(?:: | - )?)+")
+_LIBRARY_NOISE = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception|Timeout)\b(?:: | - | )?)+")
 _LONGEST = 300
+_WAITED_FOR = frozenset({"rate_limit", "server", "timeout"})
 _PAGE = re.compile(r"^\s*(?:<!doctype html|<html|<head|<body)", re.IGNORECASE)
 _TITLE = re.compile(r"<(title|h1)\b[^>]*>(.*?)</\1>", re.IGNORECASE | re.DOTALL)
 _UNREADABLE = frozenset(
@@ -90,14 +80,10 @@ def _headers(exc: BaseException) -> Mapping[str, object]:
 
 def _one_line(text: str, secrets: Iterable[str]) -> str:
     text = text.partition("Traceback (most recent call last)")[0] or text.strip().rpartition("\n")[2]
-    start = text.find('{"error"')
-    if start >= 0:
-        with suppress(ValueError, TypeError, KeyError):
-            text = str(json.JSONDecoder().raw_decode(text[start:])[0]["error"]["message"]) or text
-    elif _PAGE.match(text):  # of a proxy in front of the provider: its title says it all
+    if _PAGE.match(text):  # of a proxy in front of the provider: its title says it all
         title = _TITLE.search(text)
         text = f"an HTML page, {title[2].strip()!r}" if title else "an HTML page"
-    text = _LIBRARY_NOISE.sub("", " ".join(redact(text, secrets).split())).strip()
+    text = _LIBRARY_NOISE.sub("", " ".join(redact(sentence(text), secrets).split())).strip()
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
@@ -117,47 +103,51 @@ def _without_status(exc: BaseException, names: set[str]) -> tuple[FailureKind, C
         return "malformed", "unsure"
     status = getattr(exc, "status_code", None)
     if isinstance(status, int) and status != 500 and "APIError" not in names:
-        return _BY_STATUS.get(status, "server" if status >= 500 else "bad_request"), "no"
+        return kind_told(status, str(exc)), "no"
     return ("server", "unsure") if isinstance(status, int) and status >= 500 else ("unknown", "unsure")
 
 
-def _without_money(links: Iterable[BaseException], status: object) -> bool:
-    """Tell whether an account is empty: some providers say so with the status of a busy server."""
-    if any(vars(link).get("code") in _NO_MONEY for link in links):
-        return True
-    return status == 429 and any(f'"{code}"' in str(link) for link in links for code in _NO_MONEY)
+def _answered(links: Iterable[BaseException]) -> tuple[int, str] | None:
+    """Return the status and the body of the reply behind an exception, where there was one."""
+    for link in links:
+        response = getattr(link, "response", None)
+        status = getattr(response, "status_code", None)
+        if type(link).__name__ == "HTTPStatusError" and isinstance(status, int):
+            try:
+                return status, str(getattr(response, "text", ""))
+            except Exception:  # a body that was not read to its end is no part of the reason
+                return status, ""
+    return None
 
 
 def fault_of(exc: BaseException, secrets: Iterable[str] = ()) -> Fault:
-    """Name the failure behind an exception, by the HTTP status where there was one."""
+    """Name the failure behind an exception, by the reply where there was one."""
     links = list(_chain(exc))
     names = {type(link).__name__ for link in links}
     text = str(exc) or type(exc).__name__
-    answered = next((link for link in links if type(link).__name__ == "HTTPStatusError"), None)
-    status = getattr(getattr(answered, "response", None), "status_code", None) or getattr(exc, "status_code", None)
-    kind: FailureKind
-    charge: Charge = "no"
+    named: FailureKind | None = None
     if "ContextWindowExceededError" in names:
-        kind = "context_length"
+        named = "context_length"
     elif "ContentPolicyViolationError" in names:
-        kind = "refusal"
-    elif "PaymentRequiredError" in names or _without_money(links, status):
+        named = "refusal"
+    if (answered := _answered(links)) is not None:
+        fault = fault_of_status(answered[0], answered[1] or text, _headers(exc), secrets)
+        return replace(fault, kind=named) if named and fault.kind == "bad_request" else fault
+    charge: Charge = "no"
+    if named is not None:
+        kind = named
+    elif "PaymentRequiredError" in names:
         kind = "payment"
-    elif answered is not None and isinstance(status, int):
-        kind = _BY_STATUS.get(status, "server" if status >= 500 else "bad_request")
     elif "AuthenticationError" in names:  # raised before anything is sent when there is no key
         kind = "auth"
     elif names & {"UnsupportedParamsError", "LiteLLMUnknownProvider"} or type(exc).__name__ == "BadRequestError":
-        kind = "bad_request"
+        kind = kind_told(400, text)
     else:
         kind, charge = _without_status(exc, names)
-    if kind == "bad_request" and _TOO_LONG.search(text):
-        kind = "context_length"
-    shown = f"HTTP {status}: " if answered is not None else ""
     if kind == "connection":
         text = next((words for name, words in _BROKEN_CONNECTION.items() if name in names), text)
-    after = retry_after(_headers(exc), datetime.now(UTC)) if kind in ("rate_limit", "server", "timeout") else None
-    return Fault(kind, shown + _one_line(text, secrets), charge, after)
+    after = retry_after(_headers(exc), datetime.now(UTC)) if kind in _WAITED_FOR else None
+    return Fault(kind, _one_line(text, secrets), charge, after)
 
 
 def _plain_header(headers: Mapping[str, object], name: str) -> str:
@@ -168,14 +158,12 @@ def fault_of_status(
     status: int, text: str, headers: Mapping[str, object] = MappingProxyType({}), secrets: Iterable[str] = ()
 ) -> Fault:
     """Name the failure behind an HTTP status and the body that came with it."""
-    kind = _BY_STATUS.get(status, "server" if status >= 500 else "bad_request")
-    if status == 429 and any(f'"{code}"' in text for code in _NO_MONEY):
-        kind = "payment"
-    elif kind == "bad_request" and _TOO_LONG.search(text):
-        kind = "context_length"
-    elif kind == "bad_request" and ("content_policy_violation" in text or "content_filter" in text):
-        kind = "refusal"
-    after = retry_after(headers, datetime.now(UTC)) if kind in ("rate_limit", "server", "timeout") else None
+    kind = kind_told(status, text + _plain_header(headers, "x-amzn-errortype"))
+    after = None
+    if kind in _WAITED_FOR:
+        now = datetime.now(UTC)
+        after = retry_after(headers, now)
+        after = wait_told(text, now) if after is None else after
     if 300 <= status < 400 and (where := _plain_header(headers, "location")):
         text = f"a redirect to {where}, which is not followed; give that address"
     said = _one_line(text, secrets)

@@ -15,8 +15,9 @@ from types import MappingProxyType
 
 from eval_core.domain.call import Failed, FailureKind
 from eval_core.models.faults import Fault
+from eval_core.models.settings import GENERAL_KEY
 
-__all__ = ["LONGEST_WAIT", "REMEDIES", "Breaker", "ModelHealth"]
+__all__ = ["LONGEST_WAIT", "Breaker", "ModelHealth", "remedy"]
 
 LONGEST_WAIT = 300.0
 """A provider that asks to wait longer than this has closed the door, e.g. because a daily quota is used up."""
@@ -48,7 +49,7 @@ BREAKERS: Mapping[FailureKind, Breaker] = MappingProxyType(
         "not_found": _REFUSED_ENTRY,
     }
 )
-REMEDIES: Mapping[FailureKind, str] = MappingProxyType(
+_REMEDIES: Mapping[FailureKind, str] = MappingProxyType(
     {
         "timeout": "the provider hangs, or models.time_limit_s is too short for this model",
         "server": "the provider is down; resume later",
@@ -58,14 +59,21 @@ REMEDIES: Mapping[FailureKind, str] = MappingProxyType(
         "refusal": "this model refuses the work; name another",
         "malformed": "this model's replies cannot be read; name another",
         "truncated": "raise the role's max_tokens under models, or lower reasoning_effort",
-        "auth": "the provider does not accept the key, or not for this model: check COMPRESSION_EVAL_API_KEY, or the "
-        "provider's own variable, and what the key may use",
+        "auth": "the provider does not accept the key, or not for this model: correct {key}, or what the key may use",
+        "context_length": "the prompt is longer than this model, or the provider's tier, takes; name a model with a "
+        "larger window, or leave long sessions out with --fixtures",
         "payment": "the account is out of credit or quota; top it up, or name another model",
         "bad_request": "the provider rejects what is asked of this model: check models.params and the model's name",
         "not_found": "check the model's name as the provider spells it and, with --api-base, the URL: it usually ends "
         "with /v1",
     }
 )
+
+
+def remedy(kind: FailureKind, key: str) -> str | None:
+    """Say what can be done about a model that fails in one way all the time; `key` is the variable with its key."""
+    found = _REMEDIES.get(kind)
+    return found.format(key=key) if found else None
 
 
 def _span(seconds: float) -> str:
@@ -87,6 +95,8 @@ class ModelHealth:
     clock: Callable[[], float]
     until: Callable[[], float | None] = lambda: None
     """The moment after which no call starts, if there is one."""
+    key: str = GENERAL_KEY
+    """The variable that holds its key."""
     out: Failed | None = None
     """Why no more calls are made to it."""
     answered: int = 0
@@ -139,8 +149,8 @@ class ModelHealth:
         breaker = BREAKERS.get(fault.kind)
         count = self._in_a_row[fault.kind]
         if breaker and count >= breaker.failures and now - self._quiet_since >= breaker.seconds:
-            remedy = REMEDIES.get(fault.kind)
-            self._go(fault.kind, f"{fault.message} ({count} times in a row)" + (f"; {remedy}" if remedy else ""))
+            advice = remedy(fault.kind, self.key)
+            self._go(fault.kind, f"{fault.message} ({count} times in a row)" + (f"; {advice}" if advice else ""))
 
     def too_long(self, wait: float) -> bool:
         """Tell whether a wait is longer than the run can afford."""

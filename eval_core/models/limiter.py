@@ -17,13 +17,23 @@ __all__ = [
     "RateWindow",
     "rate_window",
     "retry_after",
+    "seconds_in",
 ]
 
 # What a provider's response headers say about its rate limits.
 
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_MOMENT = 10**9  # a smaller number is a span and no moment
 _RELAYED = "llm_provider-"  # litellm's prefix of headers that it hands through
+
+
+_TOKEN_LIMITS = (
+    ("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"),
+    ("anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset"),
+    ("anthropic-ratelimit-input-tokens-remaining", "anthropic-ratelimit-input-tokens-reset"),
+    ("anthropic-ratelimit-output-tokens-remaining", "anthropic-ratelimit-output-tokens-reset"),
+)
 
 
 @dataclass(frozen=True)
@@ -52,20 +62,24 @@ def _whole(text: str | None) -> int | None:
         return None
 
 
-def _seconds(text: str | None, now: datetime) -> float | None:
-    """Read `12`, `1.5s`, `6m0s`, `250ms`, an ISO date or an HTTP date as seconds from now."""
-    if text is None or not text.strip():
-        return None
-    text = text.strip()
+def seconds_in(text: str) -> float | None:
+    """Read `12`, `1.5s`, `6m0s` or `250ms` as seconds."""
     try:
         value = float(text)
     except ValueError:
-        pass
-    else:
-        return value if 0 <= value < float("inf") else None
-    spans = _SPAN.findall(text)
-    if spans and _SPAN.sub("", text) == "":
-        return sum(float(amount) * _UNIT[unit] for amount, unit in spans)
+        spans = _SPAN.findall(text)
+        whole = spans and _SPAN.sub("", text) == ""
+        return sum(float(amount) * _UNIT[unit] for amount, unit in spans) if whole else None
+    return value if 0 <= value < float("inf") else None
+
+
+def _seconds(text: str | None, now: datetime) -> float | None:
+    """Read a span, an ISO date or an HTTP date as seconds from now."""
+    if text is None or not text.strip():
+        return None
+    text = text.strip()
+    if (span := seconds_in(text)) is not None:
+        return span
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             at = read(text)
@@ -80,7 +94,20 @@ def retry_after(headers: Mapping[str, object], now: datetime) -> float | None:
     """Return how many seconds the provider asks to wait, if it does."""
     plain = _plain(headers)
     exact = _seconds(plain.get("retry-after-ms"), now)
-    return exact / 1000 if exact is not None else _seconds(plain.get("retry-after"), now)
+    if exact is not None:
+        return exact / 1000
+    told = _seconds(plain.get("retry-after"), now)
+    if told is None:
+        told = _seconds(plain.get("x-ratelimit-timeremaining"), now)  # GitHub Models
+    return _until(plain.get("x-ratelimit-reset"), now) if told is None else told
+
+
+def _until(text: str | None, now: datetime) -> float | None:
+    """Read the moment at which a limit ends, in seconds or milliseconds since 1970, as OpenRouter gives it."""
+    at = _whole(text)
+    if at is None or at < _MOMENT:
+        return None
+    return max(0.0, (at / 1000 if at >= 1000 * _MOMENT else at) - now.timestamp())
 
 
 def rate_window(headers: Mapping[str, object], now: datetime) -> RateWindow:
@@ -91,12 +118,16 @@ def rate_window(headers: Mapping[str, object], now: datetime) -> RateWindow:
         return next((plain[name] for name in names if name in plain), None)
 
     requests = _whole(first("x-ratelimit-remaining-requests", "anthropic-ratelimit-requests-remaining"))
-    tokens = _whole(first("x-ratelimit-remaining-tokens", "anthropic-ratelimit-tokens-remaining"))
     resets = []
     if requests == 0:
         resets.append(_seconds(first("x-ratelimit-reset-requests", "anthropic-ratelimit-requests-reset"), now))
-    if tokens == 0:
-        resets.append(_seconds(first("x-ratelimit-reset-tokens", "anthropic-ratelimit-tokens-reset"), now))
+    tokens: int | None = None
+    for remaining, reset in _TOKEN_LIMITS:
+        left = _whole(plain.get(remaining))
+        if left is not None:
+            tokens = left if tokens is None else min(tokens, left)
+        if left == 0:
+            resets.append(_seconds(plain.get(reset), now))
     known = [reset for reset in resets if reset is not None]
     return RateWindow(requests, tokens, max(known) if known else None)
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -24,7 +26,17 @@ from eval_core.models.transport import Attempt, mark_prefix, served_by, usage_to
 __all__ = ["DirectConnections", "read_reply"]
 
 _LARGEST_REPLY = 64 * 2**20
-_NEWER_LIMIT = "max_completion_tokens"  # what OpenAI's reasoning models call it, and insist on
+_LIMIT, _NEWER_LIMIT = "max_tokens", "max_completion_tokens"  # OpenAI's reasoning models insist on the second
+_TEMPERATURE = "temperature"  # which reasoning models choose themselves
+_REFUSALS: Mapping[str, re.Pattern[bytes]] = MappingProxyType(
+    {
+        _LIMIT: re.compile(rb"max_tokens.{0,80}max_completion_tokens", re.DOTALL),
+        _TEMPERATURE: re.compile(
+            rb"""["'`]temperature["'`] (?:does not support|is not supported|is deprecated|is unsupported)""",
+            re.IGNORECASE,
+        ),
+    }
+)
 
 
 class DirectConnections:
@@ -33,7 +45,7 @@ class DirectConnections:
     def __init__(self) -> None:
         """Connect to nobody yet."""
         self._session: aiohttp.ClientSession | None = None
-        self._newer: set[tuple[str, str]] = set()
+        self._refused: dict[tuple[str, str], frozenset[str]] = {}
         self._proxies: dict[str, str | None] = {}
 
     async def aclose(self) -> None:
@@ -61,8 +73,10 @@ class DirectConnections:
         began = time.monotonic()
         try:
             async with asyncio.timeout(seconds):
+                left_out = self._known(endpoint)
                 status, headers, raw = await self._post(call, endpoint)
-                if status == 400 and self.learn(endpoint, raw):
+                while status == 400 and self.learn(endpoint, raw) and left_out != self._known(endpoint):
+                    left_out = self._known(endpoint)
                     status, headers, raw = await self._post(call, endpoint)
         except TimeoutError:
             fault = Fault("timeout", f"no complete reply within {seconds:g} s", "unsure")
@@ -108,28 +122,30 @@ class DirectConnections:
     def body(self, call: ModelCall, endpoint: Endpoint) -> dict[str, Any]:
         """Return the request of a call."""
         messages = mark_prefix(call.messages, endpoint.model, call.shared)
-        newer = (endpoint.api_base or "", endpoint.model) in self._newer
+        refused = self._known(endpoint)
         body: dict[str, Any] = {
             **call.params,
             "model": endpoint.model,
             "messages": messages,
-            _NEWER_LIMIT if newer else "max_tokens": call.max_tokens,
+            _NEWER_LIMIT if _LIMIT in refused else _LIMIT: call.max_tokens,
             "stream": False,
         }
-        if call.temperature is not None:
-            body["temperature"] = call.temperature
+        if call.temperature is not None and _TEMPERATURE not in refused:
+            body[_TEMPERATURE] = call.temperature
         if call.response_schema is not None:
             schema = {"name": "reply", "schema": call.response_schema, "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         return body
 
     def learn(self, endpoint: Endpoint, raw: bytes) -> bool:
-        """Note that a model wants its limit under the newer name; true when that is news."""
+        """Note what a model does not take: its limit by the older name, or a temperature; true where it says so."""
+        found = {name for name, words in _REFUSALS.items() if words.search(raw)}
         which = (endpoint.api_base or "", endpoint.model)
-        if which in self._newer or _NEWER_LIMIT.encode() not in raw:
-            return False
-        self._newer.add(which)
-        return True
+        self._refused[which] = self._refused.get(which, frozenset()) | found
+        return bool(found)
+
+    def _known(self, endpoint: Endpoint) -> frozenset[str]:
+        return self._refused.get((endpoint.api_base or "", endpoint.model), frozenset())
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
@@ -159,6 +175,14 @@ def _calls(message: Mapping[str, Any]) -> tuple[ReplyCall, ...]:
     )
 
 
+def _told_of(error: Mapping[str, Any], took: float, headers: Mapping[str, str], secrets: Iterable[str]) -> Attempt:
+    """Read an error that came with status 200: its own status is the code."""
+    code = error.get("code")
+    status = code if isinstance(code, int) and 400 <= code < 600 else 500
+    fault = fault_of_status(status, json.dumps({"error": error}), headers, secrets)
+    return Attempt("", "", None, took, fault, headers)
+
+
 def read_reply(call: ModelCall, raw: bytes, took: float, headers: Mapping[str, str], secrets: Iterable[str]) -> Attempt:
     """Read the reply to a call, which came with status 200."""
     try:
@@ -169,14 +193,14 @@ def read_reply(call: ModelCall, raw: bytes, took: float, headers: Mapping[str, s
     if not isinstance(reply, dict):
         return Attempt("", "", None, took, Fault("malformed", "the reply is no JSON object", "unsure"), headers)
     if reply.get("error") and not reply.get("choices"):
-        error = _mapping(reply["error"])
-        code = error.get("code")
-        status = code if isinstance(code, int) and 400 <= code < 600 else 500
-        return Attempt("", "", None, took, fault_of_status(status, json.dumps(reply), headers, secrets), headers)
+        error = reply["error"]
+        return _told_of(error if isinstance(error, dict) else {"message": str(error)}, took, headers, secrets)
     choices = reply.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         return Attempt("", "", None, took, Fault("malformed", "the reply holds no choice", "unsure"), headers)
     choice = choices[0]
+    if broken := _mapping(choice.get("error")):  # a router's word for a provider that failed half-way
+        return _told_of(broken, took, headers, secrets)
     message = _mapping(choice.get("message"))
     content, finish = message.get("content"), choice.get("finish_reason")
     text = content if isinstance(content, str) else ""

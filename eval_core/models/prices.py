@@ -100,9 +100,14 @@ def known_model(model: str) -> Mapping[str, Any] | None:
         if spelling in listed:
             return MappingProxyType(listed[spelling])
     provider, _, bare = model.partition("/")
+    if provider == "openrouter":
+        # Where the router itself is not listed, it charges what the provider does; their spellings differ.
+        own = re.sub("^google/", "gemini/", bare)
+        return known_model(own) or known_model(own.replace(".", "-"))
     if provider == "vertex_ai" and "@" not in bare:
         dated = sorted(name for name in listed if name.startswith(f"{model}@"))
-        return MappingProxyType(listed[dated[-1]]) if dated else None
+        if dated:
+            return MappingProxyType(listed[dated[-1]])
     entry = listed.get(bare)
     # "openai/gpt-x" is listed as "gpt-x"; the same bare name at another provider has another price.
     if bare and entry and str(entry.get("litellm_provider", "")).split("-")[0] == provider:
@@ -115,9 +120,7 @@ def listed_as(model: str, endpoint: EndpointConfig) -> str:
     if endpoint.base_model:
         return endpoint.base_model
     if endpoint.preset == "openrouter":
-        # Where the router itself is not listed, it charges what the provider does; their spellings of versions differ.
-        names = (f"openrouter/{model}", model, model.replace(".", "-"))
-        return next((name for name in names if known_model(name) is not None), model)
+        return f"openrouter/{model}"
     return model
 
 

@@ -16,13 +16,13 @@ from eval_core.models.presets import PRESETS, with_preset
 from eval_core.models.prices import Tariff, known_model, listed_as, tariff
 
 __all__ = [
+    "GENERAL_KEY",
     "Endpoint",
     "ModelFlags",
     "Models",
     "Secret",
     "environment_secrets",
     "redact",
-    "require_keys",
     "resolve",
 ]
 
@@ -76,6 +76,8 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 # Which model plays which role, and how it is reached: decided once, from flags, environment and file.
 
 _ENV = "COMPRESSION_EVAL_"
+GENERAL_KEY = f"{_ENV}API_KEY"
+"""The key of every model that has none of its own."""
 ROLES: tuple[Role, ...] = ("compressor", "answer", "judge")
 OFFLINE_JUDGE = "offline"
 """In place of the judge's model: only compressions are paid for; rules answer and facts judge."""
@@ -196,7 +198,7 @@ def _checked_base(url: str, where: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UserError(f"{where}: {url!r} is not an http(s) URL; give the base URL up to and including /v1")
     if parts.username or parts.password:
-        raise UserError(f"{where}: credentials in the URL end up in logs; use {_ENV}API_KEY instead")
+        raise UserError(f"{where}: credentials in the URL end up in logs; use {GENERAL_KEY} instead")
     return url.rstrip("/")
 
 
@@ -243,7 +245,8 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
         if found.url is not None:
             found = found.model_copy(update={"url": _checked_base(found.url, f"models.endpoints.{model}.url")})
         if said:
-            found = found.model_copy(update={"url": url})  # the command line and the environment go before the file
+            # The command line and the environment go before the file, and mean a server that speaks OpenAI's protocol.
+            found = found.model_copy(update={"url": url, "protocol": "openai"})
         endpoints[model] = found
     return Models(
         compressor=compressor or answer,
@@ -277,27 +280,4 @@ def _refuse_logins(model: str | None) -> None:
     if provider in _INTERACTIVE:
         raise UserError(
             f"{model}: {provider} logs in through a web page, which a run cannot do; name a provider with an API key"
-        )
-
-
-def require_keys(models: Models) -> None:
-    """Refuse early, in one message, when a provider's key is not there."""
-    missing: dict[str, list[str]] = {}
-    for model in models.distinct:
-        endpoint = models.endpoint(model)
-        wanted_key = models.endpoints.get(model, EndpointConfig()).key_env
-        if endpoint.key is None and endpoint.direct:
-            if wanted_key:
-                missing[model] = [wanted_key]
-        elif endpoint.key is None:
-            from eval_core.models.transport import load_litellm
-
-            found = load_litellm().validate_environment(model=endpoint.model)
-            if not found.get("keys_in_environment") and found.get("missing_keys"):
-                missing[model] = sorted(found["missing_keys"])
-    if missing:
-        wanted = "; ".join(f"{model} needs {' and '.join(names)}" for model, names in missing.items())
-        raise UserError(
-            f"no key for the model provider: {wanted}. Set it in the environment (or {_ENV}API_KEY), "
-            "or name no model to run offline"
         )

@@ -42,8 +42,10 @@ __all__ = [
 _MOST_TOKENS = 10**9  # in one call; a provider that tells of more, or of less than none, has miscounted
 _LEAST_CHARS = 3_000  # about the 1,024 tokens from which on providers keep a prompt
 
-# Claude, however it is reached, caches only what is marked; the other providers find shared beginnings by themselves.
-_MARKED = re.compile(r"^(?:claude|anthropic/|(?:bedrock|vertex_ai|azure_ai|openrouter)/.*(?:anthropic|claude))")
+# Claude, however it is reached, and Nova cache only what is marked; others find shared beginnings by themselves.
+_MARKED = re.compile(
+    r"^(?:claude|anthropic/|(?:bedrock|vertex_ai|azure_ai|openrouter)/.*(?:anthropic|claude)|bedrock/.*amazon\.nova)"
+)
 
 
 class PrefixGate:
@@ -128,6 +130,7 @@ class Attempt:
 def load_litellm() -> Any:
     """Import litellm, which takes seconds, with everything that talks to others or prints turned off."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # or it looks for a newer list on the network
+    os.environ["LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS"] = "True"  # the same, for the first call to a Claude model
     os.environ["LITELLM_MODE"] = "PRODUCTION"  # or it reads the .env file of whatever folder we stand in
     import litellm
     import openai.resources  # noqa: F401 - its first use takes a second, which the event loop should not stand still
@@ -145,8 +148,10 @@ def load_litellm() -> Any:
 
 
 async def close_connections() -> None:
-    """Close the connections that litellm keeps open."""
-    await load_litellm().close_litellm_async_clients()
+    """Close the connections that litellm keeps open, and have it forget them: it would use a closed one again."""
+    litellm = load_litellm()
+    await litellm.close_litellm_async_clients()
+    litellm.in_memory_llm_clients_cache.flush_cache()
 
 
 def request_arguments(call: ModelCall, endpoint: Endpoint, seconds: float) -> dict[str, Any]:
@@ -324,21 +329,32 @@ async def send(call: ModelCall, endpoint: Endpoint, seconds: float, secrets: Ite
 # Models that think before they answer: room for the thinking comes on top of the room for the answer.
 
 _CLAUDE = re.compile(r"(?:^|/|\.)(?:anthropic[./])?claude", re.IGNORECASE)
-# What litellm makes of `reasoning_effort` for a Claude model: tokens of thinking, which count as output.
+# They think unless they are told not to, and count it as output.
+_THINKERS = re.compile(r"(?:^|/)(?:gemini-(?:2\.5|[3-9])|o[1-9](?:-|$)|gpt-5(?!.*chat))", re.IGNORECASE)
+# What litellm makes of `reasoning_effort` for Claude and Gemini: tokens of thinking, which count as output.
 _BUDGETS: Mapping[str, int] = MappingProxyType(
     {"minimal": 1_024, "low": 1_024, "medium": 2_048, "high": 4_096, "xhigh": 8_192, "max": 16_384}
 )
-_OFF = frozenset({"none", "disable", "default"})
+_UNSAID = 4_096
+_OFF = frozenset({"none", "disable"})
 
 
 def with_thinking(call: ModelCall) -> ModelCall:
-    """Make a call to a Claude model that is to think a valid one.
+    """Make a call to a model that is to think a valid one, with room for an answer behind the thinking.
 
-    Its thinking budget must be smaller than max_tokens, which covers both, and no temperature may be set.
+    The limit of a reply covers both. A Claude model's budget must be smaller, and no temperature may be set with it.
+    What a compressor asks of a model that thinks by itself is left as it is: its limit is its own.
     """
     effort = call.params.get("reasoning_effort")
-    if not isinstance(effort, str) or effort in _OFF or not _CLAUDE.search(call.model):
+    if effort in _OFF:
         return call
-    budget = _BUDGETS.get(effort, max(_BUDGETS.values()))
-    params = {name: value for name, value in call.params.items() if name != "top_p"}
-    return replace(call, max_tokens=call.max_tokens + budget, temperature=None, params=params)
+    told = isinstance(effort, str) and effort != "default"
+    budget = _BUDGETS.get(str(effort), max(_BUDGETS.values())) if told else _UNSAID
+    if _CLAUDE.search(call.model):
+        if not told:
+            return call
+        params = {name: value for name, value in call.params.items() if name != "top_p"}
+        return replace(call, max_tokens=call.max_tokens + budget, temperature=None, params=params)
+    if not _THINKERS.search(call.model) or (call.role == "compressor" and not told):
+        return call
+    return replace(call, max_tokens=call.max_tokens + budget)

@@ -15,6 +15,7 @@ from eval_core.domain.compression import ModelUse, Outcome
 
 __all__ = [
     "KEPT_AT_MOST",
+    "NO_USE",
     "CallLog",
     "CallRecord",
     "CallStatus",
@@ -25,6 +26,9 @@ __all__ = [
     "requests_of",
     "use_of",
 ]
+
+NO_USE = frozenset({"empty", "refusal", "truncated", "malformed"})
+"""Kinds of replies that are of no use: a prompt can ask for them, so they are not yet the provider's fault."""
 
 # The record of a run's model calls, kept outside of the compressor.
 
@@ -107,7 +111,7 @@ class CallLog:
         if result.kind == "truncated":
             record.status = "truncated"
         else:
-            record.status = "empty" if result.kind in ("empty", "refusal") else "failed"
+            record.status = "empty" if result.kind in NO_USE else "failed"
 
 
 def last_word(records: Sequence[CallRecord]) -> list[CallRecord]:
@@ -142,6 +146,8 @@ def use_of(records: Sequence[CallRecord]) -> ModelUse:
 
 KEPT_AT_MOST = 0.9
 """The share of the tokens beyond which nothing was compressed."""
+GROWN, GROWN_BY = 2, 20_000
+"""A state that grew by more than this is not measured: reading megabytes of nonsense takes the evaluator minutes."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +187,13 @@ _REQUEST_FAULTS = {
 }
 
 
+_SAID = {
+    "refusal": "refused to answer",
+    "truncated": "was cut off",
+    "malformed": "gave a reply that cannot be read",
+}
+
+
 def _failure(call: CallRecord) -> str:
     if call.status == "unfinished":
         return "the provider did not answer a model call within the time of the step"
@@ -198,7 +211,7 @@ def _of_calls(seen: StepEvidence) -> StepVerdict | None:
             return StepVerdict(Outcome.INFRA, _failure(call), retry=stalled or call.retryable)
     for call in last:
         if call.status in ("empty", "truncated"):
-            what = {"refusal": "refused to answer", "truncated": "was cut off"}.get(call.kind, "answered with nothing")
+            what = _SAID.get(call.kind, "answered with nothing")
             return StepVerdict(Outcome.BAD_COMPLETION, f"the compressor's model {what}", retry=True)
     return None
 
@@ -237,6 +250,9 @@ def classify(seen: StepEvidence) -> StepVerdict:
     if seen.degraded:
         reason = f": {seen.degraded_reason}" if seen.degraded_reason else ""
         return StepVerdict(Outcome.DEGRADED, f"the compressor says that it fell back{reason}")
+    if seen.tokens_after > GROWN * seen.tokens_before + GROWN_BY:
+        grown = f"it returned {seen.tokens_after:,} tokens for the {seen.tokens_before:,} that it was given"
+        return StepVerdict(Outcome.TARGET_ERROR, f"{grown}; that much is not read")
     if seen.tokens_after > KEPT_AT_MOST * seen.tokens_before:
         kept = f"{seen.tokens_after:,} of {seen.tokens_before:,} tokens are still there"
         hint = "; it returned the list it was given" if seen.same_object else ""

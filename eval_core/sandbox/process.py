@@ -174,7 +174,10 @@ class Child:
     async def close(self) -> None:
         """End the child and wait for its last output."""
         await self.kill("the run was over")
+        # The end of a process is only noticed when its pipes have ended too, and a full one that nobody reads does not.
+        emptied = asyncio.create_task(self._empty())
         await self._process.wait()
+        emptied.cancel()
         if self._sandbox.level == "none":
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -183,7 +186,13 @@ class Child:
         # An orphan that kept the pipe open cannot hold us: its output is not waited for.
         await asyncio.wait([drain], timeout=1)
         drain.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(emptied, *self._tasks, return_exceptions=True)
+
+    async def _empty(self) -> None:
+        stream = self._process.stdout
+        assert stream is not None
+        while await stream.read(1 << 20):
+            pass
 
 
 async def _quietly(*command: str) -> None:

@@ -19,7 +19,7 @@ from eval_core.base.messages import Message
 from eval_core.base.shipped import shipped
 from eval_core.base.threads import computing, waiting
 from eval_core.base.tokens import count_messages
-from eval_core.compressors.strategies import STRATEGIES, create
+from eval_core.compressors.strategies import ASK_NOBODY, STRATEGIES, create
 from eval_core.compressors.summariser import ModelSummariser
 from eval_core.domain.call import Completion, Draw, Failed, ModelCall
 from eval_core.domain.compression import Compression, ModelUse, Outcome, Step, Subject
@@ -27,6 +27,7 @@ from eval_core.domain.fixture import Fixture
 from eval_core.domain.target import Builtin, TargetSpec, read_target, target_from
 from eval_core.models.offline import OFFLINE_MODEL, complete_offline
 from eval_core.models.refusals import NEAR_EMPTY
+from eval_core.sandbox.classify import NO_USE
 from eval_core.sandbox.isolation import Wanted, detect, interpreter
 from eval_core.sandbox.subject import ProcessSubject
 
@@ -144,7 +145,7 @@ class BuiltinSubject:
         try:
             steps = await loop.run_in_executor(_threads(), self._in_turn, fixture, bridge, focus_topic)
         except _ModelFailed as exc:
-            outcome = Outcome.BAD_COMPLETION if exc.failure.kind in ("empty", "truncated") else Outcome.INFRA
+            outcome = Outcome.BAD_COMPLETION if exc.failure.kind in NO_USE else Outcome.INFRA
             return Compression(outcome, f"{exc.failure.kind}: {exc.failure.message}", use=_used(bridge))
         kept = steps[-1].tokens_after / max(steps[-1].tokens_before, 1)
         if kept > KEPT_LIMIT:
@@ -207,7 +208,7 @@ class Target:
     @property
     def asks_model(self) -> bool:
         """Whether its compressions are a model's work, where there is one."""
-        return isinstance(self.spec, Builtin) or self.spec.llm == "required"
+        return self.spec.name not in ASK_NOBODY if isinstance(self.spec, Builtin) else self.spec.llm == "required"
 
     def subject(
         self, *, complete: Complete | None, model: str | None, max_tokens: int, sandbox: Wanted, hidden: tuple[str, ...]

@@ -89,15 +89,3 @@ def test_a_broken_fixture_is_named_with_the_share_of_runs_that_compress() -> Non
     named = outcome_culprits(change, broken_fixtures(change))
     assert [(item.fixture, item.base, item.candidate) for item in named] == [("f", 1.0, 0.25), ("new", None, 0.0)]
     assert outcome_strand(change).state is StrandState.WORSE
-
-
-def test_a_model_that_refuses_every_summary_and_wrote_the_bases_is_told_apart() -> None:
-    silent = runs(0, 3, Outcome.BAD_COMPLETION)
-    refusing = [*runs(0, 1, Outcome.BAD_COMPLETION, refused="I cannot help with that"), *silent]
-    assert compare_outcomes({"f": runs(3)}, {"f": refusing}).refused == ("f",)
-    assert compare_outcomes({"f": runs(3), "g": runs(3)}, {"f": refusing, "g": silent}).refused == ("f", "g")
-    assert compare_outcomes({"f": runs(3)}, {"f": silent}).refused == ()
-    assert compare_outcomes({"f": runs(3)}, {"f": [*refusing, *runs(1)]}).refused == ()
-    assert compare_outcomes({}, {"f": refusing}).refused == ()
-    assert compare_outcomes({"f": [*runs(1), *refusing]}, {"f": refusing}).refused == ()
-    assert compare_outcomes({"f": runs(3), "none": runs(3)}, {"f": refusing, "none": []}).refused == ("f",)

@@ -10,7 +10,7 @@ import pytest
 from bot.testing.provider import LoopbackProvider
 from eval_core.base.config import Price
 from eval_core.base.errors import UserError
-from eval_core.base.tokens import count_messages
+from eval_core.base.tokens import count_bytes, count_messages
 from eval_core.domain.call import Completion, Failed, Usage
 from eval_core.models.budget import Budget, Reservation, worst_case, worst_tokens
 from eval_core.models.journal import Spent
@@ -218,3 +218,8 @@ def test_a_cap_in_tokens_makes_up_for_an_unknown_price() -> None:
     Budget(1.0).require_prices(["known"], {"known": PRICE})
     Budget(1.0, 100).require_prices([MODEL], {})
     Budget(None).require_prices([MODEL], {})
+
+
+def test_bytes_bound_tokens_where_the_table_is_not_read_yet() -> None:
+    for content in ("plain words and code: x = y[0]", "日本語のテキスト", "🙂🙃", "\ud800 alone"):
+        assert worst_tokens(call(content), count_bytes) >= worst_tokens(call(content))

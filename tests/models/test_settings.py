@@ -4,7 +4,8 @@ import pytest
 
 from eval_core.base.config import EndpointConfig, ModelConfig, ModelParams, Price
 from eval_core.base.errors import UserError
-from eval_core.models.settings import ModelFlags, Models, require_keys, resolve
+from eval_core.models.credentials import require_keys
+from eval_core.models.settings import ModelFlags, Models, resolve
 
 NOTHING = ModelConfig()
 

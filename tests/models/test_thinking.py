@@ -99,9 +99,20 @@ def test_thinking_has_room_beside_the_answer_and_no_temperature(effort: str, mon
         ("claude-sonnet-4-5", {"reasoning_effort": "low"}, True),
         ("anthropic/claude-sonnet-4-5", {"reasoning_effort": "none"}, False),
         ("anthropic/claude-sonnet-4-5", {}, False),
-        ("openai/o4-mini", {"reasoning_effort": "low"}, False),
+        ("openai/o4-mini", {"reasoning_effort": "low"}, True),
+        ("openai/gpt-5", {}, True),
+        ("openai/gpt-5-chat-latest", {}, False),
+        ("vertex_ai/gemini-2.5-flash", {}, True),
+        ("gemini/gemini-2.5-flash", {"reasoning_effort": "disable"}, False),
+        ("gemini/gemini-2.0-flash", {}, False),
+        ("openai/gpt-4.1", {}, False),
     ],
 )
-def test_only_a_claude_that_thinks_is_sent_something_else(model: str, params: dict[str, Any], changed: bool) -> None:
+def test_only_a_model_that_thinks_is_sent_something_else(model: str, params: dict[str, Any], changed: bool) -> None:
     call = ModelCall("judge", model, ({"role": "user", "content": "x"},), 900, temperature=0.0, params=params)
     assert (with_thinking(call) != call) is changed
+
+
+def test_what_a_compressor_asks_of_a_model_that_thinks_by_itself_is_its_own() -> None:
+    call = ModelCall("compressor", "openai/gpt-5", ({"role": "user", "content": "x"},), 2_000)
+    assert with_thinking(call) == call

@@ -71,7 +71,9 @@ ALWAYS = {
     **{fault: kind for fault, (_, kind) in FAULTS.items()},
     "429-quota": "payment",
     "400": "bad_request",
+    "401": "auth",
     "403": "auth",
+    "404": "not_found",
     "broken-body": "malformed",
     "wrong-shape": "malformed",
     "error-with-200": "server",
@@ -85,7 +87,10 @@ MODELS = (COMPRESSOR, ANSWER, JUDGE)
     ("fault", "model"),
     [
         *((fault, model) for fault in ("429-quota-day", "500", "hang", "empty") for model in MODELS),
-        *((fault, JUDGE) for fault in ("invalid-json", "wrong-schema", "out-of-range", "truncated", "403")),
+        *(
+            (fault, JUDGE)
+            for fault in ("invalid-json", "wrong-schema", "out-of-range", "truncated", "401", "403", "404")
+        ),
         *((fault, MODELS[at % 3]) for at, fault in enumerate(ALWAYS)),
     ],
 )
@@ -99,15 +104,14 @@ def test_a_model_that_never_answers_stops_the_run_before_it_spends(
     provider.behave = faulty(fault, model)
     command = ("run", *provider.options, "--label", "a")
     ran = cli(*command, "--quiet")
-    assert ran.code == (2 if fault == "403" else 3), ran.err
-    assert f"({ALWAYS[fault]})" in ran.err or fault == "403"
+    assert ran.code == 3, ran.err
+    assert f"({ALWAYS[fault]})" in ran.err
     assert model in ran.err
     assert len(provider.server.delivered) <= sum(CHECKS.values())
     assert provider.bill() < CHECKS_COST
-    if fault != "403":
-        assert "--label a --quiet --resume` completes it" in ran.err
-        summary = json.loads((three_probes / "results/a/summary.json").read_text())
-        assert {run["outcome"] for runs in summary["fixtures"].values() for run in runs} == {"infra"}
+    assert "--label a --quiet --resume` completes it" in ran.err
+    summary = json.loads((three_probes / "results/a/summary.json").read_text())
+    assert {run["outcome"] for runs in summary["fixtures"].values() for run in runs} == {"infra"}
     provider.behave = lambda asked: None
     assert cli(*command, "--resume", "--runs", "1", "--compress-runs", "1", "--trust-judge").code == 0
 
@@ -149,7 +153,7 @@ def test_nobody_listening_is_an_outage(one_probe: Path, cli: small.Cli, provider
 
 
 @pytest.mark.parametrize(("fault", "words"), [("401", "no such key"), ("404", "no such model")])
-def test_a_wrong_key_or_model_is_one_message_and_exit_code_2(
+def test_a_key_or_name_that_no_model_ever_answered_to_is_one_message_and_exit_code_2(
     fault: str, words: str, one_probe: Path, cli: small.Cli, provider: Provider
 ) -> None:
     command = ("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet")
@@ -162,6 +166,41 @@ def test_a_wrong_key_or_model_is_one_message_and_exit_code_2(
     assert len(provider.server.asked) <= 9  # three for each model, not one for each call
     provider.behave = lambda asked: None
     assert cli(*command, "--resume").code == 0
+
+
+@pytest.mark.parametrize("fault", ["401", "403", "404"])
+def test_what_was_paid_for_is_kept_where_a_key_or_a_name_fails_later_in_every_role(
+    fault: str, one_probe: Path, cli: small.Cli, provider: Provider
+) -> None:
+    command = ("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet")
+    provider.behave = faulty("500", JUDGE, after=CHECKS[JUDGE])
+    assert cli(*command).code == 3
+    provider.behave = lambda asked: fault
+    ran = cli(*command, "--resume")
+    assert ran.code == 3, ran.err
+    assert "all facts" in ran.out
+    assert ("correct COMPRESSION_EVAL_API_KEY" if fault != "404" else "openai/judge") in ran.err
+    provider.behave = lambda asked: None
+    assert cli(*command, "--resume").code == 0
+    assert provider.paid_twice() == 0
+
+
+@pytest.mark.parametrize(("fault", "model"), [("401", JUDGE), ("404", ANSWER), ("500", JUDGE)])
+def test_what_costs_nothing_is_measured_though_a_model_cannot_be_used(
+    fault: str, model: str, one_probe: Path, cli: small.Cli, provider: Provider
+) -> None:
+    command = ("run", *ONE_RUN, *provider.options, "--target", "builtin:sliding-window", "--label", "a", "--quiet")
+    provider.behave = faulty(fault, model)
+    ran = cli(*command)
+    assert ran.code == 3, ran.err
+    assert "Keeps" in ran.out
+    assert model in ran.err
+    summary = json.loads((one_probe / "results/a/summary.json").read_text())
+    (run,) = summary["fixtures"]["small-debug"]
+    assert (run["outcome"], run["size"]["facts"] > 0) == ("ok", True)
+    assert not provider.asked_of(COMPRESSOR)
+    provider.behave = lambda asked: None
+    assert cli(*command, "--resume", "--trust-judge").code == 0
 
 
 def test_a_model_that_another_one_answers_for_is_named(one_probe: Path, cli: small.Cli, provider: Provider) -> None:

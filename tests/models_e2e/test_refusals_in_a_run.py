@@ -1,4 +1,4 @@
-"""A model that refuses in plain text: in every run it is the model's doing, in some runs the compressor's own."""
+"""A model that writes no summary: who is to blame is decided by what it writes for the evaluator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import small
 
 from bot.testing.provider import reply_to
 from eval_core.base.messages import Message, content_text
+from eval_core.sandbox.isolation import detect
 
+from .own_target import SOURCE, SPEC
 from .world import ONE_RUN, Provider, results_of
 
 REFUSAL = "I'm sorry, but I can't assist with that."
@@ -53,19 +55,64 @@ def test_a_refusal_in_every_run_is_a_bad_completion(
     assert on_disk["outcome"] == "bad_completion"
 
 
-def test_a_model_that_refuses_where_it_wrote_for_the_base_is_named_as_a_regression(
+@pytest.mark.parametrize(
+    ("asks", "gets"),
+    [(f"answer only: {REFUSAL}", REFUSAL), ("answer with an empty text", "")],
+    ids=["refusal", "empty"],
+)
+def test_a_compressor_that_asks_for_no_summary_is_broken_and_its_model_is_not_blamed(
+    asks: str, gets: str, one_probe: Path, cli: small.Cli, provider: Provider
+) -> None:
+    """Through the real gateway: the model does what it is told, and summarises the session for the evaluator."""
+    if not detect("auto").confined:
+        pytest.skip("no sandbox on this machine")
+    provider.reply = lambda messages: gets if asks in content_text(messages[0]) else reply_to(messages)
+    small.write(one_probe / "mini.py", SOURCE.replace("You summarise what an agent did.", asks))
+    small.write(one_probe / "target.yml", SPEC)
+    options = ("--runs", "2", "--target", "target.yml", *provider.options, "--trust-judge", "--label", "a", "--quiet")
+    ran = cli("run", *options, "--fail-on", "regressed")
+    said = " ".join(ran.out.split())
+    assert "Broken: 2 of 2 runs of small-debug failed: the compressor asks its model for what it does not write" in said
+    report = (one_probe / "results/a/report.md").read_text()
+    assert "asked plainly before and after, the same model summarised this session" in report
+    assert ran.code == 1
+    assert [run["outcome"] for run in runs_of(one_probe)] == ["refused"] * 2
+    summary = json.loads((one_probe / "results/a/summary.json").read_text())
+    assert summary["stopped"] is None
+
+
+def test_a_model_that_refuses_everybody_is_not_held_against_the_compressor_though_it_wrote_for_the_base(
     one_probe: Path, cli: small.Cli, provider: Provider
 ) -> None:
     options = (*provider.options, "--trust-judge", "--quiet")
     assert cli("baseline", "update", "--runs", "3", *options).code == 0
     provider.reply = refusing(lambda number: True)
     ran = cli("run", "--runs", "3", *options, "--label", "a", "--fail-on", "regressed")
-    said = (
-        "Regressed: the compressor's model refused to write the summary in every run, which it never did for the base."
-    )
-    assert said in " ".join(ran.out.split())
-    assert REFUSAL in ran.out
-    assert ran.code in (1, 3)
+    assert ran.code == 3
+    assert "Regressed" not in ran.out
+    assert [run["outcome"] for run in runs_of(one_probe)] == ["bad_completion"] * 3
+
+
+def test_a_model_that_refuses_for_a_while_is_asked_again_and_measured(
+    one_probe: Path, cli: small.Cli, provider: Provider
+) -> None:
+    """The two refusals are all runs; the plain request and everything after it is answered."""
+    provider.reply = refusing(lambda number: number < 2)
+    options = ("--runs", "1", "--compress-runs", "2", *provider.options, "--trust-judge", "--label", "a", "--quiet")
+    ran = cli("run", *options, "--concurrency", "1")
+    assert ran.code == 0, ran.err
+    assert [(run["outcome"], run["refused"]) for run in runs_of(one_probe)] == [("ok", "")] * 2
+
+
+def test_a_provider_that_begins_to_refuse_between_the_plain_requests_is_to_blame_itself(
+    one_probe: Path, cli: small.Cli, provider: Provider
+) -> None:
+    """One refusal, one plain summary, and from then on refusals for everybody."""
+    provider.reply = refusing(lambda number: number != 1)
+    ran = cli("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet")
+    assert ran.code == 3
+    (run,) = runs_of(one_probe)
+    assert (run["outcome"], run["answered_plainly"]) == ("bad_completion", False)
 
 
 def test_a_refusal_in_some_runs_is_the_compressors_own(one_probe: Path, cli: small.Cli, provider: Provider) -> None:

@@ -68,7 +68,7 @@ GOOD = {"needs_model": True, "calls": log_of(OK), "tokens_before": 100, "tokens_
         ({"calls": left(None), "provider_stalled": True}, Outcome.INFRA, True),
         ({"gateway": "the compressor overloaded the gateway"}, Outcome.TARGET_ERROR, False),
         ({"calls": log_of(Failed("bad_request", False, ""))}, Outcome.TARGET_ERROR, False),
-        ({"calls": log_of(Failed("malformed", True, ""))}, Outcome.INFRA, True),
+        ({"calls": log_of(Failed("malformed", True, ""))}, Outcome.BAD_COMPLETION, True),
         ({"calls": log_of(EMPTY), "error": "raised"}, Outcome.BAD_COMPLETION, True),
         ({"calls": log_of(Failed("truncated", True, ""))}, Outcome.BAD_COMPLETION, True),
         ({"calls": log_of(Failed("refusal", False, ""))}, Outcome.BAD_COMPLETION, True),
@@ -86,6 +86,8 @@ GOOD = {"needs_model": True, "calls": log_of(OK), "tokens_before": 100, "tokens_
         ({"calls": (), "needs_model": False}, Outcome.OK, False),
         ({"degraded": True, "tokens_after": 100}, Outcome.DEGRADED, False),
         ({"tokens_after": 91}, Outcome.NOT_COMPRESSED, False),
+        ({"tokens_after": 20_200}, Outcome.NOT_COMPRESSED, False),
+        ({"tokens_after": 20_201}, Outcome.TARGET_ERROR, False),
         ({"tokens_after": 90}, Outcome.OK, False),
     ],
 )
