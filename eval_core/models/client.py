@@ -47,7 +47,6 @@ _CONTROLS = {"compressor": 0, "answer": 40, "judge": 50}
 _LEADER = 10
 _UNPAID_AGAIN = frozenset({"rate_limit", "server", "connection", "timeout", "unknown"})
 """What a batch answers a call with that may well be answered in the next."""
-_OUTAGE_PAUSE = 2.0  # seconds between calls to a provider that fails, until it answers or is given up
 _OF_THE_PROMPT = frozenset({"empty", "refusal", "malformed"})
 """What a prompt can bring about: a reply, paid for, that is of no use."""
 _LONG = 10_000  # characters whose tokens are not counted between two calls: it takes a millisecond
@@ -427,7 +426,7 @@ class ModelClient:
         fault = attempt.fault
         if fault is not None and fault.kind in ("server", "connection") and health.failing and health.out is None:
             # An outage is waited out with a few calls, not with all of them: some failures are paid for.
-            limiter.throttled(granted_at, _OUTAGE_PAUSE)
+            limiter.throttled(granted_at, self.retry.outage_seconds)
             return
         if fault is not None and fault.kind == "rate_limit":
             limiter.throttled(granted_at, fault.retry_after)

@@ -45,6 +45,8 @@ class RetryPolicy:
     """From the first attempt to the start of the last one."""
     attempt_seconds: float | None = None
     """The most for one attempt, from request to last byte, where the endpoint's own limit is too patient."""
+    outage_seconds: float = 2.0
+    """Between calls to a provider that fails at every call, until it answers or is given up."""
     again: Mapping[FailureKind, int] = field(default_factory=lambda: _AGAIN)
 
     def retryable(self, kind: FailureKind) -> bool:

@@ -24,7 +24,9 @@ def _litellm() -> None:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait hundredths where a real run waits seconds, and give up sooner: what is tried again is the same."""
     seldom = {kind: min(times, 2) for kind, times in RetryPolicy().again.items()} | {"timeout": 1}
-    policy = RetryPolicy(base_seconds=0.01, longest_seconds=0.02, attempt_seconds=1.2, again=seldom)
+    policy = RetryPolicy(
+        base_seconds=0.01, longest_seconds=0.02, attempt_seconds=1.2, outage_seconds=0.02, again=seldom
+    )
     monkeypatch.setattr("eval_core.measuring.wiring.RETRY", policy)
     busy = lambda: loopback._error(429, "slow down", Retry_After="0.05")  # noqa: E731
     monkeypatch.setitem(loopback._ERRORS, "429-retry-after", busy)
