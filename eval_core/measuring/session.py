@@ -420,8 +420,7 @@ class MeasuringSession:
         runs: int,
         at_budgets: Mapping[str, list[FrontierPoint]] | None = None,
     ) -> Measurement:
-        """Put the measurement together."""
-        points = at_budgets or {}
+        """Put the measurement together; with `at_budgets`, the points for the picture of facts by size are in it."""
         sha, dirty = source_commit(self.tree)
         fixtures: dict[str, list[RunRecord]] = {case.fixture.name: [] for case in self.cases}
         use: dict[str, UseRecord] = {}
@@ -452,9 +451,9 @@ class MeasuringSession:
             drafts=draft_counts(self.cases),
             controls=controls,
             census={name: _entries(facts) for name, facts in read.items()},
-            frontier={name: [*facts.frontier, *points.get(name, [])] for name, facts in read.items()}
-            if controls
-            else {},
+            frontier={}
+            if at_budgets is None
+            else {name: [*facts.frontier, *at_budgets.get(name, [])] for name, facts in read.items()},
             use=use,
             stopped=self.stopped(),
             extra=Extra(shard=None if self.shard is None else str(self.shard)),
@@ -541,7 +540,7 @@ async def measure_together(
             for session, found in zip(sessions, facts, strict=True):
                 for record in found:
                     session.tell(record)
-            return measured
+            return await _with_sizes(sessions, facts, {}, graded=False)
     begun = sessions[-1].begun
 
     async def execute() -> list[list[RunRecord]]:
@@ -561,9 +560,22 @@ async def measure_together(
         None in (probe.ceiling, probe.floor) for found in controls.values() for probe in found.probes.values()
     ):
         controls = await sessions[0].controls()
-    # Of the candidate alone: the base stands in the same picture as one point.
-    curves = [await sessions[0].at_budgets(), *([{}] * (len(sessions) - 1))]
+    return await _with_sizes(sessions, records, controls, graded=True)
+
+
+async def _with_sizes(
+    sessions: Sequence[MeasuringSession],
+    records: Sequence[Sequence[RunRecord]],
+    controls: dict[str, Controls],
+    *,
+    graded: bool,
+) -> list[Measurement]:
+    """Put the measurements together, with what the candidate, which comes last, keeps at its other budgets.
+
+    The base is one point in the candidate's picture.
+    """
+    curves = [*([{}] * (len(sessions) - 1)), await sessions[-1].at_budgets()]
     return [
-        session.measurement(found, controls, runs=session.runs, at_budgets=curve)
+        session.measurement(found, controls, runs=session.runs if graded else 0, at_budgets=curve)
         for session, found, curve in zip(sessions, records, curves, strict=True)
     ]

@@ -6,10 +6,12 @@ import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 import small
 
 from eval_core.domain.compression import Compression
 from eval_core.domain.fixture import Fixture
+from eval_core.domain.record import AT_BUDGETS
 from eval_core.judging.extractive import ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
 from eval_core.measuring.session import MeasuringSession, measure_together
@@ -58,6 +60,27 @@ def test_the_fixture_runs_of_both_arms_alternate(tmp_path: Path) -> None:
     assert first.controls == second.controls
     assert first.controls
     assert len(list((tmp_path / "a/base").glob("*-run-*.json"))) == 3
+
+
+@dataclass
+class Budgeted(Noted):
+    """A subject that takes a budget."""
+
+    at_other_budgets: tuple[Noted, ...] = ()
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_the_candidate_alone_is_run_at_its_other_budgets(early: bool, tmp_path: Path) -> None:
+    order: list[tuple[str, int]] = []
+    arms = [
+        Budgeted(name, order, at_other_budgets=(Noted(f"{name}, larger", order),)) for name in ("base", "candidate")
+    ]
+    sessions = [session(tmp_path / "a/base", arms[0], arm="base"), session(tmp_path / "a", arms[1])]
+    first, second = asyncio.run(measure_together(sessions, (lambda measured: True) if early else None))
+    assert [name for name, _ in order if "larger" in name] == ["candidate, larger"]
+    (base_points,), (points,) = first.frontier.values(), second.frontier.values()
+    assert [point.name for point in base_points] == [point.name for point in points if point.name != AT_BUDGETS]
+    assert [point.name for point in points].count(AT_BUDGETS) == 1
 
 
 def test_facts_come_first_and_decide_for_both(tmp_path: Path) -> None:
