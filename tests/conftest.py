@@ -19,6 +19,12 @@ settings.register_profile("shared", deadline=None)  # machines are shared: time 
 settings.load_profile("shared")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start with the files that drive the whole system: they wait for processes, and others run meanwhile."""
+    slow = {item.path for item in items if item.get_closest_marker("e2e")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 @pytest.fixture(autouse=True)
 def offline_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep models that the developer configured, and an agent's own runner, out of the tests."""

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,10 @@ import adopted
 import small
 import yaml
 
+from bot.steps.comment import MARKER
 from bot.testing.github import LoopbackGitHub
-from bot.testing.github.state import StoredRun
+from bot.testing.github.state import StoredPull, StoredRun
+from bot.testing.journey import label_event
 
 _NOISE = re.compile(r"git re(?:vision|pository)|docker connection|LocalRepositoryCache")
 STUBS = Path(__file__).parent / "stubs"
@@ -151,3 +154,20 @@ class Runner:
             job.status, job.conclusion = "completed", "success"
         for folder in artifacts.iterdir():
             self.github.artifact(run.id, folder.name, {path.name: path.read_bytes() for path in folder.iterdir()})
+
+
+Start = Callable[..., tuple[Runner, StoredPull]]
+"""Opens a pull request; the fixture `start` is one."""
+
+
+def comment(runner: Runner, pull: StoredPull) -> str:
+    """Return the one comment that the bot has on a pull request."""
+    found = runner.github.comments(pull.number)
+    assert [item.author for item in found] == ["github-actions[bot]"]
+    assert found[0].body.startswith(MARKER)
+    return found[0].body
+
+
+def labelled(pull: StoredPull, sender: str = "maintainer") -> dict[str, object]:
+    """Return the event of a label that starts an evaluation."""
+    return label_event(adopted.REPO, pull, sender)
