@@ -121,11 +121,19 @@ def _summary(messages: Sequence[Message], headings: list[str]) -> str:
     return "\n\n".join(parts)
 
 
+_NUMBERED = re.compile(r"^\d+\. (.+)$(?=[\s\S]*^\[\[1\]\]$)", re.MULTILINE)
+"""Questions that share a call, each to be answered below its number in double brackets."""
+
+
 def reply_to(messages: Sequence[Message]) -> str:
     """Answer a prompt: grades for a rubric, a summary for a summariser's, quotations for a question."""
     prompt = "\n".join(content_text(message) for message in messages)
     if all(name in prompt for name in _DIMENSIONS):
         return grade(prompt)
+    if questions := _NUMBERED.findall(content_text(messages[-1])):
+        alone = "The session stops here. Question about it:\n\n"
+        answers = (_quote([*messages[:-1], {"role": "user", "content": alone + question}]) for question in questions)
+        return "\n".join(f"[[{number}]]\n{answer}" for number, answer in enumerate(answers, 1))
     if re.search(r"\bquestion\b.*:\s*\n", content_text(messages[-1])[:200], re.IGNORECASE):
         return _quote(messages)  # the instructions may speak of summaries all the same
     first = content_text(messages[0])

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import SerializerFunctionWrapHandler, ValidationError, field_validator, model_serializer
 
-from eval_core.domain.judge_record import JudgeRecord
+from eval_core.domain.judge_record import GroupingRecord, JudgeRecord
 from eval_core.domain.record import Record, RunRecord
 
 __all__ = ["ControlRuns", "Extra", "Look", "MergedShards", "RejudgedCell", "RejudgedSample"]
@@ -61,6 +61,8 @@ class Extra(Record):
 
     calibration: JudgeRecord | None = None
     """What is known of the judge."""
+    grouping: GroupingRecord | None = None
+    """What answering several questions in one call does to the scores."""
     control: ControlRuns | None = None
     """A few runs of the base, measured beside the candidate."""
     drift: RejudgedSample | None = None

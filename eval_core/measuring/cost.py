@@ -21,12 +21,13 @@ from eval_core.domain.grade import DIMENSIONS, Answer, Answerer, Judge
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
 from eval_core.domain.target import Builtin, TargetSpec
-from eval_core.judging.answering import ModelAnswerer, answer_messages
+from eval_core.judging.answering import ModelAnswerer, answer_messages, group_messages, grouped
 from eval_core.judging.calibration import calibration_key, calibration_set, find_record
 from eval_core.judging.extractive import NOT_IN_CONTEXT, ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
 from eval_core.judging.grading import ModelJudge, grade_messages
 from eval_core.judging.judge_audit import REPEATED, labelled_set
+from eval_core.measuring.grouping import find_grouping, grouping_key
 from eval_core.measuring.options import Job
 from eval_core.measuring.preflight import compressor_call, plain_order
 from eval_core.measuring.session import find_controls
@@ -133,6 +134,8 @@ CACHED_FROM = 1_024
 """Providers keep the beginning of a prompt from this length on."""
 CHECKS = "for checks"
 """What the calls before the run are for."""
+GROUPING = "to compare shared calls"
+"""What the calls are for that answer and grade every probe alone and in a shared call."""
 _SHORT_SUMMARY = 60.0
 _REPLY = {"reason": "Both facts are stated; one value is vague, another missing.", **dict.fromkeys(DIMENSIONS, 3.5)}
 
@@ -169,6 +172,8 @@ class Scope:
     controls: frozenset[str] | None = None
     """The fixtures whose controls are to be measured; None for all."""
     calibration: bool = True
+    grouping: bool = False
+    """Whether it is to be found out what sharing a call does to the answers."""
     compresses: bool = True
     """Whether the compressor asks a model."""
     drift: Measurement | None = None
@@ -223,13 +228,19 @@ def _compressions(stand_ins: Sequence[StandIn], scope: Scope) -> _Tally:
 
 
 def _questions(
-    state: list[Message], case: Case, answers: dict[str, str], longer: float, output: float | None, times: int
+    state: list[Message],
+    case: Case,
+    answers: dict[str, str],
+    longer: float,
+    output: float | None,
+    times: int,
+    per_call: int = 1,
 ) -> _Tally:
     tally = _Tally()
-    for at, probe in enumerate(case.probes):
-        prompt = answer_messages(state, probe)
+    for at, probes in enumerate(grouped(case.probes, per_call)):
+        prompt = group_messages(state, probes) if len(probes) > 1 else answer_messages(state, probes[0])
         state_tokens = count_messages(prompt[:-1]) + longer
-        said = count_text(answers[probe.id]) if output is None else output
+        said = sum(count_text(answers[probe.id]) for probe in probes) if output is None else output
         read, written = (state_tokens, 0.0) if at else (0.0, state_tokens)
         tally.add(count_messages(prompt) + longer, said, read, times, written)
     return tally
@@ -335,6 +346,7 @@ def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list
             0.0 if item.tokens_after is None else item.tokens_after - count_messages(item.state),
             answer,
             scope.graded(item.case.fixture.name),
+            models.questions_per_call,
         )
         for item in stand_ins
     )
@@ -357,6 +369,14 @@ def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list
         rows.append(("controls", "judge", _sum(chain(full, empty))))
     if scope.calibration:
         rows.append(("calibration", "judge", _calibration(grade)))
+    if scope.grouping:
+        both = (
+            _questions(item.state, item.case, item.answers, 0, None, 1, size)
+            for item in stand_ins
+            for size in (1, models.questions_per_call)
+        )
+        rows.append((GROUPING, "answer", _sum(both)))
+        rows.append((GROUPING, "judge", _sum(_grades(item.case, item.answers, grade, 2) for item in stand_ins)))
     if scope.checks:
         rows += [(CHECKS, role, tally) for role, tally in _checks(scope, stand_ins, models, grade)]
     rows.append(("drift sample", "judge", _drift(scope, [item.case for item in stand_ins], grade)))
@@ -564,6 +584,9 @@ def quote(job: Job, results: Path | None = None, label: str | None = None) -> Qu
         other_budgets=max(len(target.spec.budgets) - 1, 0) if isinstance(target.spec, TargetSpec) else 0,
         controls=own & _missing_controls(cases, answerer, judge, folder, known),
         calibration=not calibrated and once,
+        grouping=models.questions_per_call > 1
+        and once
+        and find_grouping(grouping_key(answerer, judge), folder, known) is None,
         compresses=target.asks_model,
         # The sample of a run that goes on is that of its first look.
         drift=comparable if once and done is None and not base.own else None,
@@ -583,7 +606,7 @@ def quote(job: Job, results: Path | None = None, label: str | None = None) -> Qu
     for purpose, part in planned:
         purposes[purpose] = purposes.get(purpose, 0) + part.calls
     rows = _by_role([part for _, part in planned], models, batch=job.batch)
-    facts = [part for purpose, part in planned if purpose in (CHECKS, "compressions", "calibration")]
+    facts = [part for purpose, part in planned if purpose in (CHECKS, "compressions", "calibration", GROUPING)]
     return Quote(
         tuple(rows),
         tuple(purposes.items()),
