@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from eval_core.domain.probe import Fact, Probe
 from eval_core.domain.record import InventedRecord, StaleRecord
@@ -35,12 +36,17 @@ def _known(kind: str, value: str, session: Haystack) -> bool:
 def read_invented(texts: Sequence[str], session: Haystack) -> list[InventedRecord]:
     """Return the values of strong kinds in the compressor's own text that are nowhere in the session."""
     found: dict[tuple[str, str], InventedRecord] = {}
-    for text in texts:
-        for kind, value in extract(text, "assistant"):
-            named = kind in STRONG_KINDS and (kind != "path" or "." in value.rsplit("/", 1)[-1])
-            if named and not _known(kind, value, session):
-                found.setdefault((kind, normalise(value)), InventedRecord(kind=kind, value=value[:160]))
-    return list(found.values())[:_MOST]
+    seen: set[tuple[str, str]] = set()
+    for kind, value in chain.from_iterable(extract(text, "assistant") for text in texts):
+        key = (kind, value)
+        if kind not in STRONG_KINDS or key in seen or (kind == "path" and "." not in value.rsplit("/", 1)[-1]):
+            continue
+        seen.add(key)
+        if not _known(kind, value, session):
+            found.setdefault((kind, normalise(value)), InventedRecord(kind=kind, value=value[:160]))
+            if len(found) == _MOST:
+                break
+    return list(found.values())
 
 
 def _kind(fact: Fact) -> str:
