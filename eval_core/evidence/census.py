@@ -182,13 +182,26 @@ _DIFF_SIDE = re.compile(r"^[ab]/(?=[\w.-]+[/.])")
 _PATH_FORM = re.compile(r"(?:[A-Za-z]:)?[\w.@~+/-]+")
 _EXTENSION = re.compile(r"\.[A-Za-z]\w{0,7}$")
 _DOTFILE = re.compile(r"\.(?:env|gitignore|gitattributes|dockerignore|npmrc|nvmrc|editorconfig|bashrc|zshrc|profile)")
-_ATTRIBUTE = re.compile(r"(?:self|cls|this|args|os|sys|np|pd|re|req|res|ctx|opts|threading|asyncio|event)\..*")
+_ATTRIBUTE = re.compile(
+    r"(?:self|cls|this|args|os|sys|np|pd|re|req|res|ctx|opts|threading|asyncio|event|console|process|math|import\.meta"
+    r"|row|item|obj)\..*"
+    r"|(?:node|next|vue|nuxt|three|express|react|ember|angular|backbone|chart|moment|discord|d3|ext|deno)\.js",
+    re.I,
+)
+_WORD_LIST = re.compile(r"[A-Za-z]+(?:/[A-Za-z]+)+")
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.I)
 _SNAKE = re.compile(r"_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+")
 _CAMEL = re.compile(r"[A-Za-z][a-z0-9]+(?:[A-Z][A-Za-z0-9]*)+")
 _NAMED = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*-[A-Za-z]*\d[A-Za-z0-9]*")
+# Standards, and what only counts things.
+_DULL_NUMBERED = re.compile(
+    r"(?:utf|sha|md|iso|x86|aes|rsa|covid|top|phase|step|part|option|level|tier|round|attempt|item|page|row|line|case"
+    r"|section|chapter|stage|figure|table|q[1-4])-\d\w*",
+    re.I,
+)
 _DULL_NAMES = frozenset(dir(builtins)) | {"utf-8", "tmp_path", "is_dir", "is_file", "exist_ok", "PosixPath"}
 _VERSION = re.compile(r"v\d+\.\d+(?:\.\d+)*(?:-[0-9a-z.]+)?|\d+\.\d+\.\d+(?:-[0-9a-z.]+)?", re.I)
+_DATE = re.compile(r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:19|20)\d\d")
 _DULL_PATHS = re.compile(
     r"/(?:dev|proc|sys)/.*|/(?:usr/)?s?bin(?:/.*)?|/usr/(?:lib|local/bin)(?:/.*)?|/tmp|n/a|and/or|s/.*|origin/.*"
     r"|.*/(?:site-packages|node_modules|pytest-of-\w+)/.*",
@@ -197,7 +210,8 @@ _DULL_PATHS = re.compile(
 _HOME = re.compile(r"(?:~|[a-z]:|/(?:home|users)/[^/]+|/root|/tmp|/workspaces?|/private|/var/folders)/", re.I)
 _LOOPBACK = re.compile(r"(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0)", re.I)
 _PR = re.compile(
-    r"(?:\b(?:PRs?|pull request|pull|issues?|MR|merge request)[ /]#?(\d{1,6})|(?<![\w&/#])#(\d{2,5}))(?![\w.]|,\d)",
+    r"(?:\b(?:(?:PRs?|pull request|pull|issues?|MR|merge request)[ /]#|(?:pull|issues)/|(?:PRs?|pull request|issues?|MR"
+    r"|merge request)[ /](?!\d+ (?:of|times)\b))(\d{1,6})|(?<![\w&/#])#(\d{2,5}))(?![\w.]|,\d)",
     re.I,
 )
 _FIELD = r"[\d*][\d*/,-]{0,20}"
@@ -249,14 +263,18 @@ def _word(token: str, source: Source) -> Found | None:
     if not slash and is_host(token):
         return None if _LOOPBACK.fullmatch(token) else ("host", token)
     if _VERSION.fullmatch(token):
-        return "version", token
+        return None if _DATE.fullmatch(token) else ("version", token)
     if infer_kind(token) == "hash":
         return ("hash", token.lower()) if len(token) <= 40 else None
     if _UUID.fullmatch(token):
         return "identifier", token.lower()
     path = _path(token)
     if path:
-        return "path", path
+        # In prose a list of words may be joined by slashes: yes/no/maybe.
+        listed = source in ("user", "assistant") and _WORD_LIST.fullmatch(token)
+        return None if listed else ("path", path)
+    if _DULL_NUMBERED.fullmatch(token):
+        return None
     named = _SNAKE.fullmatch(token) or _CAMEL.fullmatch(token) or (_NAMED.fullmatch(token) and source != "output")
     return ("identifier", token) if named and token not in _DULL_NAMES else None
 
