@@ -209,11 +209,9 @@ _DULL_PATHS = re.compile(
 )
 _HOME = re.compile(r"(?:~|[a-z]:|/(?:home|users)/[^/]+|/root|/tmp|/workspaces?|/private|/var/folders)/", re.I)
 _LOOPBACK = re.compile(r"(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0)", re.I)
-_PR = re.compile(
-    r"(?:\b(?:(?:PRs?|pull request|pull|issues?|MR|merge request)[ /]#|(?:pull|issues)/|(?:PRs?|pull request|issues?|MR"
-    r"|merge request)[ /](?!\d+ (?:of|times)\b))(\d{1,6})|(?<![\w&/#])#(\d{2,5}))(?![\w.]|,\d)",
-    re.I,
-)
+_NUMBERED = re.compile(r"([ /]#?|#)(\d{1,6})(?![\w.]|,\d)")
+_REFERENCE = re.compile(r"(?:.*\W)?(?:PRs?|pull request|(pull)|issues?|MR|merge request)", re.I | re.S)
+_HOW_MANY = re.compile(r" (?:of|times)\b")
 _FIELD = r"[\d*][\d*/,-]{0,20}"
 _CRON_LINE = re.compile(
     rf"(?<![\w*/,-]){_FIELD}(?: {{1,2}}{_FIELD}){{3}} {{1,2}}(?:{_FIELD}|[a-z]{{3}}(?:-[a-z]{{3}})?)(?![\w*/,-])", re.I
@@ -279,6 +277,25 @@ def _word(token: str, source: Source) -> Found | None:
     return ("identifier", token) if named and token not in _DULL_NAMES else None
 
 
+def _references(text: str) -> Iterator[str]:
+    """Yield the numbers of pull requests and issues; "pull 300 rows" and "the issue 3 times" name none."""
+    # The numbers are sought first: they are rare, and the words before them are not.
+    for match in _NUMBERED.finditer(text):
+        start = match.start()
+        mark, number = match.groups()
+        named = None if mark == "#" else _REFERENCE.fullmatch(text[max(0, start - 16) : start])
+        if named and mark == " ":
+            named = None if named.group(1) or _HOW_MANY.match(text, match.end()) else named
+        alone = "#" in mark and 2 <= len(number) <= 5 and mark != "/#" and (mark == " #" or _stands_alone(text, start))
+        if named or alone:
+            yield number
+
+
+def _stands_alone(text: str, start: int) -> bool:
+    before = text[start - 1 : start]
+    return not before or not (before.isalnum() or before in "_&/#")
+
+
 def extract(text: str, source: Source) -> Iterator[Found]:
     """Yield every typed value of one piece of text."""
     text = _DIFF_INDEX.sub("", text)
@@ -293,8 +310,8 @@ def extract(text: str, source: Source) -> Iterator[Found]:
         found = _word(_DIFF_SIDE.sub("", token) if diff else token, source)
         if found is not None:
             yield found
-    for match in _PR.finditer(text):
-        yield "pr", f"#{match.group(1) or match.group(2)}"
+    for number in _references(text):
+        yield "pr", f"#{number}"
     for match in _CRON_LINE.finditer(text):
         value = " ".join(match.group().split())
         if CRON.fullmatch(value) and any(char.isdigit() for char in value):

@@ -21,6 +21,7 @@ _WORD_CHAR = re.compile(WORD)
 _TIME_FIRST = re.compile(r"\d\d:\d\d(?!\d)")
 _TIME_LAST = re.compile(r"(?<!\d)\d\d:\d\d$")
 _DATE_LAST = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d$")
+_SHARE_LAST = re.compile(r"(?<![\d/])\d{1,7}/\d{1,7}$")
 _REACH = 64  # how far around the needle a pattern may look
 _UNITS = r"(?:ms|us|ns|s|secs?|mins?|m|h|hrs?|d|x|px|kb|mb|gb|tb|kib|mib|gib|th|st|nd|rd)"
 _LIST = r"(?:#?\d{1,7}(?:, and |, | and | & |/)){0,8}"
@@ -39,6 +40,9 @@ _BY_MAJOR = (
     "node(?:\\.?js)?|python|java|jdk|openjdk|postgres(?:ql)?|pg|mysql|mariadb|redis|kafka|mongo(?:db)?|elasticsearch|php"
     "|ruby|rails|django|debian|ubuntu|fedora|rhel|alpine|macos|ios|android|windows|react|angular|vue|next(?:\\.?js)?|vite"
     "|webpack|typescript|gcc|clang|llvm|cuda|terraform|gradle|spring boot|\\.net|c\\+\\+"
+)
+_NEXT_TO = (
+    r"(?<![a-z])(?:exit(?:ed)?|code|status|rc|errno|error|http|signal)(?: (?:code|status|with|of|was|is))*[ :=]{1,3}"
 )
 _PRERELEASE = (
     r"(?![-+._]?(?:rc|alpha|beta|dev|pre|post|a|b)[-.]?\d)(?!-(?:rc|alpha|beta|dev|pre|preview|snapshot"
@@ -110,6 +114,8 @@ def _edges(value: str) -> tuple[str, str]:
             after = rf"(?:(?=t\d\d)|{after})"
         elif _TIME_LAST.search(value):
             after = rf"z?{after}"
+        elif _SHARE_LAST.search(value):
+            after += r"(?!/\d)"  # 2/3/2026
     return before, after
 
 
@@ -175,21 +181,35 @@ def _alone(digits: str) -> str:
     return parts
 
 
-# What is counted or measured is no code: 503 rows, 137 MB. But "503 errors" are.
-_NO_COUNT = rf"(?!\s?%|[\s-]{_UNITS}(?!{WORD}))(?! (?!errors|responses|statuses|has|was|is|as)[a-z]+s(?!{WORD}))"
+_CODE = re.compile(r"(?:[a-z][a-z\s:=#_]*?[\s:=#]*(?<![a-z]))?(\d{1,6})")
+_CODE_START = rf"(?<!{WORD})(?<!\d\.)"
+_CODE_END = rf"(?!{WORD})(?!\.\d)"
+# What is counted, measured or numbered is no code: 503 rows, 137 MB, line 404. But "503 errors" are, and so is "a 503".
+_NO_NUMBER = r"(?<![#$€£])(?<!line )(?<!lines )(?<!port )(?<!page )"
+_NO_COUNT = (
+    rf"(?!\s?%|[\s-]{_UNITS}(?!{WORD}))"
+    rf"(?:(?<=\ba \d\d\d)|(?<=\bthe \d\d\d)|(?! (?!errors|responses|statuses|has|was|is|as)[a-z]+s(?!{WORD})))"
+)
 
 
 def _error(value: str) -> _Pattern:
-    form = re.fullmatch(r"[a-z][a-z\s:=#_]*?[\s:=#]*(?<![a-z])(\d{1,6})", value)
+    form = _CODE.fullmatch(value)
     if form is None:
         return _text(value)
     code = form.group(1)
     # One or two digits mean nothing alone: "2" is an exit status only beside a word that says so.
-    lead = None if len(code) > 2 else _CODE_CUE
-    after = rf"(?!{WORD})(?!\.\d)"
-    if lead is None:
-        after += _NO_COUNT
-    return _pattern(code, rf"(?<!{WORD})(?<!\d\.)(?<![#$€£])(?<!line )(?<!lines )(?<!port )(?<!page )", after, lead)
+    if len(code) <= 2:
+        return _pattern(code, _CODE_START, _CODE_END, _CODE_CUE)
+    several = "s?" if len(code) == 3 and code[0] in "45" else ""
+    return _pattern(code, _CODE_START + _NO_NUMBER, several + _CODE_END + _NO_COUNT)
+
+
+def _marked_error(value: str) -> _Pattern | None:
+    """Return the pattern of a code beside a word that says so, whatever follows: exit code 137 means."""
+    form = _CODE.fullmatch(value)
+    return (
+        None if form is None or len(form.group(1)) <= 2 else _pattern(form.group(1), _CODE_START, _CODE_END, _NEXT_TO)
+    )
 
 
 def _version(value: str) -> _Pattern:
@@ -284,7 +304,12 @@ _BUILDERS = {
 @lru_cache(maxsize=16384)
 def _compiled(value: str, kind: FactKind) -> tuple[_Pattern, ...]:
     plain = normalise(value).strip("\"'") or normalise(value)
-    return tuple(_BUILDERS[kind](spelling) for spelling in spellings(plain, kind)) if plain else ()
+    if not plain:
+        return ()
+    found = [_BUILDERS[kind](spelling) for spelling in spellings(plain, kind)]
+    if kind == "error" and (marked := _marked_error(plain)):
+        found.append(marked)
+    return tuple(found)
 
 
 def _hash_words(value: str, haystack: Haystack) -> list[str]:

@@ -19,7 +19,7 @@ _UNITS = (
     ("us", "μs", "microsecond", "microseconds"),
     ("ms", "msec", "msecs", "millisecond", "milliseconds"),
     ("s", "sec", "secs", "second", "seconds"),
-    ("min", "m", "mins", "minute", "minutes"),
+    ("min", "mins", "minute", "minutes"),
     ("h", "hr", "hrs", "hour", "hours"),
     ("d", "day", "days"),
     ("w", "week", "weeks"),
@@ -36,7 +36,7 @@ _UNITS = (
 )
 SAME_UNIT = {unit: f"(?:{'|'.join(map(re.escape, group))})" for group in _UNITS for unit in group}
 
-_COUNT = re.compile(rf"(?<![\w.,:/#-])(?:(\d|1[0-2])|({'|'.join(COUNT_WORDS)}))(?= [a-z]|$)")
+_COUNT = re.compile(rf"(?<![\w.,:/#-])(?:(\d|1[0-2])|({'|'.join(COUNT_WORDS)}))(?=[ -][a-z]|$)")
 _CURRENCIES = {name: (group[0], group[1]) for group in _UNITS if group[0] in "$€£" for name in group}
 _AMOUNT = re.compile(
     r"(?P<sign>[$€£]|usd |eur |gbp )?(?P<sum>\d+(?:\.\d+)?)"
