@@ -141,7 +141,8 @@ def subject_words(sentence: str, most: int = _MAX_SUBJECT) -> list[str]:
     capital: dict[str, None] = {}
     for match in _SUBJECT.finditer(sentence):
         word = next(group for group in match.groups() if group)
-        if _DULL_WORDS.fullmatch(word):
+        # A word in quotes is stressed or coined; what is quoted as a name is seldom a plain word.
+        if _DULL_WORDS.fullmatch(word) or (match.group(2) and _is_plain(word) and word.islower()):
             continue
         if match.group(5) and _is_plain(word):
             if match.start() > 0 and word[0].isupper() and len(word) > 2:
@@ -209,7 +210,7 @@ _DULL_PATHS = re.compile(
 )
 _HOME = re.compile(r"(?:~|[a-z]:|/(?:home|users)/[^/]+|/root|/tmp|/workspaces?|/private|/var/folders)/", re.I)
 _LOOPBACK = re.compile(r"(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0)", re.I)
-_NUMBERED = re.compile(r"([ /]#?|#)(\d{1,6})(?![\w.]|,\d)")
+_NUMBERED = re.compile(r"([ /]#?|#)(\d{1,6})(?!\w|[.,]\d)")
 _REFERENCE = re.compile(r"(?:.*\W)?(?:PRs?|pull request|(pull)|issues?|MR|merge request)", re.I | re.S)
 _HOW_MANY = re.compile(r" (?:of|times)\b")
 _FIELD = r"[\d*][\d*/,-]{0,20}"
