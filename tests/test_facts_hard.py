@@ -6,7 +6,7 @@ import time
 
 import pytest
 from facts_hard import AFTER, FRESH, HARD, LATER, OUTSIDE, UNREAD
-from facts_unseen import FIFTH, FIRST, FOURTH, SECOND, THIRD
+from facts_unseen import FIFTH, FIRST, FOURTH, SECOND, SIBLINGS, THIRD
 
 from eval_core.domain.probe import FactKind
 from eval_core.evidence.facts import Haystack, infer_kind, value_in
@@ -16,7 +16,7 @@ def _found(value: str, kind: FactKind | None, text: str) -> bool:
     return value_in(value, kind or infer_kind(value), Haystack.of(text))
 
 
-@pytest.mark.parametrize(("value", "kind", "text", "found"), [*HARD, *FRESH, *AFTER, *OUTSIDE])
+@pytest.mark.parametrize(("value", "kind", "text", "found"), [*HARD, *FRESH, *AFTER, *OUTSIDE, *SIBLINGS])
 def test_a_part_of_something_else_is_not_the_value(value: str, kind: FactKind | None, text: str, found: bool) -> None:
     assert _found(value, kind, text) is found
 
