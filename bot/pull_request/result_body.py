@@ -15,7 +15,7 @@ from eval_core.base.numbers import counted, percent
 from eval_core.comparing.findings import StrandState
 from eval_core.domain.grade import DIMENSIONS
 from eval_core.domain.record import PRIVATE_PLACE
-from eval_core.reporting.losses import LostFact, places
+from eval_core.reporting.losses import PARAPHRASED, LostFact, places
 from eval_core.reporting.markdown import markdown_environment
 from eval_core.reporting.view import COLUMNS, STEP_NOTE, STRAND_NAMES, ReportView
 
@@ -115,7 +115,8 @@ def _loss(view: ReportView, fact: LostFact) -> str:
         often = "always kept it" if fact.base_kept == 1 else f"kept it in {percent(fact.base_kept)}"
         before = f"; the baseline {often}"
     where = f"{inline(fact.fact, 120)} was in {_messages(fact.evidence)} of {fact.fixture}"
-    return f"{where} and is gone in {gone} of {counted(fact.runs, 'run')}{before}."
+    reworded = f" ({fact.why})" if fact.why == PARAPHRASED else ""
+    return f"{where} and is gone in {gone} of {counted(fact.runs, 'run')}{reworded}{before}."
 
 
 _FALSE = {"invented": "is nowhere in the session", "stale": "is superseded, and its successor is missing"}

@@ -12,12 +12,12 @@ from eval_core.comparing.findings import FactChange
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord
 
-__all__ = ["CLEAR_ALPHA", "FalseValues", "fact_changes", "false_values", "is_exact", "never_shown"]
+__all__ = ["CLEAR_ALPHA", "LONGEST_NAME", "FalseValues", "fact_changes", "false_values", "is_exact", "never_shown"]
 
 CLEAR_ALPHA = 0.02
 """A single fact is named as changed, not as noise, below this chance."""
 FALSE_ALPHA = 0.01
-_LONGEST = 160
+LONGEST_NAME = 160
 Source = Literal["authored", "census"]
 Shown = Literal["never shown", "shown, not written"]
 
@@ -98,7 +98,7 @@ def _changes(
         yield FactChange(
             fixture=fixture,
             source=source,
-            name=name[:_LONGEST],
+            name=name[:LONGEST_NAME],
             kind=kind,
             messages=messages,
             base_kept=old.kept,

@@ -141,7 +141,8 @@ def subject_words(sentence: str, most: int = _MAX_SUBJECT) -> list[str]:
     capital: dict[str, None] = {}
     for match in _SUBJECT.finditer(sentence):
         word = next(group for group in match.groups() if group)
-        if _DULL_WORDS.fullmatch(word):
+        # A word in quotes is stressed or coined; what is quoted as a name is seldom a plain word.
+        if _DULL_WORDS.fullmatch(word) or (match.group(2) and _is_plain(word) and word.islower()):
             continue
         if match.group(5) and _is_plain(word):
             if match.start() > 0 and word[0].isupper() and len(word) > 2:
@@ -182,13 +183,26 @@ _DIFF_SIDE = re.compile(r"^[ab]/(?=[\w.-]+[/.])")
 _PATH_FORM = re.compile(r"(?:[A-Za-z]:)?[\w.@~+/-]+")
 _EXTENSION = re.compile(r"\.[A-Za-z]\w{0,7}$")
 _DOTFILE = re.compile(r"\.(?:env|gitignore|gitattributes|dockerignore|npmrc|nvmrc|editorconfig|bashrc|zshrc|profile)")
-_ATTRIBUTE = re.compile(r"(?:self|cls|this|args|os|sys|np|pd|re|req|res|ctx|opts|threading|asyncio|event)\..*")
+_ATTRIBUTE = re.compile(
+    r"(?:self|cls|this|args|os|sys|np|pd|re|req|res|ctx|opts|threading|asyncio|event|console|process|math|import\.meta"
+    r"|row|item|obj)\..*"
+    r"|(?:node|next|vue|nuxt|three|express|react|ember|angular|backbone|chart|moment|discord|d3|ext|deno)\.js",
+    re.I,
+)
+_WORD_LIST = re.compile(r"[A-Za-z]+(?:/[A-Za-z]+)+")
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.I)
 _SNAKE = re.compile(r"_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+")
 _CAMEL = re.compile(r"[A-Za-z][a-z0-9]+(?:[A-Z][A-Za-z0-9]*)+")
 _NAMED = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*-[A-Za-z]*\d[A-Za-z0-9]*")
+# Standards, and what only counts things.
+_DULL_NUMBERED = re.compile(
+    r"(?:utf|sha|md|iso|x86|aes|rsa|covid|top|phase|step|part|option|level|tier|round|attempt|item|page|row|line|case"
+    r"|section|chapter|stage|figure|table|q[1-4])-\d\w*",
+    re.I,
+)
 _DULL_NAMES = frozenset(dir(builtins)) | {"utf-8", "tmp_path", "is_dir", "is_file", "exist_ok", "PosixPath"}
 _VERSION = re.compile(r"v\d+\.\d+(?:\.\d+)*(?:-[0-9a-z.]+)?|\d+\.\d+\.\d+(?:-[0-9a-z.]+)?", re.I)
+_DATE = re.compile(r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:19|20)\d\d")
 _DULL_PATHS = re.compile(
     r"/(?:dev|proc|sys)/.*|/(?:usr/)?s?bin(?:/.*)?|/usr/(?:lib|local/bin)(?:/.*)?|/tmp|n/a|and/or|s/.*|origin/.*"
     r"|.*/(?:site-packages|node_modules|pytest-of-\w+)/.*",
@@ -196,10 +210,9 @@ _DULL_PATHS = re.compile(
 )
 _HOME = re.compile(r"(?:~|[a-z]:|/(?:home|users)/[^/]+|/root|/tmp|/workspaces?|/private|/var/folders)/", re.I)
 _LOOPBACK = re.compile(r"(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0)", re.I)
-_PR = re.compile(
-    r"(?:\b(?:PRs?|pull request|pull|issues?|MR|merge request)[ /]#?(\d{1,6})|(?<![\w&/#])#(\d{2,5}))(?![\w.]|,\d)",
-    re.I,
-)
+_NUMBERED = re.compile(r"([ /]#?|#)(\d{1,6})(?!\w|[.,]\d)")
+_REFERENCE = re.compile(r"(?:.*\W)?(?:PRs?|pull request|(pull)|issues?|MR|merge request)", re.I | re.S)
+_HOW_MANY = re.compile(r" (?:of|times)\b")
 _FIELD = r"[\d*][\d*/,-]{0,20}"
 _CRON_LINE = re.compile(
     rf"(?<![\w*/,-]){_FIELD}(?: {{1,2}}{_FIELD}){{3}} {{1,2}}(?:{_FIELD}|[a-z]{{3}}(?:-[a-z]{{3}})?)(?![\w*/,-])", re.I
@@ -249,16 +262,39 @@ def _word(token: str, source: Source) -> Found | None:
     if not slash and is_host(token):
         return None if _LOOPBACK.fullmatch(token) else ("host", token)
     if _VERSION.fullmatch(token):
-        return "version", token
+        return None if _DATE.fullmatch(token) else ("version", token)
     if infer_kind(token) == "hash":
         return ("hash", token.lower()) if len(token) <= 40 else None
     if _UUID.fullmatch(token):
         return "identifier", token.lower()
     path = _path(token)
     if path:
-        return "path", path
+        # In prose a list of words may be joined by slashes: yes/no/maybe.
+        listed = source in ("user", "assistant") and _WORD_LIST.fullmatch(token)
+        return None if listed else ("path", path)
+    if _DULL_NUMBERED.fullmatch(token):
+        return None
     named = _SNAKE.fullmatch(token) or _CAMEL.fullmatch(token) or (_NAMED.fullmatch(token) and source != "output")
     return ("identifier", token) if named and token not in _DULL_NAMES else None
+
+
+def _references(text: str) -> Iterator[str]:
+    """Yield the numbers of pull requests and issues; "pull 300 rows" and "the issue 3 times" name none."""
+    # The numbers are sought first: they are rare, and the words before them are not.
+    for match in _NUMBERED.finditer(text):
+        start = match.start()
+        mark, number = match.groups()
+        named = None if mark == "#" else _REFERENCE.fullmatch(text[max(0, start - 16) : start])
+        if named and mark == " ":
+            named = None if named.group(1) or _HOW_MANY.match(text, match.end()) else named
+        alone = "#" in mark and 2 <= len(number) <= 5 and mark != "/#" and (mark == " #" or _stands_alone(text, start))
+        if named or alone:
+            yield number
+
+
+def _stands_alone(text: str, start: int) -> bool:
+    before = text[start - 1 : start]
+    return not before or not (before.isalnum() or before in "_&/#")
 
 
 def extract(text: str, source: Source) -> Iterator[Found]:
@@ -275,8 +311,8 @@ def extract(text: str, source: Source) -> Iterator[Found]:
         found = _word(_DIFF_SIDE.sub("", token) if diff else token, source)
         if found is not None:
             yield found
-    for match in _PR.finditer(text):
-        yield "pr", f"#{match.group(1) or match.group(2)}"
+    for number in _references(text):
+        yield "pr", f"#{number}"
     for match in _CRON_LINE.finditer(text):
         value = " ".join(match.group().split())
         if CRON.fullmatch(value) and any(char.isdigit() for char in value):

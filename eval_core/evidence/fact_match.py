@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from eval_core.domain.probe import FactKind
+from eval_core.evidence.fact_spellings import COUNT_WORDS, SAME_UNIT, spellings
 from eval_core.evidence.fact_text import HASH_PREFIX, PR_FORM, Haystack, normalise
 
 __all__ = ["spans", "stands"]
@@ -15,28 +16,17 @@ __all__ = ["spans", "stands"]
 Span = tuple[int, int]
 
 WORD = r"[a-z0-9_\u00df-\u024f]"
+LETTER = r"[a-z\u00df-\u024f]"
 _WORD_CHAR = re.compile(WORD)
 _TIME_FIRST = re.compile(r"\d\d:\d\d(?!\d)")
 _TIME_LAST = re.compile(r"(?<!\d)\d\d:\d\d$")
 _DATE_LAST = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d$")
+_SHARE_LAST = re.compile(r"(?<![\d/])\d{1,7}/\d{1,7}$")
 _REACH = 64  # how far around the needle a pattern may look
 _UNITS = r"(?:ms|us|ns|s|secs?|mins?|m|h|hrs?|d|x|px|kb|mb|gb|tb|kib|mib|gib|th|st|nd|rd)"
-# The same unit in its usual spellings; a value that is given with one of them is found with any of them.
-_SPELLINGS = (
-    ("ms", "msec", "msecs", "millisecond", "milliseconds"),
-    ("s", "sec", "secs", "second", "seconds"),
-    ("min", "mins", "minute", "minutes"),
-    ("h", "hr", "hrs", "hour", "hours"),
-    ("d", "day", "days"),
-    ("week", "weeks"),
-    ("month", "months"),
-    ("year", "years"),
-    ("%", "percent"),
-)
-_SAME_UNIT = {unit: f"(?:{'|'.join(group)})" for group in _SPELLINGS for unit in group}
 _LIST = r"(?:#?\d{1,7}(?:, and |, | and | & |/)){0,8}"
 _PR_LEAD = (
-    r"(?:(?<![&\w/])[#!]|(?<=[a-z0-9_.-])#"
+    r"(?:(?<![&\w/])[#!]|(?<=[a-z0-9_.-])#|(?<=\d/)[#!]|[\w.-]{1,40}/[\w.-]{1,40}!"
     rf"|(?<![a-z0-9])(?:prs?|pull requests?|pulls?|issues?|mrs?|merge requests?|merge_requests|tickets?|bugs?|gh)"
     rf"(?: (?:view|merge|checkout|close|comment|edit|diff|checks|review|reopen|ready))?[\s/:#_-]{{0,3}}"
     rf"(?:number |no\.? |id )?#?{_LIST}#?"
@@ -45,8 +35,17 @@ _PR_LEAD = (
 _CODE_CUE = (
     r"(?<![a-z])(?:exit(?:ed|_code|code)?|returncode|return|code|status|rc|errno|error|http)(?![a-z])[^.;]{0,24}?"
 )
+# What people name by its first number alone; after any other word "18" may be a count.
+_BY_MAJOR = (
+    "node(?:\\.?js)?|python|java|jdk|openjdk|postgres(?:ql)?|pg|mysql|mariadb|redis|kafka|mongo(?:db)?|elasticsearch|php"
+    "|ruby|rails|django|debian|ubuntu|fedora|rhel|alpine|macos|ios|android|windows|react|angular|vue|next(?:\\.?js)?|vite"
+    "|webpack|typescript|gcc|clang|llvm|cuda|terraform|gradle|spring boot|\\.net|c\\+\\+"
+)
+_NEXT_TO = (
+    r"(?<![a-z])(?:exit(?:ed)?|code|status|rc|errno|error|http|signal)(?: (?:code|status|with|of|was|is))*[ :=]{1,3}"
+)
 _PRERELEASE = (
-    r"(?![-+.]?(?:rc|alpha|beta|dev|pre|post|a|b)[-.]?\d)(?!-(?:rc|alpha|beta|dev|pre|preview|snapshot"
+    r"(?![-+._]?(?:rc|alpha|beta|dev|pre|post|a|b)[-.]?\d)(?!-(?:rc|alpha|beta|dev|pre|preview|snapshot"
     r"|nightly|canary|next)(?![a-z]))"
 )
 
@@ -106,7 +105,7 @@ def _edges(value: str) -> tuple[str, str]:
         if value[0].isdigit():
             before += r"(?<!\d\.)"
         if _TIME_FIRST.match(value):
-            before = rf"(?:{before}|(?<=\dt))"  # within 2026-03-12T04:30
+            before = rf"(?:{before}(?<!\d:)|(?<=\dt))"  # within 2026-03-12T04:30
     if _WORD_CHAR.match(value[-1]):
         after = rf"(?!{WORD})"
         if value[-1].isdigit():
@@ -115,20 +114,33 @@ def _edges(value: str) -> tuple[str, str]:
             after = rf"(?:(?=t\d\d)|{after})"
         elif _TIME_LAST.search(value):
             after = rf"z?{after}"
+        elif _SHARE_LAST.search(value):
+            after += r"(?!/\d)"  # 2/3/2026
     return before, after
 
 
+_MAIL = re.compile(r"[^\s@]+@[\w-]+(?:\.[\w-]+)+")
+
+
 def _text(value: str) -> _Pattern:
+    if _MAIL.fullmatch(value):
+        return _host(value)
     words = re.split(r"(?<=\w)[ -](?=\w)", value)
     longest = max(words, key=len)
     offset = sum(len(word) + 1 for word in words[: words.index(longest)])
     before, after = map(_regex, _edges(value))
+    if "-" in value and " " not in value:
+        # "dual-write" is "dual write", and a part of no longer name.
+        before, after = _regex(before.pattern + rf"(?<!{WORD}-)"), _regex(after.pattern + rf"(?!-{WORD})")
     body = None if len(words) == 1 else re.compile("[ -]".join(map(re.escape, words)))
     return _Pattern(longest, before, after, body, offset)
 
 
+_NUMBER_FORM = re.compile(rf"([-+]?)([$€£]?)(\d+|{'|'.join(COUNT_WORDS)})((?:\.\d+)?)\s?((?:[^\W\d_]|[%$€£°]).*|)")
+
+
 def _number(value: str) -> _Pattern:
-    form = re.fullmatch(r"([-+]?)([$€£]?)(\d+)((?:\.\d+)?)\s?(.*)", value)
+    form = _NUMBER_FORM.fullmatch(value)
     if form is None:
         return _text(value)
     sign, money, whole, fraction, unit = form.groups()
@@ -143,8 +155,10 @@ def _number(value: str) -> _Pattern:
     literal = f"{sign.strip('+')}{money}{whole}{fraction}"
     if literal == whole:
         before += _alone(whole)
-    given = rf"[\s-]?{_SAME_UNIT.get(unit, re.escape(unit))}(?!{WORD})"
-    after = given if unit else rf"{_UNITS}?(?!{WORD})(?!\.\d)"
+    given = rf"[\s-]?{SAME_UNIT.get(unit, re.escape(unit))}(?!{WORD})"
+    cents = "" if fraction else r"(?:\.00(?!\.?\d))?"
+    # "Sixth" and "tens" are other words than the count.
+    after = given if unit else rf"{cents}{f'{_UNITS}?' if whole.isdigit() else ''}(?!{WORD})(?!\.\d)"
     if fraction:
         after = "0*" + after
     if fraction and literal == f"0{fraction}":
@@ -167,14 +181,35 @@ def _alone(digits: str) -> str:
     return parts
 
 
+_CODE = re.compile(r"(?:[a-z][a-z\s:=#_]*?[\s:=#]*(?<![a-z]))?(\d{1,6})")
+_CODE_START = rf"(?<!{WORD})(?<!\d\.)"
+_CODE_END = rf"(?!{WORD})(?!\.\d)"
+# What is counted, measured or numbered is no code: 503 rows, 137 MB, line 404. But "503 errors" are, and so is "a 503".
+_NO_NUMBER = r"(?<![#$€£])(?<!line )(?<!lines )(?<!port )(?<!page )"
+_NO_COUNT = (
+    rf"(?!\s?%|[\s-]{_UNITS}(?!{WORD}))"
+    rf"(?:(?<=\ba \d\d\d)|(?<=\bthe \d\d\d)|(?! (?!errors|responses|statuses|has|was|is|as)[a-z]+s(?!{WORD})))"
+)
+
+
 def _error(value: str) -> _Pattern:
-    form = re.fullmatch(r"[a-z][a-z\s:=#_]*?[\s:=#]*(?<![a-z])(\d{1,6})", value)
+    form = _CODE.fullmatch(value)
     if form is None:
         return _text(value)
     code = form.group(1)
     # One or two digits mean nothing alone: "2" is an exit status only beside a word that says so.
-    lead = None if len(code) > 2 else _CODE_CUE
-    return _pattern(code, rf"(?<!{WORD})(?<!\d\.)", rf"(?!{WORD})(?!\.\d)", lead)
+    if len(code) <= 2:
+        return _pattern(code, _CODE_START, _CODE_END, _CODE_CUE)
+    several = "s?" if len(code) == 3 and code[0] in "45" else ""
+    return _pattern(code, _CODE_START + _NO_NUMBER, several + _CODE_END + _NO_COUNT)
+
+
+def _marked_error(value: str) -> _Pattern | None:
+    """Return the pattern of a code beside a word that says so, whatever follows: exit code 137 means."""
+    form = _CODE.fullmatch(value)
+    return (
+        None if form is None or len(form.group(1)) <= 2 else _pattern(form.group(1), _CODE_START, _CODE_END, _NEXT_TO)
+    )
 
 
 def _version(value: str) -> _Pattern:
@@ -182,9 +217,9 @@ def _version(value: str) -> _Pattern:
     if not bare[:1].isdigit():
         return _text(value)
     dotted = "." in bare
-    before = r"(?<![\d_])(?<!\d\.)(?<!\d,)" if dotted else ""
-    after = rf"(?!{WORD})(?!\.[0-9x*])" + ("" if re.search(r"[a-z]", bare) else _PRERELEASE)
-    lead = None if dotted else rf"(?<!{WORD})(?:v|version:? v?)"
+    before = r"(?<!\d)(?<!\d[._])(?<!\d,)" if dotted else ""
+    after = rf"(?!_?\d)(?!{LETTER})(?!\.[0-9x*])" + ("" if re.search(r"[a-z]", bare) else _PRERELEASE)
+    lead = None if dotted else rf"(?<!{WORD})(?:v|version:? v?|(?:{_BY_MAJOR})[ :@-]?v?)"
     return _pattern(bare, before, after, lead)
 
 
@@ -199,9 +234,12 @@ def _pr(value: str) -> _Pattern:
 _PATH_END = rf"(?!{WORD})(?![.-]{WORD})"
 
 
+_AFTER_FOLDER = "|".join(f"(?<= {word} )|(?<=^{word} )" for word in ("folder", "directory", "dir", "cd", "mkdir"))
+
+
 def _path(value: str) -> _Pattern:
     directory = value.endswith("/")
-    bare = re.sub(r"^(?:~/|(?:\./)+)", "", value).rstrip("/") or value
+    bare = re.sub(r"^(?:~/|\$\{?home\}?/|(?:\./)+)", "", value).rstrip("/") or value
     before, lead = "", None
     if bare.startswith("/"):
         # A route stands after a host, a port or a variable; "backup/etc/hosts" is another file than "/etc/hosts".
@@ -209,6 +247,9 @@ def _path(value: str) -> _Pattern:
     elif _WORD_CHAR.match(bare[0]) or bare[0] in ".@-":
         before = rf"(?<!{WORD})(?<!{WORD}[.@+-])"
     after = _PATH_END + "(?!~)" + ("" if directory else rf"(?!/{WORD})")
+    if directory and "/" not in bare:
+        # "the data shows" says nothing of data/.
+        before = rf"(?:{before}(?={re.escape(bare)}(?:/| (?:folder|directory|dir)(?![a-z])))|(?<=/)|{_AFTER_FOLDER})"
     return _pattern(bare, before, after, lead)
 
 
@@ -261,9 +302,14 @@ _BUILDERS = {
 
 
 @lru_cache(maxsize=16384)
-def _compiled(value: str, kind: FactKind) -> _Pattern | None:
+def _compiled(value: str, kind: FactKind) -> tuple[_Pattern, ...]:
     plain = normalise(value).strip("\"'") or normalise(value)
-    return _BUILDERS[kind](plain) if plain else None
+    if not plain:
+        return ()
+    found = [_BUILDERS[kind](spelling) for spelling in spellings(plain, kind)]
+    if kind == "error" and (marked := _marked_error(plain)):
+        found.append(marked)
+    return tuple(found)
 
 
 def _hash_words(value: str, haystack: Haystack) -> list[str]:
@@ -281,8 +327,7 @@ def spans(value: str, kind: FactKind, haystack: Haystack) -> Iterator[Span]:
         for word in _hash_words(value, haystack):
             yield from _pattern(word, r"(?<![0-9a-f])", r"(?![0-9a-f])").spans(haystack.text)
         return
-    pattern = _compiled(value, kind)
-    if pattern is not None:
+    for pattern in _compiled(value, kind):
         yield from pattern.spans(haystack.text)
 
 

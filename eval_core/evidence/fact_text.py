@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from html import unescape
+from itertools import islice
 
 from eval_core.base.messages import Message, full_text
 from eval_core.domain.probe import FactKind
@@ -37,20 +39,30 @@ _LOOKALIKES = str.maketrans(
     }
 )
 _NARROW_GROUP = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
-_BACKSLASH = re.compile(r"\\\\+|\\([_*`#\"'\[\]~|<>$&nrt])|\\")
+_BACKSLASH = re.compile(r"\\+/|(\\)(?=\s)|\\\\+|\\([_*`#\"'\[\]~|<>$&nrt])|\\")
+_DOUBLE_SLASH = re.compile(r"(?<=[\w.-])//+(?=[\w.])")
 _STARS = re.compile(r"\*{2,}")
 # Words alone: "*.py *.ts", "* * *" and "_id_hash_" are what they are.
-_EMPHASIS = re.compile(r"(?<![\w*/.])([*_])([a-z][a-z' -]{0,60}[a-z])\1(?![\w*/.])")
+_EMPHASIS = re.compile(r"(?<![\w*/.])([*_])([a-z0-9][a-z0-9' -]{0,60}[a-z0-9])\1(?![\w*/.])")
 _COMMA_GROUPS = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\w,])")
 _SPACED_GROUPS = re.compile(r"(?<![\w.,-])(\d{1,3})((?: \d{3})*) 000(?![\w,]|\.\d)")
 _OTHER_GROUPS = re.compile(r"(?<![\w.'])\d{1,3}(?:[_']\d{3})+(?![\w'])")
 _SPACE = re.compile(r"\s+")
+_ENTITY = re.compile(r"&(?:#\d{2,6}|#x[0-9a-f]{2,5}|[a-z]{2,8}\d{0,2});", re.I)
+_COLOUR = re.compile(r"(?:\x1b|\\u001b|\\x1b|\\033|\\e)\[[0-9;?]{0,20}[a-z]")
+# "src/{app,main}.py" is two files; "{1,3}" of a regular expression is none.
+_BRACES = re.compile(r"\{([\w.@+/*-]{0,80}(?:(?:, ?| [=-]> )[\w.@+/*-]{0,80}){1,20})\}([\w.@+/*-]{0,80})")
+_BRACE_ITEMS = re.compile(r", ?| [=-]> ")
+_PATH_RUN = re.compile(r"[\w.@~+/*-]{0,200}")
+_MOST_BRACES = 200
 _HEX_TOKEN = re.compile(r"(?:(?<![0-9a-z_])|(?<=-g))[0-9a-f]{7,64}(?![0-9a-z_])")
 HASH_PREFIX = 7
 
 
 def _slash(match: re.Match[str]) -> str:
-    escaped = match.group(1)
+    continued, escaped = match.groups()
+    if continued:
+        return ""
     if escaped is None:
         return "/"
     # A file name may begin with n, r or t after a Windows separator; only broken JSON leaves these escapes behind.
@@ -58,7 +70,7 @@ def _slash(match: re.Match[str]) -> str:
 
 
 def _unescape(match: re.Match[str]) -> str:
-    escaped = match.group(1)
+    escaped = match.group(2)
     return " " if escaped is not None and escaped in "nrt" else _slash(match)
 
 
@@ -80,12 +92,30 @@ def _unbold(match: re.Match[str]) -> str:
     return run[: len(run) % 2] if opens or closes else run
 
 
+def _expanded(text: str) -> str:
+    """Write out the paths that braces stand for."""
+    parts: list[str] = []
+    done = 0
+    for match in islice(_BRACES.finditer(text), _MOST_BRACES):
+        items, end = _BRACE_ITEMS.split(match.group(1)), match.group(2)
+        run = _PATH_RUN.match(text[max(done, match.start() - 200) : match.start()][::-1])
+        start = match.start() - (run.end() if run else 0)
+        head = text[start : match.start()]
+        files = "/" in head or "/" in end or (end.startswith(".") and " " not in match.group(1))
+        if files and not all(item.isdigit() for item in items):
+            parts += (text[done:start], " ".join(f"{head}{item}{end}" for item in items))
+            done = match.end()
+    return "".join((*parts, text[done:]))
+
+
 def _is_word(char: str) -> bool:
     return char.isalnum() or char == "_"
 
 
 def _marks(text: str) -> str:
-    """Take away the marks that only dress a text: escapes, backticks, bold, grouping of digits."""
+    """Take away the marks that only dress a text: colours, escapes, backticks, bold, grouping of digits."""
+    if "[" in text and ("\x1b" in text or "\\" in text):
+        text = _COLOUR.sub("", text)
     if "\\" in text:
         json_like = '": ' in text or '":"' in text or '\\"' in text
         text = _BACKSLASH.sub(_unescape if json_like else _slash, text)
@@ -95,6 +125,10 @@ def _marks(text: str) -> str:
         text = _STARS.sub(_unbold, text)
     if "*" in text or "_" in text:
         text = _EMPHASIS.sub(r"\2", text)
+    if "{" in text:
+        text = _expanded(text)
+    if "//" in text:
+        text = _DOUBLE_SLASH.sub("/", text)
     if "," in text:
         text = _COMMA_GROUPS.sub(_ungroup, text)
     if " 000" in text:
@@ -106,11 +140,15 @@ def _marks(text: str) -> str:
 
 def normalise(text: str) -> str:
     """Return the comparable form: NFKC, plain quotes and dashes, no invisible marks or markdown, lower case."""
+    if "&" in text and ";" in text:
+        text = _ENTITY.sub(lambda match: unescape(match.group()), text)
+    if "%2" in text:
+        text = text.replace("%20", " ").replace("%2F", "/").replace("%2f", "/")
     plain = text.isascii()
     if not plain:
         text = _NARROW_GROUP.sub("", text.translate(_INVISIBLE | _NUMERO))
         text = unicodedata.normalize("NFKC", text).translate(_LOOKALIKES)
-    text = _SPACE.sub(" ", _marks(text.lower())).strip()
+    text = _SPACE.sub(" ", _marks(text.lower())).strip().replace('"', "'")
     # Taking marks away may bring a letter and its accent together.
     return text if plain else unicodedata.normalize("NFKC", text)
 
@@ -150,7 +188,8 @@ class Haystack:
 # What sort of value a fact is, read off its form.
 
 PR_FORM = re.compile(
-    r"(?:(?:pr|pull request|issue|mr|merge request|gh)[\s#:-]{0,3}|(?:pulls?|issues|merge_requests)/|[#!])(\d{1,7})",
+    r"(?:(?:[\w.-]+/[\w.-]+[#!])"
+    r"|(?:pr|pull request|issue|mr|merge request|gh)[\s#:-]{0,3}|(?:pulls?|issues|merge_requests)/|[#!])(\d{1,7})",
     re.IGNORECASE,
 )
 _CRON_FIELD = r"(?:\*|\d+|[a-z]{3})(?:[-/,](?:\*|\d+|[a-z]{3}))*"
@@ -158,8 +197,9 @@ CRON = re.compile(
     rf"(?=.*(?:^|\s)\*){_CRON_FIELD}(?:\s+{_CRON_FIELD}){{4,5}}|@(?:daily|hourly|weekly|monthly|reboot)", re.I
 )
 _NUMBER = re.compile(
-    r"[-+]?[$€£]?\d[\d,_]*(?:\.\d+)?\s?"
-    r"(?:%|[a-z]{1,3}|percent|(?:milli)?seconds?|m?secs?|mins|minutes?|hours?|days?|weeks?|months?|years?)?",
+    r"[-+]?[$€£]?\d[\d,_]*(?:\.\d+)?(?:e[-+]?\d\d?|\s?"
+    r"(?:[%$€£]|[a-zµμ]{1,3}|percent|(?:milli|micro|nano)?seconds?|m?secs?|mins|minutes?|hours?|days?|weeks?|months?|years?"
+    r"|(?:kilo|mega|giga|tera)bytes?|dollars?|euros?|pounds?)?)",
     re.I,
 )
 _VERSION = re.compile(r"v\d+(?:\.\d+)*(?:[-+.][0-9a-z.]+)?|\d+\.\d+\.\d+(?:[-+.]?[0-9a-z.]+)*", re.I)
@@ -189,6 +229,7 @@ _ERROR_PHRASE = re.compile(
 )
 _ERROR_LINE = re.compile(r"[\w.]*(?:Error|Exception|Warning|Panic)\b\s*[:(].*", re.S)
 _IDENTIFIER = re.compile(r"[@$-]{0,2}[A-Za-z_][\w$]*(?:(?:[.-]|::|->)[\w$]+)*(?:\(\))?")
+_KEBAB = re.compile(r"[A-Za-z]?[a-z]+(?:-[a-z]+)+")
 _MARKED = re.compile(r"[_\d.$:@-]|\(\)|[a-z][A-Z]|[A-Z]{2}[a-z]")
 
 
@@ -252,6 +293,6 @@ def infer_kind(value: str) -> FactKind:
     if _is_path(value):
         head, slash, _ = value.partition("/")
         return "url" if slash and is_host(head) else "path"
-    if _IDENTIFIER.fullmatch(value) and _MARKED.search(value):
+    if _IDENTIFIER.fullmatch(value) and _MARKED.search(value) and not _KEBAB.fullmatch(value):
         return "identifier"
     return "text"

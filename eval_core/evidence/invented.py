@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from eval_core.domain.probe import Fact, Probe
 from eval_core.domain.record import InventedRecord, StaleRecord
@@ -14,13 +15,37 @@ __all__ = ["STRONG_KINDS", "read_invented", "read_stale"]
 STRONG_KINDS = ("url", "hash", "pr", "cron", "path")
 """Kinds that an honest model copies and does not coin; identifiers, branches and counts it does."""
 _PIECE = 6
+_JOINT = 8  # characters between a folder and a name that are joined in code
 _MOST = 40
 
 
 def _known_path(value: str, session: Haystack) -> bool:
     """Tell whether a path is put together from what the session says: its end as a whole, and every part."""
     parts = [part for part in normalise(value).split("/") if part not in ("", ".", "~")]
-    return "/".join(parts[-2:]) in session.text and all(part in session.text for part in parts)
+    if not all(part in session.text for part in parts):
+        return False
+    return "/".join(parts[-2:]) in session.text or (len(parts) > 1 and _joined(parts[-2], parts[-1], session.text))
+
+
+def _joined(folder: str, name: str, text: str) -> bool:
+    """Tell whether the two are put together in code: Path(folder) / name."""
+    at = text.find(name)
+    while at >= 0:
+        if folder in text[max(0, at - len(folder) - _JOINT) : at]:
+            return True
+        at = text.find(name, at + 1)
+    return False
+
+
+def _known_url(value: str, session: Haystack) -> bool:
+    """Tell whether an address is one of the session's with a fragment, or only its host and port put together."""
+    address, fragment, _ = value.partition("#")
+    if fragment and value_in(address, "url", session):
+        return True
+    host, colon, port = address.rpartition("://")[2].rstrip("/").partition(":")
+    if "/" in host or "/" in port:
+        return False
+    return value_in(host, "host", session) and (not colon or value_in(port, "number", session))
 
 
 def _known(kind: str, value: str, session: Haystack) -> bool:
@@ -29,18 +54,23 @@ def _known(kind: str, value: str, session: Haystack) -> bool:
         return True
     if kind in ("url", "hash", "pr", "cron", "path") and value_in(value, kind, session):  # type: ignore[arg-type]
         return True
-    return kind == "path" and _known_path(value, session)
+    return (kind == "path" and _known_path(value, session)) or (kind == "url" and _known_url(value, session))
 
 
 def read_invented(texts: Sequence[str], session: Haystack) -> list[InventedRecord]:
     """Return the values of strong kinds in the compressor's own text that are nowhere in the session."""
     found: dict[tuple[str, str], InventedRecord] = {}
-    for text in texts:
-        for kind, value in extract(text, "assistant"):
-            named = kind in STRONG_KINDS and (kind != "path" or "." in value.rsplit("/", 1)[-1])
-            if named and not _known(kind, value, session):
-                found.setdefault((kind, normalise(value)), InventedRecord(kind=kind, value=value[:160]))
-    return list(found.values())[:_MOST]
+    seen: set[tuple[str, str]] = set()
+    for kind, value in chain.from_iterable(extract(text, "assistant") for text in texts):
+        key = (kind, value)
+        if kind not in STRONG_KINDS or key in seen or (kind == "path" and "." not in value.rsplit("/", 1)[-1]):
+            continue
+        seen.add(key)
+        if not _known(kind, value, session):
+            found.setdefault((kind, normalise(value)), InventedRecord(kind=kind, value=value[:160]))
+            if len(found) == _MOST:
+                break
+    return list(found.values())
 
 
 def _kind(fact: Fact) -> str:

@@ -12,6 +12,7 @@ from eval_core.domain.fixture import Fixture
 from eval_core.domain.probe import Fact, Probe
 from eval_core.domain.record import FactRecord
 from eval_core.evidence.census import CensusFact, telling_words
+from eval_core.evidence.fact_spellings import COUNT_WORDS
 from eval_core.evidence.facts import Haystack, holds, infer_kind, value_in
 from eval_core.evidence.paraphrase import possibly_paraphrased
 from eval_core.evidence.verbatim import Kept
@@ -85,10 +86,11 @@ def _error_stands(value: str, haystack: Haystack) -> bool:
 
 def _count_stands(value: str, haystack: Haystack) -> bool:
     number, outcome = value.split(" ", 1)
-    if number not in haystack.text:
+    said = [number, *COUNT_WORDS[int(number) : int(number) + 1]]
+    if not any(form in haystack.text for form in said):
         return False
     word = _OUTCOMES.get(outcome, re.escape(outcome))
-    exact = rf"(?<![\w.]){number}(?![\w]|\.\d)"
+    exact = rf"(?<![\w.])(?:{'|'.join(said)})(?![\w]|\.\d)"
     after = rf"{exact}(?:/\d{{1,6}})?(?: \w{{1,20}}){{0,3}} {word}"
     before = rf"\b{word}:? ?\(?{exact}"
     return re.search(f"{after}|{before}", haystack.text) is not None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from eval_core.comparing.arms import quarantined
+from eval_core.comparing.fact_changes import LONGEST_NAME
 from eval_core.comparing.findings import Verdict
 from eval_core.comparing.verdict import Options
 from eval_core.domain.grade import PASS_SCORE, Grade, Unscored
@@ -14,6 +15,7 @@ from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import PRIVATE_PLACE, RunRecord
 
 __all__ = [
+    "PARAPHRASED",
     "LostFact",
     "Miss",
     "changed_facts",
@@ -54,7 +56,7 @@ class LostFact:
     runs: int = 0
     """Runs of this side that could have kept it."""
     why: str = ""
-    """Whether the compressor's own model was shown it, where that is known."""
+    """Whether it may be said in other words, or whether the compressor's own model was shown it, where known."""
 
     @property
     def change(self) -> float:
@@ -74,21 +76,42 @@ def _kept_shares(runs: Iterable[RunRecord]) -> dict[tuple[str, str], tuple[float
     return {key: (fmean(kept), len(kept), evidence[key]) for key, kept in found.items()}
 
 
+PARAPHRASED = "possibly paraphrased"
+
+
+def _reworded(runs: Iterable[RunRecord]) -> set[tuple[str, str]]:
+    """Return the facts, with their probes, that a run lost by their words and may say in others."""
+    return {
+        (probe, fact.label)
+        for run in runs
+        for probe, record in run.probes.items()
+        for fact in record.facts
+        if fact.paraphrased
+    }
+
+
 def changed_facts(candidate: Measurement, base: Measurement | None) -> list[LostFact]:
     """Return the facts that are kept less (or, at the end, more) often than before, worst first."""
     rows = []
     for fixture, runs in candidate.fixtures.items():
         before = _kept_shares(base.fixtures.get(fixture, [])) if base else {}
+        reworded = _reworded(runs)
         for (probe, fact), (kept, number, evidence) in _kept_shares(runs).items():
             known = before.get((probe, fact))
-            row = LostFact(fixture, probe, fact, evidence, kept, known[0] if known else None, number)
+            why = PARAPHRASED if (probe, fact) in reworded else ""
+            row = LostFact(fixture, probe, fact, evidence, kept, known[0] if known else None, number, why)
             if abs(row.change) > 1e-9:
                 rows.append(row)
     return sorted(rows, key=lambda row: (row.change, row.fixture, row.probe, row.fact))
 
 
-def named_facts(verdict: Verdict) -> list[LostFact]:
+def named_facts(verdict: Verdict, candidate: Measurement) -> list[LostFact]:
     """Return the facts that moved for certain, worst first; what may be chance is only counted."""
+    reworded = {
+        (fixture, probe, label[:LONGEST_NAME])
+        for fixture, runs in candidate.fixtures.items()
+        for probe, label in _reworded(runs)
+    }
     return [
         LostFact(
             fixture=item.fixture,
@@ -98,7 +121,7 @@ def named_facts(verdict: Verdict) -> list[LostFact]:
             kept=item.candidate_kept / item.candidate_runs,
             base_kept=item.base_kept / item.base_runs,
             runs=item.candidate_runs,
-            why=item.shown or "",
+            why=item.shown or (PARAPHRASED if (item.fixture, item.kind, item.name) in reworded else ""),
         )
         for item in verdict.facts
         if item.clear
@@ -130,7 +153,7 @@ def _why(runs: list[RunRecord], probe: str) -> str:
     parts = []
     if lost:
         named = [
-            f"{label} ({places(evidence)}{', possibly paraphrased' if label in reworded else ''})"
+            f"{label} ({places(evidence)}{f', {PARAPHRASED}' if label in reworded else ''})"
             for label, evidence in lost.items()
         ]
         parts.append("lost in compression: " + ", ".join(named))

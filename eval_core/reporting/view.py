@@ -393,7 +393,7 @@ def make_view(data: ReportData) -> ReportView:
     verdict = data.verdict
     comparable_base = data.base if data.kind_is_comparable else None
     if verdict is not None and comparable_base is not None:
-        changes = named_facts(verdict)
+        changes = named_facts(verdict, data.candidate)
     else:
         changes = changed_facts(data.candidate, None)
     note = OFFLINE_NOTE if data.candidate.offline else _judge_note(data.candidate)

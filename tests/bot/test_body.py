@@ -25,6 +25,8 @@ from eval_core.comparing.compare import ReportData, compare_measurements
 from eval_core.comparing.findings import Kind
 from eval_core.domain.grade import DIMENSIONS
 from eval_core.domain.measurement import Measurement
+from eval_core.domain.record import RunRecord
+from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.view import ReportView, make_view
 
 GOLDEN = Path(__file__).parent / "golden" / "comment.md"
@@ -72,6 +74,27 @@ def test_the_comment_is_the_one_that_was_looked_at() -> None:
         GOLDEN.parent.mkdir(exist_ok=True)
         GOLDEN.write_text(shown, encoding="utf-8")
     assert shown == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_a_lost_fact_that_may_be_said_in_other_words_is_marked_in_the_comment_and_the_reports() -> None:
+    lost = view().lost[0]
+    data = view().data
+    runs = {name: [_reworded(run, lost.fact) for run in found] for name, found in data.candidate.fixtures.items()}
+    shown = make_view(replace(data, candidate=data.candidate.model_copy(update={"fixtures": runs})))
+    assert "is gone in 3 of 3 runs (possibly paraphrased); the baseline always kept it" in text(shown=shown)
+    assert "| possibly paraphrased |" in text(shown=shown)
+    assert "(baseline 100 %), possibly paraphrased" in render_markdown(shown)
+    assert "possibly paraphrased" not in text()
+
+
+def _reworded(run: RunRecord, label: str) -> RunRecord:
+    probes = {
+        name: record.model_copy(
+            update={"facts": [fact.model_copy(update={"paraphrased": fact.label == label}) for fact in record.facts]}
+        )
+        for name, record in run.probes.items()
+    }
+    return run.model_copy(update={"probes": probes})
 
 
 def test_the_first_screen_says_the_verdict_the_worst_losses_what_to_do_and_where_the_rest_is() -> None:
