@@ -317,6 +317,19 @@ FIFTH: tuple[Case, ...] = (
 
 # Near misses of the rules that these lists led to.
 SIBLINGS: tuple[Case, ...] = (
+    ("1280", "number", "the image is 1280x720", K),
+    ("720", "number", "the image is 1280x720", K),
+    ("720", "number", "mapped at 0x720", L),
+    ("19", "number", "due on 19 June", L),
+    ("19", "number", "due on June 19th", L),
+    ("2026", "number", "due on Jun 19, 2026", L),
+    ("2024", "number", "since May 2024", L),
+    ("12", "number", "of these 12 may fail", K),
+    ("12", "number", "due on 12 May 2026", L),
+    ("use Redis", "text", "do not use Redis", L),
+    ("use Redis", "text", "don't use Redis for this", L),
+    ("use Redis", "text", "we will use Redis", K),
+    ("do not retry", "text", "do not retry", K),
     ("2 of 3", None, "on 2/3/2026", L),
     ("2 of 3", None, "2/3 done", K),
     ("3 tests", None, "three testsuites", L),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 
 import pytest
+from facts_from_the_table import SEVENTH, SIXTH, Case
 from facts_hard import AFTER, FRESH, HARD, LATER, OUTSIDE, UNREAD
 from facts_unseen import FIFTH, FIRST, FOURTH, SECOND, SIBLINGS, THIRD
 
-from eval_core.domain.probe import FactKind
-from eval_core.evidence.facts import Haystack, infer_kind, value_in
+from eval_core.domain.probe import Fact, FactKind
+from eval_core.evidence.facts import Haystack, holds, infer_kind, value_in
 
 
 def _found(value: str, kind: FactKind | None, text: str) -> bool:
@@ -28,6 +29,18 @@ def test_the_rules_hold_for_cases_they_were_not_written_for(
     wrong = [case for case in cases if _found(*case[:3]) is not case[3]]
     assert len(cases) == 50
     assert len(wrong) <= 1, wrong
+
+
+@pytest.mark.parametrize("cases", [SIXTH, SEVENTH])
+def test_the_documented_table_is_enough_to_predict_the_matcher(cases: tuple[Case, ...]) -> None:
+    wrong = []
+    for fact, kind, text, kept in cases:
+        found = (
+            _found(fact, kind, text) if isinstance(fact, str) else holds(Fact.model_validate(fact), Haystack.of(text))
+        )
+        wrong += [] if found is kept else [(fact, text)]
+    assert len(cases) == 50
+    assert not wrong
 
 
 @pytest.mark.parametrize("value", ["30 s", "30 sec", "30 seconds", "30s", "30 secs"])

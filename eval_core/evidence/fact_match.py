@@ -24,6 +24,13 @@ _DATE_LAST = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d$")
 _SHARE_LAST = re.compile(r"(?<![\d/])\d{1,7}/\d{1,7}$")
 _REACH = 64  # how far around the needle a pattern may look
 _UNITS = r"(?:ms|us|ns|s|secs?|mins?|m|h|hrs?|d|x|px|kb|mb|gb|tb|kib|mib|gib|th|st|nd|rd)"
+_MONTHS = (
+    "jan", "january", "feb", "february", "mar", "march", "apr", "april", "may", "jun", "june", "jul", "july", "aug",
+    "august", "sep", "sept", "september", "oct", "october", "nov", "november", "dec", "december",
+)  # fmt: skip
+_AFTER_MONTH = "".join(rf"(?<!\b{month} )" for month in _MONTHS)
+# "12 may fail" speaks of twelve things, "12 May 2026" of a day.
+_BEFORE_MONTH = rf"(?:st|nd|rd|th)? (?:of )?(?:{'|'.join(set(_MONTHS) - {'may'})}|may(?= \d{{4}}|[,.]|$))(?!{WORD})"
 _LIST = r"(?:#?\d{1,7}(?:, and |, | and | & |/)){0,8}"
 _PR_LEAD = (
     r"(?:(?<![&\w/])[#!]|(?<=[a-z0-9_.-])#|(?<=\d/)[#!]|[\w.-]{1,40}/[\w.-]{1,40}!"
@@ -122,6 +129,10 @@ def _edges(value: str) -> tuple[str, str]:
 _MAIL = re.compile(r"[^\s@]+@[\w-]+(?:\.[\w-]+)+")
 
 
+_NOT_DENIED = "".join(rf"(?<!{word} )" for word in (r"\bnot", r"\bnever", r"\bno longer", r"\bwithout", "n't"))
+"""Before a decision: "do not use Redis" is another one than "use Redis"."""
+
+
 def _text(value: str) -> _Pattern:
     if _MAIL.fullmatch(value):
         return _host(value)
@@ -132,6 +143,8 @@ def _text(value: str) -> _Pattern:
     if "-" in value and " " not in value:
         # "dual-write" is "dual write", and a part of no longer name.
         before, after = _regex(before.pattern + rf"(?<!{WORD}-)"), _regex(after.pattern + rf"(?!-{WORD})")
+    if " " in value and not re.search(r"\d", value):
+        before = _regex(before.pattern + _NOT_DENIED)
     body = None if len(words) == 1 else re.compile("[ -]".join(map(re.escape, words)))
     return _Pattern(longest, before, after, body, offset)
 
@@ -154,11 +167,16 @@ def _number(value: str) -> _Pattern:
     fraction = fraction.rstrip("0") if fraction.strip(".0") else fraction
     literal = f"{sign.strip('+')}{money}{whole}{fraction}"
     if literal == whole:
+        if len(whole) > 1 and whole.isdigit():
+            before = before.replace(rf"(?<!{WORD})", rf"(?:(?<!{WORD})|(?<=\d\dx))", 1)  # 1280x720
         before += _alone(whole)
     given = rf"[\s-]?{SAME_UNIT.get(unit, re.escape(unit))}(?!{WORD})"
     cents = "" if fraction else r"(?:\.00(?!\.?\d))?"
     # "Sixth" and "tens" are other words than the count.
-    after = given if unit else rf"{cents}{f'{_UNITS}?' if whole.isdigit() else ''}(?!{WORD})(?!\.\d)"
+    ends = rf"{_UNITS}?(?!{WORD})" if whole.isdigit() else rf"(?!{WORD})"
+    if len(whole) > 1:
+        ends = rf"(?:{ends}|(?=x\d\d))"  # 1280x720
+    after = given if unit else rf"{cents}{ends}(?!\.\d)"
     if fraction:
         after = "0*" + after
     if fraction and literal == f"0{fraction}":
@@ -174,6 +192,10 @@ def _alone(digits: str) -> str:
     parts += r"(?<![a-z]\d-)(?<![a-z]\d\d-)(?<![a-z]\d{3}-)"  # week W07-7, rack B112-4
     parts += r"(?<![a-z]-\d-)(?<![a-z]-\d\d-)(?<![a-z]-\d{3}-)(?<![a-z]-\d{4}-)"  # ISO-8859-9
     parts += rf"(?!{digits}-[a-z](?![a-z]))"  # 5432-A is an order, a 7-day window is seven days
+    if len(digits) in (1, 2, 4):
+        parts += _AFTER_MONTH + rf"(?!{digits}{_BEFORE_MONTH})"  # June 19, 19 June, May 2026
+    if len(digits) == 4:
+        parts += r"(?<!\b[a-z]{3} \d, )(?<!\b[a-z]{3} \d\d, )"
     if len(digits) <= 2:
         # The time 04:30 and the share 4/5; but 10.0.0.1:80 ends in a port, and queue.py:30:15 names a line.
         parts += r"(?<![a-z]/)(?<!\s/)(?<![^.\d]\d:)(?<![^.\d]\d\d:)(?<!^\d:)(?<!^\d\d:)(?<!\d/)"
