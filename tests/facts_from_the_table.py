@@ -1,7 +1,7 @@
 """A hundred hard cases, written from the table of kinds in docs/fixtures-and-probes.md alone.
 
-Fact (a value, or an object as in a probe bank), kind (None: guessed), text, whether the text states it. Their author had
-read neither the matcher nor the other cases; all were right when they were first measured.
+Fact (a value, or an object as in a probe bank), kind (None: guessed), text, whether the text states it. Their author
+had read neither the matcher nor the other cases; all were right when they were first measured.
 """
 
 from __future__ import annotations
