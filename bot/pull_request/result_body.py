@@ -72,6 +72,7 @@ def result_body(view: ReportView, ticket: Ticket, around: Surroundings, *, budge
             "ignored": ticket.ignored_files,
             "ignored_count": len(ticket.ignored_files) + ticket.ignored_more,
             "columns": list(COLUMNS.values()),
+            "tested": any(row.p is not None for row in view.data.verdict.rows) if view.data.verdict else False,
             "moved": [row for row in view.strands if row.verdict != StrandState.SAME.words],
             "details": [
                 (row.name, detail)

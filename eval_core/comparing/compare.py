@@ -32,8 +32,8 @@ __all__ = [
 
 # What every view is made from: one object, so that comment, page, terminal and exit code cannot disagree.
 
-OFFLINE_NOTE = "offline, deterministic: no model judged this"
-OFFLINE_JUDGE_NOTE = "a model compressed; answers and grades are rule-based, so scores are advisory"
+OFFLINE_NOTE = "offline: no model was called, so scores are advisory"
+OFFLINE_JUDGE_NOTE = "judged offline: answers and grades are rule-based, so scores are advisory"
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ __all__ = [
     "AUTHORED",
     "CENSUS",
     "FACT_HYPOTHESES",
+    "FACT_NAMES",
     "SCORE_HYPOTHESES",
     "Block",
     "Explained",
@@ -30,6 +31,8 @@ AUTHORED = "authored facts"
 CENSUS = "census"
 SCORE_HYPOTHESES = (*DIMENSIONS, OVERALL)
 FACT_HYPOTHESES = (AUTHORED, CENSUS)
+FACT_NAMES = {AUTHORED: "expected", CENSUS: "census"}
+"""What readers see: a probe bank lists its facts as `expected_facts`."""
 
 _LEAST_SQUARE = 1e-6
 """With less variation of the facts than this there is no slope to find."""

@@ -370,14 +370,14 @@ def _notes(
             names = [unit.label for unit in item.result.left_out]
             case.notes.append(f"Left out of the {item.family}, measured on one side only: {', '.join(names)}.")
     if not any(item.family == "scores" for item in evidence):
-        case.notes.append("No scores were compared; this rests on facts and structure.")
+        case.notes.append("No scores were compared; the verdict is based on facts and structure.")
     for change in structure:
         if change.kind == "shaky":
             failed = change.candidate_runs - change.candidate_passed
             case.notes.append(
                 f"{change.label} fails in {failed} of {change.candidate_runs} runs and never did in the baseline."
             )
-    case.notes.append("The inference covers these fixtures, not all sessions.")
+    case.notes.append("The verdict is about these fixtures, not about every session.")
 
 
 def _counted(
@@ -514,6 +514,9 @@ def decide(
     else:
         text = headline.changed(kind, strands, size)
     facts = recorded.facts if recorded is not None and muted <= {"scores"} else ()
+    accept = None
+    if recorded is not None and not recorded.all_stubs:
+        accept = headline.accept_line([*recorded.form.gone, *recorded.form.emptied], recorded.unseen)
     where = [item.fixture for item in culprits if item.fixture and item.direction == "worse"]
     where += [item.fixture for item in facts if item.clear and item.change < 0]
     _notes(case, tested, structure, spread)
@@ -532,14 +535,13 @@ def decide(
             more_runs=extra,
             chance=advice.chance if advice else None,
             exact=exact and not by_family,
+            accept=accept,
         ),
         reasons=reasons,
         strands=[strands[name] for name in STRANDS if name in strands],
         facts=facts,
         exact=exact,
-        accept=headline.accept_line([*recorded.form.gone, *recorded.form.emptied], recorded.unseen)
-        if recorded is not None and not recorded.all_stubs
-        else None,
+        accept=accept,
         culprits=culprits,
         rows=rows,
         units=[unit for item in tested for unit in item.units],

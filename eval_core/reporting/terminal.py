@@ -89,7 +89,7 @@ def print_report(view: ReportView, out: Console, *, where: str = "", details: bo
     if view.shown_line:
         out.print(Text(f"{view.shown_line}."))
     if view.next_step:
-        out.print(Text(view.next_step))
+        out.print(Text(f"Next step: {view.next_step}"))
     for remark in view.remarks:
         out.print(Text(remark))
     for warning in (*view.data.warnings, *view.other_models):
@@ -101,7 +101,7 @@ def print_report(view: ReportView, out: Console, *, where: str = "", details: bo
     else:
         _print_worst(view, out)
     if view.accept:
-        out.print(Text(f"If that was intended, add this to .compression-eval.yml: {view.accept}"))
+        out.print(Text(f"If you removed it on purpose, add this line to .compression-eval.yml: {view.accept}"))
     out.print(Text(f"Cost: {view.cost}"))
     if where:
         hint = " (--details prints the tables here)" if details is False else ""

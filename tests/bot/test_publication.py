@@ -118,8 +118,8 @@ def test_the_result_becomes_comment_check_and_report(gh: LoopbackGitHub, post: P
     assert words(posted) in body
     verdict = posted.title.partition(":")[0]
     assert body.splitlines()[2].startswith(f"### \N{LARGE RED CIRCLE} {verdict}")
-    assert "Asked for by @maintainer." in body
-    assert "| facts kept |" in body
+    assert "Requested by @maintainer." in body
+    assert "| Facts |" in body
     assert only_check(gh) == ("neutral", posted.title[:255])
     assert posted.report.startswith("## Compression eval")
     (check,) = gh.state.checks.values()
@@ -442,7 +442,7 @@ def test_whoever_asked_is_named_once_unless_it_is_a_robot_or_turned_off(
     publish(client(gh), again, config, root=root, folder=tmp_path, result="failure")
     # The end that was added notifies, and only it does.
     assert only_comment(gh).count(f"@{sender}") == wanted
-    assert ("Asked for by @" in only_comment(gh).partition("compression-eval:result -->")[0]) == wanted
+    assert ("Requested by @" in only_comment(gh).partition("compression-eval:result -->")[0]) == wanted
     (tmp_path / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
     ticket = ticket.model_copy(update={"run_id": ticket.run_id + 2})
     quiet = config.model_copy(update={"bot": config.bot.model_copy(update={"mention": False})})
