@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from eval_core.base.numbers import counted
 from eval_core.cli.entry import CommandGroup
 from eval_core.cli.run import batch_option, execute, make_job, model_options, run_options
 
@@ -27,12 +29,23 @@ def baseline() -> None:
     """
 
 
+def _noise_lines(noise: Mapping[str, float]) -> list[str]:
+    """Say how much runs differ from each other; rows that never differ are not listed."""
+    from eval_core.comparing.hypotheses import FACT_NAMES
+
+    names = {name: f"{words} facts" for name, words in FACT_NAMES.items()}
+    lines = [f"{names.get(name, name).replace('_', ' ')}: {value:.3f}" for name, value in noise.items() if value]
+    if not lines:
+        return ["All runs of a fixture gave the same result: there is no run-to-run noise."]
+    return ["Run-to-run noise (standard deviation of a run's mean):", *(f"  {line}" for line in lines)]
+
+
 @baseline.command()
 @click.argument("name", required=False)
 @click.option("--from", "source", type=click.Path(path_type=Path), help="Store this results folder instead of running.")
 @click.option("--runs", type=click.IntRange(1, 50), help="Graded runs of each fixture.  [default: 10]")
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
-@batch_option
+@batch_option("--resume collects them")
 @click.option("--force", is_flag=True, help="Write even where nothing but the date would change.")
 @click.option("--accept-failing", is_flag=True, help="Store even a compressor that passes no probe.")
 @click.option("--release", help="Release name, for the trend.  [default: the tag of the commit]")
@@ -100,11 +113,12 @@ def update(
     if path is None:
         click.echo("The stored baseline has the same content; nothing written (--force renews its date).")
         return
-    click.echo(f"{path}: {measurement.planned_runs} graded runs of {len(measurement.fixtures)} fixtures stored.")
+    runs_of = f"{counted(measurement.planned_runs, 'graded run')} of {counted(len(measurement.fixtures), 'fixture')}"
+    click.echo(f"{path}: {runs_of} stored.")
     if verdict is not None:
         click.echo(f"  Against the one it replaces: {verdict.headline}")
-    for dimension, value in noise.items():
-        click.echo(f"  noise of {dimension.replace('_', ' ')}: {value:.3f} (standard deviation of a run's mean)")
+    for line in _noise_lines(noise):
+        click.echo(f"  {line}")
     for weakness in weaknesses(measurement):
         click.echo(f"  Note: {weakness}.")
     for change in cumulative_changes(read_history(path.parent, path.stem)):
@@ -136,9 +150,9 @@ def show(path: Path) -> None:
     out = console()
     data = ReportData(measurement, note="this is a single baseline", task=load_config(None).task)
     print_report(make_view(data), out, details=True)
-    out.print(Text("\nRun-to-run noise (standard deviation of a run's mean)", style="bold"))
-    for dimension, value in noise.items():
-        out.print(Text(f"  {dimension.replace('_', ' ')}: {value:.3f}"))
+    out.print(Text("\nNoise", style="bold"))
+    for line in _noise_lines(noise):
+        out.print(Text(f"  {line}"))
     out.print(Text("\nHistory", style="bold"))
     lines = read_history(path.parent, path.stem)
     for line in lines:

@@ -1,4 +1,4 @@
-"""`compression-eval fixture`: record, clean, check and look at sessions."""
+"""`compression-eval fixture`: import, scrub, audit, list and show recorded sessions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _scrub_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.group(cls=CommandGroup)
 def fixture() -> None:
-    """Record, clean, check and look at the sessions that are compressed."""
+    """Import, scrub, audit, list or show recorded sessions."""
 
 
 @fixture.command("import")
@@ -95,7 +95,7 @@ def import_command(
 @fixture.command("scrub")
 @click.argument("path", type=_PATH)
 @click.option("--probes", type=_PATH, help="Probe bank to rewrite with the same placeholders.")
-@click.option("--output", type=_PATH, help="Write the fixture to this file's folder instead of in place.")
+@click.option("--output", type=_PATH, help="File to write instead, with the same name in another folder.")
 @click.option("--dry-run", is_flag=True, help="Show what would change; write nothing.")
 @_scrub_options
 def scrub_command(path: Path, probes: Path | None, output: Path | None, dry_run: bool, **scrub: Any) -> None:

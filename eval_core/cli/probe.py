@@ -1,4 +1,4 @@
-"""`compression-eval probe`: check, propose and list the questions that are put to a compressed session."""
+"""`compression-eval probe`: check, propose, list and encrypt probes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _probes_dir = click.option(
 
 @click.group(cls=CommandGroup)
 def probe() -> None:
-    """Check, propose, seal or list probes."""
+    """Check, propose, list or encrypt probes."""
 
 
 def _bank_names(folder: Path, wanted: tuple[str, ...]) -> list[str]:

@@ -183,10 +183,10 @@ def model_options(command: Any) -> Any:
     return command
 
 
-def batch_option(command: Any) -> Any:
-    """Add the option of the commands that can wait for a batch."""
-    text = "Submit answers and grades to the provider's batch API, at half the price, and exit; --resume collects them."
-    return click.option("--batch", is_flag=True, help=text)(command)
+def batch_option(collect: str) -> Any:
+    """Return the option of the commands that can wait for a batch; `collect` says how its replies are collected."""
+    text = f"Submit answers and grades to the provider's batch API, at half the price, and exit; {collect}."
+    return click.option("--batch", is_flag=True, help=text)
 
 
 def make_job(options: dict[str, Any]) -> Job:
