@@ -340,5 +340,5 @@ def load_side(path: Path) -> Measurement:
     if path.is_dir():
         return read_measurement(path)
     if not path.exists():
-        raise UserError(f"{path}: no such results folder or baseline file")
+        raise UserError(f"{path}: no such results folder or baseline file; give results/LABEL or baselines/NAME.json")
     return load_baseline(path)[0]

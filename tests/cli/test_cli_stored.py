@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +133,29 @@ def test_a_report_is_rendered_again_without_measuring(based: Path, cli: small.Cl
     assert texts["html"].lstrip().lower().startswith("<!doctype html>")
     assert json.loads(texts["json"])["probe_scores"]
     assert sorted(based.rglob("*")) == before
+
+
+def test_a_result_is_shown_where_its_fixtures_are_not(
+    based: Path, cli: small.Cli, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("downloads")
+    shutil.copytree(based / "results" / "first", elsewhere / "artifact")
+    monkeypatch.chdir(elsewhere)
+    ran = cli("report", "artifact")
+    assert ran.code == 0, ran.err
+    assert "Keeps 100 % of all facts" in ran.out
+
+
+def test_the_newest_result_is_found_from_a_folder_below_the_configuration(
+    based: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.write(based / ".compression-eval.yml", "runs: 2\n")
+    subprocess.run(["git", "init", "-q", str(based)], check=True)
+    (based / "agent").mkdir()
+    monkeypatch.chdir(based / "agent")
+    ran = cli("report")
+    assert ran.code == 0, ran.err
+    assert ran.out.startswith("= No detectable change")
 
 
 def test_a_report_of_nothing_is_refused(project: Path, cli: small.Cli) -> None:
