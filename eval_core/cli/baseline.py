@@ -31,13 +31,10 @@ def baseline() -> None:
 
 def _noise_lines(noise: Mapping[str, float]) -> list[str]:
     """Say how much runs differ from each other; rows that never differ are not listed."""
-    from eval_core.comparing.hypotheses import FACT_NAMES
+    from eval_core.comparing.noise import NO_NOISE, noise_rows
 
-    names = {name: f"{words} facts" for name, words in FACT_NAMES.items()}
-    lines = [f"{names.get(name, name).replace('_', ' ')}: {value:.3f}" for name, value in noise.items() if value]
-    if not lines:
-        return ["All runs of a fixture gave the same result: there is no run-to-run noise."]
-    return ["Run-to-run noise (standard deviation of a run's mean):", *(f"  {line}" for line in lines)]
+    lines = [f"  {name}: {sd:.3f}" for name, sd in noise_rows(noise)]
+    return ["Run-to-run noise (standard deviation of a run's mean):", *lines] if lines else [NO_NOISE]
 
 
 @baseline.command()
@@ -77,7 +74,7 @@ def update(
     from eval_core.comparing.compare import compare_measurements
     from eval_core.comparing.noise import noise_of
     from eval_core.comparing.trend import cumulative_changes
-    from eval_core.storage.baselines import load_side, standing_baseline, store_baseline, weaknesses
+    from eval_core.storage.baselines import current_baseline, load_side, store_baseline, weaknesses
     from eval_core.storage.history import read_history, source_release
 
     job = make_job({**options, "compare_to": "none"})
@@ -98,7 +95,7 @@ def update(
         measurement = load_side(source)
     noise = noise_of(measurement)
     folder = job.root / job.settings.baselines
-    before = standing_baseline(folder / f"{name or measurement.usual_name}.json")
+    before = current_baseline(folder / f"{name or measurement.usual_name}.json")
     verdict = compare_measurements(before, measurement)[0] if before else None
     path = store_baseline(
         measurement,

@@ -89,7 +89,11 @@ def import_command(
     scrubbed, _, identities = _scrub(recorded, None, **scrub)
     _gate(scrubbed, identities, scrub["allow"] or output / "allow.json", "nothing was written")
     target = _store(output, scrubbed)
-    click.echo(f"{target}: {len(scrubbed.messages)} messages. {scrubbed.notes}")
+    click.echo(f"{target}: {counted(len(scrubbed.messages), 'message')}. {scrubbed.notes}")
+    show, propose = (f"`compression-eval {words} {recorded.name}`" for words in ("fixture show", "probe propose"))
+    click.echo(
+        f"Read the file before you share it ({show} lists its messages), then draft probes with {propose}.", err=True
+    )
 
 
 @fixture.command("scrub")
@@ -270,8 +274,8 @@ def _confirm(recorded: Fixture, identities: Identities, yes: bool) -> None:
     for number, candidate in enumerate(candidates, 1):
         doubt = "  doubtful" if candidate.doubtful else ""
         click.echo(
-            f"  {number:>3}. {candidate.alias}  ({', '.join(candidate.sources)}; {candidate.marked} there, "
-            f"{candidate.loose} elsewhere){doubt}",
+            f"  {number:>3}. {candidate.alias}  ({', '.join(candidate.sources)}: {candidate.marked} x, "
+            f"in other text: {candidate.loose} x){doubt}",
             err=True,
         )
     if yes:
@@ -287,7 +291,9 @@ def _confirm(recorded: Fixture, identities: Identities, yes: bool) -> None:
 def _numbers(count: int, doubtful: list[int]) -> set[int]:
     default = ",".join(map(str, doubtful)) or "none"
     try:
-        answer = click.prompt("Numbers to leave in the text, with commas", default=default, err=True)
+        answer = click.prompt(
+            "Which numbers should stay in the text? Separate them with commas", default=default, err=True
+        )
     except click.Abort:
         if sys.stdin.isatty():
             raise

@@ -268,7 +268,7 @@ MISTAKES: dict[str, tuple[Break, tuple[str, ...], str]] = {
     "no fixtures": (
         lambda root: (root / ".compression-eval.yml").write_text("fixtures: elsewhere\n"),
         (),
-        "elsewhere: no such folder; it holds the recorded sessions; `fixtures:` in .compression-eval.yml names it",
+        "elsewhere: no such folder; `compression-eval fixture import SESSION` makes a fixture there",
     ),
     "label": (lambda root: None, ("--label", "../x"), "--label '../x': use letters, digits"),
     "results below a file": (
