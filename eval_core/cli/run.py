@@ -51,8 +51,8 @@ def print_estimate(job: Job, results: Path | None = None, label: str | None = No
     if found is None:
         cases = job.load_cases()
         click.echo(
-            f"Offline: {job.size(cases, results)} fixture-runs of {counted(len(cases), 'fixture')}, no model call, no cost. "
-            "Name a model with --model to see what that costs."
+            f"Offline: {job.size(cases, results)} fixture-runs of {counted(len(cases), 'fixture')}, no model call, "
+            "no cost. Name a model with --model to see what that costs."
         )
         return
     print_quote(found)
