@@ -140,8 +140,8 @@ def gaps(base: Arm, candidate: Arm, coverage: Sequence[Coverage], floor: float) 
         Reason(
             code="coverage",
             mutes="scores" if item.family == "scores" else "everything",
-            text=f"the {item.side} has {item.observed} of {item.planned} {item.family} cells"
-            f" ({percent(item.share)}, floor {percent(floor)})",
+            text=f"the {item.side} has {item.observed} of {item.planned} {item.family.removesuffix('s')} cells"
+            f" ({percent(item.share)}, at least {percent(floor)} are needed)",
         )
         for item in coverage
         if item.share < floor - 1e-9

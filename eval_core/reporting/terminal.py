@@ -30,6 +30,7 @@ _STYLES = {
 }
 _WORST = 3
 _ONE_LINE = 70  # columns in which a lost fact can be told with its runs and its message
+_LONGEST_ERROR = 1_000  # characters of an error; the report has all of it
 _PIPED_WIDTH = 160  # a pipe has no width; wide enough that no row breaks
 
 
@@ -135,7 +136,10 @@ def _print_worst(view: ReportView, out: Console) -> None:
     ):
         if lines:
             more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
-            out.print(_line(f"{title}: {lines[0]}{more}"), no_wrap=True, overflow="ellipsis")
+            # Of a compressor that is broken the error is all there is to know, so it is not cut at the edge.
+            whole = view.kind is Kind.BROKEN
+            line = _line(f"{title}: {lines[0][:_LONGEST_ERROR]}{more}")
+            out.print(line, no_wrap=not whole, overflow="fold" if whole else "ellipsis")
 
 
 def _worst(lost: Sequence[LostFact]) -> list[LostFact]:
