@@ -119,19 +119,13 @@ def _loss(view: ReportView, fact: LostFact) -> str:
     return f"{where} and is gone in {gone} of {counted(fact.runs, 'run')}{before}."
 
 
-_FALSE = {"invented": "is nowhere in the session", "stale": "is superseded, and its successor is missing"}
+_WRONG = {"invented": "is nowhere in the session", "stale": "is superseded, and its successor is missing"}
 
 
 def _false_values(view: ReportView) -> list[str]:
     """Say which values the summary states and should not."""
-    found = [detail.partition(": ") for row in view.strands for detail in row.details]
-    # What a detail quotes may look like another detail's head; only the first part of each is ours.
-    return [
-        f"{inline(value, 120)} {_FALSE[kind]} ({where}."
-        for kind, _, rest in found
-        if kind in _FALSE
-        for value, _, where in [rest.rpartition(" (")]
-    ]
+    found = view.data.verdict.false_values if view.data.verdict else ()
+    return [f"{inline(item.value, 120)} {_WRONG[item.kind]} ({item.where})." for item in found]
 
 
 def _messages(evidence: Sequence[int]) -> str:

@@ -143,7 +143,7 @@ def _moved(facts: Sequence[FactChange], source: str) -> tuple[int, int]:
 
 
 def _false(recorded: Recorded) -> tuple[list[str], list[str]]:
-    says, details = [], []
+    says = []
     if recorded.invented.more:
         number = counted(len(recorded.invented.named), "value")
         often = "the summary states invented values more often"
@@ -152,9 +152,7 @@ def _false(recorded: Recorded) -> tuple[list[str], list[str]]:
         number = counted(len(recorded.stale.named), "superseded value")
         what = number if recorded.stale.named else "superseded values more often"
         says.append(f"the summary states {what} without the new one")
-    for word, found in (("invented", recorded.invented), ("stale", recorded.stale)):
-        details += [f"{word}: {name}" for name in found.named if found.more]
-    return says, details
+    return says, [item.words for item in recorded.false_values]
 
 
 def _counted_facts(lost: int, gained: int, total: int) -> str:

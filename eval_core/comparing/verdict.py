@@ -30,6 +30,7 @@ from eval_core.comparing.findings import (
     Culprit,
     Direction,
     FactChange,
+    FalseValue,
     Kind,
     MedianFinding,
     Reason,
@@ -219,6 +220,7 @@ class _Case:
         reasons: Sequence[Reason] = (),
         strands: Sequence[Strand] = (),
         facts: Sequence[FactChange] = (),
+        false_values: Sequence[FalseValue] = (),
         exact: bool = False,
         accept: str | None = None,
         culprits: Sequence[Culprit] = (),
@@ -240,6 +242,7 @@ class _Case:
             reasons=tuple(reasons),
             strands=tuple(strands),
             facts=tuple(facts),
+            false_values=tuple(false_values),
             exact=exact,
             accept=accept,
             culprits=tuple(culprits),
@@ -489,11 +492,11 @@ def decide(
         found.append(recorded.size.strand)
     strands = {item.name: _muted(item, reasons, _LEVELS[item.name]) for item in found}
     settled = bool(rows) and all(row.verdict in _CALM for row in rows) and all(item.result.can_reach for item in tested)
-    false_values = recorded is not None and (recorded.invented.more or recorded.stale.more)
+    states_false = recorded is not None and (recorded.invented.more or recorded.stale.more)
     kind = decide_kind(
         strands,
         size,
-        certain=false_values and strands["facts"].state is StrandState.WORSE,
+        certain=states_false and strands["facts"].state is StrandState.WORSE,
         settled=settled or (exact and bool(rows)),
     )
     unreachable, extra = _unreachable(tested)
@@ -540,6 +543,7 @@ def decide(
         reasons=reasons,
         strands=[strands[name] for name in STRANDS if name in strands],
         facts=facts,
+        false_values=recorded.false_values if recorded is not None and muted <= {"scores"} else (),
         exact=exact,
         accept=accept,
         culprits=culprits,
