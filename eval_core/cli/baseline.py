@@ -148,14 +148,14 @@ def show(path: Path) -> None:
     data = ReportData(measurement, note="this is a single baseline", task=load_config(None).task)
     print_report(make_view(data), out, details=True)
     out.print(Text("\nNoise", style="bold"))
-    for line in _noise_lines(noise):
-        out.print(Text(f"  {line}"))
+    for text in _noise_lines(noise):
+        out.print(Text(f"  {text}"))
     out.print(Text("\nHistory", style="bold"))
     lines = read_history(path.parent, path.stem)
     for line in lines:
-        sha = str(line.get("source_sha") or "unknown")[:12]
-        date, overall, kept = (str(line.get(field, "?"))[:40] for field in ("date", "overall", "facts_kept"))
-        out.print(Text(f"  {date}  overall {overall}  facts kept {kept}  {sha}"))
+        overall, kept = (line.values.get(name, "?") for name in ("overall", "facts_kept"))
+        sha = (line.source_sha or "unknown")[:12]
+        out.print(Text(f"  {line.date[:40]}  overall {overall}  facts kept {kept}  {sha}"))
     for change in cumulative_changes(lines):
         out.print(Text(f"  {change.sentence}"))
 

@@ -160,7 +160,7 @@ def trend(name: str | None, form: str, config: Path | None) -> None:
     from eval_core.base.errors import UserError
     from eval_core.comparing.trend import cumulative_changes
     from eval_core.reporting.html import render_trend
-    from eval_core.reporting.html.trends import release_of, trends, verdict_mark
+    from eval_core.reporting.html.trends import trends, verdict_mark
     from eval_core.reporting.terminal import console, print_table
     from eval_core.storage.history import read_history
 
@@ -168,10 +168,10 @@ def trend(name: str | None, form: str, config: Path | None) -> None:
     lines = read_history(folder)
     if not lines:
         raise UserError(f"{folder}: no history here; `compression-eval baseline update` starts one")
-    name = name or str(lines[-1].get("baseline"))
-    own = [line for line in lines if line.get("baseline") == name]
+    name = name or lines[-1].baseline
+    own = [line for line in lines if line.baseline == name]
     if not own:
-        known = ", ".join(sorted({str(line.get("baseline")) for line in lines}))
+        known = ", ".join(sorted({line.baseline for line in lines}))
         raise UserError(f"{folder}: no baseline {name!r} in the history; known: {known}")
     if form == "html":
         click.echo(render_trend(name, own), nl=False)
@@ -179,8 +179,8 @@ def trend(name: str | None, form: str, config: Path | None) -> None:
     found = trends(own)
     rows = [
         (
-            str(line.get("date", ""))[:16].replace("T", " "),
-            release_of(line) or "-",
+            line.date[:16].replace("T", " "),
+            line.release or "-",
             f"{mark.sign} {mark.words}" if (mark := verdict_mark(line)) else "-",
             *(item.values[at] for item in found),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -183,7 +183,7 @@ def model_options(command: Any) -> Any:
     return command
 
 
-def batch_option(collect: str) -> Any:
+def batch_option(collect: str) -> Callable[[Any], Any]:
     """Return the option of the commands that can wait for a batch; `collect` says how its replies are collected."""
     text = f"Submit answers and grades to the provider's batch API, at half the price, and exit; {collect}."
     return click.option("--batch", is_flag=True, help=text)

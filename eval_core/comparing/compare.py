@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from eval_core.base.config import AcceptConfig, TaskConfig
 from eval_core.base.numbers import signed
@@ -20,6 +19,7 @@ from eval_core.comparing.strands import read_evidence
 from eval_core.comparing.verdict import Options, decide
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
+from eval_core.domain.history import HistoryLine
 from eval_core.domain.measurement import Measurement, comparable_part
 
 __all__ = [
@@ -47,7 +47,7 @@ class ReportData:
     base_path: str | None = None
     cases: Mapping[str, Case] = field(default_factory=dict)
     """Fixtures and banks by name, where they are at hand; they hold the questions and the transcript."""
-    history: Sequence[dict[str, Any]] = ()
+    history: Sequence[HistoryLine] = ()
     note: str | None = None
     """Why there is no comparison, if there is none."""
     task: TaskConfig = field(default_factory=TaskConfig)

@@ -24,6 +24,7 @@ from eval_core.comparing.compare import ReportData
 from eval_core.comparing.findings import Kind
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
+from eval_core.domain.history import HistoryLine
 from eval_core.domain.record import RunRecord
 from eval_core.reporting.html import render_html
 from eval_core.reporting.html.first_screen import tiles
@@ -324,7 +325,9 @@ def hostile_reports() -> dict[str, ReportData]:
         "texts": whole,
         "failures": report(candidate=failing),
         "reasons": report(candidate=silent),
-        "names": ReportData(named, history=[{"date": HOSTILE, "overall": 1.0}], note=HOSTILE),
+        "names": ReportData(
+            named, history=[HistoryLine(date=HOSTILE, baseline=HOSTILE, values={"overall": 1.0})], note=HOSTILE
+        ),
     }
 
 
