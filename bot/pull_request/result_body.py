@@ -19,7 +19,7 @@ from eval_core.reporting.losses import LostFact, places
 from eval_core.reporting.markdown import markdown_environment
 from eval_core.reporting.view import COLUMNS, STEP_NOTE, STRAND_NAMES, ReportView
 
-__all__ = ["READING", "Surroundings", "result_body"]
+__all__ = ["READING", "CommentContext", "result_body"]
 
 READING = "https://github.com/compression-eval/compression-eval/blob/main/docs/reading-the-comment.md"
 # In the order in which they are given up when the comment grows too long; the first sections never are.
@@ -41,7 +41,7 @@ _MOST_DETAILS = 6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Surroundings:
+class CommentContext:
     """What a result's report says beside the result itself."""
 
     label: str
@@ -60,7 +60,7 @@ def _template() -> Template:
     return environment.get_template("comment.md.j2")
 
 
-def result_body(view: ReportView, ticket: Ticket, around: Surroundings, *, budget: int) -> str:
+def result_body(view: ReportView, ticket: Ticket, around: CommentContext, *, budget: int) -> str:
     """Write a result; sections are left out, least important first, until it fits the budget in bytes."""
     context = _template().new_context(
         {

@@ -135,8 +135,8 @@ def compare_measurements(
         recorded=replace(
             read_evidence(part, candidate, accept),
             stubs=len(stubs),
-            runs=len(every(candidate)),
-            stubs_count=bool(stubs) and stubs <= every(candidate),
+            runs=len(finished_runs(candidate)),
+            stubs_count=bool(stubs) and stubs <= finished_runs(candidate),
         ),
         options=options,
         earlier=candidate.extra.looks,
@@ -162,7 +162,7 @@ def _nothing(candidate: Measurement) -> Measurement:
     return candidate.model_copy(update={"fixtures": {}})
 
 
-def every(measurement: Measurement) -> set[tuple[str, int]]:
+def finished_runs(measurement: Measurement) -> set[tuple[str, int]]:
     """Return all fixture-runs that the compressor finished."""
     return {(name, run.run) for name, runs in measurement.fixtures.items() for run in runs if run.ok}
 
@@ -173,7 +173,7 @@ def without_stubs(base: Measurement, candidate: Measurement) -> tuple[Measuremen
     Where every run is one, or more of them than chance explains, it is the change's doing, and they stay.
     """
     stubs = degenerate_runs(base.fixtures, candidate.fixtures)
-    if not stubs or stubs == every(candidate) or too_many(stubs, base.fixtures, candidate.fixtures):
+    if not stubs or stubs == finished_runs(candidate) or too_many(stubs, base.fixtures, candidate.fixtures):
         return candidate, stubs
     fixtures = {
         name: [

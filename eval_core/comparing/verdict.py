@@ -10,16 +10,16 @@ from typing import Literal
 from eval_core.base.numbers import listed, p_value, percent, score, signed
 from eval_core.comparing import headline
 from eval_core.comparing import looks as looking
-from eval_core.comparing import medians as seed_rule
+from eval_core.comparing import medians as median_rule
 from eval_core.comparing.arms import Arm, FixtureArm, validate
 from eval_core.comparing.control_runs import ControlShift
 from eval_core.comparing.culprits import (
     StructureChange,
     TestedFamily,
+    advised_runs,
     changes,
     culprits_of,
     row_of,
-    settle,
     structure_culprits,
 )
 from eval_core.comparing.drift import Drift
@@ -481,7 +481,7 @@ def decide(
     ]
     certain = structure_culprits(structure)
     culprits = [culprit for item in tested for culprit in culprits_of(item)] + certain
-    rows = _rows(evidence, (seed_rule.medians(base), seed_rule.medians(candidate)), recorded)
+    rows = _rows(evidence, (median_rule.medians(base), median_rule.medians(candidate)), recorded)
     by_family = {item.family: item for item in tested}
     size = recorded.size if recorded is not None and muted <= {"scores"} else None
     found = [structure_strand(structure, base, candidate)]
@@ -508,7 +508,7 @@ def decide(
         text = headline.no_change(rows, strands.get("facts"), size, exact=exact and not by_family)
     elif kind is Kind.INCONCLUSIVE:
         text = headline.inconclusive(rows, unreachable)
-        advice = None if unreachable else settle(tested, case.measured.graded)
+        advice = None if unreachable else advised_runs(tested, case.measured.graded)
         extra = extra if advice is None else advice.runs
     elif kind is Kind.NOT_COMPARABLE:
         text = headline.not_comparable(incomparable)
@@ -553,7 +553,7 @@ def decide(
         spread=spread,
         medians=[
             MedianFinding(**asdict(row), delta=row.delta, flagged=row.flagged)
-            for row in seed_rule.table(base, candidate)
+            for row in median_rule.table(base, candidate)
         ],
         tests=[item.summary for item in tested],
         coverage=coverage,

@@ -13,7 +13,7 @@ from bot_tickets import ticket_for
 
 from bot.github.api_error import Unavailable
 from bot.github.repository import GitHub
-from bot.github.rest import Patience
+from bot.github.rest import RetryPolicy
 from bot.steps.baseline import BRANCH, Proposed, propose
 from bot.testing.github import LoopbackGitHub
 from eval_core.base.config import load_config
@@ -34,8 +34,8 @@ def gh() -> Iterator[LoopbackGitHub]:
 
 
 def client(gh: LoopbackGitHub) -> GitHub:
-    patience = Patience(timeout=2, sleep=lambda seconds: None)
-    return GitHub(adopted.REPO, gh.job_token(PERMISSIONS), api_url=gh.url, patience=patience)
+    retry = RetryPolicy(timeout=2, sleep=lambda seconds: None)
+    return GitHub(adopted.REPO, gh.job_token(PERMISSIONS), api_url=gh.url, retry=retry)
 
 
 @pytest.fixture

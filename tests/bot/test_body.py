@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.pull_request.body import mark
-from bot.pull_request.result_body import READING, Surroundings, result_body
+from bot.pull_request.result_body import READING, CommentContext, result_body
 from bot.pull_request.ticket import Ticket
 from bot.steps.comment import LIMIT
 from eval_core.comparing.compare import ReportData, compare_measurements
@@ -55,7 +55,7 @@ def view() -> ReportView:
 def text(
     budget: int = LIMIT, ticket: Ticket = TICKET, warnings: Sequence[str] = (), shown: ReportView | None = None
 ) -> str:
-    around = Surroundings(
+    around = CommentContext(
         label="eval-compression",
         warnings=warnings,
         judged=JUDGED,
