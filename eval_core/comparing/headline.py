@@ -1,4 +1,4 @@
-"""The two sentences at the top: what was found, and what to do next."""
+"""The headline and the next step: one sentence on what was found, one on what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a judge: its calibration on plain cases and its audit on labelled answers, with their date."""
+"""The record of a judge: its calibration on obvious cases and its audit on labelled answers, with their date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Positions of marks on an axis, in percent of its width, so that a plot fits any screen without scaling."""
+"""Plots of changes with their intervals: positions are percentages, so that a plot fits any screen."""
 
 from __future__ import annotations
 
