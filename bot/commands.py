@@ -177,10 +177,10 @@ def gate() -> None:
 def fetch(work: Path) -> None:
     """Fetch the tree of the evaluated commit, and what an earlier run of it has measured."""
     from bot.github.repository import GitHub
-    from bot.steps.fetch import fetch as fetch_tree
+    from bot.steps.fetch import fetch as download
 
     with _measuring(work) as ticket:
-        fetch_tree(GitHub.from_environment(os.environ), ticket, work, _shard())
+        download(GitHub.from_environment(os.environ), ticket, work, _shard())
     click.echo(f"Fetched {ticket.sha}.")
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "Explained",
     "Unit",
     "fact_blocks",
+    "row_name",
     "score_blocks",
 ]
 
@@ -33,6 +34,12 @@ SCORE_HYPOTHESES = (*DIMENSIONS, OVERALL)
 FACT_HYPOTHESES = (AUTHORED, CENSUS)
 FACT_NAMES = {AUTHORED: "expected", CENSUS: "census"}
 """What readers see: a probe bank lists its facts as `expected_facts`."""
+
+
+def row_name(hypothesis: str) -> str:
+    """Return what readers call a hypothesis."""
+    return f"{FACT_NAMES[hypothesis]} facts" if hypothesis in FACT_NAMES else hypothesis.replace("_", " ")
+
 
 _LEAST_SQUARE = 1e-6
 """With less variation of the facts than this there is no slope to find."""

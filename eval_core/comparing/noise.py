@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from eval_core.base.errors import UserError
 from eval_core.comparing.arms import Arm, Array, FixtureArm, make_arm
 from eval_core.comparing.findings import Kind
-from eval_core.comparing.hypotheses import FACT_HYPOTHESES, FACT_NAMES, SCORE_HYPOTHESES, fact_blocks, score_blocks
+from eval_core.comparing.hypotheses import FACT_HYPOTHESES, SCORE_HYPOTHESES, fact_blocks, row_name, score_blocks
 from eval_core.comparing.permutation import quantile
 from eval_core.comparing.verdict import Options, decide
 from eval_core.domain.measurement import Measurement
@@ -167,8 +167,7 @@ def noise_of(measurement: Measurement) -> dict[str, float]:
 
 def noise_rows(noise: Mapping[str, float]) -> list[tuple[str, float]]:
     """Return the rows whose runs differ, as readers call them, with the standard deviation of a run's mean."""
-    names = {name: f"{words} facts" for name, words in FACT_NAMES.items()}
-    return [(names.get(name, name).replace("_", " "), sd) for name, sd in noise.items() if sd]
+    return [(row_name(name), sd) for name, sd in noise.items() if sd]
 
 
 def variance_shares(run_sd: float, probes: int, rejudged: Array) -> VarianceShares:

@@ -51,6 +51,7 @@ from eval_core.comparing.hypotheses import (
     OVERALL,
     SCORE_HYPOTHESES,
     fact_blocks,
+    row_name,
     score_blocks,
 )
 from eval_core.comparing.outcome import broken_fixtures, outcome_culprits
@@ -357,10 +358,8 @@ def _runs_to_reach(evidence: TestedFamily) -> int | None:
 def _stability(item: SpreadFinding) -> str:
     text = score if item.name == OVERALL else percent
     word = "Less" if item.verdict == "less_stable" else "More"
-    return (
-        f"{word} stable: {item.name} varies by {text(item.candidate_sd)} from run to run, by {text(item.base_sd)} in"
-        f" the base (p {p_value(item.p)}); that is neither better nor worse."
-    )
+    sds = f"{text(item.candidate_sd)}, in the base {text(item.base_sd)} (p {p_value(item.p)})"
+    return f"{word} stable: run-to-run SD of {row_name(item.name)} {sds}; that is neither better nor worse."
 
 
 def _notes(
