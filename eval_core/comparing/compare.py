@@ -61,22 +61,22 @@ class ReportData:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader must know before believing any number of this report."""
-        told = []
+        found = []
         for name, count in sorted(self.candidate.drafts.items()):
             total = len(self.candidate.probe_types.get(name, {}))
-            told.append(
+            found.append(
                 f"{name}: {count} of {total} probes are drafts that have not been reviewed; their scores say little. "
                 f'Correct them, remove "draft" and run `compression-eval probe lint {name}`.'
             )
         if self.base is not None and not self.same_target:
-            told.append(
+            found.append(
                 f"The baseline is of another compressor ({self.base.provenance.target}); this run measured "
                 f"{self.candidate.provenance.target}. The verdict compares the two; it does not judge a change. "
                 "`compression-eval baseline update` stores a baseline of your own."
             )
         if self.overfitting is not None:
-            told.append(self.overfitting.words)
-        return tuple(told)
+            found.append(self.overfitting.words)
+        return tuple(found)
 
     @cached_property
     def overfitting(self) -> BankOverfitting | None:

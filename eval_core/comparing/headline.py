@@ -193,7 +193,7 @@ def _look(fixtures: Sequence[str], strands: Mapping[StrandName, Strand], *, acce
     if "form" in worse and strands["form"].may_be_refusal:
         return "Read one of the summaries: if the model refused, change what it is asked; then run again."
     if acceptable:
-        return "Put back what was removed, or accept the removal with the configuration line below; then run again."
+        return "Put back what was removed, or accept the removal as shown below; then run again."
     if fixtures:
         return f"Look at what was lost, listed below, starting with {listed(fixtures, 2)}; then fix it and run again."
     if not worse:

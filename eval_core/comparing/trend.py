@@ -46,7 +46,7 @@ class Trend:
 
     @property
     def significant(self) -> bool:
-        """Whether the line as a whole has moved."""
+        """Whether the baseline has changed."""
         if self.p is None:
             changes = (self.facts[1] - self.facts[0], self.overall[0] if self.overall else 0.0)
             return any(abs(change) > 1e-9 for change in changes)
@@ -59,11 +59,11 @@ class Trend:
         if self.overall is not None:
             within = "" if self.p is None else f" {interval(*self.overall[1:])}"
             parts.insert(0, f"overall {signed(self.overall[0])}{within}")
-        still = "has not moved" if self.p is None else "has not moved for certain"
-        verb = "has moved" if self.significant else still
+        same = "has not changed" if self.p is None else "has not changed significantly"
+        verb = "has changed" if self.significant else same
         how = "counted" if self.p is None else f"p {p_value(self.p)}"
         span = f"since {self.since}, {counted(self.steps, 'baseline')} ago"
-        return f"The line of baselines {verb} {span}: {', '.join(parts)} ({how})."
+        return f"The baseline {verb} {span}: {', '.join(parts)} ({how})."
 
 
 def _values(line: HistoryLine, fixture: str, name: str) -> Array:
@@ -92,7 +92,7 @@ def _copies(blocks: Sequence[Block]) -> bool:
 
 
 def cumulative_changes(history: Sequence[HistoryLine], back: int = BACK) -> tuple[Trend, ...]:
-    """Test the last baseline of one line against the last release and the earliest of the last `back` before it."""
+    """Test the last baseline of one name against the last release and the earliest of the last `back` before it."""
     lines = [line for line in history if line.runs]
     known = [at for at, line in enumerate(lines[:-1]) if line.fingerprint == lines[-1].fingerprint]
     released = [at for at in known if lines[at].release]

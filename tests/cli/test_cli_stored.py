@@ -220,5 +220,5 @@ def test_the_trend_is_told_with_the_cumulative_change(based: Path, cli: small.Cl
     assert cli("baseline", "update", *FAST, "--force", "--label", "again").code == 0
     ran = cli("trend")
     assert ran.code == 0
-    assert "The line of baselines has not moved since 20" in ran.out
+    assert "The baseline has not changed since 20" in ran.out
     assert "1 baseline ago: overall" in ran.out

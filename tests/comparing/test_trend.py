@@ -45,7 +45,7 @@ def test_slow_decay_is_seen_over_the_whole_line_and_not_step_by_step() -> None:
     assert whole.steps == 10
     assert whole.overall is not None
     assert whole.overall[0] == pytest.approx(-1.0, abs=0.2)
-    assert whole.sentence.startswith("The line of baselines has moved since 2026-01-01, 10 baselines ago: overall −")
+    assert whole.sentence.startswith("The baseline has changed since 2026-01-01, 10 baselines ago: overall −")
 
 
 def test_the_trend_page_tells_the_cumulative_change() -> None:
@@ -63,11 +63,11 @@ def test_the_change_since_the_last_release_is_tested_as_well() -> None:
     ten, release = cumulative_changes(lines)
     assert (ten.since, ten.steps, ten.significant) == ("2026-01-04", 10, True)
     assert (release.since, release.steps, release.significant) == ("release v1.1", 5, True)
-    assert release.sentence.startswith("The line of baselines has moved since release v1.1, 5 baselines ago: overall −")
+    assert release.sentence.startswith("The baseline has changed since release v1.1, 5 baselines ago: overall −")
     assert release.overall is not None
     assert release.overall[0] == pytest.approx(-0.5, abs=0.2)
     page = render_trend("models", lines)
-    assert page.count('<p class="warn">The line of baselines has moved since') == 2
+    assert page.count('<p class="warn">The baseline has changed since') == 2
 
 
 def test_a_release_longer_ago_than_ten_baselines_is_looked_back_to() -> None:
@@ -92,8 +92,7 @@ def test_a_line_of_copies_is_counted_and_not_tested() -> None:
     assert moved is not None
     assert moved.significant
     assert moved.sentence == (
-        "The line of baselines has moved since 2026-01-01, 1 baseline ago: overall −0.25,"
-        " facts kept 80 % → 75 % (counted)."
+        "The baseline has changed since 2026-01-01, 1 baseline ago: overall −0.25, facts kept 80 % → 75 % (counted)."
     )
     still = trend([copies(0, 4.25, 0.8), copies(1, 4.25, 0.8)])
     assert still is not None
