@@ -188,7 +188,7 @@ def _body(
             "reason here and mark this ready for review, or close it and look for what was lost."
         )
     else:
-        lines.append("Merge it, and the next pull requests are compared with it.")
+        lines.append("Once it is merged, pull requests are compared with it.")
     if not own_token:
         lines.append(
             "_Opened with the job's own token, so no other workflow starts on it: if a required check stays "

@@ -143,7 +143,8 @@ def compare_measurements(
     )
     if corrected is not None:
         name, points = corrected.largest
-        note = f"The judge has moved {name} by {signed(points)} since the baseline. The scores are corrected for it."
+        moved_by = f"The judge's grades ({name}) have shifted by {signed(points)} since the baseline"
+        note = f"{moved_by}; the scores are corrected for it."
         verdict = verdict.noted(note, remark=True)
     if day is not None:
         verdict = verdict.noted(day.note)

@@ -217,7 +217,7 @@ def test_the_title_says_what_it_means_and_a_worse_baseline_is_a_draft_that_asks_
     assert pull.title.endswith("needs a reason")
     assert pull.draft
     assert "Why is this acceptable?" in pull.body
-    assert "Merge it" not in pull.body
+    assert "Once it is merged" not in pull.body
 
 
 def test_a_baseline_that_says_the_same_with_other_runs_is_a_refresh(gh: LoopbackGitHub, offer: Propose) -> None:
@@ -225,7 +225,7 @@ def test_a_baseline_that_says_the_same_with_other_runs_is_a_refresh(gh: Loopback
     pull = proposal(gh)
     assert pull.title == "Compression baseline offline: refresh"
     assert not pull.draft
-    assert "Merge it" in pull.body
+    assert "Once it is merged" in pull.body
 
 
 def test_a_better_baseline_says_by_how_much(gh: LoopbackGitHub, offer: Propose, tmp_path: Path) -> None:
