@@ -25,7 +25,7 @@ from bot.github.resources import (
     User,
     WorkflowRunDetails,
 )
-from bot.github.rest import DEFAULT_API, RetryPolicy, Transport
+from bot.github.rest import DEFAULT_API, ApiRetries, Transport
 from eval_core.base.errors import UserError
 
 __all__ = [
@@ -355,7 +355,7 @@ _ACTIONS_BOT = "github-actions[bot]"
 class GitHub:
     """One repository on GitHub, seen with one token."""
 
-    def __init__(self, repo: str, token: str, *, api_url: str = DEFAULT_API, retry: RetryPolicy | None = None) -> None:
+    def __init__(self, repo: str, token: str, *, api_url: str = DEFAULT_API, retry: ApiRetries | None = None) -> None:
         if repo.count("/") != 1 or not all(repo.split("/")):
             raise UserError(f"GITHUB_REPOSITORY: {repo!r} is not owner/name")
         self.repo = repo
@@ -369,7 +369,7 @@ class GitHub:
 
     @classmethod
     def from_environment(
-        cls, env: Mapping[str, str] | None = None, *, repo: str | None = None, retry: RetryPolicy | None = None
+        cls, env: Mapping[str, str] | None = None, *, repo: str | None = None, retry: ApiRetries | None = None
     ) -> GitHub:
         """Read GITHUB_REPOSITORY, GITHUB_TOKEN and GITHUB_API_URL as a workflow's step has them."""
         values = os.environ if env is None else env

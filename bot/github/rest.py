@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_API",
-    "RetryPolicy",
+    "ApiRetries",
     "Transport",
     "with_retries",
 ]
@@ -37,7 +37,7 @@ _OUTAGE = frozenset({500, 502, 503, 504})
 
 
 @dataclass(frozen=True)
-class RetryPolicy:
+class ApiRetries:
     """How long to keep trying."""
 
     attempts: int = 5
@@ -52,7 +52,7 @@ class RetryPolicy:
     clock: Callable[[], float] = field(default=time.time, repr=False)
 
 
-def with_retries(once: Callable[[], T], what: str, *, repeatable: bool, retry: RetryPolicy) -> T:
+def with_retries(once: Callable[[], T], what: str, *, repeatable: bool, retry: ApiRetries) -> T:
     """Call until there is an answer; a call that is not repeatable is retried only if it certainly had no effect."""
     import requests
     from github import GithubException
@@ -111,7 +111,7 @@ _REDIRECTS = 5
 class Transport:
     """PyGithub's requester with our own retries and error messages."""
 
-    def __init__(self, token: str, api_url: str = DEFAULT_API, retry: RetryPolicy | None = None) -> None:
+    def __init__(self, token: str, api_url: str = DEFAULT_API, retry: ApiRetries | None = None) -> None:
         if not token:
             raise UserError("GITHUB_TOKEN: empty; give a token that may read the repository and write to its PRs")
         parts = urlsplit(api_url)
@@ -119,7 +119,7 @@ class Transport:
             raise UserError(f"GITHUB_API_URL: {api_url!r} is not the address of a GitHub API")
         self._token = token
         self.api_url = api_url.rstrip("/")
-        self.retry = retry or RetryPolicy()
+        self.retry = retry or ApiRetries()
         self._requester: Requester | None = None
 
     def __repr__(self) -> str:

@@ -19,7 +19,7 @@ from eval_core.comparing.strands import read_evidence
 from eval_core.comparing.verdict import Options, decide
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
-from eval_core.domain.history import HistoryLine
+from eval_core.domain.history_line import HistoryLine
 from eval_core.domain.measurement import Measurement, comparable_part
 
 __all__ = [

@@ -16,7 +16,7 @@ from eval_core.base.numbers import counted, interval, p_value, percent_change, s
 from eval_core.comparing.arms import Array
 from eval_core.comparing.hypotheses import AUTHORED, OVERALL, Block, Explained, Unit
 from eval_core.comparing.permutation import permute
-from eval_core.domain.history import HistoryLine
+from eval_core.domain.history_line import HistoryLine
 
 __all__ = ["ALPHA", "BACK", "Trend", "cumulative_changes"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from eval_core.base.files import read_text, write_atomic
 from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.domain.grade import DIMENSIONS, Grade
-from eval_core.domain.history import HistoryLine
+from eval_core.domain.history_line import HistoryLine
 from eval_core.domain.measurement import Measurement
 
 __all__ = [

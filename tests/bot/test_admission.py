@@ -15,7 +15,7 @@ from bot_gate import PLAN, environment
 
 from bot.github.api_error import Unavailable
 from bot.github.repository import GitHub
-from bot.github.rest import RetryPolicy
+from bot.github.rest import ApiRetries
 from bot.pull_request.event import WorkflowRun
 from bot.pull_request.ledger import EvaluationEnded, ResultMeasured
 from bot.pull_request.ticket import read_ticket
@@ -42,7 +42,7 @@ def gh() -> Iterator[LoopbackGitHub]:
 
 
 def client(gh: LoopbackGitHub) -> GitHub:
-    retry = RetryPolicy(timeout=2, sleep=lambda seconds: None)
+    retry = ApiRetries(timeout=2, sleep=lambda seconds: None)
     return GitHub(adopted.REPO, gh.job_token({"metadata": "read", **journey._GATE}), api_url=gh.url, retry=retry)
 
 

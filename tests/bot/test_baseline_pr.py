@@ -13,7 +13,7 @@ from bot_tickets import ticket_for
 
 from bot.github.api_error import Unavailable
 from bot.github.repository import GitHub
-from bot.github.rest import RetryPolicy
+from bot.github.rest import ApiRetries
 from bot.steps.baseline import BRANCH, Proposed, propose
 from bot.testing.github import LoopbackGitHub
 from eval_core.base.config import load_config
@@ -34,7 +34,7 @@ def gh() -> Iterator[LoopbackGitHub]:
 
 
 def client(gh: LoopbackGitHub) -> GitHub:
-    retry = RetryPolicy(timeout=2, sleep=lambda seconds: None)
+    retry = ApiRetries(timeout=2, sleep=lambda seconds: None)
     return GitHub(adopted.REPO, gh.job_token(PERMISSIONS), api_url=gh.url, retry=retry)
 
 

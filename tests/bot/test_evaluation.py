@@ -17,7 +17,7 @@ from bot_tickets import Bench, ticket_for
 
 from bot.github.api_error import NotFound, Unavailable
 from bot.github.repository import GitHub
-from bot.github.rest import RetryPolicy
+from bot.github.rest import ApiRetries
 from bot.pull_request.admission import check_target
 from bot.pull_request.ticket import Ticket, evaluation_artifact, keep_error, read_error
 from bot.steps.artifact import read_result
@@ -38,7 +38,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     with github:
         client = GitHub(
             adopted.REPO, github.job_token({"contents": "read", "actions": "read"}), api_url=github.url,
-            retry=RetryPolicy(timeout=5, sleep=lambda seconds: None),
+            retry=ApiRetries(timeout=5, sleep=lambda seconds: None),
         )  # fmt: skip
         root = adopted.on_disk(tree, tmp_path / "base")
         yield Bench(github, client, root, load_config(None, root))

@@ -17,7 +17,7 @@ from bot_tickets import ticket_for
 from bot_world import publish
 
 from bot.github.repository import GitHub
-from bot.github.rest import RetryPolicy
+from bot.github.rest import ApiRetries
 from bot.pull_request.event import WorkflowRun
 from bot.pull_request.ledger import EvaluationQueued, RequestRefused
 from bot.pull_request.result_body import READING
@@ -65,7 +65,7 @@ def gh() -> Iterator[LoopbackGitHub]:
 
 
 def client(gh: LoopbackGitHub) -> GitHub:
-    retry = RetryPolicy(timeout=2, sleep=lambda seconds: None)
+    retry = ApiRetries(timeout=2, sleep=lambda seconds: None)
     return GitHub(adopted.REPO, gh.job_token(PERMISSIONS), api_url=gh.url, retry=retry)
 
 

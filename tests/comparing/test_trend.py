@@ -13,7 +13,7 @@ import small
 from eval_core.base.errors import UserError
 from eval_core.comparing.trend import Trend, cumulative_changes
 from eval_core.domain.extra import Extra
-from eval_core.domain.history import HistoryLine
+from eval_core.domain.history_line import HistoryLine
 from eval_core.reporting.html import render_trend
 from eval_core.storage.baselines import store_baseline
 from eval_core.storage.history import append_history, read_history

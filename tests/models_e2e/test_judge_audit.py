@@ -121,5 +121,5 @@ def test_the_report_states_how_sensitive_the_judge_is(one_probe: Path, cli: smal
     assert cli("run", *ONE_RUN, *provider.options, "--label", "a", "--quiet").code == 0
     report = Path("results/a/report.md").read_text(encoding="utf-8")
     assert re.search(
-        r"- Judge: audited 20\d\d-\d\d-\d\d on 66 labelled answers\. A change of one point, as people", report
+        r"- Judge: audited 20\d\d-\d\d-\d\d on 66 labelled answers\. A change of one point on people's scale", report
     )

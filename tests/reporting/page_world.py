@@ -12,7 +12,7 @@ from eval_core.domain.compression import Outcome
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.grade import DIMENSIONS, Answer, Grade, Unscored
-from eval_core.domain.history import HistoryLine
+from eval_core.domain.history_line import HistoryLine
 from eval_core.domain.measurement import Controls, Measurement, ProbeControl, Provenance
 from eval_core.domain.probe import ProbeBank
 from eval_core.domain.record import (

@@ -24,7 +24,7 @@ from eval_core.comparing.compare import ReportData
 from eval_core.comparing.findings import Kind
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
-from eval_core.domain.history import HistoryLine
+from eval_core.domain.history_line import HistoryLine
 from eval_core.domain.record import RunRecord
 from eval_core.reporting.html import render_html
 from eval_core.reporting.html.first_screen import tiles

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from page_world import case, recorded, report, run_record
 
-from eval_core.domain.history import HistoryLine
+from eval_core.domain.history_line import HistoryLine
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Fact
 from eval_core.domain.record import FactRecord, SizeRecord

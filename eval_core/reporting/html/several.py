@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 from eval_core.base.numbers import percent
 from eval_core.comparing.trend import cumulative_changes
-from eval_core.domain.history import HistoryLine
+from eval_core.domain.history_line import HistoryLine
 from eval_core.reporting.html.frontier import frontier
 from eval_core.reporting.html.page import asset, render_page
 from eval_core.reporting.html.trends import trends, verdict_mark

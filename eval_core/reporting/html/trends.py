@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from eval_core.base.numbers import percent, score
 from eval_core.base.numbers import tokens as token_words
 from eval_core.comparing.findings import Kind
-from eval_core.domain.history import HistoryLine
+from eval_core.domain.history_line import HistoryLine
 from eval_core.domain.measurement import Measurement
 from eval_core.reporting.html.plots import ORDER, Tick, nice
 from eval_core.reporting.html.scores import side_means
