@@ -225,7 +225,7 @@ HELD_OUT = [
           "    return AnchoredSummary.of(sections, dict(list(files.items())[len(files) // 2 :]))"),
     _ours("the tail begins with a tool result", "structural", "structure", "context_compressor.py",
           '    while 0 < start < len(messages) and messages[start].get("role") == "tool":\n        start -= 1\n', ""),
-    _ours("the summary stands twice", "structural", "structure", "context_compressor.py", RETURN,
+    _ours("the summary appears twice", "structural", "structure", "context_compressor.py", RETURN,
           "return [*messages[:head], summary, summary, *messages[tail:]]"),
     _ours("system prompt cut to 200 characters", "structural", "structure", "context_compressor.py", RETURN,
           'cut = [{**m, "content": str(m.get("content"))[:200]} for m in messages[:head]]\n'

@@ -188,7 +188,7 @@ def tasks(
 def table(findings: Sequence[Finding]) -> str:
     """Return one row for each mutant."""
     rows = [
-        "| compressor | edit | sort | verdict | strand expected | strands that spoke |",
+        "| compressor | edit | sort | verdict | strand expected | strands that changed |",
         "|---|---|---|---|---|---|",
     ]
     for mutant in dict.fromkeys(item.mutant for item in findings):

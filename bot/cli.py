@@ -15,17 +15,17 @@ _COMMANDS = {
     "compare": ("eval_core.cli.report:compare", "Compare two results or baselines."),
     "report": ("eval_core.cli.report:report", "Render a result again, or several side by side."),
     "trend": ("eval_core.cli.report:trend", "Show the stored baselines over time."),
-    "noise": ("eval_core.cli.noise:noise", "Measure a baseline against itself."),
+    "noise": ("eval_core.cli.noise:noise", "Show how noisy a baseline is, by comparing parts of it."),
     "baseline": ("eval_core.cli.baseline:baseline", "Update, show or check stored baselines."),
     "fixture": ("eval_core.cli.fixture:fixture", "Import, scrub, audit or show recorded sessions."),
-    "probe": ("eval_core.cli.probe:probe", "Check, propose or list probes."),
+    "probe": ("eval_core.cli.probe:probe", "Check, propose, list or encrypt probes."),
     "target": ("eval_core.cli.target:target", "Check a compressor that is a command in any language."),
     "merge": ("eval_core.cli.merge:merge", "Join the shards of a run into one result."),
     "judge": ("eval_core.cli.judge:judge", "Calibrate the judge, or grade stored answers again."),
     "bot": ("bot.commands:bot", "The steps of the pull-request workflow."),
     "init": ("bot.init:init", "Set up the bot in a repository."),
-    "doctor": ("eval_core.cli.doctor:doctor", "Check your setup by trying it, compressor included."),
-    "demo": ("bot.testing.demo:demo", "Run the whole bot on this machine: no account, no key."),
+    "doctor": ("eval_core.cli.doctor:doctor", "Check the setup by trying everything that a run needs."),
+    "demo": ("bot.testing.demo:demo", "Run the whole bot on this machine, without an account or a key."),
 }
 
 
@@ -49,7 +49,7 @@ class _LazyGroup(CommandGroup):
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="compression-eval")
 def root() -> None:
-    """Know whether a change to a context compressor made it better or worse.
+    """Find out whether a change to a context compressor made it better or worse.
 
     \b
     Try it without an account or a key:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from eval_core.base.errors import IncompleteError, UserError, fault_of_ours
+from eval_core.base.errors import IncompleteError, UserError, bug_message
 from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.cli.entry import CommandGroup
 
@@ -43,7 +43,7 @@ class _Steps(CommandGroup):
         except (click.exceptions.Exit, click.ClickException, click.Abort):
             raise
         except Exception as exc:
-            _summary(f"**{ctx.invoked_subcommand}:** {fault_of_ours(exc)}")
+            _summary(f"**{ctx.invoked_subcommand}:** {bug_message(exc)}")
             raise
 
 
@@ -114,7 +114,7 @@ def _measuring(work: Path) -> Iterator[Ticket]:
         keep_error(work / "results" / (shard.label(ticket.label) if shard else ticket.label), str(exc))
         raise
     except Exception as exc:
-        keep_error(work / "results" / ticket.label, fault_of_ours(exc))
+        keep_error(work / "results" / ticket.label, bug_message(exc))
         raise
 
 
@@ -165,9 +165,9 @@ def gate() -> None:
         click.echo(f"Allowed: {ticket.mode} {ticket.sha} with everything else from {ticket.base_sha}.")
         return
     _output(allowed="false")
-    if decision.untold:
+    if decision.post_error:
         # The label is gone and nobody was answered: a green job would be silence.
-        raise IncompleteError(f"not evaluated: {decision.why} This could not be posted: {decision.untold}")
+        raise IncompleteError(f"not evaluated: {decision.why} This could not be posted: {decision.post_error}")
     _summary(f"Not evaluated: {decision.why}")
     click.echo(f"Not evaluated: {decision.why}")
 
@@ -177,10 +177,10 @@ def gate() -> None:
 def fetch(work: Path) -> None:
     """Fetch the tree of the evaluated commit, and what an earlier run of it has measured."""
     from bot.github.repository import GitHub
-    from bot.steps.fetch import fetch as bring
+    from bot.steps.fetch import fetch as download
 
     with _measuring(work) as ticket:
-        bring(GitHub.from_environment(os.environ), ticket, work, _shard())
+        download(GitHub.from_environment(os.environ), ticket, work, _shard())
     click.echo(f"Fetched {ticket.sha}.")
 
 

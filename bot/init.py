@@ -12,17 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import yaml
 
 from eval_core.base.errors import UserError
 from eval_core.sandbox.targets import SHIPPED_TARGETS
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = [
     "ADAPTERS",
@@ -458,12 +454,12 @@ def init(
 
 _LEFT_TO_DO = """\
 Next steps:
-  1. Secret: on GitHub, create the environment `compression-eval` and put the model key there as
+  1. Fixtures and a first baseline: `compression-eval fixture import SESSION.jsonl`,
+     `compression-eval probe propose NAME`, then `compression-eval baseline update`. Commit
+     the new files.
+  2. Label: on GitHub, create the label `eval-compression`.
+  3. Secret: create the environment `compression-eval` and put the model key there as
      COMPRESSION_EVAL_API_KEY (a dedicated key with a spending limit). Offline runs need none.
-  2. Label: create the label `eval-compression`.
-  3. Fixtures and a first baseline: `compression-eval fixture import SESSION.jsonl`,
-     `compression-eval probe propose NAME`, then `compression-eval baseline update`, and commit
-     fixtures/, probes/ and baselines/.
   4. Baseline pull requests: turn on Settings, Actions, General, "Allow GitHub Actions to create
      and approve pull requests" (off by default). To let your own CI start on them, store a token
      as the secret COMPRESSION_EVAL_TOKEN."""

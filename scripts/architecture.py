@@ -1,4 +1,4 @@
-"""The rooms of the two packages and who imports whom, for docs/architecture.md."""
+"""The subpackages, their modules and imports, for docs/architecture.md."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["BEGIN", "END", "drawn"]
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- drawn by scripts/export-schemas -->", "<!-- end of drawing -->"
-_ROOMS = (
+_LAYERS = (
     *("base", "compressors", "domain", "evidence", "suite", "models", "sandbox"),
     *("judging", "storage", "comparing", "measuring", "reporting", "cli"),
 )
@@ -24,7 +24,7 @@ def _modules() -> dict[str, Path]:
     return found
 
 
-def _room(module: str, modules: dict[str, Path]) -> str:
+def _package(module: str) -> str:
     """Return the folder a module belongs to: `eval_core.base`, `bot.github`, or `bot` for the modules at its top."""
     parts = module.split(".")
     top = ".".join(parts[:2])
@@ -51,15 +51,15 @@ def _reduced(edges: dict[str, set[str]]) -> dict[str, set[str]]:
     """Drop transitive edges, so that the drawing shows the layers."""
 
     def reach(start: str, seen: set[str]) -> set[str]:
-        for room in edges.get(start, ()):
-            if room not in seen:
-                seen.add(room)
-                reach(room, seen)
+        for package in edges.get(start, ()):
+            if package not in seen:
+                seen.add(package)
+                reach(package, seen)
         return seen
 
     return {
-        room: {other for other in others if not any(other in reach(way, set()) for way in others - {other})}
-        for room, others in edges.items()
+        package: {other for other in others if not any(other in reach(way, set()) for way in others - {other})}
+        for package, others in edges.items()
     }
 
 
@@ -69,26 +69,26 @@ def _said(path: Path) -> str:
 
 
 def drawn() -> str:
-    """Return the graph of the rooms and the list of their modules, as markdown."""
+    """Return the graph of the packages and the list of their modules, as markdown."""
     modules = _modules()
     edges: dict[str, set[str]] = defaultdict(set)
-    rooms: dict[str, list[str]] = defaultdict(list)
+    packages: dict[str, list[str]] = defaultdict(list)
     for name, path in modules.items():
-        room = _room(name, modules)
+        package = _package(name)
         if path.read_text(encoding="utf-8").strip():
-            rooms[room].append(name)
-        edges[room] |= {_room(other, modules) for other in _imports(path, modules)} - {room}
-    order = [f"eval_core.{room}" for room in _ROOMS]
-    order += sorted(room for room in rooms if room.startswith("bot"))
+            packages[package].append(name)
+        edges[package] |= {_package(other) for other in _imports(path, modules)} - {package}
+    order = [f"eval_core.{package}" for package in _LAYERS]
+    order += sorted(package for package in packages if package.startswith("bot"))
     lines = ["```mermaid", "graph BT"]
     reduced = _reduced(edges)
-    for room in order:
-        lines += [f"  {room} --> {other}" for other in order if other in reduced.get(room, ())]
+    for package in order:
+        lines += [f"  {package} --> {other}" for other in order if other in reduced.get(package, ())]
     lines += ["```", ""]
-    for room in order:
-        lines += [f"**`{room.replace('.', '/')}`**", "", "| module | what it holds |", "|---|---|"]
-        for name in sorted(rooms[room]):
-            short = name.removeprefix(f"{room}.") if name != room else "(package)"
+    for package in order:
+        lines += [f"**`{package.replace('.', '/')}`**", "", "| module | what it holds |", "|---|---|"]
+        for name in sorted(packages[package]):
+            short = name.removeprefix(f"{package}.") if name != package else "(package)"
             lines.append(f"| `{short}` | {_said(modules[name])} |")
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"

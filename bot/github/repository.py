@@ -25,7 +25,7 @@ from bot.github.resources import (
     User,
     WorkflowRunDetails,
 )
-from bot.github.rest import DEFAULT_API, Patience, Transport
+from bot.github.rest import DEFAULT_API, ApiRetries, Transport
 from eval_core.base.errors import UserError
 
 __all__ = [
@@ -41,11 +41,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _reads(read: Callable[P, R]) -> Callable[P, R]:
-    """Let an answer without the fields that are read be GitHub's trouble, not a fault of ours."""
+def _parses(read: Callable[P, R]) -> Callable[P, R]:
+    """Report a response that lacks a field as an error of GitHub's, not as a bug of ours."""
 
     @wraps(read)
-    def sensibly(*args: P.args, **named: P.kwargs) -> R:
+    def parsed(*args: P.args, **named: P.kwargs) -> R:
         try:
             return read(*args, **named)
         except (KeyError, TypeError, ValueError, AttributeError) as exc:
@@ -53,7 +53,7 @@ def _reads(read: Callable[P, R]) -> Callable[P, R]:
             message = f"{what}: GitHub's response could not be parsed ({type(exc).__name__}); run this again later"
             raise Unavailable(message, maybe_done=True) from exc
 
-    return sensibly
+    return parsed
 
 
 # Branches, files and pull requests of our own: how a new baseline is proposed.
@@ -69,7 +69,7 @@ class Contents:
         self._owner = repo.split("/")[0]
         self._base = f"/repos/{quote(repo)}"
 
-    @_reads
+    @_parses
     def branch(self, name: str) -> str | None:
         """Return the commit that a branch points to, None if there is no such branch."""
         try:
@@ -100,7 +100,7 @@ class Contents:
             # GitHub answers 422 "Reference does not exist".
             return
 
-    @_reads
+    @_parses
     def file(self, path: str, ref: str) -> StoredFile | None:
         """Return a file as it is on a branch or commit, None if it is not there."""
         where = f"{self._base}/contents/{quote(path)}"
@@ -180,7 +180,7 @@ class Contents:
         return next(iter(self._transport.pages(f"{self._base}/pulls", f"pull requests from {head}", query)), None)
 
 
-@_reads
+@_parses
 def _opened(data: Any, *, created: bool) -> OpenedPull:
     return OpenedPull(
         number=int(data["number"]),
@@ -227,7 +227,7 @@ class WorkflowRuns:
                 f"runs of {workflow}: GitHub knows no such workflow; it must be on the default branch", 404, exc.reason
             ) from None
 
-    @_reads
+    @_parses
     def times_run(self, run_id: int, job: str, *, finished: bool = False) -> int:
         """Count in how many attempts of a run a job was really executed; jobs of one name share one evaluation."""
         path = f"{self._base}/runs/{run_id}/jobs"
@@ -249,7 +249,7 @@ class WorkflowRuns:
             return True
         return run.attempt > attempt or run.status == "completed"
 
-    @_reads
+    @_parses
     def ended_at(self, run_id: int, job: str) -> datetime | None:
         """Return when a job of a run was last completed, whichever attempt it was."""
         path = f"{self._base}/runs/{run_id}/jobs"
@@ -261,7 +261,7 @@ class WorkflowRuns:
         ]
         return max(ends, default=None)
 
-    @_reads
+    @_parses
     def rejection(self, run_id: int) -> str | None:
         """Return who rejected a run's deployment and what they said; None if nobody did, or somebody approved it too.
 
@@ -315,7 +315,7 @@ def _is_job(item: Mapping[str, Any], job: str) -> bool:
     return name == job or name.startswith(f"{job} (")
 
 
-@_reads
+@_parses
 def _run(data: Mapping[str, Any]) -> WorkflowRunDetails:
     return WorkflowRunDetails(
         id=int(data["id"]),
@@ -331,7 +331,7 @@ def _run(data: Mapping[str, Any]) -> WorkflowRunDetails:
     )
 
 
-@_reads
+@_parses
 def _artifact(data: Mapping[str, Any]) -> Artifact:
     run = data.get("workflow_run") or {}
     return Artifact(
@@ -355,12 +355,12 @@ _ACTIONS_BOT = "github-actions[bot]"
 class GitHub:
     """One repository on GitHub, seen with one token."""
 
-    def __init__(self, repo: str, token: str, *, api_url: str = DEFAULT_API, patience: Patience | None = None) -> None:
+    def __init__(self, repo: str, token: str, *, api_url: str = DEFAULT_API, retry: ApiRetries | None = None) -> None:
         if repo.count("/") != 1 or not all(repo.split("/")):
             raise UserError(f"GITHUB_REPOSITORY: {repo!r} is not owner/name")
         self.repo = repo
         self._base = f"/repos/{quote(repo)}"
-        self._transport = Transport(token, api_url, patience)
+        self._transport = Transport(token, api_url, retry)
         self.contents = Contents(self._transport, repo)
         self.workflow_runs = WorkflowRuns(self._transport, repo)
 
@@ -369,7 +369,7 @@ class GitHub:
 
     @classmethod
     def from_environment(
-        cls, env: Mapping[str, str] | None = None, *, repo: str | None = None, patience: Patience | None = None
+        cls, env: Mapping[str, str] | None = None, *, repo: str | None = None, retry: ApiRetries | None = None
     ) -> GitHub:
         """Read GITHUB_REPOSITORY, GITHUB_TOKEN and GITHUB_API_URL as a workflow's step has them."""
         values = os.environ if env is None else env
@@ -377,7 +377,7 @@ class GitHub:
             repo or values.get("GITHUB_REPOSITORY", ""),
             values.get("GITHUB_TOKEN", ""),
             api_url=values.get("GITHUB_API_URL") or DEFAULT_API,
-            patience=patience,
+            retry=retry,
         )
 
     @cached_property
@@ -402,7 +402,7 @@ class GitHub:
 
     def wait(self, seconds: float) -> None:
         """Let some time pass."""
-        self._transport.patience.sleep(seconds)
+        self._transport.retry.sleep(seconds)
 
     def pull(self, number: int) -> Pull:
         """Return a pull request as it is now."""
@@ -412,7 +412,7 @@ class GitHub:
         except NotFound as exc:
             raise NotFound(f"{what}: not found; check the number and the repository", 404, exc.reason) from None
 
-    @_reads
+    @_parses
     def permission(self, login: str) -> str | None:
         """Return what an account may do here: none, read, triage, write, maintain, admin; None if it is unknown."""
         path = f"{self._base}/collaborators/{quote(login, safe='')}/permission"
@@ -424,7 +424,7 @@ class GitHub:
         base, role = str(data["permission"]), str(data.get("role_name") or "")
         return role if (base, role) in {("read", "triage"), ("write", "maintain")} else base
 
-    @_reads
+    @_parses
     def changed_files(self, number: int) -> tuple[ChangedFile, ...]:
         """Return the files of a pull request's diff; GitHub lists at most 3,000."""
         items = self._transport.pages(f"{self._base}/pulls/{number}/files", f"files of #{number}")
@@ -538,7 +538,7 @@ class GitHub:
                 exc.reason,
             ) from None
 
-    @_reads
+    @_parses
     def commit(self, ref: str) -> Commit:
         """Return the commit that a SHA, branch or tag names."""
         path = f"{self._base}/commits/{quote(ref, safe='')}"
@@ -554,7 +554,7 @@ class GitHub:
             date=datetime.fromisoformat(data["commit"]["committer"]["date"]),
         )
 
-    @_reads
+    @_parses
     def compare(self, base: str, head: str) -> Comparison:
         """Count the commits that `head` is ahead of and behind `base`."""
         path = f"{self._base}/compare/{quote(base, safe='')}...{quote(head, safe='')}"
@@ -565,18 +565,18 @@ class GitHub:
         """Return GitHub's answer about the repository as it is, the first page of a list."""
         return self._transport.get(f"{self._base}{path}", path or self.repo, expect=object)
 
-    @_reads
+    @_parses
     def default_branch(self) -> str:
         """Return the name of the repository's default branch."""
         return str(self._transport.get(self._base, f"repository {self.repo}")["default_branch"])
 
 
-@_reads
+@_parses
 def _user(data: Mapping[str, Any]) -> User:
     return User(str(data["login"]), int(data["id"]))
 
 
-@_reads
+@_parses
 def _pull(data: Mapping[str, Any]) -> Pull:
     head, base = data["head"], data["base"]
     return Pull(
@@ -599,7 +599,7 @@ def _pull(data: Mapping[str, Any]) -> Pull:
     )
 
 
-@_reads
+@_parses
 def _comment(data: Mapping[str, Any]) -> Comment:
     return Comment(
         id=int(data["id"]),
@@ -609,7 +609,7 @@ def _comment(data: Mapping[str, Any]) -> Comment:
     )
 
 
-@_reads
+@_parses
 def _check(data: Mapping[str, Any]) -> CheckRun:
     return CheckRun(
         id=int(data["id"]),

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_API",
-    "Patience",
+    "ApiRetries",
     "Transport",
-    "patiently",
+    "with_retries",
 ]
 
-# Trying again: what passes by itself is waited for, within bounds; everything else is said at once.
+# Retries: outages and rate limits are waited for, within bounds; every other error is raised at once.
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ _OUTAGE = frozenset({500, 502, 503, 504})
 
 
 @dataclass(frozen=True)
-class Patience:
+class ApiRetries:
     """How long to keep trying."""
 
     attempts: int = 5
@@ -52,22 +52,20 @@ class Patience:
     clock: Callable[[], float] = field(default=time.time, repr=False)
 
 
-def patiently(once: Callable[[], T], what: str, *, repeatable: bool, patience: Patience) -> T:
-    """Call until there is an answer; a call that is not repeatable is repeated only if it was surely not heard."""
+def with_retries(once: Callable[[], T], what: str, *, repeatable: bool, retry: ApiRetries) -> T:
+    """Call until there is an answer; a call that is not repeatable is retried only if it certainly had no effect."""
     import requests
     from github import GithubException
 
     waited = 0.0
-    for attempt in range(1, patience.attempts + 1):
-        pause = patience.first_wait * 2 ** (attempt - 1)
+    for attempt in range(1, retry.attempts + 1):
+        pause = retry.first_wait * 2 ** (attempt - 1)
         maybe_done = not repeatable
         try:
             return once()
         except GithubException as exc:
             headers = exc.headers or {}
-            limit = rate_limit_wait(
-                exc.status, headers, exc.data, now=patience.clock(), secondary=patience.secondary_wait
-            )
+            limit = rate_limit_wait(exc.status, headers, exc.data, now=retry.clock(), secondary=retry.secondary_wait)
             if limit is not None:
                 # GitHub turned the request away unread.
                 pause, maybe_done = max(limit, pause), False
@@ -79,7 +77,7 @@ def patiently(once: Callable[[], T], what: str, *, repeatable: bool, patience: P
         except requests.exceptions.ConnectTimeout:
             trouble, maybe_done = "it cannot be reached", False
         except requests.exceptions.Timeout:
-            trouble = f"no answer within {patience.timeout} s"
+            trouble = f"no answer within {retry.timeout} s"
         except (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError):
             trouble = "the connection broke"
         except (ValueError, RuntimeError) as exc:
@@ -87,14 +85,14 @@ def patiently(once: Callable[[], T], what: str, *, repeatable: bool, patience: P
             trouble = f"its response could not be parsed ({type(exc).__name__})"
         if maybe_done:
             raise Unavailable(f"{what}: GitHub failed ({trouble}); run this again later", maybe_done=True)
-        if attempt == patience.attempts or waited + pause > patience.longest_wait:
-            until = datetime.fromtimestamp(patience.clock() + pause, UTC)
+        if attempt == retry.attempts or waited + pause > retry.longest_wait:
+            until = datetime.fromtimestamp(retry.clock() + pause, UTC)
             raise Unavailable(
                 f"{what}: GitHub failed ({trouble}) after {attempt} attempts; run this again after {until:%H:%M} UTC",
                 maybe_done=False,
             )
         _log.info("%s: %s; trying again in %.0f s", what, trouble, pause)
-        patience.sleep(pause)
+        retry.sleep(pause)
         waited += pause
     raise AssertionError("unreachable: the last attempt returns or raises")
 
@@ -111,9 +109,9 @@ _REDIRECTS = 5
 
 
 class Transport:
-    """PyGithub's requester with our own patience and our own words."""
+    """PyGithub's requester with our own retries and error messages."""
 
-    def __init__(self, token: str, api_url: str = DEFAULT_API, patience: Patience | None = None) -> None:
+    def __init__(self, token: str, api_url: str = DEFAULT_API, retry: ApiRetries | None = None) -> None:
         if not token:
             raise UserError("GITHUB_TOKEN: empty; give a token that may read the repository and write to its PRs")
         parts = urlsplit(api_url)
@@ -121,7 +119,7 @@ class Transport:
             raise UserError(f"GITHUB_API_URL: {api_url!r} is not the address of a GitHub API")
         self._token = token
         self.api_url = api_url.rstrip("/")
-        self.patience = patience or Patience()
+        self.retry = retry or ApiRetries()
         self._requester: Requester | None = None
 
     def __repr__(self) -> str:
@@ -156,7 +154,7 @@ class Transport:
             return headers, data
 
         again = verb != "POST" if repeatable is None else repeatable
-        return patiently(once, what, repeatable=again, patience=self.patience)
+        return with_retries(once, what, repeatable=again, retry=self.retry)
 
     def graphql(self, query: str, what: str) -> Mapping[str, Any]:
         """Ask GraphQL a question that changes nothing; on a server of one's own it has another address."""
@@ -167,7 +165,7 @@ class Transport:
             except TypeError:
                 raise ValueError("not an object") from None  # PyGithub looks for errors in whatever came
 
-        return patiently(once, what, repeatable=True, patience=self.patience)
+        return with_retries(once, what, repeatable=True, retry=self.retry)
 
     def pages(
         self, path: str, what: str, query: Mapping[str, Any] | None = None, key: str | None = None
@@ -193,9 +191,7 @@ class Transport:
     def download(self, path: str, what: str, into: Path, limit: int) -> int:
         """Stream a file to disk, following redirects, and return its size; more than `limit` bytes is an error."""
         try:
-            return patiently(
-                lambda: self._stream(path, what, into, limit), what, repeatable=True, patience=self.patience
-            )
+            return with_retries(lambda: self._stream(path, what, into, limit), what, repeatable=True, retry=self.retry)
         except BaseException:
             into.unlink(missing_ok=True)
             raise
@@ -208,7 +204,7 @@ class Transport:
             self._requester = Github(
                 auth=Auth.Token(self._token),
                 base_url=self.api_url,
-                timeout=self.patience.timeout,
+                timeout=self.retry.timeout,
                 user_agent=USER_AGENT,
                 retry=None,
                 seconds_between_requests=None,
@@ -231,7 +227,7 @@ class Transport:
             elif parts.scheme != "https" and home.scheme == "https":
                 raise ApiError(f"{what}: GitHub redirects to {parts.scheme}, not https; refused", 302, "redirect")
             with requests.get(
-                url, headers=headers, stream=True, allow_redirects=False, timeout=self.patience.timeout
+                url, headers=headers, stream=True, allow_redirects=False, timeout=self.retry.timeout
             ) as response:
                 if response.is_redirect:
                     url = urljoin(url, response.headers["location"])

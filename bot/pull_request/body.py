@@ -58,7 +58,7 @@ def _asked(ended: LedgerResult | LedgerNotice, ledger: Ledger) -> str:
         return ""
     known = (*ledger.notices, *((ledger.shown,) if ledger.shown else ()))
     last = not ledger.runs and ended.run == max(known, key=lambda item: (item.at, item.run)).run
-    return f"Asked for by {'@' if last else ''}{ended.asker}."
+    return f"Requested by {'@' if last else ''}{ended.asker}."
 
 
 def _title(ledger: Ledger) -> str:

@@ -1,5 +1,7 @@
-"""What the comment on a pull request remembers: measured results, evaluations under way, and the last thing that
-went wrong. One pure function takes it from event to event; a measured result only ever gives way to a newer one."""
+"""The ledger: what the comment on a pull request remembers (results, evaluations under way, the last failure).
+
+`advance` is a pure function from ledger and event to ledger. A measured result is replaced only by a newer one.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,7 @@ class LedgerResult(_Kept):
     outcome: Annotated[str, Field(pattern=r"^[a-z_]{1,40}$")]
     headline: Annotated[str, Field(max_length=400)]
     asker: Asker = ""
-    """Who is told when it is there; empty for nobody."""
+    """Who asked for it and is mentioned; may be empty."""
 
 
 class LedgerRun(_Kept):
@@ -119,7 +121,7 @@ class _About:
     head: str | None = None
     """The pull request's last commit now; None if it is not known."""
     asker: str = ""
-    """Who asked for the evaluation and is to be told when it ends; empty for nobody."""
+    """Who asked for the evaluation and is mentioned when it ends; may be empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +155,7 @@ class RequestRefused(_About):
 
 @dataclass(frozen=True, kw_only=True)
 class ResultMeasured(_About):
-    """An evaluation left a result; `at` is when it was measured, however late it is told."""
+    """An evaluation left a result; `at` is when it was measured, even if it is recorded later."""
 
     sha: str
     outcome: str
@@ -172,7 +174,7 @@ class EvaluationEnded(_About):
 
 @dataclass(frozen=True, kw_only=True)
 class RunVanished(_About):
-    """A run that the ledger believes to be under way is over, and never told."""
+    """A run that the ledger lists as under way has ended without reporting."""
 
 
 LedgerEvent: TypeAlias = (
@@ -264,7 +266,7 @@ def _measured(ledger: Ledger, event: ResultMeasured) -> Ledger:
     shown = ledger.shown
     if shown is None or shown.run == result.run or _rank(result, ledger) >= _rank(shown, ledger):
         changed |= {"shown": result, "body": event.body}
-    # What went wrong before it was measured is answered by it; what came after is not, however late this is told.
+    # A result answers what went wrong before it was measured, not what came after, even if it is recorded later.
     changed["notices"] = tuple(
         notice
         for notice in ledger.notices
@@ -300,7 +302,7 @@ def _noticed(ledger: Ledger, event: LedgerEvent, kind: NoticeKind, why: str, sha
         sha=sha,
         asker=event.asker,
     )
-    # Whoever is told now is always told: a runner's clock may be behind those of the others.
+    # The new notice is always kept, even if the clock of its runner is behind those of the others.
     others = [notice for notice in ledger.notices if notice.run_id != made.run_id][: _MOST_NOTICES - 1]
     found = sorted([made, *others], key=lambda notice: (notice.at, notice.run), reverse=True)
     return ledger.model_copy(update={"notices": tuple(found)})
@@ -317,7 +319,7 @@ def _without(ledger: Ledger, event: LedgerEvent) -> tuple[LedgerRun, ...]:
 
 
 def _in_turn(runs: Sequence[LedgerRun], at: datetime) -> tuple[LedgerRun, ...]:
-    """Let the oldest of those that wait have its turn if none is being evaluated: GitHub starts it by itself."""
+    """Mark the oldest waiting run as being evaluated if no other is: GitHub starts it automatically."""
     if any(run.stage == "evaluating" for run in runs):
         return tuple(runs)
     waiting = next((run for run in runs if run.stage == "queued"), None)

@@ -19,7 +19,7 @@ from eval_core.reporting.losses import PARAPHRASED, LostFact, places
 from eval_core.reporting.markdown import markdown_environment
 from eval_core.reporting.view import COLUMNS, STEP_NOTE, STRAND_NAMES, ReportView
 
-__all__ = ["READING", "Surroundings", "result_body"]
+__all__ = ["READING", "CommentContext", "result_body"]
 
 READING = "https://github.com/compression-eval/compression-eval/blob/main/docs/reading-the-comment.md"
 # In the order in which they are given up when the comment grows too long; the first sections never are.
@@ -41,7 +41,7 @@ _MOST_DETAILS = 6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Surroundings:
+class CommentContext:
     """What a result's report says beside the result itself."""
 
     label: str
@@ -60,7 +60,7 @@ def _template() -> Template:
     return environment.get_template("comment.md.j2")
 
 
-def result_body(view: ReportView, ticket: Ticket, around: Surroundings, *, budget: int) -> str:
+def result_body(view: ReportView, ticket: Ticket, around: CommentContext, *, budget: int) -> str:
     """Write a result; sections are left out, least important first, until it fits the budget in bytes."""
     context = _template().new_context(
         {
@@ -72,6 +72,7 @@ def result_body(view: ReportView, ticket: Ticket, around: Surroundings, *, budge
             "ignored": ticket.ignored_files,
             "ignored_count": len(ticket.ignored_files) + ticket.ignored_more,
             "columns": list(COLUMNS.values()),
+            "tested": any(row.p is not None for row in view.data.verdict.rows) if view.data.verdict else False,
             "moved": [row for row in view.strands if row.verdict != StrandState.SAME.words],
             "details": [
                 (row.name, detail)
@@ -119,19 +120,13 @@ def _loss(view: ReportView, fact: LostFact) -> str:
     return f"{where} and is gone in {gone} of {counted(fact.runs, 'run')}{reworded}{before}."
 
 
-_FALSE = {"invented": "is nowhere in the session", "stale": "is superseded, and its successor is missing"}
+_WRONG = {"invented": "is nowhere in the session", "stale": "is superseded, and its successor is missing"}
 
 
 def _false_values(view: ReportView) -> list[str]:
     """Say which values the summary states and should not."""
-    found = [detail.partition(": ") for row in view.strands for detail in row.details]
-    # What a detail quotes may look like another detail's head; only the first part of each is ours.
-    return [
-        f"{inline(value, 120)} {_FALSE[kind]} ({where}."
-        for kind, _, rest in found
-        if kind in _FALSE
-        for value, _, where in [rest.rpartition(" (")]
-    ]
+    found = view.data.verdict.false_values if view.data.verdict else ()
+    return [f"{inline(item.value, 120)} {_WRONG[item.kind]} ({item.where})." for item in found]
 
 
 def _messages(evidence: Sequence[int]) -> str:

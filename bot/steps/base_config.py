@@ -21,21 +21,21 @@ def read_base_config(github: GitHub, sha: str) -> tuple[Config, str | None]:
     """Return the configuration at a commit, and why it is not fit for an evaluation, if it is not."""
     with tempfile.TemporaryDirectory(prefix="base-") as name:
         root = Path(name)
-        _bring(github, CONFIG_FILE, sha, root)
+        _download(github, CONFIG_FILE, sha, root)
         try:
             config = load_config(None, root)
         except UserError as exc:
             return Config(), _without(root, exc)
         try:
             if isinstance(config.target, str) and not config.target.startswith("builtin:"):
-                _bring(github, config.target, sha, root)
+                _download(github, config.target, sha, root)
             check_target(config, root)
         except UserError as exc:
             return config, _without(root, exc)
         return config, None
 
 
-def _bring(github: GitHub, path: str, sha: str, root: Path) -> None:
+def _download(github: GitHub, path: str, sha: str, root: Path) -> None:
     parts = PurePosixPath(path)
     if parts.is_absolute() or ".." in parts.parts:
         raise UserError(f"target: {path} leads out of the repository; name a file inside it")

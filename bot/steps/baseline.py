@@ -15,14 +15,14 @@ from bot.pull_request.ticket import Ticket
 from bot.steps.artifact import read_measured
 from eval_core.base.config import Config
 from eval_core.base.errors import IncompleteError, UserError
-from eval_core.base.numbers import points, pp, score
+from eval_core.base.numbers import counted, points, pp, score
 from eval_core.comparing.compare import ReportData, compare_measurements
 from eval_core.comparing.findings import RowVerdict, Verdict
-from eval_core.comparing.noise import noise_of
+from eval_core.comparing.noise import NO_NOISE, noise_of, noise_rows
 from eval_core.comparing.trend import cumulative_changes
 from eval_core.domain.measurement import Measurement
 from eval_core.reporting.view import make_view
-from eval_core.storage.baselines import standing_baseline, store_baseline
+from eval_core.storage.baselines import current_baseline, store_baseline
 from eval_core.storage.history import read_history, source_release
 
 __all__ = ["Proposed", "propose"]
@@ -66,7 +66,7 @@ def propose(
     measurement, _ = read_measured(ticket, config, root, folder)
     baselines = root / config.baselines
     chosen = name or measurement.usual_name
-    before = standing_baseline(baselines / f"{chosen}.json")
+    before = current_baseline(baselines / f"{chosen}.json")
     noise = noise_of(measurement)
     verdict = compare_measurements(before, measurement)[0] if before else None
     path = store_baseline(
@@ -171,13 +171,13 @@ def _body(
 ) -> str:
     """Say what is proposed, against what, and what it cost."""
     view = make_view(ReportData(measurement))
-    rows = [f"| {name.replace('_', ' ')} | {score(value)} |" for name, value in noise.items()]
-    size = f"{measurement.planned_runs} graded runs of each of {len(measurement.fixtures)} fixtures"
+    rows = [f"| {name} | {score(sd)} |" for name, sd in noise_rows(noise)]
+    size = f"{measurement.planned_runs} graded runs of {counted(len(measurement.fixtures), 'fixture')}"
     lines = [
         f"<!-- compression-eval:baseline {ticket.base_sha} -->",
         f"The baseline `{path}`, measured at `{ticket.base_sha[:12]}`: {size}.",
         change.sentence,
-        "\n".join(["| Run-to-run noise | Standard deviation |", "|---|---:|", *rows]),
+        "\n".join(["| Run-to-run noise | Standard deviation |", "|---|---:|", *rows]) if rows else NO_NOISE,
         f"Cost: {view.cost}. Fingerprint: `{measurement.fingerprint.digest[:12]}`.",
     ]
     if note := measurement.extra.promoted:
@@ -188,7 +188,7 @@ def _body(
             "reason here and mark this ready for review, or close it and look for what was lost."
         )
     else:
-        lines.append("Merge it, and the next pull requests are compared with it.")
+        lines.append("Once it is merged, pull requests are compared with it.")
     if not own_token:
         lines.append(
             "_Opened with the job's own token, so no other workflow starts on it: if a required check stays "

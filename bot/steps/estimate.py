@@ -19,7 +19,7 @@ from bot.steps.without_token import start_without_token
 from eval_core.base.config import Config
 from eval_core.models.settings import ModelFlags, resolve
 
-__all__ = ["LabelCost", "describe"]
+__all__ = ["RunEstimate", "describe"]
 
 _SECONDS_PER_CALL = 4.0
 _LONGEST = 120
@@ -27,7 +27,7 @@ _LONGEST = 120
 
 
 @dataclass(frozen=True)
-class LabelCost:
+class RunEstimate:
     """Models, cost and duration, for people."""
 
     models: str
@@ -43,23 +43,23 @@ class _Estimated(BaseModel):
     usd: float | None
 
 
-def describe(config: Config) -> LabelCost:
+def describe(config: Config) -> RunEstimate:
     """Describe the run that the configuration asks for; an estimate that fails is no reason to refuse it."""
     models = resolve(ModelFlags(), os.environ, config.models)
     if models is None:
-        return LabelCost("none (offline, rule-based)", "$0.00", "a minute or two", 3)
+        return RunEstimate("none (offline, rule-based)", "$0.00", "a minute or two", 3)
     names = ", ".join(dict.fromkeys((models.compressor, models.answer, models.judge)))
     cap = f"at most ${config.budget_usd:.2f} (the budget)"
-    found = _estimate_apart(config)
+    found = _estimate_in_subprocess(config)
     if found is None:
-        return LabelCost(names, cap, "a few minutes to a quarter of an hour")
+        return RunEstimate(names, cap, "a few minutes to a quarter of an hour")
     low, high = found.cached_usd, found.usd
     cost = cap if low is None or high is None else f"${low:.2f} to ${high:.2f}, {cap}"
     minutes = math.ceil(found.calls * _SECONDS_PER_CALL / config.concurrency / 60)
-    return LabelCost(names, cost, f"about {minutes} minute{'s' if minutes != 1 else ''}", minutes)
+    return RunEstimate(names, cost, f"about {minutes} minute{'s' if minutes != 1 else ''}", minutes)
 
 
-def _estimate_apart(config: Config) -> _Estimated | None:
+def _estimate_in_subprocess(config: Config) -> _Estimated | None:
     """Estimate in a process that holds no token; None where that fails, and its log says why."""
     with start_without_token("bot.steps.estimate") as process:
         try:

@@ -10,7 +10,7 @@ from pathlib import Path
 from bot.pull_request.admission import check_target
 from bot.pull_request.ticket import Ticket, forget_error, read_error
 from bot.steps.fetch import BASE, SHARDS, SUBJECT
-from bot.steps.reuse import take_up
+from bot.steps.reuse import reuse_results
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.comparing.compare import ReportData
@@ -76,7 +76,7 @@ def evaluate(
         )
     cases = job.load_cases()
     with open_results(work / "results", shard.label(ticket.label) if shard else ticket.label, resume=True) as folder:
-        note = take_up(ticket, job, cases, work, folder)
+        note = reuse_results(ticket, job, cases, work, folder)
         if note:
             print(note, flush=True)
         on_start(job.size(cases))

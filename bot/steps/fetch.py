@@ -230,12 +230,12 @@ def fetch(github: GitHub, ticket: Ticket, work: Path, shard: Shard | None = None
         fetch_tree(github, ticket.merge_sha or ticket.sha, work / SUBJECT)
     # Also beside a pull request: what its base is now tells whether the stored baseline is still of it.
     fetch_tree(github, ticket.base_sha, work / BASE)
-    _bring(github, ticket.artifact + (shard.suffix if shard else ""), work / EARLIER)
+    _download(github, ticket.artifact + (shard.suffix if shard else ""), work / EARLIER)
     if ticket.mode == "baseline" and ticket.pr is not None:
-        _bring(github, evaluation_artifact(ticket.sha), work / ACCEPTED)
+        _download(github, evaluation_artifact(ticket.sha), work / ACCEPTED)
 
 
-def _bring(github: GitHub, name: str, into: Path) -> None:
+def _download(github: GitHub, name: str, into: Path) -> None:
     """Fetch an artifact if there is one; one that cannot be used only costs its reuse."""
     found = github.workflow_runs.find_artifact(WORKFLOW, name)
     if found is None:

@@ -19,16 +19,16 @@ from bot.pull_request.ledger import EvaluationQueued, RequestRefused, RunVanishe
 from bot.pull_request.ticket import Ticket
 from bot.steps.check import CHECK_NAME, FAILED, INCOMPLETE, Check
 from bot.steps.comment import Sticky
-from bot.steps.estimate import LabelCost
+from bot.steps.estimate import RunEstimate
 from eval_core.base.config import BotConfig, Config
-from eval_core.base.errors import IncompleteError, UserError, fault_of_ours
+from eval_core.base.errors import IncompleteError, UserError, bug_message
 from eval_core.base.globs import matches
 from eval_core.base.numbers import counted
 
 __all__ = [
     "ENVIRONMENT",
     "Admission",
-    "Turned",
+    "NotAdmitted",
     "admit",
     "gather",
 ]
@@ -113,7 +113,7 @@ _TRIED_AFTER = (1.0, 3.0, 5.0)
 """Seconds to wait for GitHub to try a merge; asking for the pull request makes it try."""
 
 ReadConfig = Callable[[GitHub, str], tuple[Config, str | None]]
-Describe = Callable[[Config], LabelCost]
+Describe = Callable[[Config], RunEstimate]
 
 
 @dataclass(frozen=True)
@@ -126,12 +126,12 @@ class Admission:
 
 
 @dataclass(frozen=True)
-class Turned:
+class NotAdmitted:
     """Nothing is evaluated, and why."""
 
     why: str
-    untold: str = ""
-    """What kept the pull request from being told; the job has to say it instead."""
+    post_error: str = ""
+    """Why the reason could not be posted on the pull request; the job has to print it instead."""
 
 
 def admit(
@@ -143,28 +143,28 @@ def admit(
     read_config: ReadConfig,
     describe: Describe,
     own_token: bool = False,
-) -> Admission | Turned:
+) -> Admission | NotAdmitted:
     """Read the event, ask GitHub, decide, and post what was decided.
 
     `own_token` says that the baseline's pull request will be opened with a token other than the job's.
     """
     event = read_event(name, payload, env)
     if isinstance(event, Ignored):
-        return Turned(event.why)
+        return NotAdmitted(event.why)
     try:
-        return _Gate(github, event, read_config, describe, own_token).pass_through()
+        return _Gate(github, event, read_config, describe, own_token).run()
     except (UserError, IncompleteError) as exc:
         _tell_failure(github, event, f"GitHub returned an unexpected response: {inline(str(exc), 600)}.")
         raise
     except Exception as exc:
         # Whoever added the label waits for an answer, also where the fault is ours.
-        _tell_failure(github, event, f"The gate failed: {inline(fault_of_ours(exc), 600)}.")
+        _tell_failure(github, event, f"The gate failed: {inline(bug_message(exc), 600)}.")
         raise
 
 
 @dataclass
 class _Gate:
-    """One request on its way through the gate."""
+    """One request and what is needed to decide it."""
 
     github: GitHub
     request: EvaluationRequest
@@ -172,14 +172,14 @@ class _Gate:
     describe: Describe
     own_token: bool
 
-    def pass_through(self) -> Admission | Turned:
+    def run(self) -> Admission | NotAdmitted:
         pull = None if self.request.pr is None else self.github.pull(self.request.pr)
         request = self.request = _pinned(self.request, pull)
         # Everything but the subject comes from the tip of the base branch, not from where the PR once left it.
         base_sha = self.github.commit(pull.base_ref if pull is not None else request.sha).sha
         config, unfit = self.read_config(self.github, base_sha)
         if request.label is not None and request.label != config.bot.label:
-            return Turned(f"the label {inline(request.label)} is not {inline(config.bot.label)}")
+            return NotAdmitted(f"the label {inline(request.label)} is not {inline(config.bot.label)}")
         decision = self._decision(pull, base_sha, config, unfit)
         if request.label is not None and request.pr is not None:
             # Consumed whatever was decided: a label that stays on would look like a promise.
@@ -190,8 +190,8 @@ class _Gate:
         if isinstance(decision, Refused):
             # Anybody may comment; only those who may ask for an evaluation get an answer in the comment.
             if request.trigger == "comment" and decision.code == "permission":
-                return Turned(decision.why)
-            return Turned(decision.why, self._tell(decision.why, pull))
+                return NotAdmitted(decision.why)
+            return NotAdmitted(decision.why, self._tell(decision.why, pull))
         ticket = Ticket.of(request, decision, config.bot.shards)
         if pull is not None and ticket.mode == "evaluate":
             ticket = self._as_merged(ticket, pull)
@@ -321,7 +321,7 @@ def _try(what: str, call: Callable[[], object]) -> str:
         call()
     except Exception as exc:
         # The decision is made and the label is gone: nothing that goes wrong here may undo that.
-        why = str(exc) if isinstance(exc, UserError | IncompleteError) else fault_of_ours(exc)
+        why = str(exc) if isinstance(exc, UserError | IncompleteError) else bug_message(exc)
         print(f"::warning::Could not {what}: {why}", flush=True)
         return why
     return ""
@@ -334,7 +334,7 @@ def _pinned(request: EvaluationRequest, pull: Pull | None) -> EvaluationRequest:
     return replace(request, sha=pull.head_sha) if pull.head_sha.startswith(request.sha) else request
 
 
-def _note(plan: LabelCost, ticket: Ticket) -> str:
+def _note(plan: RunEstimate, ticket: Ticket) -> str:
     lines = [f"Models: {plan.models}.", f"Estimated cost: {plan.cost}."]
     if ticket.runs:
         lines.append(f"{ticket.runs} graded runs, as requested.")

@@ -21,7 +21,7 @@ from bot.steps.check import FAILED, Check
 from bot.steps.comment import Sticky
 from bot.steps.without_token import start_without_token
 from eval_core.base.config import Config
-from eval_core.base.errors import IncompleteError, UserError, fault_of_ours
+from eval_core.base.errors import IncompleteError, UserError, bug_message
 
 __all__ = [
     "Published",
@@ -164,7 +164,7 @@ def _each(*calls: Callable[[], object]) -> tuple[str, ...]:
         except Exception as exc:
             # A fault of ours in one place must not keep the other from being told.
             _log.exception("Not posted")
-            troubles.append(fault_of_ours(exc))
+            troubles.append(bug_message(exc))
     return tuple(troubles)
 
 

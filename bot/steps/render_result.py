@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bot.github.escape import inline
-from bot.pull_request.result_body import Surroundings, result_body
+from bot.pull_request.result_body import CommentContext, result_body
 from bot.steps.artifact import read_result
 from bot.steps.baseline_age import CommitsSince, age_words
 from bot.steps.comment import RESULT_BUDGET
@@ -50,7 +50,7 @@ def _written(asked: ResultAsked, data: ReportData, commits_since: CommitsSince) 
     judged = [CONFIG_FILE, config.fixtures, config.probes, config.baselines]
     if isinstance(config.target, str):
         judged.append(config.target)
-    around = Surroundings(
+    around = CommentContext(
         label=config.bot.label,
         warnings=_warnings(asked, data),
         judged=judged,

@@ -22,10 +22,10 @@ from eval_core.sandbox.targets import Target
 from eval_core.storage.baselines import PROMOTED
 from eval_core.storage.results import BASE_FOLDER, CONTROL_FOLDER, Claim, ResultsFolder
 
-__all__ = ["take_up"]
+__all__ = ["reuse_results"]
 
 
-def take_up(ticket: Ticket, job: Job, cases: Sequence[Case], work: Path, folder: ResultsFolder) -> str | None:
+def reuse_results(ticket: Ticket, job: Job, cases: Sequence[Case], work: Path, folder: ResultsFolder) -> str | None:
     """Put runs that were measured under the same conditions into the results folder; return a sentence about it."""
     earlier, accepted = ResultsFolder(work / EARLIER), ResultsFolder(work / ACCEPTED)
     if not earlier.path.is_dir() and not accepted.path.is_dir():

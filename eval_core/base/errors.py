@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from pathlib import PurePath
 
-__all__ = ["IncompleteError", "UserError", "WaitingError", "fault_of_ours"]
+__all__ = ["IncompleteError", "UserError", "WaitingError", "bug_message"]
 
 
 class UserError(Exception):
@@ -24,7 +24,7 @@ class WaitingError(IncompleteError):
     """The provider has the calls and answers them later; a resumed run goes on from there. Exit 3."""
 
 
-def fault_of_ours(exc: Exception) -> str:
+def bug_message(exc: Exception) -> str:
     """Say in public that this program failed: what and where, without the error's own words, which may quote a key."""
     frames = traceback.extract_tb(exc.__traceback__)
     where = f" ({PurePath(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""

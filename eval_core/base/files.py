@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 Model = TypeVar("Model", bound=BaseModel)
-_MOST_TOLD = 30
+_MOST_PROBLEMS = 30
 _SLIP = 0.87  # "mesages" is "messages"; "note" is not "not"
 
 
@@ -139,7 +139,7 @@ def _near_field(model: type[BaseModel], parts: tuple[int | str, ...]) -> str:
     return next(iter(difflib.get_close_matches(str(parts[-1]), known, n=1, cutoff=0.7)), "")
 
 
-def _told(error: ErrorDetails, model: type[BaseModel]) -> list[str]:
+def _error_lines(error: ErrorDetails, model: type[BaseModel]) -> list[str]:
     place = _location(error["loc"])
     message = error["msg"].removeprefix("Value error, ")
     if error["type"] == "literal_error":
@@ -158,11 +158,13 @@ def parse(model: type[Model], value: Any, where: str) -> Model:
     try:
         return model.model_validate(value)
     except ValidationError as exc:
-        problems = [line for error in _problems(exc.errors(include_url=False), value) for line in _told(error, model)]
+        problems = [
+            line for error in _problems(exc.errors(include_url=False), value) for line in _error_lines(error, model)
+        ]
         if len(problems) == 1:
             raise UserError(f"{where}: {problems[0]}") from None
-        more = [f"  and {len(problems) - _MOST_TOLD} more"] if len(problems) > _MOST_TOLD else []
-        lines = [f"{where}: {len(problems)} problems:", *(f"  {line}" for line in problems[:_MOST_TOLD]), *more]
+        more = [f"  and {len(problems) - _MOST_PROBLEMS} more"] if len(problems) > _MOST_PROBLEMS else []
+        lines = [f"{where}: {len(problems)} problems:", *(f"  {line}" for line in problems[:_MOST_PROBLEMS]), *more]
         raise UserError("\n".join(lines)) from None
 
 

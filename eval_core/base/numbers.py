@@ -1,4 +1,4 @@
-"""Numbers as people read them; every view formats with these and nothing else."""
+"""Number formats: every report and message formats its numbers with these."""
 
 from __future__ import annotations
 

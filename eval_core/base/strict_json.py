@@ -1,4 +1,4 @@
-"""Reading JSON that somebody else wrote: one error, whatever is wrong with it.
+"""Strict parsing of JSON that somebody else wrote: one error type, whatever is wrong with it.
 
 The standard parser accepts NaN, integers of thousands of digits and any nesting that the stack holds; each of these
 fails much later, in arithmetic or when it is written again. Standard library only: the gateway's process uses it too.

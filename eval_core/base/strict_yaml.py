@@ -1,4 +1,4 @@
-"""Reading YAML that somebody else wrote: what JSON can express, within limits, and one error for everything else.
+"""Strict parsing of YAML that somebody else wrote: what JSON can express, within limits; all else is one error.
 
 The general loader follows nesting until the stack ends, expands aliases until the memory does, takes the last of two
 equal keys, and turns text into dates. None of this is wanted in a configuration.

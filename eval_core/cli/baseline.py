@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from eval_core.base.numbers import counted
 from eval_core.cli.entry import CommandGroup
 from eval_core.cli.run import batch_option, execute, make_job, model_options, run_options
 
@@ -27,12 +29,20 @@ def baseline() -> None:
     """
 
 
+def _noise_lines(noise: Mapping[str, float]) -> list[str]:
+    """Say how much runs differ from each other; rows that never differ are not listed."""
+    from eval_core.comparing.noise import NO_NOISE, noise_rows
+
+    lines = [f"  {name}: {sd:.3f}" for name, sd in noise_rows(noise)]
+    return ["Run-to-run noise (standard deviation of a run's mean):", *lines] if lines else [NO_NOISE]
+
+
 @baseline.command()
 @click.argument("name", required=False)
 @click.option("--from", "source", type=click.Path(path_type=Path), help="Store this results folder instead of running.")
 @click.option("--runs", type=click.IntRange(1, 50), help="Graded runs of each fixture.  [default: 10]")
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
-@batch_option
+@batch_option("--resume collects them")
 @click.option("--force", is_flag=True, help="Write even where nothing but the date would change.")
 @click.option("--accept-failing", is_flag=True, help="Store even a compressor that passes no probe.")
 @click.option("--release", help="Release name, for the trend.  [default: the tag of the commit]")
@@ -64,7 +74,7 @@ def update(
     from eval_core.comparing.compare import compare_measurements
     from eval_core.comparing.noise import noise_of
     from eval_core.comparing.trend import cumulative_changes
-    from eval_core.storage.baselines import load_side, standing_baseline, store_baseline, weaknesses
+    from eval_core.storage.baselines import current_baseline, load_side, store_baseline, weaknesses
     from eval_core.storage.history import read_history, source_release
 
     job = make_job({**options, "compare_to": "none"})
@@ -85,7 +95,7 @@ def update(
         measurement = load_side(source)
     noise = noise_of(measurement)
     folder = job.root / job.settings.baselines
-    before = standing_baseline(folder / f"{name or measurement.usual_name}.json")
+    before = current_baseline(folder / f"{name or measurement.usual_name}.json")
     verdict = compare_measurements(before, measurement)[0] if before else None
     path = store_baseline(
         measurement,
@@ -100,11 +110,12 @@ def update(
     if path is None:
         click.echo("The stored baseline has the same content; nothing written (--force renews its date).")
         return
-    click.echo(f"{path}: {measurement.planned_runs} graded runs of {len(measurement.fixtures)} fixtures stored.")
+    runs_of = f"{counted(measurement.planned_runs, 'graded run')} of {counted(len(measurement.fixtures), 'fixture')}"
+    click.echo(f"{path}: {runs_of} stored.")
     if verdict is not None:
         click.echo(f"  Against the one it replaces: {verdict.headline}")
-    for dimension, value in noise.items():
-        click.echo(f"  noise of {dimension.replace('_', ' ')}: {value:.3f} (standard deviation of a run's mean)")
+    for line in _noise_lines(noise):
+        click.echo(f"  {line}")
     for weakness in weaknesses(measurement):
         click.echo(f"  Note: {weakness}.")
     for change in cumulative_changes(read_history(path.parent, path.stem)):
@@ -136,15 +147,15 @@ def show(path: Path) -> None:
     out = console()
     data = ReportData(measurement, note="this is a single baseline", task=load_config(None).task)
     print_report(make_view(data), out, details=True)
-    out.print(Text("\nRun-to-run noise (standard deviation of a run's mean)", style="bold"))
-    for dimension, value in noise.items():
-        out.print(Text(f"  {dimension.replace('_', ' ')}: {value:.3f}"))
+    out.print(Text("\nNoise", style="bold"))
+    for text in _noise_lines(noise):
+        out.print(Text(f"  {text}"))
     out.print(Text("\nHistory", style="bold"))
     lines = read_history(path.parent, path.stem)
     for line in lines:
-        sha = str(line.get("source_sha") or "unknown")[:12]
-        date, overall, kept = (str(line.get(field, "?"))[:40] for field in ("date", "overall", "facts_kept"))
-        out.print(Text(f"  {date}  overall {overall}  facts kept {kept}  {sha}"))
+        overall, kept = (line.values.get(name, "?") for name in ("overall", "facts_kept"))
+        sha = (line.source_sha or "unknown")[:12]
+        out.print(Text(f"  {line.date[:40]}  overall {overall}  facts kept {kept}  {sha}"))
     for change in cumulative_changes(lines):
         out.print(Text(f"  {change.sentence}"))
 

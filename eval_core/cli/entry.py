@@ -1,4 +1,4 @@
-"""How a command is found and how it ends: suggestions, one message for a mistake, the exit codes, a closed pipe."""
+"""Running a command: suggestions for typos, one message for each error, exit codes, closed pipes."""
 
 from __future__ import annotations
 

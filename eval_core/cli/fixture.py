@@ -1,4 +1,4 @@
-"""`compression-eval fixture`: record, clean, check and look at sessions."""
+"""`compression-eval fixture`: import, scrub, audit, list and show recorded sessions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _scrub_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.group(cls=CommandGroup)
 def fixture() -> None:
-    """Record, clean, check and look at the sessions that are compressed."""
+    """Import, scrub, audit, list or show recorded sessions."""
 
 
 @fixture.command("import")
@@ -89,13 +89,17 @@ def import_command(
     scrubbed, _, identities = _scrub(recorded, None, **scrub)
     _gate(scrubbed, identities, scrub["allow"] or output / "allow.json", "nothing was written")
     target = _store(output, scrubbed)
-    click.echo(f"{target}: {len(scrubbed.messages)} messages. {scrubbed.notes}")
+    click.echo(f"{target}: {counted(len(scrubbed.messages), 'message')}. {scrubbed.notes}")
+    show, propose = (f"`compression-eval {words} {recorded.name}`" for words in ("fixture show", "probe propose"))
+    click.echo(
+        f"Read the file before you share it ({show} lists its messages), then draft probes with {propose}.", err=True
+    )
 
 
 @fixture.command("scrub")
 @click.argument("path", type=_PATH)
 @click.option("--probes", type=_PATH, help="Probe bank to rewrite with the same placeholders.")
-@click.option("--output", type=_PATH, help="Write the fixture to this file's folder instead of in place.")
+@click.option("--output", type=_PATH, help="File to write instead, with the same name in another folder.")
 @click.option("--dry-run", is_flag=True, help="Show what would change; write nothing.")
 @_scrub_options
 def scrub_command(path: Path, probes: Path | None, output: Path | None, dry_run: bool, **scrub: Any) -> None:
@@ -270,8 +274,8 @@ def _confirm(recorded: Fixture, identities: Identities, yes: bool) -> None:
     for number, candidate in enumerate(candidates, 1):
         doubt = "  doubtful" if candidate.doubtful else ""
         click.echo(
-            f"  {number:>3}. {candidate.alias}  ({', '.join(candidate.sources)}; {candidate.marked} there, "
-            f"{candidate.loose} elsewhere){doubt}",
+            f"  {number:>3}. {candidate.alias}  ({', '.join(candidate.sources)}: {candidate.marked} x, "
+            f"in other text: {candidate.loose} x){doubt}",
             err=True,
         )
     if yes:
@@ -287,7 +291,9 @@ def _confirm(recorded: Fixture, identities: Identities, yes: bool) -> None:
 def _numbers(count: int, doubtful: list[int]) -> set[int]:
     default = ",".join(map(str, doubtful)) or "none"
     try:
-        answer = click.prompt("Numbers to leave in the text, with commas", default=default, err=True)
+        answer = click.prompt(
+            "Which numbers should stay in the text? Separate them with commas", default=default, err=True
+        )
     except click.Abort:
         if sys.stdin.isatty():
             raise

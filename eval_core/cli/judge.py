@@ -99,7 +99,7 @@ def _waits(journal: Path) -> bool:
 
 @judge.command()
 @click.option("--again", is_flag=True, help="Calibrate again, even if the result is known.")
-@batch_option
+@batch_option("run the same command again to collect them")
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
 @_options
 @model_options
@@ -163,7 +163,7 @@ def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **o
 @click.option("--output", type=click.Path(path_type=Path), help="Write a baseline file here.")
 @click.option("--label", help="Folder under the results folder; default: the current time.")
 @click.option("--resume", is_flag=True, help="Complete an interrupted regrade of the same label.")
-@batch_option
+@batch_option("--resume collects them")
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
 @_options
 @model_options

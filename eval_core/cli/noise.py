@@ -34,6 +34,7 @@ def noise(baseline: Path, splits: int, seed: int, regraded: Path | None) -> None
 
     from eval_core.base.numbers import percent
     from eval_core.comparing.arms import make_arm, quarantined
+    from eval_core.comparing.hypotheses import row_name
     from eval_core.comparing.noise import false_alarms, noise_floor, runs_needed
     from eval_core.reporting.terminal import console, print_table
     from eval_core.storage.baselines import load_side
@@ -55,7 +56,7 @@ def noise(baseline: Path, splits: int, seed: int, regraded: Path | None) -> None
         out,
         "\nRun-to-run noise",
         ("", "standard deviation", "fixtures"),
-        [(floor.name.replace("_", " "), f"{floor.sd:.3f}", str(floor.fixtures)) for floor in floors],
+        [(row_name(floor.name), f"{floor.sd:.3f}", str(floor.fixtures)) for floor in floors],
     )
     overall = next((floor for floor in floors if floor.name == "overall"), None)
     if regraded is not None and overall is not None:
@@ -73,7 +74,7 @@ def noise(baseline: Path, splits: int, seed: int, regraded: Path | None) -> None
 
 
 def _shares(base: Measurement, again: Measurement, run_sd: float) -> str:
-    """Say how much of the noise of a run's mean the judge makes, from answers that it graded twice."""
+    """Say how much of the noise of a run's mean the judge causes, from answers that it graded twice."""
     import numpy as np
 
     from eval_core.base.errors import UserError

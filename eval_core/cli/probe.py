@@ -1,4 +1,4 @@
-"""`compression-eval probe`: check, propose and list the questions that are put to a compressed session."""
+"""`compression-eval probe`: check, propose, list and encrypt probes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _probes_dir = click.option(
 
 @click.group(cls=CommandGroup)
 def probe() -> None:
-    """Check, propose, seal or list probes."""
+    """Check, propose, list or encrypt probes."""
 
 
 def _bank_names(folder: Path, wanted: tuple[str, ...]) -> list[str]:
@@ -165,7 +165,8 @@ def propose_command(
         click.echo(dump_bank(bank), nl=False)
         return
     write_atomic(target, dump_bank(bank))
-    click.echo(f'{target}: {len(bank.probes)} drafts; keep the good ones, remove their "draft", then run probe lint')
+    drafts = counted(len(bank.probes), "draft")
+    click.echo(f'{target}: {drafts}; delete the bad ones, remove "draft" from the others, then run `probe lint`')
 
 
 _DEFAULT_KEY = "COMPRESSION_EVAL_PROBES_KEY"
@@ -274,7 +275,7 @@ def unseal_command(sealed: Path, output: Path, key_env: str, force: bool) -> Non
     output.mkdir(parents=True, exist_ok=True)
     for name, bank in opened.items():
         write_atomic(paths[name], dump_bank(bank))
-        click.echo(f"{paths[name]}: {len(bank.probes)} probes")
+        click.echo(f"{paths[name]}: {counted(len(bank.probes), 'probe')}")
 
 
 @probe.command("manifest")

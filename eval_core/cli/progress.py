@@ -37,13 +37,13 @@ class Progress:
         """What went wrong with the newest record, if anything."""
         self._clock, self._began = clock, clock()
         self._traffic: Callable[[], Traffic | None] = lambda: None
-        self._told: Callable[[Progress], None] = lambda progress: None
+        self._on_change: Callable[[Progress], None] = lambda progress: None
 
     def record(self, record: RunRecord) -> None:
         """Note a finished fixture-run."""
         self.done += 1
         self.last = "" if record.ok else f"{record.fixture}: {record.outcome}"
-        self._told(self)
+        self._on_change(self)
 
     def watch(self, traffic: Callable[[], Traffic | None]) -> None:
         """Learn where the traffic with models can be seen."""
@@ -142,7 +142,7 @@ def _plain(progress: Progress) -> Iterator[None]:
             said = progress.line
             print(said, file=sys.stderr, flush=True)
 
-    def told(progress: Progress) -> None:
+    def changed(progress: Progress) -> None:
         nonlocal shown
         share = progress.done * 10 // max(progress.total, 1)
         if share > shown or progress.last:
@@ -153,7 +153,7 @@ def _plain(progress: Progress) -> Iterator[None]:
         if not progress.done:
             say()
 
-    progress._told = told
+    progress._on_change = changed
     early = threading.Timer(_SILENT_SECONDS, first)
     early.daemon = True
     early.start()

@@ -14,6 +14,7 @@ from eval_core.cli.completion import complete_results
 from eval_core.comparing.compare import ReportData
 
 if TYPE_CHECKING:
+    from eval_core.base.config import Config
     from eval_core.domain.case import Case
     from eval_core.domain.measurement import Measurement
 
@@ -54,13 +55,11 @@ def print_data(data: ReportData, form: str, *, where: Path | None = None, detail
         print_report(make_view(data), console(), where=shown, details=details)
 
 
-def cases_of(measurement: Measurement, config: Path | None = None) -> dict[str, Case]:
+def cases_of(measurement: Measurement, settings: Config, root: Path) -> dict[str, Case]:
     """Return the fixtures and probes at hand that are those of a measurement, to show its sessions and questions."""
-    from eval_core.base.config import config_folder, load_config
     from eval_core.base.errors import UserError
     from eval_core.domain.case import load_suite
 
-    settings, root = load_config(config), config_folder(config)
     found = {}
     for name, digest in measurement.fingerprint.fixtures.items():
         try:
@@ -126,16 +125,17 @@ def report(results: tuple[Path, ...], form: str, compare_to: str, details: bool,
       compression-eval report results/a results/b results/c --format html > all.html
     """
     from eval_core.base.config import config_folder, load_config
+    from eval_core.cli.run import with_a_suite
     from eval_core.measuring.options import Job
     from eval_core.storage.results import read_runs
 
     if len(results) > 1:
         print_side_by_side(results, form)
         return
-    folder = results[0] if results else Path("results/latest")
+    job = with_a_suite(Job(load_config(config), config_folder(config), compare_to=compare_to), quiet=True)
+    folder = results[0] if results else job.results / "latest"
     measurement = read_runs(folder)
-    job = Job(load_config(config), config_folder(config), names=tuple(measurement.fixtures), compare_to=compare_to)
-    data = job.compared(measurement, job.load_cases(), folder)
+    data = job.compared(measurement, [*cases_of(measurement, job.settings, job.root).values()], folder)
     print_data(data, form, where=folder / "report.html", details=details)
 
 
@@ -160,7 +160,7 @@ def trend(name: str | None, form: str, config: Path | None) -> None:
     from eval_core.base.errors import UserError
     from eval_core.comparing.trend import cumulative_changes
     from eval_core.reporting.html import render_trend
-    from eval_core.reporting.html.trends import release_of, trends, verdict_mark
+    from eval_core.reporting.html.trends import trends, verdict_mark
     from eval_core.reporting.terminal import console, print_table
     from eval_core.storage.history import read_history
 
@@ -168,10 +168,10 @@ def trend(name: str | None, form: str, config: Path | None) -> None:
     lines = read_history(folder)
     if not lines:
         raise UserError(f"{folder}: no history here; `compression-eval baseline update` starts one")
-    name = name or str(lines[-1].get("baseline"))
-    own = [line for line in lines if line.get("baseline") == name]
+    name = name or lines[-1].baseline
+    own = [line for line in lines if line.baseline == name]
     if not own:
-        known = ", ".join(sorted({str(line.get("baseline")) for line in lines}))
+        known = ", ".join(sorted({line.baseline for line in lines}))
         raise UserError(f"{folder}: no baseline {name!r} in the history; known: {known}")
     if form == "html":
         click.echo(render_trend(name, own), nl=False)
@@ -179,8 +179,8 @@ def trend(name: str | None, form: str, config: Path | None) -> None:
     found = trends(own)
     rows = [
         (
-            str(line.get("date", ""))[:16].replace("T", " "),
-            release_of(line) or "-",
+            line.date[:16].replace("T", " "),
+            line.release or "-",
             f"{mark.sign} {mark.words}" if (mark := verdict_mark(line)) else "-",
             *(item.values[at] for item in found),
         )
@@ -216,7 +216,7 @@ def compare(base: Path, candidate: Path, form: str, fail_on: str, seed: int, det
       compression-eval compare baselines/offline.json results/latest
       compression-eval compare results/before results/after --fail-on regressed
     """
-    from eval_core.base.config import load_config
+    from eval_core.base.config import config_folder, load_config
     from eval_core.comparing.compare import ReportData, compare_measurements
     from eval_core.comparing.headline import undecided
     from eval_core.comparing.verdict import Options, exit_code
@@ -227,7 +227,7 @@ def compare(base: Path, candidate: Path, form: str, fail_on: str, seed: int, det
     settings = load_config(None)
     verdict, part = compare_measurements(before, after, options=Options(seed=seed), accept=settings.accept)
     verdict = with_remedy(verdict, part, str(base), after)
-    known = cases_of(after)
+    known = cases_of(after, settings, config_folder(None))
     data = ReportData(after, base=part, verdict=verdict, base_path=str(base), cases=known, task=settings.task)
     print_data(data, form, details=details)
     code = exit_code(verdict, fail_on)  # type: ignore[arg-type]

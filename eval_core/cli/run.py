@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -51,8 +51,8 @@ def print_estimate(job: Job, results: Path | None = None, label: str | None = No
     if found is None:
         cases = job.load_cases()
         click.echo(
-            f"Offline: {job.size(cases, results)} fixture-runs of {len(cases)} fixtures, no model call, no cost. "
-            "Name a model with --model to see what that costs."
+            f"Offline: {job.size(cases, results)} fixture-runs of {counted(len(cases), 'fixture')}, no model call, "
+            "no cost. Name a model with --model to see what that costs."
         )
         return
     print_quote(found)
@@ -183,10 +183,10 @@ def model_options(command: Any) -> Any:
     return command
 
 
-def batch_option(command: Any) -> Any:
-    """Add the option of the commands that can wait for a batch."""
-    text = "Submit answers and grades to the provider's batch API, at half the price, and exit; --resume collects them."
-    return click.option("--batch", is_flag=True, help=text)(command)
+def batch_option(collect: str) -> Callable[[Any], Any]:
+    """Return the option of the commands that can wait for a batch; `collect` says how its replies are collected."""
+    text = f"Submit answers and grades to the provider's batch API, at half the price, and exit; {collect}."
+    return click.option("--batch", is_flag=True, help=text)
 
 
 def make_job(options: dict[str, Any]) -> Job:

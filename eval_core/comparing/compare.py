@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from eval_core.base.config import AcceptConfig, TaskConfig
 from eval_core.base.numbers import signed
@@ -20,6 +19,7 @@ from eval_core.comparing.strands import read_evidence
 from eval_core.comparing.verdict import Options, decide
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
+from eval_core.domain.history_line import HistoryLine
 from eval_core.domain.measurement import Measurement, comparable_part
 
 __all__ = [
@@ -32,8 +32,8 @@ __all__ = [
 
 # What every view is made from: one object, so that comment, page, terminal and exit code cannot disagree.
 
-OFFLINE_NOTE = "offline, deterministic: no model judged this"
-OFFLINE_JUDGE_NOTE = "a model compressed; answers and grades are rule-based, so scores are advisory"
+OFFLINE_NOTE = "offline: no model was called, so scores are advisory"
+OFFLINE_JUDGE_NOTE = "judged offline: answers and grades are rule-based, so scores are advisory"
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ReportData:
     base_path: str | None = None
     cases: Mapping[str, Case] = field(default_factory=dict)
     """Fixtures and banks by name, where they are at hand; they hold the questions and the transcript."""
-    history: Sequence[dict[str, Any]] = ()
+    history: Sequence[HistoryLine] = ()
     note: str | None = None
     """Why there is no comparison, if there is none."""
     task: TaskConfig = field(default_factory=TaskConfig)
@@ -61,22 +61,22 @@ class ReportData:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader must know before believing any number of this report."""
-        told = []
+        found = []
         for name, count in sorted(self.candidate.drafts.items()):
             total = len(self.candidate.probe_types.get(name, {}))
-            told.append(
+            found.append(
                 f"{name}: {count} of {total} probes are drafts that have not been reviewed; their scores say little. "
                 f'Correct them, remove "draft" and run `compression-eval probe lint {name}`.'
             )
         if self.base is not None and not self.same_target:
-            told.append(
+            found.append(
                 f"The baseline is of another compressor ({self.base.provenance.target}); this run measured "
                 f"{self.candidate.provenance.target}. The verdict compares the two; it does not judge a change. "
                 "`compression-eval baseline update` stores a baseline of your own."
             )
         if self.overfitting is not None:
-            told.append(self.overfitting.words)
-        return tuple(told)
+            found.append(self.overfitting.words)
+        return tuple(found)
 
     @cached_property
     def overfitting(self) -> BankOverfitting | None:
@@ -135,15 +135,16 @@ def compare_measurements(
         recorded=replace(
             read_evidence(part, candidate, accept),
             stubs=len(stubs),
-            runs=len(every(candidate)),
-            stubs_count=bool(stubs) and stubs <= every(candidate),
+            runs=len(finished_runs(candidate)),
+            stubs_count=bool(stubs) and stubs <= finished_runs(candidate),
         ),
         options=options,
         earlier=candidate.extra.looks,
     )
     if corrected is not None:
         name, points = corrected.largest
-        note = f"The judge has moved {name} by {signed(points)} since the baseline. The scores are corrected for it."
+        moved_by = f"The judge's grades ({name}) have shifted by {signed(points)} since the baseline"
+        note = f"{moved_by}; the scores are corrected for it."
         verdict = verdict.noted(note, remark=True)
     if day is not None:
         verdict = verdict.noted(day.note)
@@ -162,7 +163,7 @@ def _nothing(candidate: Measurement) -> Measurement:
     return candidate.model_copy(update={"fixtures": {}})
 
 
-def every(measurement: Measurement) -> set[tuple[str, int]]:
+def finished_runs(measurement: Measurement) -> set[tuple[str, int]]:
     """Return all fixture-runs that the compressor finished."""
     return {(name, run.run) for name, runs in measurement.fixtures.items() for run in runs if run.ok}
 
@@ -173,7 +174,7 @@ def without_stubs(base: Measurement, candidate: Measurement) -> tuple[Measuremen
     Where every run is one, or more of them than chance explains, it is the change's doing, and they stay.
     """
     stubs = degenerate_runs(base.fixtures, candidate.fixtures)
-    if not stubs or stubs == every(candidate) or too_many(stubs, base.fixtures, candidate.fixtures):
+    if not stubs or stubs == finished_runs(candidate) or too_many(stubs, base.fixtures, candidate.fixtures):
         return candidate, stubs
     fixtures = {
         name: [

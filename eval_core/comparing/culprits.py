@@ -19,11 +19,11 @@ __all__ = [
     "MAJORITY",
     "StructureChange",
     "TestedFamily",
+    "advised_runs",
     "chance_to_settle",
     "changes",
     "culprits_of",
     "row_of",
-    "settle",
     "structure_culprits",
 ]
 
@@ -78,7 +78,7 @@ def changes(base: Arm, candidate: Arm) -> tuple[StructureChange, ...]:
     return tuple(found)
 
 
-# From a test's result to what a reader is shown: rows, named culprits, and what would settle an open question.
+# From a test's result to what a reader is shown: rows, named culprits, and which further runs are advised.
 
 _DRAWS = 400
 _TOGETHER = 0.6
@@ -117,8 +117,8 @@ class TestedFamily:
         return lead if lead is not None and lead.p <= max(least, self.culprit_alpha) else None
 
     @property
-    def guilty(self) -> tuple[list[Hypothesis], list[UnitDelta]]:
-        """Return what is named: all that is certain by itself, and the one thing that weighed most."""
+    def named_changes(self) -> tuple[list[Hypothesis], list[UnitDelta]]:
+        """Return the changes that a verdict names: all that are certain by themselves, and the strongest one."""
         lead = self._lead if self.significant else None
 
         def named(item: Hypothesis | UnitDelta) -> bool:
@@ -180,7 +180,7 @@ def _direction(delta: float) -> Direction:
 
 def culprits_of(evidence: TestedFamily) -> list[Culprit]:
     """Return everything this test names; empty unless the test as a whole is significant."""
-    hypotheses, units = evidence.guilty
+    hypotheses, units = evidence.named_changes
     found = [
         Culprit(
             kind="dimension" if evidence.family == "scores" else "retention",
@@ -230,7 +230,7 @@ def structure_culprits(structure: Iterable[StructureChange]) -> list[Culprit]:
 def row_of(evidence: TestedFamily, item: Hypothesis, medians: tuple[dict[str, float], dict[str, float]]) -> Row:
     """Return one line of the table; it can only say worse or better where the verdict does too."""
     equivalent = -evidence.margin <= item.ci90_low and item.ci90_high <= evidence.margin
-    if item in evidence.guilty[0]:
+    if item in evidence.named_changes[0]:
         verdict = RowVerdict(_direction(item.delta))
     else:
         verdict = RowVerdict.NO_DETECTABLE_CHANGE if equivalent else RowVerdict.INCONCLUSIVE
@@ -256,7 +256,7 @@ def row_of(evidence: TestedFamily, item: Hypothesis, medians: tuple[dict[str, fl
 
 
 def chance_to_settle(evidence: Sequence[TestedFamily], graded: int, extra: int) -> float:
-    """Return how likely so many more runs of each fixture settle it: some row changed for certain, or none is open.
+    """Return how likely this many more runs of each fixture settle it: some row changed for certain, or none is open.
 
     What is known of the true change is its estimate with its error. The estimate after more runs is then spread around
     that of today by the part of the error that the new runs take away. Rows move together, but not quite. A later look
@@ -292,7 +292,7 @@ def _row_after(
     return estimate > item.crit * stricter * later, estimate + half <= evidence.margin
 
 
-def settle(evidence: Sequence[TestedFamily], graded: int) -> Advice | None:
+def advised_runs(evidence: Sequence[TestedFamily], graded: int) -> Advice | None:
     """Return the further runs of each fixture up to the next planned look that likely settles it, and how likely.
 
     None where no planned look gives even a fair chance.

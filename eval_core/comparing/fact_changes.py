@@ -8,7 +8,7 @@ from typing import Literal
 
 from eval_core.base.numbers import counted
 from eval_core.comparing.exact import Counts, fewer_p
-from eval_core.comparing.findings import FactChange
+from eval_core.comparing.findings import FactChange, FalseValue
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord
 
@@ -147,8 +147,8 @@ class FalseValues:
     more: bool
     """Whether the candidate has more of them than chance explains."""
     fewer: bool
-    named: tuple[str, ...]
-    """Values that the candidate states and no run of the base does, with the runs that do."""
+    named: tuple[FalseValue, ...]
+    """Values that the candidate states and no run of the base does."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,9 @@ def _found(measurement: Measurement, fixture: str, which: str) -> list[dict[str,
     return [values for values in read if values is not None]
 
 
-def false_values(base: Measurement, candidate: Measurement, which: str, *, exact: bool) -> FalseValues:
+def false_values(
+    base: Measurement, candidate: Measurement, which: Literal["invented", "stale"], *, exact: bool
+) -> FalseValues:
     """Compare how many runs state invented (or stale) values, and name those that are new."""
     counts: list[Counts] = []
     fresh: dict[str, _Fresh] = {}
@@ -203,5 +205,5 @@ def false_values(base: Measurement, candidate: Measurement, which: str, *, exact
         candidate_runs=sum(item.candidate for item in counts),
         more=more,
         fewer=fewer,
-        named=tuple(f"{value} ({seen.words})" for value, seen in ranked),
+        named=tuple(FalseValue(kind=which, value=value, where=seen.words) for value, seen in ranked),
     )

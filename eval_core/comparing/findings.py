@@ -15,6 +15,7 @@ __all__ = [
     "Culprit",
     "Direction",
     "FactChange",
+    "FalseValue",
     "Family",
     "Kind",
     "MedianFinding",
@@ -186,6 +187,21 @@ class FactChange(_Frozen):
         return self.candidate_kept / self.candidate_runs - self.base_kept / self.base_runs
 
 
+class FalseValue(_Frozen):
+    """A value that the candidate's summaries state and should not, and no run of the base states."""
+
+    kind: Literal["invented", "stale"]
+    """Nowhere in the session, or superseded while its successor is missing."""
+    value: str
+    where: str
+    """What sort of value it is, in which fixtures and in how many runs."""
+
+    @property
+    def words(self) -> str:
+        """How people read it."""
+        return f"{self.kind}: {self.value} ({self.where})"
+
+
 class Row(_Frozen):
     """One hypothesis of the table."""
 
@@ -311,6 +327,8 @@ class Verdict(_Frozen):
     strands: tuple[Strand, ...] = ()
     facts: tuple[FactChange, ...] = ()
     """Facts that moved, worst first; those that are clear before those that may be chance."""
+    false_values: tuple[FalseValue, ...] = ()
+    """Where there are more of them than chance explains."""
     exact: bool = False
     """Whether the facts were counted on deterministic runs, with nothing left to chance."""
     accept: str | None = None

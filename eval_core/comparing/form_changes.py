@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from eval_core.base.numbers import counted, counted_mean, listed, percent, quoted
+from eval_core.base.numbers import counted, counted_mean, listed, percent, quoted, tokens
 from eval_core.comparing.exact import Counts, fewer_p, smallest_p
 from eval_core.comparing.findings import Strand, StrandState
 from eval_core.domain.record import RunRecord
@@ -252,6 +252,10 @@ def too_many(stubs: Collection[tuple[str, int]], base_runs: Runs, candidate_runs
     return bool(counts) and fewer_p([item.swapped for item in counts]) < ALPHA
 
 
+def _in_words(sections: float, length: float) -> str:
+    return f"{counted_mean(sections, 'section')}, {tokens(length)} tokens"
+
+
 def form_strand(change: FormChange) -> Strand:
     """Say what the form shows."""
     if not change.recorded:
@@ -293,8 +297,8 @@ def form_strand(change: FormChange) -> Strand:
     return Strand(
         name="form",
         state=state,
-        base=counted_mean(change.base_sections, "section"),
-        candidate=counted_mean(change.candidate_sections, "section"),
+        base=_in_words(change.base_sections, change.base_tokens),
+        candidate=_in_words(change.candidate_sections, change.candidate_tokens),
         says="; ".join(says),
         code="emptied" if change.emptied and not change.gone and not change.orders else None,
         details=tuple(details),

@@ -1,4 +1,4 @@
-"""The two sentences at the top: what was found, and what to do next."""
+"""The headline and the next step: one sentence on what was found, one on what to do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from eval_core.base.numbers import counted, interval, listed, percent, percent_change, points, pp, signed, tokens
 from eval_core.comparing.findings import Kind, Reason, Row, RowVerdict, Strand, StrandName, StrandState, Verdict
-from eval_core.comparing.hypotheses import AUTHORED, CENSUS, OVERALL
+from eval_core.comparing.hypotheses import FACT_NAMES, OVERALL
 from eval_core.comparing.outcome import OutcomeChange
 from eval_core.comparing.strands import SizeChange
 
@@ -22,7 +22,6 @@ __all__ = [
     "undecided",
 ]
 
-RETENTION = {AUTHORED: "facts kept", CENSUS: "census facts kept"}
 _ORDER: tuple[StrandName, ...] = ("outcome", "form", "structure", "shown", "facts", "scores", "window")
 _MOST = 2
 """Findings that fit into one sentence; the others are listed below it."""
@@ -99,7 +98,7 @@ def _only_size(kind: Kind, facts: Strand | None) -> str:
 def _row(row: Row) -> str:
     if row.family == "scores":
         return f"{row.name.replace('_', ' ')} {signed(row.delta)} {interval(row.ci_low, row.ci_high)}"
-    text = f"{RETENTION[row.name]} {percent_change(row.base, row.candidate)}"
+    text = f"{FACT_NAMES[row.name]} facts kept {percent_change(row.base, row.candidate)}"
     if row.ci_low is None or row.ci_high is None:
         return text
     return f"{text} [{pp(row.ci_low, sign=True)}, {pp(row.ci_high, sign=True)}]"
@@ -188,16 +187,18 @@ _LOOK: dict[StrandName, str] = {
 }
 
 
-def _look(fixtures: Sequence[str], strands: Mapping[StrandName, Strand]) -> str:
-    """Say where to look first: at lost facts where there are any, else at what the strand that got worse lists."""
+def _look(fixtures: Sequence[str], strands: Mapping[StrandName, Strand], *, acceptable: bool) -> str:
+    """Say where to look first: at what was removed, at lost facts, or at what the strand that got worse lists."""
     worse = [name for name in _LOOK if name in strands and strands[name].state is StrandState.WORSE]
     if "form" in worse and strands["form"].may_be_refusal:
         return "Read one of the summaries: if the model refused, change what it is asked; then run again."
+    if acceptable:
+        return "Put back what was removed, or accept the removal as shown below; then run again."
     if fixtures:
-        return f"Look at what the compressed state lost, starting with {listed(fixtures, 2)}; then run again."
+        return f"Look at what was lost, listed below, starting with {listed(fixtures, 2)}; then fix it and run again."
     if not worse:
-        return "Look at what the larger state holds; then run again."
-    return f"Look at {_LOOK[worse[0]]}, listed below; then run again."
+        return "Find out what made the compressed state larger; then run again."
+    return f"Look at {_LOOK[worse[0]]}, listed below; then fix the compressor and run again."
 
 
 def _worth(size: SizeChange | None) -> str:
@@ -225,31 +226,32 @@ def next_step(
     more_runs: int | None = None,
     chance: float | None = None,
     exact: bool = False,
+    accept: str | None = None,
 ) -> str:
     """Return one sentence on what to do."""
     if kind is Kind.BROKEN:
-        return "Read why it failed under “Not scored”, repair the compressor or its description, and run again."
+        return "Read the error under “Not scored”, fix the compressor or its description, and run again."
     if kind is Kind.NOT_COMPARABLE:
         if any(reason.code == "difference" for reason in reasons):
-            return "Make a baseline with these settings, or run again with the baseline's."
+            return "Update the baseline with these settings, or run again with the baseline's."
         if any(reason.code == "models" for reason in reasons):
             return "Measure the baseline again with the current models, then compare."
         return "Grade the baseline's stored answers again with the current judge, then compare."
     if kind is Kind.INCOMPLETE:
-        return "Resume the run: what has been paid for is kept, only the missing cells are run."
+        return "Resume the run: finished calls are kept, and only the missing ones are made."
     if kind is Kind.REGRESSED:
-        return _look(fixtures, strands or {})
+        return _look(fixtures, strands or {}, acceptable=accept is not None)
     if kind is Kind.TRADE:
         return _worth(size)
     if kind is Kind.MIXED:
-        return "Decide whether the gain is worth the loss; the table names both."
+        return "Decide whether the gain is worth the loss; both are listed below."
     if kind is Kind.IMPROVED:
-        return "Merge when the gain is the one intended, and update the baseline afterwards."
+        return "Merge if this is the gain you wanted, then update the baseline."
     if kind is Kind.NO_DETECTABLE_CHANGE:
         # What was counted has no change too small to be seen.
-        return "Nothing to do." if exact else "Nothing to do, unless a smaller change than the one named would matter."
+        return "Nothing to do." if exact else "Nothing to do, unless a smaller change matters to you."
     if more_runs is None:
-        return "More candidate runs alone will hardly settle it: add runs to the baseline as well, or more fixtures."
+        return "More candidate runs alone are unlikely to settle it: add baseline runs as well, or more fixtures."
     if chance is None:
         return f"Add {counted(more_runs, 'run')} of each fixture; fewer cannot show any change."
     return (

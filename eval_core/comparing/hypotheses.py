@@ -17,11 +17,13 @@ __all__ = [
     "AUTHORED",
     "CENSUS",
     "FACT_HYPOTHESES",
+    "FACT_NAMES",
     "SCORE_HYPOTHESES",
     "Block",
     "Explained",
     "Unit",
     "fact_blocks",
+    "row_name",
     "score_blocks",
 ]
 
@@ -30,6 +32,14 @@ AUTHORED = "authored facts"
 CENSUS = "census"
 SCORE_HYPOTHESES = (*DIMENSIONS, OVERALL)
 FACT_HYPOTHESES = (AUTHORED, CENSUS)
+FACT_NAMES = {AUTHORED: "expected", CENSUS: "census"}
+"""What readers see: a probe bank lists its facts as `expected_facts`."""
+
+
+def row_name(hypothesis: str) -> str:
+    """Return what readers call a hypothesis."""
+    return f"{FACT_NAMES[hypothesis]} facts" if hypothesis in FACT_NAMES else hypothesis.replace("_", " ")
+
 
 _LEAST_SQUARE = 1e-6
 """With less variation of the facts than this there is no slope to find."""

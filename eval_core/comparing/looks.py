@@ -1,9 +1,9 @@
-"""How much of alpha each look at a growing comparison may spend.
+"""Alpha spending: how much of the false-alarm rate each look at a growing comparison may use.
 
-Looking again after more runs is another chance for a false alarm, so that every look has to share one alpha. What may
-have been spent by the time that a fixture has so many runs is fixed in advance; a look spends what is due at its
-number of runs and was not spent at an earlier one. By the union bound all looks together stay within alpha. Looking
-again at the same runs is no further look: it has the same share and gives the same answer.
+Every look after more runs is another chance for a false alarm, so all looks share one alpha. How much of it may be
+spent at a given number of runs is fixed in advance; a look spends what is due at its number of runs and was not spent
+earlier. By the union bound, all looks together stay within alpha. Looking at the same runs again is not another look:
+it has the same share and gives the same answer.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What the rule does when nothing changed, how noisy the runs are, and how many runs a change needs to be seen."""
+"""Noise: how much runs of one compressor differ, how often that looks like a change, and how many runs detect one."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from eval_core.base.errors import UserError
 from eval_core.comparing.arms import Arm, Array, FixtureArm, make_arm
 from eval_core.comparing.findings import Kind
-from eval_core.comparing.hypotheses import FACT_HYPOTHESES, SCORE_HYPOTHESES, fact_blocks, score_blocks
+from eval_core.comparing.hypotheses import FACT_HYPOTHESES, SCORE_HYPOTHESES, fact_blocks, row_name, score_blocks
 from eval_core.comparing.permutation import quantile
 from eval_core.comparing.verdict import Options, decide
 from eval_core.domain.measurement import Measurement
 
 __all__ = [
+    "NO_NOISE",
     "FalseAlarms",
     "NoiseFloor",
     "RunsNeeded",
@@ -26,12 +27,14 @@ __all__ = [
     "false_alarms",
     "noise_floor",
     "noise_of",
+    "noise_rows",
     "runs_needed",
     "variance_shares",
 ]
 
 ALARMS = {Kind.REGRESSED, Kind.IMPROVED, Kind.MIXED}
 MOST_RUNS = 50
+NO_NOISE = "All runs of a fixture gave the same result: there is no run-to-run noise."
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,11 @@ def noise_floor(arm: Arm) -> tuple[NoiseFloor, ...]:
 def noise_of(measurement: Measurement) -> dict[str, float]:
     """Return the noise floor as a baseline stores it."""
     return {item.name: round(item.sd, 6) for item in noise_floor(make_arm(measurement))}
+
+
+def noise_rows(noise: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Return the rows whose runs differ, as readers call them, with the standard deviation of a run's mean."""
+    return [(row_name(name), sd) for name, sd in noise.items() if sd]
 
 
 def variance_shares(run_sd: float, probes: int, rejudged: Array) -> VarianceShares:

@@ -21,10 +21,10 @@ __all__ = [
     "ALPHA",
     "Failures",
     "OutcomeChange",
+    "always_failing",
     "broken_fixtures",
     "compare_outcomes",
     "failures",
-    "hopeless",
     "outcome_culprits",
 ]
 
@@ -75,7 +75,7 @@ def failures(runs: Runs) -> tuple[Failures, ...]:
     return tuple(found)
 
 
-def hopeless(found: Sequence[Failures]) -> tuple[str, ...]:
+def always_failing(found: Sequence[Failures]) -> tuple[str, ...]:
     """Return the fixtures that are broken whatever the base does: no run of them came to a result.
 
     A session that is never shortened may be too short to be worth it; a suite of which nothing is shortened is not.
@@ -87,7 +87,7 @@ def hopeless(found: Sequence[Failures]) -> tuple[str, ...]:
 
 def broken_fixtures(change: OutcomeChange) -> tuple[str, ...]:
     """Return the fixtures for which the compressor counts as broken, in the order of the suite."""
-    broken = {*change.broken, *hopeless(change.candidate)}
+    broken = {*change.broken, *always_failing(change.candidate)}
     known = {item.fixture: item for item in change.base if item.runs}
     # What the base fails at in the same way is no change, and a base was there to show it.
     same = {name for name, item in known.items() if item.failed == item.runs}

@@ -44,8 +44,8 @@ class BankOverfitting:
         where = "that the baseline loses" if self.among == "lost by the baseline" else "at risk"
         return (
             f"Suspicious: of the facts {where}, {self.bank_kept} of {self.bank} that probes ask for are kept, but only "
-            f"{self.census_kept} of {self.census} others of the same kinds. A compressor that carries the public "
-            "probes with it looks like this: read the change with that in mind, or ask private probes."
+            f"{self.census_kept} of {self.census} others of the same kinds. This is what a compressor that "
+            "knows the public probes looks like: check whether the change does, or use private probes."
         )
 
 

@@ -30,7 +30,7 @@ from eval_core.base.numbers import (
 from eval_core.comparing.arms import Arm
 from eval_core.comparing.culprits import StructureChange, TestedFamily, culprits_of
 from eval_core.comparing.findings import Culprit, FactChange, Kind, Row, Strand, StrandName, StrandState
-from eval_core.comparing.hypotheses import FACT_HYPOTHESES
+from eval_core.comparing.hypotheses import FACT_HYPOTHESES, FACT_NAMES
 from eval_core.comparing.outcome import OutcomeChange
 from eval_core.comparing.strands import Recorded, SizeChange
 from eval_core.evidence.structure import STRUCTURE_FAILURES
@@ -134,8 +134,7 @@ def _retention(rows: Sequence[Row], evidence: TestedFamily | None) -> str:
     if not family:
         return ""
     row = max(family, key=lambda row: (row.name in named, abs(row.delta)))
-    name = "facts kept" if row.name == "authored facts" else "census facts kept"
-    return f"{name} {percent_change(row.base, row.candidate)}"
+    return f"{FACT_NAMES[row.name]} facts kept {percent_change(row.base, row.candidate)}"
 
 
 def _moved(facts: Sequence[FactChange], source: str) -> tuple[int, int]:
@@ -144,7 +143,7 @@ def _moved(facts: Sequence[FactChange], source: str) -> tuple[int, int]:
 
 
 def _false(recorded: Recorded) -> tuple[list[str], list[str]]:
-    says, details = [], []
+    says = []
     if recorded.invented.more:
         number = counted(len(recorded.invented.named), "value")
         often = "the summary states invented values more often"
@@ -153,9 +152,7 @@ def _false(recorded: Recorded) -> tuple[list[str], list[str]]:
         number = counted(len(recorded.stale.named), "superseded value")
         what = number if recorded.stale.named else "superseded values more often"
         says.append(f"the summary states {what} without the new one")
-    for word, found in (("invented", recorded.invented), ("stale", recorded.stale)):
-        details += [f"{word}: {name}" for name in found.named if found.more]
-    return says, details
+    return says, [item.words for item in recorded.false_values]
 
 
 def _counted_facts(lost: int, gained: int, total: int) -> str:
@@ -207,9 +204,8 @@ def facts_strand(
     if state is StrandState.SAME and evidence is not None and not evidence.result.can_reach:
         state = StrandState.CANNOT_TELL
     kept = [row for row in rows if row.family == "facts"]
-    names = {"authored facts": "authored", "census": "census"}
-    # With as many digits as in the table, where the change stands beside them.
-    shown = [(names.get(row.name, row.name), *percents_and_change(row.base, row.candidate)) for row in kept]
+    # With as many digits as in the table, which shows the change as well.
+    shown = [(FACT_NAMES[row.name], *percents_and_change(row.base, row.candidate)) for row in kept]
     base = ", ".join(f"{name} {before}" for name, before, _, _ in shown)
     candidate = ", ".join(f"{name} {after}" for name, _, after, _ in shown)
     return Strand(

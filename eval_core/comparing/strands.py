@@ -10,7 +10,7 @@ from statistics import fmean
 from eval_core.base.config import AcceptConfig
 from eval_core.base.numbers import counted, counted_mean, percent, tokens
 from eval_core.comparing.fact_changes import FalseValues, fact_changes, false_values, is_exact, never_shown
-from eval_core.comparing.findings import FactChange, Strand, StrandState
+from eval_core.comparing.findings import FactChange, FalseValue, Strand, StrandState
 from eval_core.comparing.form_changes import FormChange, compare_form, form_strand
 from eval_core.comparing.outcome import OutcomeChange, compare_outcomes
 from eval_core.domain.measurement import Measurement
@@ -113,6 +113,11 @@ class Recorded:
     def all_stubs(self) -> bool:
         """Whether no run has a summary that says anything."""
         return self.stubs_count and self.stubs == self.runs
+
+    @property
+    def false_values(self) -> tuple[FalseValue, ...]:
+        """Invented and stale values, where there are more of them than chance explains."""
+        return tuple(item for found in (self.invented, self.stale) if found.more for item in found.named)
 
     @property
     def unseen(self) -> int:

@@ -1,4 +1,4 @@
-"""Slow decay: each baseline against the one before shows nothing, the last against the first of many does.
+"""Trend: the latest baseline tested against the last release and an older one, so that slow decay shows up.
 
 Every line of the history keeps the means of its runs, so that two baselines far apart can be tested like two arms, as
 long as both were measured under the same fingerprint. The last one is tested against the last release and against the
@@ -7,9 +7,8 @@ one ten before it: decay that goes on over several releases is seen by the secon
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from eval_core.base.numbers import counted, interval, p_value, percent_change, s
 from eval_core.comparing.arms import Array
 from eval_core.comparing.hypotheses import AUTHORED, OVERALL, Block, Explained, Unit
 from eval_core.comparing.permutation import permute
+from eval_core.domain.history_line import HistoryLine
 
 __all__ = ["ALPHA", "BACK", "Trend", "cumulative_changes"]
 
@@ -46,7 +46,7 @@ class Trend:
 
     @property
     def significant(self) -> bool:
-        """Whether the line as a whole has moved."""
+        """Whether the baseline has changed."""
         if self.p is None:
             changes = (self.facts[1] - self.facts[0], self.overall[0] if self.overall else 0.0)
             return any(abs(change) > 1e-9 for change in changes)
@@ -59,23 +59,20 @@ class Trend:
         if self.overall is not None:
             within = "" if self.p is None else f" {interval(*self.overall[1:])}"
             parts.insert(0, f"overall {signed(self.overall[0])}{within}")
-        still = "has not moved" if self.p is None else "has not moved for certain"
-        verb = "has moved" if self.significant else still
+        same = "has not changed" if self.p is None else "has not changed significantly"
+        verb = "has changed" if self.significant else same
         how = "counted" if self.p is None else f"p {p_value(self.p)}"
         span = f"since {self.since}, {counted(self.steps, 'baseline')} ago"
-        return f"The line of baselines {verb} {span}: {', '.join(parts)} ({how})."
+        return f"The baseline {verb} {span}: {', '.join(parts)} ({how})."
 
 
-def _values(line: Mapping[str, Any], fixture: str, name: str) -> Array:
-    runs = line.get("runs")
-    part = runs.get(fixture, {}) if isinstance(runs, dict) else {}
-    values = part.get(name, []) if isinstance(part, dict) else []
-    return np.array([value for value in values if isinstance(value, int | float)], dtype=np.float64)
+def _values(line: HistoryLine, fixture: str, name: str) -> Array:
+    return np.array(line.runs.get(fixture, {}).get(name, ()), dtype=np.float64)
 
 
-def _blocks(before: Mapping[str, Any], after: Mapping[str, Any], name: str) -> list[Block]:
+def _blocks(before: HistoryLine, after: HistoryLine, name: str) -> list[Block]:
     blocks = []
-    for fixture in after.get("runs", {}):
+    for fixture in after.runs:
         old, new = _values(before, fixture, name), _values(after, fixture, name)
         if len(old) and len(new):
             values = np.concatenate([new, old])[:, None]
@@ -94,18 +91,18 @@ def _copies(blocks: Sequence[Block]) -> bool:
     )
 
 
-def cumulative_changes(history: Sequence[Mapping[str, Any]], back: int = BACK) -> tuple[Trend, ...]:
-    """Test the last baseline of one line against the last release and the earliest of the last `back` before it."""
-    lines = [line for line in history if isinstance(line.get("runs"), dict)]
-    known = [at for at, line in enumerate(lines[:-1]) if line.get("fingerprint") == lines[-1].get("fingerprint")]
-    released = [at for at in known if lines[at].get("release")]
+def cumulative_changes(history: Sequence[HistoryLine], back: int = BACK) -> tuple[Trend, ...]:
+    """Test the last baseline of one name against the last release and the earliest of the last `back` before it."""
+    lines = [line for line in history if line.runs]
+    known = [at for at, line in enumerate(lines[:-1]) if line.fingerprint == lines[-1].fingerprint]
+    released = [at for at in known if lines[at].release]
     first = [at for at in known if at >= len(lines) - 1 - back]
     starts = sorted({*released[-1:], *first[:1]})
     found = (_change(lines[at], lines[-1], len(lines) - 1 - at, len(starts)) for at in starts)
     return tuple(item for item in found if item is not None)
 
 
-def _change(first: Mapping[str, Any], last: Mapping[str, Any], steps: int, tests: int) -> Trend | None:
+def _change(first: HistoryLine, last: HistoryLine, steps: int, tests: int) -> Trend | None:
     blocks = {name: _blocks(first, last, name) for name in _NAMES}
     level = ALPHA / len(_NAMES) / tests
     results = {name: permute(blocks[name], (name,), alpha=level) for name in _NAMES}
@@ -113,10 +110,9 @@ def _change(first: Mapping[str, Any], last: Mapping[str, Any], steps: int, tests
     if kept is None:
         return None
     row = graded.hypotheses[0] if graded is not None else None
-    release = str(first.get("release") or "")[:40]
     smallest = min(result.p for result in (graded, kept) if result is not None)
     return Trend(
-        since=f"release {release}" if release else str(first.get("date", ""))[:10],
+        since=f"release {first.release}" if first.release else first.date[:10],
         steps=steps,
         overall=(row.delta, row.ci_low, row.ci_high) if row is not None else None,
         facts=(kept.hypotheses[0].base, kept.hypotheses[0].candidate),

@@ -10,16 +10,16 @@ from typing import Literal
 from eval_core.base.numbers import listed, p_value, percent, score, signed
 from eval_core.comparing import headline
 from eval_core.comparing import looks as looking
-from eval_core.comparing import medians as seed_rule
+from eval_core.comparing import medians as median_rule
 from eval_core.comparing.arms import Arm, FixtureArm, validate
 from eval_core.comparing.control_runs import ControlShift
 from eval_core.comparing.culprits import (
     StructureChange,
     TestedFamily,
+    advised_runs,
     changes,
     culprits_of,
     row_of,
-    settle,
     structure_culprits,
 )
 from eval_core.comparing.drift import Drift
@@ -30,6 +30,7 @@ from eval_core.comparing.findings import (
     Culprit,
     Direction,
     FactChange,
+    FalseValue,
     Kind,
     MedianFinding,
     Reason,
@@ -50,6 +51,7 @@ from eval_core.comparing.hypotheses import (
     OVERALL,
     SCORE_HYPOTHESES,
     fact_blocks,
+    row_name,
     score_blocks,
 )
 from eval_core.comparing.outcome import broken_fixtures, outcome_culprits
@@ -140,8 +142,8 @@ def gaps(base: Arm, candidate: Arm, coverage: Sequence[Coverage], floor: float) 
         Reason(
             code="coverage",
             mutes="scores" if item.family == "scores" else "everything",
-            text=f"the {item.side} has {item.observed} of {item.planned} {item.family} cells"
-            f" ({percent(item.share)}, floor {percent(floor)})",
+            text=f"the {item.side} has {item.observed} of {item.planned} {item.family.removesuffix('s')} cells"
+            f" ({percent(item.share)}, at least {percent(floor)} are needed)",
         )
         for item in coverage
         if item.share < floor - 1e-9
@@ -219,6 +221,7 @@ class _Case:
         reasons: Sequence[Reason] = (),
         strands: Sequence[Strand] = (),
         facts: Sequence[FactChange] = (),
+        false_values: Sequence[FalseValue] = (),
         exact: bool = False,
         accept: str | None = None,
         culprits: Sequence[Culprit] = (),
@@ -240,6 +243,7 @@ class _Case:
             reasons=tuple(reasons),
             strands=tuple(strands),
             facts=tuple(facts),
+            false_values=tuple(false_values),
             exact=exact,
             accept=accept,
             culprits=tuple(culprits),
@@ -354,10 +358,8 @@ def _runs_to_reach(evidence: TestedFamily) -> int | None:
 def _stability(item: SpreadFinding) -> str:
     text = score if item.name == OVERALL else percent
     word = "Less" if item.verdict == "less_stable" else "More"
-    return (
-        f"{word} stable: {item.name} varies by {text(item.candidate_sd)} from run to run, by {text(item.base_sd)} in"
-        f" the base (p {p_value(item.p)}); that is neither better nor worse."
-    )
+    sds = f"{text(item.candidate_sd)}, in the base {text(item.base_sd)} (p {p_value(item.p)})"
+    return f"{word} stable: run-to-run SD of {row_name(item.name)} {sds}; that is neither better nor worse."
 
 
 def _notes(
@@ -370,14 +372,14 @@ def _notes(
             names = [unit.label for unit in item.result.left_out]
             case.notes.append(f"Left out of the {item.family}, measured on one side only: {', '.join(names)}.")
     if not any(item.family == "scores" for item in evidence):
-        case.notes.append("No scores were compared; this rests on facts and structure.")
+        case.notes.append("No scores were compared; the verdict is based on facts and structure.")
     for change in structure:
         if change.kind == "shaky":
             failed = change.candidate_runs - change.candidate_passed
             case.notes.append(
                 f"{change.label} fails in {failed} of {change.candidate_runs} runs and never did in the baseline."
             )
-    case.notes.append("The inference covers these fixtures, not all sessions.")
+    case.notes.append("The verdict is about these fixtures, not about every session.")
 
 
 def _counted(
@@ -478,7 +480,7 @@ def decide(
     ]
     certain = structure_culprits(structure)
     culprits = [culprit for item in tested for culprit in culprits_of(item)] + certain
-    rows = _rows(evidence, (seed_rule.medians(base), seed_rule.medians(candidate)), recorded)
+    rows = _rows(evidence, (median_rule.medians(base), median_rule.medians(candidate)), recorded)
     by_family = {item.family: item for item in tested}
     size = recorded.size if recorded is not None and muted <= {"scores"} else None
     found = [structure_strand(structure, base, candidate)]
@@ -489,11 +491,11 @@ def decide(
         found.append(recorded.size.strand)
     strands = {item.name: _muted(item, reasons, _LEVELS[item.name]) for item in found}
     settled = bool(rows) and all(row.verdict in _CALM for row in rows) and all(item.result.can_reach for item in tested)
-    false_values = recorded is not None and (recorded.invented.more or recorded.stale.more)
+    states_false = recorded is not None and (recorded.invented.more or recorded.stale.more)
     kind = decide_kind(
         strands,
         size,
-        certain=false_values and strands["facts"].state is StrandState.WORSE,
+        certain=states_false and strands["facts"].state is StrandState.WORSE,
         settled=settled or (exact and bool(rows)),
     )
     unreachable, extra = _unreachable(tested)
@@ -505,7 +507,7 @@ def decide(
         text = headline.no_change(rows, strands.get("facts"), size, exact=exact and not by_family)
     elif kind is Kind.INCONCLUSIVE:
         text = headline.inconclusive(rows, unreachable)
-        advice = None if unreachable else settle(tested, case.measured.graded)
+        advice = None if unreachable else advised_runs(tested, case.measured.graded)
         extra = extra if advice is None else advice.runs
     elif kind is Kind.NOT_COMPARABLE:
         text = headline.not_comparable(incomparable)
@@ -514,6 +516,9 @@ def decide(
     else:
         text = headline.changed(kind, strands, size)
     facts = recorded.facts if recorded is not None and muted <= {"scores"} else ()
+    accept = None
+    if recorded is not None and not recorded.all_stubs:
+        accept = headline.accept_line([*recorded.form.gone, *recorded.form.emptied], recorded.unseen)
     where = [item.fixture for item in culprits if item.fixture and item.direction == "worse"]
     where += [item.fixture for item in facts if item.clear and item.change < 0]
     _notes(case, tested, structure, spread)
@@ -532,14 +537,14 @@ def decide(
             more_runs=extra,
             chance=advice.chance if advice else None,
             exact=exact and not by_family,
+            accept=accept,
         ),
         reasons=reasons,
         strands=[strands[name] for name in STRANDS if name in strands],
         facts=facts,
+        false_values=recorded.false_values if recorded is not None and muted <= {"scores"} else (),
         exact=exact,
-        accept=headline.accept_line([*recorded.form.gone, *recorded.form.emptied], recorded.unseen)
-        if recorded is not None and not recorded.all_stubs
-        else None,
+        accept=accept,
         culprits=culprits,
         rows=rows,
         units=[unit for item in tested for unit in item.units],
@@ -547,7 +552,7 @@ def decide(
         spread=spread,
         medians=[
             MedianFinding(**asdict(row), delta=row.delta, flagged=row.flagged)
-            for row in seed_rule.table(base, candidate)
+            for row in median_rule.table(base, candidate)
         ],
         tests=[item.summary for item in tested],
         coverage=coverage,

@@ -52,7 +52,8 @@ def bank_path(probes: Path, fixture: str) -> Path:
 def _chosen(fixtures: Path, names: Sequence[str] | None) -> list[str]:
     if not fixtures.is_dir():
         raise UserError(
-            f"{fixtures}: no such folder; it holds the recorded sessions; `fixtures:` in .compression-eval.yml names it"
+            f"{fixtures}: no such folder; `compression-eval fixture import SESSION` makes a fixture there, "
+            "or name another folder as `fixtures:` in .compression-eval.yml"
         )
     known = sorted({fixture_name(path) for path in fixture_files(fixtures)})
     if not known:

@@ -1,4 +1,4 @@
-"""What a run notes besides its values: how it was compared, what was measured beside it, which part of a run it is."""
+"""Metadata of a measurement: how it was compared, what else was measured with it, which shard of a run it is."""
 
 from __future__ import annotations
 

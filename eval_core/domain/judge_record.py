@@ -1,6 +1,6 @@
-"""What is known of a judge: its calibration on plain cases and its audit on labelled answers, with their date.
+"""The record of a judge: its calibration on obvious cases and its audit on labelled answers, with their date.
 
-Beside it, what is known of answering several questions in one call.
+Beside it, the record of answering several questions in one call.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Audit:
         """Say in one sentence what a difference of grades is worth."""
         if self.slope is None:
             return "The judge's sensitivity is unknown."
-        return f"A change of one point, as people grade, is one of about {self.slope:.2f} points with this judge."
+        return f"A change of one point on people's scale shows as about {self.slope:.2f} points with this judge."
 
     def lines(self) -> list[str]:
         """Return the audit as people read it."""
@@ -143,10 +143,10 @@ class Audit:
         return [
             f"Labelled answers graded: {self.usable} of {self.answers}",
             f"Level: {number(self.level, '+')} points against the labels",
-            f"Slope: {number(self.slope)} (1 is faithful; less shrinks every change)",
+            f"Slope: {number(self.slope)} (1 is ideal; below 1, changes look smaller than they are)",
             f"Response by dimension: {responses or 'unknown'}",
-            f"Profile over dimensions: {number(self.profile)} (0 is pure halo)",
-            f"Paid for padding: {number(self.length, '+')} points",
+            f"Profile over dimensions: {number(self.profile)} (0: all dimensions get the same grade)",
+            f"Points for padding: {number(self.length, '+')}",
             f"Repeats: standard deviation {number(self.repeat_sd)} points",
             f"Agreement beyond chance: weighted kappa {number(self.kappa)}",
         ]

@@ -1,4 +1,4 @@
-"""What is written down of each fixture-run: the grid that comparisons and reports read."""
+"""Records of fixture-runs: everything that comparisons and reports read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judge calibration: a judge that cannot rank plain cases must not decide. Paid for once, kept by judge and data."""
+"""Judge calibration: a judge that misranks obvious cases must not decide; results are cached by judge and data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit of a judge: not only whether it ranks plain cases, but how its scale compares with that of people.
+"""Judge audit: how a judge's scale compares with that of people, on answers labelled by hand.
 
 A judge that squeezes all grades into half a point ranks well and shrinks every change tenfold; one that gives all six
 dimensions the same grade, or is blind to one, or pays by length, ranks well too. The shipped answers were labelled by

@@ -30,6 +30,7 @@ _STYLES = {
 }
 _WORST = 3
 _ONE_LINE = 70  # columns in which a lost fact can be told with its runs and its message
+_LONGEST_ERROR = 1_000  # characters of an error; the report has all of it
 _PIPED_WIDTH = 160  # a pipe has no width; wide enough that no row breaks
 
 
@@ -89,7 +90,7 @@ def print_report(view: ReportView, out: Console, *, where: str = "", details: bo
     if view.shown_line:
         out.print(Text(f"{view.shown_line}."))
     if view.next_step:
-        out.print(Text(view.next_step))
+        out.print(Text(f"Next step: {view.next_step}"))
     for remark in view.remarks:
         out.print(Text(remark))
     for warning in (*view.data.warnings, *view.other_models):
@@ -101,7 +102,7 @@ def print_report(view: ReportView, out: Console, *, where: str = "", details: bo
     else:
         _print_worst(view, out)
     if view.accept:
-        out.print(Text(f"If that was intended, add this to .compression-eval.yml: {view.accept}"))
+        out.print(Text(f"If you removed it on purpose, add this line to .compression-eval.yml: {view.accept}"))
     out.print(Text(f"Cost: {view.cost}"))
     if where:
         hint = " (--details prints the tables here)" if details is False else ""
@@ -135,7 +136,10 @@ def _print_worst(view: ReportView, out: Console) -> None:
     ):
         if lines:
             more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
-            out.print(_line(f"{title}: {lines[0]}{more}"), no_wrap=True, overflow="ellipsis")
+            # Of a compressor that is broken the error is all there is to know, so it is not cut at the edge.
+            whole = view.kind is Kind.BROKEN
+            line = _line(f"{title}: {lines[0][:_LONGEST_ERROR]}{more}")
+            out.print(line, no_wrap=not whole, overflow="fold" if whole else "ellipsis")
 
 
 def _worst(lost: Sequence[LostFact]) -> list[LostFact]:

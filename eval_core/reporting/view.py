@@ -10,7 +10,7 @@ from eval_core.base.numbers import tokens as token_words
 from eval_core.comparing.arms import Quarantine, quarantined
 from eval_core.comparing.compare import OFFLINE_JUDGE_NOTE, OFFLINE_NOTE, ReportData
 from eval_core.comparing.findings import Kind, Row, RowVerdict, SpreadFinding, Verdict
-from eval_core.comparing.hypotheses import OVERALL
+from eval_core.comparing.hypotheses import FACT_NAMES, OVERALL
 from eval_core.comparing.medians import STEP
 from eval_core.comparing.strands import shown_finding
 from eval_core.domain.compression import Outcome
@@ -37,7 +37,7 @@ _ROW_WORDS = {
     RowVerdict.INCONCLUSIVE: "inconclusive",
     RowVerdict.ADVISORY: "advisory",
 }
-_ROW_NAMES = {"authored facts": "facts kept", "census": "census facts kept"}
+_ROW_NAMES = {name: f"{words} facts kept" for name, words in FACT_NAMES.items()}
 STRAND_NAMES = {
     "outcome": "Compresses",
     "structure": "Structure",

@@ -23,6 +23,7 @@ from eval_core.storage.results import read_measurement
 __all__ = [
     "PROMOTED",
     "Reference",
+    "current_baseline",
     "dump_baseline",
     "find_baseline",
     "find_reference",
@@ -30,7 +31,6 @@ __all__ = [
     "load_baseline",
     "load_side",
     "stale_fields",
-    "standing_baseline",
     "store_baseline",
     "stored_reference",
     "weaknesses",
@@ -170,7 +170,7 @@ def _read_baseline(path: Path, changed_ns: int, size: int) -> tuple[Measurement,
         ) from None
 
 
-def standing_baseline(path: Path) -> Measurement | None:
+def current_baseline(path: Path) -> Measurement | None:
     """Return the baseline that an update replaces; None where there is none, or a broken one of an older schema."""
     try:
         return load_baseline(path)[0] if path.exists() else None
@@ -227,7 +227,7 @@ def store_baseline(
         )
     path = folder / f"{name or measurement.usual_name}.json"
     if path.exists() and not force:
-        old = standing_baseline(path)
+        old = current_baseline(path)
         if old is not None and _essence(old) == _essence(measurement):
             return None
     write_atomic(path, dump_baseline(measurement, noise))
@@ -340,5 +340,5 @@ def load_side(path: Path) -> Measurement:
     if path.is_dir():
         return read_measurement(path)
     if not path.exists():
-        raise UserError(f"{path}: no such results folder or baseline file")
+        raise UserError(f"{path}: no such results folder or baseline file; give results/LABEL or baselines/NAME.json")
     return load_baseline(path)[0]

@@ -7,11 +7,11 @@ import logging
 import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from eval_core.base.files import read_text, write_atomic
 from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.domain.grade import DIMENSIONS, Grade
+from eval_core.domain.history_line import HistoryLine
 from eval_core.domain.measurement import Measurement
 
 __all__ = [
@@ -82,19 +82,19 @@ def run_means(measurement: Measurement) -> dict[str, dict[str, list[float]]]:
     return found
 
 
-def read_history(folder: Path, name: str | None = None) -> list[dict[str, Any]]:
+def read_history(folder: Path, name: str | None = None) -> list[HistoryLine]:
     """Return the lines of one baseline or of all; what cannot be read is left out, and the log says so."""
     lines = []
     for number, line, problem in _lines(folder):
         if line is None:
             # A merge that left its marks must not cost the whole trend, nor pass unseen.
             _LOG.warning("%s, line %d: %s; it is skipped, remove it", folder / HISTORY, number, problem)
-        elif name in (None, line["baseline"]):
+        elif name in (None, line.baseline):
             lines.append(line)
     return lines
 
 
-def _lines(folder: Path) -> Iterator[tuple[int, dict[str, Any] | None, str]]:
+def _lines(folder: Path) -> Iterator[tuple[int, HistoryLine | None, str]]:
     path = folder / HISTORY
     for number, text in enumerate(read_text(path).splitlines() if path.exists() else (), 1):
         if not text.strip():
@@ -105,12 +105,12 @@ def _lines(folder: Path) -> Iterator[tuple[int, dict[str, Any] | None, str]]:
             marker = text.startswith(_CONFLICT)
             yield number, None, "a merge conflict marker" if marker else f"not a JSON object ({exc})"
             continue
-        whole = isinstance(line, dict) and {"date", "baseline"} <= set(line)
-        yield (
-            number,
-            line if whole else None,
-            "" if whole else "an object without date and baseline" if isinstance(line, dict) else "not a JSON object",
-        )
+        if not isinstance(line, dict):
+            yield number, None, "not a JSON object"
+        elif (found := HistoryLine.parse(line)) is None:
+            yield number, None, "an object without date and baseline"
+        else:
+            yield number, found, ""
 
 
 def retention_of(measurement: Measurement) -> Iterator[float]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import adopted
 
-from bot.steps.estimate import LabelCost
+from bot.steps.estimate import RunEstimate
 
-PLAN = LabelCost("none", "$0.00", "a minute", 1)
+PLAN = RunEstimate("none", "$0.00", "a minute", 1)
 
 
 def environment(run: int = 100, attempt: int = 1) -> dict[str, str]:

@@ -14,7 +14,7 @@ from bot.pull_request.event import EvaluationRequest, WorkflowRun
 from bot.pull_request.ticket import Ticket
 from bot.steps.evaluate import evaluate
 from bot.steps.fetch import SUBJECT, fetch
-from bot.steps.reuse import take_up
+from bot.steps.reuse import reuse_results
 from bot.testing.github import LoopbackGitHub
 from eval_core.base.config import Config
 from eval_core.domain.record import RunRecord
@@ -108,8 +108,8 @@ class Bench:
         run = self.github.run("compression-eval.yml", "b" * 40)
         self.github.artifact(run.id, name, {**files, **{key.replace("__", "."): v for key, v in changes.items()}})
 
-    def take_up(self, ticket: Ticket) -> tuple[str | None, list[str]]:
+    def reuse_results(self, ticket: Ticket) -> tuple[str | None, list[str]]:
         into = ResultsFolder(self.root / "taken")
         into.path.mkdir()
-        note = take_up(ticket, self.job(), adopted.cases(), self.work, into)
+        note = reuse_results(ticket, self.job(), adopted.cases(), self.work, into)
         return note, sorted(path.name for path in into.path.iterdir())

@@ -8,7 +8,7 @@ import pytest
 from bot_world import FILES, REPO, WORKFLOW, Waits
 
 from bot.github.repository import GitHub
-from bot.github.rest import Patience
+from bot.github.rest import ApiRetries
 from bot.testing.github import LoopbackGitHub
 
 
@@ -29,4 +29,4 @@ def waits() -> Waits:
 
 @pytest.fixture
 def client(gh: LoopbackGitHub, waits: Waits) -> GitHub:
-    return GitHub(REPO, gh.job_token(), api_url=gh.url, patience=Patience(timeout=5, sleep=waits))
+    return GitHub(REPO, gh.job_token(), api_url=gh.url, retry=ApiRetries(timeout=5, sleep=waits))

@@ -15,14 +15,14 @@ from bot_gate import PLAN, environment
 
 from bot.github.api_error import Unavailable
 from bot.github.repository import GitHub
-from bot.github.rest import Patience
+from bot.github.rest import ApiRetries
 from bot.pull_request.event import WorkflowRun
 from bot.pull_request.ledger import EvaluationEnded, ResultMeasured
 from bot.pull_request.ticket import read_ticket
 from bot.steps.base_config import read_base_config
 from bot.steps.comment import MARKER, Sticky
 from bot.steps.fetch import SUBJECT, fetch
-from bot.steps.gate import Admission, Turned, admit
+from bot.steps.gate import Admission, NotAdmitted, admit
 from bot.steps.publish import begin
 from bot.testing import journey
 from bot.testing.github import InjectedFault, LoopbackGitHub
@@ -31,7 +31,7 @@ from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 
 CONFIG = Config(watch=["agent/**"], target={"compressor": "agent.context_compressor:ContextCompressor"})
-Admit = Callable[..., Admission | Turned]
+Admit = Callable[..., Admission | NotAdmitted]
 
 
 @pytest.fixture
@@ -42,8 +42,8 @@ def gh() -> Iterator[LoopbackGitHub]:
 
 
 def client(gh: LoopbackGitHub) -> GitHub:
-    patience = Patience(timeout=2, sleep=lambda seconds: None)
-    return GitHub(adopted.REPO, gh.job_token({"metadata": "read", **journey._GATE}), api_url=gh.url, patience=patience)
+    retry = ApiRetries(timeout=2, sleep=lambda seconds: None)
+    return GitHub(adopted.REPO, gh.job_token({"metadata": "read", **journey._GATE}), api_url=gh.url, retry=retry)
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def enter(gh: LoopbackGitHub) -> Admit:
         unfit: str | None = None,
         sha: str | None = None,
         **more: Any,
-    ) -> Admission | Turned:
+    ) -> Admission | NotAdmitted:
         payload = label_event(adopted.REPO, gh.state.pulls[1], "maintainer") if event is None else event
         kinds = {"inputs": "workflow_dispatch", "comment": "issue_comment"}
         name = next((kinds[key] for key in kinds if key in payload), "pull_request_target")
@@ -157,7 +157,7 @@ def test_a_refusal_is_a_comment_with_the_remedy_and_consumes_the_label(
     change, words = refusals()[name]
     change(gh)
     decision = enter()
-    assert isinstance(decision, Turned)
+    assert isinstance(decision, NotAdmitted)
     assert words in decision.why
     body = only_comment(gh)
     assert "**Not evaluated**" in body
@@ -170,14 +170,14 @@ def test_a_locked_conversation_turns_the_request_away_without_a_crash(
 ) -> None:
     gh.lock_conversation(1)
     decision = enter()
-    assert isinstance(decision, Turned)
+    assert isinstance(decision, NotAdmitted)
     assert "is locked" in decision.why
-    assert (decision.untold == "") == (gh.comments(1) != [])
+    assert (decision.post_error == "") == (gh.comments(1) != [])
 
 
 def test_a_base_branch_that_is_not_ready_is_told_in_the_pull_request(gh: LoopbackGitHub, enter: Admit) -> None:
     decision = enter(unfit=".compression-eval.yml: line 3: broken YAML <img> @all")
-    assert isinstance(decision, Turned)
+    assert isinstance(decision, NotAdmitted)
     body = only_comment(gh)
     assert "The base branch is not ready" in body
     assert "broken YAML" in body
@@ -187,7 +187,7 @@ def test_a_base_branch_that_is_not_ready_is_told_in_the_pull_request(gh: Loopbac
 
 def test_an_event_of_another_kind_touches_nothing(gh: LoopbackGitHub, enter: Admit) -> None:
     event = {**label_event(adopted.REPO, gh.state.pulls[1], "maintainer"), "action": "synchronize"}
-    assert isinstance(enter(event), Turned)
+    assert isinstance(enter(event), NotAdmitted)
     assert gh.seen == []
 
 
@@ -296,7 +296,7 @@ def test_a_refusal_too_takes_killed_runs_off_the_state_line(gh: LoopbackGitHub, 
     killed = gh.run("compression-eval.yml", "d" * 40, status="in_progress", conclusion=None)
     enter(run=killed.id)
     killed.status, killed.conclusion = "completed", "cancelled"
-    assert isinstance(enter(run=killed.id + 1), Turned)  # its label is consumed
+    assert isinstance(enter(run=killed.id + 1), NotAdmitted)  # its label is consumed
     assert "**Evaluating**" not in only_comment(gh)
 
 
@@ -305,7 +305,7 @@ def test_a_killed_run_that_is_run_again_and_refused_is_not_said_to_go_on(gh: Loo
     enter(run=killed.id)
     killed.attempt = 2
     gh.close(1)
-    assert isinstance(enter(run=killed.id, attempt=2), Turned)
+    assert isinstance(enter(run=killed.id, attempt=2), NotAdmitted)
     assert "**Evaluating**" not in only_comment(gh)
 
 
@@ -325,7 +325,7 @@ def test_a_release_branch_is_judged_by_its_own_configuration(gh: LoopbackGitHub)
 def test_another_label_is_left_on(gh: LoopbackGitHub, enter: Admit) -> None:
     gh.label(1, "Eval-Compression")
     event = label_event(adopted.REPO, gh.state.pulls[1], "maintainer", "Eval-Compression")
-    assert isinstance(enter(event), Turned)
+    assert isinstance(enter(event), NotAdmitted)
     assert "Eval-Compression" in gh.state.pulls[1].labels
     assert gh.comments(1) == []
 
@@ -361,7 +361,7 @@ def test_the_command_goes_through_the_same_gate(gh: LoopbackGitHub, enter: Admit
 
 
 def test_a_mistake_in_the_command_is_answered(gh: LoopbackGitHub, enter: Admit) -> None:
-    assert isinstance(enter(command("/eval-compression rnus=5")), Turned)
+    assert isinstance(enter(command("/eval-compression rnus=5")), NotAdmitted)
     assert "'rnus=5' is not an option; known are runs=N" in only_comment(gh)
 
 
@@ -370,7 +370,7 @@ def test_a_stranger_who_types_the_command_changes_nothing(gh: LoopbackGitHub, en
     before = only_comment(gh)
     gh.user("stranger")
     decision = enter(command("/eval-compression runs=50", "stranger"))
-    assert isinstance(decision, Turned)
+    assert isinstance(decision, NotAdmitted)
     assert "ask someone with write permission" in decision.why
     assert only_comment(gh) == before
 
@@ -381,7 +381,7 @@ def test_a_short_sha_means_the_head_or_is_refused(gh: LoopbackGitHub, enter: Adm
     assert isinstance(decision, Admission)
     assert decision.ticket.sha == head
     wrong = enter(adopted.dispatch_event(pr=" 1", sha="0000000"))
-    assert isinstance(wrong, Turned)
+    assert isinstance(wrong, NotAdmitted)
     assert head in wrong.why
 
 
@@ -394,7 +394,7 @@ def test_a_baseline_that_could_not_be_proposed_is_refused_before_it_is_paid_for(
     if own:
         assert isinstance(decision, Admission)
         return
-    assert isinstance(decision, Turned)
+    assert isinstance(decision, NotAdmitted)
     assert "Allow GitHub Actions to create and approve pull requests" in decision.why
     assert "COMPRESSION_EVAL_TOKEN" in decision.why
     assert len(gh.state.pulls) == 1
@@ -514,7 +514,7 @@ def test_of_two_gates_that_see_one_label_only_the_one_that_takes_it_off_evaluate
 ) -> None:
     # The other one is quicker, after both have seen the label.
     gh.before("DELETE", "/labels/", lambda: gh.unlabel(1, adopted.LABEL))
-    assert isinstance(enter(), Turned)
+    assert isinstance(enter(), NotAdmitted)
     assert "removed before the evaluation began" in only_comment(gh)
 
 
@@ -539,17 +539,17 @@ def test_a_dispatch_for_an_unknown_pull_request_is_one_message(enter: Admit) -> 
 
 def test_a_dispatch_must_name_the_head(gh: LoopbackGitHub, enter: Admit) -> None:
     decision = enter(adopted.dispatch_event(pr="1", sha="a" * 40))
-    assert isinstance(decision, Turned)
+    assert isinstance(decision, NotAdmitted)
     assert gh.state.pulls[1].head_sha in decision.why
     assert decision.why in only_comment(gh)
 
 
 def test_a_baseline_of_a_branch_that_is_not_merged_is_refused_before_it_costs(gh: LoopbackGitHub, enter: Admit) -> None:
     sha = gh.commit({**adopted.base_tree(), "README.md": b"x\n"}, [gh.state.refs["heads/main"]])
-    for branch, expected in ((sha, Turned), (gh.state.refs["heads/main"], Admission)):
+    for branch, expected in ((sha, NotAdmitted), (gh.state.refs["heads/main"], Admission)):
         decision = enter(adopted.dispatch_event(mode="baseline"), sha=branch)
         assert isinstance(decision, expected)
-        if isinstance(decision, Turned):
+        if isinstance(decision, NotAdmitted):
             assert "is not on main, which the baseline is proposed to" in decision.why
 
 

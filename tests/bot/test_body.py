@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.pull_request.body import mark
-from bot.pull_request.result_body import READING, Surroundings, result_body
+from bot.pull_request.result_body import READING, CommentContext, result_body
 from bot.pull_request.ticket import Ticket
 from bot.steps.comment import LIMIT
 from eval_core.comparing.compare import ReportData, compare_measurements
@@ -57,7 +57,7 @@ def view() -> ReportView:
 def text(
     budget: int = LIMIT, ticket: Ticket = TICKET, warnings: Sequence[str] = (), shown: ReportView | None = None
 ) -> str:
-    around = Surroundings(
+    around = CommentContext(
         label="eval-compression",
         warnings=warnings,
         judged=JUDGED,
@@ -100,7 +100,7 @@ def _reworded(run: RunRecord, label: str) -> RunRecord:
 def test_the_first_screen_says_the_verdict_the_worst_losses_what_to_do_and_where_the_rest_is() -> None:
     shown = text()
     open_part = re.sub(r"<details>.*?</details>", "", shown, flags=re.DOTALL)
-    first, _, table = open_part.partition("| Measure | Verdict |")
+    first, _, table = open_part.partition("| Evidence | Verdict |")
     assert first.startswith("**Every summary is a stub, ")  # the title says "Regressed"
     assert re.search(r"(?m)\A(?:(?!^- ).*\n)*(?:^- .*\n){3}\n", first)
     assert (
@@ -139,15 +139,18 @@ def test_what_did_not_change_is_one_line_and_the_verdict_is_the_second_column() 
     assert "| Evidence | Verdict | Base | This PR |" in shown
     assert "Unchanged: Compresses, Shown to its model." in shown
     assert "| same |" not in shown
-    assert "The six dimensions are folded below" in shown
-    assert "folded below" not in text(shown=make_view(report_world.REPORTS["regressed"]()))
+
+
+def test_numbers_that_were_only_counted_are_not_repeated_in_a_second_table() -> None:
+    assert "| Measure |" not in text()
+    assert "| Measure |" in text(shown=make_view(report_world.REPORTS["regressed"]()))
 
 
 def test_all_six_dimensions_are_in_the_table_with_the_verdict_beside_the_name() -> None:
     judged = make_view(report_world.REPORTS["regressed"]())
     rows = re.findall(r"^\| ([a-z ]+) \| ([a-z ]+) \|", text(shown=judged), re.MULTILINE)
     names = [name for name, _ in rows]
-    assert names[:3] == ["overall", "facts kept", "census facts kept"]
+    assert names[:3] == ["overall", "expected facts kept", "census facts kept"]
     assert set(names[3:]) == {name.replace("_", " ") for name in DIMENSIONS}
     assert {verdict for _, verdict in rows} == {"worse"}
 
@@ -159,7 +162,7 @@ def test_the_least_important_goes_first_and_is_named() -> None:
         "changed files were taken",
         "Targets, tokens",
         "facts lost since",
-        "| offline grade |",
+        "| Evidence |",
     ]
     size, gone = len(whole.encode()), []
     for budget in range(size, 300, -40):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from bot.github.repository import GitHub
-from bot.github.rest import Patience
+from bot.github.rest import ApiRetries
 from bot.pull_request.body import render
 from bot.pull_request.event import WorkflowRun
 from bot.pull_request.ledger import MOST_RESULTS, Ledger, RequestRefused, advance
@@ -317,8 +317,8 @@ class BusyRepository(RuleBasedStateMachine):
 
     def _client(self, permissions: dict[str, str]) -> GitHub:
         token = self.github.job_token({"metadata": "read", **permissions})
-        patience = Patience(timeout=5, sleep=lambda seconds: None)
-        return GitHub(adopted.REPO, token, api_url=self.github.url, patience=patience)
+        retry = ApiRetries(timeout=5, sleep=lambda seconds: None)
+        return GitHub(adopted.REPO, token, api_url=self.github.url, retry=retry)
 
     def _ours(self) -> list[str]:
         found = (item for item in self.github.comments(1) if item.author == ME)

@@ -17,13 +17,13 @@ from bot_tickets import Bench, ticket_for
 
 from bot.github.api_error import NotFound, Unavailable
 from bot.github.repository import GitHub
-from bot.github.rest import Patience
+from bot.github.rest import ApiRetries
 from bot.pull_request.admission import check_target
 from bot.pull_request.ticket import Ticket, evaluation_artifact, keep_error, read_error
 from bot.steps.artifact import read_result
 from bot.steps.evaluate import set_up
 from bot.steps.fetch import ACCEPTED, BASE, EARLIER, SUBJECT
-from bot.steps.reuse import PROMOTED, take_up
+from bot.steps.reuse import PROMOTED, reuse_results
 from eval_core.base.config import BaselineConfig, Config, load_config
 from eval_core.base.errors import UserError
 from eval_core.comparing.looks import runs_at
@@ -38,7 +38,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     with github:
         client = GitHub(
             adopted.REPO, github.job_token({"contents": "read", "actions": "read"}), api_url=github.url,
-            patience=Patience(timeout=5, sleep=lambda seconds: None),
+            retry=ApiRetries(timeout=5, sleep=lambda seconds: None),
         )  # fmt: skip
         root = adopted.on_disk(tree, tmp_path / "base")
         yield Bench(github, client, root, load_config(None, root))
@@ -73,7 +73,7 @@ def test_a_rerun_of_the_same_commit_measures_nothing_twice(bench: Bench, evaluat
     ticket = ticket_for(bench.github)
     bench.leave_artifact(ticket.artifact, evaluated, error__txt=b"x")
     bench.fetch(ticket)
-    note, taken = bench.take_up(ticket)
+    note, taken = bench.reuse_results(ticket)
     assert note is not None
     assert len(taken) == 2 * adopted.RUNS
     # Neither the old verdict nor an old error may be taken for those of this run.
@@ -88,7 +88,7 @@ def test_a_rerun_of_an_evaluation_that_died_half_way_takes_up_its_half(bench: Be
         (half / name).write_bytes((evaluated / name).read_bytes())
     bench.leave_artifact(ticket.artifact, half)
     bench.fetch(ticket)
-    assert bench.take_up(ticket)[1] == ["small-debug-run-0.json", "small-plan-run-0.json"]
+    assert bench.reuse_results(ticket)[1] == ["small-debug-run-0.json", "small-plan-run-0.json"]
 
 
 def test_results_under_other_conditions_are_measured_anew_and_no_error(bench: Bench, evaluated: Path) -> None:
@@ -96,7 +96,7 @@ def test_results_under_other_conditions_are_measured_anew_and_no_error(bench: Be
     bench.leave_artifact(ticket.artifact, evaluated)
     bench.fetch(ticket)
     bench.config = bench.config.model_copy(update={"focus_topic": "the quota"})
-    assert bench.take_up(ticket) == (None, [])
+    assert bench.reuse_results(ticket) == (None, [])
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_an_artifact_that_cannot_be_used_costs_only_its_reuse(
     ticket = ticket_for(bench.github)
     bench.github.artifact(bench.github.run("compression-eval.yml", "b" * 40).id, ticket.artifact, files)
     bench.fetch(ticket)
-    assert bench.take_up(ticket) == (None, [])
+    assert bench.reuse_results(ticket) == (None, [])
     assert not (bench.root / "escape.json").exists()
     if "../escape.json" in files:
         assert "Earlier results are not reused" in capsys.readouterr().out
@@ -202,7 +202,7 @@ def test_a_baseline_takes_at_most_three_runs_of_the_accepted_evaluation(bench: B
         (many / f"small-plan-run-{run}.json").write_text(record, encoding="utf-8")
     bench.leave_artifact(evaluation_artifact(ticket.sha), many)
     bench.fetch(ticket)
-    note, taken = bench.take_up(ticket)
+    note, taken = bench.reuse_results(ticket)
     assert len(taken) == 2 * PROMOTED == 6
     assert note == "6 fixture-runs of the accepted pull request #1 are promoted; the rest is measured again."
 
@@ -223,7 +223,7 @@ def test_nothing_is_promoted_where_the_merged_tree_or_the_conditions_differ(
     bench.leave_artifact(evaluation_artifact(ticket.sha), evaluated)
     bench.fetch(ticket)
     assert (bench.work / ACCEPTED).is_dir()
-    assert bench.take_up(ticket) == (None, [])
+    assert bench.reuse_results(ticket) == (None, [])
 
 
 def test_watching_a_pattern_anywhere_does_not_count_the_fetched_tree_itself(bench: Bench, evaluated: Path) -> None:
@@ -232,7 +232,7 @@ def test_watching_a_pattern_anywhere_does_not_count_the_fetched_tree_itself(benc
     ticket = baseline_ticket(bench)
     bench.leave_artifact(evaluation_artifact(ticket.sha), evaluated)
     bench.fetch(ticket)
-    assert bench.take_up(ticket)[0] is not None
+    assert bench.reuse_results(ticket)[0] is not None
 
 
 def test_a_baseline_tops_up_what_was_promoted(bench: Bench, evaluated: Path) -> None:
@@ -364,5 +364,5 @@ def test_a_base_that_was_measured_beside_an_earlier_run_is_not_measured_twice(be
     into = ResultsFolder(bench.root / "taken")
     into.path.mkdir()
     job = dataclasses.replace(bench.job(), base_tree=bench.work / BASE)
-    assert take_up(ticket, job, adopted.cases(), bench.work, into) is not None
+    assert reuse_results(ticket, job, adopted.cases(), bench.work, into) is not None
     assert sorted(path.name for path in (into.path / "base").iterdir()) == runs

@@ -15,7 +15,7 @@ import pytest
 import small
 from bot_tickets import allowed, request
 
-from bot.pull_request.result_body import Surroundings, result_body
+from bot.pull_request.result_body import CommentContext, result_body
 from bot.pull_request.ticket import Ticket
 from bot.steps.comment import LIMIT
 from eval_core.base.messages import render
@@ -126,7 +126,7 @@ def _comment(base: Measurement, candidate: Measurement) -> tuple[Verdict, str]:
     verdict, part = compare_measurements(base, candidate)
     cases = {case.fixture.name: case for case in suite()}
     data = ReportData(candidate, base=part, verdict=verdict, base_path="baselines/offline.json", cases=cases)
-    around = Surroundings(label="eval-compression", warnings=(), judged=("fixtures",))
+    around = CommentContext(label="eval-compression", warnings=(), judged=("fixtures",))
     text = result_body(make_view(data), Ticket.of(request(), allowed()), around, budget=LIMIT)
     return verdict, re.sub(r"<details>.*?</details>\s*", "", text, flags=re.DOTALL).strip() + "\n"
 

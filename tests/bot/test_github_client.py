@@ -12,7 +12,7 @@ from bot_world import FILES, REPO, WORKFLOW, Waits
 
 from bot.github.api_error import Conflict, Forbidden, NotFound, Unavailable
 from bot.github.repository import GitHub
-from bot.github.rest import Patience
+from bot.github.rest import ApiRetries
 from bot.testing.github import InjectedFault, LoopbackGitHub
 from eval_core.base.errors import UserError
 
@@ -136,7 +136,7 @@ def test_the_primary_limit_is_waited_for_until_its_reset(gh: LoopbackGitHub) -> 
         slept.append(seconds)
         gh.refill()
 
-    client = GitHub(REPO, gh.job_token(), api_url=gh.url, patience=Patience(sleep=sleep))
+    client = GitHub(REPO, gh.job_token(), api_url=gh.url, retry=ApiRetries(sleep=sleep))
     assert client.pull(1).number == 1
     assert len(slept) == 1
     assert 60 < slept[0] <= 91
@@ -170,7 +170,7 @@ def test_patience_with_limits_has_an_end(gh: LoopbackGitHub, client: GitHub, wai
 
 def test_a_silent_server_is_given_up_on_and_asked_again(gh: LoopbackGitHub, waits: Waits) -> None:
     gh.fail("GET", "/pulls/1$", kind="timeout")
-    client = GitHub(REPO, gh.job_token(), api_url=gh.url, patience=Patience(timeout=1, sleep=waits))
+    client = GitHub(REPO, gh.job_token(), api_url=gh.url, retry=ApiRetries(timeout=1, sleep=waits))
     assert client.pull(1).number == 1
     assert waits.seconds == [1]
 

@@ -20,7 +20,7 @@ from bot_tickets import ticket_for
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.pull_request.result_body import Surroundings, result_body
+from bot.pull_request.result_body import CommentContext, result_body
 from bot.steps.artifact import read_result
 from bot.steps.comment import MARKER, RESULT_BUDGET
 from bot.testing.github import LoopbackGitHub
@@ -136,7 +136,7 @@ class Page(HTMLParser):
 def assert_inert(data: ReportData, world: tuple[LoopbackGitHub, Path, Json], *, names_are_plain: bool = True) -> None:
     """Look at every view; names that the bot would refuse never come to be markdown."""
     view = make_view(data)
-    around = Surroundings(label="eval-compression", warnings=[], judged=["fixtures"])
+    around = CommentContext(label="eval-compression", warnings=[], judged=["fixtures"])
     ticket = ticket_for(world[0])
     markdown = [result_body(view, ticket, around, budget=RESULT_BUDGET), render_markdown(view)]
     for text in markdown if names_are_plain else ():

@@ -43,7 +43,7 @@ def test_it_writes_a_workflow_and_a_configuration_and_says_what_is_left(folder: 
     assert config.watch == ["agent/**"]
     assert isinstance(config.target, dict)
     assert config.target["compressor"] == "agent.context_compressor:ContextCompressor"
-    for number, word in enumerate(("Secret", "Label", "Fixtures and a first baseline", "Baseline pull"), start=1):
+    for number, word in enumerate(("Fixtures and a first baseline", "Label", "Secret", "Baseline pull"), start=1):
         assert f"{number}. {word}" in ran.out
     # Without it the first baseline is refused; as GitHub writes it, so that it can be searched for.
     said = " ".join(ran.out.split())

@@ -13,7 +13,7 @@ from bot_tickets import Bench, ticket_for
 from bot_world import publish
 
 from bot.github.repository import GitHub
-from bot.github.rest import Patience
+from bot.github.rest import ApiRetries
 from bot.steps.artifact import read_result
 from eval_core.base.config import load_config
 from eval_core.base.errors import UserError
@@ -51,7 +51,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
             {"contents": "read", "actions": "read", "checks": "write", "pull_requests": "write", "metadata": "read"}
         )
         client = GitHub(
-            adopted.REPO, token, api_url=github.url, patience=Patience(timeout=5, sleep=lambda seconds: None)
+            adopted.REPO, token, api_url=github.url, retry=ApiRetries(timeout=5, sleep=lambda seconds: None)
         )
         root = adopted.on_disk(tree, tmp_path / "base")
         yield Bench(github, client, root, load_config(None, root))

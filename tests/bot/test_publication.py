@@ -17,7 +17,7 @@ from bot_tickets import ticket_for
 from bot_world import publish
 
 from bot.github.repository import GitHub
-from bot.github.rest import Patience
+from bot.github.rest import ApiRetries
 from bot.pull_request.event import WorkflowRun
 from bot.pull_request.ledger import EvaluationQueued, RequestRefused
 from bot.pull_request.result_body import READING
@@ -65,8 +65,8 @@ def gh() -> Iterator[LoopbackGitHub]:
 
 
 def client(gh: LoopbackGitHub) -> GitHub:
-    patience = Patience(timeout=2, sleep=lambda seconds: None)
-    return GitHub(adopted.REPO, gh.job_token(PERMISSIONS), api_url=gh.url, patience=patience)
+    retry = ApiRetries(timeout=2, sleep=lambda seconds: None)
+    return GitHub(adopted.REPO, gh.job_token(PERMISSIONS), api_url=gh.url, retry=retry)
 
 
 @pytest.fixture
@@ -118,8 +118,8 @@ def test_the_result_becomes_comment_check_and_report(gh: LoopbackGitHub, post: P
     assert words(posted) in body
     verdict = posted.title.partition(":")[0]
     assert body.splitlines()[2].startswith(f"### \N{LARGE RED CIRCLE} {verdict}")
-    assert "Asked for by @maintainer." in body
-    assert "| facts kept |" in body
+    assert "Requested by @maintainer." in body
+    assert "| Facts |" in body
     assert only_check(gh) == ("neutral", posted.title[:255])
     assert posted.report.startswith("## Compression eval")
     (check,) = gh.state.checks.values()
@@ -442,7 +442,7 @@ def test_whoever_asked_is_named_once_unless_it_is_a_robot_or_turned_off(
     publish(client(gh), again, config, root=root, folder=tmp_path, result="failure")
     # The end that was added notifies, and only it does.
     assert only_comment(gh).count(f"@{sender}") == wanted
-    assert ("Asked for by @" in only_comment(gh).partition("compression-eval:result -->")[0]) == wanted
+    assert ("Requested by @" in only_comment(gh).partition("compression-eval:result -->")[0]) == wanted
     (tmp_path / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
     ticket = ticket.model_copy(update={"run_id": ticket.run_id + 2})
     quiet = config.model_copy(update={"bot": config.bot.model_copy(update={"mention": False})})

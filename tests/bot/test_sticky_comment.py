@@ -10,7 +10,7 @@ from bot_world import REPO, Waits
 
 from bot.github.api_error import Forbidden, Unavailable
 from bot.github.repository import GitHub
-from bot.github.rest import Patience
+from bot.github.rest import ApiRetries
 from bot.pull_request.event import WorkflowRun
 from bot.pull_request.ledger import EvaluationQueued, Ledger, RequestRefused, ResultMeasured, advance
 from bot.steps.comment import LIMIT, MARKER, RESULT_BUDGET, Posted, Sticky, compose
@@ -87,7 +87,7 @@ def test_another_workflow_of_the_same_account_is_left_alone(gh: LoopbackGitHub, 
 
 
 def test_an_apps_own_token_finds_its_comment_again(gh: LoopbackGitHub, waits: Waits) -> None:
-    app = GitHub(REPO, gh.app_token("our-evals"), api_url=gh.url, patience=Patience(timeout=5, sleep=waits))
+    app = GitHub(REPO, gh.app_token("our-evals"), api_url=gh.url, retry=ApiRetries(timeout=5, sleep=waits))
     record(app, queued(), result())
     assert [comment.author for comment in gh.comments(1)] == ["our-evals[bot]"]
 
@@ -132,9 +132,9 @@ def test_a_result_overwritten_by_somebody_who_read_before_is_written_again(gh: L
             comment.body = compose(advance(advance(Ledger(), queued()), refusal(101)), f"{REPO}#1")
         waits(seconds)
 
-    client = GitHub(REPO, gh.job_token(), api_url=gh.url, patience=Patience(timeout=5, sleep=waits))
+    client = GitHub(REPO, gh.job_token(), api_url=gh.url, retry=ApiRetries(timeout=5, sleep=waits))
     record(client, queued())
-    slow = GitHub(REPO, gh.job_token(), api_url=gh.url, patience=Patience(timeout=5, sleep=sleep))
+    slow = GitHub(REPO, gh.job_token(), api_url=gh.url, retry=ApiRetries(timeout=5, sleep=sleep))
     record(slow, result())
     (body,) = bodies(gh)
     assert overwritten
@@ -188,7 +188,7 @@ def test_a_lost_answer_is_waited_for_before_the_list_is_read_again(gh: LoopbackG
     listed: list[float] = []
     gh.fail("POST", "/comments$", 502, takes_effect=True)
     gh.before("GET", "/issues/1/comments", lambda: listed.append(sum(waits.seconds)), after=1)
-    client = GitHub(REPO, gh.job_token(), api_url=gh.url, patience=Patience(timeout=5, sleep=waits))
+    client = GitHub(REPO, gh.job_token(), api_url=gh.url, retry=ApiRetries(timeout=5, sleep=waits))
     record(client, queued())
     assert listed[0] >= 1
 

@@ -30,7 +30,7 @@ def test_a_run_writes_every_report_and_latest_points_to_it(project: Path, cli: s
     ran = cli("run", "--label", "a", "--runs", "2", "--compress-runs", "3")
     assert ran.code == 0
     assert "No comparison: no baseline in baselines" in ran.out
-    assert "offline, deterministic: no model judged this" in ran.out
+    assert "offline: no model was called, so scores are advisory" in ran.out
     assert "9 of 9 fixture-runs" in ran.err
     folder = project / "results" / "a"
     expected = {"report.md", "report.html", "report.json", "run.json", "summary.json"}
@@ -192,7 +192,7 @@ def test_probes_that_changed_are_named_and_nothing_is_compared(project: Path, cl
         ran = cli("compare", "baselines/offline.json", "results/a", "--fail-on", gate)
         assert ran.code == 3
         assert "probes/small-debug.probes.json differs" in ran.out
-        assert f"--fail-on {gate} cannot be decided: not comparable. Make a baseline with these settings" in ran.err
+        assert f"--fail-on {gate} cannot be decided: not comparable. Update the baseline with these settings" in ran.err
         ran = cli("run", *FAST, "--quiet", "--label", gate, "--fail-on", gate)
         assert ran.code == 3
         assert "cannot be decided" in ran.err
@@ -268,7 +268,7 @@ MISTAKES: dict[str, tuple[Break, tuple[str, ...], str]] = {
     "no fixtures": (
         lambda root: (root / ".compression-eval.yml").write_text("fixtures: elsewhere\n"),
         (),
-        "elsewhere: no such folder; it holds the recorded sessions; `fixtures:` in .compression-eval.yml names it",
+        "elsewhere: no such folder; `compression-eval fixture import SESSION` makes a fixture there",
     ),
     "label": (lambda root: None, ("--label", "../x"), "--label '../x': use letters, digits"),
     "results below a file": (

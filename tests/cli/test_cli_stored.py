@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ def based(project: Path, cli: small.Cli) -> Path:
 def test_an_update_says_what_was_stored_and_the_check_matches(project: Path, cli: small.Cli) -> None:
     ran = cli("baseline", "update", *FAST)
     assert ran.out.startswith("baselines/offline.json: 2 graded runs of 3 fixtures stored.\n")
-    assert "noise of overall: 0.000" in ran.out
+    assert "there is no run-to-run noise" in ran.out
     assert "10 graded runs are recommended" not in ran.out
     ran = cli("baseline", "check")
     assert (ran.code, ran.out) == (0, "baselines/offline.json: matches\n")
@@ -80,7 +82,7 @@ def test_checking_without_a_baseline_says_how_to_make_one(project: Path, cli: sm
 def test_a_baseline_is_shown_with_noise_and_history(based: Path, cli: small.Cli) -> None:
     ran = cli("baseline", "show", "baselines/offline.json")
     assert ran.code == 0
-    for words in ("this is a single baseline", "Medians by fixture", "Run-to-run noise", "History", "facts kept"):
+    for words in ("this is a single baseline", "Medians by fixture", "run-to-run noise", "History", "facts kept"):
         assert words in ran.out
 
 
@@ -131,6 +133,29 @@ def test_a_report_is_rendered_again_without_measuring(based: Path, cli: small.Cl
     assert texts["html"].lstrip().lower().startswith("<!doctype html>")
     assert json.loads(texts["json"])["probe_scores"]
     assert sorted(based.rglob("*")) == before
+
+
+def test_a_result_is_shown_where_its_fixtures_are_not(
+    based: Path, cli: small.Cli, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("downloads")
+    shutil.copytree(based / "results" / "first", elsewhere / "artifact")
+    monkeypatch.chdir(elsewhere)
+    ran = cli("report", "artifact")
+    assert ran.code == 0, ran.err
+    assert "Keeps 100 % of all facts" in ran.out
+
+
+def test_the_newest_result_is_found_from_a_folder_below_the_configuration(
+    based: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.write(based / ".compression-eval.yml", "runs: 2\n")
+    subprocess.run(["git", "init", "-q", str(based)], check=True)
+    (based / "agent").mkdir()
+    monkeypatch.chdir(based / "agent")
+    ran = cli("report")
+    assert ran.code == 0, ran.err
+    assert ran.out.startswith("= No detectable change")
 
 
 def test_a_report_of_nothing_is_refused(project: Path, cli: small.Cli) -> None:
@@ -195,5 +220,5 @@ def test_the_trend_is_told_with_the_cumulative_change(based: Path, cli: small.Cl
     assert cli("baseline", "update", *FAST, "--force", "--label", "again").code == 0
     ran = cli("trend")
     assert ran.code == 0
-    assert "The line of baselines has not moved since 20" in ran.out
+    assert "The baseline has not changed since 20" in ran.out
     assert "1 baseline ago: overall" in ran.out

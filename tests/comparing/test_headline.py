@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eval_core.comparing import headline
-from eval_core.comparing.findings import Family, Row, RowVerdict
+from eval_core.comparing.findings import Family, Kind, Row, RowVerdict
 
 
 def row(name: str, family: Family, mde: float | None) -> Row:
@@ -37,3 +37,11 @@ def test_a_dimension_is_called_as_people_call_it() -> None:
     open_row = row("artifact_trail", "scores", 0.2).model_copy(update={"verdict": RowVerdict.INCONCLUSIVE})
     said = headline.inconclusive([row("overall", "scores", 0.2), open_row], None)
     assert "open: artifact trail 0.00" in said
+
+
+def test_a_removal_is_to_be_undone_or_accepted_and_a_loss_to_be_looked_at() -> None:
+    def step(accept: str | None) -> str:
+        return headline.next_step(Kind.REGRESSED, fixtures=["deploy"], accept=accept)
+
+    assert step("accept: {sections: [blockers]}").startswith("Put back what was removed, or accept the removal")
+    assert step(None).startswith("Look at what was lost, listed below, starting with deploy")

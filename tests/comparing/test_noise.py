@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from eval_core.base.errors import UserError
-from eval_core.comparing.noise import false_alarms, noise_floor, runs_needed, variance_shares
+from eval_core.comparing.noise import false_alarms, noise_floor, noise_rows, runs_needed, variance_shares
 from eval_core.comparing.verdict import Options
 
 from .arms import constant, noisy
@@ -77,3 +77,8 @@ def test_grading_once_tells_nothing_of_the_judge() -> None:
 def test_smaller_changes_need_more_runs_and_some_cannot_be_had() -> None:
     table = runs_needed(0.25, fixtures=3, baseline_runs=10, crit=2.4, changes=(0.1, 0.25, 0.3, 0.5, 1.0))
     assert [row.runs for row in table] == [None, 6, 4, 1, 1]
+
+
+def test_only_rows_that_vary_are_listed_by_the_names_that_readers_know() -> None:
+    noise = {"artifact_trail": 0.2, "overall": 0.0, "authored facts": 0.01, "census": 0.0}
+    assert noise_rows(noise) == [("artifact trail", 0.2), ("expected facts", 0.01)]

@@ -7,10 +7,10 @@ import pytest
 from eval_core.comparing.findings import StrandState
 from eval_core.comparing.outcome import (
     Failures,
+    always_failing,
     broken_fixtures,
     compare_outcomes,
     failures,
-    hopeless,
     outcome_culprits,
 )
 from eval_core.comparing.rule import outcome_strand
@@ -76,11 +76,11 @@ def test_a_fixture_is_repaired_where_most_runs_failed_and_none_does(failed: int,
 
 def test_one_session_that_is_never_shortened_is_not_broken_and_a_suite_of_them_is() -> None:
     idle, fine = runs(0, 2, IDLE), runs(2)
-    assert hopeless(failures({"f": idle, "g": fine})) == ()
-    assert hopeless(failures({"f": idle, "g": idle})) == ("f", "g")
-    assert hopeless(failures({"f": idle, "none": []})) == ("f",)
-    assert hopeless(failures({"f": runs(0, 2), "g": fine, "none": []})) == ("f",)
-    assert hopeless(failures({"f": runs(1, 1), "g": fine})) == ()
+    assert always_failing(failures({"f": idle, "g": fine})) == ()
+    assert always_failing(failures({"f": idle, "g": idle})) == ("f", "g")
+    assert always_failing(failures({"f": idle, "none": []})) == ("f",)
+    assert always_failing(failures({"f": runs(0, 2), "g": fine, "none": []})) == ("f",)
+    assert always_failing(failures({"f": runs(1, 1), "g": fine})) == ()
 
 
 def test_a_broken_fixture_is_named_with_the_share_of_runs_that_compress() -> None:

@@ -11,7 +11,7 @@ from eval_core.comparing.arms import Arm
 from eval_core.comparing.control_runs import ControlShift
 from eval_core.comparing.culprits import StructureChange
 from eval_core.comparing.fact_changes import FalseValues
-from eval_core.comparing.findings import FactChange, Kind, Strand, StrandName, StrandState, Verdict
+from eval_core.comparing.findings import FactChange, FalseValue, Kind, Strand, StrandName, StrandState, Verdict
 from eval_core.comparing.form_changes import FormChange
 from eval_core.comparing.outcome import Failures, OutcomeChange
 from eval_core.comparing.permutation import Shift
@@ -193,21 +193,26 @@ def test_less_than_a_hundredth_of_the_census_is_told_and_does_not_decide() -> No
 
 
 def test_an_invented_or_stale_value_is_worse_whatever_was_gained() -> None:
-    false = FalseValues(True, 0, 2, more=True, fewer=False, named=("8081",))
-    found = facts_strand(recorded(fact(1), invented=false), None, (), ())
-    assert (found.state, found.details) == (WORSE, ("invented: 8081",))
+    invented = FalseValue(kind="invented", value="8081", where="port, a")
+    stale = invented.model_copy(update={"kind": "stale"})
+
+    def more(item: FalseValue) -> FalseValues:
+        return FalseValues(True, 0, 2, more=True, fewer=False, named=(item,))
+
+    found = facts_strand(recorded(fact(1), invented=more(invented)), None, (), ())
+    assert (found.state, found.details) == (WORSE, ("invented: 8081 (port, a)",))
     gained = "1 of 110 facts gained, none lost"
     assert found.says == f"the summary states 1 value not found in the session, but {gained}"
-    found = facts_strand(recorded(stale=false), None, (), ())
+    found = facts_strand(recorded(stale=more(stale)), None, (), ())
     assert found.says == "the summary states 1 superseded value without the new one"
-    assert (found.state, found.details) == (WORSE, ("stale: 8081",))
+    assert (found.state, found.details) == (WORSE, ("stale: 8081 (port, a)",))
     unnamed = FalseValues(True, 1, 2, more=True, fewer=False, named=())
     found = facts_strand(recorded(fact(-1), invented=unnamed, stale=unnamed), None, (), ())
     assert found.says == (
         "the summary states invented values more often; the summary states superseded values more often without the"
         " new one; 1 of 110 facts lost, none gained"
     )
-    harmless = FalseValues(True, 2, 2, more=False, fewer=False, named=("8081",))
+    harmless = FalseValues(True, 2, 2, more=False, fewer=False, named=(invented,))
     found = facts_strand(recorded(invented=harmless), None, (), ())
     assert (found.state, found.details) == (SAME, ())
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import html
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,22 +13,23 @@ import small
 from eval_core.base.errors import UserError
 from eval_core.comparing.trend import Trend, cumulative_changes
 from eval_core.domain.extra import Extra
+from eval_core.domain.history_line import HistoryLine
 from eval_core.reporting.html import render_trend
 from eval_core.storage.baselines import store_baseline
 from eval_core.storage.history import append_history, read_history
 
 
-def line(number: int, overall: float, facts: float = 0.8, fingerprint: str = "same") -> dict[str, Any]:
+def line(number: int, overall: float, facts: float = 0.8, fingerprint: str = "same") -> HistoryLine:
     random = np.random.default_rng(number)
 
-    def runs(mean: float, sd: float) -> list[float]:
-        return [float(value) for value in mean + random.normal(0, sd, 10)]
+    def runs(mean: float, sd: float) -> tuple[float, ...]:
+        return tuple(float(value) for value in mean + random.normal(0, sd, 10))
 
     fixtures = {f"f{at}": {"overall": runs(overall, 0.25), "authored facts": runs(facts, 0.03)} for at in range(3)}
-    return {"date": f"2026-01-{number + 1:02}", "baseline": "models", "fingerprint": fingerprint, "runs": fixtures}
+    return HistoryLine(date=f"2026-01-{number + 1:02}", baseline="models", fingerprint=fingerprint, runs=fixtures)
 
 
-def trend(history: list[dict[str, Any]]) -> Trend | None:
+def trend(history: list[HistoryLine]) -> Trend | None:
     found = cumulative_changes(history)
     assert len(found) <= 1
     return found[0] if found else None
@@ -44,7 +45,7 @@ def test_slow_decay_is_seen_over_the_whole_line_and_not_step_by_step() -> None:
     assert whole.steps == 10
     assert whole.overall is not None
     assert whole.overall[0] == pytest.approx(-1.0, abs=0.2)
-    assert whole.sentence.startswith("The line of baselines has moved since 2026-01-01, 10 baselines ago: overall −")
+    assert whole.sentence.startswith("The baseline has changed since 2026-01-01, 10 baselines ago: overall −")
 
 
 def test_the_trend_page_tells_the_cumulative_change() -> None:
@@ -56,21 +57,21 @@ def test_the_trend_page_tells_the_cumulative_change() -> None:
 
 def test_the_change_since_the_last_release_is_tested_as_well() -> None:
     lines = [line(number, 4.5 - 0.1 * number) for number in range(14)]
-    lines[2] |= {"release": "v1.0"}
-    lines[8] |= {"release": "v1.1"}
-    lines[13] |= {"release": "v1.2"}  # the one that is asked about, not one to look back to
+    # The last is the one that is asked about, not one to look back to.
+    for at, name in ((2, "v1.0"), (8, "v1.1"), (13, "v1.2")):
+        lines[at] = replace(lines[at], release=name)
     ten, release = cumulative_changes(lines)
     assert (ten.since, ten.steps, ten.significant) == ("2026-01-04", 10, True)
     assert (release.since, release.steps, release.significant) == ("release v1.1", 5, True)
-    assert release.sentence.startswith("The line of baselines has moved since release v1.1, 5 baselines ago: overall −")
+    assert release.sentence.startswith("The baseline has changed since release v1.1, 5 baselines ago: overall −")
     assert release.overall is not None
     assert release.overall[0] == pytest.approx(-0.5, abs=0.2)
     page = render_trend("models", lines)
-    assert page.count('<p class="warn">The line of baselines has moved since') == 2
+    assert page.count('<p class="warn">The baseline has changed since') == 2
 
 
 def test_a_release_longer_ago_than_ten_baselines_is_looked_back_to() -> None:
-    lines = [line(number, 4.5) | ({"release": "v1"} if number == 0 else {}) for number in range(14)]
+    lines = [replace(line(number, 4.5), release="" if number else "v1") for number in range(14)]
     assert [(item.since, item.steps) for item in cumulative_changes(lines)] == [("release v1", 13), ("2026-01-04", 10)]
 
 
@@ -83,16 +84,15 @@ def test_a_steady_line_and_one_of_other_conditions_say_nothing() -> None:
 
 
 def test_a_line_of_copies_is_counted_and_not_tested() -> None:
-    def copies(number: int, overall: float, facts: float) -> dict[str, Any]:
-        runs = {"f0": {"overall": [overall] * 10, "authored facts": [facts] * 10}}
-        return {**line(number, overall), "runs": runs}
+    def copies(number: int, overall: float, facts: float) -> HistoryLine:
+        runs = {"f0": {"overall": (overall,) * 10, "authored facts": (facts,) * 10}}
+        return replace(line(number, overall), runs=runs)
 
     moved = trend([copies(0, 4.25, 0.8), copies(1, 4.0, 0.75)])
     assert moved is not None
     assert moved.significant
     assert moved.sentence == (
-        "The line of baselines has moved since 2026-01-01, 1 baseline ago: overall −0.25,"
-        " facts kept 80 % → 75 % (counted)."
+        "The baseline has changed since 2026-01-01, 1 baseline ago: overall −0.25, facts kept 80 % → 75 % (counted)."
     )
     still = trend([copies(0, 4.25, 0.8), copies(1, 4.25, 0.8)])
     assert still is not None

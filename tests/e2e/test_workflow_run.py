@@ -26,7 +26,7 @@ def test_a_label_becomes_a_comment_and_a_second_label_takes_up_what_was_measured
     body = comment(runner, pull)
     assert "Regressed · `" in body
     assert f"[Full report](https://github.com/acme/agent/actions/runs/{runner.run_id}/artifacts/1)" in body
-    assert "Asked for by @maintainer." in body
+    assert "Requested by @maintainer." in body
     assert "E_QUOTA_FULL" in body
     assert runner.github.state.pulls[pull.number].labels == []
     (check,) = runner.github.state.checks.values()

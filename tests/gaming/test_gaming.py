@@ -80,7 +80,7 @@ def test_a_compressor_that_carries_the_public_probes_is_called_suspicious(arena:
     measured = read_measurement(arena.root / "results" / name)
     assert measured.provenance.sandbox.startswith(("bwrap", "docker"))
     assert "Suspicious: of the facts that the baseline loses" in " ".join(ran.out.split())
-    assert arena.texts(name).count("A compressor that carries the public probes with it looks like this") >= 2
+    assert arena.texts(name).count("This is what a compressor that knows the public probes looks like") >= 2
     assert "Merge when" not in arena.texts(name) + ran.out
 
 

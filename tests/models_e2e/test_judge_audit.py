@@ -84,7 +84,7 @@ def test_an_honest_judge_may_be_used_and_its_sensitivity_is_told(
     assert ran.code == 0, ran.out + ran.err
     assert "Labelled answers graded: 66 of 66" in ran.out
     assert re.search(r"Slope: (0.9|1.0)", ran.out)
-    assert "A change of one point, as people grade, is one of about" in ran.out
+    assert "on people's scale shows as about" in ran.out
     assert "This judge may be used." in ran.out
 
 
@@ -121,5 +121,5 @@ def test_the_report_states_how_sensitive_the_judge_is(one_probe: Path, cli: smal
     assert cli("run", *ONE_RUN, *provider.options, "--label", "a", "--quiet").code == 0
     report = Path("results/a/report.md").read_text(encoding="utf-8")
     assert re.search(
-        r"- Judge: audited 20\d\d-\d\d-\d\d on 66 labelled answers\. A change of one point, as people", report
+        r"- Judge: audited 20\d\d-\d\d-\d\d on 66 labelled answers\. A change of one point on people's scale", report
     )

@@ -12,6 +12,7 @@ from eval_core.domain.compression import Outcome
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.grade import DIMENSIONS, Answer, Grade, Unscored
+from eval_core.domain.history_line import HistoryLine
 from eval_core.domain.measurement import Controls, Measurement, ProbeControl, Provenance
 from eval_core.domain.probe import ProbeBank
 from eval_core.domain.record import (
@@ -191,7 +192,11 @@ def report(
     ours = measurement(shown, candidate or worse, label="change", offline=offline, rubric=rubric)
     verdict, _ = compare_measurements(base, ours)
     history = [
-        {"date": f"2026-0{month}-01T00:00:00Z", "overall": 3.0 + month / 10, "accuracy": 3.5, "facts_kept": 0.8}
+        HistoryLine(
+            date=f"2026-0{month}-01T00:00:00Z",
+            baseline="main",
+            values={"overall": 3.0 + month / 10, "accuracy": 3.5, "facts_kept": 0.8},
+        )
         for month in (1, 2, 3)
     ]
     return ReportData(ours, base, verdict, "baselines/main.json", {of.fixture.name: of for of in shown}, history)

@@ -43,6 +43,15 @@ def incomplete(text: str = "ValueError: boom") -> ReportData:
     return page_world.report(candidate=make)
 
 
+def broken(error: str) -> ReportData:
+    """The compressor fails in every run, with this error."""
+
+    def make(of: Case, run: int, graded: bool) -> RunRecord:
+        return page_world.run_record(of, run, good=True, graded=graded, outcome=Outcome.SETUP_ERROR, text=error)
+
+    return page_world.report(candidate=make)
+
+
 REPORTS = {
     "regressed": regressed,
     "not-comparable": not_comparable,

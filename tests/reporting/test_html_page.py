@@ -24,6 +24,7 @@ from eval_core.comparing.compare import ReportData
 from eval_core.comparing.findings import Kind
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
+from eval_core.domain.history_line import HistoryLine
 from eval_core.domain.record import RunRecord
 from eval_core.reporting.html import render_html
 from eval_core.reporting.html.first_screen import tiles
@@ -291,8 +292,8 @@ def test_a_comparison_that_cannot_be_made_shows_the_field_and_no_change() -> Non
 
 def test_an_offline_run_says_so_before_anything_else() -> None:
     page = Page(render_html(report(offline=True)))
-    assert page.text.index("no model judged this") < page.text.index("Lost: ")
-    assert "no model judged this" not in Page(render_html(report())).text
+    assert page.text.index("no model was called, so scores are advisory") < page.text.index("Lost: ")
+    assert "no model was called, so scores are advisory" not in Page(render_html(report())).text
 
 
 def test_only_the_pages_own_scripts_and_styles_are_allowed() -> None:
@@ -324,7 +325,9 @@ def hostile_reports() -> dict[str, ReportData]:
         "texts": whole,
         "failures": report(candidate=failing),
         "reasons": report(candidate=silent),
-        "names": ReportData(named, history=[{"date": HOSTILE, "overall": 1.0}], note=HOSTILE),
+        "names": ReportData(
+            named, history=[HistoryLine(date=HOSTILE, baseline=HOSTILE, values={"overall": 1.0})], note=HOSTILE
+        ),
     }
 
 

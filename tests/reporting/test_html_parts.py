@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from page_world import case, recorded, report, run_record
 
+from eval_core.domain.history_line import HistoryLine
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Fact
 from eval_core.domain.record import FactRecord, SizeRecord
@@ -176,13 +177,20 @@ def test_two_marks_at_one_place_share_their_words() -> None:
     assert [mark.label.words for mark in picture.marks if mark.label] == ["base, candidate 75 %, 300"]
 
 
+def _history(*lines: dict[str, object]) -> list[HistoryLine]:
+    found = [HistoryLine.parse({"date": "", "baseline": "models", **line}) for line in lines]
+    return [line for line in found if line is not None]
+
+
 def test_a_gap_in_the_history_is_left_out_not_drawn_as_zero() -> None:
-    history = [
+    history = _history(
         {"date": "2026-01-01", "overall": 3.0},
         {"date": "2026-02-01", "overall": None},
         {"dims": {"accuracy": 2}},
-    ]
-    found = {trend.name: trend for trend in trends([*history, {"overall": math.nan}], report().candidate)}
+        {"overall": math.nan},
+        {"overall": 10**400},
+    )
+    found = {trend.name: trend for trend in trends(history, report().candidate)}
     assert len(found["overall"].points) == 1
     assert len(found["accuracy"].points) == 1
     assert "completeness" not in found
@@ -223,7 +231,7 @@ def _baselines() -> list[dict[str, object]]:
 
 
 def test_the_trend_shows_releases_and_what_each_update_was_found_to_be() -> None:
-    found = {trend.name: trend for trend in trends(_baselines())}
+    found = {trend.name: trend for trend in trends(_history(*_baselines()))}
     points = found["overall"].points
     # A step between baselines that were measured otherwise has no verdict; nor has one that we do not know.
     assert [point.mark.sign if point.mark else "" for point in points] == ["", "=", "▲", "▼", "", ""]
@@ -234,14 +242,14 @@ def test_the_trend_shows_releases_and_what_each_update_was_found_to_be() -> None
 
 def test_where_no_model_graded_the_dimensions_are_not_drawn_as_six_findings() -> None:
     lines = [{**line, "judged": False, "accuracy": 4.0} for line in _baselines()]
-    assert [trend.name for trend in trends(lines)] == ["offline grade", "facts kept", "tokens kept"]
-    assert "accuracy" in [trend.name for trend in trends([*lines, {**lines[-1], "judged": True}])]
+    assert [trend.name for trend in trends(_history(*lines))] == ["offline grade", "facts kept", "tokens kept"]
+    assert "accuracy" in [trend.name for trend in trends(_history(*lines, {**lines[-1], "judged": True}))]
     older = [{key: value for key, value in line.items() if key != "judged"} | {"baseline": "offline"} for line in lines]
-    assert [trend.name for trend in trends(older)] == ["offline grade", "facts kept", "tokens kept"]
+    assert [trend.name for trend in trends(_history(*older))] == ["offline grade", "facts kept", "tokens kept"]
 
 
 def test_a_small_step_is_seen_and_noise_is_no_cliff() -> None:
-    found = {trend.name: trend for trend in trends(_baselines())}
+    found = {trend.name: trend for trend in trends(_history(*_baselines()))}
     ends = [tick.label for tick in found["overall"].ticks]
     assert ends[0] <= "4.00"
     assert ends[-1] >= "2.00"
@@ -250,5 +258,5 @@ def test_a_small_step_is_seen_and_noise_is_no_cliff() -> None:
     assert max(heights) - min(heights) < 20
     for trend in found.values():
         assert all(0 <= point.y <= 100 for point in trend.points)
-    (one,) = (trend for trend in trends([{"date": "2026-01-01", "overall": 0.0}]))
+    (one,) = (trend for trend in trends(_history({"date": "2026-01-01", "overall": 0.0})))
     assert [tick.label for tick in one.ticks] == ["0.50", "0.25", "0.00"]

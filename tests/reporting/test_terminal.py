@@ -48,6 +48,12 @@ def test_without_details_it_fits_on_a_screen(name: str) -> None:
     assert text.splitlines()[-1] == "Report: results/x/report.html (--details prints the tables here)"
 
 
+def test_the_error_of_a_broken_compressor_is_not_cut_at_the_edge(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = f"agent.memory imports 'tiktoken', which the interpreter lacks; {'install it. ' * 20}(the end)"
+    text = on_terminal(report_world.broken(error), 60, monkeypatch, details=False)
+    assert "(the end)" in " ".join(text.split())
+
+
 def test_the_three_worst_losses_are_told_each_value_once() -> None:
     lines = printed(page_world.recorded(), details=False).splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith("Lost: "))

@@ -57,7 +57,7 @@ def test_less_stable_runs_have_a_row_of_their_own_and_are_told_above_the_fold() 
 def test_where_sides_may_not_be_compared_no_number_of_the_baseline_is_shown() -> None:
     view = make_view(report_world.not_comparable())
     assert view.kind is Kind.NOT_COMPARABLE
-    assert {row.name for row in view.table} == {"facts kept", "census facts kept"}
+    assert {row.name for row in view.table} == {"expected facts kept", "census facts kept"}
     assert all(row.deltas == () for row in view.fixtures)
     assert all(fact.base_kept is None for fact in view.lost)
 
@@ -95,13 +95,13 @@ def test_a_failed_fixture_shows_dashes_and_its_outcome() -> None:
 
 def test_what_moved_and_what_everybody_looks_for_comes_first() -> None:
     names = [row.name for row in make_view(report_world.regressed()).table]
-    assert set(names[:3]) == {"overall", "facts kept", "census facts kept"}
+    assert set(names[:3]) == {"overall", "expected facts kept", "census facts kept"}
     assert len(names) == 9
 
 
 def test_an_offline_result_says_so_and_costs_nothing() -> None:
     view = make_view(report_world.alone())
-    assert view.offline_note == "offline, deterministic: no model judged this"
+    assert view.offline_note == "offline: no model was called, so scores are advisory"
     assert view.cost == "no model was called, $0.00"
     assert view.headline == "No comparison: no baseline in baselines."
 

@@ -89,8 +89,8 @@ def test_a_forced_update_renews_the_date_and_adds_to_the_history(stored: Path, s
     again = small_measurement.model_copy(update={"provenance": later})
     assert store_baseline(again, stored.parent, None, noise={}, force=True) is not None
     lines = read_history(stored.parent, "offline")
-    assert [line["date"] for line in lines][1:] == ["2031-01-01T00:00:00Z"]
-    assert lines[0]["overall"] == lines[1]["overall"] > 4
+    assert [line.date for line in lines][1:] == ["2031-01-01T00:00:00Z"]
+    assert lines[0].values["overall"] == lines[1].values["overall"] > 4
     assert read_history(stored.parent, "other") == []
 
 
@@ -99,8 +99,8 @@ def test_the_history_keeps_the_verdict_and_the_release(stored: Path, small_measu
         small_measurement, stored.parent, None, noise={}, force=True, verdict="improved", release="v2.0"
     )
     first, second = read_history(stored.parent, "offline")
-    assert "verdict" not in first
-    assert (second["verdict"], second["release"]) == ("improved", "v2.0")
+    assert first.verdict == ""
+    assert (second.verdict, second.release) == ("improved", "v2.0")
 
 
 def test_the_release_of_a_commit_is_its_highest_tag(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from markupsafe import Markup
 from eval_core.base import numbers as wording
 from eval_core.comparing.compare import ReportData
 from eval_core.comparing.findings import Culprit, Kind
+from eval_core.comparing.hypotheses import FACT_NAMES
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import UseRecord
 from eval_core.reporting.html.first_screen import Changes, changes, message_anchor, tiles
@@ -175,6 +176,7 @@ def _environment() -> Environment:
         slug=slug,
         message_anchor=message_anchor,
         culprit_words=_culprit_words,
+        fact_names=FACT_NAMES,
     )
     return env
 

@@ -1,4 +1,4 @@
-"""Positions of marks on an axis, in percent of its width, so that a plot fits any screen without scaling."""
+"""Plots of changes with their intervals: positions are percentages, so that a plot fits any screen."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from eval_core.base.numbers import interval, p_value, percent, pp, score, signed
 from eval_core.comparing.findings import Row, RowVerdict, Verdict
+from eval_core.comparing.hypotheses import FACT_HYPOTHESES, FACT_NAMES
 from eval_core.domain.measurement import Measurement
 from eval_core.reporting.html.scores import SideMean, side_means
 
@@ -21,7 +22,7 @@ __all__ = [
     "plot_tables",
 ]
 
-_TITLES = {"authored facts": "expected facts kept", "census": "census facts kept"}
+_TITLES = {name: f"{words} facts kept" for name, words in FACT_NAMES.items()}
 ORDER = (
     "overall",
     "accuracy",
@@ -199,6 +200,6 @@ def plot_tables(candidate: Measurement, base: Measurement | None, verdict: Verdi
     sides = side_means(base) if base else {}, side_means(candidate)
     tables = (
         _table("scores", ORDER, verdict, sides),
-        _table("facts", ("authored facts", "census"), verdict, sides),
+        _table("facts", FACT_HYPOTHESES, verdict, sides),
     )
     return [table for table in tables if table is not None]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
 
 from eval_core.base.numbers import percent
 from eval_core.comparing.trend import cumulative_changes
+from eval_core.domain.history_line import HistoryLine
 from eval_core.reporting.html.frontier import frontier
 from eval_core.reporting.html.page import asset, render_page
-from eval_core.reporting.html.trends import release_of, trends, verdict_mark
+from eval_core.reporting.html.trends import trends, verdict_mark
 from eval_core.reporting.side_by_side import COLUMNS, FactKept, SideBySide
 
 __all__ = ["render_side_by_side", "render_trend"]
@@ -55,14 +55,14 @@ def render_side_by_side(found: SideBySide) -> str:
     )
 
 
-def render_trend(name: str, history: Sequence[Mapping[str, Any]]) -> str:
+def render_trend(name: str, history: Sequence[HistoryLine]) -> str:
     """Return the history of a baseline as a page."""
     return render_page(
         "trend.html.j2",
         asset("page.js"),
         name=name,
         trends=trends(history),
-        history=[(line, release_of(line), verdict_mark(line)) for line in history],
+        history=[(line, verdict_mark(line)) for line in history],
         count=len(history),
         changes=cumulative_changes(history),
         version=version("compression-eval"),

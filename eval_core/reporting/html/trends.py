@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from eval_core.base.numbers import percent, score
 from eval_core.base.numbers import tokens as token_words
 from eval_core.comparing.findings import Kind
+from eval_core.domain.history_line import HistoryLine
 from eval_core.domain.measurement import Measurement
 from eval_core.reporting.html.plots import ORDER, Tick, nice
 from eval_core.reporting.html.scores import side_means
 from eval_core.reporting.view import MARKS
 
-__all__ = ["TrendChart", "TrendPoint", "VerdictMark", "release_of", "trends", "verdict_mark"]
+__all__ = ["TrendChart", "TrendPoint", "VerdictMark", "trends", "verdict_mark"]
 
 _APART = 24.0
 """Percent of the width between two names of releases, or the second is left to the table."""
@@ -88,31 +88,13 @@ _OFFLINE_NAMES = {"overall": "offline grade"}
 _CSS = {Kind.REGRESSED: "worse", Kind.BROKEN: "worse", Kind.IMPROVED: "better"}
 
 
-def verdict_mark(line: Mapping[str, Any]) -> VerdictMark | None:
+def verdict_mark(line: HistoryLine) -> VerdictMark | None:
     """Return the verdict of one line of the history; None where it has none, or one of another version."""
     try:
-        kind = Kind(str(line.get("verdict")))
+        kind = Kind(line.verdict)
     except ValueError:
         return None
     return VerdictMark(MARKS[kind], kind.words, _CSS.get(kind, "level"))
-
-
-def release_of(line: Mapping[str, Any]) -> str:
-    """Return the name of the release that a line of the history is, or nothing."""
-    return str(line.get("release") or "")[:40]
-
-
-def _value(line: Mapping[str, Any], name: str) -> float | None:
-    value = line.get(name)
-    nested = line.get("dims")
-    if value is None and isinstance(nested, Mapping):
-        value = nested.get(name)
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
-
-
-def _judged(line: Mapping[str, Any]) -> bool:
-    """Tell whether a model graded this baseline; older lines do not say, but their name may."""
-    return bool(line.get("judged", line.get("baseline") != "offline"))
 
 
 def _current(candidate: Measurement | None, key: str) -> float | None:
@@ -134,14 +116,14 @@ def _scale(values: Sequence[float], measure: _Measure) -> tuple[float, float]:
     return bottom, min(max(top, bottom + step), measure.top)
 
 
-def _ends(history: Sequence[Mapping[str, Any]], candidate: Measurement | None) -> tuple[str, str]:
-    dates = [str(line.get("date") or "") for line in history]
+def _ends(history: Sequence[HistoryLine], candidate: Measurement | None) -> tuple[str, str]:
+    dates = [line.date for line in history]
     size = 10 if candidate or dates[0][:10] != dates[-1][:10] else 16
     first, last = (dates[at][:size].replace("T", " ") for at in (0, -1))
     return first, "this run" if candidate else last
 
 
-def trends(history: Sequence[Mapping[str, Any]], candidate: Measurement | None = None) -> list[TrendChart]:
+def trends(history: Sequence[HistoryLine], candidate: Measurement | None = None) -> list[TrendChart]:
     """Return score, facts, size, cost and the dimensions over time; what was never measured is left out.
 
     Where no model graded, the dimensions are one formula over the facts: they would show one line six times.
@@ -149,10 +131,10 @@ def trends(history: Sequence[Mapping[str, Any]], candidate: Measurement | None =
     found = []
     steps = max(len(history) - (candidate is None), 1)
     measures = sorted(_MEASURES, key=lambda measure: measure.key not in _FIRST)
-    if not any(_judged(line) for line in history):
+    if not any(line.judged for line in history):
         measures = [replace(item, name=_OFFLINE_NAMES.get(item.key, item.name)) for item in measures[: len(_FIRST)]]
     for measure in measures:
-        values = [_value(line, measure.key) for line in history]
+        values = [line.values.get(measure.key) for line in history]
         known = [value for value in values if value is not None]
         if not known or (measure.key == "cost_usd" and not any(known)):
             continue
@@ -163,18 +145,18 @@ def trends(history: Sequence[Mapping[str, Any]], candidate: Measurement | None =
             return round(100 - 100 * (min(max(value, low), top) - low) / (top - low), 2)
 
         points: list[TrendPoint] = []
-        before: Mapping[str, Any] | None = None
+        before: HistoryLine | None = None
         named = -_APART
         for index, (line, value) in enumerate(zip(history, values, strict=True)):
             if value is None:
                 continue
-            joined = before is None or before.get("fingerprint") == line.get("fingerprint")
-            words = f"{str(line.get('date', ''))[:10]}: {measure.words(value)}"
-            x, release = round(100 * index / steps, 2), release_of(line)
-            room = bool(release) and x - named >= _APART
+            joined = before is None or before.fingerprint == line.fingerprint
+            words = f"{line.date[:10]}: {measure.words(value)}"
+            x = round(100 * index / steps, 2)
+            room = bool(line.release) and x - named >= _APART
             named = x if room else named
             mark = verdict_mark(line) if joined else None
-            points.append(TrendPoint(x, height(value), words, joined, mark, release, room))
+            points.append(TrendPoint(x, height(value), words, joined, mark, line.release, room))
             before = line
         last = None
         if current is not None:
