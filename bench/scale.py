@@ -94,14 +94,15 @@ def write_suite(folder: Path, count: int) -> None:
                 {"role": "user", "content": f"Set limit_{value} in config/part_{value}.toml to {value + 7}."},
                 {"role": "assistant", "content": f"Done: config/part_{value}.toml line {turn} has limit_{value}. " * 4},
             ]
+        asked = [number * 1_000 + turn for turn in range(2, MESSAGES // 2, MESSAGES // 2 // PROBES)]
         probes = [
             {
                 "id": f"p{at}",
                 "type": "recall",
-                "question": f"Which file holds limit_{number * 1_000 + at}, and what is its value?",
-                "expected_facts": [f"config/part_{number * 1_000 + at}.toml", str(number * 1_000 + at + 7)],
+                "question": f"Set limit_{value}: in which config/part_{value}, and to what?",
+                "expected_facts": [f"config/part_{value}.toml", str(value + 7)],
             }
-            for at in range(PROBES)
+            for at, value in enumerate(asked)
         ]
         fixture = {"name": name, "messages": messages, "description": "made up", "context_length": 4_000}
         (folder / "fixtures" / f"{name}.json").write_text(json.dumps(fixture))
@@ -159,7 +160,10 @@ def measure(fixtures: int, runs: int, shards: int, folder: Path) -> Scaled:
     merge = _run(folder, "merge", "scale", "--compare-to", "none")
     print(f"{fixtures} fixtures, merge: {merge}", file=sys.stderr, flush=True)
     summary = json.loads((merged / "summary.json").read_text())
-    assert sum(run["outcome"] == "ok" for found in summary["fixtures"].values() for run in found) == fixtures * runs
+    measured = [run for found in summary["fixtures"].values() for run in found]
+    assert sum(run["outcome"] == "ok" for run in measured) == fixtures * runs
+    graded = [probe["result"]["kind"] for run in measured for probe in run["probes"].values()]
+    assert graded.count("grade") == fixtures * runs * PROBES
     return Scaled(fixtures, tuple(parts), merge, (merged / "report.html").stat().st_size / 2**20)
 
 
