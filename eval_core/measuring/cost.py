@@ -585,7 +585,7 @@ def quote(job: Job, results: Path | None = None, label: str | None = None) -> Qu
         if comparable
         else {},
         left=None if job.shard is None and done is None else _left_to_do(job, plan, done),
-        checks=done is None,
+        checks=done is None and bool(job.cells(cases)),
     )
 
     expected = make_stand_ins(cases, target, job.topic, comparable)
@@ -600,7 +600,7 @@ def quote(job: Job, results: Path | None = None, label: str | None = None) -> Qu
     return Quote(
         tuple(rows),
         tuple(purposes.items()),
-        job.budget_usd or job.settings.budget_usd,
+        job.budget(cases),
         total(_by_role(facts, models)) if job.stops_early and (comparable or base.own) else None,
         (
             *(_batched(planned, models) if job.batch else ()),

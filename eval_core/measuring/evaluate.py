@@ -109,7 +109,8 @@ class Trial:
         if reference is not None or job.baseline == "rerun":
             notes["compared"] = True
         tried = ahead = None
-        if cast.client is not None:
+        # Of more shards than fixture-runs, some have nothing to do: they try no model and have no budget for it.
+        if cast.client is not None and job.cells(self.cases):
             tried = asyncio.create_task(self._preflight(cast, cast.client))
             # While the models are tried, the processor is free for everything that needs no reply.
             await _under_way(cast.client, tried)

@@ -373,7 +373,7 @@ def test_the_page_of_fifty_fixtures_stays_under_four_megabytes() -> None:
 def test_of_a_large_suite_the_worst_fixtures_are_shown_and_the_others_are_a_click_away() -> None:
     cases = [case(f"session-{number:03}") for number in range(MOST_ROWS + 20)]
     html = render_html(report(cases=cases))
-    _, shown, folded = re.split(r'<h2 id="fixtures-title">|20 more fixtures, which lost less', html)
+    _, shown, folded = re.split(r'<h2 id="fixtures-title">|20 more fixtures, which lost no more than these', html)
     assert shown.count('<details class="inner fixture"') == MOST_ROWS
     assert folded.split("</section>")[0].count('<details class="inner fixture"') == 20
     assert re.search(r"<summary>Fingerprint: [^<]* \(\d+ fields, 0 of them different\)</summary>", html)
