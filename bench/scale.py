@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from urllib.request import urlopen
@@ -62,8 +62,10 @@ class Scaled:
     fixtures: int
     shards: tuple[Process, ...]
     merge: Process
-    report_mb: float
-    """The size of the report page."""
+    compared: Process
+    """The merge again, this time compared with a result of the same size."""
+    files_mb: Mapping[str, float]
+    """The largest files of the merged result."""
 
     @property
     def calls(self) -> int:
@@ -155,16 +157,21 @@ def measure(fixtures: int, runs: int, shards: int, folder: Path) -> Scaled:
         parts.append(_shard(folder, runs, f"{index}/{shards}"))
         print(f"{fixtures} fixtures, shard {index}/{shards}: {parts[-1]}", file=sys.stderr, flush=True)
         noted.write_text(json.dumps([asdict(part) for part in parts]))
-    merged = folder / "results" / "scale"
-    shutil.rmtree(merged, ignore_errors=True)
+    merged, before = (folder / "results" / name for name in ("scale", "before"))
+    for left in (merged, before):
+        shutil.rmtree(left, ignore_errors=True)
     merge = _run(folder, "merge", "scale", "--compare-to", "none")
     print(f"{fixtures} fixtures, merge: {merge}", file=sys.stderr, flush=True)
+    merged.rename(before)
+    compared = _run(folder, "merge", "scale", "--compare-to", "results/before")
+    print(f"{fixtures} fixtures, merge and comparison: {compared}", file=sys.stderr, flush=True)
     summary = json.loads((merged / "summary.json").read_text())
     measured = [run for found in summary["fixtures"].values() for run in found]
     assert sum(run["outcome"] == "ok" for run in measured) == fixtures * runs
     graded = [probe["result"]["kind"] for run in measured for probe in run["probes"].values()]
     assert graded.count("grade") == fixtures * runs * PROBES
-    return Scaled(fixtures, tuple(parts), merge, (merged / "report.html").stat().st_size / 2**20)
+    sizes = {name: (merged / name).stat().st_size / 2**20 for name in ("summary.json", "journal.jsonl", "report.html")}
+    return Scaled(fixtures, tuple(parts), merge, compared, sizes)
 
 
 def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
@@ -188,6 +195,8 @@ def grow(
         "memory of a shard": exponent(sizes, [item.peak_mb for item in found]),
         "processor time of the merge": exponent(sizes, [item.merge.processor for item in found]),
         "memory of the merge": exponent(sizes, [item.merge.peak_mb for item in found]),
+        "processor time of the merge with a comparison": exponent(sizes, [item.compared.processor for item in found]),
+        "memory of the merge with a comparison": exponent(sizes, [item.compared.peak_mb for item in found]),
     }
 
 
@@ -203,7 +212,8 @@ def main() -> None:
         print(
             f"{item.fixtures} fixtures in {options.shards} shards: {item.calls:,} calls, {item.processor:.0f} s of "
             f"processor time, peak {item.peak_mb:.0f} MB; merge {item.merge.processor:.1f} s of processor time, "
-            f"peak {item.merge.peak_mb:.0f} MB, report {item.report_mb:.1f} MB"
+            f"peak {item.merge.peak_mb:.0f} MB; with a comparison {item.compared.processor:.1f} s, "
+            f"peak {item.compared.peak_mb:.0f} MB; {item.files_mb}"
         )
     print("growth: " + ", ".join(f"{name} {value:.2f}" for name, value in growth.items()))
 

@@ -82,7 +82,7 @@ def print_quote(found: Quote) -> None:
             for row in (*found.rows, found.total)
         ],
     )
-    out.print(Text("Calls: " + ", ".join(f"{calls:,} {purpose}" for purpose, calls in found.purposes)))
+    out.print(Text("Calls: " + (", ".join(f"{calls:,} {purpose}" for purpose, calls in found.purposes) or "none")))
     cost = found.total.cost_usd
     if found.facts_only is not None:
         least = found.facts_only
