@@ -157,6 +157,15 @@ def measure(fixtures: int, runs: int, shards: int, folder: Path) -> Scaled:
         parts.append(_shard(folder, runs, f"{index}/{shards}"))
         print(f"{fixtures} fixtures, shard {index}/{shards}: {parts[-1]}", file=sys.stderr, flush=True)
         noted.write_text(json.dumps([asdict(part) for part in parts]))
+    kept = folder / "merged.json"
+    if not kept.exists():
+        kept.write_text(json.dumps(_merged(folder, fixtures, runs)))
+    found = json.loads(kept.read_text())
+    return Scaled(fixtures, tuple(parts), Process(**found["merge"]), Process(**found["compared"]), found["files_mb"])
+
+
+def _merged(folder: Path, fixtures: int, runs: int) -> dict[str, dict[str, float]]:
+    """Merge the shards twice: alone, and compared with what the first merge gave."""
     merged, before = (folder / "results" / name for name in ("scale", "before"))
     for left in (merged, before):
         shutil.rmtree(left, ignore_errors=True)
@@ -171,7 +180,7 @@ def measure(fixtures: int, runs: int, shards: int, folder: Path) -> Scaled:
     graded = [probe["result"]["kind"] for run in measured for probe in run["probes"].values()]
     assert graded.count("grade") == fixtures * runs * PROBES
     sizes = {name: (merged / name).stat().st_size / 2**20 for name in ("summary.json", "journal.jsonl", "report.html")}
-    return Scaled(fixtures, tuple(parts), merge, compared, sizes)
+    return {"merge": asdict(merge), "compared": asdict(compared), "files_mb": sizes}
 
 
 def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
