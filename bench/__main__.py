@@ -205,7 +205,7 @@ def _measure(name: str, quick: bool, folder: Path | None) -> str:
 def written(page: str, fresh: Mapping[str, str]) -> str:
     """Return the page with fresh sections in the place of older ones, in the order of the parts."""
     sections = {found[1]: found[0] for found in _PART.finditer(page)} | dict(fresh)
-    return HEAD + "\n" + "".join(sections[name] for name in PARTS if name in sections).rstrip() + "\n"
+    return "\n\n".join([HEAD.rstrip(), *(sections[name].rstrip() for name in PARTS if name in sections)]) + "\n"
 
 
 def main() -> None:
