@@ -133,14 +133,19 @@ def _detection(quick: bool) -> Iterator[Figure]:
             yield Figure(f"{name}, 5 fixtures, {count} comparisons: called changed", f"{share:.1%}", bar, kept)
 
 
-def _scale(quick: bool) -> Iterator[Figure]:
+def _scale(quick: bool, folder: Path | None = None) -> Iterator[Figure]:
     sizes, runs, shards = ([4, 8, 16], 1, 2) if quick else ([125, 500], 10, 20)
-    found, growth = scale.grow(sizes, runs, shards)
+    found, growth = scale.grow(sizes, runs, shards, folder)
     last = found[-1]
     per_call = 1000 * last.processor / last.calls
     what = f"{last.fixtures} fixtures x {runs} runs x {scale.PROBES} probes in {shards} shards"
-    measured = f"{last.calls:,} calls, {per_call:.1f} ms of processor time a call, peak {last.peak_mb:.0f} MB"
-    yield Figure(what, f"{measured}; slowest shard and merge {last.slowest:.0f} s")
+    yield Figure(what, f"{last.calls:,} calls, {per_call:.1f} ms of processor time a call")
+    longest = max(shard.processor for shard in last.shards)
+    yield Figure("one of these shards", f"{longest:.0f} s of processor time, peak {last.peak_mb:.0f} MB")
+    for name, merge in (("merge", last.merge), ("merge and comparison with a result of the same size", last.compared)):
+        yield Figure(name, f"{merge.processor:.0f} s of processor time, peak {merge.peak_mb / 1024:.1f} GB")
+    sizes_mb = ", ".join(f"{name} {megabytes:.1f} MB" for name, megabytes in last.files_mb.items())
+    yield Figure("files of the merged result", sizes_mb)
     for name, value in growth.items():
         yield Figure(f"growth of {name} from {sizes[0]} to {sizes[-1]} fixtures (exponent)", f"{value:.2f}", "1.10",
                      value <= 1.10)  # fmt: skip
@@ -183,9 +188,11 @@ def _surroundings(quick: bool) -> str:
     )
 
 
-def _measure(name: str, quick: bool) -> str:
+def _measure(name: str, quick: bool, folder: Path | None) -> str:
     """Measure one part and return its section of the page."""
     title, measure = PARTS[name]
+    if name == "scale":
+        measure = partial(_scale, folder=folder)
     about = _surroundings(quick)
     lines = [f"| {' | '.join(HEADINGS)} |", "|" + "---|" * len(HEADINGS)]
     print(f"{title}\n{about}\n" + "\n".join(lines), flush=True)
@@ -198,7 +205,7 @@ def _measure(name: str, quick: bool) -> str:
 def written(page: str, fresh: Mapping[str, str]) -> str:
     """Return the page with fresh sections in the place of older ones, in the order of the parts."""
     sections = {found[1]: found[0] for found in _PART.finditer(page)} | dict(fresh)
-    return HEAD + "\n" + "".join(sections[name] for name in PARTS if name in sections).rstrip() + "\n"
+    return "\n\n".join([HEAD.rstrip(), *(sections[name].rstrip() for name in PARTS if name in sections)]) + "\n"
 
 
 def main() -> None:
@@ -206,10 +213,11 @@ def main() -> None:
     parser.add_argument("part", nargs="+", choices=["all", *PARTS])
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
     parser.add_argument("--no-write", action="store_true", help="print only")
+    parser.add_argument("--folder", type=Path, help="keep what `scale` measures here, and go on with it")
     options = parser.parse_args()
     for name in PARTS:
         if "all" in options.part or name in options.part:
-            section = _measure(name, options.quick)
+            section = _measure(name, options.quick, options.folder)
             if not options.no_write:  # after each part: an hour's work is not lost to a mistake in the last one
                 before = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
                 PAGE.write_text(written(before, {name: section}), encoding="utf-8")

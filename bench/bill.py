@@ -3,7 +3,9 @@
     python -m bench.bill
 
 Each case asks for its price with `--dry-run`, runs, and is billed by a provider of its own, whose prompt cache is empty
-at the beginning. Prices are those of a Sonnet-class model; cached input costs a tenth.
+at the beginning. Prices are those of a Sonnet-class model. A cache that is marked, as Claude's, charges a quarter more
+for what it keeps; one that keeps everything charges nothing for it. Reading costs a tenth in both. A batch costs half,
+and its calls are not served from the cache. Summaries are worded differently in each run, as a model would.
 """
 
 from __future__ import annotations
@@ -13,27 +15,78 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 from bench.cost import SEED_SHAPE
 from bench.plan import provider
 from eval_core.base.shipped import shipped
 
-MODEL = "openai/loopback"
-INPUT, OUTPUT, CACHED = 3.0, 15.0, 0.3
+INPUT, OUTPUT, CACHED, WRITE = 3.0, 15.0, 0.3, 3.75
 WITHIN = 0.15
 _TARGET = ("--target", "builtin:anchored")
-CASES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("the compressor's model, judged offline", ("run", "--judge", "offline", "--compare-to", "none")),
-    ("first baseline", ("baseline", "update", "--accept-failing")),
-    ("first look", ("run", "--label", "look", "--stop", "full")),
-    ("second look", ("run", "--label", "look", "--next-look", "--stop", "full")),
-    ("first look, 3 fixtures", ("run", "--label", "three", "--stop", "full", "--fixtures", ",".join(SEED_SHAPE))),
-    ("shard 1 of 2", ("run", "--label", "parts", "--shard", "1/2")),
-    ("shard 2 of 2", ("run", "--label", "parts", "--shard", "2/2")),
+_INCOMPLETE = 3
+_MOST_RESUMES = 20
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A kind of prompt cache, and a model that is served with it."""
+
+    model: str
+    option: str
+    write: float
+
+    @property
+    def price(self) -> str:
+        """Return it as on the command line."""
+        return f"{self.model}={INPUT:g},{OUTPUT:g},{CACHED:g},{self.write:g}"
+
+    def bill(self, used: Mapping[str, Any]) -> float:
+        """Return what a provider charges for what it delivered."""
+        fresh = used["input_tokens"] - used["cached_tokens"] - used["written_tokens"]
+        whole = fresh * INPUT + used["cached_tokens"] * CACHED + used["written_tokens"] * self.write
+        batched_in, batched_out = used["batched_tokens"]
+        return float(whole + used["output_tokens"] * OUTPUT - (batched_in * INPUT + batched_out * OUTPUT) / 2) / 1e6
+
+
+MARKED = Cache("claude-loopback", "--marked-cache", WRITE)
+AUTOMATIC = Cache("openai/loopback", "--prompt-cache", INPUT)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way to use the program."""
+
+    what: str
+    words: tuple[str, ...]
+    cache: Cache = MARKED
+
+
+CASES = (
+    Case("the compressor's model, judged offline", ("run", "--judge", "offline", "--compare-to", "none")),
+    Case("first baseline", ("baseline", "update", "--accept-failing")),
+    Case("first look", ("run", "--label", "look", "--stop", "full")),
+    Case("second look", ("run", "--label", "look", "--next-look", "--stop", "full")),
+    Case("third look", ("run", "--label", "look", "--next-look", "--stop", "full")),
+    Case("first look, 3 fixtures", ("run", "--label", "three", "--stop", "full", "--fixtures", ",".join(SEED_SHAPE))),
+    Case("shard 1 of 2", ("run", "--label", "parts", "--shard", "1/2")),
+    Case("shard 2 of 2", ("run", "--label", "parts", "--shard", "2/2")),
+    Case(
+        "first run without a baseline",
+        ("run", "--label", "alone"),
+        Cache("claude-loopback-new", "--marked-cache", WRITE),  # no controls and no calibration are known of it
+    ),
+    Case("first baseline, cache without marks", ("baseline", "update", "--accept-failing"), AUTOMATIC),
+    Case("first look, cache without marks", ("run", "--label", "plain", "--stop", "full"), AUTOMATIC),
+    Case(
+        "first baseline, in batches",
+        ("baseline", "update", "--accept-failing", "--runs", "3", "--label", "batched", "--batch"),
+        Cache("openai/loopback-batch", "--prompt-cache", INPUT),
+    ),
 )
 
 
@@ -58,7 +111,7 @@ class Billed:
         return self.calls == self.said_calls and abs(self.off) <= WITHIN
 
 
-def _run(folder: Path, *words: str) -> str:
+def _run(folder: Path, *words: str, may_wait: bool = False) -> tuple[int, str]:
     done = subprocess.run(
         [sys.executable, "-m", "bot", *words],
         cwd=folder,
@@ -67,30 +120,40 @@ def _run(folder: Path, *words: str) -> str:
         check=False,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
     )
-    if done.returncode:
+    if done.returncode and not (may_wait and done.returncode == _INCOMPLETE):
         raise SystemExit(f"{' '.join(words)} ended with {done.returncode}: {done.stderr[-1000:]}")
-    return done.stdout
+    return done.returncode, done.stdout
+
+
+def _complete(folder: Path, *words: str) -> None:
+    """Run; where calls are made in batches, until the last of them is collected."""
+    batched = "--batch" in words
+    code, _ = _run(folder, *words, may_wait=batched)
+    for _ in range(_MOST_RESUMES):
+        if not code:
+            return
+        code, _ = _run(folder, *words, "--resume", may_wait=True)
+    raise SystemExit(f"{' '.join(words)}: not complete after {_MOST_RESUMES} times --resume")
 
 
 def bill() -> Iterator[Billed]:
-    """Go through all cases, one after the other: later ones use the baseline of an earlier one."""
+    """Price, run and bill every case."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         places = f"fixtures: {shipped('fixtures')}\nprobes: {shipped('probes')}\n"
         (folder / ".compression-eval.yml").write_text(places, encoding="utf-8")
-        for what, words in CASES:
-            with provider("--prompt-cache", "--latency", "0.05") as url:
-                price = f"{MODEL}={INPUT:g},{OUTPUT:g},{CACHED:g}"
-                command = (*words, *_TARGET, "--model", MODEL, "--api-base", url, "--price", price)
-                said = _run(folder, *command, "--dry-run")
+        for case in CASES:
+            with provider(case.cache.option, "--sampling", "--latency", "0.05") as url:
+                model = ("--model", case.cache.model, "--api-base", url, "--price", case.cache.price)
+                command = (*case.words, *_TARGET, *model)
+                _, said = _run(folder, *command, "--dry-run")
                 total = next(line for line in said.splitlines() if line.startswith("total"))
-                _run(folder, *command, "--budget-usd", "100", "--quiet")
+                _complete(folder, *command, "--budget-usd", "100", "--quiet")
                 with urlopen(f"{url}/stats") as reply:
                     used = json.load(reply)
-            fresh = used["input_tokens"] - used["cached_tokens"]
-            usd = (fresh * INPUT + used["cached_tokens"] * CACHED + used["output_tokens"] * OUTPUT) / 1e6
             calls = int(total.split()[1].replace(",", ""))
-            yield Billed(what, calls, float(total.rpartition("$")[2]), used["asked"], usd)
+            made = used["asked"] + used["batched"]
+            yield Billed(case.what, calls, float(total.rpartition("$")[2]), made, case.cache.bill(used))
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -34,6 +35,7 @@ __all__ = [
 _DIMENSIONS = (
     "accuracy", "context_awareness", "artifact_trail", "completeness", "continuity", "instruction_following",
 )  # fmt: skip
+_KEYS = ("accuracy", "context", "artifact", "complete", "continuity", "instruction")  # of the reply that is asked for
 _WORD = re.compile(r"[A-Za-z0-9_]{3,}")
 _HEADING = re.compile(r"^#{1,3} (.+)$", re.MULTILINE)
 _ANSWER = re.compile(r"^<<<(\w+)\n(.*?)\n\1>>>", re.MULTILINE | re.DOTALL)
@@ -84,7 +86,8 @@ def grade(prompt: str) -> str:
     form = (2.0 if "context" in answer else 1.0) if not found else 2.5 + 2.5 * share - (len(answer) > _RAMBLING)
     scores = (5 * share * (0.6 if wrong else 1), 5 * share * (0.3 if wrong else 1), 5 * trail, 5 * share, 5 * share**2)
     rounded = (round(score, 1) for score in (*scores, form))
-    return json.dumps({"reason": f"{len(found)} of {len(facts)} facts", **dict(zip(_DIMENSIONS, rounded, strict=True))})
+    reply = {"reason": f"{len(found)} of {len(facts)} facts", **dict(zip(_KEYS, rounded, strict=True))}
+    return json.dumps(reply, separators=(",", ":"))
 
 
 def _quote(messages: Sequence[Message]) -> str:
@@ -221,6 +224,7 @@ class LoopbackProvider:
         latency: float = 0.0,
         prompt_cache: bool = False,
         marked_cache: bool = False,
+        sampling: bool = False,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         """Behave well, except where `behave` names a misbehaviour for a request."""
@@ -232,11 +236,16 @@ class LoopbackProvider:
         """Requests that came in a batch and were worked on."""
         self.most_at_once = 0
         self.input_tokens = self.cached_tokens = self.written_tokens = self.output_tokens = 0
+        self.batched_tokens = [0, 0]
+        """Input and output of what came in batches, which costs half; it is part of the above."""
         self.leave = asyncio.Event()
         """Set when the server stops, so that hanging replies end."""
         self._reply, self._latency, self._headers = reply, latency, dict(headers or {})
         self._prompt_cache, self._marked_cache = prompt_cache, marked_cache
         """Whether beginnings are kept: all of them, or only those that are marked, which costs extra."""
+        self._sampling = sampling
+        """Whether the same prompt gets another text each time, as from a model with a temperature; grades do not."""
+        self._repeats: Counter[str] = Counter()
         self.batches = LoopbackBatches(self._in_batch)
         self._cached: dict[bytes, int] = {}
         self._at_once = 0
@@ -285,7 +294,10 @@ class LoopbackProvider:
                 "most_at_once": self.most_at_once,
                 "input_tokens": self.input_tokens,
                 "cached_tokens": self.cached_tokens,
+                "written_tokens": self.written_tokens,
                 "output_tokens": self.output_tokens,
+                "batched": len(self.batched),
+                "batched_tokens": self.batched_tokens,
             }
         )
 
@@ -323,7 +335,7 @@ class LoopbackProvider:
         return web.json_response(answer, headers=self._headers)
 
     def _completion(self, asked: Asked, fault: str | None, cached: int = 0, written: int = 0) -> dict[str, Any]:
-        choice: dict[str, Any] = {"content": self._reply(asked.messages), "finish_reason": "stop"}
+        choice: dict[str, Any] = {"content": self._sampled(asked), "finish_reason": "stop"}
         choice.update(_REPLIES.get(fault or "", {}))
         if fault == "truncated-late":
             choice["finish_reason"] = "length"
@@ -338,6 +350,14 @@ class LoopbackProvider:
             **({} if fault == "no-usage" else {"usage": _ABSURD_USAGE if fault == "absurd-usage" else usage}),
         }
 
+    def _sampled(self, asked: Asked) -> str:
+        text = self._reply(asked.messages)
+        if not self._sampling or asked.body.get("temperature") == 0:
+            return text
+        prompt = hashlib.sha256(json.dumps(asked.messages).encode()).hexdigest()
+        self._repeats[prompt] += 1
+        return f"Wording {self._repeats[prompt]}.\n{text}"
+
     def _in_batch(self, body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
         """Answer a call of a batch: the status and the body of the reply."""
         limit = body.get("max_tokens") or body.get("max_completion_tokens") or 1_000_000
@@ -349,7 +369,11 @@ class LoopbackProvider:
             return refused.status, json.loads(refused.text or "{}")
         if fault not in _REPLIES:
             self.delivered.append(asked)
-        return 200, self._completion(asked, fault)
+        before = self.input_tokens, self.output_tokens
+        reply = self._completion(asked, fault)
+        self.batched_tokens[0] += self.input_tokens - before[0]
+        self.batched_tokens[1] += self.output_tokens - before[1]
+        return 200, reply
 
     async def _message(self, request: web.Request) -> web.Response:
         """Answer as Anthropic's messages do."""
@@ -413,8 +437,7 @@ def _marked(message: Message) -> bool:
     return isinstance(content, list) and any("cache_control" in part for part in content)
 
 
-async def _serve(port: int, latency: float, prompt_cache: bool) -> None:
-    provider = LoopbackProvider(latency=latency, prompt_cache=prompt_cache)
+async def _serve(port: int, provider: LoopbackProvider) -> None:
     count_text("")  # loads the token table, or the first request would wait for it
     print(await provider.start(port), flush=True)
     try:
@@ -429,8 +452,16 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--latency", type=float, default=0.0, help="seconds from a request's arrival to its reply")
     parser.add_argument("--prompt-cache", action="store_true", help="simulate a prompt cache")
+    parser.add_argument("--marked-cache", action="store_true", help="keep only beginnings that are marked, as Claude's")
+    parser.add_argument("--sampling", action="store_true", help="word the reply to a repeated prompt differently")
     options = parser.parse_args()
-    asyncio.run(_serve(options.port, options.latency, options.prompt_cache))
+    provider = LoopbackProvider(
+        latency=options.latency,
+        prompt_cache=options.prompt_cache,
+        marked_cache=options.marked_cache,
+        sampling=options.sampling,
+    )
+    asyncio.run(_serve(options.port, provider))
 
 
 if __name__ == "__main__":

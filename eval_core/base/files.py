@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -25,6 +25,7 @@ __all__ = [
     "json_value",
     "parse",
     "pretty",
+    "pretty_parts",
     "read_json",
     "read_text",
     "write_atomic",
@@ -203,15 +204,32 @@ def pretty(value: Any) -> str:
     return _layout(value, "") + "\n"
 
 
-def write_atomic(path: Path, content: str | bytes) -> None:
+def pretty_parts(items: Iterable[tuple[str, Any]], indent: str = "") -> Iterator[str]:
+    """Return what `pretty` makes of an object, member by member, without the last line break.
+
+    A member that is an iterator of pairs is an object too, so that a large one never exists as a whole.
+    """
+    inner, first = indent + "  ", True
+    for key, value in items:
+        yield ("{\n" if first else ",\n") + f"{inner}{_key(key)}: "
+        first = False
+        if isinstance(value, Iterator):
+            yield from pretty_parts(value, inner)
+        else:
+            yield _layout(value, inner)
+    yield "{}" if first else f"\n{indent}}}"
+
+
+def write_atomic(path: Path, content: str | bytes | Iterable[str]) -> None:
     """Replace a file as a whole: a reader sees the old or the new one, never a part."""
-    body = content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
+    parts = [content] if isinstance(content, str | bytes) else content
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(handle, "wb") as stream:
-                stream.write(body)
+                for part in parts:
+                    stream.write(part if isinstance(part, bytes) else part.encode("utf-8", "backslashreplace"))
                 stream.flush()
                 os.fsync(stream.fileno())
             Path(temporary).chmod(0o644)

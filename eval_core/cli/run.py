@@ -82,7 +82,7 @@ def print_quote(found: Quote) -> None:
             for row in (*found.rows, found.total)
         ],
     )
-    out.print(Text("Calls: " + ", ".join(f"{calls:,} {purpose}" for purpose, calls in found.purposes)))
+    out.print(Text("Calls: " + (", ".join(f"{calls:,} {purpose}" for purpose, calls in found.purposes) or "none")))
     cost = found.total.cost_usd
     if found.facts_only is not None:
         least = found.facts_only
@@ -287,10 +287,13 @@ def _at_next_look(job: Job, results: Path, label: str | None) -> Job:
 
     from eval_core.base.errors import UserError
     from eval_core.comparing.looks import next_look
-    from eval_core.storage.results import read_measurement
+    from eval_core.storage.results import SUMMARY, read_measurement
 
     if label is None:
         raise UserError("--next-look: name the result to look at again with --label")
+    if not (results / label / SUMMARY).exists():
+        merge = f"; `compression-eval merge {label}` joins the shards of one" if job.shard else ""
+        raise UserError(f"--next-look: {results / label} holds no finished run; leave it out for the first look{merge}")
     stored = read_measurement(results / label)
     runs = next_look(stored.planned_runs)
     if runs is None:
@@ -458,7 +461,7 @@ def run(
                 )
             data = execute(job, data.candidate.label, results, quiet=quiet)
     if part is not None:
-        _end_shard(data, part, root, label or "")
+        _end_shard(data, part, root, shlex.join([label or "", *(("--results", str(results)) if results else ())]))
     print_data(data, form, where=root / data.candidate.label / "report.html", details=details)
     end_run(data, fail_on, root, f"`{resume_command(data.candidate.label)}` completes it")
 
@@ -474,15 +477,15 @@ def _check_several(*, dry_run: bool, next_look: bool, all_looks: bool, form: str
         raise UserError(f"{wrong[0]} takes one target; with several, `run` prints a table and writes a report for each")
 
 
-def _end_shard(data: ReportData, part: Shard, root: Path, label: str) -> NoReturn:
-    """Say that a part is measured, or what is missing of it."""
-    folder = root / part.label(label)
+def _end_shard(data: ReportData, part: Shard, root: Path, whole: str) -> NoReturn:
+    """Say that a part is measured, or what is missing of it; `whole` are the words that name the run."""
+    folder = root / data.candidate.label
     if data.candidate.stopped is None:
-        click.echo(f"Shard {part} is measured: {folder}. `compression-eval merge {label}` joins the shards.")
+        click.echo(f"Shard {part} is measured: {folder}. `compression-eval merge {whole}` joins the shards.")
         sys.exit(0)
     click.echo(
         f"Incomplete: {data.candidate.stopped}. Everything paid for is kept in {folder}; "
-        f"`{resume_command(label)}` completes it.",
+        f"`{resume_command(data.candidate.label)}` completes it.",
         err=True,
     )
     sys.exit(3)

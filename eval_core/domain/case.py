@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eval_core.base.errors import UserError
-from eval_core.domain.fixture import Fixture, find_fixture, fixture_files, fixture_name, load_fixture
+from eval_core.domain.fixture import Fixture, find_fixtures, fixture_files, fixture_name, load_fixture
 from eval_core.domain.private_probes import PrivateBank
 from eval_core.domain.probe import Probe, ProbeBank, load_bank
 
@@ -55,11 +55,11 @@ def _chosen(fixtures: Path, names: Sequence[str] | None) -> list[str]:
             f"{fixtures}: no such folder; `compression-eval fixture import SESSION` makes a fixture there, "
             "or name another folder as `fixtures:` in .compression-eval.yml"
         )
-    known = sorted({fixture_name(path) for path in fixture_files(fixtures)})
+    known = dict.fromkeys(sorted(fixture_name(path) for path in fixture_files(fixtures)))
     if not known:
         raise UserError(f"{fixtures}: no fixture here; `compression-eval fixture import` makes one from a session log")
     if names is None:
-        return known
+        return list(known)
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
@@ -71,8 +71,10 @@ def _chosen(fixtures: Path, names: Sequence[str] | None) -> list[str]:
 def load_suite(fixtures: Path, probes: Path, names: Sequence[str] | None = None) -> list[Case]:
     """Load the chosen fixtures (all by default) with their banks, sorted by name."""
     cases = []
-    for name in sorted(_chosen(fixtures, names)):
-        fixture = load_fixture(find_fixture(fixtures, name) or fixtures / f"{name}.json")
+    chosen = sorted(_chosen(fixtures, names))
+    files = find_fixtures(fixtures, chosen)
+    for name in chosen:
+        fixture = load_fixture(files[name])
         path = bank_path(probes, name)
         if not path.exists():
             raise UserError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +19,7 @@ __all__ = [
     "Fixture",
     "dump_fixture",
     "find_fixture",
+    "find_fixtures",
     "fixture_files",
     "fixture_name",
     "load_fixture",
@@ -139,13 +140,21 @@ def fixture_name(path: Path) -> str:
     return split_name(path)[0]
 
 
+def find_fixtures(folder: Path, names: Iterable[str]) -> dict[str, Path]:
+    """Return the file of each of these fixtures that is there; two files would leave open which of them is meant."""
+    found: dict[str, list[Path]] = {name: [] for name in names}
+    for path in fixture_files(folder):
+        found.get(fixture_name(path), []).append(path)
+    for name, paths in found.items():
+        if len(paths) > 1:
+            files = " and ".join(path.name for path in paths)
+            raise UserError(f"{folder}: {files} both hold fixture {name!r}; remove the one that is out of date")
+    return {name: paths[0] for name, paths in found.items() if paths}
+
+
 def find_fixture(folder: Path, name: str) -> Path | None:
-    """Return the one file of a fixture, or None; two files would leave open which of them is meant."""
-    found = [path for path in fixture_files(folder) if fixture_name(path) == name]
-    if len(found) > 1:
-        files = " and ".join(path.name for path in found)
-        raise UserError(f"{folder}: {files} both hold fixture {name!r}; remove the one that is out of date")
-    return found[0] if found else None
+    """Return the one file of a fixture, or None."""
+    return find_fixtures(folder, [name]).get(name)
 
 
 def named_fixture(given: str, folder: Path) -> Path:

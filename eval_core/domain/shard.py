@@ -1,7 +1,8 @@
 """Shards: one plan split over several machines, so that each measures its part and the parts add up to the whole.
 
 The split follows from the plan alone. Runs of one fixture stay together as far as possible, because their prompts begin
-alike and a provider's cache serves all but the first.
+alike and a provider's cache serves all but the first. A run stays in its shard when a later look adds others: what is
+paid for is not measured again elsewhere.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from eval_core.base.config import MOST_SHARDS
 from eval_core.base.errors import UserError
@@ -65,15 +67,25 @@ class Shard:
         return (once + mine) / (_ONCE + sum(map(_weight, plan)))
 
     def _assigned(self, plan: Sequence[Cell]) -> list[tuple[Cell, int]]:
-        """Cut the plan, fixture after fixture, into parts of about equal weight."""
-        ordered = sorted(plan, key=lambda cell: (cell.case.fixture.name, cell.run))
-        whole, before = sum(map(_weight, plan)), 0
-        found = []
-        for cell in ordered:
-            weight = _weight(cell)
-            found.append((cell, min(self.of, 1 + int(self.of * (before + weight / 2) / whole))))
-            before += weight
+        """Cut the suite into parts of about equal weight; runs of a fixture that is cut lie on both sides of it."""
+        weights = {cell.case.fixture.name: 1 + 2 * len(cell.case.bank.probes) for cell in plan}
+        names = sorted(weights)
+        ends = dict(zip(names, accumulate(weights[name] for name in names), strict=True))
+        whole, found = sum(weights.values()), []
+        for cell in plan:
+            name = cell.case.fixture.name
+            place = ends[name] - weights[name] * (1 - _spread(cell.run))
+            found.append((cell, min(self.of, 1 + int(self.of * place / whole))))
         return found
+
+
+def _spread(run: int) -> float:
+    """Return where in its fixture a run lies, 0 to 1: 0, 1/2, 1/4, 3/4, ..., evenly after any number of runs."""
+    place, step = 0.0, 0.5
+    while run:
+        place += step * (run & 1)
+        run, step = run >> 1, step / 2
+    return place
 
 
 def parse_shard(text: str, where: str = "--shard") -> Shard:

@@ -29,6 +29,7 @@ __all__ = [
     "Scores",
     "Unusable",
     "disagreement",
+    "example_replies",
     "fact_share",
     "grade_messages",
     "parse_grade",
@@ -63,15 +64,24 @@ def disagreement(probe: Probe, answer: str, scores: Mapping[str, float]) -> list
 
 # A judge's reply read as scores: tolerant of dress, strict about content.
 
+_KEYS = {
+    "accuracy": "accuracy",
+    "context_awareness": "context",
+    "artifact_trail": "artifact",
+    "completeness": "complete",
+    "continuity": "continuity",
+    "instruction_following": "instruction",
+}
+"""Dimension to its key in a reply: one token each, because output is the dearest part of a grade."""
 _STEPS = [0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5]
 GRADE_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "reason": {"type": "string", "description": "At most 40 words."},
+        "reason": {"type": "string", "description": "At most 25 words."},
         # Spelt out, not as a range: not every provider takes a minimum and a maximum in a schema.
-        **{name: {"type": "number", "enum": _STEPS} for name in DIMENSIONS},
+        **{key: {"type": "number", "enum": _STEPS} for key in _KEYS.values()},
     },
-    "required": ["reason", *DIMENSIONS],
+    "required": ["reason", *_KEYS.values()],
     "additionalProperties": False,
 }
 _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
@@ -146,12 +156,13 @@ def _scores(found: dict[str, Any]) -> Scores | Unusable:
     inner = named.get("scores")
     if isinstance(inner, dict):
         named = {**named, **{str(name).strip().lower(): value for name, value in inner.items()}}
-    missing = [name for name in DIMENSIONS if name not in named]
+    named = {**{name: named[key] for name, key in _KEYS.items() if key in named}, **named}
+    missing = [_KEYS[name] for name in DIMENSIONS if name not in named]
     if missing:
         return Unusable(f"the JSON lacks {', '.join(missing)}")
     values: dict[str, float] = {}
     for name in DIMENSIONS:
-        score = _score(name, named[name])
+        score = _score(_KEYS[name], named[name])
         if isinstance(score, str):
             return Unusable(score)
         values[name] = score
@@ -196,7 +207,12 @@ _SCHEMA_DIGEST = digest(GRADE_SCHEMA)[:12]
 def _nonce(probe: Probe, answer: str) -> str:
     """Return marks that depend on the whole answer: stable for the journal, out of reach for whoever wrote it."""
     content = canonical([probe.model_dump(mode="json", by_alias=True), answer])
-    return "MARK" + hashlib.sha256(content).hexdigest()[:24]
+    return "MARK" + hashlib.sha256(content).hexdigest()[:12]
+
+
+def example_replies() -> list[str]:
+    """Return the replies that the rubric shows the judge as examples; its own will be about as long."""
+    return [line for line in render("grade_system.j2").splitlines() if line.startswith("{") and "<" not in line]
 
 
 def grade_messages(probe: Probe, answer: str, problem: str | None = None) -> tuple[Message, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -17,7 +16,7 @@ from eval_core.base.tokens import count_messages, count_text
 from eval_core.comparing.drift import GradedCell, graded_cells, sample
 from eval_core.domain.call import Completion, Draw, ModelCall, Role, Usage
 from eval_core.domain.case import Case, Cell, make_plan
-from eval_core.domain.grade import DIMENSIONS, Answer, Answerer, Judge
+from eval_core.domain.grade import Answer, Answerer, Judge
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
 from eval_core.domain.target import Builtin, TargetSpec
@@ -25,7 +24,7 @@ from eval_core.judging.answering import ModelAnswerer, answer_messages, group_me
 from eval_core.judging.calibration import calibration_key, calibration_set, find_record
 from eval_core.judging.extractive import NOT_IN_CONTEXT, ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
-from eval_core.judging.grading import ModelJudge, grade_messages
+from eval_core.judging.grading import ModelJudge, example_replies, grade_messages
 from eval_core.judging.judge_audit import REPEATED, labelled_set
 from eval_core.measuring.grouping import find_grouping, grouping_key
 from eval_core.measuring.options import Job
@@ -137,7 +136,6 @@ CHECKS = "for checks"
 GROUPING = "to compare shared calls"
 """What the calls are for that answer and grade every probe alone and in a shared call."""
 _SHORT_SUMMARY = 60.0
-_REPLY = {"reason": "Both facts are stated; one value is vague, another missing.", **dict.fromkeys(DIMENSIONS, 3.5)}
 
 
 @dataclass(frozen=True)
@@ -301,7 +299,7 @@ def forecast_grading(
 
 
 def _usual_grade() -> float:
-    return float(count_text(json.dumps(_REPLY)))
+    return fmean(map(count_text, example_replies()))
 
 
 def _checks(scope: Scope, stand_ins: Sequence[StandIn], models: Models, grade: float) -> list[tuple[Role, _Tally]]:
@@ -513,16 +511,31 @@ def _missing_controls(
     )
 
 
-_BATCHED = (
-    "Answers and grades are made in batches, at half the price; compressions are made at once.",
-    "A batch sets the worst case of its calls aside; what the budget has no room for follows in a further one.",
-)
+def _batched(
+    planned: Sequence[tuple[str, PlannedCalls]], models: Models, *, compressions: bool = True
+) -> tuple[str, ...]:
+    """Say what a batch means for the price."""
+    usual = total(_by_role(planned, models)).cached_cost_usd
+    instead = "" if usual is None else f"; without --batch and with prompt caching, all this costs about ${usual:.2f}"
+    return (
+        *((_AT_ONCE,) if compressions else ()),
+        f"Providers do not promise prompt caching in a batch, and none is counted{instead}.",
+        "A batch sets the worst case of its calls aside; what the budget has no room for follows in a further one.",
+    )
 
 
-def _by_role(planned: Sequence[PlannedCalls], models: Models, *, batch: bool = False) -> list[EstimateRow]:
+_AT_ONCE = "Answers and grades are made in batches, at half the price; compressions are made at once."
+
+
+def _by_role(planned: Sequence[tuple[str, PlannedCalls]], models: Models, *, batch: bool = False) -> list[EstimateRow]:
     tariffs = {model: models.tariff(model) for model in models.distinct}
-    halved = {model: price.halved if batch and price else price for model, price in tariffs.items()}
-    rows = [row for part in planned for row in estimate([part], tariffs if part.role == "compressor" else halved)]
+    halved = {model: price.halved if price else None for model, price in tariffs.items()}
+    rows: list[EstimateRow] = []
+    for purpose, part in planned:
+        waits = batch and part.role != "compressor" and purpose not in (CHECKS, GROUPING)
+        rows += (
+            estimate([replace(part, shared_tokens=0, written_tokens=0)], halved) if waits else estimate([part], tariffs)
+        )
     found = []
     for role in dict.fromkeys(row.role for row in rows):
         mine = [row for row in rows if row.role == role]
@@ -595,7 +608,7 @@ def quote(job: Job, results: Path | None = None, label: str | None = None) -> Qu
         if comparable
         else {},
         left=None if job.shard is None and done is None else _left_to_do(job, plan, done),
-        checks=done is None,
+        checks=done is None and bool(job.cells(cases)),
     )
 
     expected = make_stand_ins(cases, target, job.topic, comparable)
@@ -605,15 +618,15 @@ def quote(job: Job, results: Path | None = None, label: str | None = None) -> Qu
     purposes: dict[str, int] = {}
     for purpose, part in planned:
         purposes[purpose] = purposes.get(purpose, 0) + part.calls
-    rows = _by_role([part for _, part in planned], models, batch=job.batch)
-    facts = [part for purpose, part in planned if purpose in (CHECKS, "compressions", "calibration", GROUPING)]
+    rows = _by_role(planned, models, batch=job.batch)
+    facts = [item for item in planned if item[0] in (CHECKS, "compressions", "calibration", GROUPING)]
     return Quote(
         tuple(rows),
         tuple(purposes.items()),
-        job.budget_usd or job.settings.budget_usd,
+        job.budget(cases),
         total(_by_role(facts, models)) if job.stops_early and (comparable or base.own) else None,
         (
-            *(_BATCHED if job.batch else ()),
+            *(_batched(planned, models) if job.batch else ()),
             *_limits(models, rows),
             *_too_long(expected, models, compresses=target.asks_model),
         ),
@@ -666,8 +679,8 @@ def quote_grading(
     calibrated = not again and find_record(calibration_key(judge), results, ()) is not None
     planned = forecast_grading(answers, models, calibration=not (calibrated or (bool(answers) and job.trust_judge)))
     purposes = tuple((purpose, part.calls) for purpose, part in planned)
-    rows = _by_role([part for _, part in planned], models, batch=job.batch)
-    notes = _BATCHED[1:] if job.batch else ()
+    rows = _by_role(planned, models, batch=job.batch)
+    notes = _batched(planned, models, compressions=False) if job.batch else ()
     return Quote(tuple(rows), purposes, job.budget_usd or job.settings.budget_usd, notes=notes)
 
 

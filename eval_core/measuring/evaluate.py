@@ -106,11 +106,13 @@ class Trial:
             else None
         )
         notes: dict[str, object] = {}
-        facts = {case.fixture.name: SessionFacts(case) for case in self.cases}
+        here = {cell.case.fixture.name: cell.case for cell in job.cells(self.cases)}
+        facts = {name: SessionFacts(case) for name, case in here.items()}
         if reference is not None or job.baseline == "rerun":
             notes["compared"] = True
         tried = ahead = None
-        if cast.client is not None:
+        # Of more shards than fixture-runs, some have nothing to do: they try no model and have no budget for it.
+        if cast.client is not None and here:
             tried = asyncio.create_task(self._preflight(cast, cast.client))
             # While the models are tried, the processor is free for everything that needs no reply.
             await _under_way(cast.client, tried)

@@ -121,7 +121,7 @@ def merge_shards(job: Job, shards: Mapping[Shard, Path], into: ResultsFolder) ->
     for record in settle_refusals(records):
         if record.outcome is not Outcome.INFRA:
             into.write_run(record)
-        fixtures[record.fixture].append(record)
+        fixtures[record.fixture].append(record.model_copy(update={"messages": []}))
     measurement = whole.model_copy(
         update={
             "label": into.path.name,
@@ -195,6 +195,8 @@ def _read_part(shard: Shard, path: Path) -> _Part | None:
             raise UserError(f"{summary}: claims to be shard {measured.extra.shard!r} and not {shard}; refused")
         if measured.fingerprint != held.fingerprint:
             raise UserError(f"{summary}: its fingerprint is not that of {CLAIM}; refused")
+        # Its runs are read from files of their own; two copies of a large suite are gigabytes.
+        measured = measured.model_copy(update={"fixtures": {}})
     return _Part(shard, ResultsFolder(path), held, measured)
 
 

@@ -200,7 +200,7 @@ class Job:
     def budget(self, cases: Sequence[Case]) -> float:
         """Return what may be spent here: a shard's part of the budget, else all of it."""
         whole = self.budget_usd or self.settings.budget_usd
-        return whole if self.shard is None else whole * self.shard.share(make_plan(cases, *self.plan))
+        return whole if self.shard is None else round(whole * self.shard.share(make_plan(cases, *self.plan)), 4)
 
     @property
     def deadline_s(self) -> float | None:

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from eval_core.base.errors import UserError
-from eval_core.base.files import parse, pretty, read_json, write_atomic
+from eval_core.base.files import parse, pretty, pretty_parts, read_json, write_atomic
 from eval_core.base.strict_json import parse_json
 from eval_core.domain.fingerprint import Fingerprint, differences
 from eval_core.domain.measurement import Measurement
@@ -75,11 +76,7 @@ class ResultsFolder:
 
     def write_measurement(self, measurement: Measurement) -> None:
         """Write `summary.json`: everything comparisons and reports need, without the message lists."""
-        body = measurement.model_dump(mode="json")
-        for runs in body["fixtures"].values():
-            for run in runs:
-                run["messages"] = []
-        self.write(SUMMARY, pretty(body))
+        write_atomic(self.path / SUMMARY, _summary(measurement))
 
     def point_latest(self) -> None:
         """Let `latest` name this folder."""
@@ -92,6 +89,20 @@ class ResultsFolder:
         except OSError as exc:
             temporary.unlink(missing_ok=True)
             raise UserError(f"{link}: cannot point to the newest result: {exc.strerror}") from None
+
+
+def _summary(measurement: Measurement) -> Iterator[str]:
+    """Lay a measurement out, fixture by fixture: as one value, a large suite takes gigabytes."""
+
+    def fixtures() -> Iterator[tuple[str, Any]]:
+        for name, runs in measurement.fixtures.items():
+            yield name, [run.model_copy(update={"messages": []}).model_dump(mode="json") for run in runs]
+
+    others = measurement.model_dump(mode="json", exclude={"fixtures"})
+    yield from pretty_parts(
+        (name, fixtures() if name == "fixtures" else others[name]) for name in type(measurement).model_fields
+    )
+    yield "\n"
 
 
 def free_label(root: Path, wanted: str) -> str:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_core.base.errors import UserError
-from eval_core.base.files import canonical, digest, pretty, read_json, read_text, write_atomic
+from eval_core.base.files import canonical, digest, pretty, pretty_parts, read_json, read_text, write_atomic
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -62,6 +62,13 @@ def test_what_could_not_be_written_again_is_refused_when_read(tmp_path: Path, te
 @given(VALUES)
 def test_pretty_text_reads_back_as_the_same_value(value: object) -> None:
     assert json.loads(pretty(value)) == value
+
+
+def test_an_object_written_member_by_member_is_the_same_text() -> None:
+    value = {"a": [1, 2], "b": {"x": {"y": [{"z": None}]}, "e": {}}, "c": {}, "d": "ü"}
+    parts = pretty_parts((key, iter(item.items()) if isinstance(item, dict) else item) for key, item in value.items())
+    assert "".join(parts) + "\n" == pretty(value)
+    assert "".join(pretty_parts(())) + "\n" == pretty({})
 
 
 @given(VALUES)

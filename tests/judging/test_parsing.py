@@ -7,13 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_core.domain.grade import DIMENSIONS
-from eval_core.judging.grading import GRADE_SCHEMA, Scores, Unusable, parse_grade
+from eval_core.judging.grading import GRADE_SCHEMA, Scores, Unusable, example_replies, parse_grade
 from tests.foreign import damaged_json, json_values
 
 SCORES = {"accuracy": 4, "context_awareness": 3.5, "artifact_trail": 0, "completeness": 5, "continuity": 2,
           "instruction_following": 1}  # fmt: skip
 GOOD = {"reason": 'Says {most} of it, "quoted".', **SCORES}
 TEXT = json.dumps(GOOD)
+SHORT = {"accuracy": 4, "context": 3.5, "artifact": 0, "complete": 5, "continuity": 2, "instruction": 1}
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,8 @@ TEXT = json.dumps(GOOD)
         json.dumps({**GOOD, **{name: {"score": score, "why": "x"} for name, score in SCORES.items()}}),
         json.dumps({"reason": GOOD["reason"], "scores": SCORES}),
         json.dumps({"reason": GOOD["reason"], **{name.replace("_", " ").title(): s for name, s in SCORES.items()}}),
+        json.dumps({"reason": GOOD["reason"], **SHORT}, separators=(",", ":")),
+        json.dumps({"reason": GOOD["reason"], "scores": SHORT}),
         TEXT + TEXT,
         'I quote: "it is' + "\n" + TEXT,
     ],
@@ -50,7 +53,7 @@ def test_a_grade_is_read_in_whatever_dress_it_comes(reply: str) -> None:
         (TEXT[: len(TEXT) // 2], "cut off"),
         (TEXT[:-2], "cut off"),
         ("{'accuracy': 5}", "broken JSON"),
-        (json.dumps({"accuracy": 5}), "lacks context_awareness, artifact_trail"),
+        (json.dumps({"accuracy": 5}), "lacks context, artifact, complete"),
         (json.dumps({**GOOD, "accuracy": 6}), "accuracy is 6, outside of 0 to 5"),
         (json.dumps({**GOOD, "continuity": -0.5}), "continuity is -0.5"),
         (json.dumps({**GOOD, "accuracy": None}), "accuracy is null, not a number"),
@@ -89,4 +92,7 @@ def test_every_honest_grade_survives_the_way_through_prose(values: dict[str, flo
 
 
 def test_the_schema_asks_for_every_dimension() -> None:
-    assert set(GRADE_SCHEMA["required"]) == {"reason", *DIMENSIONS} == set(GRADE_SCHEMA["properties"])
+    asked = {"reason", *SHORT}
+    assert set(GRADE_SCHEMA["required"]) == asked == set(GRADE_SCHEMA["properties"])
+    assert [json.loads(reply).keys() for reply in example_replies()] == [dict.fromkeys(["reason", *SHORT]).keys()] * 4
+    assert all(isinstance(parse_grade(reply), Scores) for reply in example_replies())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import small
 
 from eval_core.base.errors import UserError
 from eval_core.domain.case import make_plan
+from eval_core.domain.fixture import Fixture
 from eval_core.domain.shard import Shard, parse_shard
 
 TWO = ("--runs", "2", "--compress-runs", "3", "--quiet")
@@ -33,6 +36,32 @@ def test_runs_of_a_fixture_stay_together_where_they_can() -> None:
         for cell in Shard(index, 2).cells(plan):
             where.setdefault(cell.case.fixture.name, set()).add(index)
     assert sum(len(indexes) > 1 for indexes in where.values()) <= 1
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 7])
+def test_a_later_look_leaves_every_run_in_its_shard(count: int) -> None:
+    cases = [
+        *small.cases(),
+        *(replace(case, fixture=renamed(case.fixture, n)) for case in small.cases() for n in "abc"),
+    ]
+    where: dict[tuple[str, int], int] = {}
+    for runs, compress_runs in ((3, 3), (3, 10), (6, 6), (10, 10)):
+        plan = make_plan(cases, runs, compress_runs)
+        for index in range(1, count + 1):
+            for cell in Shard(index, count).cells(plan):
+                assert where.setdefault((cell.case.fixture.name, cell.run), index) == index
+
+
+def renamed(fixture: Fixture, suffix: str) -> Fixture:
+    return fixture.model_copy(update={"name": f"{fixture.name}-{suffix}"})
+
+
+@pytest.mark.parametrize(("runs", "count"), [(3, 2), (3, 4), (10, 5), (10, 20)])
+def test_no_shard_does_much_more_than_another(runs: int, count: int) -> None:
+    (case, *_) = small.cases()
+    plan = make_plan([replace(case, fixture=renamed(case.fixture, n)) for n in "abcde"], runs, runs)
+    sizes = [len(Shard(index, count).cells(plan)) for index in range(1, count + 1)]
+    assert max(sizes) <= len(plan) / count + 2
 
 
 @pytest.mark.parametrize("text", ["", "0/3", "4/3", "1", "1/0", "a/b", "1/999", "-1/3", "1/3/5"])
@@ -99,6 +128,47 @@ def test_a_merged_run_that_lacks_a_shard_can_be_completed_as_a_whole(project: Pa
     ran = cli("merge", "a")
     assert ran.code == 2
     assert "holds results of its own; nothing is overwritten" in ran.err
+
+
+def test_shards_in_another_folder_are_measured_in_any_order_and_the_command_that_merges_them_is_said(
+    project: Path, cli: small.Cli
+) -> None:
+    there = ("--results", "elsewhere/../else where")
+    for index in (3, 1, 2):
+        ran = cli("run", "--label", "a", "--shard", f"{index}/3", *TWO, *there)
+        assert ran.code == 0, ran.err
+    assert "`compression-eval merge a --results 'elsewhere/../else where'` joins the shards" in ran.out
+    again = cli("run", "--label", "a", "--shard", "2/3", *TWO, *there)
+    assert again.code == 2
+    assert "this label has results already" in again.err
+    assert cli("run", "--label", "a", "--shard", "2/3", *TWO, *there, "--resume").code == 0
+    assert cli("merge", "a", *there).code == 0
+    assert cli("run", "--label", "whole", *TWO).code == 0
+    merged, whole = project / "else where" / "a" / "summary.json", project / "results" / "whole" / "summary.json"
+    assert cells(merged) == cells(whole)
+
+
+def test_one_shard_is_the_whole(project: Path, cli: small.Cli) -> None:
+    assert cli("run", "--label", "a", "--shard", "1/1", *TWO).code == 0
+    assert cli("merge", "a").code == 0
+    assert cli("run", "--label", "whole", *TWO).code == 0
+    results = project / "results"
+    assert cells(results / "a" / "summary.json") == cells(results / "whole" / "summary.json")
+
+
+def test_a_shard_of_another_commit_is_refused(project: Path, cli: small.Cli) -> None:
+    for index in (1, 2):
+        assert cli("run", "--label", "a", "--shard", f"{index}/2", *TWO).code == 0
+        small.edit_json(next((project / "fixtures").glob("*.json")), lambda body: body.update(description="changed"))
+    ran = cli("merge", "a")
+    assert ran.code == 2
+    assert "shard 2/2 measured something else than shard 1/2: fixtures" in ran.err
+
+
+def test_a_copy_of_a_shard_does_not_pass_for_another(project: Path, cli: small.Cli) -> None:
+    assert cli("run", "--label", "a", "--shard", "1/2", *TWO).code == 0
+    shutil.copytree(project / "results" / "a-shard-1-of-2", project / "results" / "a-shard-2-of-2")
+    assert "claims to be shard '1/2' and not 2/2; refused" in cli("merge", "a").err
 
 
 def test_a_shard_needs_a_label_and_measures_no_second_arm(project: Path, cli: small.Cli) -> None:

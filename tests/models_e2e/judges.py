@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 from bot.testing.provider import reply_to
 from eval_core.base.messages import Message
-from eval_core.domain.grade import DIMENSIONS
 
 
 def shifted(by: float) -> Callable[[Sequence[Message]], str]:
@@ -18,6 +17,8 @@ def shifted(by: float) -> Callable[[Sequence[Message]], str]:
         if not text.startswith('{"reason"'):
             return text
         grade = json.loads(text)
-        return json.dumps({**grade, **{name: min(5, max(0, grade[name] + by)) for name in DIMENSIONS}})
+        return json.dumps(
+            {key: min(5, max(0, value + by)) if key != "reason" else value for key, value in grade.items()}
+        )
 
     return reply

@@ -294,15 +294,24 @@ def test_models_without_a_batch_api_are_refused_at_once(
 
 
 def test_the_dry_run_says_the_price_in_batches(three_probes: Path, cli: small.Cli, provider: Provider) -> None:
-    def cost(role: str, *more: str) -> float:
+    def costs(role: str, *more: str) -> tuple[int, float, float]:
         out = cli(*UPDATE, *provider.options, "--dry-run", *more).out
-        (row,) = re.findall(rf"^\W*{role}\b.*?\$([\d.]+)", out, re.MULTILINE)
-        return float(row)
+        (row,) = re.findall(rf"^\W*{role}\b.*? (\d+)  .*?\$([\d.]+) +\$([\d.]+)", out, re.MULTILINE)
+        return int(row[0]), float(row[1]), float(row[2])
 
-    for role in ("answer", "judge"):
-        assert cost(role, "--batch") == pytest.approx(cost(role) / 2, abs=0.0002)
-    assert cost("compressor", "--batch") == cost("compressor")
-    assert "in batches, at half the price" in cli(*UPDATE, *provider.options, "--dry-run", "--batch").out
+    def halved(role: str, at_full_price: int) -> None:
+        calls, usual, _ = costs(role)
+        _, plain, cached = costs(role, "--batch")
+        assert plain == pytest.approx(usual / 2 * (1 + at_full_price / calls), rel=0.05)
+        assert cached == plain  # no provider promises a prompt cache in a batch
+
+    halved("answer", 0)
+    halved("judge", 3)  # the three grades that try the judge are not made in a batch
+    assert costs("compressor", "--batch") == costs("compressor")
+    said = cli(*UPDATE, *provider.options, "--dry-run", "--batch").out
+    assert "in batches, at half the price" in said
+    whole = costs("total")[2]
+    assert f"without --batch and with prompt caching, all this costs about ${whole:.2f}" in " ".join(said.split())
     assert not provider.server.asked
 
 

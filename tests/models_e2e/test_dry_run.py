@@ -70,6 +70,7 @@ def test_with_a_cache_that_charges_for_what_it_keeps_it_agrees_as_well(project: 
     claude = "anthropic/claude-loopback"
     keeping = Provider()
     keeping.server._marked_cache = True
+    keeping.server._sampling = True  # every run writes another summary, and each of them is kept anew
     with serving(keeping) as provider:
         prices = parse_prices([f"{claude}=1,4,0.1,1.25"])
         found = quote(Job(Config(), flags=ModelFlags(model=claude, prices=prices), runs=2, compress_runs=3))

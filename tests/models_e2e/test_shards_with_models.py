@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -103,3 +104,60 @@ def test_a_shard_whose_model_fails_is_resumed_alone(
     assert cli("merge", "a").code == 0
     body = summary(three_probes, "a")
     assert body["stopped"] is None
+
+
+def test_a_shard_without_work_is_done_at_once_and_calls_nobody(
+    three_probes: Path, cli: small.Cli, provider: Provider
+) -> None:
+    options = ("--label", "a", "--runs", "1", "--compress-runs", "1", "--quiet", *provider.options, "--trust-judge")
+    cells = len(make_plan(small.cases(), 1, 1))
+    count = 2 * cells
+    idle = [n for n in range(1, count + 1) if not Shard(n, count).cells(make_plan(small.cases(), 1, 1))]
+    assert len(idle) == count - cells
+    asked = 0
+    for index in range(1, count + 1):
+        if index in idle:
+            asked = len(provider.server.asked)
+            assert re.search(r"^total +0 ", cli("run", *options, "--shard", f"{index}/{count}", "--dry-run").out, re.M)
+        ran = cli("run", *options, "--shard", f"{index}/{count}")
+        assert ran.code == 0, ran.err
+        assert index not in idle or len(provider.server.asked) == asked
+    ran = cli("merge", "a")
+    assert ran.code == 0, ran.err
+    assert summary(three_probes, "a")["stopped"] is None
+
+
+def test_the_next_look_in_shards_pays_for_its_own_runs_alone(
+    three_probes: Path, cli: small.Cli, provider: Provider
+) -> None:
+    options = ("--label", "a", "--quiet", *provider.options, "--trust-judge", "--compare-to", "none")
+
+    def look(*more: str) -> int:
+        before = len(provider.server.asked)
+        for index in (1, 2):
+            ran = cli("run", *options, "--shard", f"{index}/2", *more)
+            assert ran.code == 0, ran.err
+        assert cli("merge", "a", "--compare-to", "none").code == 0
+        return len(provider.server.asked) - before
+
+    early = cli("run", *options, "--shard", "1/2", "--next-look")
+    assert early.code == 2
+    assert "`compression-eval merge a` joins the shards of one" in early.err
+    look()
+    first = told(summary(three_probes, "a"))
+    fixtures = len(small.cases())
+    compressions = sum(max(1, len(case.fixture.cuts)) for case in small.cases())
+    assert look("--next-look") == 3 * (compressions + 2 * fixtures)
+    second = told(summary(three_probes, "a"))
+    assert len(second) == 6 * fixtures
+    assert {cell: second[cell] for cell in first} == first
+
+
+def test_the_price_of_a_shard_is_held_against_its_part_of_the_budget(
+    three_probes: Path, cli: small.Cli, provider: Provider
+) -> None:
+    options = ("--label", "a", *PLAN, *provider.options, "--trust-judge", "--budget-usd", "2", "--dry-run")
+    said = [cli("run", *options, "--shard", f"{index}/3").out for index in (1, 2, 3)]
+    parts = [float(found[1]) for out in said if (found := re.search(r"The budget of \$([\d.]+) covers it\.", out))]
+    assert len(parts) == 3
+    assert sum(parts) == pytest.approx(2, abs=0.001)

@@ -28,6 +28,7 @@ from eval_core.domain.history_line import HistoryLine
 from eval_core.domain.record import RunRecord
 from eval_core.reporting.html import render_html
 from eval_core.reporting.html.first_screen import tiles
+from eval_core.reporting.html.page import MOST, MOST_ROWS
 from eval_core.reporting.html.payload import unpack
 from eval_core.reporting.html.plots import plot_tables
 
@@ -370,6 +371,34 @@ def test_the_page_of_fifty_fixtures_stays_under_four_megabytes() -> None:
 
     html = render_html(report(cases=cases, candidate=make))
     assert len(html.encode()) < 4_000_000
+
+
+def test_of_a_large_suite_the_worst_fixtures_are_shown_and_the_others_are_a_click_away() -> None:
+    cases = [case(f"session-{number:03}") for number in range(MOST_ROWS + 20)]
+    html = render_html(report(cases=cases))
+    _, shown, folded = re.split(r'<h2 id="fixtures-title">|20 more fixtures, which lost no more than these', html)
+    assert shown.count('<details class="inner fixture"') == MOST_ROWS
+    assert folded.split("</section>")[0].count('<details class="inner fixture"') == 20
+    assert re.search(r"<summary>Fingerprint: [^<]* \(\d+ fields, 0 of them different\)</summary>", html)
+
+
+def test_many_quarantined_probes_do_not_bury_the_page() -> None:
+    data = report(cases=[case(f"session-{number:03}") for number in range(10)])
+    bad = {
+        name: controls.model_copy(
+            update={
+                "probes": {
+                    probe: control.model_copy(update={"quarantined": "too easy"})
+                    for probe, control in controls.probes.items()
+                }
+            }
+        )
+        for name, controls in data.candidate.controls.items()
+    }
+    data = replace(data, candidate=data.candidate.model_copy(update={"controls": bad}))
+    html = render_html(data)
+    assert html.count("<li>Quarantined: ") == MOST
+    assert "4 more quarantined probes" in html
 
 
 def test_the_trend_ends_with_the_run_of_this_report() -> None:

@@ -37,6 +37,7 @@ from eval_core.reporting.view import MARKS, make_view
 
 __all__ = [
     "MOST",
+    "MOST_ROWS",
     "Field",
     "SuiteRow",
     "UseRow",
@@ -228,6 +229,8 @@ def _ordered(culprits: Sequence[Culprit]) -> list[Culprit]:
 
 MOST = 6
 """Lost facts that are shown without being asked for: what fits on a first screen."""
+MOST_ROWS = 30
+"""Fixtures that are shown without being asked for, those that lose most; a suite may have hundreds."""
 
 
 @dataclass(frozen=True)
@@ -339,6 +342,7 @@ def render_html(data: ReportData) -> str:
         compared=compared,
         found=found,
         most=MOST,
+        most_rows=MOST_ROWS,
         picture=frontier([*sides, ("candidate", "candidate", data.candidate)]),
         tables=tables,
         tiles=tiles(data.candidate, base, tables, view.cost),
