@@ -6,7 +6,7 @@ import datetime
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 __all__ = ["LEAST_AGREEMENT", "MOST_DAYS", "Audit", "Calibration", "JudgeRecord", "Misranking"]
 
@@ -156,6 +156,12 @@ class JudgeRecord(BaseModel):
     date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
     calibration: Calibration
     audit: Audit
+
+    @field_validator("date")
+    @classmethod
+    def _in_the_calendar(cls, date: str) -> str:
+        datetime.datetime.fromisoformat(date)
+        return date
 
     @property
     def age(self) -> int:
