@@ -41,10 +41,10 @@ LEAVES: tuple[Any, ...] = (
 )  # fmt: skip
 # What grammars act on, which chance alone seldom writes.
 FRAGMENTS = (
-    b"!!seq ", b"!!map ", b"!!int ", b"!!float ", b"!!bool ", b"!!str ", b"!!set ", b"!!binary ", b"&a ", b"*a", b"<<: *a",
-    b"? ", b"- ", b"---\n", b"%YAML 1.1\n", b'"\\UFFFFFFFF"', b'"\\ud800"', b".nan", b"1e999", b"\xff\xfe", b"\x00",
-    b"\r\n\r\n", b"Transfer-Encoding: chunked\r\n", b"Content-Length: 9\r\n", b"ffffffff\r\n", b"Expect: 100-continue\r\n",
-    b"# ", b"```", b"|a|b|", b"**", b"\xe2\x80\xae", b'{"', b"[[[[", b"]", b"}", b"NaN",
+    b"!!seq ", b"!!map ", b"!!int ", b"!!float ", b"!!bool ", b"!!str ", b"!!set ", b"!!binary ", b"&a ",
+    b"*a", b"<<: *a", b"? ", b"- ", b"---\n", b"%YAML 1.1\n", b'"\\UFFFFFFFF"', b'"\\ud800"', b".nan", b"1e999",
+    b"\xff\xfe", b"\x00", b"\r\n\r\n", b"Transfer-Encoding: chunked\r\n", b"Content-Length: 9\r\n", b"ffffffff\r\n",
+    b"Expect: 100-continue\r\n", b"# ", b"```", b"|a|b|", b"**", b"\xe2\x80\xae", b'{"', b"[[[[", b"]", b"}", b"NaN",
 )  # fmt: skip
 SHA = "a" * 40
 

@@ -283,7 +283,7 @@ class ProcessSubject:
             ready = f"while it was imported and built, {exc}"
         if isinstance(ready, str):
             progress.output = child.output
-            return classify(StepEvidence(needs_model, setup_error=ready))
+            return classify(StepEvidence(needs_model, setup_error=child.limit_reached or ready))
         progress.start_seconds = time.monotonic() - started
         if ready.dropped:
             progress.notes.append(f"left out, since the signature lacks them: {', '.join(ready.dropped)[:500]}")
@@ -324,7 +324,7 @@ class ProcessSubject:
         if cut := sum(record.cut_off for record in evidence.calls):
             progress.notes.append(f"{cut} model replies were cut off by the max_tokens or stop that the compressor set")
         if isinstance(result, str):
-            return classify(replace(evidence, error=result))
+            return classify(replace(evidence, error=now.child.limit_reached or result))
         served = sum(record.forwarded for record in evidence.calls)
         if result.reported_calls is not None and result.reported_calls != served:
             progress.notes.append(f"the command says {result.reported_calls} model calls; the gateway counted {served}")
