@@ -68,7 +68,7 @@ def _check_size(value: Any, most: int, values: float) -> None:
 def parse_json(data: str | bytes, *, depth: int = MAX_DEPTH, values: float = math.inf) -> Any:
     """Return the value, or raise BadJson: for broken text, NaN, numbers of many digits, deep nesting, no UTF-8.
 
-    `values` is the most that all objects and lists may hold together: an empty one takes two bytes, and sixty of memory.
+    `values` is the most that all objects and lists may hold together: an empty one is two bytes, and sixty in memory.
     """
     try:
         text = data if isinstance(data, str) else data.decode("utf-8", "surrogatepass")
