@@ -1,5 +1,4 @@
-"""The limit of memory, processes and processors of one run's whole tree: a control group where one can be had, else a
-count.
+"""The memory, process and processor limits of one run's whole tree: a control group where possible, else a count.
 
 A control group counts everything, shared memory included, and the kernel keeps it. Without one the tree is counted
 three times a second, from what its processes map, the memory files that they hold open and the sockets that they made.
