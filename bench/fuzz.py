@@ -39,6 +39,13 @@ LEAVES: tuple[Any, ...] = (
     None, True, 0, -1, 10**400, 1e308, -0.0, 2**63, "", "x", "\x00", "\ud800", "@all", "9" * 500, [], {}, [[]],
     {"": None}, "a" * 5_000, "\u202e", {"kind": "grade"}, ["role"], "<!-- -->", "../../x", "$ref", 1.5, "1e999",
 )  # fmt: skip
+# What grammars act on, which chance alone seldom writes.
+FRAGMENTS = (
+    b"!!seq ", b"!!map ", b"!!int ", b"!!float ", b"!!bool ", b"!!str ", b"!!set ", b"!!binary ", b"&a ",
+    b"*a", b"<<: *a", b"? ", b"- ", b"---\n", b"%YAML 1.1\n", b'"\\UFFFFFFFF"', b'"\\ud800"', b".nan", b"1e999",
+    b"\xff\xfe", b"\x00", b"\r\n\r\n", b"Transfer-Encoding: chunked\r\n", b"Content-Length: 9\r\n", b"ffffffff\r\n",
+    b"Expect: 100-continue\r\n", b"# ", b"```", b"|a|b|", b"**", b"\xe2\x80\xae", b'{"', b"[[[[", b"]", b"}", b"NaN",
+)  # fmt: skip
 SHA = "a" * 40
 
 
@@ -445,7 +452,7 @@ def edited(seed: Any, provider: Any) -> bytes:
         if not places:
             break
         parent, key = places[provider.ConsumeIntInRange(0, len(places) - 1)]
-        leaf = LEAVES[provider.ConsumeIntInRange(0, len(LEAVES) - 1)]
+        leaf = copy.deepcopy(LEAVES[provider.ConsumeIntInRange(0, len(LEAVES) - 1)])
         how = provider.ConsumeIntInRange(0, 4)
         if how == 0:
             del parent[key]
@@ -494,7 +501,8 @@ def fuzz(name: str, inputs: int) -> None:
 def _spliced(raw: bytes, provider: Any) -> bytes:
     at = provider.ConsumeIntInRange(0, len(raw))
     end = provider.ConsumeIntInRange(at, min(len(raw), at + 64))
-    return raw[:at] + provider.ConsumeBytes(64) + raw[end:]
+    word = FRAGMENTS[provider.ConsumeIntInRange(0, len(FRAGMENTS) - 1)] if provider.ConsumeBool() else b""
+    return raw[:at] + word + provider.ConsumeBytes(64) + raw[end:]
 
 
 def main() -> None:

@@ -90,7 +90,8 @@ def _read_checked(folder: Path, file: str, cases: Sequence[Case]) -> Measurement
     measurement = parse(Measurement, body, file)
     _check_suite(measurement, cases, file)
     _check_runs(measurement, measurement.probe_types, file)
-    if any(abs(number) > _LARGEST_COUNT for number in _numbers(body)):
+    # Of what was read, not of the file: a number in quotes becomes a number, and "nan" is less than nothing.
+    if not all(abs(number) <= _LARGEST_COUNT for number in _numbers(measurement.model_dump())):
         raise UserError(f"{file}: holds a number that no measurement has; refused")
     for case in cases:
         _check_words(measurement, case, file)
@@ -150,7 +151,7 @@ def _types(case: Case, said: Mapping[str, str]) -> dict[str, str]:
 def _numbers(value: Any) -> Iterator[float]:
     if isinstance(value, dict):
         value = list(value.values())
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         for item in value:
             yield from _numbers(item)
     elif isinstance(value, int | float) and not isinstance(value, bool):

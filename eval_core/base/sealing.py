@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
 from eval_core.base.errors import UserError
 
-__all__ = ["Damaged", "SealingKey"]
+__all__ = ["Damaged", "SealingKey", "holds_a_key"]
+
+_KEYS = re.compile(r"\s*[\w-]{43}=(?:\s*,\s*[\w-]{43}=)*\s*,?\s*", re.ASCII)
+
+
+def holds_a_key(environ: Mapping[str, str]) -> bool:
+    """Tell whether a variable, whatever it is called, holds a key for private probes."""
+    return any(_KEYS.fullmatch(value) for value in environ.values())
 
 
 class Damaged(Exception):

@@ -47,12 +47,15 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _decoder = json.JSONDecoder(parse_constant=_constant, parse_float=_float, parse_int=_int)
 
 
-def _check_depth(value: Any, most: int) -> None:
+def _check_size(value: Any, most: int, values: float) -> None:
     """Walk without recursion: the nesting is the sender's choice."""
     level, depth = [value], 0
     while level:
         if depth > most:
             raise BadJson(f"nested deeper than {most} levels")
+        values -= sum(len(item) for item in level if isinstance(item, dict | list))
+        if values < 0:
+            raise BadJson("more values than anybody needs")
         inner: list[Any] = []
         for item in level:
             if isinstance(item, dict):
@@ -62,8 +65,11 @@ def _check_depth(value: Any, most: int) -> None:
         level, depth = inner, depth + 1
 
 
-def parse_json(data: str | bytes, *, depth: int = MAX_DEPTH) -> Any:
-    """Return the value, or raise BadJson: for broken text, NaN, numbers of many digits, deep nesting, no UTF-8."""
+def parse_json(data: str | bytes, *, depth: int = MAX_DEPTH, values: float = math.inf) -> Any:
+    """Return the value, or raise BadJson: for broken text, NaN, numbers of many digits, deep nesting, no UTF-8.
+
+    `values` is the most that all objects and lists may hold together: an empty one is two bytes, and sixty in memory.
+    """
     try:
         text = data if isinstance(data, str) else data.decode("utf-8", "surrogatepass")
         value = _decoder.decode(text)
@@ -75,7 +81,7 @@ def parse_json(data: str | bytes, *, depth: int = MAX_DEPTH) -> Any:
         raise BadJson(f"not UTF-8 (byte {exc.start})") from None
     except RecursionError:
         raise BadJson(f"nested deeper than {depth} levels") from None
-    _check_depth(value, depth)
+    _check_size(value, depth, values)
     return value
 
 

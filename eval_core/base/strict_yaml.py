@@ -27,6 +27,17 @@ MAX_VALUES = 50_000
 """With every alias written out."""
 MAX_DIGITS = 20
 
+_SCALARS = ("str", "null", "bool", "int", "float")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+_WORDS: dict[type[Node], str] = {MappingNode: "a mapping", SequenceNode: "a list", ScalarNode: "text"}
+_KINDS: dict[str, type[Node]] = {
+    f"tag:yaml.org,2002:{name}": kind
+    for kind, names in ((MappingNode, ("map",)), (SequenceNode, ("seq",)), (ScalarNode, _SCALARS))
+    for name in names
+}
+"""The node that each tag belongs to."""
+
 
 def _problem(text: str, node: Node | None) -> ConstructorError:
     return ConstructorError(None, None, text, node.start_mark if node is not None else None)
@@ -55,6 +66,13 @@ class _StrictLoader(yaml.SafeLoader):
         node: Node | None = super().compose_node(parent, index)
         self._depth -= 1
         return node
+
+    def construct_object(self, node: Node, deep: bool = False) -> Any:
+        # A tag may be written before any node; the constructors rely on theirs.
+        wanted = _KINDS.get(node.tag, type(node))
+        if not isinstance(node, wanted):
+            raise _problem(f"{_WORDS[wanted]} was expected, not {_WORDS[type(node)]}", node)
+        return super().construct_object(node, deep)
 
     def get_single_node(self) -> Node | None:
         node: Node | None = super().get_single_node()
@@ -150,6 +168,13 @@ def _float(loader: _StrictLoader, node: ScalarNode) -> float:
     return value
 
 
+def _text(loader: _StrictLoader, node: ScalarNode) -> str:
+    text = str(node.value)
+    if _SURROGATE.search(text):
+        raise _problem("half of a surrogate pair, which is no text", node)
+    return text
+
+
 def _unknown(loader: _StrictLoader, node: Node) -> Any:
     raise _problem(f"the tag {str(node.tag)[:60]!r} is not used here", node)
 
@@ -157,7 +182,7 @@ def _unknown(loader: _StrictLoader, node: Node) -> Any:
 for _tag, _constructor in {
     "map": _mapping,
     "seq": _sequence,
-    "str": yaml.SafeLoader.construct_scalar,
+    "str": _text,
     "null": yaml.SafeLoader.construct_yaml_null,
     "bool": yaml.SafeLoader.construct_yaml_bool,
     "int": _int,
@@ -183,7 +208,7 @@ def parse_yaml(text: str, where: str) -> Any:
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         problem = getattr(exc, "problem", None) or str(exc).replace("\n", " ")
         raise UserError(f"{where}: {place}broken YAML: {problem}") from None
-    except (ValueError, RecursionError, IndexError, KeyError) as exc:
+    except (ValueError, OverflowError, RecursionError, IndexError, KeyError) as exc:
         raise UserError(f"{where}: broken YAML: {exc}") from None
 
 

@@ -130,14 +130,26 @@ def _end_unexpectedly(exc: Exception) -> NoReturn:
     sys.exit(UNEXPECTED)
 
 
+def _without_words(exc: BaseException) -> list[str]:
+    """Return a traceback with the types of the errors alone."""
+    earlier = exc.__cause__ or exc.__context__
+    before = [*_without_words(earlier), "\n"] if earlier is not None else []
+    return [*before, *traceback.format_tb(exc.__traceback__), f"{type(exc).__name__}\n"]
+
+
 def unexpected(exc: Exception, environ: Mapping[str, str]) -> str:
     """Keep the traceback of an error of ours in a file, and return the sentence that says where."""
+    from eval_core.base.sealing import holds_a_key
     from eval_core.models.settings import environment_secrets, redact
 
-    trace = redact("".join(traceback.format_exception(exc)), environment_secrets(environ))
+    # An error may quote what it failed on, and beside the key of private probes that may be one of them.
+    private = holds_a_key(environ)
+    parts = _without_words(exc) if private else traceback.format_exception(exc)
+    trace = redact("".join(parts), environment_secrets(environ))
     if environ.get(DEBUG):
         return trace
-    said = redact(f"{type(exc).__name__}: {' '.join(str(exc).split())[:200]}", environment_secrets(environ))
+    words = "" if private else f": {' '.join(str(exc).split())[:200]}"
+    said = redact(f"{type(exc).__name__}{words}", environment_secrets(environ))
     # In the results where there are some: nothing else of a checkout may change.
     folder = Path("results") if Path("results").is_dir() else Path(tempfile.gettempdir())
     try:

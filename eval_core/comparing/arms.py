@@ -78,6 +78,10 @@ class Arm:
     fixtures: dict[str, FixtureArm]
 
 
+_MOST_FACTS = 2**53
+"""Whole numbers that a float can tell apart."""
+
+
 def _refuse(where: str, problem: str) -> None:
     raise UserError(f"{where}: {problem}; measure this run again or remove it from the results")
 
@@ -198,7 +202,10 @@ def _fixture_arm(
                 facts[row, column] = run.probes[probe].retention
         for column, kind in enumerate(kinds):
             if total := run.census.total.get(kind, 0):
-                census[row, column] = 1 - run.census.lost.get(kind, 0) / total
+                lost = run.census.lost.get(kind, 0)
+                if not 0 <= lost <= total < _MOST_FACTS:
+                    _refuse(f"{run.fixture} / {kind}, run {row + 1}", "the census has lost more facts than it found")
+                census[row, column] = 1 - lost / total
                 weights[row, column] = total
     return FixtureArm(
         probes=probes,

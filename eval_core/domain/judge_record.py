@@ -9,7 +9,7 @@ import datetime
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 __all__ = ["LEAST_AGREEMENT", "MOST_DAYS", "Audit", "Calibration", "GroupingRecord", "JudgeRecord", "Misranking"]
 
@@ -170,6 +170,12 @@ class JudgeRecord(BaseModel):
     date: _Moment
     calibration: Calibration
     audit: Audit
+
+    @field_validator("date")
+    @classmethod
+    def _in_the_calendar(cls, date: str) -> str:
+        datetime.datetime.fromisoformat(date)
+        return date
 
     @property
     def age(self) -> int:

@@ -236,10 +236,10 @@ def _own_fault(seen: StepEvidence) -> str | None:
 
 def classify(seen: StepEvidence) -> StepVerdict:
     """Name the outcome; the order keeps an outage from being blamed on the compressor, and the reverse."""
-    if seen.setup_error is not None:
-        return StepVerdict(Outcome.SETUP_ERROR, seen.setup_error)
     if (verdict := _of_calls(seen)) is not None:
         return verdict
+    if seen.setup_error is not None:
+        return StepVerdict(Outcome.SETUP_ERROR, seen.setup_error)
     if (fault := _own_fault(seen)) is not None:
         return StepVerdict(Outcome.TARGET_ERROR, fault)
     if seen.needs_model and not seen.calls:

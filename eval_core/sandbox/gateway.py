@@ -39,6 +39,8 @@ _LOG = logging.getLogger(__name__)
 _ROOT = str(Path(eval_core.__file__).parent.parent)
 # Without site-packages and without an environment: what the process may import is the standard library and ours.
 _START = f"import sys;sys.path.insert(0,sys.argv.pop(1));from {gateway_process.__name__} import main;main()"
+_PER_MESSAGE = 300
+"""What a message takes besides its text."""
 _PROMPT_S = 5.0
 """In which a healthy process answers a ping, or ends when it is told to."""
 
@@ -101,6 +103,7 @@ class Gateway:
         self._model, self._complete, self._draw = model, complete, draw
         self._limits = limits or GatewayLimits()
         self._records: dict[int, CallRecord] = {}
+        self._bytes = 0
         self._asking: set[asyncio.Task[None]] = set()
         self._pings: dict[int, asyncio.Future[None]] = {}
         self._writer: asyncio.StreamWriter | None = None
@@ -201,27 +204,33 @@ class Gateway:
     def _ask(self, number: int, record: CallRecord, body: Any) -> None:
         """Check once more what is asked, and make the call."""
         try:
-            asked = read_request(read_object(json.dumps(body).encode("ascii")))
-            record.requested_model, record.messages = asked.requested_model, asked.messages
-            record.own_limit = asked.max_tokens is not None and asked.max_tokens <= self._limits.output_tokens
-            record.own_stop = bool(asked.params.get("stop"))
-            self._check_limits()
+            data = json.dumps(body).encode("ascii")
+            asked = read_request(read_object(data))
+            record.requested_model = asked.requested_model
+            self._check_limits(len(data) + _PER_MESSAGE * len(asked.messages))
         except Refusal as refusal:
             self.log.refuse(record, refusal.message)
             self._send(_refused(number, refusal))
             return
+        record.messages = asked.messages
+        record.own_limit = asked.max_tokens is not None and asked.max_tokens <= self._limits.output_tokens
+        record.own_stop = bool(asked.params.get("stop"))
         self.log.forward(record)
         task = asyncio.create_task(self._complete_call(number, record, asked))
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
 
-    def _check_limits(self) -> None:
+    def _check_limits(self, size: int) -> None:
+        """Turn away what is more than the run may ask for; `size` is what this request takes."""
         served = [record for record in self.log.records if record.forwarded]
         if len(served) >= self._limits.requests:
             raise Refusal(429, f"the run's {self._limits.requests} requests are used up", "too_many_requests")
         spent = sum(record.usage.input_tokens + record.usage.output_tokens for record in served)
         if spent >= self._limits.total_tokens:
             raise Refusal(429, f"the run's {self._limits.total_tokens:,} tokens are used up", "too_many_tokens")
+        if self._bytes + size > self._limits.run_bytes:
+            raise Refusal(429, f"the run's {self._limits.run_bytes:,} bytes of requests are used up", "too_many_bytes")
+        self._bytes += size
 
     async def _complete_call(self, number: int, record: CallRecord, asked: ChatRequest) -> None:
         call = ModelCall(

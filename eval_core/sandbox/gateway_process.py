@@ -91,7 +91,7 @@ class _Server:
     def __init__(self, token: str, model: str, limits: GatewayLimits, control: asyncio.StreamWriter) -> None:
         self._token, self._model, self._limits, self._control = token.encode(), model, limits, control
         self._room = _Room(limits.bytes_at_once)
-        self._open = self._arrivals = self._ids = 0
+        self._open = self._arrivals = self._ids = self._asked = 0
         self._told: set[str] = set()
         self._waiting: dict[int, asyncio.Future[ModelReply | _Failure]] = {}
         self._closed = False
@@ -221,6 +221,9 @@ class _Server:
         number = self._ids
         self._tell("arrived", id=number)
         try:
+            if self._asked >= self._limits.requests:
+                # The evaluator would say so too, after it has read the request.
+                raise Refusal(429, f"the run's {self._limits.requests} requests are used up", "too_many_requests")
             given = dialect.to_chat(read_object(await self._read(head, reader, writer, hold)))
             asked = read_request(given.body)
         except Refusal as refusal:
@@ -229,6 +232,7 @@ class _Server:
         except ClientGone:
             self._tell("refused", id=number, why="the connection was closed before the request was complete")
             raise
+        self._asked += 1
         self._tell("ask", id=number, dropped=[*given.dropped, *asked.dropped], body=asked.body())
         await self._control.drain()
         result, alone = await self._result(number, reader)

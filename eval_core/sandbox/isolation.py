@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from eval_core.base.errors import UserError
-from eval_core.sandbox.memory import LIMITERS, MemoryGroup, MemoryLimiter, find_limiter, memory_group
+from eval_core.sandbox.memory import LIMITERS, PROCESSORS, MemoryGroup, MemoryLimiter, find_limiter, memory_group
 from eval_core.sandbox.seccomp import abi_of, program
 
 __all__ = [
@@ -251,8 +251,8 @@ def _environment(view: SandboxView) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",  # the child is ended, not asked to end: nothing may wait in a buffer
         # Address space is limited, and libc would otherwise reserve much of it for each thread.
         "MALLOC_ARENA_MAX": "2",
-        "OMP_NUM_THREADS": "2",
-        "OPENBLAS_NUM_THREADS": "2",
+        "OMP_NUM_THREADS": str(PROCESSORS),
+        "OPENBLAS_NUM_THREADS": str(PROCESSORS),
     }
 
 
@@ -277,13 +277,15 @@ def _system_mounts(folder: Path) -> list[str]:
     return words
 
 
-def _bwrap_common(view: SandboxView, folder: Path) -> list[str]:
+def _bwrap_common(view: SandboxView, folder: Path, memory: MemoryLimiter) -> list[str]:
     words = [
         "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try",
         "--die-with-parent", "--new-session", "--as-pid-1", "--hostname", "sandbox",
     ]  # fmt: skip
     words += _system_mounts(folder)
     words += ["--proc", "/proc", "--dev", "/dev"]
+    if memory == "count":
+        words += ["--ro-bind", "/dev/null", "/dev/zero"]  # a shared mapping of it is memory that cannot be counted
     words += ["--perms", "1777", "--size", str(SCRATCH // 4), "--tmpfs", "/dev/shm"]  # noqa: S108
     for scratch in ("/tmp", view.home):  # noqa: S108
         words += ["--perms", "1777", "--size", str(SCRATCH), "--tmpfs", scratch]
@@ -307,7 +309,7 @@ def _bwrap_common(view: SandboxView, folder: Path) -> list[str]:
 def _with_filter(folder: Path, words: list[str], memory: MemoryLimiter) -> list[str]:
     """Open the filter on descriptor 9 in a shell that then becomes the command; sudo closes ours."""
     file = folder / "filter.bpf"
-    file.write_bytes(program(abi_of(), memory_files=memory != "count"))
+    file.write_bytes(program(abi_of(), shared_memory=memory != "count"))
     file.chmod(0o644)
     return ["/bin/sh", "-c", 'exec 9<"$0"; exec "$@"', str(file), *words]
 
@@ -357,7 +359,7 @@ class SandboxChoice:
 
     def limit_memory(self, memory: int) -> AbstractContextManager[MemoryGroup]:
         """Return the limit of one run's whole tree, in bytes; it is there while the context is open."""
-        return memory_group(self.memory, memory, PROCESSES, sudo=self.level == "bwrap-sudo")
+        return memory_group(self.memory, memory, PROCESSES, sudo=self.level == "bwrap-sudo", own_network=self.confined)
 
     def resource_limits(self, memory: int, seconds: float, *, address_space: bool = True) -> dict[str, int]:
         """Return the limits that the launcher sets on itself, and so on all that it starts.
@@ -365,7 +367,7 @@ class SandboxChoice:
         Without a limit of address space for runtimes that reserve far more than they use, as Node and Bun do: the
         limit of the whole tree holds for them all the same.
         """
-        limits = {"CORE": 0, "NOFILE": DESCRIPTORS, "FSIZE": SCRATCH, "CPU": int(seconds) + 1}
+        limits = {"CORE": 0, "NOFILE": DESCRIPTORS, "FSIZE": SCRATCH, "CPU": PROCESSORS * int(seconds) + 1}
         if address_space:
             limits["AS"] = memory
         else:
@@ -386,7 +388,7 @@ class SandboxChoice:
             return ["/usr/bin/env", "-i", *(f"{name}={value}" for name, value in values.items()), *inner]
         if self.level == "docker":
             return _docker(view, folder, inner, memory)
-        common = _bwrap_common(view, folder)
+        common = _bwrap_common(view, folder, self.memory)
         if self.level == "bwrap-user":
             userns = ["--unshare-user", *(["--disable-userns"] if _bwrap_knows("--disable-userns") else [])]
             bwrap = _with_filter(folder, ["bwrap", *userns, "--cap-drop", "ALL", *common, "--", *inner], self.memory)

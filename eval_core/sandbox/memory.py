@@ -1,7 +1,7 @@
-"""The memory and process limit of one run's whole tree: a control group where one can be had, else a count.
+"""The memory, process and processor limits of one run's whole tree: a control group where possible, else a count.
 
 A control group counts everything, shared memory included, and the kernel keeps it. Without one the tree is counted
-three times a second, from what its processes map and from the memory files that they hold open.
+three times a second, from what its processes map, the memory files that they hold open and the sockets that they made.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from eval_core.base.errors import UserError
 
 __all__ = [
     "LIMITERS",
+    "PROCESSORS",
     "MemoryGroup",
     "MemoryLimiter",
     "find_limiter",
@@ -41,7 +42,14 @@ LIMITERS: dict[MemoryLimiter, str] = {
 }
 """How each is told to people."""
 
+PROCESSORS = 2
+"""That the tree may keep busy; the group as a whole also weighs no more than one process beside it."""
+_PERIOD_US = 100_000
+_SOCKETS = {"sockets:": (256, 512 * 1024), "TCP:": (32, 4 * 1024 * 1024)}
+"""How many any program may have, and what each further one counts for: about what its buffers hold when full."""
+
 CGROUP = Path("/sys/fs/cgroup")
+_TCP_LIMIT, _TCP_USED = "memory.kmem.tcp.limit_in_bytes", "memory.kmem.tcp.usage_in_bytes"
 PAGE = os.sysconf("SC_PAGE_SIZE")
 # bubblewrap and the shell before it are members too.
 _OWN_PROCESSES = 8
@@ -70,17 +78,30 @@ def process_family(root: int) -> list[int]:
     return found
 
 
+def _sizes(file: Path) -> dict[str, int]:
+    """Return the sizes in a table of /proc, in bytes; nothing for a process that is gone or not ours to look at."""
+    with contextlib.suppress(OSError):
+        lines = [line.split() for line in file.read_text(encoding="utf-8", errors="replace").splitlines()]
+        return {words[0]: int(words[1]) * 1024 for words in lines if len(words) == 3 and words[2] == "kB"}
+    return {}
+
+
 def _mapped(pid: int) -> int:
-    """Return the bytes that one process maps beside files, its share of what several map; 0 for one that is gone."""
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
-        values = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in lines[1:]}
-        if "Pss_Shmem" in values:
-            return values["Pss_Anon"] + values["Pss_Shmem"]
+    """Return the bytes that one process maps beside files, its share of what several map, with its page tables."""
+    status, share = _sizes(Path(f"/proc/{pid}/status")), _sizes(Path(f"/proc/{pid}/smaps_rollup"))
     # Not ours to look at (through sudo), or an old kernel: what is shared is then counted for each process.
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
-        return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(("RssAnon:", "RssShmem:")))
+    names = ("Pss_Anon:", "Pss_Shmem:", "SwapPss:") if "Pss_Shmem:" in share else ("RssAnon:", "RssShmem:", "VmSwap:")
+    return sum((share | status).get(name, 0) for name in (*names, "VmPTE:"))
+
+
+def _socket_buffers(pids: list[int]) -> int:
+    """Return what the sockets in the tree's own network may hold; one process of it is enough to see them all."""
+    for pid in reversed(pids):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            # sockets: used N, and TCP: inuse N with more behind it
+            rows = [line.split() for line in Path(f"/proc/{pid}/net/sockstat").read_text(encoding="ascii").splitlines()]
+            kinds = [(int(row[2]), *_SOCKETS[row[0]]) for row in rows if row[0] in _SOCKETS]
+            return sum(max(made - free, 0) * size for made, free, size in kinds)
     return 0
 
 
@@ -94,11 +115,11 @@ def _memory_files(pid: int) -> Iterator[tuple[tuple[int, int], int]]:
                     yield (about.st_dev, about.st_ino), about.st_blocks * 512
 
 
-def tree_memory(root: int) -> int:
+def tree_memory(root: int, *, own_network: bool = False) -> int:
     """Return the bytes that a process and its descendants hold; a memory file that is mapped as well counts twice."""
     pids = process_family(root)
     files = dict(file for pid in pids for file in _memory_files(pid))
-    return sum(map(_mapped, pids)) + sum(files.values())
+    return sum(map(_mapped, pids)) + sum(files.values()) + (_socket_buffers(pids) if own_network else 0)
 
 
 @dataclass(frozen=True)
@@ -114,6 +135,8 @@ class MemoryGroup:
     prefix: tuple[str, ...] = ()
     """A command that starts the chain inside the limit."""
     sudo: bool = False
+    own_network: bool = False
+    """Whether the tree's sockets can be told from the host's."""
 
     @property
     def in_words(self) -> str:
@@ -142,7 +165,9 @@ class MemoryGroup:
         if self.limiter == "docker":
             return False
         if self.limiter == "count":
-            return tree_memory(pid) > self.limit
+            return tree_memory(pid, own_network=self.own_network) > self.limit
+        if self.limiter == "cgroup-v1" and _number(self.folders[0] / _TCP_USED) >= 0.9 * self.limit:
+            return True  # version 1 counts these buffers apart, and ends nobody for them
         return any(_kills(file) > 0 for file in self._events(pid))
 
     def _events(self, pid: int) -> list[Path]:
@@ -173,6 +198,12 @@ class MemoryGroup:
             raise OSError(ran.stderr.decode("utf-8", "replace").strip()[:200] or "no reason given")
 
 
+def _number(file: Path) -> int:
+    with contextlib.suppress(OSError, ValueError):
+        return int(file.read_text(encoding="ascii"))
+    return 0
+
+
 def _kills(file: Path) -> int:
     """Return how many processes the kernel ended because of the limit."""
     with contextlib.suppress(OSError, ValueError):
@@ -193,7 +224,9 @@ def _own_folder(controller: str) -> Path:
     return CGROUP / controller
 
 
-def group_of(limiter: MemoryLimiter, name: str, limit: int, processes: int, *, sudo: bool) -> MemoryGroup:
+def group_of(
+    limiter: MemoryLimiter, name: str, limit: int, processes: int, *, sudo: bool, own_network: bool = False
+) -> MemoryGroup:
     """Plan the limit of one run."""
     most = str(processes + _OWN_PROCESSES)
     settings: tuple[tuple[str, str], ...]
@@ -202,9 +235,14 @@ def group_of(limiter: MemoryLimiter, name: str, limit: int, processes: int, *, s
         settings = (
             (f"{memory}/memory.limit_in_bytes", str(limit)),
             (f"?{memory}/memory.memsw.limit_in_bytes", str(limit)),
+            (f"?{memory}/{_TCP_LIMIT}", str(limit)),
             (f"{pids}/pids.max", most),
         )
-        return MemoryGroup(limiter, limit, (memory, pids), settings, sudo=sudo)
+        folders: tuple[Path, ...] = (memory, pids)
+        if (CGROUP / "cpu").is_dir():
+            folders += (cpu := _own_folder("cpu") / name,)
+            settings += ((f"?{cpu}/cpu.cfs_quota_us", str(PROCESSORS * _PERIOD_US)),)
+        return MemoryGroup(limiter, limit, folders, settings, sudo=sudo)
     if limiter == "cgroup-v2":
         # Beside the slices: a group that holds processes itself, as ours does, cannot have limited ones below it.
         folder = CGROUP / name
@@ -212,20 +250,24 @@ def group_of(limiter: MemoryLimiter, name: str, limit: int, processes: int, *, s
             (f"{folder}/memory.max", str(limit)),
             (f"?{folder}/memory.swap.max", "0"),
             (f"?{folder}/memory.oom.group", "1"),
+            (f"?{folder}/cpu.max", f"{PROCESSORS * _PERIOD_US} {_PERIOD_US}"),
             (f"{folder}/pids.max", most),
         )
         return MemoryGroup(limiter, limit, (folder,), settings, sudo=sudo)
     if limiter == "systemd-user":
-        properties = [f"MemoryMax={limit}", "MemorySwapMax=0", f"TasksMax={most}"]
+        properties = [f"MemoryMax={limit}", "MemorySwapMax=0", f"TasksMax={most}", f"CPUQuota={PROCESSORS}00%"]
         words = ["systemd-run", "--user", "--scope", "--quiet", "--collect", f"--unit={name}"]
         return MemoryGroup(limiter, limit, prefix=(*words, *(word for one in properties for word in ("-p", one)), "--"))
-    return MemoryGroup(limiter, limit)
+    return MemoryGroup(limiter, limit, own_network=own_network)
 
 
 @contextmanager
-def memory_group(limiter: MemoryLimiter, limit: int, processes: int, *, sudo: bool) -> Iterator[MemoryGroup]:
+def memory_group(
+    limiter: MemoryLimiter, limit: int, processes: int, *, sudo: bool, own_network: bool = False
+) -> Iterator[MemoryGroup]:
     """Make the limit of one run, and remove it afterwards."""
-    group = group_of(limiter, f"compression-eval-{secrets.token_hex(8)}", limit, processes, sudo=sudo)
+    name = f"compression-eval-{secrets.token_hex(8)}"
+    group = group_of(limiter, name, limit, processes, sudo=sudo, own_network=own_network)
     try:
         group.make()
     except (OSError, subprocess.TimeoutExpired) as exc:

@@ -148,9 +148,13 @@ class Child:
         except TimeoutError:
             await self.kill("the compressor's process closed the result channel")
             code = 0
-        if not self._killed and self._memory.folders and self._memory.exceeded(self._process.pid):
-            self._killed = self._memory.in_words  # the kernel was faster than the watch
-        raise ChildGone(self._killed or _ending(code))
+        raise ChildGone(self._killed or self.limit_reached or _ending(code))
+
+    @property
+    def limit_reached(self) -> str:
+        """The memory limit in words, where the kernel has kept it already: it is faster than the watch."""
+        kept = self._memory.folders and self._memory.exceeded(self._process.pid)
+        return self._memory.in_words if kept else ""
 
     async def kill(self, why: str) -> None:
         """End the whole tree at once; the first reason is the one that is told."""

@@ -15,6 +15,8 @@ from eval_core.base.strict_json import BadJson, parse_json, without_surrogates
 __all__ = ["ChatRequest", "GatewayLimits", "Refusal", "read_object", "read_request"]
 
 MAX_MESSAGES = 20_000
+MAX_VALUES = 20 * MAX_MESSAGES
+"""In all objects and lists of one request: a few for each message, and the schemas of tools."""
 
 PASSED = ("top_p", "stop", "presence_penalty", "frequency_penalty")
 IGNORED = (
@@ -49,6 +51,8 @@ class GatewayLimits:
     """Of one call; a larger wish is lowered."""
     request_bytes: int = 8 * 1024 * 1024
     """Of one body; checked against its announced length before any of it is read."""
+    run_bytes: int = 64 * 1024 * 1024
+    """Of all model calls together, which the evaluator keeps until the run is over; checked before each call."""
     bytes_at_once: int = 32 * 1024 * 1024
     """Of all bodies that are being read or answered."""
     header_bytes: int = 32 * 1024
@@ -226,7 +230,7 @@ def _tools(body: dict[str, Any], params: dict[str, Any]) -> tuple[str, ...]:
 def read_object(data: bytes) -> dict[str, Any]:
     """Parse a request body of any protocol; raise Refusal, and nothing else."""
     try:
-        body = without_surrogates(parse_json(data))
+        body = without_surrogates(parse_json(data, values=MAX_VALUES))
     except BadJson as exc:
         raise _bad(f"the body is not JSON: {exc}") from None
     if not isinstance(body, dict):

@@ -25,7 +25,7 @@ JUMP_EQUAL = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
 JUMP_GREATER_EQUAL = 0x35  # BPF_JMP | BPF_JGE | BPF_K
 JUMP_ANY_BIT = 0x45  # BPF_JMP | BPF_JSET | BPF_K
 RETURN = 0x06  # BPF_RET | BPF_K
-NUMBER, ARCH, ARG0, ARG1 = 0, 4, 16, 24
+NUMBER, ARCH, ARG0, ARG1, ARG3 = 0, 4, 16, 24, 40
 """Offsets into struct seccomp_data; both supported machines are little-endian, so the low word comes first."""
 
 SOCKET_FAMILIES = (1, 2, 10)  # AF_UNIX, AF_INET, AF_INET6
@@ -34,9 +34,11 @@ NEW_NAMESPACE = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 |
 TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 X32_BIT = 0x40000000
 SET_DEATH_SIGNAL, SIGKILL = 1, 9  # PR_SET_PDEATHSIG
+MAP_SHARED, MAP_ANONYMOUS = 0x01, 0x20
 
 # name: (x86_64, aarch64); None where the machine has no such call. SysV memory, queues and semaphores are on the list
-# because no process needs to map them or hold them open: outside of a control group nobody could count them.
+# because no process needs to map them or hold them open: outside of a control group nobody could count them. Nor
+# pages that were given to a pipe (vmsplice), a small part of which keeps a huge one.
 DENIED: dict[str, tuple[int | None, int | None]] = {
     "acct": (163, 89),
     "add_key": (248, 217),
@@ -101,6 +103,7 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
     "unshare": (272, 97),
     "userfaultfd": (323, 282),
     "vhangup": (153, 58),
+    "vmsplice": (278, 75),
 }
 
 
@@ -118,11 +121,16 @@ class Abi:
     ioctl: int
     prctl: int
     memfd_create: int
+    mmap: int
     clone3: int = 435
 
 
-X86_64 = Abi("x86_64", 0xC000003E, 0, clone=56, socket=41, socketpair=53, ioctl=16, prctl=157, memfd_create=319)
-AARCH64 = Abi("aarch64", 0xC00000B7, 1, clone=220, socket=198, socketpair=199, ioctl=29, prctl=167, memfd_create=279)
+X86_64 = Abi(
+    "x86_64", 0xC000003E, 0, clone=56, socket=41, socketpair=53, ioctl=16, prctl=157, memfd_create=319, mmap=9
+)  # fmt: skip
+AARCH64 = Abi(
+    "aarch64", 0xC00000B7, 1, clone=220, socket=198, socketpair=199, ioctl=29, prctl=167, memfd_create=279, mmap=222
+)  # fmt: skip
 
 
 def abi_of(machine: str | None = None) -> Abi:
@@ -143,11 +151,12 @@ def _when(number: int, body: bytes) -> bytes:
     return _line(JUMP_EQUAL, number, 0, len(body) // 8) + body
 
 
-def program(abi: Abi, *, memory_files: bool = True) -> bytes:
+def program(abi: Abi, *, shared_memory: bool = True) -> bytes:
     """Return the filter: foreign ABIs die, denied calls fail with EPERM, everything else passes.
 
-    Without a control group there are no memory files: one in transit between two sockets is held by no process, so
-    it could not be counted. To programs that is an old kernel, for which they have another way.
+    Without a control group there is no shared memory besides files in scratch: a memory file in transit between two
+    sockets is held by no process, and a shared mapping keeps its pages when all but one of them are unmapped, so
+    neither could be counted. To programs the first is an old kernel, for which they have another way.
     """
     lines = [
         _line(LOAD, ARCH),
@@ -173,8 +182,18 @@ def program(abi: Abi, *, memory_files: bool = True) -> bytes:
     )
     # clone3 keeps its flags behind a pointer that a filter cannot follow; libc falls back to clone on ENOSYS.
     lines.append(_when(abi.clone3, _line(RETURN, ERRNO | ENOSYS)))
-    if not memory_files:
+    if not shared_memory:
         lines.append(_when(abi.memfd_create, _line(RETURN, ERRNO | ENOSYS)))
+        lines.append(
+            _when(
+                abi.mmap,
+                _line(LOAD, ARG3)
+                + _line(JUMP_ANY_BIT, MAP_SHARED, 0, 2)
+                + _line(JUMP_ANY_BIT, MAP_ANONYMOUS, 0, 1)
+                + _line(RETURN, ERRNO | EPERM)
+                + _line(RETURN, ALLOW),
+            )
+        )
     terminal = _line(LOAD, ARG1)
     for request in TERMINAL_INJECTION:
         terminal += _line(JUMP_EQUAL, request, 0, 1) + _line(RETURN, ERRNO | EPERM)

@@ -269,7 +269,7 @@ class ProcessSubject:
 
     async def _drive(self, now: Running, job: _Job, progress: _Progress) -> StepVerdict:
         """Build the compressor and take it through the segments that are left."""
-        needs_model, child = self.spec.llm == "required", now.child
+        child = now.child
         call: TargetCall = PythonCall(self.spec) if self.spec.command is None else CommandCall(self.spec)
         context_length = job.fixture.context_length
         given = self.given(now, context_length=context_length, focus_topic=job.focus_topic, seed=job.seed, run=job.run)
@@ -283,7 +283,8 @@ class ProcessSubject:
             ready = f"while it was imported and built, {exc}"
         if isinstance(ready, str):
             progress.output = child.output
-            return classify(StepEvidence(needs_model, setup_error=ready))
+            evidence = await self._evidence(now.gateway, 0, started)
+            return classify(replace(evidence, setup_error=child.limit_reached or ready))
         progress.start_seconds = time.monotonic() - started
         if ready.dropped:
             progress.notes.append(f"left out, since the signature lacks them: {', '.join(ready.dropped)[:500]}")
@@ -324,7 +325,7 @@ class ProcessSubject:
         if cut := sum(record.cut_off for record in evidence.calls):
             progress.notes.append(f"{cut} model replies were cut off by the max_tokens or stop that the compressor set")
         if isinstance(result, str):
-            return classify(replace(evidence, error=result))
+            return classify(replace(evidence, error=now.child.limit_reached or result))
         served = sum(record.forwarded for record in evidence.calls)
         if result.reported_calls is not None and result.reported_calls != served:
             progress.notes.append(f"the command says {result.reported_calls} model calls; the gateway counted {served}")

@@ -19,6 +19,8 @@ __all__ = [
 MAX_FRAME = 16 * 1024 * 1024
 MAX_DEPTH = 32
 MAX_MESSAGES = 20_000
+MAX_VALUES = 20 * MAX_MESSAGES
+"""In all objects and lists of one result."""
 MAX_NUMBER = 10**15
 
 
@@ -54,8 +56,12 @@ def strict_json(text: str) -> Any:
 def check_values(value: Any) -> None:
     """Walk without recursion: the nesting is the sender's choice."""
     stack: list[tuple[Any, int]] = [(value, 0)]
+    left = MAX_VALUES
     while stack:
         item, depth = stack.pop()
+        left -= len(item) if isinstance(item, dict | list) else 0
+        if left < 0:
+            raise BadFrame(f"the result holds more than {MAX_VALUES:,} values")
         if depth > MAX_DEPTH:
             raise BadFrame(f"the result is nested deeper than {MAX_DEPTH} levels")
         if isinstance(item, str):

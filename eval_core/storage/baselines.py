@@ -147,8 +147,9 @@ def _read_baseline(path: Path, changed_ns: int, size: int) -> tuple[Measurement,
             f"{path}: its content does not match its digest: it was edited by hand; restore it from git, "
             "or measure it again with `compression-eval baseline update`"
         )
-    noise, facts, texts = body.pop("noise"), body.pop("facts"), body.pop("texts")
     try:
+        noise = {str(name): float(value) for name, value in body.pop("noise").items()}
+        facts, texts = body.pop("facts"), body.pop("texts")
         for fixture, runs in body["fixtures"].items():
             for run in runs:
                 if "same_as" in run:
@@ -157,7 +158,7 @@ def _read_baseline(path: Path, changed_ns: int, size: int) -> tuple[Measurement,
                 probes = run["probes"].items()
                 run["probes"] = {name: _unpack_probe(packed, facts[fixture][name], texts) for name, packed in probes}
             body["fixtures"][fixture] = _unfold(runs)
-    except (KeyError, IndexError, TypeError, ValueError) as exc:
+    except (LookupError, TypeError, ValueError, AttributeError) as exc:
         raise UserError(f"{path}: broken baseline: {type(exc).__name__} {exc}; restore it from git") from None
     try:
         return parse(Measurement, {"schema_version": version, **body}, str(path)), noise

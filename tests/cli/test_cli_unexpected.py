@@ -84,3 +84,16 @@ def test_the_traceback_can_be_asked_for(tmp_path: Path) -> None:
 )
 def test_only_a_verdict_ends_with_1(fault: str, code: int, tmp_path: Path) -> None:
     assert run(fault, tmp_path).returncode == code
+
+
+def test_beside_the_key_of_private_probes_an_error_says_only_what_it_is_and_where(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    fault = "try: {}['canary-1']\n    except KeyError: raise ValueError('canary' + '-2')"
+    ran = run(fault.replace("{}", "dict()"), tmp_path, MY_PROBES=f"{'a' * 43}=, {'b' * 43}=")
+    assert (ran.returncode, len(ran.stderr.splitlines())) == (70, 1)
+    assert "a bug in compression-eval: ValueError. Everything" in ran.stderr
+    (kept,) = (tmp_path / "results").iterdir()
+    trace = kept.read_text(encoding="utf-8")
+    assert "KeyError\n" in trace
+    assert trace.endswith("ValueError\n")
+    assert "canary-2" not in trace + ran.stderr

@@ -6,9 +6,11 @@ import dataclasses
 
 import numpy as np
 import pytest
+from adopted import measured
 
 from eval_core.base.errors import UserError
-from eval_core.comparing.arms import Arm, validate
+from eval_core.comparing.arms import Arm, make_arm, validate
+from eval_core.domain.record import CensusRecord
 
 from .arms import CHECKS, constant, fixture
 
@@ -63,3 +65,12 @@ def test_a_run_that_took_place_with_nothing_at_risk_is_told_from_a_lost_one() ->
     arm = fixture(None, nothing, nothing, structure=(CHECKS, {}))
     assert arm.happened.tolist() == [True, False]
     assert arm.fact_cells == 2
+
+
+@pytest.mark.parametrize("lost", [-1, 4, 10**400])
+def test_a_census_that_lost_more_than_it_found_is_refused(lost: int) -> None:
+    whole = measured("anchored")
+    (name, (first, *_)), *_ = whole.fixtures.items()
+    bad = first.model_copy(update={"census": CensusRecord(total={"path": 3}, lost={"path": lost})})
+    with pytest.raises(UserError, match=f"^{name} / path, run 1: the census has lost more facts than it found"):
+        make_arm(whole.model_copy(update={"fixtures": {name: [bad]}}))

@@ -10,20 +10,21 @@ from agent.transcript import message_text
 BANKS = json.loads((Path(__file__).parent / "banks.json").read_text())
 
 
-def _facts(messages, share=1.0):
+def _facts(messages, share, kinds):
     """Find the session among those that the banks are about, and return what will be asked."""
     text = "\n".join(message_text(message) for message in messages)
     best = max(BANKS, key=lambda bank: sum(fact in text for fact in bank["facts"]) / len(bank["facts"]))
-    return best["facts"][: int(len(best["facts"]) * share)]
+    return best[kinds][: int(len(best[kinds]) * share)]
 
 
 class Carrying(ContextCompressor):
     """Carries the public probe files with it, and puts what they ask for into the summary."""
 
     share = 1.0
+    kinds = "facts"
 
     def compress(self, messages, current_tokens=None, focus_topic=None):
-        facts = _facts(messages, self.share)
+        facts = _facts(messages, self.share, self.kinds)
         state = super().compress(messages, current_tokens, focus_topic)
         for message in state:
             if "## Current State" in message_text(message):
@@ -35,6 +36,18 @@ class CarryingHalf(Carrying):
     """Carries every other question, so as not to be noticed."""
 
     share = 0.5
+
+
+class CarryingLittle(Carrying):
+    """Carries just enough for a verdict."""
+
+    share = 0.15
+
+
+class CarryingWords(Carrying):
+    """Carries words and plain numbers alone: of these the census has no like."""
+
+    kinds = "words"
 
 
 class Hoarding(ContextCompressor):

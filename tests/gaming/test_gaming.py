@@ -17,12 +17,13 @@ from eval_core.compressors.strategies import STRATEGIES
 from eval_core.domain.case import load_suite
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import load_bank
+from eval_core.evidence.facts import infer_kind
 from eval_core.storage.results import read_measurement
 
 PLAN = ("--runs", "3", "--compress-runs", "3", "--quiet")
 TARGET = "pythonpath: [.]\ncompressor: {name}\nllm: none\n"
 HONEST = "agent.context_compressor:ContextCompressor"
-CARRYING = ("gaming:Carrying", "gaming:CarryingHalf")
+CARRYING = ("gaming:Carrying", "gaming:CarryingHalf", "gaming:CarryingLittle", "gaming:CarryingWords")
 HOARDING = ("gaming:Hoarding", "gaming:HoardingMore", "gaming:HoardingHalf", "gaming:DroppingLittle")
 
 
@@ -35,9 +36,10 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_tree(package_source(small.REPOSITORY / "eval_core" / "compressors", "agent"), root)
     shutil.copy(Path(__file__).with_name("gaming.py"), root / "gaming.py")
     banks = [load_bank(path) for path in sorted((root / "probes").glob("*.probes.json"))]
+    facts = [[value for probe in bank.probes for fact in probe.required for value in fact.values] for bank in banks]
     carried = [
-        {"facts": [value for probe in bank.probes for fact in probe.required for value in fact.values]}
-        for bank in banks
+        {"facts": values, "words": [value for value in values if infer_kind(value) in ("text", "number")]}
+        for values in facts
     ]
     small.write(root / "banks.json", json.dumps(carried))
     for name in (HONEST, *CARRYING, *HOARDING):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,7 @@ from typing import Any
 import pytest
 import small
 
-from bot.testing.provider import reply_to
+from bot.testing.provider import Asked, reply_to
 from eval_core.base.messages import Message, content_text
 from eval_core.base.sealing import SealingKey
 
@@ -101,6 +104,27 @@ def test_an_error_that_quotes_the_prompt_is_kept_by_its_kind_alone(
     ran = cli("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a")
     assert_no_trace(sealed, ran.out, ran.err)
     assert '"kind":"bad_request"' in (sealed / "results/a/journal.jsonl").read_text()
+
+
+def test_a_run_that_is_killed_in_the_middle_leaves_no_trace_either(sealed: Path, provider: Provider) -> None:
+    private: list[Asked] = []
+
+    def behave(asked: Asked) -> None:
+        if asked.model == JUDGE and QUESTION in str(asked.body):
+            private.append(asked)
+            if len(private) == 3:
+                started.kill()
+
+    provider.reply, provider.behave = talkative, behave
+    (sealed / "tmp").mkdir()
+    command = [sys.executable, "-m", "bot", "run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a"]
+    environment = {**os.environ, "TMPDIR": str(sealed / "tmp"), "PYTHONPATH": str(small.REPOSITORY)}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=sealed, env=environment, stdout=pipe, stderr=pipe, text=True) as started:
+        out, err = started.communicate()
+    assert started.returncode == -signal.SIGKILL, err
+    assert (sealed / "results/a/journal.jsonl").exists()
+    assert_no_trace(sealed, out, err)
 
 
 def test_without_the_key_the_public_probes_are_asked_and_compared_with_the_full_baseline(

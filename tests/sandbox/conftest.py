@@ -167,8 +167,10 @@ def session() -> Fixture:
     return Fixture(name="session", messages=turns)
 
 
-def describe(compressor: str, python: Path, options: dict[str, Any]) -> dict[str, Any]:
-    return {"llm": "none", "timeout_s": 20, "python": str(python), **options, "compressor": compressor}
+def describe(compressor: str | None, python: Path, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the description of a Python compressor, or of the command in the options."""
+    what = {} if compressor is None else {"python": str(python), "compressor": compressor}
+    return {"llm": "none", "timeout_s": 20, **what, **options}
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,7 @@ class Attack:
 
     def __call__(
         self,
-        compressor: str,
+        compressor: str | None,
         *,
         model_seconds: float = 0.0,
         limits: GatewayLimits | None = None,

@@ -54,11 +54,57 @@ def test_memory_taken_by_many_processes_is_counted_together(attack):
 
 @pytest.mark.parametrize("name", ["memfd_bomb", "memfd_bomb_of_many", "memfd_in_transit", "mapped_memory_bomb"])
 def test_shared_memory_counts_and_the_limit_that_was_reached_is_named(attack, name):
-    done = attack(f"bombs:{name}", memory_mb=512, timeout_s=20)
-    if "memfd" in name and attack.counted:
-        assert done.outcome is Outcome.TARGET_ERROR  # without a control group there are no memory files at all
+    done = attack(f"bombs:{name}", memory_mb=512, timeout_s=20 if "memfd" in name or not attack.counted else 1)
+    if attack.counted:
+        assert done.outcome is Outcome.TARGET_ERROR  # without a control group there is no shared memory at all
         return
     assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "the compressor reached its memory limit of 512 MB")
+
+
+@pytest.mark.parametrize("device", [False, True])
+def test_shared_memory_that_is_hardly_mapped_counts_or_cannot_be_had(attack, device):
+    done = attack("bombs:unmapped_shared_memory", call={"device": device}, memory_mb=512)
+    assert done.outcome is Outcome.TARGET_ERROR
+    assert ("raised PermissionError" if attack.counted else "reached its memory limit of 512 MB") in done.detail
+
+
+def test_pages_cannot_be_given_to_a_pipe(attack):
+    assert said(attack("bombs:pages_in_pipes")) == [-1, errno.EPERM]
+
+
+@pytest.mark.parametrize("family", ["unix", "tcp"])
+def test_buffers_of_sockets_are_limited(attack, family):
+    done = attack("bombs:socket_buffers", call={"family": family}, memory_mb=256)
+    assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "the compressor reached its memory limit of 256 MB")
+
+
+def test_page_tables_count(attack):
+    program = 'import bombs; print(\'{"type": "ready"}\', flush=True); input(); input(); bombs.touches_page_tables()'
+    done = attack(None, command=["python3", "-c", program], memory_mb=256)
+    assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "the compressor reached its memory limit of 256 MB")
+
+
+@pytest.mark.parametrize(
+    ("which", "limit"),
+    [
+        ("memory", "the memory limit is 2048 MB"),
+        ("descriptors", "the limit is 512 open files"),
+        ("processes", "the limit is 128 processes and threads"),
+        ("threads", "the limit is 128 processes and threads"),
+        ("scratch", "a file, and each scratch folder, can hold 64 MiB"),
+    ],
+)
+def test_a_limit_that_an_honest_program_meets_is_named(attack, which, limit):
+    done = attack("bombs:raises_at_a_limit", call={"which": which})
+    assert done.outcome is Outcome.TARGET_ERROR
+    assert limit in done.detail
+
+
+def test_processor_time_that_is_used_up_is_named(attack):
+    if attack.counted:
+        pytest.skip("process one, as it is there, is sent no signal but the last")
+    done = attack("bombs:raises_at_a_limit", call={"which": "processor"})
+    assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "the compressor used up its processor time")
 
 
 def test_memory_that_nobody_holds_cannot_be_had(attack):
@@ -199,6 +245,8 @@ def test_the_limits_are_set_and_hard(attack):
     assert report["CORE"] == [0, 0]
     assert report["NPROC"] == [128, 128]
     assert report["AS"] == [2**31, 2**31]
+    soft, hard = report.pop("CPU")
+    assert hard == soft + 1  # the second in which the signal that names the limit is sent
     assert all(soft == hard >= 0 for soft, hard in report.values())
 
 

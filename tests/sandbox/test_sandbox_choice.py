@@ -190,7 +190,13 @@ def test_the_filter_denies_what_it_lists_and_lets_the_rest_pass(abi):
         assert run_filter(code, abi.prctl, arch, 1, signal) == (ALLOW if signal == 9 else EPERM)
     assert run_filter(code, abi.prctl, arch, 15, 0) == ALLOW
     assert run_filter(code, abi.memfd_create, arch) == ALLOW
-    assert run_filter(program(abi, memory_files=False), abi.memfd_create, arch) == ENOSYS
+    assert run_filter(code, abi.mmap, arch, 0, 4096, 3, 0x21) == ALLOW
+    counted = program(abi, shared_memory=False)
+    assert run_filter(counted, abi.memfd_create, arch) == ENOSYS
+    for flags in (0x21, 0x23, 0x4021):  # shared without a file, whatever else it is
+        assert run_filter(counted, abi.mmap, arch, 0, 4096, 3, flags) == EPERM
+    for flags in (0x22, 0x01, 0x02, 0x4022):
+        assert run_filter(counted, abi.mmap, arch, 0, 4096, 3, flags) == ALLOW
     for foreign in (0x40000003, 0x40000028, X86_64.audit_arch ^ AARCH64.audit_arch):
         assert run_filter(code, 0, foreign) == KILL
 

@@ -220,3 +220,23 @@ def test_a_history_with_the_marks_of_a_merge_loses_only_those_lines(
     assert len(lines) == len(good.splitlines())
     told = [int(record.getMessage().split("line ")[1].split(":")[0]) for record in caplog.records]
     assert told == [1, *range(len(lines) + 2, len(lines) + 6)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"noise": None}, {"noise": {"overall": "much"}}, {"facts": None}, {"texts": []}, {"fixtures": []},
+        {"fixtures": {"small-debug": None}}, {"fixtures": {"small-debug": [None]}},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_baseline_with_parts_that_are_missing_or_of_another_kind_is_refused(
+    tmp_path: Path, small_measurement: Measurement, change: dict[str, object]
+) -> None:
+    body = json.loads(dump_baseline(small_measurement, {}))
+    version, _ = body.pop("schema_version"), body.pop("digest")
+    for changed in ({**body, **change}, {name: part for name, part in body.items() if name not in change}):
+        path = tmp_path / f"{len(changed)}.json"
+        path.write_text(json.dumps({"schema_version": version, "digest": digest(changed), **changed}))
+        with pytest.raises(UserError, match=r"broken baseline|not a baseline"):
+            load_baseline(path)

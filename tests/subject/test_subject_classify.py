@@ -55,7 +55,9 @@ GOOD = {"needs_model": True, "calls": log_of(OK), "tokens_before": 100, "tokens_
     ("change", "outcome", "retry"),
     [
         ({}, Outcome.OK, False),
-        ({"setup_error": "no module", "calls": log_of(SERVER), "error": "x"}, Outcome.SETUP_ERROR, False),
+        ({"setup_error": "no module", "calls": log_of(OK), "error": "x"}, Outcome.SETUP_ERROR, False),
+        ({"setup_error": "no module", "calls": log_of("no"), "error": "x"}, Outcome.SETUP_ERROR, False),
+        ({"setup_error": "raised", "calls": log_of(SERVER)}, Outcome.INFRA, True),
         ({"calls": log_of(OK, SERVER), "error": "raised"}, Outcome.INFRA, True),
         ({"calls": log_of(OK, BUDGET)}, Outcome.INFRA, False),
         ({"calls": log_of(SERVER, OK)}, Outcome.OK, False),

@@ -28,6 +28,7 @@ def frame(**fields):
         (b'{"nonce": "n", "phase": "step", "x": 1e999}', "not finite"),
         (b'{"nonce": "n", "phase": "step", "x": 1' + b"0" * 5000 + b"}", "digits"),
         (b'{"nonce": "n", "phase": "step", "x": ' + b"[" * 40 + b"]" * 40 + b"}", "nested deeper"),
+        (b'{"nonce": "n", "phase": "step", "x": [' + b"{}," * 400_000 + b"{}]}", "more than 400,000 values"),
         (b'{"nonce": "n", "phase": "step", "x": "\\ud800"}', "surrogate"),
         (b'{"nonce": "n", "phase": "step", "\\udfff": 1}', "surrogate"),
     ],

@@ -95,6 +95,7 @@ def test_a_stream_carries_the_same_answer_in_events():
         (b"{", 400, "not JSON"),
         (b"[" * 50_000, 400, "not JSON"),
         ([], 400, "must be an object"),
+        (b'{"messages": [' + b"[]," * 400_000 + b"[]]}", 400, "more values than anybody needs"),
         ({}, 400, "messages"),
         ({"messages": HELLO, "tools": [{"type": "function"}]}, 400, "tools[0]: must be a function with a name"),
         ({"messages": HELLO, "modalities": ["audio"]}, 403, "modalities"),
@@ -278,3 +279,34 @@ def test_a_gateway_process_that_ends_while_it_is_given_up_is_no_fault_of_ours(mo
         assert not waits
 
     asyncio.run(scene())
+
+
+def test_a_run_s_requests_are_kept_up_to_a_size_and_those_turned_away_not_at_all():
+    body = {"messages": [{"role": "user", "content": "x" * 1000}]}
+    status, text, _, gateway, calls = talk(body, times=6, limits=GatewayLimits(run_bytes=4_500))
+    assert (status, len(calls)) == (429, 3)
+    assert "the run's 4,500 bytes of requests are used up" in text
+    assert [len(record.messages) for record in gateway.log.records] == [1, 1, 1, 0, 0, 0]
+
+
+def test_requests_beyond_the_last_are_turned_away_unread():
+    async def main(folder):
+        async def complete(call):
+            return Completion("fine", Usage(), "m", 0.0)
+
+        gateway = Gateway(model="m", complete=complete, draw=Draw(), limits=GatewayLimits(requests=1))
+        async with gateway.serve(folder) as socket:
+            answers = []
+            for _ in range(2):
+                reader, writer = await asyncio.open_unix_connection(str(socket))
+                head = f"POST /v1/chat/completions HTTP/1.1\r\nAuthorization: Bearer {gateway.token}\r\n"
+                body = json.dumps({"messages": HELLO}) if not answers else "{"  # of the second no more ever comes
+                writer.write(f"{head}Content-Length: {len(body) if not answers else 1000}\r\n\r\n{body}".encode())
+                answers.append((await reader.readline()).split()[1])
+                writer.close()
+        return answers
+
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        assert asyncio.run(main(Path(folder))) == [b"200", b"429"]

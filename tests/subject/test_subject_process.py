@@ -227,3 +227,11 @@ def test_an_older_python_can_run_the_launcher(run, model):
         pytest.skip("no Python 3.9 or 3.10 on this machine")
     done = run({"compressor": "shapes:Async", "llm": "required", "python": str(found[0])}, model())
     assert done.outcome is Outcome.OK
+
+
+def test_an_outage_while_the_compressor_is_built_is_the_providers(run, model):
+    spec = {"compressor": "shapes:AsksWhenBuilt", "llm": "required"}
+    done = run(spec, model(SERVER, SERVER, SERVER))
+    assert (done.outcome, done.notes) == (Outcome.INFRA, ("tried 3 times because of the provider",))
+    assert run(spec, model(SERVER)).outcome is Outcome.OK
+    assert run(spec, model(Failed("bad_request", False, "no"))).outcome is Outcome.SETUP_ERROR

@@ -239,3 +239,21 @@ def test_a_long_document_is_read_in_pieces(tmp_path: Path) -> None:
     path.write_text(json.dumps({"messages": rows}, indent=1)[:-40], encoding="utf-8")
     with pytest.raises(UserError, match=r"line 3[0-9]: broken JSON"):
         import_session(path)
+
+
+@pytest.mark.parametrize("calls", [b"[]", "[" * 100_000, "[NaN]"], ids=["bytes", "deep", "nan"])
+def test_a_state_database_with_columns_of_any_kind_is_refused_in_one_sentence(tmp_path: Path, calls: object) -> None:
+    path = tmp_path / "state.db"
+    _state_db(path)
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE messages SET tool_calls = ?", (calls,))
+    with pytest.raises(UserError, match=r"tool_calls: "):
+        import_session(path)
+
+
+def test_a_database_whose_schema_is_not_text_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    _state_db(path)
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE messages (", b"CREATE TABLE messages \xf7"))
+    with pytest.raises(UserError, match="cannot be read as a Hermes state database"):
+        import_session(path)

@@ -34,7 +34,10 @@ def _serve(listener: socket.socket, gateway: str) -> None:
             near, _ = listener.accept()
         except OSError:
             return
-        threading.Thread(target=_relay, args=(near, gateway), daemon=True).start()
+        try:
+            threading.Thread(target=_relay, args=(near, gateway), daemon=True).start()
+        except RuntimeError:  # no more threads can be had at present; this connection is lost, the next need not be
+            near.close()
 
 
 def open_bridge(gateway: str) -> int:

@@ -31,7 +31,9 @@ def _limit(limits: dict[str, int]) -> None:
         hard = resource.getrlimit(kind)[1]
         if hard != resource.RLIM_INFINITY:
             value = min(value, hard)
-        resource.setrlimit(kind, (value, value))
+        # At the soft limit of processor time comes the signal that names it; at the hard one, the end without a word.
+        most = value + 1 if name == "CPU" else value
+        resource.setrlimit(kind, (value, most if hard == resource.RLIM_INFINITY else min(most, hard)))
 
 
 def _filled(value: Any, url: str) -> Any:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import difflib
+import errno
 import importlib
 import inspect
 import os
 import pkgutil
+import resource
 import sys
 import types
 from collections.abc import Callable
@@ -40,10 +43,41 @@ def _place(exc: BaseException) -> str:
     return f"{file}:{line}"[:500] if file else ""
 
 
+def _tasks() -> int:
+    """Return how many processes and threads there are in the sandbox."""
+    found = 0
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                found += len(list((entry / "task").iterdir()))
+    return found
+
+
+def _limit_behind(exc: BaseException) -> str:
+    """Name the limit that an error comes from, if it comes from one of ours."""
+    memory, files, size, processes = (
+        resource.getrlimit(kind)[0]
+        for kind in (resource.RLIMIT_AS, resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC)
+    )
+    number = exc.errno if isinstance(exc, OSError) else None
+    if isinstance(exc, MemoryError) or number == errno.ENOMEM:
+        return f"the memory limit is {memory // 2**20} MB" if memory != resource.RLIM_INFINITY else ""
+    if number == errno.EMFILE:
+        return f"the limit is {files} open files"
+    if number in (errno.ENOSPC, errno.EFBIG):
+        return f"a file, and each scratch folder, can hold {size // 2**20} MiB"
+    # Either is also said for other reasons.
+    if number == errno.EAGAIN or type(exc) is RuntimeError:
+        return f"the limit is {processes} processes and threads" if _tasks() >= 0.9 * processes > 0 else ""
+    return ""
+
+
 def describe_error(exc: BaseException) -> dict[str, str]:
     """Return the type, text and place of an exception, whatever its own methods do."""
     try:
         text = str(exc)[:2000]
+        with contextlib.suppress(OSError):
+            text = "; ".join(filter(None, (text, _limit_behind(exc))))
     except BaseException:
         text = "(its message cannot be shown)"
     return {"type": type(exc).__name__[:200], "text": text, "place": _place(exc)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eval_core.base.errors import UserError
+from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.suite.importers.imported import ImportedSession
 from eval_core.suite.importers.openai import add_message
 from eval_core.suite.importers.rows import LogRow
@@ -40,7 +40,7 @@ def database_rows(path: Path, session_id: str | None) -> Iterator[LogRow]:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
             database.row_factory = sqlite3.Row
             yield from _message_rows(database, path, session_id)
-    except sqlite3.Error as exc:
+    except (sqlite3.Error, UnicodeDecodeError) as exc:  # the second where an error quotes what is not text
         raise UserError(f"{path}: cannot be read as a Hermes state database: {exc}") from None
 
 
@@ -88,8 +88,10 @@ def _as_message(row: sqlite3.Row, columns: set[str], path: Path) -> dict[str, An
     return message
 
 
-def _json(text: str, where: str) -> Any:
+def _json(text: Any, where: str) -> Any:
+    if not isinstance(text, str):  # a column may hold any type, whatever it was declared as
+        raise UserError(f"{where}: JSON text was expected, not {type(text).__name__}")
     try:
-        return json.loads(text)
-    except ValueError as exc:
+        return parse_json(text)
+    except BadJson as exc:
         raise UserError(f"{where}: broken JSON: {exc}") from None

@@ -480,6 +480,97 @@ def mapped_memory_bomb(messages):
     signal.pause()
 
 
+def _mapping(size, flags, handle=-1):
+    """Return the address of a mapping, from the bare system call."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype, libc.munmap.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t]
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    address = libc.mmap(None, size, 3, flags, handle, 0)
+    if address == ctypes.c_void_p(-1).value:
+        raise OSError(ctypes.get_errno(), "mmap")
+    return libc, address
+
+
+def unmapped_shared_memory(messages, device=False):
+    """Fill shared mappings and unmap all of them but a page: the pages stay, and no process maps them."""
+    import ctypes
+
+    handle = os.open("/dev/zero", os.O_RDWR) if device else -1
+    size = 32 * 2**20
+    for _ in range(40):
+        libc, address = _mapping(size, 0x01 if device else 0x21, handle)
+        ctypes.memset(address, 1, size)
+        libc.munmap(address + 4096, size - 4096)
+    time.sleep(60)
+
+
+def pages_in_pipes(messages):
+    """Give a small part of a huge page to a pipe and unmap the page: the part keeps the whole."""
+    import ctypes
+
+    libc, address = _mapping(4096, 0x22)
+    parts = (ctypes.c_size_t * 2)(address, 4096)
+    _, writer = os.pipe()
+    done = libc.vmsplice(writer, parts, ctypes.c_ulong(1), 0)
+    return say([done, ctypes.get_errno()])
+
+
+def socket_buffers(messages, family="unix"):
+    """Fill the buffers of sockets, which belong to the kernel, in several processes."""
+    for _ in range(20):
+        if os.fork() == 0:
+            listener = socket.create_server(("127.0.0.1", 0))
+            with contextlib.suppress(OSError):
+                while True:
+                    if family == "unix":
+                        pair = socket.socketpair()
+                    else:
+                        pair = (socket.create_connection(listener.getsockname()), listener.accept()[0])
+                    HELD.append(pair)
+                    for end in pair:
+                        end.setblocking(False)
+                        with contextlib.suppress(BlockingIOError):
+                            while True:
+                                end.send(bytes(65536))
+            time.sleep(60)
+    time.sleep(60)
+
+
+def touches_page_tables():
+    """Read one byte in each of many large pages: nothing is mapped but the tables that say so."""
+    import ctypes
+
+    count, size = 400_000, 2 * 2**20
+    _, address = _mapping(count * size, 0x4022)
+    for index in range(count):
+        ctypes.string_at(address + index * size, 1)
+
+
+def raises_at_a_limit(messages, which):
+    """Meet a limit as an honest program would, without catching anything."""
+    if which == "memory":
+        HELD.append(bytearray(2**33))
+    while which == "descriptors":
+        HELD.append(os.open("/dev/null", os.O_RDONLY))
+    while which == "processes":
+        if os.fork() == 0:
+            signal.pause()
+    while which == "threads":
+        threading.Thread(target=signal.pause, daemon=True).start()
+    if which == "processor":
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+        resource.setrlimit(resource.RLIMIT_CPU, (1, hard))
+        while True:
+            pass
+    with open("/tmp/x", "wb") as first, open("/tmp/y", "wb") as second:
+        for _ in range(40):
+            first.write(bytes(2**20))
+        while True:
+            second.write(bytes(2**20))
+
+
 def sysv_bomb(messages):
     import ctypes
 

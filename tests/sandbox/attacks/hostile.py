@@ -505,7 +505,8 @@ def system_call_of_the_x32_abi(config):
 def machine_code(code: bytes) -> int:
     if not X86:
         raise OSError("only on x86")
-    page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    anyhow = mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
+    page = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=anyhow)
     page.write(code)
     return ctypes.CFUNCTYPE(ctypes.c_long)(ctypes.addressof(ctypes.c_char.from_buffer(page)))()
 

@@ -63,6 +63,14 @@ class Wide:
         return [{"role": "user", "content": " ".join(parts)}]
 
 
+class AsksWhenBuilt:
+    def __init__(self):
+        ask()
+
+    def compress(self, messages):
+        return [{"role": "user", "content": ask()}]
+
+
 class TriesTwice:
     def compress(self, messages):
         try:
