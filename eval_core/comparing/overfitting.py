@@ -52,8 +52,8 @@ class BankOverfitting:
         others = "others of the same kinds" if self.alike else "others"
         return (
             f"Suspicious: of the facts {where}, {self.bank_kept} of {self.bank} that probes ask for are kept, but only "
-            f"{self.census_kept} of {self.census} {others}. This is what a compressor that knows the public probes looks "
-            "like: check whether the change does, or use private probes."
+            f"{self.census_kept} of {self.census} {others}. This is what a compressor that knows the public probes "
+            "looks like: check whether the change does, or use private probes."
         )
 
 
