@@ -36,6 +36,11 @@ _UNREADABLE = frozenset(
         "UnicodeDecodeError",
     }
 )
+_NEVER_CONNECTED = frozenset(
+    {"ConnectError", "ConnectTimeout", "ConnectionRefusedError", "ClientConnectorError", "ClientConnectorDNSError",
+     "ClientConnectorSSLError", "ClientConnectorCertificateError", "ClientProxyConnectionError", "ClientHttpProxyError",
+     "InvalidUrlClientError", "NonHttpUrlClientError"}
+)  # fmt: skip
 _BROKEN_OFF = frozenset(
     {"ReadError", "WriteError", "RemoteProtocolError", "ClientPayloadError", "ServerDisconnectedError",
      "ConnectionResetError", "ClientOSError"}
@@ -89,7 +94,7 @@ def _one_line(text: str, secrets: Iterable[str]) -> str:
 
 def _without_status(exc: BaseException, names: set[str]) -> tuple[FailureKind, Charge]:
     """Name a failure that is not an HTTP status: the library reports these all as 500."""
-    if names & {"ConnectError", "ConnectTimeout", "ClientConnectorError", "ConnectionRefusedError"}:
+    if names & _NEVER_CONNECTED:
         return "connection", "no"  # nothing was sent
     if "TimeoutError" in names or any(name.endswith("Timeout") for name in names):
         return "timeout", "unsure"

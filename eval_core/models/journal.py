@@ -25,7 +25,7 @@ import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -132,7 +132,15 @@ def _line_problem(line: Any) -> str | None:
             return "seconds is not an amount"
         if not isinstance(line.get("sealed", False), bool):
             return "sealed is neither true nor false"
+        calls = line.get("calls", [])
+        if not isinstance(calls, list) or not all(map(_is_reply_call, calls)):
+            return "calls are not calls of tools"
     return _batch_problem(line)
+
+
+def _is_reply_call(call: Any) -> bool:
+    named = {item.name for item in fields(ReplyCall)}
+    return isinstance(call, dict) and set(call) == named and all(isinstance(value, str) for value in call.values())
 
 
 def _batch_problem(line: dict[str, Any]) -> str | None:

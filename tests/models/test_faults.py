@@ -5,12 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import ssl
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from bot.testing.provider import MISBEHAVIOURS, Asked, LoopbackProvider
 from eval_core.base.messages import Message
@@ -208,6 +213,48 @@ def test_a_refused_connection_costs_nothing(tmp_path: Path) -> None:
                 assert (at.client.budget.spent_usd, at.client.budget.unsure_usd) == (0, 0)
 
     asyncio.run(scene())
+
+
+@pytest.mark.parametrize("server", ["unknown host", "another certificate", "no TLS at all"])
+def test_a_connection_that_is_never_made_costs_nothing(server: str, tmp_path: Path) -> None:
+    async def scene() -> None:
+        context, host = None, "127.0.0.1"
+        if server == "another certificate":
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(self_signed(tmp_path))
+        elif server == "unknown host":
+            host = "nobody.invalid"
+        listening = await asyncio.start_server(_hang_up, "127.0.0.1", 0, ssl=context)
+        url = f"https://{host}:{listening.sockets[0].getsockname()[1]}/v1"
+        async with bench(tmp_path, usd=5.0) as at, listening:
+            object.__setattr__(at.client.models, "api_base", url)
+            failed = await at.client.complete(call())
+            assert isinstance(failed, Failed)
+            assert (failed.kind, failed.retryable) == ("connection", True)
+            assert "check --api-base and the network" in failed.message
+            assert at.client.budget is not None
+            assert (at.client.budget.spent_usd, at.client.budget.unsure_usd) == (0, 0)
+
+    asyncio.run(scene())
+
+
+def self_signed(folder: Path) -> Path:
+    """Write a key and a certificate for it that nobody vouches for."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.now(UTC)
+    built = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + timedelta(days=1))
+    pem = serialization.Encoding.PEM
+    path = folder / "self-signed.pem"
+    path.write_bytes(
+        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        + built.sign(key, hashes.SHA256()).public_bytes(pem)
+    )
+    return path
+
+
+async def _hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.close()
 
 
 def test_a_reply_from_another_model_is_used_and_named() -> None:
