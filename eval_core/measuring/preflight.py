@@ -23,6 +23,7 @@ from eval_core.judging.calibration import GradedAnswer, Group, calibration_set
 from eval_core.measuring.session import CONTROL
 from eval_core.models.client import ModelClient
 from eval_core.models.health import remedy
+from eval_core.models.refusals import NEAR_EMPTY
 from eval_core.models.settings import Models
 
 __all__ = ["compressor_call", "plain_order", "preflight"]
@@ -92,16 +93,18 @@ async def _grades(judge: Judge) -> _Graded:
 
 
 async def _compression(client: ModelClient) -> str | None:
-    """Return why there is no summary; a refusal in plain text is none either, unless the model meant it once only."""
+    """Return why there is no summary; a refusal in plain text, or next to nothing, is none unless it came only once."""
     call, said, times = compressor_call(client.models), "", 1 + _AGAIN["refusal"]
     for repeat in range(1, 1 + times):
         outcome = await client.complete(replace(call, draw=replace(call.draw, repeat=repeat)))
         if isinstance(outcome, Failed):
             return f"no summary ({outcome.kind}): {outcome.message}"
-        if not outcome.refusal:
+        if not outcome.refusal and len(outcome.text.strip()) > NEAR_EMPTY:
             return None
-        said = outcome.refusal.rstrip(".")
-    return f"no summary (refusal): {call.model}: the model refused {times} times: {said}; {remedy('refusal', '')}"
+        said = f"the model refused {times} times: {outcome.refusal.rstrip('.')}"
+        if not outcome.refusal:
+            said = f"the model wrote nothing but {outcome.text.strip()!r}"
+    return f"no summary (refusal): {call.model}: {said}; {remedy('refusal', '')}"
 
 
 async def _answer(client: ModelClient, answerer: Answerer, case: Case) -> str | None:

@@ -35,7 +35,7 @@ _PAID_FOR_NOTHING = Breaker(6)
 _REFUSED_ENTRY = Breaker(3)
 BREAKERS: Mapping[FailureKind, Breaker] = MappingProxyType(
     {
-        "timeout": Breaker(5),
+        "timeout": Breaker(3),
         "server": Breaker(8, 60.0),
         "connection": Breaker(8, 60.0),
         "rate_limit": Breaker(8, 150.0),
@@ -44,6 +44,7 @@ BREAKERS: Mapping[FailureKind, Breaker] = MappingProxyType(
         "malformed": _PAID_FOR_NOTHING,
         "truncated": _PAID_FOR_NOTHING,
         "unknown": _PAID_FOR_NOTHING,
+        "bad_request": Breaker(8),
         "auth": _REFUSED_ENTRY,
         "payment": _REFUSED_ENTRY,
         "not_found": _REFUSED_ENTRY,

@@ -11,6 +11,7 @@ import json
 import re
 import time
 from collections.abc import Iterable, Mapping
+from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
@@ -65,7 +66,9 @@ class DirectConnections:
         """Return the proxy that the environment names for a URL; looked up once, not in two threads for each call."""
         if url not in self._proxies:
             parts = urlsplit(url)
-            self._proxies[url] = None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
+            # A server on this machine is reached directly: what is kept here must not pass through somebody's proxy.
+            direct = _is_loopback(parts.hostname or "") or any(map(proxy_bypass, (parts.netloc, parts.hostname or "")))
+            self._proxies[url] = None if direct else _http_proxy(getproxies().get(parts.scheme))
         return self._proxies[url]
 
     async def send(self, call: ModelCall, endpoint: Endpoint, seconds: float, secrets: Iterable[str] = ()) -> Attempt:
@@ -146,6 +149,29 @@ class DirectConnections:
 
     def _known(self, endpoint: Endpoint) -> frozenset[str]:
         return self._refused.get((endpoint.api_base or "", endpoint.model), frozenset())
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _http_proxy(named: str | None) -> str | None:
+    """Return a proxy's URL; people write it without http://, as curl takes it."""
+    if not named:
+        return None
+    url = named if "://" in named else f"http://{named}"
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        said = "is named as the proxy in the environment, and is not the address of an HTTP proxy"
+        raise aiohttp.InvalidUrlClientError(url.rpartition("@")[2], said)
+    return url
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

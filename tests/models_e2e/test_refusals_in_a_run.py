@@ -55,6 +55,18 @@ def test_a_refusal_in_every_run_is_a_bad_completion(
     assert on_disk["outcome"] == "bad_completion"
 
 
+@pytest.mark.parametrize("said", [REFUSAL, "Sure!"])
+def test_a_model_that_summarises_nothing_from_the_start_is_found_out_before_money_is_spent(
+    said: str, one_probe: Path, cli: small.Cli, provider: Provider
+) -> None:
+    provider.reply = lambda messages: said if "You condense" in content_text(messages[0]) else reply_to(messages)
+    ran = cli("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet")
+    assert ran.code == 3
+    assert "the compressor model did not pass the check before the run: no summary (refusal)" in ran.err
+    assert said.rstrip(".") in ran.err
+    assert len(provider.server.asked) == 3 + 1 + 3
+
+
 @pytest.mark.parametrize(
     ("asks", "gets"),
     [(f"answer only: {REFUSAL}", REFUSAL), ("answer with an empty text", "")],
