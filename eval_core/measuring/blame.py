@@ -18,7 +18,7 @@ from eval_core.domain.call import ArmName, Completion, Draw, ModelCall
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
 from eval_core.domain.record import RunRecord
-from eval_core.models.refusals import NEAR_EMPTY
+from eval_core.models.refusals import said_instead
 
 if TYPE_CHECKING:
     from eval_core.models.client import ModelClient
@@ -52,7 +52,7 @@ class PlainRequests:
             draw=Draw(control=True, repeat=time.time_ns() // 1_000),
         )
         outcome = await self.client.complete(call)
-        return isinstance(outcome, Completion) and not outcome.refusal and len(outcome.text.strip()) > NEAR_EMPTY
+        return isinstance(outcome, Completion) and not said_instead(outcome.text, outcome.refusal)
 
 
 def suspects(records: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:

@@ -23,7 +23,7 @@ from eval_core.judging.calibration import GradedAnswer, Group, calibration_set
 from eval_core.measuring.session import CONTROL
 from eval_core.models.client import ModelClient
 from eval_core.models.health import remedy
-from eval_core.models.refusals import NEAR_EMPTY
+from eval_core.models.refusals import said_instead
 from eval_core.models.settings import Models
 
 __all__ = ["compressor_call", "plain_order", "preflight"]
@@ -99,12 +99,10 @@ async def _compression(client: ModelClient) -> str | None:
         outcome = await client.complete(replace(call, draw=replace(call.draw, repeat=repeat)))
         if isinstance(outcome, Failed):
             return f"no summary ({outcome.kind}): {outcome.message}"
-        if not outcome.refusal and len(outcome.text.strip()) > NEAR_EMPTY:
+        said = said_instead(outcome.text, outcome.refusal).rstrip(".")
+        if not said:
             return None
-        said = f"the model refused {times} times: {outcome.refusal.rstrip('.')}"
-        if not outcome.refusal:
-            said = f"the model wrote nothing but {outcome.text.strip()!r}"
-    return f"no summary (refusal): {call.model}: {said}; {remedy('refusal', '')}"
+    return f"no summary (refusal): {call.model}: the model refused {times} times: {said}; {remedy('refusal', '')}"
 
 
 async def _answer(client: ModelClient, answerer: Answerer, case: Case) -> str | None:

@@ -306,6 +306,10 @@ class MeasuringSession:
     def finished(self, cell: Cell) -> RunRecord | None:
         """Return the record of a cell that has nothing left to do."""
         record = self._known.get((cell.case.fixture.name, cell.run))
+        if record is not None and record.outcome is Outcome.REFUSED:
+            return record.model_copy(
+                update={"graded": cell.graded}
+            )  # found out and paid for; asked again, it is the same
         if record is None or not record.ok or record.graded != cell.graded:
             return None
         if set(record.probes) != set(cell.case.probe_types):

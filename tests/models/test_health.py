@@ -78,7 +78,8 @@ def test_a_quota_that_returns_tomorrow_ends_the_run_today(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "fault", ["429", "429-retry-after", "500", "503", "reset", "empty", "refusal", "truncated", "html", "400", "401", "402"]
+    "fault",
+    ["429", "429-retry-after", "500", "503", "reset", "empty", "refusal", "truncated", "html", "400", "401", "402"],
 )
 def test_a_model_that_always_fails_is_left_alone_after_a_few_calls(fault: str, tmp_path: Path) -> None:
     async def scene() -> None:

@@ -77,7 +77,7 @@ def with_key(key: str, **settings: str) -> Models:
     return models
 
 
-@pytest.mark.parametrize("key", ["sk-first-line\nsk-second-line", "sk-with\x00nul", "sk-шестнадцать-букв", "sk two words"])
+@pytest.mark.parametrize("key", ["sk-first-line\nsk-second", "sk-with\x00nul", "sk-шестнадцать", "sk two words"])
 def test_a_key_that_no_header_can_hold_is_refused_without_being_quoted(key: str) -> None:
     with pytest.raises(UserError, match="COMPRESSION_EVAL_API_KEY") as refused:
         with_key(key)
