@@ -10,7 +10,15 @@ from typing import Any
 import click
 
 from eval_core.cli.entry import CommandGroup
-from eval_core.cli.run import batch_option, execute, make_job, model_options, run_options
+from eval_core.cli.run import (
+    batch_option,
+    end_incomplete,
+    execute,
+    make_job,
+    model_options,
+    resume_command,
+    run_options,
+)
 
 __all__ = ["baseline"]
 
@@ -64,6 +72,7 @@ def update(
     from eval_core.comparing.compare import compare_measurements
     from eval_core.comparing.noise import noise_of
     from eval_core.comparing.trend import cumulative_changes
+    from eval_core.reporting.losses import outage
     from eval_core.storage.baselines import load_side, standing_baseline, store_baseline, weaknesses
     from eval_core.storage.history import read_history, source_release
 
@@ -81,6 +90,9 @@ def update(
     if source is None:
         job = replace(job.with_runs(wanted), every_private_probe=True)
         measurement = execute(job, label, results, quiet=quiet).candidate
+        if reason := measurement.stopped or outage(measurement):
+            remedy = f"`{resume_command(measurement.label)}` completes it and stores the baseline"
+            end_incomplete(reason, (results or job.results) / measurement.label, remedy)
     else:
         measurement = load_side(source)
     noise = noise_of(measurement)

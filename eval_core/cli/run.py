@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "batch_option",
+    "end_incomplete",
     "end_run",
     "execute",
     "model_options",
@@ -480,12 +481,7 @@ def _end_shard(data: ReportData, part: Shard, root: Path, label: str) -> NoRetur
     if data.candidate.stopped is None:
         click.echo(f"Shard {part} is measured: {folder}. `compression-eval merge {label}` joins the shards.")
         sys.exit(0)
-    click.echo(
-        f"Incomplete: {data.candidate.stopped}. Everything paid for is kept in {folder}; "
-        f"`{resume_command(label)}` completes it.",
-        err=True,
-    )
-    sys.exit(3)
+    end_incomplete(data.candidate.stopped, folder, f"`{resume_command(label)}` completes it")
 
 
 def end_run(data: ReportData, fail_on: Any, root: Path, remedy: str) -> NoReturn:
@@ -510,6 +506,10 @@ def end_run(data: ReportData, fail_on: Any, root: Path, remedy: str) -> NoReturn
         sys.exit(3)
     if reason is None and data.verdict:
         reason = "; ".join(item.text for item in data.verdict.reasons[:2])
-    folder = root / data.candidate.label
+    end_incomplete(reason, root / data.candidate.label, remedy)
+
+
+def end_incomplete(reason: str | None, folder: Path, remedy: str) -> NoReturn:
+    """End a command whose measurement has gaps that are not the compressor's."""
     click.echo(f"Incomplete: {reason}. Everything paid for is kept in {folder}; {remedy}.", err=True)
     sys.exit(3)

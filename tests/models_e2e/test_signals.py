@@ -115,6 +115,29 @@ def test_a_signal_lets_paid_calls_end_and_says_how_to_go_on(
     assert len(provider.server.asked) == done(journal)  # and nothing was paid twice
 
 
+@pytest.mark.parametrize(
+    ("words", "journal", "way_on"),
+    [
+        (("baseline", "update", "--runs", "1", "--label", "a", "--quiet"), "a", "--label a --quiet"),
+        (("judge", "calibrate", "--quiet"), "calibration", "run it again"),
+    ],
+    ids=["baseline", "calibrate"],
+)
+def test_every_command_that_pays_keeps_what_is_under_way(
+    words: tuple[str, ...], journal: str, way_on: str, project: Path, provider: Provider, host: Host
+) -> None:
+    provider.server._latency = 0.3
+    reached = after(provider, 20)
+    child = host.start(*words, *provider.options)
+    assert reached.wait(60)
+    os.kill(child, signal.SIGTERM)
+    assert host.code() == 3
+    said = host.said.read_text()
+    assert "interrupted by SIGTERM" in said
+    assert way_on in said
+    assert done(project / f"results/{journal}/journal.jsonl") == len(provider.server.asked)
+
+
 def test_a_second_signal_ends_even_what_hangs(project: Path, provider: Provider, host: Host) -> None:
     reached = after(provider, 8, "hang")
     child = host.start(*command(provider))
