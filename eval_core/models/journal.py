@@ -22,7 +22,7 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -305,10 +305,10 @@ class Journal:
             body = {"body": self._sealing.seal(reply.body), "sealed": True}
         self._write({"at": "collected", "key": key, "status": reply.status, **body})
 
-    async def ended(self, batch: OpenBatch, why: str) -> None:
-        """Note that a batch is over; calls without a reply cost nothing and can be made again."""
+    async def ended(self, batch: OpenBatch, why: str, lost: Collection[str] = ()) -> None:
+        """Note that a batch is over; calls without a reply can be made again, and cost nothing unless they are lost."""
         for key in next((found.keys for found in self.open_batches if found.mark == batch.mark), ()):
-            self._write({"at": "free", "key": key, "kind": "queued", "reason": why})
+            self._write({"at": "lost" if key in lost else "free", "key": key, "kind": "queued", "reason": why})
         await self._append({"at": "ended", "key": batch.mark})
 
     def sent(self, key: str, usd: float, tokens: int) -> None:
