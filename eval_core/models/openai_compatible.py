@@ -26,7 +26,7 @@ from eval_core.models.transport import Attempt, mark_prefix, served_by, usage_to
 
 __all__ = ["DirectConnections", "read_reply"]
 
-_LARGEST_REPLY = 64 * 2**20
+_LARGEST_REPLY = 8 * 2**20  # the longest replies of models have a tenth of it; sixteen may be in memory at once
 _LIMIT, _NEWER_LIMIT = "max_tokens", "max_completion_tokens"  # OpenAI's reasoning models insist on the second
 _TEMPERATURE = "temperature"  # which reasoning models choose themselves
 _REFUSALS: Mapping[str, re.Pattern[bytes]] = MappingProxyType(
@@ -38,6 +38,10 @@ _REFUSALS: Mapping[str, re.Pattern[bytes]] = MappingProxyType(
         ),
     }
 )
+
+
+class _TooLarge(ValueError):
+    """A reply goes on and on."""
 
 
 class DirectConnections:
@@ -84,6 +88,8 @@ class DirectConnections:
         except TimeoutError:
             fault = Fault("timeout", f"no complete reply within {seconds:g} s", "unsure")
             return Attempt("", "", None, time.monotonic() - began, fault)
+        except _TooLarge as exc:
+            return Attempt("", "", None, time.monotonic() - began, Fault("malformed", str(exc), "unsure"))
         except (aiohttp.ClientError, OSError, ValueError) as exc:
             return Attempt("", "", None, time.monotonic() - began, fault_of(exc, secrets))
         took = time.monotonic() - began
@@ -119,7 +125,7 @@ class DirectConnections:
                 parts.append(part)
                 size += len(part)
                 if size > largest:
-                    raise ValueError(f"the reply is larger than {largest:,} bytes")
+                    raise _TooLarge(f"the reply is larger than {largest:,} bytes")
             return response.status, {name.lower(): value for name, value in response.headers.items()}, b"".join(parts)
 
     def body(self, call: ModelCall, endpoint: Endpoint) -> dict[str, Any]:

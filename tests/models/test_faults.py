@@ -6,8 +6,10 @@ import asyncio
 import json
 import socket
 import ssl
+import zlib
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -234,6 +236,39 @@ def test_a_connection_that_is_never_made_costs_nothing(server: str, tmp_path: Pa
             assert "check --api-base and the network" in failed.message
             assert at.client.budget is not None
             assert (at.client.budget.spent_usd, at.client.budget.unsure_usd) == (0, 0)
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+def test_a_reply_without_end_is_dropped_before_it_fills_the_memory(packed: bool) -> None:
+    async def scene() -> None:
+        sent = 0
+        part = b" " * 2**20
+        if packed:
+            part = zlib.compress(part * 40, wbits=31)  # one part unpacks to five times the limit
+
+        async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal sent
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
+            writer.write(b"Content-Encoding: gzip\r\n\r\n" if packed else b"\r\n")
+            with suppress(ConnectionError):
+                for _ in range(200):
+                    writer.write(part)
+                    await writer.drain()
+                    sent += len(part)
+            writer.close()
+
+        listening = await asyncio.start_server(endless, "127.0.0.1", 0)
+        async with listening, bench() as at:
+            url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"
+            object.__setattr__(at.client.models, "api_base", url)
+            failed = await at.client.complete(call())
+            assert isinstance(failed, Failed)
+            assert (failed.kind, failed.retryable) == ("malformed", True)
+            assert "the reply is larger than 8,388,608 bytes" in failed.message
+            assert sent < 3 * 30 * 2**20
 
     asyncio.run(scene())
 
