@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import sys
@@ -149,6 +150,20 @@ def run_options(command: Any) -> Any:
     return command
 
 
+class _FiniteRange(click.FloatRange):
+    """A range that infinity and NaN, which compare as if they were in it, are not in."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read a number."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
+
+_MORE_THAN_NOTHING = _FiniteRange(min=0, min_open=True)
+
+
 def model_options(command: Any) -> Any:
     """Add the options that choose and bound models."""
     for option in reversed(
@@ -165,11 +180,11 @@ def model_options(command: Any) -> Any:
                 "--api-base",
                 help="Base URL of an OpenAI-compatible server, or a preset: github-models, ollama, vllm, openrouter.",
             ),
-            click.option("--budget-usd", type=click.FloatRange(min=0, min_open=True), help="Spend no more than this."),
+            click.option("--budget-usd", type=_MORE_THAN_NOTHING, help="Spend no more than this."),
             click.option(
                 "--deadline",
                 "deadline_minutes",
-                type=click.FloatRange(min=0, min_open=True),
+                type=_MORE_THAN_NOTHING,
                 help="Minutes after which no model call starts; the result is then incomplete.",
             ),
             click.option("--max-tokens-total", type=click.IntRange(min=1), help="Use no more tokens than this."),
