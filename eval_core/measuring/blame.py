@@ -44,12 +44,14 @@ class PlainRequests:
     async def answered(self, case: Case) -> bool:
         """Tell whether the model summarises this session now: what it did earlier says nothing about today."""
         models = self.client.models
+        messages = tuple(prompt(Request(case.fixture.messages, None, _SECTIONS, _ROOM)))
         call = ModelCall(
             role="compressor",
             model=models.compressor,
-            messages=tuple(prompt(Request(case.fixture.messages, None, _SECTIONS, _ROOM))),
+            messages=messages,
             max_tokens=models.compressor_max_tokens,
             draw=Draw(control=True, repeat=time.time_ns() // 1_000),
+            shared=len(messages),  # it is asked again a minute later
         )
         outcome = await self.client.complete(call)
         return isinstance(outcome, Completion) and not said_instead(outcome.text, outcome.refusal)

@@ -352,7 +352,8 @@ class MeasuringSession:
         for unwritten in suspects(records).values() if self.plain is not None else ():
             assert self.plain is not None
             case = cells[unwritten[0].fixture, unwritten[0].run].case
-            tried, own = await examine(unwritten, case, self.plain, again, self.arm)
+            known = any(record.answered_plainly for record in unwritten)  # found out before the run was resumed
+            tried, own = (unwritten, True) if known else await examine(unwritten, case, self.plain, again, self.arm)
             found.update({(record.fixture, record.run): own_doing(record) if own else record for record in tried})
         settled = list(found.values()) if self.shard is not None else settle_refusals(list(found.values()))
         for record, before in zip(settled, records, strict=True):

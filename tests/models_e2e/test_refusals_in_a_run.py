@@ -84,6 +84,27 @@ def test_a_compressor_that_asks_for_no_summary_is_broken_and_its_model_is_not_bl
     assert len(provider.server.asked) == asked, "what was found out is not found out again"
 
 
+def test_a_shard_that_is_resumed_knows_whose_doing_a_refusal_was(
+    one_probe: Path, cli: small.Cli, provider: Provider
+) -> None:
+    """It leaves the refusals to the merge, which knows all runs; what the model said to the evaluator it keeps."""
+
+    def reply(messages: Sequence[Message]) -> str:
+        text = content_text(messages[0]) + content_text(messages[-1])
+        plain = "<what was asked, done and decided" in text or "EXPORT_BUCKET" in text
+        return REFUSAL if "You condense" in text and not plain else reply_to(messages)
+
+    provider.reply = reply
+    options = ("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--shard", "1/1", "--quiet")
+    assert cli(*options).code == 0
+    asked = len(provider.server.asked)
+    assert cli(*options, "--resume").code == 0
+    assert len(provider.server.asked) == asked
+    cli("merge", "a")
+    (run,) = runs_of(one_probe)
+    assert (run["outcome"], run["answered_plainly"]) == ("refused", True)
+
+
 @pytest.mark.parametrize("used", [True, False], ids=["as the summary", "to decide by"])
 def test_one_word_is_no_summary_only_where_the_compressor_uses_it_as_one(
     used: bool, one_probe: Path, cli: small.Cli, provider: Provider
