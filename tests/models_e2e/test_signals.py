@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ import pytest
 import small
 
 from bot.testing.provider import Asked
+from eval_core.measuring.interrupt import interruptible
 
 from .world import Provider, results_of
 
@@ -152,6 +154,27 @@ def test_a_second_signal_ends_even_what_hangs(project: Path, provider: Provider,
     provider.behave = lambda asked: None
     host.start(*command(provider))
     assert host.code() == 0
+
+
+@pytest.mark.parametrize("signals", [0, 1, 2])
+def test_after_the_measuring_a_signal_means_what_it_meant_before(signals: int) -> None:
+    """While reports are written, the system's own handling would end the process without a word."""
+    heard: list[str] = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: heard.append("mine"))
+
+    async def scene() -> None:
+        with interruptible(heard.append, lambda: heard.append("abandoned")):
+            for _ in range(signals):
+                os.kill(os.getpid(), signal.SIGTERM)
+                await asyncio.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.sleep(0.01)
+
+    try:
+        asyncio.run(scene())
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert heard == [*["interrupted by SIGTERM", "abandoned"][:signals], "mine"]
 
 
 def _summary(project: Path) -> dict[str, dict[str, list[dict[str, str]]]]:
