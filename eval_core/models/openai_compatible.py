@@ -27,6 +27,7 @@ from eval_core.models.transport import Attempt, mark_prefix, served_by, usage_to
 __all__ = ["DirectConnections", "read_reply"]
 
 _LARGEST_REPLY = 8 * 2**20  # the longest replies of models have a tenth of it; sixteen may be in memory at once
+_READ_OF_AN_ERROR = 2**16
 _LIMIT, _NEWER_LIMIT = "max_tokens", "max_completion_tokens"  # OpenAI's reasoning models insist on the second
 _TEMPERATURE = "temperature"  # which reasoning models choose themselves
 _REFUSALS: Mapping[str, re.Pattern[bytes]] = MappingProxyType(
@@ -94,7 +95,7 @@ class DirectConnections:
             return Attempt("", "", None, time.monotonic() - began, fault_of(exc, secrets))
         took = time.monotonic() - began
         if status != 200:
-            text = raw.decode("utf-8", "replace")
+            text = raw[:_READ_OF_AN_ERROR].decode("utf-8", "replace")
             return Attempt("", "", None, took, fault_of_status(status, text, headers, secrets), headers)
         return read_reply(call, raw, took, headers, secrets)
 

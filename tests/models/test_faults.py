@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 import ssl
+import time
 import zlib
 from collections import Counter
 from collections.abc import Callable
@@ -357,6 +358,13 @@ def test_a_page_of_a_proxy_is_told_by_its_title() -> None:
 )
 def test_an_answer_without_words_is_told_all_the_same(status: int, headers: dict[str, str], said: str) -> None:
     assert fault_of_status(status, "", headers).message.startswith(said)
+
+
+@pytest.mark.parametrize("body", ["<html>" + "<title>" * 100_000, "Error" * 200_000, '{"error":' * 100_000])
+def test_an_error_of_any_length_is_read_in_no_time(body: str) -> None:
+    began = time.process_time()
+    assert len(fault_of_status(502, body).message) < 320
+    assert time.process_time() - began < 1.0
 
 
 def test_an_endless_wait_is_told_in_words_that_can_be_read() -> None:
