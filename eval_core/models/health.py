@@ -136,8 +136,8 @@ class ModelHealth:
     def failed(self, fault: Fault, seconds: float = 0.0) -> None:
         """Count a failure that took so many seconds, and decide whether the model is out."""
         now = self.clock()
-        if fault.kind == "timeout" and self._answered_at > now - seconds:
-            return  # others were answered while this one hung: it is the call, not the model
+        if fault.kind == "timeout" and self._answered_at > now - seconds / 2:
+            return  # others were still answered when this one had hung for long: it is the call, not the model
         if self._quiet_since is None:
             self._quiet_since = now - seconds
         self._in_a_row[fault.kind] += 1

@@ -178,13 +178,21 @@ def test_a_run_that_stops_wakes_those_who_wait_for_a_retry() -> None:
 def test_calls_that_hang_while_others_are_answered_do_not_take_the_model_out() -> None:
     now = [0.0]
     health = ModelHealth("m", lambda: now[0])
-    now[0] = 10.0
+    now[0] = 110.0
     health.succeeded()
     for _ in range(20):  # begun before the last good reply, and given up long after it
-        now[0] += 9.0
-        health.failed(Fault("timeout", "no reply", "unsure"), 195.0)
+        now[0] += 4.0
+        health.failed(Fault("timeout", "no reply", "unsure"), 180.0)
     assert health.out is None
-    now[0] = 1_000.0
+
+
+def test_calls_that_hang_since_about_the_last_good_reply_take_the_model_out_the_first_time() -> None:
+    """The last ones that are answered were sent together with the first ones that are not."""
+    now = [0.0]
+    health = ModelHealth("m", lambda: now[0])
+    now[0] = 5.0
+    health.succeeded()
+    now[0] = 180.0
     for _ in range(5):
         health.failed(Fault("timeout", "no reply", "unsure"), 180.0)
     assert health.out is not None
