@@ -63,6 +63,8 @@ class LoopbackBatches:
         """Method and path of everything that was asked of these APIs."""
         self.keys: set[str] = set()
         """The keys that came with it."""
+        self.keeps_replies = True
+        """Whether the replies of a batch can still be had."""
         self.offered = True
         """Whether there is a batch API at all."""
         self._work = work
@@ -107,7 +109,7 @@ class LoopbackBatches:
         return web.json_response({"id": id, "object": "file", "purpose": "batch", "bytes": len(self.files[id])})
 
     async def _content(self, request: web.Request) -> web.Response:
-        raw = self.files.get(request.match_info["id"])
+        raw = self.files.get(request.match_info["id"]) if self.keeps_replies else None
         return _error(404, "no such file") if raw is None else web.Response(body=raw)
 
     async def _create(self, request: web.Request) -> web.Response:

@@ -12,7 +12,15 @@ import click
 
 from eval_core.base.numbers import counted
 from eval_core.cli.entry import CommandGroup
-from eval_core.cli.run import batch_option, execute, make_job, model_options, run_options
+from eval_core.cli.run import (
+    batch_option,
+    end_incomplete,
+    execute,
+    make_job,
+    model_options,
+    resume_command,
+    run_options,
+)
 
 __all__ = ["baseline"]
 
@@ -74,6 +82,7 @@ def update(
     from eval_core.comparing.compare import compare_measurements
     from eval_core.comparing.noise import noise_of
     from eval_core.comparing.trend import cumulative_changes
+    from eval_core.reporting.losses import outage
     from eval_core.storage.baselines import current_baseline, load_side, store_baseline, weaknesses
     from eval_core.storage.history import read_history, source_release
 
@@ -91,6 +100,9 @@ def update(
     if source is None:
         job = replace(job.with_runs(wanted), every_private_probe=True)
         measurement = execute(job, label, results, quiet=quiet).candidate
+        if reason := measurement.stopped or outage(measurement):
+            remedy = f"`{resume_command(measurement.label)}` completes it and stores the baseline"
+            end_incomplete(reason, (results or job.results) / measurement.label, remedy)
     else:
         measurement = load_side(source)
     noise = noise_of(measurement)

@@ -13,6 +13,7 @@ import tempfile
 import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import FrameType
 from typing import Any, Literal, NoReturn
 
 import click
@@ -87,6 +88,7 @@ def run_command(root: CommandGroup) -> None:
 
     1 is left to what a command was asked to tell (a verdict, findings). Nothing that fails may end with it.
     """
+    signal.signal(signal.SIGTERM, _like_interrupt)
     try:
         try:
             _run(root)
@@ -95,6 +97,11 @@ def run_command(root: CommandGroup) -> None:
                 sys.stdout.flush()  # here, and not when the interpreter ends and only a message can be printed
     except _OutputClosed:
         _end_like_a_filter()
+
+
+def _like_interrupt(number: int, frame: FrameType | None) -> None:
+    """End as on Ctrl-C, with a word, where a command has no better way to end."""
+    signal.raise_signal(signal.SIGINT)
 
 
 def _run(root: CommandGroup) -> None:

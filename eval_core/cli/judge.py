@@ -51,6 +51,7 @@ def _job(options: dict[str, Any], **known: Any) -> Job:
 @asynccontextmanager
 async def _cast(job: Job, journal: Path) -> AsyncIterator[Cast]:
     from eval_core.domain.target import Builtin
+    from eval_core.measuring.interrupt import interruptible
     from eval_core.measuring.wiring import make_cast
     from eval_core.sandbox.targets import Target
 
@@ -71,7 +72,8 @@ async def _cast(job: Job, journal: Path) -> AsyncIterator[Cast]:
         )
         if job.batch and cast.client is not None:
             cast.client.gather()
-        yield cast
+        with interruptible(cast.stop, cast.abandon):
+            yield cast
 
 
 def _print_grading(job: Job, answers: list[tuple[Probe, str]], root: Path, *, again: bool = False) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import sys
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "batch_option",
+    "end_incomplete",
     "end_run",
     "execute",
     "model_options",
@@ -148,6 +150,20 @@ def run_options(command: Any) -> Any:
     return command
 
 
+class _FiniteRange(click.FloatRange):
+    """A range that infinity and NaN, which compare as if they were in it, are not in."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read a number."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
+
+_MORE_THAN_NOTHING = _FiniteRange(min=0, min_open=True)
+
+
 def model_options(command: Any) -> Any:
     """Add the options that choose and bound models."""
     for option in reversed(
@@ -164,11 +180,11 @@ def model_options(command: Any) -> Any:
                 "--api-base",
                 help="Base URL of an OpenAI-compatible server, or a preset: github-models, ollama, vllm, openrouter.",
             ),
-            click.option("--budget-usd", type=click.FloatRange(min=0, min_open=True), help="Spend no more than this."),
+            click.option("--budget-usd", type=_MORE_THAN_NOTHING, help="Spend no more than this."),
             click.option(
                 "--deadline",
                 "deadline_minutes",
-                type=click.FloatRange(min=0, min_open=True),
+                type=_MORE_THAN_NOTHING,
                 help="Minutes after which no model call starts; the result is then incomplete.",
             ),
             click.option("--max-tokens-total", type=click.IntRange(min=1), help="Use no more tokens than this."),
@@ -483,12 +499,7 @@ def _end_shard(data: ReportData, part: Shard, root: Path, whole: str) -> NoRetur
     if data.candidate.stopped is None:
         click.echo(f"Shard {part} is measured: {folder}. `compression-eval merge {whole}` joins the shards.")
         sys.exit(0)
-    click.echo(
-        f"Incomplete: {data.candidate.stopped}. Everything paid for is kept in {folder}; "
-        f"`{resume_command(data.candidate.label)}` completes it.",
-        err=True,
-    )
-    sys.exit(3)
+    end_incomplete(data.candidate.stopped, folder, f"`{resume_command(data.candidate.label)}` completes it")
 
 
 def end_run(data: ReportData, fail_on: Any, root: Path, remedy: str) -> NoReturn:
@@ -513,6 +524,10 @@ def end_run(data: ReportData, fail_on: Any, root: Path, remedy: str) -> NoReturn
         sys.exit(3)
     if reason is None and data.verdict:
         reason = "; ".join(item.text for item in data.verdict.reasons[:2])
-    folder = root / data.candidate.label
+    end_incomplete(reason, root / data.candidate.label, remedy)
+
+
+def end_incomplete(reason: str | None, folder: Path, remedy: str) -> NoReturn:
+    """End a command whose measurement has gaps that are not the compressor's."""
     click.echo(f"Incomplete: {reason}. Everything paid for is kept in {folder}; {remedy}.", err=True)
     sys.exit(3)

@@ -18,7 +18,7 @@ from eval_core.domain.call import ArmName, Completion, Draw, ModelCall
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
 from eval_core.domain.record import RunRecord
-from eval_core.models.refusals import NEAR_EMPTY
+from eval_core.models.refusals import said_instead
 
 if TYPE_CHECKING:
     from eval_core.models.client import ModelClient
@@ -44,15 +44,17 @@ class PlainRequests:
     async def answered(self, case: Case) -> bool:
         """Tell whether the model summarises this session now: what it did earlier says nothing about today."""
         models = self.client.models
+        messages = tuple(prompt(Request(case.fixture.messages, None, _SECTIONS, _ROOM)))
         call = ModelCall(
             role="compressor",
             model=models.compressor,
-            messages=tuple(prompt(Request(case.fixture.messages, None, _SECTIONS, _ROOM))),
+            messages=messages,
             max_tokens=models.compressor_max_tokens,
             draw=Draw(control=True, repeat=time.time_ns() // 1_000),
+            shared=len(messages),  # it is asked again a minute later
         )
         outcome = await self.client.complete(call)
-        return isinstance(outcome, Completion) and not outcome.refusal and len(outcome.text.strip()) > NEAR_EMPTY
+        return isinstance(outcome, Completion) and not said_instead(outcome.text, outcome.refusal)
 
 
 def suspects(records: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:

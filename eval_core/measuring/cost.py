@@ -697,6 +697,8 @@ class LabelPrice:
     calls: int
     unpriced: tuple[str, ...] = ()
     """Models whose price is unknown."""
+    notes: tuple[str, ...] = ()
+    """What a provider allows that it may not fit into."""
 
     def __str__(self) -> str:
         """Say it in one line."""
@@ -717,4 +719,6 @@ def price_of_one_label(job: Job, results: Path | None = None) -> LabelPrice | No
         return None
     facts = found.facts_only.cached_cost_usd if found.facts_only else None
     whole = found.total
-    return LabelPrice(whole.cached_cost_usd, facts, whole.cost_usd, found.budget_usd, whole.calls, found.unpriced)
+    return LabelPrice(
+        whole.cached_cost_usd, facts, whole.cost_usd, found.budget_usd, whole.calls, found.unpriced, found.notes
+    )

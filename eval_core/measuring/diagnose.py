@@ -251,6 +251,8 @@ def _budget(job: Job, cases: list[Case]) -> Iterator[Diagnosis]:
         yield Diagnosis("warn", f"one label: {price}", advice)
     else:
         yield Diagnosis("ok", f"one label: {price}; the budget of ${budget:g} covers it")
+    for note in price.notes:
+        yield Diagnosis("warn", note)
 
 
 def _github(job: Job) -> Iterator[Diagnosis]:

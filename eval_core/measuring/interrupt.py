@@ -33,12 +33,18 @@ def interruptible(stop: Callable[[str], None], abandon: Callable[[], None]) -> I
         return
     loop = asyncio.get_running_loop()
     timers: list[asyncio.TimerHandle] = []
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+
+    def release() -> None:
+        for number, handler in before.items():
+            if loop.remove_signal_handler(number):
+                signal.signal(number, handler)  # the loop would leave the system's own, which ends without a word
 
     def cut() -> None:
         if not state.cut.is_set():
             abandon()
             state.cut.set()
-            _release(loop)  # whoever signals a third time means it
+            release()  # whoever signals a third time means it
 
     def signalled(number: signal.Signals) -> None:
         if state.why is None:
@@ -55,9 +61,4 @@ def interruptible(stop: Callable[[str], None], abandon: Callable[[], None]) -> I
     finally:
         for timer in timers:
             timer.cancel()
-        _release(loop)
-
-
-def _release(loop: asyncio.AbstractEventLoop) -> None:
-    for number in _SIGNALS:
-        loop.remove_signal_handler(number)
+        release()

@@ -23,6 +23,7 @@ from eval_core.judging.calibration import GradedAnswer, Group, calibration_set
 from eval_core.measuring.session import CONTROL
 from eval_core.models.client import ModelClient
 from eval_core.models.health import remedy
+from eval_core.models.refusals import said_instead
 from eval_core.models.settings import Models
 
 __all__ = ["compressor_call", "plain_order", "preflight"]
@@ -92,15 +93,15 @@ async def _grades(judge: Judge) -> _Graded:
 
 
 async def _compression(client: ModelClient) -> str | None:
-    """Return why there is no summary; a refusal in plain text is none either, unless the model meant it once only."""
+    """Return why there is no summary; a refusal in plain text, or next to nothing, is none unless it came only once."""
     call, said, times = compressor_call(client.models), "", 1 + _AGAIN["refusal"]
     for repeat in range(1, 1 + times):
         outcome = await client.complete(replace(call, draw=replace(call.draw, repeat=repeat)))
         if isinstance(outcome, Failed):
             return f"no summary ({outcome.kind}): {outcome.message}"
-        if not outcome.refusal:
+        said = said_instead(outcome.text, outcome.refusal).rstrip(".")
+        if not said:
             return None
-        said = outcome.refusal.rstrip(".")
     return f"no summary (refusal): {call.model}: the model refused {times} times: {said}; {remedy('refusal', '')}"
 
 

@@ -306,6 +306,10 @@ class MeasuringSession:
     def finished(self, cell: Cell) -> RunRecord | None:
         """Return the record of a cell that has nothing left to do."""
         record = self._known.get((cell.case.fixture.name, cell.run))
+        if record is not None and record.outcome is Outcome.REFUSED:
+            return record.model_copy(
+                update={"graded": cell.graded}
+            )  # found out and paid for; asked again, it is the same
         if record is None or not record.ok or record.graded != cell.graded:
             return None
         if set(record.probes) != set(cell.case.probe_types):
@@ -348,7 +352,8 @@ class MeasuringSession:
         for unwritten in suspects(records).values() if self.plain is not None else ():
             assert self.plain is not None
             case = cells[unwritten[0].fixture, unwritten[0].run].case
-            tried, own = await examine(unwritten, case, self.plain, again, self.arm)
+            known = any(record.answered_plainly for record in unwritten)  # found out before the run was resumed
+            tried, own = (unwritten, True) if known else await examine(unwritten, case, self.plain, again, self.arm)
             found.update({(record.fixture, record.run): own_doing(record) if own else record for record in tried})
         settled = list(found.values()) if self.shard is not None else settle_refusals(list(found.values()))
         for record, before in zip(settled, records, strict=True):

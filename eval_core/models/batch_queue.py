@@ -10,7 +10,7 @@ import asyncio
 import json
 import secrets as random
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from eval_core.base.errors import IncompleteError, WaitingError
@@ -37,6 +37,9 @@ __all__ = ["BatchQueue", "Submitted"]
 _MARK_BYTES = 8
 _USUAL_OUTPUT: Mapping[Role, int] = {"compressor": 1_250, "answer": 90, "judge": 70}
 _WAITS = "waits for a batch"
+_GONE = frozenset({404, 410})
+_KEPT = 48 * 3_600
+"""Seconds in which a batch is made, with a day to spare. A provider that does not know it then will not bring it."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +156,19 @@ class BatchQueue:
                 await self._end(batch, "the batch was never submitted")
                 return None
             await self._journal.submitted(batch.mark, id)
+        try:
+            return await self._take_in(batch, id, api)
+        except BatchProblem as exc:
+            if exc.status not in _GONE:
+                raise
+            if time.time() < batch.since + _KEPT:
+                day = time.strftime("%Y-%m-%d %H:%M", time.gmtime(batch.since + _KEPT))
+                asked = f"was it submitted with another key or --api-base? Its calls are made again after {day} UTC"
+                raise BatchProblem(f"{exc}; {asked}", sure=False) from None
+            await self._end(batch, "the provider no longer knows the batch", batch.keys)
+            return None
+
+    async def _take_in(self, batch: OpenBatch, id: str, api: BatchApi) -> str | None:
         state = await api.state(id)
         if state.state == "running":
             return f"{id} of {batch.model} is still running: {state.done} of {state.total} calls are done"
@@ -162,16 +178,18 @@ class BatchQueue:
                 f"{id} of {batch.model} was refused: {state.problem}. Its calls cost nothing and are submitted again; "
                 "leave out --batch to make them one by one"
             )
+        unheard = set(batch.keys) if state.done else set()
         for key, item in _by_key(batch, await api.items(id, state)):
+            unheard.discard(key)
             if item.status:
                 self._journal.collect(key, Collected(item.status, item.body))
-        await self._end(batch, "the batch ended before it was made")
+        await self._end(batch, "the batch ended without a reply to it", unheard)
         return None
 
-    async def _end(self, batch: OpenBatch, why: str) -> None:
-        """Close a batch; what was set aside for calls without a reply is free again."""
+    async def _end(self, batch: OpenBatch, why: str, lost: Collection[str] = ()) -> None:
+        """Close a batch; what was set aside for calls without a reply is free again, unless they may have been made."""
         before = self._journal.spent
-        await self._journal.ended(batch, why)
+        await self._journal.ended(batch, why, lost)
         if self._budget is not None:
             after = self._journal.spent
             self._budget.unsure_usd = max(0.0, self._budget.unsure_usd - before.unsure_usd + after.unsure_usd)

@@ -47,8 +47,8 @@ _CONTROLS = {"compressor": 0, "answer": 40, "judge": 50}
 _LEADER = 10
 _UNPAID_AGAIN = frozenset({"rate_limit", "server", "connection", "timeout", "unknown"})
 """What a batch answers a call with that may well be answered in the next."""
-_OF_THE_PROMPT = frozenset({"empty", "refusal", "malformed"})
-"""What a prompt can bring about: a reply, paid for, that is of no use."""
+_OF_THE_PROMPT = frozenset({"empty", "refusal", "malformed", "bad_request"})
+"""What a prompt can bring about: a reply, paid for, that is of no use, or none."""
 _LONG = 10_000  # characters whose tokens are not counted between two calls: it takes a millisecond
 _MORE_ROOM = 2  # by how much the limit of a reply grows that was cut off
 

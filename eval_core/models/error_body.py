@@ -58,7 +58,8 @@ _GENERIC = re.compile(r"^provider returned error\.?$", re.IGNORECASE)  # a route
 
 def kind_told(status: int, body: str) -> FailureKind:
     """Name what went wrong, by the status and by what the body says of it."""
-    kind = _BY_STATUS.get(status, "server" if status >= 500 else "bad_request")
+    usual: FailureKind = "server" if status >= 500 else "not_found" if 300 <= status < 400 else "bad_request"
+    kind = _BY_STATUS.get(status, usual)
     if status in (400, 403, 429) and _NO_MONEY.search(body):
         return "payment"
     if status == 404 and _PARAMETERS.search(body):

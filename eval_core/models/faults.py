@@ -22,6 +22,7 @@ Charge = Literal["no", "yes", "unsure"]
 _NO_REPLY = re.compile(r"invalid response|not a list|received: '|no 'choices'", re.IGNORECASE)
 _LIBRARY_NOISE = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception|Timeout)\b(?:: | - | )?)+")
 _LONGEST = 300
+_READ = 10_000  # characters of an error; the sentence for people is in them, and a page without end takes no time
 _WAITED_FOR = frozenset({"rate_limit", "server", "timeout"})
 _PAGE = re.compile(r"^\s*(?:<!doctype html|<html|<head|<body)", re.IGNORECASE)
 _TITLE = re.compile(r"<(title|h1)\b[^>]*>(.*?)</\1>", re.IGNORECASE | re.DOTALL)
@@ -36,6 +37,11 @@ _UNREADABLE = frozenset(
         "UnicodeDecodeError",
     }
 )
+_NEVER_CONNECTED = frozenset(
+    {"ConnectError", "ConnectTimeout", "ConnectionRefusedError", "ClientConnectorError", "ClientConnectorDNSError",
+     "ClientConnectorSSLError", "ClientConnectorCertificateError", "ClientProxyConnectionError", "ClientHttpProxyError",
+     "InvalidUrlClientError", "NonHttpUrlClientError"}
+)  # fmt: skip
 _BROKEN_OFF = frozenset(
     {"ReadError", "WriteError", "RemoteProtocolError", "ClientPayloadError", "ServerDisconnectedError",
      "ConnectionResetError", "ClientOSError"}
@@ -80,6 +86,7 @@ def _headers(exc: BaseException) -> Mapping[str, object]:
 
 def _one_line(text: str, secrets: Iterable[str]) -> str:
     text = text.partition("Traceback (most recent call last)")[0] or text.strip().rpartition("\n")[2]
+    text = text[:_READ]
     if _PAGE.match(text):  # of a proxy in front of the provider: its title says it all
         title = _TITLE.search(text)
         text = f"an HTML page, {title[2].strip()!r}" if title else "an HTML page"
@@ -89,7 +96,7 @@ def _one_line(text: str, secrets: Iterable[str]) -> str:
 
 def _without_status(exc: BaseException, names: set[str]) -> tuple[FailureKind, Charge]:
     """Name a failure that is not an HTTP status: the library reports these all as 500."""
-    if names & {"ConnectError", "ConnectTimeout", "ClientConnectorError", "ConnectionRefusedError"}:
+    if names & _NEVER_CONNECTED:
         return "connection", "no"  # nothing was sent
     if "TimeoutError" in names or any(name.endswith("Timeout") for name in names):
         return "timeout", "unsure"

@@ -29,10 +29,14 @@ class Breaker:
 
     failures: int
     seconds: float = 0.0
+    after_answers: int | None = None
+    """Failures that it takes where the model has answered before, if that makes a difference."""
 
 
 _PAID_FOR_NOTHING = Breaker(6)
-_REFUSED_ENTRY = Breaker(3)
+# Of a key or a name that never worked, three refusals are enough. One that works may meet odd ones: at one call in ten,
+# three in a row come up in every fourth run.
+_REFUSED_ENTRY = Breaker(3, after_answers=8)
 BREAKERS: Mapping[FailureKind, Breaker] = MappingProxyType(
     {
         "timeout": Breaker(5),
@@ -44,6 +48,7 @@ BREAKERS: Mapping[FailureKind, Breaker] = MappingProxyType(
         "malformed": _PAID_FOR_NOTHING,
         "truncated": _PAID_FOR_NOTHING,
         "unknown": _PAID_FOR_NOTHING,
+        "bad_request": Breaker(8),
         "auth": _REFUSED_ENTRY,
         "payment": _REFUSED_ENTRY,
         "not_found": _REFUSED_ENTRY,
@@ -131,14 +136,14 @@ class ModelHealth:
     def failed(self, fault: Fault, seconds: float = 0.0) -> None:
         """Count a failure that took so many seconds, and decide whether the model is out."""
         now = self.clock()
-        if fault.kind == "timeout" and self._answered_at > now - seconds:
-            return  # others were answered while this one hung: it is the call, not the model
+        if fault.kind == "timeout" and self._answered_at > now - seconds / 2:
+            return  # others were still answered when this one had hung for long: it is the call, not the model
         if self._quiet_since is None:
             self._quiet_since = now - seconds
         self._in_a_row[fault.kind] += 1
         if fault.retry_after is not None and self.too_long(fault.retry_after):
             self._too_long += 1
-            if self._too_long >= _REFUSED_ENTRY.failures:
+            if self._too_long >= self._most(_REFUSED_ENTRY):
                 asked = f"the provider asks to wait {_span(fault.retry_after)}, which is longer than this run can"
                 self._go(
                     fault.kind, f"{fault.message}; {asked}: a quota is used up; resume then, or name another model"
@@ -148,9 +153,12 @@ class ModelHealth:
             self.throttled_until = max(self.throttled_until or now, now + fault.retry_after)
         breaker = BREAKERS.get(fault.kind)
         count = self._in_a_row[fault.kind]
-        if breaker and count >= breaker.failures and now - self._quiet_since >= breaker.seconds:
+        if breaker and count >= self._most(breaker) and now - self._quiet_since >= breaker.seconds:
             advice = remedy(fault.kind, self.key)
             self._go(fault.kind, f"{fault.message} ({count} times in a row)" + (f"; {advice}" if advice else ""))
+
+    def _most(self, breaker: Breaker) -> int:
+        return breaker.after_answers if breaker.after_answers and self.answered else breaker.failures
 
     def too_long(self, wait: float) -> bool:
         """Tell whether a wait is longer than the run can afford."""

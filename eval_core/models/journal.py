@@ -22,10 +22,10 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -132,7 +132,15 @@ def _line_problem(line: Any) -> str | None:
             return "seconds is not an amount"
         if not isinstance(line.get("sealed", False), bool):
             return "sealed is neither true nor false"
+        calls = line.get("calls", [])
+        if not isinstance(calls, list) or not all(map(_is_reply_call, calls)):
+            return "calls are not calls of tools"
     return _batch_problem(line)
+
+
+def _is_reply_call(call: Any) -> bool:
+    named = {item.name for item in fields(ReplyCall)}
+    return isinstance(call, dict) and set(call) == named and all(isinstance(value, str) for value in call.values())
 
 
 def _batch_problem(line: dict[str, Any]) -> str | None:
@@ -297,10 +305,10 @@ class Journal:
             body = {"body": self._sealing.seal(reply.body), "sealed": True}
         self._write({"at": "collected", "key": key, "status": reply.status, **body})
 
-    async def ended(self, batch: OpenBatch, why: str) -> None:
-        """Note that a batch is over; calls without a reply cost nothing and can be made again."""
+    async def ended(self, batch: OpenBatch, why: str, lost: Collection[str] = ()) -> None:
+        """Note that a batch is over; calls without a reply can be made again, and cost nothing unless they are lost."""
         for key in next((found.keys for found in self.open_batches if found.mark == batch.mark), ()):
-            self._write({"at": "free", "key": key, "kind": "queued", "reason": why})
+            self._write({"at": "lost" if key in lost else "free", "key": key, "kind": "queued", "reason": why})
         await self._append({"at": "ended", "key": batch.mark})
 
     def sent(self, key: str, usd: float, tokens: int) -> None:

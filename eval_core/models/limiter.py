@@ -134,7 +134,7 @@ def rate_window(headers: Mapping[str, object], now: datetime) -> RateWindow:
 
 # How many calls a provider gets at once: half when it protests, more again while it copes.
 
-_LONGEST_PAUSE = 120.0  # a header that asks for more says that a quota is used up, which is the model's health
+_LONGEST_PAUSE = 120.0  # a header that asks for more says that a quota is used up: the model's health decides then
 
 
 class Limiter:
@@ -203,12 +203,12 @@ class Limiter:
         if granted_at >= self._halved_at:
             self.limit = max(1.0, self.limit / 2)
             self._halved_at = self._clock()
-        if retry_after and retry_after <= _LONGEST_PAUSE:
-            self._hold(retry_after)
+        if retry_after:
+            self._wait_for(retry_after)
 
     def _heed(self, window: RateWindow) -> None:
         if window.spent and window.reset_seconds:
-            self._hold(window.reset_seconds)
+            self._wait_for(window.reset_seconds)
         elif window.remaining_requests is not None and window.remaining_requests < self.active:
             self.limit = max(1.0, min(self.limit, float(window.remaining_requests)))
 
@@ -217,9 +217,9 @@ class Limiter:
         self._paused_until = float("-inf")
         self._grant()
 
-    def _hold(self, seconds: float) -> None:
-        until = self._clock() + min(seconds, _LONGEST_PAUSE)
-        if until <= self._paused_until:
+    def _wait_for(self, seconds: float) -> None:
+        until = self._clock() + seconds
+        if seconds > _LONGEST_PAUSE or until <= self._paused_until:
             return
         self._paused_until = until
         if self._pause is None or self._pause.done():

@@ -11,6 +11,7 @@ import json
 import re
 import time
 from collections.abc import Iterable, Mapping
+from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,7 +26,8 @@ from eval_core.models.transport import Attempt, mark_prefix, served_by, usage_to
 
 __all__ = ["DirectConnections", "read_reply"]
 
-_LARGEST_REPLY = 64 * 2**20
+_LARGEST_REPLY = 8 * 2**20  # the longest replies of models have a tenth of it; sixteen may be in memory at once
+_READ_OF_AN_ERROR = 2**16
 _LIMIT, _NEWER_LIMIT = "max_tokens", "max_completion_tokens"  # OpenAI's reasoning models insist on the second
 _TEMPERATURE = "temperature"  # which reasoning models choose themselves
 _REFUSALS: Mapping[str, re.Pattern[bytes]] = MappingProxyType(
@@ -37,6 +39,10 @@ _REFUSALS: Mapping[str, re.Pattern[bytes]] = MappingProxyType(
         ),
     }
 )
+
+
+class _TooLarge(ValueError):
+    """A reply goes on and on."""
 
 
 class DirectConnections:
@@ -65,7 +71,9 @@ class DirectConnections:
         """Return the proxy that the environment names for a URL; looked up once, not in two threads for each call."""
         if url not in self._proxies:
             parts = urlsplit(url)
-            self._proxies[url] = None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
+            # A server on this machine is reached directly: what is kept here must not pass through somebody's proxy.
+            direct = _is_loopback(parts.hostname or "") or any(map(proxy_bypass, (parts.netloc, parts.hostname or "")))
+            self._proxies[url] = None if direct else _http_proxy(getproxies().get(parts.scheme))
         return self._proxies[url]
 
     async def send(self, call: ModelCall, endpoint: Endpoint, seconds: float, secrets: Iterable[str] = ()) -> Attempt:
@@ -81,11 +89,13 @@ class DirectConnections:
         except TimeoutError:
             fault = Fault("timeout", f"no complete reply within {seconds:g} s", "unsure")
             return Attempt("", "", None, time.monotonic() - began, fault)
+        except _TooLarge as exc:
+            return Attempt("", "", None, time.monotonic() - began, Fault("malformed", str(exc), "unsure"))
         except (aiohttp.ClientError, OSError, ValueError) as exc:
             return Attempt("", "", None, time.monotonic() - began, fault_of(exc, secrets))
         took = time.monotonic() - began
         if status != 200:
-            text = raw.decode("utf-8", "replace")
+            text = raw[:_READ_OF_AN_ERROR].decode("utf-8", "replace")
             return Attempt("", "", None, took, fault_of_status(status, text, headers, secrets), headers)
         return read_reply(call, raw, took, headers, secrets)
 
@@ -116,7 +126,7 @@ class DirectConnections:
                 parts.append(part)
                 size += len(part)
                 if size > largest:
-                    raise ValueError(f"the reply is larger than {largest:,} bytes")
+                    raise _TooLarge(f"the reply is larger than {largest:,} bytes")
             return response.status, {name.lower(): value for name, value in response.headers.items()}, b"".join(parts)
 
     def body(self, call: ModelCall, endpoint: Endpoint) -> dict[str, Any]:
@@ -146,6 +156,29 @@ class DirectConnections:
 
     def _known(self, endpoint: Endpoint) -> frozenset[str]:
         return self._refused.get((endpoint.api_base or "", endpoint.model), frozenset())
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _http_proxy(named: str | None) -> str | None:
+    """Return a proxy's URL; people write it without http://, as curl takes it."""
+    if not named:
+        return None
+    url = named if "://" in named else f"http://{named}"
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        said = "is named as the proxy in the environment, and is not the address of an HTTP proxy"
+        raise aiohttp.InvalidUrlClientError(url.rpartition("@")[2], said)
+    return url
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["NEAR_EMPTY", "refusal_in"]
+__all__ = ["refusal_in", "said_instead"]
 
-NEAR_EMPTY = 20
-"""A summary of no more characters than this says nothing of the session."""
+_NEAR_EMPTY = 20  # characters; no more than this says nothing of a session
 _LONGEST = 700
 _SHOWN = 120
 _SORRY = (
@@ -41,3 +40,9 @@ def refusal_in(text: str) -> str | None:
         return None
     line = " ".join(stripped.split())
     return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
+
+
+def said_instead(text: str, refusal: str) -> str:
+    """Return what a model said in place of a summary: that it refuses, or a few characters; nothing for a summary."""
+    stripped = text.strip()
+    return refusal or (f"nothing but {stripped!r}" if len(stripped) <= _NEAR_EMPTY else "")

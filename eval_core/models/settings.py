@@ -81,6 +81,8 @@ GENERAL_KEY = f"{_ENV}API_KEY"
 ROLES: tuple[Role, ...] = ("compressor", "answer", "judge")
 OFFLINE_JUDGE = "offline"
 """In place of the judge's model: only compressions are paid for; rules answer and facts judge."""
+_OF_ITS_SERVER = ("preset", "url", "protocol", "key_env", "price")
+"""What an endpoint says of its server and not of its model: none of it is true of another server."""
 # Providers of litellm's that log in by asking somebody to open a web page.
 _INTERACTIVE = frozenset({"github_copilot", "chatgpt"})
 
@@ -195,9 +197,15 @@ def _most_output(model: str) -> int | None:
 
 
 def _checked_base(url: str, where: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets without an end, or a port that is none
+        usable = False
+    if not usable or any(char.isspace() for char in url):
         raise UserError(f"{where}: {url!r} is not an http(s) URL; give the base URL up to and including /v1")
+    if parts.query or parts.fragment:
+        raise UserError(f"{where}: {url!r}: leave out what follows the path; give the base URL up to and including /v1")
     if parts.username or parts.password:
         raise UserError(f"{where}: credentials in the URL end up in logs; use {GENERAL_KEY} instead")
     return url.rstrip("/")
@@ -231,7 +239,7 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
     said = flags.api_base or env("API_BASE")
     base = said or config.api_base
     where = "--api-base" if flags.api_base else f"{_ENV}API_BASE" if env("API_BASE") else "models.api_base"
-    key = env("API_KEY")
+    key = _key(GENERAL_KEY, environ)
     chosen_models = dict.fromkeys((compressor or answer, answer, judge or answer))
     # A preset's name in place of the URL, and its other settings with it; what the file says of one model goes before.
     preset = PRESETS.get(base or "")
@@ -240,11 +248,14 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
     url = preset.url if preset else _checked_base(base, where) if base else None
     endpoints: dict[str, EndpointConfig] = {}
     for model in chosen_models:
-        found = with_preset(config.endpoints.get(model, EndpointConfig()))
-        if preset is not None and found.url is None:
-            found = with_preset(found, preset)
+        given = config.endpoints.get(model, EndpointConfig())
+        found = with_preset(given)
         if found.url is not None:
             found = found.model_copy(update={"url": _checked_base(found.url, f"models.endpoints.{model}.url")})
+        if said and (found.url or found.protocol == "litellm") and found.url != url:
+            found = given.model_copy(update=dict.fromkeys(_OF_ITS_SERVER))
+        if preset is not None and found.url is None:
+            found = with_preset(found, preset)
         if said:
             # The command line and the environment go before the file, and mean a server that speaks OpenAI's protocol.
             found = found.model_copy(update={"url": url, "protocol": "openai"})
@@ -257,7 +268,7 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
         time_limit_s=config.time_limit_s,
         endpoints=endpoints,
         keys=_own_keys(endpoints, environ),
-        key=Secret(key) if key else None,
+        key=key,
         temperature=config.temperature,
         answer_max_tokens=config.answer_max_tokens,
         questions_per_call=config.questions_per_call,
@@ -272,9 +283,17 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
 def _own_keys(endpoints: Mapping[str, EndpointConfig], environ: Mapping[str, str]) -> dict[str, Secret]:
     found = {}
     for model, endpoint in endpoints.items():
-        if endpoint.key_env and (value := environ.get(endpoint.key_env, "").strip()):
-            found[model] = Secret(value)
+        if endpoint.key_env and (key := _key(endpoint.key_env, environ)):
+            found[model] = key
     return found
+
+
+def _key(name: str, environ: Mapping[str, str]) -> Secret | None:
+    """Read a key; one that no header can hold would fail in every call, with words that speak of an attack."""
+    value = environ.get(name, "").strip()
+    if not re.fullmatch(r"[!-~]*", value):
+        raise UserError(f"{name}: holds a space, a line break or another character that no key has; set it again")
+    return Secret(value) if value else None
 
 
 def _refuse_logins(model: str | None) -> None:

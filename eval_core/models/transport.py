@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
@@ -40,6 +40,7 @@ __all__ = [
 # Calls that share the beginning of their prompt: one goes ahead, so that the others find it in the cache.
 
 _MOST_TOKENS = 10**9  # in one call; a provider that tells of more, or of less than none, has miscounted
+_LONGEST_LEAD = 60.0
 _LEAST_CHARS = 3_000  # about the 1,024 tokens from which on providers keep a prompt
 
 # Claude, however it is reached, and Nova cache only what is marked; others find shared beginnings by themselves.
@@ -63,13 +64,17 @@ class PrefixGate:
 
     @asynccontextmanager
     async def enter(self, prefix: str | None) -> AsyncIterator[bool]:
-        """Go ahead as the first of a prefix (true), or wait until the first has finished, however it ended."""
+        """Go ahead as the first of a prefix (true), or wait until the first has finished, however it ended.
+
+        Providers keep a prompt when they begin to reply. After a minute that has happened, or the first one hangs.
+        """
         if prefix is None:
             yield False
             return
         if not self.leads(prefix):
             if self.patient:
-                await self._opened[prefix].wait()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._opened[prefix].wait(), _LONGEST_LEAD)
             yield False
             return
         opened = self._opened[prefix] = asyncio.Event()
@@ -132,6 +137,7 @@ def load_litellm() -> Any:
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # or it looks for a newer list on the network
     os.environ["LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS"] = "True"  # the same, for the first call to a Claude model
     os.environ["LITELLM_MODE"] = "PRODUCTION"  # or it reads the .env file of whatever folder we stand in
+    _follow_no_redirects()
     import litellm
     import openai.resources  # noqa: F401 - its first use takes a second, which the event loop should not stand still
 
@@ -145,6 +151,22 @@ def load_litellm() -> Any:
     gc.collect()
     gc.freeze()  # the imports leave objects by the hundred thousand that every later collection would walk
     return litellm
+
+
+@cache
+def _follow_no_redirects() -> None:
+    """Have the libraries' HTTP client follow no redirect: it would take the session's text along, and some keys.
+
+    Each library makes clients of its own, in many places, and has no setting for it.
+    """
+    import httpx
+
+    send_as_asked = httpx.AsyncClient.send
+
+    async def send_here(client: httpx.AsyncClient, request: httpx.Request, **options: Any) -> httpx.Response:
+        return await send_as_asked(client, request, **{**options, "follow_redirects": False})
+
+    httpx.AsyncClient.send = send_here  # type: ignore[assignment, method-assign]
 
 
 async def close_connections() -> None:
@@ -268,6 +290,7 @@ async def _send_opaque(call: ModelCall, endpoint: Endpoint, seconds: float, secr
     """Ask a question of a state that only the provider can read, with the provider's own SDK."""
     import openai  # litellm's own way to this API needs a package that it does not install
 
+    _follow_no_redirects()
     began = time.monotonic()
     assert call.front is not None
     if call.front.protocol != "openai-responses":

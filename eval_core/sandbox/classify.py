@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from eval_core.base.files import canonical
-from eval_core.base.messages import Message
+from eval_core.base.messages import Message, content_text
 from eval_core.domain.call import Completion, Failed, Usage
 from eval_core.domain.compression import ModelUse, Outcome
+from eval_core.models.refusals import said_instead
 
 __all__ = [
     "KEPT_AT_MOST",
@@ -23,6 +24,7 @@ __all__ = [
     "StepVerdict",
     "classify",
     "last_word",
+    "no_summary",
     "requests_of",
     "use_of",
 ]
@@ -58,6 +60,8 @@ class CallRecord:
     """What the model was shown."""
     refusal: str = ""
     """The beginning of a reply that is a refusal in plain text."""
+    stub: str = ""
+    """A reply of so few characters that it is no summary."""
     queued_seconds: float = 0.0
     """How much longer the answer took than the model itself: our own queue, and retries."""
     dropped: tuple[str, ...] = ()
@@ -102,6 +106,7 @@ class CallLog:
         if isinstance(result, Completion):
             record.status = "empty" if empty else "ok"
             record.refusal = result.refusal
+            record.stub = result.text.strip() if said_instead(result.text, "") else ""
             record.kind = "" if record.status == "ok" else "empty"
             return
         record.kind, record.retryable = result.kind, result.retryable
@@ -122,6 +127,20 @@ def last_word(records: Sequence[CallRecord]) -> list[CallRecord]:
     """
     latest = max((record.started for record in records), default=0)
     return [record for record in records if record.ended is None or record.ended > latest]
+
+
+def no_summary(records: Sequence[CallRecord], written: Sequence[Message]) -> str:
+    """Return what the model said in place of a summary, or nothing.
+
+    A few characters are no summary where the compressor put them into its text, and may be all that it asked for
+    where it did not: a model can be asked which messages to keep.
+    """
+    last = last_word(records)
+    if refusal := next((record.refusal for record in last if record.refusal), ""):
+        return refusal
+    texts = [content_text(message) for message in written]
+    used = (record.stub for record in last if record.stub and any(record.stub in text for text in texts))
+    return next((said_instead(stub, "") for stub in used), "")
 
 
 def requests_of(records: Sequence[CallRecord]) -> tuple[tuple[Message, ...], ...]:

@@ -19,7 +19,7 @@ from eval_core.domain.call import Draw
 from eval_core.domain.compression import Compression, Outcome, Step
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.target import TargetSpec
-from eval_core.sandbox.classify import CallRecord, StepEvidence, StepVerdict, classify, last_word, requests_of, use_of
+from eval_core.sandbox.classify import CallRecord, StepEvidence, StepVerdict, classify, no_summary, requests_of, use_of
 from eval_core.sandbox.gateway import SOCKET, Complete, Gateway, GatewayLimits
 from eval_core.sandbox.isolation import SandboxChoice, SandboxView, interpreter, open_view, run_folder, view_of
 from eval_core.sandbox.latency import StepClock
@@ -120,6 +120,15 @@ class Running:
     gateway: Gateway
 
 
+def _written(progress: _Progress, fixture: Fixture) -> list[Message]:
+    """Return the messages of the compressed state that are not the session's own."""
+    return (
+        [message for message in progress.steps[-1].messages if message not in fixture.messages]
+        if progress.steps
+        else []
+    )
+
+
 @dataclass(frozen=True)
 class ProcessSubject:
     """Run a target in a child process, confined as the sandbox says, with the gateway as its only model."""
@@ -176,7 +185,7 @@ class ProcessSubject:
             steps=tuple(progress.steps),
             use=use_of(calls),
             requests=requests_of(calls),
-            refused=next((record.refusal for record in last_word(progress.calls) if record.refusal), ""),
+            refused=no_summary(progress.calls, _written(progress, fixture)),
             notes=tuple(notes),
             start_seconds=progress.start_seconds,
             output=progress.output,

@@ -26,7 +26,7 @@ from eval_core.domain.compression import Compression, ModelUse, Outcome, Step, S
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.target import Builtin, TargetSpec, read_target, target_from
 from eval_core.models.offline import OFFLINE_MODEL, complete_offline
-from eval_core.models.refusals import NEAR_EMPTY
+from eval_core.models.refusals import said_instead
 from eval_core.sandbox.classify import NO_USE
 from eval_core.sandbox.isolation import Wanted, detect, interpreter
 from eval_core.sandbox.subject import ProcessSubject
@@ -101,8 +101,7 @@ class _Bridge:
             raise _ModelFailed(result)
         self.requests.append(tuple(messages))
         self.queued += time.perf_counter() - began - result.seconds
-        if result.refusal or len(result.text.strip()) <= NEAR_EMPTY:
-            self.refused = result.refusal or f"nothing but {result.text.strip()!r}"
+        self.refused = said_instead(result.text, result.refusal) or self.refused
         usage, use = result.usage, self.use
         cost = None if usage.cost_usd is None or use.cost_usd is None else use.cost_usd + usage.cost_usd
         self.use = ModelUse(

@@ -5,12 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import ssl
+import time
+import zlib
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from bot.testing.provider import MISBEHAVIOURS, Asked, LoopbackProvider
 from eval_core.base.messages import Message
@@ -210,6 +218,81 @@ def test_a_refused_connection_costs_nothing(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
+@pytest.mark.parametrize("server", ["unknown host", "another certificate", "no TLS at all"])
+def test_a_connection_that_is_never_made_costs_nothing(server: str, tmp_path: Path) -> None:
+    async def scene() -> None:
+        context, host = None, "127.0.0.1"
+        if server == "another certificate":
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(self_signed(tmp_path))
+        elif server == "unknown host":
+            host = "nobody.invalid"
+        listening = await asyncio.start_server(_hang_up, "127.0.0.1", 0, ssl=context)
+        url = f"https://{host}:{listening.sockets[0].getsockname()[1]}/v1"
+        async with bench(tmp_path, usd=5.0) as at, listening:
+            object.__setattr__(at.client.models, "api_base", url)
+            failed = await at.client.complete(call())
+            assert isinstance(failed, Failed)
+            assert (failed.kind, failed.retryable) == ("connection", True)
+            assert "check --api-base and the network" in failed.message
+            assert at.client.budget is not None
+            assert (at.client.budget.spent_usd, at.client.budget.unsure_usd) == (0, 0)
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+def test_a_reply_without_end_is_dropped_before_it_fills_the_memory(packed: bool) -> None:
+    async def scene() -> None:
+        sent = 0
+        part = b" " * 2**20
+        if packed:
+            part = zlib.compress(part * 40, wbits=31)  # one part unpacks to five times the limit
+
+        async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal sent
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
+            writer.write(b"Content-Encoding: gzip\r\n\r\n" if packed else b"\r\n")
+            with suppress(ConnectionError):
+                for _ in range(200):
+                    writer.write(part)
+                    await writer.drain()
+                    sent += len(part)
+            writer.close()
+
+        listening = await asyncio.start_server(endless, "127.0.0.1", 0)
+        async with listening, bench() as at:
+            url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"
+            object.__setattr__(at.client.models, "api_base", url)
+            failed = await at.client.complete(call())
+            assert isinstance(failed, Failed)
+            assert (failed.kind, failed.retryable) == ("malformed", True)
+            assert "the reply is larger than 8,388,608 bytes" in failed.message
+            assert sent < 3 * 30 * 2**20
+
+    asyncio.run(scene())
+
+
+def self_signed(folder: Path) -> Path:
+    """Write a key and a certificate for it that nobody vouches for."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.now(UTC)
+    built = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + timedelta(days=1))
+    pem = serialization.Encoding.PEM
+    path = folder / "self-signed.pem"
+    path.write_bytes(
+        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        + built.sign(key, hashes.SHA256()).public_bytes(pem)
+    )
+    return path
+
+
+async def _hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.close()
+
+
 def test_a_reply_from_another_model_is_used_and_named() -> None:
     async def scene() -> None:
         async with bench(behave=lambda _: "wrong-model") as at:
@@ -275,6 +358,13 @@ def test_a_page_of_a_proxy_is_told_by_its_title() -> None:
 )
 def test_an_answer_without_words_is_told_all_the_same(status: int, headers: dict[str, str], said: str) -> None:
     assert fault_of_status(status, "", headers).message.startswith(said)
+
+
+@pytest.mark.parametrize("body", ["<html>" + "<title>" * 100_000, "Error" * 200_000, '{"error":' * 100_000])
+def test_an_error_of_any_length_is_read_in_no_time(body: str) -> None:
+    began = time.process_time()
+    assert len(fault_of_status(502, body).message) < 320
+    assert time.process_time() - began < 1.0
 
 
 def test_an_endless_wait_is_told_in_words_that_can_be_read() -> None:

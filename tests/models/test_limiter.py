@@ -92,6 +92,17 @@ def test_an_exhausted_window_pauses_until_its_reset() -> None:
     asyncio.run(scene())
 
 
+def test_a_window_that_resets_tomorrow_is_not_waited_for() -> None:
+    async def scene() -> None:
+        slots, time = limiter(4)
+        slots.succeeded(RateWindow(0, None, 86_400.0))
+        began = time.clock()
+        async with slots.slot():
+            assert time.clock() == began, "the provider refuses the next call, if it means that, and the model is out"
+
+    asyncio.run(scene())
+
+
 def test_a_nearly_exhausted_window_shrinks_the_limit() -> None:
     async def scene() -> None:
         slots, _ = limiter(16)

@@ -48,6 +48,20 @@ def test_siblings_follow_even_when_the_first_fails() -> None:
     asyncio.run(scene())
 
 
+def test_siblings_do_not_wait_for_a_first_one_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eval_core.models.transport._LONGEST_LEAD", 0.02)
+
+    async def scene() -> None:
+        async with bench(behave=lambda a: "hang" if a.number == 0 else None) as at:
+            calls = [asyncio.create_task(at.client.complete(asks(n))) for n in range(4)]
+            done = await asyncio.gather(*calls[1:])
+            assert [isinstance(o, Completion) for o in done] == [True] * 3
+            assert not calls[0].done()
+            calls[0].cancel()
+
+    asyncio.run(scene())
+
+
 def test_other_prefixes_do_not_wait() -> None:
     async def scene() -> None:
         both = asyncio.Event()

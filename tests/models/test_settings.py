@@ -50,7 +50,21 @@ def test_the_base_url_and_prices_follow_the_same_order() -> None:
     assert models.prices["k"].input == 2
 
 
-@pytest.mark.parametrize("url", ["localhost:8000", "ftp://host/v1", "http:///v1", "http://me:pw@host/v1"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:8000",
+        "ftp://host/v1",
+        "http:///v1",
+        "http://me:pw@host/v1",
+        "http://[::1/v1",
+        "http://host:99999/v1",
+        "http://host:eighty/v1",
+        "http://my host/v1",
+        "http://host/v1?api-version=1",
+        "http://host/v1#here",
+    ],
+)
 def test_a_base_url_that_cannot_work_is_refused_by_name(url: str) -> None:
     with pytest.raises(UserError, match="COMPRESSION_EVAL_API_BASE"):
         resolve(ModelFlags(), {"COMPRESSION_EVAL_MODEL": "m", "COMPRESSION_EVAL_API_BASE": url}, NOTHING)
@@ -61,6 +75,16 @@ def with_key(key: str, **settings: str) -> Models:
     models = resolve(ModelFlags(), environ, NOTHING)
     assert models is not None
     return models
+
+
+@pytest.mark.parametrize("key", ["sk-first-line\nsk-second", "sk-with\x00nul", "sk-шестнадцать", "sk two words"])
+def test_a_key_that_no_header_can_hold_is_refused_without_being_quoted(key: str) -> None:
+    with pytest.raises(UserError, match="COMPRESSION_EVAL_API_KEY") as refused:
+        with_key(key)
+    assert "sk" not in str(refused.value)
+    config = ModelConfig(judge="m", endpoints={"m": EndpointConfig(url="http://127.0.0.1:1/v1", key_env="OUR_KEY")})
+    with pytest.raises(UserError, match="OUR_KEY"):
+        resolve(ModelFlags(), {"OUR_KEY": key}, config)
 
 
 def test_the_key_goes_to_the_base_url_and_to_nobody_else() -> None:
@@ -121,6 +145,39 @@ def test_every_model_may_have_an_endpoint_of_its_own() -> None:
     said = resolve(ModelFlags(api_base="http://127.0.0.1:3/v1"), environ, config)  # the command line goes before
     assert said is not None
     assert {said.endpoint(model).api_base for model in said.distinct} == {"http://127.0.0.1:3/v1"}
+
+
+def test_what_the_file_says_of_one_server_is_not_carried_to_the_one_on_the_command_line() -> None:
+    """A key would leave for a stranger, and a free server's price would leave the budget without meaning."""
+    config = ModelConfig(
+        compressor="ours",
+        judge="openai/gpt-4.1",
+        endpoints={
+            "ours": EndpointConfig(
+                url="http://127.0.0.1:2/v1", key_env="A_KEY", price=Price(input=3, output=4), max_output=77
+            ),
+            "openai/gpt-4.1": EndpointConfig(preset="github-models"),
+        },
+    )
+    environ = {"A_KEY": "a" * 20, "GITHUB_TOKEN": "g" * 20}
+    for base, url in (("http://127.0.0.1:3/v1", "http://127.0.0.1:3/v1"), ("vllm", "http://localhost:8000/v1")):
+        models = resolve(ModelFlags(api_base=base), environ, config)
+        assert models is not None
+        for model in ("ours", "openai/gpt-4.1"):
+            assert (models.endpoint(model).api_base, models.endpoint(model).key) == (url, None)
+        assert models.endpoint("ours").max_output == 77, "that is the model's own"
+    elsewhere = resolve(ModelFlags(api_base="http://127.0.0.1:3/v1"), environ, config)
+    assert elsewhere is not None
+    assert elsewhere.tariff("ours") is None
+    listed = elsewhere.tariff("openai/gpt-4.1")
+    assert listed is not None
+    assert listed.input > 0
+    same = resolve(ModelFlags(api_base="http://127.0.0.1:2/v1/"), environ, config)
+    assert same is not None
+    own = same.endpoint("ours")
+    assert own.key is not None
+    assert (own.key.reveal(), own.max_output) == ("a" * 20, 77)
+    assert same.tariff("ours") is not None
 
 
 @pytest.mark.parametrize(

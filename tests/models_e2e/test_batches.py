@@ -243,6 +243,32 @@ def test_a_batch_that_the_provider_refuses_is_told_and_costs_nothing(
     complete(cli, command, live, provider)
 
 
+@pytest.mark.parametrize("lost", ["batch", "replies"])
+def test_a_batch_that_the_provider_has_forgotten_is_given_up_when_its_time_is_over(
+    lost: str, live: Measurement, cli: small.Cli, provider: Provider
+) -> None:
+    command, batches = answers_waiting(cli, provider), provider.server.batches
+    if lost == "batch":
+        batches.openai.clear()
+    else:
+        batches.keeps_replies = False
+    calls_before = submissions(provider)
+    ran = cli(*command)
+    assert ran.code == 3
+    assert "was it submitted with another key or --api-base?" in ran.err
+    assert submissions(provider) == calls_before, "as long as it may be there, its calls are not made again"
+    journal = Path("results/a/journal.jsonl")
+    journal.write_text(
+        re.sub(r'"since":(\d+)', lambda found: f'"since":{int(found[1]) - 3 * 86_400}', journal.read_text())
+    )
+    assert cli(*command).code == 3
+    batches.keeps_replies = True
+    ran, _ = until_done(cli, *command)
+    assert ran.code == 0, ran.err
+    assert cells(read_measurement(Path("results/a"))) == cells(live)
+    assert len(lines(at="lost")) == 12, "they may have been made and charged"
+
+
 def test_without_the_option_a_resumed_run_collects_and_makes_the_rest_at_once(
     live: Measurement, cli: small.Cli, provider: Provider
 ) -> None:

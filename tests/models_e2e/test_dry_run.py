@@ -119,6 +119,16 @@ def test_the_limits_of_a_free_provider_are_said(project: Path, cli: small.Cli) -
     assert ran.code == 0, ran.err
     assert "github-models allows 50 requests a day" in " ".join(ran.out.split())
     assert "$0.0000" in ran.out
+    Path(".compression-eval.yml").write_text("models: {judge: openai/gpt-4o-mini, api_base: github-models}\n")
+    assert "github-models allows 50 requests a day" in " ".join(cli("doctor").out.split())
+
+
+@pytest.mark.parametrize("amount", ["nan", "inf", "-1", "0"])
+@pytest.mark.parametrize("option", ["--budget-usd", "--deadline"])
+def test_a_limit_that_no_run_can_keep_is_refused(option: str, amount: str, three_probes: Path, cli: small.Cli) -> None:
+    ran = cli("run", "--dry-run", option, amount)
+    assert ran.code == 2
+    assert option in ran.err
 
 
 def test_a_baseline_says_beforehand_what_it_will_cost(three_probes: Path, cli: small.Cli, provider: Provider) -> None:

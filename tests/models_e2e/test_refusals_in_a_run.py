@@ -57,8 +57,8 @@ def test_a_refusal_in_every_run_is_a_bad_completion(
 
 @pytest.mark.parametrize(
     ("asks", "gets"),
-    [(f"answer only: {REFUSAL}", REFUSAL), ("answer with an empty text", "")],
-    ids=["refusal", "empty"],
+    [(f"answer only: {REFUSAL}", REFUSAL), ("answer with an empty text", ""), ("answer with one word", "Sure!")],
+    ids=["refusal", "empty", "near-empty"],
 )
 def test_a_compressor_that_asks_for_no_summary_is_broken_and_its_model_is_not_blamed(
     asks: str, gets: str, one_probe: Path, cli: small.Cli, provider: Provider
@@ -79,6 +79,57 @@ def test_a_compressor_that_asks_for_no_summary_is_broken_and_its_model_is_not_bl
     assert [run["outcome"] for run in runs_of(one_probe)] == ["refused"] * 2
     summary = json.loads((one_probe / "results/a/summary.json").read_text())
     assert summary["stopped"] is None
+    asked = len(provider.server.asked)
+    assert cli("run", *options, "--fail-on", "regressed", "--resume").code == 1
+    assert len(provider.server.asked) == asked, "what was found out is not found out again"
+
+
+def test_a_shard_that_is_resumed_knows_whose_doing_a_refusal_was(
+    one_probe: Path, cli: small.Cli, provider: Provider
+) -> None:
+    """It leaves the refusals to the merge, which knows all runs; what the model said to the evaluator it keeps."""
+
+    def reply(messages: Sequence[Message]) -> str:
+        text = content_text(messages[0]) + content_text(messages[-1])
+        plain = "<what was asked, done and decided" in text or "EXPORT_BUCKET" in text
+        return REFUSAL if "You condense" in text and not plain else reply_to(messages)
+
+    provider.reply = reply
+    options = ("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--shard", "1/1", "--quiet")
+    assert cli(*options).code == 0
+    asked = len(provider.server.asked)
+    assert cli(*options, "--resume").code == 0
+    assert len(provider.server.asked) == asked
+    cli("merge", "a")
+    (run,) = runs_of(one_probe)
+    assert (run["outcome"], run["answered_plainly"]) == ("refused", True)
+
+
+@pytest.mark.parametrize("used", [True, False], ids=["as the summary", "to decide by"])
+def test_one_word_is_no_summary_only_where_the_compressor_uses_it_as_one(
+    used: bool, one_probe: Path, cli: small.Cli, provider: Provider
+) -> None:
+    """Through the real gateway: a model that has one word for everybody is at fault, unless nobody wanted more."""
+    if not detect("auto").confined:
+        pytest.skip("no sandbox on this machine")
+    checked = "EXPORT_BUCKET"
+    provider.reply = lambda messages: (
+        "Sure!"
+        if "You summarise" in content_text(messages[0])
+        or ("You condense" in content_text(messages[0]) and checked not in content_text(messages[-1]))
+        else reply_to(messages)
+    )
+    source = SOURCE if used else SOURCE.replace(" + summary}", ' + "The rest was left out."}')
+    small.write(one_probe / "mini.py", source)
+    small.write(one_probe / "target.yml", SPEC)
+    options = (*provider.options, "--target", "target.yml", "--trust-judge", "--label", "a", "--quiet")
+    ran = cli("run", *ONE_RUN, *options)
+    (run,) = runs_of(one_probe)
+    if used:
+        assert (ran.code, run["outcome"]) == (3, "bad_completion")
+        assert "nothing but 'Sure!'" in str(run["detail"])
+    else:
+        assert (ran.code, run["outcome"]) == (0, "ok")
 
 
 def test_a_model_that_refuses_everybody_is_not_held_against_the_compressor_though_it_wrote_for_the_base(
@@ -138,13 +189,14 @@ def test_an_answer_that_refuses_is_unscored_and_not_zero(one_probe: Path, cli: s
     assert "(refusal)" in result["reason"]
 
 
+@pytest.mark.parametrize(("says", "told"), [(REFUSAL, "I'm sorry"), ("Sure!", "nothing but 'Sure!'")])
 def test_a_compressor_that_refuses_from_the_first_call_on_costs_the_check_and_no_more(
-    one_probe: Path, cli: small.Cli, provider: Provider
+    says: str, told: str, one_probe: Path, cli: small.Cli, provider: Provider
 ) -> None:
-    provider.reply = lambda messages: REFUSAL if "You condense" in content_text(messages[0]) else reply_to(messages)
+    provider.reply = lambda messages: says if "You condense" in content_text(messages[0]) else reply_to(messages)
     ran = cli("run", *ONE_RUN, *provider.options, "--label", "a", "--quiet")
     assert ran.code == 3
-    assert "no summary (refusal): openai/compressor: the model refused 3 times: I'm sorry" in ran.err
+    assert f"no summary (refusal): openai/compressor: the model refused 3 times: {told}" in ran.err
     assert len(provider.server.asked) == 3 + 1 + 3
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ import pytest
 import small
 
 from bot.testing.provider import Asked
+from eval_core.measuring.interrupt import interruptible
 
 from .world import Provider, results_of
 
@@ -115,6 +117,29 @@ def test_a_signal_lets_paid_calls_end_and_says_how_to_go_on(
     assert len(provider.server.asked) == done(journal)  # and nothing was paid twice
 
 
+@pytest.mark.parametrize(
+    ("words", "journal", "way_on"),
+    [
+        (("baseline", "update", "--runs", "1", "--label", "a", "--quiet"), "a", "--label a --quiet"),
+        (("judge", "calibrate", "--quiet"), "calibration", "run it again"),
+    ],
+    ids=["baseline", "calibrate"],
+)
+def test_every_command_that_pays_keeps_what_is_under_way(
+    words: tuple[str, ...], journal: str, way_on: str, project: Path, provider: Provider, host: Host
+) -> None:
+    provider.server._latency = 0.3
+    reached = after(provider, 20)
+    child = host.start(*words, *provider.options)
+    assert reached.wait(60)
+    os.kill(child, signal.SIGTERM)
+    assert host.code() == 3
+    said = host.said.read_text()
+    assert "interrupted by SIGTERM" in said
+    assert way_on in said
+    assert done(project / f"results/{journal}/journal.jsonl") == len(provider.server.asked)
+
+
 def test_a_second_signal_ends_even_what_hangs(project: Path, provider: Provider, host: Host) -> None:
     reached = after(provider, 8, "hang")
     child = host.start(*command(provider))
@@ -129,6 +154,27 @@ def test_a_second_signal_ends_even_what_hangs(project: Path, provider: Provider,
     provider.behave = lambda asked: None
     host.start(*command(provider))
     assert host.code() == 0
+
+
+@pytest.mark.parametrize("signals", [0, 1, 2])
+def test_after_the_measuring_a_signal_means_what_it_meant_before(signals: int) -> None:
+    """While reports are written, the system's own handling would end the process without a word."""
+    heard: list[str] = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: heard.append("mine"))
+
+    async def scene() -> None:
+        with interruptible(heard.append, lambda: heard.append("abandoned")):
+            for _ in range(signals):
+                os.kill(os.getpid(), signal.SIGTERM)
+                await asyncio.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.sleep(0.01)
+
+    try:
+        asyncio.run(scene())
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert heard == [*["interrupted by SIGTERM", "abandoned"][:signals], "mine"]
 
 
 def _summary(project: Path) -> dict[str, dict[str, list[dict[str, str]]]]:

@@ -282,6 +282,21 @@ def test_the_providers_own_variable_for_the_address_is_heeded(
     assert {seen.path for seen in wire.calls} == {WAYS[name].path}
 
 
+@pytest.mark.parametrize("status", [302, 307])
+@pytest.mark.parametrize("name", ["anthropic", "gemini", "azure", "bedrock-claude", "openai", "vllm"])
+def test_a_redirect_takes_neither_the_key_nor_the_session_to_another_address(
+    name: str, status: int, wire: Wire, cli: small.Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with wired() as other:
+        headers = {"Location": f"{other.url}{WAYS[name].path}"}
+        wire.answer = lambda seen: web.Response(status=status, headers=headers)
+        ran = cli(*configured(WAYS[name], wire, monkeypatch))
+        assert ran.code == 2, "only the user can correct the address"
+        assert f"HTTP {status}: a redirect to {other.url}" in ran.err
+        assert "which is not followed; give that address" in ran.err
+        assert other.seen == []
+
+
 @pytest.mark.parametrize("name", ["anthropic", "azure", "bedrock-claude", "github-models"])
 def test_an_address_on_the_command_line_gets_everything_in_openais_protocol(
     name: str, wire: Wire, cli: small.Cli, monkeypatch: pytest.MonkeyPatch
