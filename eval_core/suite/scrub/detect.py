@@ -7,6 +7,7 @@ from functools import lru_cache
 from eval_core.suite.scrub.hits import Detector, Hit
 from eval_core.suite.scrub.id_numbers import national_ids, said_numbers
 from eval_core.suite.scrub.named_fields import field_hits
+from eval_core.suite.scrub.other_scripts import other_scripts
 from eval_core.suite.scrub.person_names import authors, emails, home_folders, machines, mentions
 from eval_core.suite.scrub.personal_numbers import accounts, addresses, phones, records
 from eval_core.suite.scrub.secret_commands import arguments, beside_logins, flags, logins, positional
@@ -54,6 +55,7 @@ DETECTORS: tuple[Detector, ...] = (
     machines,
     printed,
     field_hits,
+    other_scripts,
     accounts,
     addresses,
     records,

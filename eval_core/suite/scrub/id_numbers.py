@@ -199,8 +199,10 @@ _LOCAL_PHONE = re.compile(
     r"|anruf\w*"
     r"|rückruf|handy|durchwahl|llam[ae]\w*|teléfono|móvil|celular|telefone|ligue|cellulare|chiam\w+|bel|telefoon|mobiel"
     r"|puhelin|telefonnummer|numer|ring(?: mig på)?|contact(?: no)?|reach(?:able)?|call|phone(?:number)?"
-    r"|mob(?:ile)?(?: no)?|whatsapp|cell|fax)\b|电话|手机|電話|携帯|전화|휴대폰|연락처|телефон|тел\.|τηλ|هاتف|טלפון)"
-    r"[^\d\n+]{0,24}(?P<number>\+?\(?\d(?:[ ().\-/]{0,3}\d){7,14})(?![\w-]*\d)"
+    r"|mob(?:ile)?(?: no)?|whatsapp|cell|fax|puh|matkapuhelin|gsm|cep(?: tel\w*)?|hp|tlf|tlm|natel|mobil\w*|telefon\w*|komórka"
+    r"|kom|mobitel|telefonas|tālrunis|hape|no\. hp|sđt|điện thoại|di động|sími|gsm-?nr|rufnummer|telefono|portátil|móvel)\b"
+    r"|电话|手机|電話|携帯|핸드폰|전화|휴대폰|연락처|телефон|тел\.|моб\.?|сот\.?|τηλ|κιν|هاتف|جوال|موبايل|تلفن|همراه|טלפון|נייד|טל'|โทร|เบอร์|मोबाइल|फ़?ोन)"
+    r"[^\d\n+]{0,24}(?P<number>\+?\(?\d(?:[ ().\-/]{0,3}\d){6,14})(?![\w-]*\d)"
 )
 
 
@@ -284,5 +286,5 @@ def _labelled(text: str) -> Iterator[Hit]:
             yield Hit(*match.span(), "national-id", "number", match.group())
     for match in _LOCAL_PHONE.finditer(text):
         dialled = re.sub(r"\D", "", match.group("number"))
-        if 8 <= len(dialled) <= 15 and "555-01" not in match.group("number"):
+        if 7 <= len(dialled) <= 15 and "555-01" not in match.group("number"):
             yield Hit(*match.span("number"), "phone", "phone", dialled.lstrip("0"))

@@ -24,6 +24,7 @@ class _Alias:
     entity: str
     exact: bool
     """Whether the spelling matters: "Baker" is a name where "baker" is a trade."""
+    rule: str = "learned"
 
 
 def _plain(word: str) -> str:
@@ -33,7 +34,7 @@ def _plain(word: str) -> str:
 
 def _forms(hit: Hit, spelling: str) -> Iterator[tuple[str, _Alias]]:
     """Yield how one learned name may be written elsewhere."""
-    yield spelling.lower(), _Alias(hit.kind, hit.entity, exact=False)
+    yield spelling.lower(), _Alias(hit.kind, hit.entity, exact=False, rule=hit.rule)
     if hit.kind == "host" and "." in spelling:
         yield spelling.partition(".")[0].lower(), _Alias("host", hit.entity, exact=False)
     words = spelling.replace(",", " ").split()
@@ -127,4 +128,5 @@ class LearnedNames:
             if alias is None:  # another spelling of a name that only counts as written
                 continue
             written = alias.kind == "user" and found[0].isupper() and not found.isupper()
-            yield Hit(match.start(), match.end(), "learned", "name" if written else alias.kind, alias.entity)
+            rule = alias.rule if alias.kind == "number" else "learned"
+            yield Hit(match.start(), match.end(), rule, "name" if written else alias.kind, alias.entity)

@@ -6,14 +6,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
-from itertools import pairwise
 from typing import Literal
 
 from eval_core.suite.scrub.hits import Hit, is_mark
 from eval_core.suite.scrub.ordinary_words import (
     UPPER,
     is_generic,
-    is_name_elsewhere,
     is_ordinary,
     is_person_name,
     is_role_or_state,
@@ -218,52 +216,6 @@ _ITEM = re.compile(r"(?m)^(?P<indent>[ \t]*)(?P<dash>[-*•][ \t]+)?(?:[\"']?nam
 _AND = re.compile(r"(?:,[ \t]*|[ \t]+(?:and|und|et|y|e|og|och|&)[ \t]+|;[ \t]*)(?=[^\W\d_@])")
 
 
-# Labels and values in scripts without capitals, where nothing but the label tells a name.
-_SCRIPT = "\u0370-\u1fff\u2c00-\ud7ff\uf900-\ufaff\ufb1d-\ufefc"
-_OTHER_NAME = re.compile(rf"[{_SCRIPT}]{{1,20}}(?:[ ・·\u200c][{_SCRIPT}]{{1,20}}){{0,3}}")
-_OTHER_LABEL = re.compile(
-    r"(?:姓名|名前|氏名|お名前|担当者?|作成者|申請者|送信者|差出人|宛先|利用者|会員名|患者名?|联系人|聯絡人|收件人|寄件人|客户(?:姓名)?|客戶"
-    r"|作者|负责人|負責人|申请人|申請人|审批人|经办人|员工|患者姓名|开户名|户名"
-    r"|이름|성명|담당자?|작성자|고객명?|신청자|받는 ?사람|보낸 ?사람|환자명?|예금주"
-    r"|الاسم(?: الكامل)?|اسم (?:العميل|المستخدم|الموظف)|المرسل|نام(?: و نام خانوادگی)?|שם(?: מלא)?|שם פרטי"
-    r"|שם משפחה|Όνομα|Ονοματεπώνυμο"
-    r"|Επώνυμο|नाम|पूरा नाम|नाव|নাম|பெயர்|పేరు|ชื่อ(?:-?นามสกุล)?|ผู้ติดต่อ|ФИО|Ф\.И\.О\.|[Ии]мя|[Фф]амилия"
-    r"|[Оо]тчество|[Аа]втор"
-    r"|[Ии]сполнитель|[Кк]лиент|[Пп]ациент|[Сс]отрудник|ПІБ|[Іі]м'я|[Пп]різвище|[Ии]ме|[Пп]резиме|Անուն|სახელი)"
-    rf"[\"']?[ \t]*[:：=][ \t]*[\"']?(?P<value>{_OTHER_NAME.pattern})"
-)
-_HONOURED = re.compile(
-    r"(?<![\u4e00-\u9fff])(?P<value>[\u4e00-\u9fff]{1,4}|[\u30a0-\u30ff]{2,8})(?:さん|様|さま|氏|くん|ちゃん|先生|部長"
-    r"|課長)(?![\u4e00-\u9fff])"
-    r"|(?<![\uac00-\ud7a3])(?P<value2>[\uac00-\ud7a3]{2,4}) ?(?:님|씨|대리|과장|부장|팀장)(?![\uac00-\ud7a3])"
-)
-_NO_NAME_TEXT = "皆 お客 客 各位 担当者 管理者 お疲れ ユーザー サーバー 고객 사용자 관리자 여러분"
-_NO_NAME = frozenset(_NO_NAME_TEXT.split())
-
-
-def other_scripts(text: str, key: str | None) -> Iterator[Hit]:
-    """Find names in scripts that have no capitals: after a label, before an honorific, under a key for people."""
-    if text.isascii():
-        return
-    if key is not None and field_kind(key) in ("person", "owner", "people", "first", "account"):
-        whole = _OTHER_NAME.fullmatch(text.strip())
-        if whole and len(whole.group()) <= 30:
-            start = text.index(whole.group())
-            yield _hit(start, whole.group(), "name")
-    for pattern in (_OTHER_LABEL, _HONOURED):
-        for match in pattern.finditer(text):
-            group = str(match.lastgroup)
-            if match[group] not in _NO_NAME:
-                yield _hit(match.start(group), match[group].rstrip(), "name")
-    for match in _OTHER_NAME.finditer(text):
-        # Two words, both in the lists: a person in running text.
-        words = match.group().split()
-        for one, two in pairwise(words):
-            if is_name_elsewhere(one) and is_name_elsewhere(two) and one[0] != one[0].lower():
-                start = match.start() + match.group().index(f"{one} {two}")
-                yield _hit(start, f"{one} {two}", "name")
-
-
 def field_hits(text: str, key: str | None) -> Iterator[Hit]:
     """Find identities at every named place of a text, and in the text as a whole if its JSON key names one."""
     if key is not None and (kind := field_kind(key)) != "none" and len(text) <= 80:
@@ -282,7 +234,6 @@ def field_hits(text: str, key: str | None) -> Iterator[Hit]:
     yield from _elements(text)
     yield from _options(text)
     yield from _inserted(text)
-    yield from other_scripts(text, key)
 
 
 # Options that take an account, a person or a machine.

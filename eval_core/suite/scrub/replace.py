@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
+from eval_core.suite.scrub.beside_people import beside_people
 from eval_core.suite.scrub.detect import context_hits
 from eval_core.suite.scrub.hits import Hit, settle
 from eval_core.suite.scrub.identities import Identities, identity_pattern, identity_words
@@ -341,11 +342,14 @@ class Replacer:
         uses = Uses(piece for piece, _ in pieces)
         spared = {word for name in self._identities.spared for word in name.split()}
         found = False
-        for piece, key in pieces:
-            for hit in suspects(piece, key, uses):
-                if hit.entity not in spared:
-                    self._names.add(hit, piece[hit.start : hit.end])
-                    found = True
+        for token, hit in suspects(pieces, uses):
+            if hit.entity not in spared:
+                self._names.add(hit, token)
+                found = True
+        for piece, _ in pieces:
+            for hit in beside_people(piece):
+                self._names.add(hit, piece[hit.start : hit.end])
+                found = True
         if found:
             self._names.settle(piece for piece, _ in pieces)
         return found

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from eval_core.suite.scrub.named_fields import field_kind
 from eval_core.suite.scrub.ordinary_words import is_ordinary, is_person_name, is_strange
 
-__all__ = ["Line", "Place", "evidence", "may_stand_under"]
+__all__ = ["Block", "Line", "Place", "evidence", "may_stand_under"]
 
 # What stands before a name: a label (judged by `field_kind`), or a word of these.
 _LABEL = re.compile(
@@ -65,6 +65,16 @@ _WEAK_DID = (
 _BETWEEN = r"[\"'\])>]{0,2}(?: \([^()\n]{1,30}\)| \[[^\[\]\n]{1,60}\])?:? "
 _VERB = re.compile(rf"{_BETWEEN}(?:{_DID})\b", re.IGNORECASE)
 _WEAK_VERB = re.compile(rf"{_BETWEEN}(?:{_WEAK_DID})(?![a-z])")
+_ACTS = re.compile(
+    r" (?:[a-z]{3,}(?:(?<!s)s|ed)|saw|took|gave|went|got|made|ran|put|had|does|did|doesn't|didn't|won't|isn't|hasn't|can't"
+    r"|already|still|just|also|thinks)(?= |[,.;!?]?$|, )"
+)
+_CALLED = re.compile(
+    r"(?i)(?:^|[\s\"'>])(?:done|hi|hey|hello|thanks|thank you|thx|sorry|sure|ok|okay|yes|no|yep|right|great|welcome|morning"
+    r"|good (?:morning|evening|afternoon)|cheers|congrats|congratulations|please|bye|regards|danke|merci|gracias|grazie"
+    r"|obrigad[oa]|tack|takk|dank je|kiitos|dzięki|bonjour|salut|hola|ciao|olá|hallo|hej),? \Z|[a-z], \Z"
+)
+_CALLED_AFTER = re.compile(r"[!?](?:\s|$)| ?[—–-] |,? ?$|,\s")
 _POSSESSIVE = re.compile(r"['’]s? ")
 _OWNED = re.compile(
     r"['’]s? (?:(?:old|new|last|first|other|own) )?(?:MacBook|iMac|iPhone|iPad|Mac|PC|AirPods|Pixel|Galaxy"
@@ -116,7 +126,7 @@ _COMMAND_LINE = re.compile(
     r"^\s*(?:[$#>%❯] )?(?:sudo )?(?:pip3?|npm|npx|yarn|pnpm|apt(?:-get)?|brew|cargo|go|docker|podman|kubectl|helm|git"
     r"|gem|composer|uv|poetry|conda|make|dnf|yum|apk|pacman|snap|terraform|ansible\S*|systemctl|service|python3?|node"
     r"|cd|ls|cat|grep|find|sed|awk|rm|cp|mv|mkdir|echo|export|Collecting|Downloading|Installing|Requirement"
-    r"|Successfully|Get:\d+|Fetched|Unpacking|Preparing|Selecting|Setting up|Building|Compiling)\b"
+    r"|Successfully|Get:\d+|Fetched|Unpacking|Preparing|Selecting|Setting up|Building|Compiling)\b(?!:)"
 )
 _LISTING = re.compile(r"\s*(?:\d+\s+){0,2}[-dlbcps][rwxsStT-]{9}")
 _VERSION_AFTER = re.compile(
@@ -177,6 +187,81 @@ class Line:
             len(_JOINTS.findall(text.strip())),
             foreign >= 2 and foreign + 1 >= english,
         )
+
+
+_KNOWN = re.compile(r"(?<![\w-])(?:(?P<name>Person)|(?P<user>user)|(?P<host>host)|person)\d+(?:@example\.com)?(?![\w-])")
+_NEAR = 2  # how many lines up and down are compared
+
+
+class Block:
+    """The lines of a text, to compare what stands at the same place of neighbouring lines."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._lines = lines
+        self._people: dict[int, dict[tuple[str, str], str]] = {}
+        self._strange: dict[int, dict[tuple[str, str], str]] = {}
+        self._announced = list(_announced(lines))
+
+    def evidence(self, at: int, start: int, end: int, kind: str) -> Iterator[str]:
+        """Yield what neighbouring lines say about the word at a place of one."""
+        if self._announced[at] and kind != "host":
+            yield "announced above"
+        here = _position(self._lines[at], start, end)
+        word = self._lines[at][start:end]
+        near = [row for row in range(at - _NEAR, at + _NEAR + 1) if row != at and 0 <= row < len(self._lines)]
+        if any((self._known(row).get(here) == "host") == (kind == "host") for row in near if here in self._known(row)):
+            yield "in line with a person"
+        elif any(self._words(row).get(here, word) != word for row in near):
+            yield "in line with a strange word"
+
+    def _known(self, row: int) -> dict[tuple[str, str], str]:
+        if row not in self._people:
+            line = self._lines[row] if len(self._lines[row]) <= _ROW_LIMIT else ""
+            found = {_position(line, *match.span()): match.lastgroup or "user" for match in _KNOWN.finditer(line)}
+            self._people[row] = found
+        return self._people[row]
+
+    def _words(self, row: int) -> dict[tuple[str, str], str]:
+        if row not in self._strange:
+            line = self._lines[row] if len(self._lines[row]) <= _ROW_LIMIT else ""
+            found = ((match.span(), match[0]) for match in _PLAIN_WORD.finditer(line))
+            self._strange[row] = {_position(line, *span): word for span, word in found if is_strange(word.strip("0123456789"))}
+        return self._strange[row]
+
+
+_ROW_LIMIT = 240
+_PLAIN_WORD = re.compile(r"(?<![\w.@/\\$%&-])[^\W\d_]{4,}\d{0,4}(?![\w/(-])")
+_GAP = re.compile(r"\s+")
+_FIELD = re.compile(r"[\w.@:-]*\w|\"[^\"]*\"")
+
+
+def _position(line: str, start: int, end: int) -> tuple[str, str]:
+    """Return the place of a word in its line: the marks before it, with every other word alike, and what follows."""
+    before = _FIELD.sub("w", _GAP.sub(" ", line[max(0, start - 80) : start]))
+    return before, line[end : end + 1].strip()
+
+
+_PEOPLE_ABOVE = frozenset(
+    "standup stand-up rota roster oncall on-call shift shifts crew staff people names who team attending absent".split()
+)
+_HEADING_WORD = re.compile(r"[^\W\d_][\w-]*")
+_RULE = re.compile(r"[-=+*|_ \t]{3,}")
+
+
+def _announced(lines: Sequence[str]) -> Iterator[bool]:
+    """Tell of each line whether the heading of its paragraph speaks of people."""
+    announced = False
+    for line in lines:
+        bare = line.strip()
+        if not bare:
+            announced = False
+        yield announced
+        if bare and not announced and len(bare) <= 80 and not _CODE_LINE.search(line):
+            words = [word.lower() for word in _HEADING_WORD.findall(bare)]
+            short = len(words) <= 4 or bare.endswith(":")
+            announced = short and any(
+                word in _PEOPLE_ABOVE or field_kind(word.rstrip("s")) in ("account", "owner", "people") for word in words
+            )
 
 
 class Place:
@@ -274,9 +359,11 @@ def _of_people(place: Place) -> Iterator[str]:
         yield "verb after"
     elif _WEAK_VERB.match(after):
         yield "weak verb after"
+    elif kind == "name" and _ACTS.match(after):
+        yield "weak verb after"
+    if before.endswith("@") and (before.strip("@ \t") or after.strip()):
+        yield "mentioned"
     if kind == "user":
-        if before.endswith("@") and (before.strip("@ \t") or after.strip()):
-            yield "mentioned"
         if _REALM.match(after):
             yield "at a realm"
     if _ID_BEFORE.search(before):
@@ -294,8 +381,13 @@ def _of_people(place: Place) -> Iterator[str]:
     other = _TURNED_BEFORE.search(before) or _TURNED_AFTER.match(after)
     if other and is_strange(other["other"]):
         yield "surname and given name"
-    if line.foreign and not _SENTENCE.search(before):
-        yield "a capital inside a foreign sentence"
+    if _CALLED.search(before) and _CALLED_AFTER.match(after):
+        yield "called by name"
+    if not _SENTENCE.search(before) and before[-1:] in (" ", "(", '"', "'"):
+        if line.foreign:
+            yield "a capital inside a foreign sentence"
+        elif re.search(r"(?:^|[ (])[a-z][a-z'’]*[,:]? [(\"']?\Z", before) and re.match(r"[)\"'.,:;!?]* [a-z]|[)\"'.,:;!?]*$", after):
+            yield "a capital inside a sentence"
 
 
 def _speaks(place: Place) -> bool:

@@ -9,8 +9,8 @@ stands beside it.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -28,7 +28,7 @@ from eval_core.suite.scrub.ordinary_words import (
     is_technical,
 )
 from eval_core.suite.scrub.secret_values import key_words
-from eval_core.suite.scrub.surroundings import Line, Place, evidence, may_stand_under
+from eval_core.suite.scrub.surroundings import Block, Line, Place, evidence, may_stand_under
 
 __all__ = ["WEIGHTS", "Uses", "suspects"]
 
@@ -66,6 +66,13 @@ WEIGHTS = {
     "a time or an address on the line": 1,
     "words of sessions on the line": 1,
     "a capital inside a foreign sentence": 3,
+    "a capital inside a sentence": 1,
+    "called by name": 3,
+    # What the lines around it and the rest of the session hold.
+    "in line with a person": 3,
+    "in line with a strange word": 1,
+    "announced above": 2,
+    "seen elsewhere": 1,
     # What speaks against it.
     "code around it": -5,
     "a line of code": -3,
@@ -80,7 +87,7 @@ _ENOUGH = 5
 _LINE_LIMIT = 600
 
 # The words of a line, and the shapes of those that may be somebody's.
-_TOKEN = re.compile(r"(?<![\w.@\\$%&-])(?<!\D/)(?<!^/)@?[^\W\d_](?:[\w'’]|[.-](?=\w))*")
+_TOKEN = re.compile(r"(?<![\w.@\\$%&-])(?<!\D/)(?<!^/)@?[^\W\d_](?:\w|[.'’-](?=\w))*")
 _MACHINE_TOKEN = re.compile(r"(?<![\w.-])[A-Za-z]{2,}(?:-?\d{1,3}|-[A-Za-z]{2,}(?:-?\d{1,3})?)(?![\w-])")
 _PLACEHOLDER = re.compile(r"(?i)(?:user|person|host)\d*|redacted.*")
 _NAME = re.compile(
@@ -128,7 +135,7 @@ def _login(token: str) -> tuple[str, int] | None:
     body = max(parts, key=len)
     listed = any(map(_is_listed, parts))
     initial = len(parts) == 1 and len(body) > 5 and (is_surname(body[1:]) or is_surname(body[:-1]))
-    if any(map(is_technical, parts)) or not (listed or any(map(is_strange, parts))):
+    if any(is_technical(part) for part in parts if len(part) > 2) or not (listed or any(map(is_strange, parts))):
         return None
     # Between two words a dot or a hyphen is more often that of an attribute or a package.
     if len(parts) > 1 and len(parts[-1]) > 2 and not all(_is_listed(part) or is_strange(part) for part in parts):
@@ -182,23 +189,56 @@ class _Candidate:
     end: int
 
 
-def suspects(text: str, key: str | None, uses: Uses) -> Iterator[Hit]:
-    """Find what is most likely somebody's, in a text that was scrubbed by rules before."""
+@dataclass(frozen=True, slots=True)
+class _Sighting:
+    """A candidate in its piece of the session, and what it weighs there."""
+
+    piece: int
+    start: int
+    token: str
+    kind: str
+    score: int
+    placed: bool
+    """Whether anything around it speaks for it."""
+
+
+def suspects(pieces: Sequence[tuple[str, str | None]], uses: Uses) -> Iterator[tuple[str, Hit]]:
+    """Find what is most likely somebody's, in the pieces of a session that was scrubbed by rules before.
+
+    What a word weighs in one place is supported by the other places where something speaks for it.
+    """
+    seen: defaultdict[tuple[str, str], list[_Sighting]] = defaultdict(list)
+    for number, (text, key) in enumerate(pieces):
+        for one in _sightings(number, text, key, uses):
+            seen[one.token.lower(), one.kind].append(one)
+    for found in seen.values():
+        supported = {pieces[one.piece][0][max(0, one.start - 40) : one.start + 60] for one in found if one.placed}
+        support = WEIGHTS["seen elsewhere"] * min(2, max(0, len(supported) - 1))
+        for one in found:
+            if one.score + support * one.placed >= _ENOUGH:
+                end = one.start + len(one.token)
+                yield one.token, Hit(one.start, end, f"printed-{one.kind}", one.kind, one.token.lower())
+
+
+def _sightings(number: int, text: str, key: str | None, uses: Uses) -> Iterator[_Sighting]:
     named = _key_kind(key)
     offset = 0
-    for line in text.split("\n"):
-        if 3 < len(line) <= _LINE_LIMIT:
-            found = list(_candidates(line))
-            known = Line.of(line) if found else None
+    lines = text.split("\n")
+    block = Block(lines)
+    for at, line in enumerate(lines):
+        if 3 < len(line) <= _LINE_LIMIT and (found := _candidates(line)):
+            known = Line.of(line)
             for one in found:
-                place = Place(known or Line.of(line), one.start, one.end, one.kind)
-                score = one.base + sum(WEIGHTS[name] for name in evidence(place))
                 token = line[one.start : one.end]
-                score += WEIGHTS["used in code elsewhere"] * (one.kind != "host" and uses.in_code(token))
-                score += WEIGHTS["labelled"] * (len(line) <= 60 and may_stand_under(one.kind, named))
-                if score >= _ENOUGH:
-                    start = offset + one.start
-                    yield Hit(start, offset + one.end, f"printed-{one.kind}", one.kind, token.lower())
+                names = list(evidence(Place(known, one.start, one.end, one.kind)))
+                names += block.evidence(at, one.start, one.end, one.kind)
+                if one.kind != "host" and uses.in_code(token):
+                    names.append("used in code elsewhere")
+                if len(line) <= 60 and may_stand_under(one.kind, named):
+                    names.append("labelled")
+                points = sum(WEIGHTS[name] for name in names)
+                placed = any(WEIGHTS[name] > 1 for name in names)
+                yield _Sighting(number, offset + one.start, token, one.kind, one.base + points, placed)
         offset += len(line) + 1
 
 
@@ -213,7 +253,12 @@ def _key_kind(key: str | None) -> str:
     return next((kind for word in words if (kind := field_kind(word)) != "none"), "none")
 
 
-def _candidates(line: str) -> Iterator[_Candidate]:
+@lru_cache(maxsize=4_096)
+def _candidates(line: str) -> tuple[_Candidate, ...]:
+    return tuple(_found(line))
+
+
+def _found(line: str) -> Iterator[_Candidate]:
     for match in _TOKEN.finditer(line):
         token, start = match[0], match.start()
         if token[0] == "@":
