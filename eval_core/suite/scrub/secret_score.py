@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from eval_core.suite.scrub.hits import Hit, is_mark, secret_hit
-from eval_core.suite.scrub.ordinary_words import is_ordinary
+from eval_core.suite.scrub.ordinary_words import is_ordinary, is_technical
 from eval_core.suite.scrub.secret_values import (
     FOREIGN_SECRETS,
     is_drawn,
@@ -120,6 +120,7 @@ _PHRASE = re.compile(r"[A-Za-z]{3,}(?:[-._][A-Za-z]{3,}){2,7}\d{0,4}[!?]?")
 _BASE64 = re.compile(r"(?!/)[A-Za-z0-9+/]{20,}={0,2}")
 _LETTERS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _WORDS_ONLY = re.compile(r"[A-Za-z_.-]+")
+_MIXED = re.compile(r"[a-z][A-Z]")
 _RUN = re.compile(r"[a-z]{4}")
 # What no secret holds or ends with: operators, names of licences, packages and their versions.
 _NO_VALUE = re.compile(
@@ -182,6 +183,8 @@ def shape_of(word: str) -> str | None:
     if is_other_thing(word) or _NO_VALUE.fullmatch(word) or re.search(r"&&|\?\?|\|\|", word):
         return None
     pieces = _LETTERS.findall(word)
+    if word.isalpha() and _MIXED.search(word) and len(word) >= 8 and not any(map(_is_known, pieces)):
+        return "odd"
     if _WORDS_ONLY.fullmatch(word) and (word[0] in "_-" or sum(map(len, pieces)) >= 2.9 * len(pieces)):
         return None  # words run together
     if _NUMBERED.fullmatch(word):
@@ -196,6 +199,11 @@ def shape_of(word: str) -> str | None:
     if _PHRASE.fullmatch(word) and all(is_ordinary(piece) for piece in re.findall(r"[A-Za-z]+", word)):
         return "phrase"
     return None
+
+
+def _is_known(piece: str) -> bool:
+    """Tell a piece of a name that somebody made up of words, such as those of getUserToken."""
+    return len(piece) > 3 and (is_ordinary(piece) or is_technical(piece))
 
 
 def _words(line: str) -> Iterator[tuple[int, str, bool]]:
