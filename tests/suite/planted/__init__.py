@@ -31,6 +31,7 @@ SETS = (
     ("ninth", 91),
     ("tenth", 101),
     ("eleventh", 111),
+    ("twelfth", 121),
 )
 """The sets in the order in which they were written, with the seed that each was first measured with."""
 
