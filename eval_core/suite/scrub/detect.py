@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from eval_core.suite.scrub.hits import Detector, Hit
@@ -65,9 +66,18 @@ DETECTORS: tuple[Detector, ...] = (
 )
 
 
+# A checksum says what it is, whatever the line around it speaks of.
+_DIGEST = re.compile(r"(?i:sha256)[:-](?:[A-Za-z0-9+/]{43}=?|[0-9a-f]{64})")
+
+
 # A session is looked at several times: names are gathered, then learned, then replaced, then audited. Most pieces are
 # the same each time, and the patterns are what a scrub's time goes into.
 @lru_cache(maxsize=50_000)
 def context_hits(text: str, key: str | None) -> tuple[Hit, ...]:
     """Run every detector that judges by form and place."""
-    return tuple(hit for detector in DETECTORS for hit in detector(text, key))
+    return tuple(
+        hit
+        for detector in DETECTORS
+        for hit in detector(text, key)
+        if hit.kind != "secret" or not _DIGEST.fullmatch(text, max(0, hit.start - 7), hit.end)
+    )

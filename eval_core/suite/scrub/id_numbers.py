@@ -139,7 +139,7 @@ _LABELS = (
     r"|identifikations|pass)(?:nummer|-?nr\.?)"
     r"|mrn|medical record|student|teudat zehut|תעודת זהות|αφμ|αμκα|afm|amka|dl|driving licence|permis|versichert\w*"
     r"|id(?=[ _-]?(?:number|no|nr|card))|vin|vehicle identification|fahrgestell\w*|rijksregister\w*|registre national"
-    r"|my ?number|serial|serialnumber|imei2?|imsi|iccid|udid|meid|msisdn|hardware uuid|machine-?id|asset tag"
+    r"|my ?number|serial|serialnumber|imei2?|imsi|iccid|udid|meid|msisdn|hardware uuid|machine[ -]?id|asset tag"
     r"|device id|android id"
     r"|(?:bank )?account|acct|a/c|sort code(?: and account)?|routing|aba|kontonummer|kontonr|konto(?:nummer)?|bankkonto"
     r"|número de cuenta|cuenta|rekening(?:nummer)?|conta|compte bancaire|conto(?: corrente)?|tilinumero"
@@ -236,6 +236,8 @@ def _labelled(text: str) -> Iterator[Hit]:
         value = match.group("value").rstrip(" .-/")
         what = match.group("what").lower()
         digits = sum(map(str.isdigit, value))
+        if what == "run" and re.fullmatch(r"[0-9a-f-]{16,}", value):
+            continue  # that of a process
         told = match.group("said").strip() or match.group("more").strip(" _-")
         # Serial numbers and parcels' are drawn from letters and digits; an id's digits outweigh its letters.
         drawn = what in _DRAWN and len(value) >= 10 and re.fullmatch(r"[A-Z0-9]+", value)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, cast
 
 from eval_core.suite.scrub.hits import Hit, is_mark
 from eval_core.suite.scrub.ordinary_words import (
@@ -17,12 +17,13 @@ from eval_core.suite.scrub.ordinary_words import (
     is_role_or_state,
     is_service_host,
 )
+from eval_core.suite.scrub.personal_numbers import keyed_rule
 from eval_core.suite.scrub.secret_files import inserted
 from eval_core.suite.scrub.secret_values import key_words
 
 __all__ = ["PERSON", "FieldKind", "field_hits", "field_kind", "value_hit_at"]
 
-FieldKind = Literal["account", "owner", "people", "person", "first", "host", "phone", "none"]
+FieldKind = Literal["account", "owner", "people", "person", "first", "host", "none"]
 
 _WORD = rf"[{UPPER}][\w'’-]*[^\W\d_]"
 PERSON = rf"{_WORD}(?: (?:[{UPPER}]\.|van|von|de|del|der|da|di|la|le|el|bin|al|{_WORD})){{0,3}} {_WORD}"
@@ -40,7 +41,12 @@ _OWNER_NAMES = (
     "participants organizer organiser speaker speakers member members chair signatory tenant borrower resident "
     "recipient cardholder beneficiary holder student passenger crew teacher doctor tenant applicant candidate "
     "witness arbeitnehmer mitarbeiter mieter empleado dipendente besitzer autor autoren ansprechpartner kunde "
-    "kontakt auteur propriétaire dueño github gitlab"
+    "kontakt auteur propriétaire dueño github gitlab destinataire expéditeur empfänger absender destinatario remitente "
+    "mittente destinatário remetente ontvanger afzender mottagare avsändare modtager afsender mottaker vastaanottaja "
+    "odbiorca nadawca příjemce odesílatel címzett feladó alıcı gönderen müşteri hasta çalışan sakinler klient pacjent "
+    "pracownik zákazník pacient zaměstnanec ügyfél páciens angajat asiakas potilas työntekijä kund medarbetare "
+    "medarbejder ansatt kunde klant medewerker patiënt cliente empleado paciente impiegato paziente funcionário"
+    " nasabah pelanggan karyawan asigurat pacientas klientas klients darbinieks"
 )
 _OWNER_WORDS = frozenset(_OWNER_NAMES.split())
 # Fields in which people are written out, while other things stand there as single words.
@@ -192,9 +198,12 @@ def _account(text: str, at: int, kind: FieldKind) -> Hit | None:
         return _hit(start, login, "name") if alone and not is_ordinary(login) else None
     parts = [part for part in re.split(r"[._\-\d]+", login) if part]
     ordinary = all(is_ordinary(part) or is_generic(part) for part in parts)
+    initial = re.fullmatch(r"[a-z]{3,}\.[a-z]|[a-z]\.[a-z]{3,}", login) and not is_generic(parts[0])
     camel = re.search(r"[a-z.][A-Z]", login) is not None or is_service_host(login)
     if camel or (
-        ordinary and not (kind == "account" and re.search(r"[a-z]\d+$", login) and not is_service_host(login))
+        ordinary
+        and not initial
+        and not (kind == "account" and re.search(r"[a-z]\d+$", login) and not is_service_host(login))
     ):
         return None
     return _hit(start, login, "user", weak=kind == "owner" and login.isalpha())
@@ -374,8 +383,9 @@ _CELLS = {
 _HEADER_WORD = re.compile(
     r"(?i)user|owner|author|name|assignee|reporter|reviewer|login|account|host|contact|customer|employee|creator|member"
     r"|phone|telefon|nom\b|prénom|nombre|apellido|cognome|naam|navn|namn|nimi|nazwisko|imię|kunde|cliente"
-    r"|patient|actor|attendee|client\b"
+    r"|patient|actor|attendee|client\b|birth|dob\b|street|post|zip|plz\b|passport|ssn\b"
 )
+_RECORDS = ("national-id", "passport", "birth-date", "address")
 
 
 def _cells(line: str, joint: str) -> list[tuple[int, str]]:
@@ -393,7 +403,7 @@ def _tables(text: str) -> Iterator[Hit]:
     if _HEADER_WORD.search(text) is None:
         return
     offset = 0
-    columns: list[tuple[int, int, FieldKind]] = []
+    columns: list[tuple[int, int, str]] = []
     joint = ""
     width = rows = 0
     for line in text.split("\n"):
@@ -418,7 +428,7 @@ def _tables(text: str) -> Iterator[Hit]:
 
 
 def _row(
-    line: str, here: int, cells: list[tuple[int, str]], joint: str, columns: list[tuple[int, int, FieldKind]]
+    line: str, here: int, cells: list[tuple[int, str]], joint: str, columns: list[tuple[int, int, str]]
 ) -> Iterator[Hit]:
     for number, place, kind in columns:
         if joint == "  ":
@@ -428,18 +438,22 @@ def _row(
             cell = cells[number] if number < len(cells) else None
         if cell is None or not cell[1]:
             continue
+        start = here + cell[0]
         if kind == "phone":
             dialled = re.sub(r"[\s()./+-]", "", cell[1])
             if dialled.isdigit() and 7 <= len(dialled) <= 15 and "555-01" not in cell[1]:
-                start = here + cell[0]
                 yield Hit(start, start + len(cell[1]), "phone", "phone", dialled.lstrip("0"))
             continue
-        hit = value_hit_at(cell[1], 0, kind)
+        if kind in _RECORDS:
+            if 4 <= len(cell[1]) <= 60 and any(map(str.isdigit, cell[1])) and not is_mark(cell[1]):
+                yield Hit(start, start + len(cell[1]), kind, "number", cell[1])
+            continue
+        hit = value_hit_at(cell[1], 0, cast("FieldKind", kind))
         if hit is not None and (hit.end == len(cell[1]) or joint == "  "):
-            yield Hit(here + cell[0] + hit.start, here + cell[0] + hit.end, hit.rule, hit.kind, hit.entity)
+            yield replace(hit, start=start + hit.start, end=start + hit.end)
 
 
-def _header(line: str) -> tuple[str, list[tuple[int, int, FieldKind]], int]:
+def _header(line: str) -> tuple[str, list[tuple[int, int, str]], int]:
     for joint in ("\t", "|", ";", ",", "  "):
         if joint not in line:
             continue
@@ -448,13 +462,15 @@ def _header(line: str) -> tuple[str, list[tuple[int, int, FieldKind]], int]:
             re.fullmatch(r"[^\W\d][\w %()/#.-]{0,30}|%[\w %]{1,20}", value) for _, value in cells if value
         ):
             continue
-        columns: list[tuple[int, int, FieldKind]] = []
+        columns: list[tuple[int, int, str]] = []
         for number, (place, value) in enumerate(cells):
-            kind = field_kind(value)
+            kind: str = field_kind(value)
             if value.lower() in ("name", "names") and any(cell.lower() in _BESIDE for _, cell in cells):
                 kind = "person"
             if kind == "none" and re.search(r"(?i)phone|telefon|^tel\.?$|mobile?\b|handy|téléphone|celular", value):
                 kind = "phone"
+            elif kind == "none" and (rule := keyed_rule(value)) in _RECORDS:
+                kind = str(rule)
             if kind != "none":
                 columns.append((number, place, kind))
         if columns:

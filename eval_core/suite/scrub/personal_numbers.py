@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from eval_core.suite.scrub.hits import Hit, is_mark
 from eval_core.suite.scrub.secret_values import key_words
 
-__all__ = ["accounts", "addresses", "phones", "records"]
+__all__ = ["accounts", "addresses", "keyed_rule", "phones", "records"]
 
 _PHONE = re.compile(
     r"(?<![\w.+/\-=#:])(?P<plus>\+|00(?=[1-9]))\d(?:[\s()./\-\u00a0\u2011]{0,2}\d){6,14}(?![\w-]*\d)"
@@ -68,6 +68,9 @@ _STREET_ABROAD = re.compile(
     r"|\b(?:Am|An der|An den|Auf der|Auf dem|Im|In der|Zum|Zur|Beim|Hinter der"
     r"|Unter den) [A-ZÄÖÜ][a-zäöüß]{3,} \d{1,3}[a-z]?\b(?! ?[%:.]\w)"
     r"|〒 ?\d{3}-\d{4}"
+    r"|[一-鿿]{2,3}[都道府県][一-鿿ヶケ]{1,6}[市区町村郡][^\s、。,]{0,24}\d[\d丁目番地号の-]*"
+    r"|(?:[一-鿿]{2,3}省)?[一-鿿]{2,4}市[一-鿿]{1,6}[区县區縣][一-鿿]{2,10}[路街道巷弄村](?:[一-鿿]{0,4}\d+[号號弄巷室楼樓栋棟-]*)+"
+    r"|[가-힣]{2,7}[시도] (?:[가-힣]{1,5}[시군구] ){1,2}[가-힣\d]{1,10}[로길] ?\d+(?:-\d+)?"
 )
 _SAID_ADDRESS = re.compile(
     r"(?i:\b(?:(?:home|postal|street|mailing|billing|shipping|delivery)[ _-]?address"
@@ -263,7 +266,7 @@ def records(text: str, key: str | None) -> Iterator[Hit]:
         if not is_mark(value):
             rule = "birth-date" if _BIRTH.search(name) else "passport" if "pass" in name else "national-id"
             yield Hit(match.start("value"), match.start("value") + len(value.rstrip(".")), rule, "number", value)
-    keyed = _keyed_rule(key)
+    keyed = keyed_rule(key)
     if keyed == "name":
         if re.fullmatch(r"[A-ZÀ-Þ][\w'’.-]*(?: [A-ZÀ-Þ][\w'’.-]*){0,3}", text) and not re.fullmatch(r"Person\d+", text):
             yield Hit(0, len(text), "author", "name", text.lower())
@@ -271,7 +274,8 @@ def records(text: str, key: str | None) -> Iterator[Hit]:
         yield Hit(0, len(text), keyed, "number", text)
 
 
-def _keyed_rule(key: str | None) -> str | None:
+def keyed_rule(key: str | None) -> str | None:
+    """Return what kind of personal record a field of this name holds."""
     if key is None:
         return None
     words = key_words(key)

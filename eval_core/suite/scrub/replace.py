@@ -17,7 +17,7 @@ from eval_core.suite.scrub.ordinary_words import is_generic, is_ordinary, is_per
 from eval_core.suite.scrub.secret_commands import told_by_commands
 from eval_core.suite.scrub.secret_settings import HEADER_KEYS
 from eval_core.suite.scrub.secret_values import key_strength
-from eval_core.suite.scrub.suspects import Uses, suspects
+from eval_core.suite.scrub.suspects import Uses, asks_for_people, suspects
 from eval_core.suite.scrub.tool_output import formatted_names, printed, printed_in_json, said_by_commands
 
 __all__ = [
@@ -336,9 +336,13 @@ class Replacer:
                     if hit.start >= start:
                         self._learn_name(hit, joined[hit.start : hit.end])
 
-    def learn_suspects(self, texts: Sequence[str]) -> bool:
-        """Look at a scrubbed session again for names that stand out; tell whether there were any."""
+    def learn_suspects(self, texts: Sequence[str], calls: Iterable[tuple[str, str]] = ()) -> bool:
+        """Look at a scrubbed session again for names that stand out; tell whether there were any.
+
+        A command that asks for people announces those of its output.
+        """
         pieces = [leaf for text in texts for leaf in leaves(text)]
+        pieces += [(f"$ {command}\n{output}", None) for command, output in calls if asks_for_people(command)]
         uses = Uses(piece for piece, _ in pieces)
         spared = {word for name in self._identities.spared for word in name.split()}
         found = False

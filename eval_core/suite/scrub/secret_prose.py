@@ -219,7 +219,7 @@ def codes_and_links(text: str, _key: str | None) -> Iterator[Hit]:
         group = str(match.lastgroup)
         value = match[group]
         hexed = group == "a" and re.fullmatch(r"(?:[a-z]{2,6}-)?[0-9a-f-]{32,}", value)
-        if hexed or looks_random(value):
+        if hexed or (looks_random(value) and not re.fullmatch(r"[0-9a-f]+", value)):
             yield value_hit(match, group, "url-token", text)
 
 

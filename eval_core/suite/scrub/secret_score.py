@@ -41,6 +41,7 @@ WEIGHTS = {
     "numbered": 3,  # a capitalised word and a number: Maple-4711
     "phrase": 1,  # three words or more, joined
     "digits": 1,
+    "uuid": 1,
     "wordlike": -1,  # a run of small letters among capitals and digits, as identifiers have
     # What speaks of credentials: "names" are words such as password, "hints" such as login or key.
     "named": 4,  # right before it, or as its column or its key
@@ -87,7 +88,7 @@ _OTHER_KEY = re.compile(
 # What may stand between a word and the secret that it names.
 _TOLD = re.compile(
     r"[\w\])}.]{0,24}[\"'`»”]{0,2}(?:\s?\([^()\n]{1,24}\))?"
-    r"(?:[\s:=：>→|,/-]{1,8}|\s+(?:is|was|now|to|are|be|ist|lautet|war|est|es|era|è|é|és|är|er|on|je|jest|este|là"
+    r"(?:[\s:=：>→|,/-]{1,8}|\s{2,40}|\s+(?:is|was|now|to|are|be|ist|lautet|war|est|es|era|è|é|és|är|er|on|je|jest|este|là"
     r"|adalah|это|είναι|هي|هو|है|คือ|van|with|mit|avec|con|com|as|ficou|set to|:=|=>|=)\s+|[是は为為는은])"
     r"[\"'`«“„(\[<]{0,2}"
 )
@@ -99,7 +100,7 @@ _LONGEST = 400  # a longer line is a document of its own; only what stands right
 _LINE = re.compile(r"[^\n]{4,600}")
 _WORD = re.compile(
     r"(?P<quote>[\"'`])(?P<quoted>[^\s\"'`]{6,128})(?P=quote)|[«“„](?P<curly>[^\s«»“”„]{6,128})[»”“]"
-    r"|(?P<bare>[^\s\"'`<>(){}\[\],;|«»“”„：，、。=]{4,128})"
+    r"|(?P<bare>[^\s\"'`<>(){}\[\],;|«»“”„：，、。=]{4,})"
 )
 # Measured on 14 MB of sources, manuals and logs, only numbers of bugs and escapes in addresses had this shape.
 _CHOSEN_BODY = (
@@ -115,6 +116,7 @@ _CODE = re.compile(
     r"|(?=(?:[a-z-]*\d){3})(?=[0-9-]*[a-z])[a-z0-9]{4,6}(?:-[a-z0-9]{4,6}){1,6}"
 )
 _HEX = re.compile(r"[0-9a-f]{32,128}|[0-9A-F]{32,128}")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DIGITS = re.compile(r"\d{4,10}|\d\d(?:-\d\d){2,3}")
 _PHRASE = re.compile(r"[A-Za-z]{3,}(?:[-._][A-Za-z]{3,}){2,7}\d{0,4}[!?]?")
 _BASE64 = re.compile(r"(?!/)[A-Za-z0-9+/]{20,}={0,2}")
@@ -134,6 +136,8 @@ _CODES = re.compile(
 )
 _SEED = re.compile(r"\s*(?:(?:\d{1,2}[.):] ?)?[a-z]{3,8}[ ,]*){6,24}\s*")
 _ANNOUNCES = (":", ">", "：", "UGFzc3dvcmQ6")  # the last is how SMTP asks for a password
+# A prompt with what was typed, which the next line answers.
+_ASKS = re.compile(r"\s*(?:[$#%❯>]|>>>|In \[\d+\]:|[\w.@:~/-]{1,40}(?:\(\w+\))?(?::\d+)*[>$#%]) \S")
 _SEED_CUE = re.compile(r"(?i)phrase|mnemonic|seed|recovery")
 _CODES_CUE = re.compile(r"(?i)codes?\b|authenticator|2fa|totp|secret|key\b")
 _BYTES = re.compile(r"(?<![\d.])\d{1,3}(?:, ?\d{1,3}){15,127}(?![\d.])")
@@ -170,6 +174,8 @@ def shape_of(word: str) -> str | None:
     """Return which of the shapes in `WEIGHTS` a word has, or None for a word, a name, a path, a number."""
     if _DIGITS.fullmatch(word):
         return "digits"
+    if _UUID.fullmatch(word):
+        return "uuid"
     if len(word) < 6:
         return None
     if _CHOSEN.fullmatch(word):
@@ -241,7 +247,9 @@ def weighed(text: str, key: str | None) -> Iterator[Hit]:
                 yield secret_hit(offset + start, offset + end, "weighed", text)
         if table is None:
             table = _header(line, cues)
-        if cues and (line.rstrip().endswith(_ANNOUNCES) or _SEED_CUE.search(line) or _CODES_CUE.search(line)):
+        if cues and (
+            line.rstrip().endswith(_ANNOUNCES) or _SEED_CUE.search(line) or _CODES_CUE.search(line) or _ASKS.match(line)
+        ):
             above = _Above(line)
         elif above is not None and not above.goes_on(line):
             above = None
@@ -267,6 +275,7 @@ class _Above:
     def __init__(self, line: str) -> None:
         self.named = any(cue.named for cue in _cues(line))
         self.announces = line.rstrip().endswith(_ANNOUNCES) or (len(line) < 40 and " " not in line)
+        self.asks = _ASKS.match(line) is not None and self.named
         self.codes = _CODES_CUE.search(line) is not None
         self.phrase = _SEED_CUE.search(line) is not None
 
@@ -339,8 +348,11 @@ def _evidence(line: str, start: int, end: int, cues: list[_Cue], above: _Above |
             continue
         if best is None or WEIGHTS[found] > WEIGHTS[best]:
             best = found
-    if best is None and above is not None and above.announces and shape != "digits" and len(line.split()) <= 3:
-        best = "named above" if above.named else "hinted above"
+    if best is None and above is not None and shape != "digits" and len(line.split()) <= 3:
+        if above.announces:
+            best = "named above" if above.named else "hinted above"
+        elif above.asks and not re.search(r"\w", line[:start] + line[end:]):
+            best = "named above"
     return best
 
 

@@ -178,7 +178,8 @@ _NAMED_THING = re.compile(
     rf"{_THING}[\"'\]]{{0,2}} ?[:=#][ \"'#]{{0,3}}\Z|(?<![\w]){_THING}[\"'\]]{{0,2}} [\"'#]{{0,2}}\Z", re.IGNORECASE
 )
 _PUBLIC_PREFIX = re.compile(
-    r"_Z\w|MIGfMA0GCSq|MIIBIjANBgkq|SHA\d|(?:call|toolu|chatcmpl|msg|req|resp|run|thread|step|asst|file|batch"
+    r"_Z\w|MIGfMA0GCSq|MIIBIjANBgkq|SHA\d|(?:call|toolu|chatcmpl|msg|req|resp|run|thread|step|asst|file|batch|evt|cus|ch|pi"
+    r"|in|sub|price|prod|txn|acct|seti|pm|cs(?=_test)"
     r"|item|fc|rs|ws|cmpl|sha\d+"
     r"|AAAA[BCEI])[_-]?"
     r"|srvtoolu_|age1[a-z0-9]{50}|AAAAB3Nza|AAAAC3Nza|AAAAE2Vj"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from eval_core.suite.scrub.named_fields import field_kind
 from eval_core.suite.scrub.ordinary_words import is_ordinary, is_person_name, is_strange
+from eval_core.suite.scrub.secret_values import key_words
 
 __all__ = ["Block", "Line", "Place", "evidence", "may_stand_under"]
 
@@ -93,9 +94,11 @@ _TALK = re.compile(
 _TIME_BEFORE = re.compile(
     r"\d\d?:\d\d(?::\d\d)?(?:[.,]\d+)?Z?(?: ?[AaPp]\.?[Mm]\.?)?[\])]?[ \t>)*•·|,—–-]{0,4}[<@(*~+]{0,2}\Z"
 )
-_TURNED_BEFORE = re.compile(r"(?:^|[;|\t>(:\]\".]|  |\d,?)\s?(?P<other>[A-ZÀ-Þ][\w'’-]{2,})[,;^] ?\Z")
-_TURNED_AFTER = re.compile(r"[,;^] ?(?P<other>[A-ZÀ-Þ][\w'’-]{2,})(?= ?(?:$|[;|\t(<)\"]|  |\d|- ))")
+_TURNED_BEFORE = re.compile(r"(?:^|[;|\t>([:\]\".]|  |\d,?)\s?(?P<other>[A-ZÀ-Þ][\w'’-]{2,})[,;^] ?\Z")
+_TURNED_AFTER = re.compile(r"[,;^] ?(?P<other>[A-ZÀ-Þ][\w'’-]{2,})(?= ?(?:$|[;|\t(<)\"\]]|  |\d|- ))")
 _REALM = re.compile(r"@(?!example\b)(?:[A-Za-z][\w-]*(?![\w(/@])|\d{1,3}\.\d|\s)")
+_NAMESPACE = re.compile(r"(?:(?:github|gitlab|bitbucket|codeberg|sr)\.(?:com|org|ht)[:/]~?|(?:docker|ghcr|quay)\.io/)\Z")
+_PUBLISHED = re.compile(r"(?i)\b(?:push\w*|pull\w*|origin|fork\w*|clone\w*|remote|upstream|fetch)\b|^To ")
 _ID_BEFORE = re.compile(r"(?<![\w.])\d{1,6}[(/] ?\Z|:[x*!]?:\d+:(?:[\w.-]+,)*\Z")
 _FRAMES = frozenset(("[]", "<>", "()", "''", '""', "‘’", "“”", "||", "**"))
 _ZONE = re.compile(
@@ -118,7 +121,7 @@ _SESSION = re.compile(
     r"|uid|gid|tty|pts|ext|sip)(?![a-z])"
 )
 _CODE_LINE = re.compile(
-    r"[;{]\s*$|=>|->|==|!=|\+=|:=|\)\s*:\s*$|\w\(\)|[a-z]\([\w\"']+[,)=]|^\s*(?:def|class|import|from \S+ import"
+    r"(?<!;);\s*$|\{\s*$|=>|->|==|!=|\+=|:=|\)\s*:\s*$|\w\(\)|[a-z]\([\w\"']+[,)=]|^\s*(?:def|class|import|from \S+ import"
     r"|return|const|let|var|func|fn|public|private|static|if|while|export|raise|assert|elif|else|try|#include|package|using|use)\b"
     r"|^\s*@\w+\(|\(\?[:=!<iP]|\\[bswd]\b|&&|\|\||^\s*(?:[\"']\w+[\"'],\s*){3}"
 )
@@ -146,14 +149,20 @@ _CAPITALS_BEFORE = re.compile(r"(?:[A-Z][\w-]* ){1,2}\Z")
 _CAPITALS_AFTER = re.compile(r"(?: [A-Z][\w-]*){1,2}")
 _SENTENCE = re.compile(r"(?:\A|[.!?:]\s|^\s*(?:[-*>#]+|\d+[.)])\s)\s*[\"'(]*\Z")
 _FOREIGN_WORDS = (
-    "och att det som har inte är på jag med hon han kan ska från till nu også ikke jeg hun er til fra og että ja ei "
-    "se hän oli kun niin ale jest nie się na że po czy już od dla przez jak był być mam una uno los las del que por "
-    "con para está pero muy más como esta este ella hay yo le les des est pas sur dans avec une qui pour mais aussi "
-    "elle il nous vous che non per sono della anche questo lei ha um uma não com foi ele ela você isso het een niet "
-    "van maar ook zijn naar bij wij dit dat jsem není jako až podle bir ve için değil ile çok bu şu ama var yok ben "
-    "sen és nem hogy egy csak kell meg már"
+    "och att det som inte är på jag med hon från till nu också ett men vi kan ska också ikke jeg hun og også på for så "
+    "että ja ei se hän oli kun niin myös joka ovat ale jest nie się na że po czy już od dla przez jak był być mam dziś "
+    "una uno los las del que por con para está pero muy más como esta este ella hay yo al ese eso nos ya le les des est "
+    "pas sur dans avec une qui pour mais aussi elle il nous vous ce cette du au aux et je tu ne sa ses leur ça j'ai y che "
+    "non per sono della anche questo lei il di gli nel alla ho um uma não foi ele ela você isso do da dos das ao os em já "
+    "ser são pra antes depois amanhã het een niet van maar ook zijn naar bij wij dit dat heeft wel jsem není jako až podle "
+    "jsou ještě už bir ve için değil ile çok bu şu ama var yok ben sen daha gibi és nem hogy egy csak kell meg már az "
+    "nu și este sunt din pentru care mai cu sau je su nije koji ili za samo bet ir yra kad tai arba un ka ar vai lai "
+    "ma on ning kui aga tidak yang dan untuk dengan ini itu dari sudah belum ke saya kami của và là không cho được với "
+    "này đã có người das der die und ist nicht ich mit von auf für wir sie auch noch bitte hat wird dem den ein eine einen "
+    "beim zum zur vom heute morgen bei nach kein schon"
 )
-_FOREIGN = frozenset(_FOREIGN_WORDS.split())
+_FOREIGN = frozenset(_FOREIGN_WORDS.split()) - frozenset("on for so die van ha se den an as it no".split())
+_NOUNS_ARE_CAPITALS = re.compile(r"(?i)\b(?:der|die|das|und|ist|nicht|ich|mit|von|auf|für|wir|ein|eine|bitte|beim|zum|zur)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +208,6 @@ class Block:
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines = lines
         self._people: dict[int, dict[tuple[str, str], str]] = {}
-        self._strange: dict[int, dict[tuple[str, str], str]] = {}
         self._announced = list(_announced(lines))
 
     def evidence(self, at: int, start: int, end: int, kind: str) -> Iterator[str]:
@@ -207,12 +215,9 @@ class Block:
         if self._announced[at] and kind != "host":
             yield "announced above"
         here = _position(self._lines[at], start, end)
-        word = self._lines[at][start:end]
         near = [row for row in range(at - _NEAR, at + _NEAR + 1) if row != at and 0 <= row < len(self._lines)]
         if any((self._known(row).get(here) == "host") == (kind == "host") for row in near if here in self._known(row)):
             yield "in line with a person"
-        elif any(self._words(row).get(here, word) != word for row in near):
-            yield "in line with a strange word"
 
     def _known(self, row: int) -> dict[tuple[str, str], str]:
         if row not in self._people:
@@ -221,16 +226,8 @@ class Block:
             self._people[row] = found
         return self._people[row]
 
-    def _words(self, row: int) -> dict[tuple[str, str], str]:
-        if row not in self._strange:
-            line = self._lines[row] if len(self._lines[row]) <= _ROW_LIMIT else ""
-            found = ((match.span(), match[0]) for match in _PLAIN_WORD.finditer(line))
-            self._strange[row] = {_position(line, *span): word for span, word in found if is_strange(word.strip("0123456789"))}
-        return self._strange[row]
-
 
 _ROW_LIMIT = 240
-_PLAIN_WORD = re.compile(r"(?<![\w.@/\\$%&-])[^\W\d_]{4,}\d{0,4}(?![\w/(-])")
 _GAP = re.compile(r"\s+")
 _FIELD = re.compile(r"[\w.@:-]*\w|\"[^\"]*\"")
 
@@ -242,24 +239,26 @@ def _position(line: str, start: int, end: int) -> tuple[str, str]:
 
 
 _PEOPLE_ABOVE = frozenset(
-    "standup stand-up rota roster oncall on-call shift shifts crew staff people names who team attending absent".split()
+    "standup stand-up rota roster oncall on-call shift shifts crew staff people names who team attending absent home users "
+    "roles role accounts passwd group logins whoami owners".split()
 )
-_HEADING_WORD = re.compile(r"[^\W\d_][\w-]*")
-_RULE = re.compile(r"[-=+*|_ \t]{3,}")
+_ASKED = re.compile(r"[$#>%❯] \S")
 
 
 def _announced(lines: Sequence[str]) -> Iterator[bool]:
     """Tell of each line whether the heading of its paragraph speaks of people."""
-    announced = False
+    announced = filled = False
     for line in lines:
         bare = line.strip()
-        if not bare:
-            announced = False
+        if bare:
+            filled = filled or (announced and any(map(str.isalpha, bare)))
+        elif filled:
+            announced = filled = False
         yield announced
         if bare and not announced and len(bare) <= 80 and not _CODE_LINE.search(line):
-            words = [word.lower() for word in _HEADING_WORD.findall(bare)]
+            words = key_words(bare.replace("%u", " user ").replace("%U", " user "))
             short = len(words) <= 4 or bare.endswith(":")
-            announced = short and any(
+            announced = (short or _ASKED.match(bare) is not None) and any(
                 word in _PEOPLE_ABOVE or field_kind(word.rstrip("s")) in ("account", "owner", "people") for word in words
             )
 
@@ -298,6 +297,8 @@ def evidence(place: Place) -> Iterator[str]:
         yield "between data"
     elif _is_cell(place):
         yield "cell"
+    if not place.before.strip("|│ \t*-") and (not place.after.strip("|│ \t") or re.match(r"\s*(?:[|│:]|\s\s)", place.after)):
+        yield "opens a row"
     yield from _of_machines(place) if place.kind == "host" else _of_people(place)
 
 
@@ -308,9 +309,9 @@ def _against(place: Place) -> Iterator[str]:
             yield "code around it"
     else:
         framed = re.search(r"(?:TODO|FIXME|XXX|HACK|\d)\(\Z", before) and after.startswith(")")
-        if not framed and (_CODE_AFTER.match(after) or _CODE_BEFORE.search(before)):
+        if not framed and (_CODE_AFTER.match(after) or _CODE_BEFORE.search(before)) and not _NAMESPACE.search(before):
             yield "code around it"
-        if line.code and not framed:
+        if line.code and not framed and not (before[-1:] in "\"'" and place.after[:1] == before[-1:]):
             yield "a line of code"
         if line.command:
             yield "a command"
@@ -364,6 +365,8 @@ def _of_people(place: Place) -> Iterator[str]:
     if before.endswith("@") and (before.strip("@ \t") or after.strip()):
         yield "mentioned"
     if kind == "user":
+        if _NAMESPACE.search(before) and after[:1] == "/" and _PUBLISHED.search(line.text):
+            yield "a namespace"
         if _REALM.match(after):
             yield "at a realm"
     if _ID_BEFORE.search(before):
@@ -383,11 +386,8 @@ def _of_people(place: Place) -> Iterator[str]:
         yield "surname and given name"
     if _CALLED.search(before) and _CALLED_AFTER.match(after):
         yield "called by name"
-    if not _SENTENCE.search(before) and before[-1:] in (" ", "(", '"', "'"):
-        if line.foreign:
-            yield "a capital inside a foreign sentence"
-        elif re.search(r"(?:^|[ (])[a-z][a-z'’]*[,:]? [(\"']?\Z", before) and re.match(r"[)\"'.,:;!?]* [a-z]|[)\"'.,:;!?]*$", after):
-            yield "a capital inside a sentence"
+    if line.foreign and not _SENTENCE.search(before) and not _NOUNS_ARE_CAPITALS.search(line.text):
+        yield "a capital inside a foreign sentence"
 
 
 def _speaks(place: Place) -> bool:

@@ -30,7 +30,7 @@ from eval_core.suite.scrub.ordinary_words import (
 from eval_core.suite.scrub.secret_values import key_words
 from eval_core.suite.scrub.surroundings import Block, Line, Place, evidence, may_stand_under
 
-__all__ = ["WEIGHTS", "Uses", "suspects"]
+__all__ = ["WEIGHTS", "Uses", "asks_for_people", "suspects"]
 
 WEIGHTS = {
     # What the word itself is.
@@ -64,13 +64,13 @@ WEIGHTS = {
     # What its line holds.
     "a person on the line": 1,
     "a time or an address on the line": 1,
+    "a namespace": 3,
+    "opens a row": 1,
     "words of sessions on the line": 1,
     "a capital inside a foreign sentence": 3,
-    "a capital inside a sentence": 1,
     "called by name": 3,
     # What the lines around it and the rest of the session hold.
     "in line with a person": 3,
-    "in line with a strange word": 1,
     "announced above": 2,
     "seen elsewhere": 1,
     # What speaks against it.
@@ -87,12 +87,13 @@ _ENOUGH = 5
 _LINE_LIMIT = 600
 
 # The words of a line, and the shapes of those that may be somebody's.
-_TOKEN = re.compile(r"(?<![\w.@\\$%&-])(?<!\D/)(?<!^/)@?[^\W\d_](?:\w|[.'’-](?=\w))*")
+_TOKEN = re.compile(r"(?<![\w.@\\$%&-])(?:(?<!\D/)(?<!^/)|(?<=\.io/)|(?<=\.com/)|(?<=\.org/))@?[^\W\d_](?:\w|[.'’-](?=\w))*")
 _MACHINE_TOKEN = re.compile(r"(?<![\w.-])[A-Za-z]{2,}(?:-?\d{1,3}|-[A-Za-z]{2,}(?:-?\d{1,3})?)(?![\w-])")
 _PLACEHOLDER = re.compile(r"(?i)(?:user|person|host)\d*|redacted.*")
 _NAME = re.compile(
     r"(?:O['’]|D['’]|Mc|Mac|Di|De|Van|Von|Al-|El-|Ben-)?[A-ZÀ-ÞĀ-Ž][a-zà-ÿā-ž]{2,}(?:-[A-ZÀ-ÞĀ-Ž][a-zà-ÿā-ž]{2,})?"
 )
+_CAPITALS = re.compile(r"(?<![\w.-])[A-ZÀ-ÞĀ-Ž]{3,}(?:-[A-ZÀ-Þ]{3,})?(?: [A-ZÀ-ÞĀ-Ž]{3,}(?:-[A-ZÀ-Þ]{3,})?){1,2}(?![\w.(-])")
 _LOGIN = re.compile(r"[a-z]{3,}\d{0,4}|[a-z]+[.-][a-z]+\d{0,3}|[a-z]{2,3}\d{3,6}")
 _ROLE = (
     r"(?:ws|wks|laptop|desktop|pc|srv|mac|mbp|imac|nas|vm|dev|ci|db|build|node|box|host|workstation|pi|tower|server|nb"
@@ -232,7 +233,7 @@ def _sightings(number: int, text: str, key: str | None, uses: Uses) -> Iterator[
                 token = line[one.start : one.end]
                 names = list(evidence(Place(known, one.start, one.end, one.kind)))
                 names += block.evidence(at, one.start, one.end, one.kind)
-                if one.kind != "host" and uses.in_code(token):
+                if one.kind != "host" and "a namespace" not in names and uses.in_code(token):
                     names.append("used in code elsewhere")
                 if len(line) <= 60 and may_stand_under(one.kind, named):
                     names.append("labelled")
@@ -240,6 +241,14 @@ def _sightings(number: int, text: str, key: str | None, uses: Uses) -> Iterator[
                 placed = any(WEIGHTS[name] > 1 for name in names)
                 yield _Sighting(number, offset + one.start, token, one.kind, one.base + points, placed)
         offset += len(line) + 1
+
+
+_ASKS = re.compile(r"(?:[^\n]*[\s/])?(?:home|Users|users|passwd|group|who|whoami|w|last|owners?|roles|accounts|logins)(?:[\s/;|]|$)|[^\n]*%[uU]\b")
+
+
+def asks_for_people(command: str) -> bool:
+    """Tell a command whose output lists accounts: `ls /home`, `find -printf %u`, `cut -f1 /etc/passwd`."""
+    return len(command) <= 200 and _ASKS.match(command) is not None
 
 
 def _key_kind(key: str | None) -> str:
@@ -266,6 +275,12 @@ def _found(line: str) -> Iterator[_Candidate]:
         token = re.sub(r"['’]s\Z", "", token)
         if shape := _shape(token):
             yield _Candidate(*shape, start, start + len(token))
+    for match in _CAPITALS.finditer(line):
+        if all(is_strange(word) for word in match[0].split()):
+            yield from (
+                _Candidate("name", WEIGHTS["strange"], match.start() + part.start(), match.start() + part.end())
+                for part in re.finditer(r"\S+", match[0])
+            )
     for match in _MACHINE_TOKEN.finditer(line):
         if base := _machine(match[0]):
             yield _Candidate("host", base, *match.span())
