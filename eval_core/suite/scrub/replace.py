@@ -314,7 +314,9 @@ class Replacer:
 
     def _learn_name(self, hit: Hit, spelling: str) -> None:
         if hit.kind in ("user", "host", "name") and not hit.rule.startswith("weak-"):
-            self._names.add(hit, spelling)
+            # An ordinary word may be somebody's account; elsewhere in the session it is the word.
+            if hit.kind != "user" or hit.rule == "home-folder" or not is_ordinary(spelling):
+                self._names.add(hit, spelling)
         elif hit.kind == "email":
             local = re.sub(r"^\d+\+", "", hit.entity.partition("@")[0]).partition("+")[0]
             if not is_generic(local) and not is_ordinary(local):

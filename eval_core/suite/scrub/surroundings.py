@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from eval_core.suite.scrub.named_fields import field_kind
 from eval_core.suite.scrub.ordinary_words import is_ordinary, is_person_name, is_strange
-from eval_core.suite.scrub.secret_values import key_words
 
 __all__ = ["Block", "Line", "Place", "evidence", "may_stand_under"]
 
@@ -208,16 +208,27 @@ class Block:
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines = lines
         self._people: dict[int, dict[tuple[str, str], str]] = {}
-        self._announced = list(_announced(lines))
+        self._announced: list[bool] | None = None
 
     def evidence(self, at: int, start: int, end: int, kind: str) -> Iterator[str]:
         """Yield what neighbouring lines say about the word at a place of one."""
-        if self._announced[at] and kind != "host":
+        line = self._lines[at]
+        if (
+            kind != "host"
+            and not _CODE_LINE.search(line)
+            and (kind == "name" or (_OPENED.search(line[:start]) and _CLOSED.match(line[end:])) or _ID_BEFORE.search(line[:start]))
+            and self._is_announced(at)
+        ):
             yield "announced above"
-        here = _position(self._lines[at], start, end)
+        here = _position(line, start, end)
         near = [row for row in range(at - _NEAR, at + _NEAR + 1) if row != at and 0 <= row < len(self._lines)]
         if any((self._known(row).get(here) == "host") == (kind == "host") for row in near if here in self._known(row)):
             yield "in line with a person"
+
+    def _is_announced(self, row: int) -> bool:
+        if self._announced is None:
+            self._announced = list(_announced(self._lines))
+        return self._announced[row]
 
     def _known(self, row: int) -> dict[tuple[str, str], str]:
         if row not in self._people:
@@ -242,7 +253,13 @@ _PEOPLE_ABOVE = frozenset(
     "standup stand-up rota roster oncall on-call shift shifts crew staff people names who team attending absent home users "
     "roles role accounts passwd group logins whoami owners".split()
 )
+_HEADING_WORD = re.compile(r"[A-ZÀ-Þ]?[a-zà-ÿ]+|[A-ZÀ-Þ]+|[\u0370-\u1fff]+")
 _ASKED = re.compile(r"[$#>%❯] \S")
+
+
+@cache
+def _is_for_people(word: str) -> bool:
+    return word in _PEOPLE_ABOVE or field_kind(word.rstrip("s")) in ("account", "owner", "people")
 
 
 def _announced(lines: Sequence[str]) -> Iterator[bool]:
@@ -256,11 +273,9 @@ def _announced(lines: Sequence[str]) -> Iterator[bool]:
             announced = filled = False
         yield announced
         if bare and not announced and len(bare) <= 80 and not _CODE_LINE.search(line):
-            words = key_words(bare.replace("%u", " user ").replace("%U", " user "))
-            short = len(words) <= 4 or bare.endswith(":")
-            announced = (short or _ASKED.match(bare) is not None) and any(
-                word in _PEOPLE_ABOVE or field_kind(word.rstrip("s")) in ("account", "owner", "people") for word in words
-            )
+            words = [word.lower() for word in _HEADING_WORD.findall(bare)]
+            if len(words) <= 4 or bare.endswith(":") or _ASKED.match(bare):
+                announced = any(map(_is_for_people, words)) or (_ASKED.match(bare) is not None and "%u" in bare.lower())
 
 
 class Place:
@@ -311,7 +326,8 @@ def _against(place: Place) -> Iterator[str]:
         framed = re.search(r"(?:TODO|FIXME|XXX|HACK|\d)\(\Z", before) and after.startswith(")")
         if not framed and (_CODE_AFTER.match(after) or _CODE_BEFORE.search(before)) and not _NAMESPACE.search(before):
             yield "code around it"
-        if line.code and not framed and not (before[-1:] in "\"'" and place.after[:1] == before[-1:]):
+        quoted = place.kind == "name" and before[-1:] in ("'", '"') and after[:1] == before[-1:]
+        if line.code and not framed and not quoted:
             yield "a line of code"
         if line.command:
             yield "a command"

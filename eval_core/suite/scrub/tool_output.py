@@ -596,6 +596,8 @@ def _hit(match: re.Match[str], group: str) -> Hit | None:
         return None
     if place == "machine" and (is_ordinary(bare) or bare.isalpha()):
         return None
+    if kind == "user" and len(bare) <= 4 and is_ordinary(bare):
+        return None
     if kind == "user" and (_SYSTEM_USERS.fullmatch(bare) or bare.isdigit() or is_role_or_state(bare)):
         return None
     return Hit(start, start + len(bare), f"printed-{kind}", kind, bare.lower())
