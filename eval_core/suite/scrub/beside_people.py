@@ -16,6 +16,8 @@ __all__ = ["WEIGHTS", "beside_people"]
 WEIGHTS = {
     "a person on the line": 2,
     "a person on the line before or after": 1,
+    "right after a person": 2,
+    "a field of a form about a person": 4,
     "another personal number on the line": 1,
     "a word for somebody's number before it": 3,
     "an abbreviation before it": 2,
@@ -67,19 +69,33 @@ _DATE = re.compile(
 )
 _CLOCK = re.compile(r"\d\d?:\d\d")
 _DATE_FRAME = re.compile(r"[|,;\t*(\[^\"']\s*\Z|  \Z|(?i:birth|born|dob|geb\w*|né[e]?|nat[oa]|nacid[oa]|född|født|ur\.|b\.|\*)\S*[ :]+\Z")
+_STREET = re.compile(r"REDACTED-address-\d+(?!\d).{0,20}$")
 _POSTCODE = re.compile(
     r"(?:[A-Z]{1,2}-)?\d{2,5}[ -]?\d{0,3},? [^\W\d_][^\d:=(){}<>]{2,40}|[^\W\d_][^\d:=(){}<>]{2,30},? (?:[A-Z]{2},? )?\d{3,6}(?:[ -]\d{3,4})?"
 )
 _BUILDING = re.compile(r"(?=.*\d)(?=.*[^\W\d_]{3})[\w][\w .,'’/#º°ª-]{5,70}")
+# Forms: fields one below the other, of which one at least is a person's.
+_FIELD = re.compile(r"\s*[-*•]?\s*(?P<label>[^\W\d_][^:：=\n|{}()\"]{0,40}?)\s*[:：=][ \t]*(?P<value>\S[^\n]{0,70}?)\s*$")
+_POST_LABEL = re.compile(
+    r"(?i)(?:post(?:al)?[ _-]?(?:code|nummer|inumero)|code postal|código postal|plz|zip(?:[ _-]?code)?|cep|cap|eircode|psč"
+    r"|irányítószám|pin ?code|kod pocztowy|posta kodu|kode pos|(?:почтовый )?индекс|邮编|郵便番号|우편번호|מיקוד|الرمز البريدي)"
+)
+_NAME_LABEL = re.compile(
+    r"(?i)(?:(?:full|account|legal|patient|customer|client)[ _-]?)?(?:name|surname|payee|payer|holder)|.*(?:\bnom\b|nombre|\bnome\b"
+    r"|\bnaam\b|\bnavn\b|\bnamn\b|\bnimi\b|\bnév\b|\bnume\b|\bime\b|jméno|\btên\b|\bnama\b|ad[ıi]? soyad[ıi]?|imię|nazwisko|vārds"
+    r"|vardas).*"
+)
+_WORDS = re.compile(r"(?:[^\W\d_a-zà-ÿ][\w'’.-]*|van|von|de|der|da|la|bin|al)(?: (?:[^\W\d_a-zà-ÿ][\w'’.-]*|van|von|de|der|da|la|bin|al)){0,4}")
 _SHORT = 72
 _WINDOW = 3
 
 
 def beside_people(text: str) -> Iterator[Hit]:
     """Find numbers, dates of birth and addresses beside the people of a text that was scrubbed before."""
-    if not _SOMEBODY.search(text):
+    if not _SOMEBODY.search(text) and not _MARKED.search(text):
         return
     lines = text.split("\n")
+    yield from _forms(text, lines)
     people = [len(line) <= 400 and _SOMEBODY.search(line) is not None for line in lines]
     offset = 0
     for at, line in enumerate(lines):
@@ -95,11 +111,38 @@ def beside_people(text: str) -> Iterator[Hit]:
     yield from _address_blocks(text, lines, people)
 
 
+def _forms(text: str, lines: Sequence[str]) -> Iterator[Hit]:
+    """Find names, numbers and postcodes in forms that tell something about a person elsewhere."""
+    fields: list[tuple[int, re.Match[str]]] = []
+    offset = 0
+    for line in (*lines, ""):
+        match = _FIELD.match(line) if 3 < len(line) <= 120 and not _CODE.search(line) else None
+        if match is not None:
+            fields.append((offset, match))
+        else:
+            if len(fields) > 1 and any(_SOMEBODY.search(one[0]) or _MARKED.search(one[0]) for _, one in fields):
+                for at, one in fields:
+                    yield from _field(text, at, one)
+            fields = []
+        offset += len(line) + 1
+
+
+def _field(text: str, at: int, match: re.Match[str]) -> Iterator[Hit]:
+    label, value, start = match["label"], match["value"], at + match.start("value")
+    if _POST_LABEL.fullmatch(label) and len(value) <= 12 and any(map(str.isdigit, value)):
+        yield _hit(start, start + len(value), "address", text)
+    elif _NAME_LABEL.fullmatch(label) and _WORDS.fullmatch(value) and not _SOMEBODY.search(value):
+        yield Hit(start, start + len(value), "printed-name", "name", value.lower())
+    else:
+        for one, two in _numbers(match[0], form=True):
+            yield _hit(at + one, at + two, "personal-number", text)
+
+
 def _hit(start: int, end: int, rule: str, text: str) -> Hit:
     return Hit(start, end, rule, "number", text[start:end])
 
 
-def _numbers(line: str, *, on_line: bool) -> Iterator[tuple[int, int]]:
+def _numbers(line: str, *, on_line: bool = False, form: bool = False) -> Iterator[tuple[int, int]]:
     for match in _NUMBER.finditer(line):
         value = match["value"].rstrip(" .-/")
         digits = sum(map(str.isdigit, value))
@@ -107,7 +150,12 @@ def _numbers(line: str, *, on_line: bool) -> Iterator[tuple[int, int]]:
             continue
         before = line[max(0, match.start() - 40) : match.start()]
         names = list(_evidence(line, before, value, digits))
-        names.append("a person on the line" if on_line else "a person on the line before or after")
+        if form:
+            names.append("a field of a form about a person")
+        else:
+            names.append("a person on the line" if on_line else "a person on the line before or after")
+        if re.search(r"Person\d+,? \Z", before):
+            names.append("right after a person")
         if sum(WEIGHTS[name] for name in names) >= _ENOUGH:
             yield match.start(), match.start() + len(value)
 
@@ -148,9 +196,14 @@ def _address_blocks(text: str, lines: Sequence[str], people: Sequence[bool]) -> 
             5 < len(bare) <= _SHORT
             and not people[at]
             and not _CODE.search(line)
-            and any(people[row] and len(lines[row]) <= _SHORT for row in near if row < at)
-            and (_POSTCODE.fullmatch(bare) or (_BUILDING.fullmatch(bare) and "," in bare))
-            and any(_MARKED.search(lines[row]) and len(lines[row]) <= _SHORT for row in near)
+            and (
+                (_POSTCODE.fullmatch(bare) and at and _STREET.match(lines[at - 1].strip()))
+                or (
+                    any(people[row] and len(lines[row]) <= _SHORT for row in near if row < at)
+                    and (_POSTCODE.fullmatch(bare) or (_BUILDING.fullmatch(bare) and "," in bare))
+                    and any(_MARKED.search(lines[row]) and len(lines[row]) <= _SHORT for row in near)
+                )
+            )
         ):
             start = offset + line.index(bare)
             yield _hit(start, start + len(bare), "address", text)

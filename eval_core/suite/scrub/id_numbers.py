@@ -181,7 +181,10 @@ _NETWORK = re.compile(
     r"(?i)\b(?:ssid|essid|wifi|wi-fi|wlan)(?: name| network)?[\"']?[ \t]*[:= ][ \t]*[\"']?(?P<value>[\w.'’-]{4,32})"
 )
 _WALLET = re.compile(r"(?<![\w])0x[0-9a-fA-F]{40}(?!\w)|(?<!\w)bc1[ac-hj-np-z02-9]{25,60}(?!\w)")
-_MACHINE_READABLE = re.compile(r"(?<![A-Z0-9<])[PIAC][A-Z<][A-Z<]{3}[A-Z]+(?:<[A-Z]*){2,}[A-Z0-9<]*")
+_MACHINE_READABLE = re.compile(
+    r"(?<![A-Z0-9<])(?:[PIAC][A-Z<][A-Z<]{3}[^\W\d_a-z]+(?:<[^\W\d_a-z]*){2,}[A-Z0-9<]*"
+    r"|[A-Z0-9<]{9}\d[A-Z<]{3}\d{6,7}[MFX<]\d{6,7}[A-Z0-9<]{2,16}\d{0,2})"
+)
 _SID = re.compile(r"\bS-1-5-21-\d{5,10}-\d{5,10}-\d{5,10}(?:-\d+)?\b")
 _TENANT = re.compile(
     r"(?i)(?:tenant|subscription|directory|organization|organisation|"

@@ -52,7 +52,10 @@ _OWNER_WORDS = frozenset(_OWNER_NAMES.split())
 # Fields in which people are written out, while other things stand there as single words.
 _PEOPLE_NAMES = "from to cc bcc von an present présents anwesend teilnehmer client displayname"
 _PEOPLE_WORDS = frozenset(_PEOPLE_NAMES.split())
-_PERSON_NAMES = "fullname realname fn cn gecos imię nom nombre nome naam navn namn nimi název ім'я имя фио"
+_PERSON_NAMES = (
+    "fullname realname fn cn gecos imię nom nombre nome naam navn namn nimi název ім'я имя фио név nume ime jméno meno isim "
+    "soyad soyadı nama vārds vardas tên emri payee payer insured gazdă holder"
+)
 _PERSON_WORDS = frozenset(_PERSON_NAMES.split())
 _FIRST_NAMES = (
     "given family firstname lastname givenname familyname surname middlename maidenname forename sn "
@@ -60,7 +63,10 @@ _FIRST_NAMES = (
     "prenom apellido apellidos cognome sobrenome achternaam voornaam förnamn efternamn etunimi sukunimi nazwisko"
 )
 _FIRST_WORDS = frozenset(_FIRST_NAMES.split())
-_HOST_NAMES = "host hostname nodename computername machinename workstation fqdn devicename rechnername"
+_HOST_NAMES = (
+    "host hostname nodename computername machinename workstation fqdn devicename rechnername computer machine rechner "
+    "ordinateur ordenador equipo dator komputer počítač bilgisayar компьютер комп'ютер コンピュータ 计算机名 컴퓨터"
+)
 _HOST_WORDS = frozenset(_HOST_NAMES.split())
 _NAME_BEFORE: dict[str, FieldKind] = {
     "full": "person", "real": "person", "display": "people", "legal": "person", "contact": "person", "author": "person",
@@ -262,6 +268,9 @@ _LABELLED = re.compile(
     r"<(?:dt|th|td|label|b|strong|span)(?:\s[^<>]*)?>\s*(?P<label>[^<>:\n]{2,30}?)\s*:?\s*</\w+>\s*:?\s*<(?:dd"
     r"|td|span|div|p|a)(?:\s[^<>]*)?>\s*(?P<value>[^<>\n]{2,60}?)\s*</"
 )
+_TAGGED = re.compile(
+    r"<\w+\s[^<>]*?(?:[Nn]ame|[Kk]ey|id|label)=[\"'](?P<label>[\w .-]{2,40})[\"'][^<>]*>\s*(?P<value>[^<>\n]{2,60}?)\s*</"
+)
 _NAMED_ELEMENTS: dict[str, FieldKind] = {
     "given": "first",
     "family": "first",
@@ -280,7 +289,7 @@ def _elements(text: str) -> Iterator[Hit]:
         hit = value_hit_at(match["value"], 0, kind) if kind != "none" else None
         if hit is not None and hit.end == len(match["value"]):
             yield replace(hit, start=match.start("value") + hit.start, end=match.start("value") + hit.end)
-    for match in _LABELLED.finditer(text):
+    for match in (*_LABELLED.finditer(text), *_TAGGED.finditer(text)):
         kind = field_kind(match["label"])
         hit = value_hit_at(match["value"], 0, kind) if kind != "none" else None
         if hit is not None and hit.end == len(match["value"]):
@@ -448,7 +457,9 @@ def _row(
             if 4 <= len(cell[1]) <= 60 and any(map(str.isdigit, cell[1])) and not is_mark(cell[1]):
                 yield Hit(start, start + len(cell[1]), kind, "number", cell[1])
             continue
-        hit = value_hit_at(cell[1], 0, cast("FieldKind", kind))
+        hit = value_hit_at(cell[1], 0, cast("FieldKind", kind)) or (
+            value_hit_at(cell[1], 0, "account") if kind == "person" else None
+        )
         if hit is not None and (hit.end == len(cell[1]) or joint == "  "):
             yield replace(hit, start=start + hit.start, end=start + hit.end)
 

@@ -12,7 +12,7 @@ from eval_core.suite.scrub.beside_people import beside_people
 from eval_core.suite.scrub.detect import context_hits
 from eval_core.suite.scrub.hits import Hit, settle
 from eval_core.suite.scrub.identities import Identities, identity_pattern, identity_words
-from eval_core.suite.scrub.learned_names import LearnedNames
+from eval_core.suite.scrub.learned_names import LearnedNames, written_from_address
 from eval_core.suite.scrub.ordinary_words import is_generic, is_ordinary, is_person_name
 from eval_core.suite.scrub.secret_commands import told_by_commands
 from eval_core.suite.scrub.secret_settings import HEADER_KEYS
@@ -322,6 +322,8 @@ class Replacer:
             if not is_generic(local) and not is_ordinary(local):
                 self.pseudonyms.link(hit.entity, local)
                 self._names.add(replace(hit, kind="user", entity=local), local)
+                for form, kind in written_from_address(local):
+                    self._names.add(replace(hit, kind=kind, entity=local), form)
 
     def learn_calls(self, calls: Iterable[tuple[str, str]]) -> None:
         """Look at commands and their answers: only the command tells that the word `whoami` prints is an account."""

@@ -42,6 +42,7 @@ WEIGHTS = {
     "phrase": 1,  # three words or more, joined
     "digits": 1,
     "uuid": 1,
+    "short hex": 1,
     "wordlike": -1,  # a run of small letters among capitals and digits, as identifiers have
     # What speaks of credentials: "names" are words such as password, "hints" such as login or key.
     "named": 4,  # right before it, or as its column or its key
@@ -68,7 +69,7 @@ _NAMES = (
     r"|acesso|acceso|accès|přístup|dostęp|zugang|inlogg\w*|tilgang|toegang|доступ"
 )
 _HINTS = (
-    r"(?<![a-z])(?:keys?|tokens?|o?auth\w*|log[ _-]?[io]n|sign[ _-]?in|signing|licen[cs]e|activation|seed|voucher|gift"
+    r"(?<![a-z])(?:clé|klucz|klíč|kulcs|anahtar|nyckel|nøgle|nøkkel|avain|cheie|kljuc|ključ|raktas|atslēga|khóa|kunci|keys?|tokens?|o?auth\w*|log[ _-]?[io]n|sign[ _-]?in|signing|licen[cs]e|activation|seed|voucher|gift"
     r"|invit\w+|unlock\w*|salt|digest|session|sessid|communit(?:y|ies)|kinit|join|dsn|opens? with|opened with"
     r"|(?:usual|new|old|same|other|right) one|user(?:name)?|usr|account|ssh|s?ftp|smtp|ldap|kinit|sudo|authenticator"
     r"|access|wi-?fi|wlan|ssid|hotspot|vpn|vnc|rdp|snmp\w*|sasl"
@@ -88,7 +89,7 @@ _OTHER_KEY = re.compile(
 # What may stand between a word and the secret that it names.
 _TOLD = re.compile(
     r"[\w\])}.]{0,24}[\"'`»”]{0,2}(?:\s?\([^()\n]{1,24}\))?"
-    r"(?:[\s:=：>→|,/-]{1,8}|\s{2,40}|\s+(?:is|was|now|to|are|be|ist|lautet|war|est|es|era|è|é|és|är|er|on|je|jest|este|là"
+    r"(?:[\s:=：>→|,/-]{1,8}|\s{2,40}(?:REG_[A-Z_]+\s+)?|\s+(?:is|was|now|to|are|be|ist|lautet|war|est|es|era|è|é|és|är|er|on|je|jest|este|là"
     r"|adalah|это|είναι|هي|هو|है|คือ|van|with|mit|avec|con|com|as|ficou|set to|:=|=>|=)\s+|[是は为為는은])"
     r"[\"'`«“„(\[<]{0,2}"
 )
@@ -138,6 +139,7 @@ _SEED = re.compile(r"\s*(?:(?:\d{1,2}[.):] ?)?[a-z]{3,8}[ ,]*){6,24}\s*")
 _ANNOUNCES = (":", ">", "：", "UGFzc3dvcmQ6")  # the last is how SMTP asks for a password
 # A prompt with what was typed, which the next line answers.
 _ASKS = re.compile(r"\s*(?:[$#%❯>]|>>>|In \[\d+\]:|[\w.@:~/-]{1,40}(?:\(\w+\))?(?::\d+)*[>$#%]) \S")
+_GROUPS = re.compile(r"\w{0,24}\s?[:=]\s?(?P<value>[A-Za-z0-9]{4,6}(?:[ -][A-Za-z0-9]{4,6}){2,9})\s*$")
 _SEED_CUE = re.compile(r"(?i)phrase|mnemonic|seed|recovery")
 _CODES_CUE = re.compile(r"(?i)codes?\b|authenticator|2fa|totp|secret|key\b")
 _BYTES = re.compile(r"(?<![\d.])\d{1,3}(?:, ?\d{1,3}){15,127}(?![\d.])")
@@ -180,6 +182,8 @@ def shape_of(word: str) -> str | None:
         return None
     if _CHOSEN.fullmatch(word):
         return "chosen"
+    if re.fullmatch(r"[0-9a-f]{16,31}|[0-9A-F]{16,31}", word) and not word.isdigit() and not word.isalpha():
+        return "short hex"
     if _HEX.fullmatch(word):
         return "hex" if len(set(word)) > 6 else None
     if _CODE.fullmatch(word) and not is_ordinary_code(word):
@@ -243,6 +247,9 @@ def weighed(text: str, key: str | None) -> Iterator[Hit]:
                 points = _points(line, start, word, given, cues if whole else _nearest(cues, start), above, table)
                 if points >= ENOUGH:
                     yield secret_hit(offset + start, offset + start + len(word), "weighed", text)
+            for cue in cues:
+                if cue.named and (groups := _GROUPS.match(line, cue.end)) and any(map(str.isdigit, groups["value"])):
+                    yield secret_hit(offset + groups.start("value"), offset + groups.end("value"), "weighed", text)
             for start, end in _listed(line, above) if above is not None else ():
                 yield secret_hit(offset + start, offset + end, "weighed", text)
         if table is None:
@@ -316,6 +323,8 @@ def _points(
     )
     if evidence is None:
         return 0
+    if shape == "short hex" and not evidence.startswith("named"):
+        return 0  # an id more likely than a key
     points = WEIGHTS[shape] + WEIGHTS[evidence]
     if given:
         points += WEIGHTS["assigned"]

@@ -319,7 +319,7 @@ def _words_between_separators(token: str) -> bool:
 
 _STAND_IN = re.compile(
     r"[*.•x_#-]{3,}|[xX*]+|<.*|\$\{?.*|%[\w.]+%|\{\{?.*\}\}?|\[.*\]|.*\.\.\.|.*…|#(?:[0-9a-f]{3,8}\b)?[^!$%*?\d]*"
-    r"|#\d+|@[\w./-]+|"
+    r"|#\d+|@[\w./-]+|(?:password|secret|letmein|hunter)\d{1,4}|"
     r"(?:your|my|the|some|a|an|insert|enter|replace|put|add|use)[-_ ].*|.*(?:placeholder|redacted|masked|change_?me|"
     r"example|dummy|goes[-_]here|xxxx|\*\*\*).*|"
     r"(?:op|vault|ssm|secretsmanager|keyring|env|file|gcp|azure|sops|arn|secret)[:/].*",

@@ -32,7 +32,8 @@ _STRONG_WORDS = (
 )
 _WEAK_WORDS = (
     "by from for with as to and or call called meet met via per signed today tomorrow med mit avec con com z od von "
-    "van par por da af av fra från für pour para till til aan hos chez bei u k pro voor do dla optional required "
+    "van par por da de di du af av fra från för für pour para till til aan hos chez bei u k pro voor do dla optional required "
+    "primary secondary calls calling "
     "accepted declined tentative present absent excused left lead named name driver user's behalf backup shadow "
     "host cover"
 )
@@ -100,6 +101,8 @@ _REALM = re.compile(r"@(?!example\b)(?:[A-Za-z][\w-]*(?![\w(/@])|\d{1,3}\.\d|\s)
 _NAMESPACE = re.compile(r"(?:(?:github|gitlab|bitbucket|codeberg|sr)\.(?:com|org|ht)[:/]~?|(?:docker|ghcr|quay)\.io/)\Z")
 _PUBLISHED = re.compile(r"(?i)\b(?:push\w*|pull\w*|origin|fork\w*|clone\w*|remote|upstream|fetch)\b|^To ")
 _ID_BEFORE = re.compile(r"(?<![\w.])\d{1,6}[(/] ?\Z|:[x*!]?:\d+:(?:[\w.-]+,)*\Z")
+_ADDRESS_AFTER = re.compile(r",? ?[<(\[]?person\d+@example\.com")
+_DOMAIN_BEFORE = re.compile(r"(?<![\w\\/.$%-])(?!NT |BUILTIN|[A-Za-z]:)(?P<domain>[A-Za-z][\w.-]{1,20})\\{1,2}\Z")
 _FRAMES = frozenset(("[]", "<>", "()", "''", '""', "‘’", "“”", "||", "**"))
 _ZONE = re.compile(
     r"\.(?:lan|local|home|intranet|corp|internal|fritz\.box|home\.arpa|localdomain)\b|\.[\w-]+\.(?:[\w-]+\.)?[a-z]{2,6}\b(?!\()"
@@ -216,7 +219,7 @@ class Block:
         if (
             kind != "host"
             and not _CODE_LINE.search(line)
-            and (kind == "name" or (_OPENED.search(line[:start]) and _CLOSED.match(line[end:])) or _ID_BEFORE.search(line[:start]))
+            and (kind == "name" or _fills_a_place(line, start, end))
             and self._is_announced(at)
         ):
             yield "announced above"
@@ -236,6 +239,13 @@ class Block:
             found = {_position(line, *match.span()): match.lastgroup or "user" for match in _KNOWN.finditer(line)}
             self._people[row] = found
         return self._people[row]
+
+
+def _fills_a_place(line: str, start: int, end: int) -> bool:
+    before, after = line[:start], line[end:]
+    if _OPENED.search(before):
+        return _CLOSED.match(after) is not None or (not before.strip() and len(after.split()) <= 3 and after[:1] == " ")
+    return _ID_BEFORE.search(before) is not None
 
 
 _ROW_LIMIT = 240
@@ -286,6 +296,7 @@ class Place:
         self.token = line.text[start:end]
         self.before = line.text[max(0, start - 60) : start]
         self.after = line.text[end : end + 80]
+        self.domain = kind == "user" and _DOMAIN_BEFORE.search(self.before) is not None
 
 
 def may_stand_under(kind: str, label: str) -> bool:
@@ -324,7 +335,9 @@ def _against(place: Place) -> Iterator[str]:
             yield "code around it"
     else:
         framed = re.search(r"(?:TODO|FIXME|XXX|HACK|\d)\(\Z", before) and after.startswith(")")
-        if not framed and (_CODE_AFTER.match(after) or _CODE_BEFORE.search(before)) and not _NAMESPACE.search(before):
+        if not framed and (_CODE_AFTER.match(after) or _CODE_BEFORE.search(before)) and not (
+            place.domain or _NAMESPACE.search(before)
+        ):
             yield "code around it"
         quoted = place.kind == "name" and before[-1:] in ("'", '"') and after[:1] == before[-1:]
         if line.code and not framed and not quoted:
@@ -360,10 +373,10 @@ def _words_before(place: Place) -> Iterator[str]:
     if marked and len(words) > 1 and last not in _NOT_PEOPLE:
         kinds.append(field_kind(words[-2]))
     if last not in _NOT_PEOPLE and any(may_stand_under(place.kind, kind) for kind in kinds):
-        yield "labelled" if marked else "told"
+        yield "labelled" if marked or last == "hostname" else "told"
     elif place.kind == "host":
         if last in _HOST_WORDS:
-            yield "weak word before"
+            yield "labelled" if marked and ":" in label["sep"] else "weak word before"
     elif last in _STRONG:
         yield "strong word before"
     elif last in _WEAK and not marked:
@@ -385,6 +398,10 @@ def _of_people(place: Place) -> Iterator[str]:
             yield "a namespace"
         if _REALM.match(after):
             yield "at a realm"
+    if _ADDRESS_AFTER.match(after):
+        yield "beside a name"
+    if place.domain:
+        yield "a domain before it"
     if _ID_BEFORE.search(before):
         yield "an id before it"
     if _speaks(place):

@@ -17,6 +17,7 @@ from functools import lru_cache
 from eval_core.suite.scrub.hits import Hit
 from eval_core.suite.scrub.named_fields import field_kind
 from eval_core.suite.scrub.ordinary_words import (
+    is_calendar,
     is_generic,
     is_given_name,
     is_ordinary,
@@ -27,7 +28,7 @@ from eval_core.suite.scrub.ordinary_words import (
     is_surname,
     is_technical,
 )
-from eval_core.suite.scrub.secret_values import key_words
+from eval_core.suite.scrub.secret_values import SECRET_WORD, key_words
 from eval_core.suite.scrub.surroundings import Block, Line, Place, evidence, may_stand_under
 
 __all__ = ["WEIGHTS", "Uses", "asks_for_people", "suspects"]
@@ -65,6 +66,7 @@ WEIGHTS = {
     "a person on the line": 1,
     "a time or an address on the line": 1,
     "a namespace": 3,
+    "a domain before it": 3,
     "opens a row": 1,
     "words of sessions on the line": 1,
     "a capital inside a foreign sentence": 3,
@@ -88,6 +90,7 @@ _LINE_LIMIT = 600
 
 # The words of a line, and the shapes of those that may be somebody's.
 _TOKEN = re.compile(r"(?<![\w.@\\$%&-])(?:(?<!\D/)(?<!^/)|(?<=\.io/)|(?<=\.com/)|(?<=\.org/))@?[^\W\d_](?:\w|[.'’-](?=\w))*")
+_DOMAIN_USER = re.compile(r"(?<![\w\\/.-])[A-Za-z][\w.-]{1,20}\\{1,2}(?P<user>[a-z][\w.-]*\w)(?![\w\\.])")
 _MACHINE_TOKEN = re.compile(r"(?<![\w.-])[A-Za-z]{2,}(?:-?\d{1,3}|-[A-Za-z]{2,}(?:-?\d{1,3})?)(?![\w-])")
 _PLACEHOLDER = re.compile(r"(?i)(?:user|person|host)\d*|redacted.*")
 _NAME = re.compile(
@@ -116,7 +119,7 @@ def _shape(token: str) -> tuple[str, int] | None:
     """Tell what a word may be by itself (a name, a user), and how much speaks for it."""
     if len(token) < 3 or len(token) > 40 or _PLACEHOLDER.fullmatch(token) or _FILE.search(token):
         return None
-    if is_generic(token) or is_role_or_state(token) or is_proper_noun(token):
+    if is_generic(token) or is_role_or_state(token) or is_proper_noun(token) or is_calendar(token) or _is_label(token):
         return None
     if _NAME.fullmatch(token):
         parts = token.split("-")
@@ -125,6 +128,11 @@ def _shape(token: str) -> tuple[str, int] | None:
             return None
         return "name", WEIGHTS["strange"] + listed * WEIGHTS["known as a name"]
     return _login(token) if _LOGIN.fullmatch(token) else None
+
+
+def _is_label(word: str) -> bool:
+    """Tell a word that forms and translations print for a field: Benutzername, Passwort."""
+    return field_kind(word) != "none" or SECRET_WORD.fullmatch(word) is not None
 
 
 def _is_listed(word: str) -> bool:
@@ -233,7 +241,8 @@ def _sightings(number: int, text: str, key: str | None, uses: Uses) -> Iterator[
                 token = line[one.start : one.end]
                 names = list(evidence(Place(known, one.start, one.end, one.kind)))
                 names += block.evidence(at, one.start, one.end, one.kind)
-                if one.kind != "host" and "a namespace" not in names and uses.in_code(token):
+                qualified = "a namespace" in names or "a domain before it" in names
+                if one.kind != "host" and not qualified and uses.in_code(token):
                     names.append("used in code elsewhere")
                 if len(line) <= 60 and may_stand_under(one.kind, named):
                     names.append("labelled")
@@ -275,6 +284,9 @@ def _found(line: str) -> Iterator[_Candidate]:
         token = re.sub(r"['’]s\Z", "", token)
         if shape := _shape(token):
             yield _Candidate(*shape, start, start + len(token))
+    for match in _DOMAIN_USER.finditer(line) if "\\" in line else ():
+        if shape := _shape(match["user"]):
+            yield _Candidate(*shape, *match.span("user"))
     for match in _CAPITALS.finditer(line):
         if all(is_strange(word) for word in match[0].split()):
             yield from (

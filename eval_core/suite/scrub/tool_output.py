@@ -17,6 +17,7 @@ from eval_core.suite.scrub.ordinary_words import (
     is_role_or_state,
     is_service_host,
     is_surname,
+    is_calendar,
 )
 
 __all__ = ["formatted_names", "printed", "printed_in_json", "said_by_commands"]
@@ -481,6 +482,8 @@ def strangers(text: str, _key: str | None) -> Iterator[Hit]:
             first.lower() in _TITLES
             or is_proper_noun(first)
             or is_proper_noun(last)
+            or is_calendar(first)
+            or is_calendar(last)
             or not is_person_name(match.group(), sure=True)
         ):
             continue
