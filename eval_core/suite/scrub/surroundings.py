@@ -344,6 +344,8 @@ def _against(place: Place) -> Iterator[str]:
             yield "a line of code"
         if line.command:
             yield "a command"
+    if place.kind == "user" and place.token.isalpha() and (line.foreign or not line.text.isascii()):
+        yield "a word among foreign words"
     if _VERSION_AFTER.match(after):
         yield "a version after it"
     if before.endswith("`"):

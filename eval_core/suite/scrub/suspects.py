@@ -80,6 +80,7 @@ WEIGHTS = {
     "a line of code": -3,
     "used in code elsewhere": -3,
     "a command": -3,
+    "a word among foreign words": -2,
     "a version after it": -4,
     "quoted as code": -2,
     "a company's name": -4,
@@ -164,7 +165,7 @@ def _machine(token: str) -> int:
     if found is None or not cased or is_service_host(token) or _PLACEHOLDER.fullmatch(token):
         return 0
     word = found["numbered"] or found["after"] or found["plain"]
-    if is_role_or_state(word) or is_generic(word):
+    if is_role_or_state(word) or is_generic(word) or is_technical(token) or (found["after"] and is_technical(word)):
         return 0
     if is_technical(word) and not found["numbered"]:
         return WEIGHTS["shaped like a machine"] - 1
