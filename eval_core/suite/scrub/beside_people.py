@@ -33,24 +33,33 @@ WEIGHTS = {
 _ENOUGH = 5
 
 _SOMEBODY = re.compile(r"(?<![\w@/\\.-])(?:Person\d+|person\d+@example\.com)(?![\w/\\-])")
-_MARKED = re.compile(r"REDACTED-(?:national-id|phone|address|birth-date|passport|account|iban|card|serial|personal)|\+1 \d{3}-555-01\d\d")
+_MARKED = re.compile(
+    r"REDACTED-(?:national-id|phone|address|birth-date|passport|account|iban|card|serial|personal)|\+1 \d{3}-555-01\d\d"
+)
 _NUMBER = re.compile(
-    r"(?<![\w.+/@:#-])(?=[\w./ -]{0,24}\d)(?P<value>[A-Z]{0,4}[ -]?\d[\dA-Z]*(?:[ ./-][\dA-Z]{1,8}){0,5})(?![\w@]|[.:/-]\w)"
+    r"(?<![\w.+/@:#-])(?=[\w./ -]{0,24}\d)(?P<value>[A-Z]{0,4}[ -]?\d[\dA-Z]*(?:[ ./-][\dA-Z]{1,8}){0,5})(?![\w@]"
+    r"|[.:/-]\w)"
 )
 _LABEL = re.compile(r"(?P<word>[^\W\d_][\w.'’-]*\.?)(?P<sep>[\"'\])]{0,2}\s*[:：=#|]?\s*(?:[\"'\[(<]|is |ist |: )?)\Z")
 _PERSONAL_WORDS = (
     "badge card pass passport licence license policy member membership patient mrn employee emp staff student customer "
-    "client account acct insurance insured tax ssn id ident personal person citizen national social identity subscriber "
+    "client account acct insurance insured tax ssn id ident personal person citizen national social identity "
+    "subscriber "
     "loyalty chart nhs medicare pesel dni nif nie cpf rut curp cedula cédula rfc cnp egn oib jmbg emšo bsn "
-    "personnummer henkilötunnus hetu fødselsnummer cpr kennitala isikukood personas asmens kodas rodné číslo taj kimlik tckn "
-    "aadhaar pan nric hkid ktp nik mykad cccd cmnd ausweis ausweisnummer versichertennummer personalnummer matrikelnummer "
-    "kundennummer mitgliedsnummer steuernummer svnr sécu matricule adhérent cliente socio tessera fiscale contribuinte utente "
-    "legitymacja dowód паспорт снилс инн полис егн ιδιότητα αμκα αφμ ταυτότητας 身分證字號 身份证 护照 証番号 番号 주민등록번호 사번 "
+    "personnummer henkilötunnus hetu fødselsnummer cpr kennitala isikukood personas asmens kodas rodné číslo taj "
+    "kimlik tckn "
+    "aadhaar pan nric hkid ktp nik mykad cccd cmnd ausweis ausweisnummer versichertennummer personalnummer "
+    "matrikelnummer "
+    "kundennummer mitgliedsnummer steuernummer svnr sécu matricule adhérent cliente socio tessera fiscale "
+    "contribuinte utente "
+    "legitymacja dowód паспорт снилс инн полис егн ιδιότητα αμκα αφμ ταυτότητας 身分證字號 身份证 护照 証番号 番号 "
+    "주민등록번호 사번 "
     "ת.ז רישיון هوية الهوية بطاقة जन्म आधार บัตรประชาชน plate iqama emirates badge# imei serial extension ext"
 )
 _PERSONAL = frozenset(_PERSONAL_WORDS.split())
 _ANY_NUMBER = re.compile(
-    r"(?i)(?:.*(?:nummer|number|numarası|número|numero|numéro|номер|číslo|numer|szám|번호|番号|号码|號碼|id|nr|no|num)|n[°º])\.?"
+    r"(?i)(?:.*(?:nummer|number|numarası|número|numero|numéro|номер|číslo|numer|szám|번호|番号|号码|號碼|id|nr|no"
+    r"|num)|n[°º])\.?"
 )
 _OTHER_WORDS = (
     "order invoice ticket issue pr build job run port pid version release commit line row page size total amount price "
@@ -60,32 +69,49 @@ _OTHER_WORDS = (
 )
 _OTHER = frozenset(_OTHER_WORDS.split())
 _ABBREVIATION = re.compile(r"(?:[^\W\d_a-zà-ÿа-я]\.?){2,6}")
-_PLAIN = re.compile(r"\d{1,5}|\d+\.\d+(?:\.\d+)*|1[5-9]\d{8}(?:\d{3})?|(?:19|20)\d\d(?:[-/.]\d\d?){1,2}.*|\d\d?[./-]\d\d?[./-](?:19|20)?\d\d")
-_CODE = re.compile(r"[;{]\s*$|=>|->|==|\w\(\)|^\s*(?:def|class|import|return|const|let|var|func|if|for|while)\b|^[+-]{3} |^@@ ")
+_PLAIN = re.compile(
+    r"\d{1,5}|\d+\.\d+(?:\.\d+)*|1[5-9]\d{8}(?:\d{3})?|(?:19|20)\d\d(?:[-/.]\d\d?){1,2}.*|\d\d?[./-]\d\d?[./-](?:19"
+    r"|20)?\d\d"
+)
+_CODE = re.compile(
+    r"[;{]\s*$|=>|->|==|\w\(\)|^\s*(?:def|class|import|return|const|let|var|func|if|for|while)\b|^[+-]{3} |^@@ "
+)
 # Dates on which people of today were born, and clocks, which such a line does not hold.
 _DATE = re.compile(
     r"(?<![\w./:-])(?:(?:19[2-9]\d|200\d|201[0-5])(?P<a>[-/.]?)(?:0[1-9]|1[0-2])(?P=a)(?:0[1-9]|[12]\d|3[01])"
     r"|(?:0?[1-9]|[12]\d|3[01])(?P<b>[-/. ]\s?)(?:0?[1-9]|1[0-2])(?P=b)(?:19[2-9]\d|200\d|201[0-5]))(?![\w/:-]|\.\d)"
 )
 _CLOCK = re.compile(r"\d\d?:\d\d")
-_DATE_FRAME = re.compile(r"[|,;\t*(\[^\"']\s*\Z|  \Z|(?i:birth|born|dob|geb\w*|né[e]?|nat[oa]|nacid[oa]|född|født|ur\.|b\.|\*)\S*[ :]+\Z")
+_DATE_FRAME = re.compile(
+    r"[|,;\t*(\[^\"']\s*\Z|  \Z|(?i:birth|born|dob|geb\w*|né[e]?|nat[oa]|nacid[oa]|född|født|ur\.|b\.|\*)\S*[ :]+\Z"
+)
 _STREET = re.compile(r"REDACTED-address-\d+(?!\d).{0,20}$")
 _POSTCODE = re.compile(
-    r"(?:[A-Z]{1,2}-)?\d{2,5}[ -]?\d{0,3},? [^\W\d_][^\d:=(){}<>]{2,40}|[^\W\d_][^\d:=(){}<>]{2,30},? (?:[A-Z]{2},? )?\d{3,6}(?:[ -]\d{3,4})?"
+    r"(?:[A-Z]{1,2}-)?\d{2,5}[ -]?\d{0,3},? [^\W\d_][^\d:=(){}<>]{2,40}|[^\W\d_][^\d:=(){}<>]{2,30},? (?:[A-Z]{2},? "
+    r")?\d{3,6}(?:[ -]\d{3,4})?"
 )
 _BUILDING = re.compile(r"(?=.*\d)(?=.*[^\W\d_]{3})[\w][\w .,'’/#º°ª-]{5,70}")
 # Forms: fields one below the other, of which one at least is a person's.
-_FIELD = re.compile(r"\s*[-*•]?\s*(?P<label>[^\W\d_][^:：=\n|{}()\"]{0,40}?)\s*[:：=][ \t]*(?P<value>\S[^\n]{0,70}?)\s*$")
+_FIELD = re.compile(
+    r"\s*[-*•]?\s*(?P<label>[^\W\d_][^:：=\n|{}()\"]{0,40}?)\s*[:：=][ \t]*(?P<value>\S[^\n]{0,70}?)\s*$"
+)
 _POST_LABEL = re.compile(
-    r"(?i)(?:post(?:al)?[ _-]?(?:code|nummer|inumero)|code postal|código postal|plz|zip(?:[ _-]?code)?|cep|cap|eircode|psč"
-    r"|irányítószám|pin ?code|kod pocztowy|posta kodu|kode pos|(?:почтовый )?индекс|邮编|郵便番号|우편번호|מיקוד|الرمز البريدي)"
+    r"(?i)(?:post(?:al)?[ _-]?(?:code|nummer|inumero)|code postal|código postal|plz|zip(?:[ _-]?code)?|cep|cap"
+    r"|eircode|psč"
+    r"|irányítószám|pin ?code|kod pocztowy|posta kodu|kode pos|(?:почтовый )?индекс|邮编|郵便番号|우편번호|מיקוד"
+    r"|الرمز البريدي)"
 )
 _NAME_LABEL = re.compile(
-    r"(?i)(?:(?:full|account|legal|patient|customer|client)[ _-]?)?(?:name|surname|payee|payer|holder)|.*(?:\bnom\b|nombre|\bnome\b"
-    r"|\bnaam\b|\bnavn\b|\bnamn\b|\bnimi\b|\bnév\b|\bnume\b|\bime\b|jméno|\btên\b|\bnama\b|ad[ıi]? soyad[ıi]?|imię|nazwisko|vārds"
+    r"(?i)(?:(?:full|account|legal|patient|customer|client)[ _-]?)?(?:name|surname|payee|payer|holder)|.*(?:\bnom\b"
+    r"|nombre|\bnome\b"
+    r"|\bnaam\b|\bnavn\b|\bnamn\b|\bnimi\b|\bnév\b|\bnume\b|\bime\b|jméno|\btên\b|\bnama\b|ad[ıi]? soyad[ıi]?|imię"
+    r"|nazwisko|vārds"
     r"|vardas).*"
 )
-_WORDS = re.compile(r"(?:[^\W\d_a-zà-ÿ][\w'’.-]*|van|von|de|der|da|la|bin|al)(?: (?:[^\W\d_a-zà-ÿ][\w'’.-]*|van|von|de|der|da|la|bin|al)){0,4}")
+_WORDS = re.compile(
+    r"(?:[^\W\d_a-zà-ÿ][\w'’.-]*|van|von|de|der|da|la|bin|al)(?: (?:[^\W\d_a-zà-ÿ][\w'’.-]*|van|von|de|der|da|la|bin"
+    r"|al)){0,4}"
+)
 _SHORT = 72
 _WINDOW = 3
 

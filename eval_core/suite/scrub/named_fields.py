@@ -53,7 +53,8 @@ _OWNER_WORDS = frozenset(_OWNER_NAMES.split())
 _PEOPLE_NAMES = "from to cc bcc von an present présents anwesend teilnehmer client displayname"
 _PEOPLE_WORDS = frozenset(_PEOPLE_NAMES.split())
 _PERSON_NAMES = (
-    "fullname realname fn cn gecos imię nom nombre nome naam navn namn nimi název ім'я имя фио név nume ime jméno meno isim "
+    "fullname realname fn cn gecos imię nom nombre nome naam navn namn nimi název ім'я имя фио név nume ime jméno "
+    "meno isim "
     "soyad soyadı nama vārds vardas tên emri payee payer insured gazdă holder"
 )
 _PERSON_WORDS = frozenset(_PERSON_NAMES.split())
@@ -269,7 +270,8 @@ _LABELLED = re.compile(
     r"|td|span|div|p|a)(?:\s[^<>]*)?>\s*(?P<value>[^<>\n]{2,60}?)\s*</"
 )
 _TAGGED = re.compile(
-    r"<\w+\s[^<>]*?(?:[Nn]ame|[Kk]ey|id|label)=[\"'](?P<label>[\w .-]{2,40})[\"'][^<>]*>\s*(?P<value>[^<>\n]{2,60}?)\s*</"
+    r"<\w+\s[^<>]*?(?:[Nn]ame|[Kk]ey|id|label)=[\"'](?P<label>[\w "
+    r".-]{2,40})[\"'][^<>]*>\s*(?P<value>[^<>\n]{2,60}?)\s*</"
 )
 _NAMED_ELEMENTS: dict[str, FieldKind] = {
     "given": "first",

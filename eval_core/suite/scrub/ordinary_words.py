@@ -53,7 +53,8 @@ _BUSINESS = (
     "author reviewer maintainer developer someone somebody example university department office committee community "
     "maintainers developers practices managers engineer desk list channel squad guild crew board council agency studio "
     "suite cloud desktop mobile web data database queue worker cluster pipeline workflow deployment production staging "
-    "sans serif mono gothic font script router framework library package module error exception warning failed required optional default "
+    "sans serif mono gothic font script router framework library package module error exception warning failed "
+    "required optional default "
     "york francisco kong angeles diego orleans delhi zealand america africa europe asia street road avenue"
 )
 _ROLES_AND_STATES = (
@@ -133,15 +134,23 @@ def is_name_elsewhere(word: str) -> bool:
 
 
 _CALENDAR_WORDS = (
-    "montag dienstag mittwoch donnerstag freitag samstag sonntag januar februar märz mai juni juli oktober dezember lundi "
-    "mardi mercredi jeudi vendredi samedi dimanche janvier février mars avril juin juillet août septembre octobre novembre "
+    "montag dienstag mittwoch donnerstag freitag samstag sonntag januar februar märz mai juni juli oktober dezember "
+    "lundi "
+    "mardi mercredi jeudi vendredi samedi dimanche janvier février mars avril juin juillet août septembre octobre "
+    "novembre "
     "décembre lunes martes miércoles jueves viernes sábado domingo enero febrero marzo abril mayo junio julio agosto "
-    "septiembre octubre noviembre diciembre lunedì martedì mercoledì giovedì venerdì sabato domenica gennaio febbraio aprile "
-    "maggio giugno luglio settembre ottobre novembre dicembre segunda terça quarta quinta sexta janeiro fevereiro março "
-    "junho julho setembro outubro dezembro maandag dinsdag woensdag donderdag vrijdag zaterdag zondag januari februari maart "
-    "augustus måndag tisdag onsdag torsdag fredag lördag söndag mandag tirsdag lørdag søndag augusti poniedziałek wtorek "
-    "środa czwartek piątek sobota niedziela styczeń stycznia luty lutego marzec marca kwiecień kwietnia maj maja czerwca "
-    "lipca sierpnia września października listopada grudnia pondělí úterý středa čtvrtek pátek neděle leden únor březen "
+    "septiembre octubre noviembre diciembre lunedì martedì mercoledì giovedì venerdì sabato domenica gennaio febbraio "
+    "aprile "
+    "maggio giugno luglio settembre ottobre novembre dicembre segunda terça quarta quinta sexta janeiro fevereiro "
+    "março "
+    "junho julho setembro outubro dezembro maandag dinsdag woensdag donderdag vrijdag zaterdag zondag januari "
+    "februari maart "
+    "augustus måndag tisdag onsdag torsdag fredag lördag söndag mandag tirsdag lørdag søndag augusti poniedziałek "
+    "wtorek "
+    "środa czwartek piątek sobota niedziela styczeń stycznia luty lutego marzec marca kwiecień kwietnia maj maja "
+    "czerwca "
+    "lipca sierpnia września października listopada grudnia pondělí úterý středa čtvrtek pátek neděle leden únor "
+    "březen "
     "duben květen červen červenec srpen září říjen listopad prosinec uhr heure hora ore"
 )
 _CALENDAR = frozenset(_CALENDAR_WORDS.split())
@@ -217,7 +226,8 @@ def is_technical(word: str) -> bool:
 _AFFIXED = re.compile(
     r"(?:(?:un|re|de|pre|non|sub|auto|multi|inter|over|under|meta|micro|super|post|anti|dis|mis|co)-?)?"
     r"(?P<stem>[a-z]{4,}?)"
-    r"(?:s|es|ed|d|ing|er|ers|or|ors|able|ably|ly|ness|ize|izes|ized|izer|izing|ise|ised|ising|ization|isation|ity|ful|less"
+    r"(?:s|es|ed|d|ing|er|ers|or|ors|able|ably|ly|ness|ize|izes|ized|izer|izing|ise|ised|ising|ization|isation|ity"
+    r"|ful|less"
     r"|ish|ment|ments|like|wise|ability|y|ies|ier)?"
 )
 

@@ -121,7 +121,8 @@ _SAID_KEYED = re.compile(
     r"|geb\.|data di nascita"
     r"|nat[oa] il|data de nascimento|nascid[oa] em|geboortedatum|födelsedatum|född|fødselsdato|født"
     r"|syntymäaika|data urodzenia"
-    r"|дата рождения|data nașterii|doğum tarihi|születési|datum rođenja|datum narození|rojstva|ημερομηνία γέννησης|born(?: on)?|birthday|dob|ssn|social security(?: number)?|national id|tax id|"
+    r"|дата рождения|data nașterii|doğum tarihi|születési|datum rođenja|datum narození|rojstva|ημερομηνία γέννησης"
+    r"|born(?: on)?|birthday|dob|ssn|social security(?: number)?|national id|tax id|"
     r"driver'?s? licen[cs]e(?: (?:no|number))?|bday)(?!\w)[\"'. ]{0,3}(?:is|was|no"
     r"|number)?(?:[:#= \"']{1,4}|[ \t]{0,20}\|[ \t]+)(?P<value>(?=[\w./ -]*\d)[A-Z0-9][\w./-]{4,20})"
 )

@@ -69,7 +69,8 @@ _NAMES = (
     r"|acesso|acceso|accès|přístup|dostęp|zugang|inlogg\w*|tilgang|toegang|доступ"
 )
 _HINTS = (
-    r"(?<![a-z])(?:clé|klucz|klíč|kulcs|anahtar|nyckel|nøgle|nøkkel|avain|cheie|kljuc|ključ|raktas|atslēga|khóa|kunci|keys?|tokens?|o?auth\w*|log[ _-]?[io]n|sign[ _-]?in|signing|licen[cs]e|activation|seed|voucher|gift"
+    r"(?<![a-z])(?:clé|klucz|klíč|kulcs|anahtar|nyckel|nøgle|nøkkel|avain|cheie|kljuc|ključ|raktas|atslēga|khóa|kunci"
+    r"|keys?|tokens?|o?auth\w*|log[ _-]?[io]n|sign[ _-]?in|signing|licen[cs]e|activation|seed|voucher|gift"
     r"|invit\w+|unlock\w*|salt|digest|session|sessid|communit(?:y|ies)|kinit|join|dsn|opens? with|opened with"
     r"|(?:usual|new|old|same|other|right) one|user(?:name)?|usr|account|ssh|s?ftp|smtp|ldap|kinit|sudo|authenticator"
     r"|access|wi-?fi|wlan|ssid|hotspot|vpn|vnc|rdp|snmp\w*|sasl"
@@ -80,7 +81,8 @@ _HINTS = (
 _CUE = re.compile(rf"(?P<name>(?i:{_NAMES})|(?<=[a-z])(?:Pass|Pwd|Pw)(?![a-z]))|(?P<hint>(?i:{_HINTS}))")
 # Words before `key`, `token` and `code` after which they mean something else.
 _OTHER_KEY = re.compile(
-    r"(?i)(?:public|pub|primary|foreign|sort|partition|cache|hot|row|object|index|idempotency|unique|dict|map|group|host"
+    r"(?i)(?:public|pub|primary|foreign|sort|partition|cache|hot|row|object|index|idempotency|unique|dict|map|group"
+    r"|host"
     r"|short|config|lookup|translation|query|return|enter|press|arrow|registry|composite|item|s3|dedup|from|react"
     r"|pad|eos|bos|unk|sep|cls|mask|next|page|stop|end|start|continuation|max|min|num|per|input|output|total|prompt"
     r"|completion|special|syntax|exit|status|error|country|language|source|zip|postal|http|response|currency|reason"
@@ -89,7 +91,8 @@ _OTHER_KEY = re.compile(
 # What may stand between a word and the secret that it names.
 _TOLD = re.compile(
     r"[\w\])}.]{0,24}[\"'`»”]{0,2}(?:\s?\([^()\n]{1,24}\))?"
-    r"(?:[\s:=：>→|,/-]{1,8}|\s{2,40}(?:REG_[A-Z_]+\s+)?|\s+(?:is|was|now|to|are|be|ist|lautet|war|est|es|era|è|é|és|är|er|on|je|jest|este|là"
+    r"(?:[\s:=：>→|,/-]{1,8}|\s{2,40}(?:REG_[A-Z_]+\s+)?|\s+(?:is|was|now|to|are|be|ist|lautet|war|est|es|era|è|é|és"
+    r"|är|er|on|je|jest|este|là"
     r"|adalah|это|είναι|هي|هو|है|คือ|van|with|mit|avec|con|com|as|ficou|set to|:=|=>|=)\s+|[是は为為는은])"
     r"[\"'`«“„(\[<]{0,2}"
 )
@@ -105,7 +108,8 @@ _WORD = re.compile(
 )
 # Measured on 14 MB of sources, manuals and logs, only numbers of bugs and escapes in addresses had this shape.
 _CHOSEN_BODY = (
-    r"(?!(?:Bug|Issue|Ticket|Task|Case|Item|Step|Page|Note|Table|Figure|Section|Build|Closes|Fixes|Job|Pkcs|UTC)[#+]|base\d)"
+    r"(?!(?:Bug|Issue|Ticket|Task|Case|Item|Step|Page|Note|Table|Figure|Section|Build|Closes|Fixes|Job|Pkcs|UTC)[#+]"
+    r"|base\d)"
     r"(?:[A-Z][a-z]{2,}(?:[!#$?*^&]\d\d|[%+@]\d{3})\d{0,4}|[a-z]{3,}[!$?*^&]\d{2,6}|[A-Za-z]{3,}\d{2,6}[!?$*])[!#?]?"
     r"|[A-Za-z]{2,4}[@013$][a-z]{1,12}\d{2,4}[!#?]"
 )

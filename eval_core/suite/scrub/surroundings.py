@@ -32,7 +32,8 @@ _STRONG_WORDS = (
 )
 _WEAK_WORDS = (
     "by from for with as to and or call called meet met via per signed today tomorrow med mit avec con com z od von "
-    "van par por da de di du af av fra från för für pour para till til aan hos chez bei u k pro voor do dla optional required "
+    "van par por da de di du af av fra från för für pour para till til aan hos chez bei u k pro voor do dla optional "
+    "required "
     "primary secondary calls calling "
     "accepted declined tentative present absent excused left lead named name driver user's behalf backup shadow "
     "host cover"
@@ -68,11 +69,13 @@ _BETWEEN = r"[\"'\])>]{0,2}(?: \([^()\n]{1,30}\)| \[[^\[\]\n]{1,60}\])?:? "
 _VERB = re.compile(rf"{_BETWEEN}(?:{_DID})\b", re.IGNORECASE)
 _WEAK_VERB = re.compile(rf"{_BETWEEN}(?:{_WEAK_DID})(?![a-z])")
 _ACTS = re.compile(
-    r" (?:[a-z]{3,}(?:(?<!s)s|ed)|saw|took|gave|went|got|made|ran|put|had|does|did|doesn't|didn't|won't|isn't|hasn't|can't"
+    r" (?:[a-z]{3,}(?:(?<!s)s|ed)|saw|took|gave|went|got|made|ran|put|had|does|did|doesn't|didn't|won't|isn't|hasn't"
+    r"|can't"
     r"|already|still|just|also|thinks)(?= |[,.;!?]?$|, )"
 )
 _CALLED = re.compile(
-    r"(?i)(?:^|[\s\"'>])(?:done|hi|hey|hello|thanks|thank you|thx|sorry|sure|ok|okay|yes|no|yep|right|great|welcome|morning"
+    r"(?i)(?:^|[\s\"'>])(?:done|hi|hey|hello|thanks|thank you|thx|sorry|sure|ok|okay|yes|no|yep|right|great|welcome"
+    r"|morning"
     r"|good (?:morning|evening|afternoon)|cheers|congrats|congratulations|please|bye|regards|danke|merci|gracias|grazie"
     r"|obrigad[oa]|tack|takk|dank je|kiitos|dzięki|bonjour|salut|hola|ciao|olá|hallo|hej),? \Z|[a-z], \Z"
 )
@@ -80,9 +83,12 @@ _CALLED_AFTER = re.compile(r"[!?](?:\s|$)| ?[—–-] |,? ?$|,\s")
 _POSSESSIVE = re.compile(r"['’]s? ")
 _OWNED = re.compile(
     r"['’]s? (?:(?:old|new|last|first|other|own) )?(?:MacBook|iMac|iPhone|iPad|Mac|PC|AirPods|Pixel|Galaxy"
-    r"|Watch|Kindle|ThinkPad|Surface|Backup|Drive|(?i:branch|laptop|phone|computer|desktop|machine|desk|team|PR|fork|account|calendar|ticket|review"
-    r"|comments?|idea|patch|change|commit|mail|email|message|question|suggestion|fix|backup|printer|tablet|workstation|key"
-    r"|door|car|office|shift|cover|manager|boss|number|address|birthday|place|house|login|profile|inbox|notes|draft|request"
+    r"|Watch|Kindle|ThinkPad|Surface|Backup|Drive|(?i:branch|laptop|phone|computer|desktop|machine|desk|team|PR|fork"
+    r"|account|calendar|ticket|review"
+    r"|comments?|idea|patch|change|commit|mail|email|message|question|suggestion|fix|backup|printer|tablet"
+    r"|workstation|key"
+    r"|door|car|office|shift|cover|manager|boss|number|address|birthday|place|house|login|profile|inbox|notes|draft"
+    r"|request"
     r"|approval|permission|home|folder|hotspot|wi-?fi|tv|speaker|stuff|documents|files|turn|report|PRs))\b"
 )
 _SAYS = re.compile(
@@ -98,14 +104,17 @@ _TIME_BEFORE = re.compile(
 _TURNED_BEFORE = re.compile(r"(?:^|[;|\t>([:\]\".]|  |\d,?)\s?(?P<other>[A-ZÀ-Þ][\w'’-]{2,})[,;^] ?\Z")
 _TURNED_AFTER = re.compile(r"[,;^] ?(?P<other>[A-ZÀ-Þ][\w'’-]{2,})(?= ?(?:$|[;|\t(<)\"\]]|  |\d|- ))")
 _REALM = re.compile(r"@(?!example\b)(?:[A-Za-z][\w-]*(?![\w(/@])|\d{1,3}\.\d|\s)")
-_NAMESPACE = re.compile(r"(?:(?:github|gitlab|bitbucket|codeberg|sr)\.(?:com|org|ht)[:/]~?|(?:docker|ghcr|quay)\.io/)\Z")
+_NAMESPACE = re.compile(
+    r"(?:(?:github|gitlab|bitbucket|codeberg|sr)\.(?:com|org|ht)[:/]~?|(?:docker|ghcr|quay)\.io/)\Z"
+)
 _PUBLISHED = re.compile(r"(?i)\b(?:push\w*|pull\w*|origin|fork\w*|clone\w*|remote|upstream|fetch)\b|^To ")
 _ID_BEFORE = re.compile(r"(?<![\w.])\d{1,6}[(/] ?\Z|:[x*!]?:\d+:(?:[\w.-]+,)*\Z")
 _ADDRESS_AFTER = re.compile(r",? ?[<(\[]?person\d+@example\.com")
 _DOMAIN_BEFORE = re.compile(r"(?<![\w\\/.$%-])(?!NT |BUILTIN|[A-Za-z]:)(?P<domain>[A-Za-z][\w.-]{1,20})\\{1,2}\Z")
 _FRAMES = frozenset(("[]", "<>", "()", "''", '""', "‘’", "“”", "||", "**"))
 _ZONE = re.compile(
-    r"\.(?:lan|local|home|intranet|corp|internal|fritz\.box|home\.arpa|localdomain)\b|\.[\w-]+\.(?:[\w-]+\.)?[a-z]{2,6}\b(?!\()"
+    r"\.(?:lan|local|home|intranet|corp|internal|fritz\.box|home\.arpa|localdomain)\b"
+    r"|\.[\w-]+\.(?:[\w-]+\.)?[a-z]{2,6}\b(?!\()"
 )
 _PROGRAM = re.compile(r" [\w./-]+(?:\[\d+\])?: | [\w.-]+ (?:\d+|-) (?:-|\w+) ")
 _PORT = re.compile(r":(?:\d{2,5}\b|/|\\)|\\\w|/(?=[\w$])")
@@ -124,8 +133,10 @@ _SESSION = re.compile(
     r"|uid|gid|tty|pts|ext|sip)(?![a-z])"
 )
 _CODE_LINE = re.compile(
-    r"(?<!;);\s*$|\{\s*$|=>|->|==|!=|\+=|:=|\)\s*:\s*$|\w\(\)|[a-z]\([\w\"']+[,)=]|^\s*(?:def|class|import|from \S+ import"
-    r"|return|const|let|var|func|fn|public|private|static|if|while|export|raise|assert|elif|else|try|#include|package|using|use)\b"
+    r"(?<!;);\s*$|\{\s*$|=>|->|==|!=|\+=|:=|\)\s*:\s*$|\w\(\)|[a-z]\([\w\"']+[,)=]|^\s*(?:def|class|import|from \S+ "
+    r"import"
+    r"|return|const|let|var|func|fn|public|private|static|if|while|export|raise|assert|elif|else|try|#include|package"
+    r"|using|use)\b"
     r"|^\s*@\w+\(|\(\?[:=!<iP]|\\[bswd]\b|&&|\|\||^\s*(?:[\"']\w+[\"'],\s*){3}"
 )
 _COMMAND_LINE = re.compile(
@@ -144,9 +155,12 @@ _JOINTS = re.compile(r"  +|\t+|\s*\|\s*|;|,(?=\S)|,\s?\"")
 _OPENED = re.compile(r"(?:^\s*|  |\t|[|;,]\s?|[,;|]\")\"?@?\Z")
 _CLOSED = re.compile(r"\"?(?:\s*$|  |\t| ?[|;,]|\s+:\s)")
 _DATA = re.compile(
-    r"[-+*~]?[\d.,:/%x+-]*\d[\d.,:/%+-]*(?:[KMGTkmg]i?B?|ms|s|d|h|m|%|Z)?[:,)]?|[-+*?|]|\[?\d\S*|[-dlbcps][rwxsStT-]{9}\S?"
-    r"|(?:Person|user|host)\d+\S*|/\S*|pts/\d+|tty\w*|[A-Z]|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu"
-    r"|Fri|Sat|Sun|root|staff|wheel|users|admin|[\"'(\[]?REDACTED-\S*|[A-Z]{2,}|Yes|No|yes|no|true|false|\d+[A-Za-z]+\d*"
+    r"[-+*~]?[\d.,:/%x+-]*\d[\d.,:/%+-]*(?:[KMGTkmg]i?B?|ms|s|d|h|m|%|Z)?[:,)]?|[-+*?|]|\[?\d\S*"
+    r"|[-dlbcps][rwxsStT-]{9}\S?"
+    r"|(?:Person|user|host)\d+\S*|/\S*|pts/\d+|tty\w*|[A-Z]|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue"
+    r"|Wed|Thu"
+    r"|Fri|Sat|Sun|root|staff|wheel|users|admin|[\"'(\[]?REDACTED-\S*|[A-Z]{2,}|Yes|No|yes|no|true|false"
+    r"|\d+[A-Za-z]+\d*"
 )
 _CAPITALS_BEFORE = re.compile(r"(?:[A-Z][\w-]* ){1,2}\Z")
 _CAPITALS_AFTER = re.compile(r"(?: [A-Z][\w-]*){1,2}")
@@ -154,18 +168,27 @@ _SENTENCE = re.compile(r"(?:\A|[.!?:]\s|^\s*(?:[-*>#]+|\d+[.)])\s)\s*[\"'(]*\Z")
 _FOREIGN_WORDS = (
     "och att det som inte är på jag med hon från till nu också ett men vi kan ska också ikke jeg hun og også på for så "
     "että ja ei se hän oli kun niin myös joka ovat ale jest nie się na że po czy już od dla przez jak był być mam dziś "
-    "una uno los las del que por con para está pero muy más como esta este ella hay yo al ese eso nos ya le les des est "
-    "pas sur dans avec une qui pour mais aussi elle il nous vous ce cette du au aux et je tu ne sa ses leur ça j'ai y che "
-    "non per sono della anche questo lei il di gli nel alla ho um uma não foi ele ela você isso do da dos das ao os em já "
-    "ser são pra antes depois amanhã het een niet van maar ook zijn naar bij wij dit dat heeft wel jsem není jako až podle "
+    "una uno los las del que por con para está pero muy más como esta este ella hay yo al ese eso nos ya le les des "
+    "est "
+    "pas sur dans avec une qui pour mais aussi elle il nous vous ce cette du au aux et je tu ne sa ses leur ça j'ai y "
+    "che "
+    "non per sono della anche questo lei il di gli nel alla ho um uma não foi ele ela você isso do da dos das ao os "
+    "em já "
+    "ser são pra antes depois amanhã het een niet van maar ook zijn naar bij wij dit dat heeft wel jsem není jako až "
+    "podle "
     "jsou ještě už bir ve için değil ile çok bu şu ama var yok ben sen daha gibi és nem hogy egy csak kell meg már az "
     "nu și este sunt din pentru care mai cu sau je su nije koji ili za samo bet ir yra kad tai arba un ka ar vai lai "
     "ma on ning kui aga tidak yang dan untuk dengan ini itu dari sudah belum ke saya kami của và là không cho được với "
-    "này đã có người das der die und ist nicht ich mit von auf für wir sie auch noch bitte hat wird dem den ein eine einen "
+    "này đã có người das der die und ist nicht ich mit von auf für wir sie auch noch bitte hat wird dem den ein eine "
+    "einen "
     "beim zum zur vom heute morgen bei nach kein schon"
 )
-_FOREIGN = frozenset(_FOREIGN_WORDS.split()) - frozenset("on for so die van ha se den an as it no".split())
-_NOUNS_ARE_CAPITALS = re.compile(r"(?i)\b(?:der|die|das|und|ist|nicht|ich|mit|von|auf|für|wir|ein|eine|bitte|beim|zum|zur)\b")
+_FOREIGN = frozenset(_FOREIGN_WORDS.split()) - frozenset(
+    ["on", "for", "so", "die", "van", "ha", "se", "den", "an", "as", "it", "no"]
+)
+_NOUNS_ARE_CAPITALS = re.compile(
+    r"(?i)\b(?:der|die|das|und|ist|nicht|ich|mit|von|auf|für|wir|ein|eine|bitte|beim|zum|zur)\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +224,9 @@ class Line:
         )
 
 
-_KNOWN = re.compile(r"(?<![\w-])(?:(?P<name>Person)|(?P<user>user)|(?P<host>host)|person)\d+(?:@example\.com)?(?![\w-])")
+_KNOWN = re.compile(
+    r"(?<![\w-])(?:(?P<name>Person)|(?P<user>user)|(?P<host>host)|person)\d+(?:@example\.com)?(?![\w-])"
+)
 _NEAR = 2  # how many lines up and down are compared
 
 
@@ -260,8 +285,34 @@ def _position(line: str, start: int, end: int) -> tuple[str, str]:
 
 
 _PEOPLE_ABOVE = frozenset(
-    "standup stand-up rota roster oncall on-call shift shifts crew staff people names who team attending absent home users "
-    "roles role accounts passwd group logins whoami owners".split()
+    [
+        "standup",
+        "stand-up",
+        "rota",
+        "roster",
+        "oncall",
+        "on-call",
+        "shift",
+        "shifts",
+        "crew",
+        "staff",
+        "people",
+        "names",
+        "who",
+        "team",
+        "attending",
+        "absent",
+        "home",
+        "users",
+        "roles",
+        "role",
+        "accounts",
+        "passwd",
+        "group",
+        "logins",
+        "whoami",
+        "owners",
+    ]
 )
 _HEADING_WORD = re.compile(r"[A-ZÀ-Þ]?[a-zà-ÿ]+|[A-ZÀ-Þ]+|[\u0370-\u1fff]+")
 _ASKED = re.compile(r"[$#>%❯] \S")
@@ -323,7 +374,9 @@ def evidence(place: Place) -> Iterator[str]:
         yield "between data"
     elif _is_cell(place):
         yield "cell"
-    if not place.before.strip("|│ \t*-") and (not place.after.strip("|│ \t") or re.match(r"\s*(?:[|│:]|\s\s)", place.after)):
+    if not place.before.strip("|│ \t*-") and (
+        not place.after.strip("|│ \t") or re.match(r"\s*(?:[|│:]|\s\s)", place.after)
+    ):
         yield "opens a row"
     yield from _of_machines(place) if place.kind == "host" else _of_people(place)
 
@@ -335,8 +388,10 @@ def _against(place: Place) -> Iterator[str]:
             yield "code around it"
     else:
         framed = re.search(r"(?:TODO|FIXME|XXX|HACK|\d)\(\Z", before) and after.startswith(")")
-        if not framed and (_CODE_AFTER.match(after) or _CODE_BEFORE.search(before)) and not (
-            place.domain or _NAMESPACE.search(before)
+        if (
+            not framed
+            and (_CODE_AFTER.match(after) or _CODE_BEFORE.search(before))
+            and not (place.domain or _NAMESPACE.search(before))
         ):
             yield "code around it"
         quoted = place.kind == "name" and before[-1:] in ("'", '"') and after[:1] == before[-1:]
@@ -389,9 +444,7 @@ def _of_people(place: Place) -> Iterator[str]:
     line, before, after, kind = place.line, place.before, place.after, place.kind
     if _VERB.match(after):
         yield "verb after"
-    elif _WEAK_VERB.match(after):
-        yield "weak verb after"
-    elif kind == "name" and _ACTS.match(after):
+    elif _WEAK_VERB.match(after) or (kind == "name" and _ACTS.match(after)):
         yield "weak verb after"
     if before.endswith("@") and (before.strip("@ \t") or after.strip()):
         yield "mentioned"

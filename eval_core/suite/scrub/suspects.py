@@ -90,14 +90,18 @@ _ENOUGH = 5
 _LINE_LIMIT = 600
 
 # The words of a line, and the shapes of those that may be somebody's.
-_TOKEN = re.compile(r"(?<![\w.@\\$%&-])(?:(?<!\D/)(?<!^/)|(?<=\.io/)|(?<=\.com/)|(?<=\.org/))@?[^\W\d_](?:\w|[.'’-](?=\w))*")
+_TOKEN = re.compile(
+    r"(?<![\w.@\\$%&-])(?:(?<!\D/)(?<!^/)|(?<=\.io/)|(?<=\.com/)|(?<=\.org/))@?[^\W\d_](?:\w|[.'’-](?=\w))*"
+)
 _DOMAIN_USER = re.compile(r"(?<![\w\\/.-])[A-Za-z][\w.-]{1,20}\\{1,2}(?P<user>[a-z][\w.-]*\w)(?![\w\\.])")
 _MACHINE_TOKEN = re.compile(r"(?<![\w.-])[A-Za-z]{2,}(?:-?\d{1,3}|-[A-Za-z]{2,}(?:-?\d{1,3})?)(?![\w-])")
 _PLACEHOLDER = re.compile(r"(?i)(?:user|person|host)\d*|redacted.*")
 _NAME = re.compile(
     r"(?:O['’]|D['’]|Mc|Mac|Di|De|Van|Von|Al-|El-|Ben-)?[A-ZÀ-ÞĀ-Ž][a-zà-ÿā-ž]{2,}(?:-[A-ZÀ-ÞĀ-Ž][a-zà-ÿā-ž]{2,})?"
 )
-_CAPITALS = re.compile(r"(?<![\w.-])[A-ZÀ-ÞĀ-Ž]{3,}(?:-[A-ZÀ-Þ]{3,})?(?: [A-ZÀ-ÞĀ-Ž]{3,}(?:-[A-ZÀ-Þ]{3,})?){1,2}(?![\w.(-])")
+_CAPITALS = re.compile(
+    r"(?<![\w.-])[A-ZÀ-ÞĀ-Ž]{3,}(?:-[A-ZÀ-Þ]{3,})?(?: [A-ZÀ-ÞĀ-Ž]{3,}(?:-[A-ZÀ-Þ]{3,})?){1,2}(?![\w.(-])"
+)
 _LOGIN = re.compile(r"[a-z]{3,}\d{0,4}|[a-z]+[.-][a-z]+\d{0,3}|[a-z]{2,3}\d{3,6}")
 _ROLE = (
     r"(?:ws|wks|laptop|desktop|pc|srv|mac|mbp|imac|nas|vm|dev|ci|db|build|node|box|host|workstation|pi|tower|server|nb"
@@ -253,7 +257,10 @@ def _sightings(number: int, text: str, key: str | None, uses: Uses) -> Iterator[
         offset += len(line) + 1
 
 
-_ASKS = re.compile(r"(?:[^\n]*[\s/])?(?:home|Users|users|passwd|group|who|whoami|w|last|owners?|roles|accounts|logins)(?:[\s/;|]|$)|[^\n]*%[uU]\b")
+_ASKS = re.compile(
+    r"(?:[^\n]*[\s/])?(?:home|Users|users|passwd|group|who|whoami|w|last|owners?|roles|accounts|logins)(?:[\s/;|]|$)"
+    r"|[^\n]*%[uU]\b"
+)
 
 
 def asks_for_people(command: str) -> bool:

@@ -9,6 +9,7 @@ from eval_core.suite.scrub.hits import Hit
 from eval_core.suite.scrub.named_fields import PERSON
 from eval_core.suite.scrub.ordinary_words import (
     UPPER,
+    is_calendar,
     is_generic,
     is_given_name,
     is_ordinary,
@@ -17,7 +18,6 @@ from eval_core.suite.scrub.ordinary_words import (
     is_role_or_state,
     is_service_host,
     is_surname,
-    is_calendar,
 )
 
 __all__ = ["formatted_names", "printed", "printed_in_json", "said_by_commands"]
