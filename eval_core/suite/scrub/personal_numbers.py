@@ -146,6 +146,8 @@ def phones(text: str, key: str | None) -> Iterator[Hit]:
         number = match.group()
         national = match.group("plus") is None
         if number.startswith("00"):
+            if number.isdigit() and number[2] == "1":  # a bar code more likely than a call to America
+                continue
             number = "+" + number[2:]
         try:
             parsed = phonenumbers.parse(number, "US" if national else None)

@@ -79,6 +79,7 @@ WEIGHTS = {
     "code around it": -5,
     "a line of code": -3,
     "used in code elsewhere": -3,
+    "often used in code": -3,
     "a command": -3,
     "a word among foreign words": -2,
     "a version after it": -4,
@@ -88,6 +89,7 @@ WEIGHTS = {
 }
 _ENOUGH = 5
 _LINE_LIMIT = 600
+_OFTEN = 3
 
 # The words of a line, and the shapes of those that may be somebody's.
 _TOKEN = re.compile(
@@ -190,9 +192,12 @@ class Uses:
         for text in texts:
             self._counts.update((match["a"] or match["b"]).lower() for match in self._USED.finditer(text))
 
-    def in_code(self, word: str) -> bool:
-        """Tell whether a word stands where identifiers stand."""
-        return self._counts[word.lower()] > 0
+    def evidence(self, word: str) -> Iterator[str]:
+        """Yield how often a word stands where identifiers stand: once may be chance, three times is a name of a thing."""
+        if self._counts[word.lower()]:
+            yield "used in code elsewhere"
+        if self._counts[word.lower()] >= _OFTEN:
+            yield "often used in code"
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,12 +252,12 @@ def _sightings(number: int, text: str, key: str | None, uses: Uses) -> Iterator[
                 names = list(evidence(Place(known, one.start, one.end, one.kind)))
                 names += block.evidence(at, one.start, one.end, one.kind)
                 qualified = "a namespace" in names or "a domain before it" in names
-                if one.kind != "host" and not qualified and uses.in_code(token):
-                    names.append("used in code elsewhere")
+                if one.kind != "host" and not qualified:
+                    names += uses.evidence(token)
                 if len(line) <= 60 and may_stand_under(one.kind, named):
                     names.append("labelled")
                 points = sum(WEIGHTS[name] for name in names)
-                placed = any(WEIGHTS[name] > 1 for name in names)
+                placed = any(WEIGHTS[name] > (1 if one.kind == "name" else 2) for name in names)
                 yield _Sighting(number, offset + one.start, token, one.kind, one.base + points, placed)
         offset += len(line) + 1
 
@@ -293,7 +298,8 @@ def _found(line: str) -> Iterator[_Candidate]:
         if shape := _shape(token):
             yield _Candidate(*shape, start, start + len(token))
     for match in _DOMAIN_USER.finditer(line) if "\\" in line else ():
-        if shape := _shape(match["user"]):
+        escaped = match["user"][0] in "nrt" and not is_strange(match["user"][1:])  # the end of a line in a string
+        if not escaped and (shape := _shape(match["user"])):
             yield _Candidate(*shape, *match.span("user"))
     for match in _CAPITALS.finditer(line):
         if all(is_strange(word) for word in match[0].split()):
