@@ -193,7 +193,7 @@ class Uses:
             self._counts.update((match["a"] or match["b"]).lower() for match in self._USED.finditer(text))
 
     def evidence(self, word: str) -> Iterator[str]:
-        """Yield how often a word stands where identifiers stand: once may be chance, three times is a name of a thing."""
+        """Yield how often a word stands where identifiers stand: once may be chance, three times is a thing."""
         if self._counts[word.lower()]:
             yield "used in code elsewhere"
         if self._counts[word.lower()] >= _OFTEN:
