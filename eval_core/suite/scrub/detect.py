@@ -66,6 +66,7 @@ DETECTORS: tuple[Detector, ...] = (
 )
 
 
+_PLACEHOLDER = re.compile(r"(?:Person|user|host)\d+")
 # A checksum says what it is, whatever the line around it speaks of.
 _DIGEST = re.compile(r"(?i:sha256)[:-](?:[A-Za-z0-9+/]{43}=?|[0-9a-f]{64})")
 
@@ -79,5 +80,6 @@ def context_hits(text: str, key: str | None) -> tuple[Hit, ...]:
         hit
         for detector in DETECTORS
         for hit in detector(text, key)
-        if hit.kind != "secret" or not _DIGEST.fullmatch(text, max(0, hit.start - 7), hit.end)
+        if not _PLACEHOLDER.fullmatch(text, hit.start, hit.end)
+        and (hit.kind != "secret" or not _DIGEST.fullmatch(text, max(0, hit.start - 7), hit.end))
     )

@@ -245,6 +245,8 @@ def records(text: str, key: str | None) -> Iterator[Hit]:
         yield Hit(match.start(), match.end(), "address", "number", match.group().lower())
     for match in _SAID_ADDRESS.finditer(text):
         value = match.group("value").rstrip(" .,")
+        if "  " in value:  # the columns of a table
+            continue
         spaced = " " in value or re.search(r"[\u3040-\u9fff\uac00-\ud7a3]", value)
         if spaced and re.search(r"[^\W\d_]{3}", value) and not re.match(r"0x|[\d.]+:\d|\d+\.\d+\.", value):
             yield Hit(match.start("value"), match.start("value") + len(value), "address", "number", value.lower())

@@ -407,7 +407,8 @@ def _against(place: Place) -> Iterator[str]:
         yield "quoted as code"
     if place.kind == "name" and not is_person_name(_run(place)):
         yield "a company's name"
-    if place.token[0].isupper() and not place.token.isupper() and _SENTENCE.search(before):
+    acts = _VERB.match(after) or _ACTS.match(after)
+    if place.token[0].isupper() and not place.token.isupper() and not acts and _SENTENCE.search(before):
         yield "begins a sentence"
 
 

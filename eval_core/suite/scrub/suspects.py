@@ -73,7 +73,7 @@ WEIGHTS = {
     "called by name": 3,
     # What the lines around it and the rest of the session hold.
     "in line with a person": 3,
-    "announced above": 2,
+    "announced above": 3,
     "seen elsewhere": 1,
     # What speaks against it.
     "code around it": -5,
