@@ -43,6 +43,7 @@ WEIGHTS = {
     "digits": 1,
     "uuid": 1,
     "short hex": 1,
+    "numbered phrase": 1,  # two words and a number, joined
     "wordlike": -1,  # a run of small letters among capitals and digits, as identifiers have
     # What speaks of credentials: "names" are words such as password, "hints" such as login or key.
     "named": 4,  # right before it, or as its column or its key
@@ -124,6 +125,8 @@ _HEX = re.compile(r"[0-9a-f]{32,128}|[0-9A-F]{32,128}")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DIGITS = re.compile(r"\d{4,10}|\d\d(?:-\d\d){2,3}")
 _PHRASE = re.compile(r"[A-Za-z]{3,}(?:[-._][A-Za-z]{3,}){2,7}\d{0,4}[!?]?")
+_NUMBERED_PHRASE = re.compile(r"[A-Za-z]{3,}[-._][A-Za-z]{3,}[-._]?\d{2,6}")
+_ONLY_NAMED = ("short hex", "numbered phrase")
 _BASE64 = re.compile(r"(?!/)[A-Za-z0-9+/]{20,}={0,2}")
 _LETTERS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _WORDS_ONLY = re.compile(r"[A-Za-z_.-]+")
@@ -142,7 +145,7 @@ _CODES = re.compile(
 _SEED = re.compile(r"\s*(?:(?:\d{1,2}[.):] ?)?[a-z]{3,8}[ ,]*){6,24}\s*")
 _ANNOUNCES = (":", ">", "：", "UGFzc3dvcmQ6")  # the last is how SMTP asks for a password
 # A prompt with what was typed, which the next line answers.
-_ASKS = re.compile(r"\s*(?:[$#%❯>]|>>>|In \[\d+\]:|[\w.@:~/-]{1,40}(?:\(\w+\))?(?::\d+)*[>$#%]) \S")
+_ASKS = re.compile(r"\s*(?:[$#%❯>]|>>>|In \[\d+\]:|(?:PS )?[\w.@:~/\\-]{1,40}(?:\(\w+\))?(?::\d+)*[>$#%]) \S")
 _GROUPS = re.compile(r"\w{0,24}\s?[:=]\s?(?P<value>[A-Za-z0-9]{4,6}(?:[ -][A-Za-z0-9]{4,6}){2,9})\s*$")
 _SEED_CUE = re.compile(r"(?i)phrase|mnemonic|seed|recovery")
 _CODES_CUE = re.compile(r"(?i)codes?\b|authenticator|2fa|totp|secret|key\b")
@@ -210,6 +213,8 @@ def shape_of(word: str) -> str | None:
     if unwordly(word, told=True):
         low = word.islower() and word.isalnum() and len(re.findall(r"\d+|[a-z]+", word)) >= 5
         return "drawn" if low or unwordly(word) else "odd"
+    if _NUMBERED_PHRASE.fullmatch(word):
+        return "numbered phrase"
     if _PHRASE.fullmatch(word) and all(is_ordinary(piece) for piece in re.findall(r"[A-Za-z]+", word)):
         return "phrase"
     return None
@@ -327,12 +332,13 @@ def _points(
     )
     if evidence is None:
         return 0
-    if shape == "short hex" and not evidence.startswith("named"):
+    if shape in _ONLY_NAMED and not evidence.startswith("named"):
         return 0  # an id more likely than a key
     points = WEIGHTS[shape] + WEIGHTS[evidence]
     if given:
         points += WEIGHTS["assigned"]
-    if points >= ENOUGH and not word.islower() and word.isalnum() and _RUN.search(word):
+    camel = shape != "odd" and not word.islower() and word.isalnum()
+    if points >= ENOUGH and camel and _RUN.search(word):
         points += WEIGHTS["wordlike"]
     if points >= ENOUGH and is_public_before(line, start):
         points += WEIGHTS["explained"]
