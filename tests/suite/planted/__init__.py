@@ -34,6 +34,7 @@ SETS = (
     ("eleventh", 111),
     ("twelfth", 121),
     ("thirteenth", 131),
+    ("fourteenth", 141),
 )
 """The sets in the order in which they were written, with the seed that each was first measured with."""
 
