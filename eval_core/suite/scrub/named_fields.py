@@ -240,7 +240,8 @@ def field_hits(text: str, key: str | None) -> Iterator[Hit]:
             yield hit
     for match in _KEY.finditer(text):
         kind = _kind_of(text, match)
-        if kind == "none":
+        replaced = match["key"][-1].isdigit() and _is_placeholder(match["key"])
+        if kind == "none" or replaced:
             continue
         wide = match.group("sep").isspace() and not match.group("open")
         if wide and kind not in ("account", "host", "person", "owner"):

@@ -149,7 +149,7 @@ _LISTING = re.compile(r"\s*(?:\d+\s+){0,2}[-dlbcps][rwxsStT-]{9}")
 _VERSION_AFTER = re.compile(
     r"[ \t]*(?:[=~<>!]=|@|/|-|:| \(?v?)\d+(?:\.\d+)+(?!\.\d+\.\d)|[ \t]+v?\d+\.\d+\.\d+(?![\d:]|\.\d)|[ \t]+\(\d+\.\d"
 )
-_CODE_AFTER = re.compile(r"[/_(\\{]|::|\[|\.[a-z]{2,}\b|=(?!=)|-[a-z0-9]|->")
+_CODE_AFTER = re.compile(r"\s+[-+*/|]?=\s|[/_(\\{]|::|\[|\.[a-z]{2,}\b|=(?!=)|-[a-z0-9]|->")
 _CODE_BEFORE = re.compile(r"[_$\\.]\Z|\D/\Z|--?\Z|::\Z|import \Z|\w-\Z|<!?/?\Z(?<=</)")
 _JOINTS = re.compile(r"  +|\t+|\s*\|\s*|;|,(?=\S)|,\s?\"")
 _OPENED = re.compile(r"(?:^\s*|  |\t|[|;,]\s?|[,;|]\")\"?@?\Z")
@@ -250,7 +250,9 @@ class Block:
             yield "announced above"
         here = _position(line, start, end)
         near = [row for row in range(at - _NEAR, at + _NEAR + 1) if row != at and 0 <= row < len(self._lines)]
-        if any((self._known(row).get(here) == "host") == (kind == "host") for row in near if here in self._known(row)):
+        if not line[:start].rstrip().endswith("=") and any(
+            (self._known(row).get(here) == "host") == (kind == "host") for row in near if here in self._known(row)
+        ):
             yield "in line with a person"
 
     def _is_announced(self, row: int) -> bool:
