@@ -10,7 +10,7 @@ from functools import cache
 from eval_core.suite.scrub.named_fields import field_kind
 from eval_core.suite.scrub.ordinary_words import is_ordinary, is_person_name, is_strange
 
-__all__ = ["Block", "Line", "Place", "evidence", "may_stand_under"]
+__all__ = ["Line", "NeighbourLines", "Place", "evidence", "may_stand_under"]
 
 # What stands before a name: a label (judged by `field_kind`), or a word of these.
 _LABEL = re.compile(
@@ -230,7 +230,7 @@ _KNOWN = re.compile(
 _NEAR = 2  # how many lines up and down are compared
 
 
-class Block:
+class NeighbourLines:
     """The lines of a text, to compare what stands at the same place of neighbouring lines."""
 
     def __init__(self, lines: Sequence[str]) -> None:

@@ -29,7 +29,7 @@ from eval_core.suite.scrub.ordinary_words import (
     is_technical,
 )
 from eval_core.suite.scrub.secret_values import SECRET_WORD, key_words
-from eval_core.suite.scrub.surroundings import Block, Line, Place, evidence, may_stand_under
+from eval_core.suite.scrub.surroundings import Line, NeighbourLines, Place, evidence, may_stand_under
 
 __all__ = ["WEIGHTS", "Uses", "asks_for_people", "suspects"]
 
@@ -243,7 +243,7 @@ def _sightings(number: int, text: str, key: str | None, uses: Uses) -> Iterator[
     named = _key_kind(key)
     offset = 0
     lines = text.split("\n")
-    block = Block(lines)
+    block = NeighbourLines(lines)
     for at, line in enumerate(lines):
         if 3 < len(line) <= _LINE_LIMIT and (found := _candidates(line)):
             known = Line.of(line)
