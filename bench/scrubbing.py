@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import gzip
+import random
 import re
 import sys
 import time
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -228,6 +230,55 @@ def _speed(kinds: Sequence[Kind]) -> tuple[int, float]:
     return len(dump_fixture(fixture).encode()), time.process_time() - started
 
 
+_BATCH, _EXCERPT = 150_000, 20_000
+
+
+def _ordinary_texts(paths: Sequence[Path]) -> Iterator[str]:
+    """Yield the beginnings of the text files below these folders, in an order that mixes them."""
+    files = sorted(file for path in paths for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file())
+    random.Random(3).shuffle(files)
+    for file in files:
+        try:
+            body = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+            text = body.decode("utf-8")[:_EXCERPT]
+        except (OSError, ValueError, EOFError):
+            continue
+        if len(text) >= 500 and "\0" not in text:
+            yield text
+
+
+def _print_ordinary(paths: Sequence[Path], limit: int) -> None:
+    """Print what is replaced in texts that hold next to nothing to replace, and the processor time, per megabyte."""
+    found: Counter[str] = Counter()
+    size, seconds, batch = 0, 0.0, list[str]()
+    for text in (*_within(_ordinary_texts(paths), limit), ""):
+        if text:
+            batch.append(text)
+        if batch and (not text or sum(map(len, batch)) > _BATCH):
+            messages = [{"role": "user", "content": one} for one in batch]
+            started = time.process_time()
+            report = scrub_fixture(
+                Fixture(name="ordinary", messages=messages), ScrubOptions(keep_system=True, max_output=None)
+            ).report
+            seconds += time.process_time() - started
+            size += sum(map(len, batch))
+            for change in report.changes:
+                found[re.sub(r"\d+.*|-\d+$", "", change.placeholder)] += change.count
+            batch = []
+    per = 1_000_000 / max(1, size)
+    print(f"{size / 1e6:.2f} MB, {seconds * per:.1f} s of processor time per MB; replaced per MB:")
+    for placeholder, count in found.most_common():
+        print(f"  {placeholder:<32} {count * per:6.0f}")
+
+
+def _within(texts: Iterator[str], limit: int) -> Iterator[str]:
+    for text in texts:
+        if limit <= 0:
+            return
+        limit -= len(text)
+        yield text
+
+
 def table(measured: Measured) -> list[str]:
     """Return the rows by kind as a Markdown table."""
     lines = ["| kind | group | held out | planted | gone | partly left |", "|---|---|---|---:|---:|---:|"]
@@ -256,7 +307,18 @@ def main() -> None:
         metavar="SET",
         help="measure the sets that were written before they were measured",
     )
+    parser.add_argument(
+        "--ordinary",
+        nargs="+",
+        type=Path,
+        metavar="FOLDER",
+        help="count what is replaced in ordinary texts, such as sources and manuals",
+    )
+    parser.add_argument("--megabytes", type=float, default=0.7, help="with --ordinary: how much to read")
     arguments = parser.parse_args()
+    if arguments.ordinary:
+        _print_ordinary(arguments.ordinary, int(arguments.megabytes * 1_000_000))
+        return
     if arguments.fresh:
         _print_fresh(arguments.rounds, arguments.fresh)
         return

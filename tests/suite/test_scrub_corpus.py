@@ -15,13 +15,14 @@ from tests.suite.corpus_unseen import UNSEEN, UNSEEN_AFTER
 from tests.suite.planted import SETS, kinds
 
 KINDS = (*SECRETS, *PEOPLE, *LATER, *NEGATIVES)
-# The sets for which the scrubber has no rules yet: the audit must name most of what it leaves.
+# Secrets, personal data without and with a list, look-alikes; others than these keep 97, 90, 95 and 5 %. The fourteenth
+# set is the one that nothing was changed for after it was measured.
 _BARS = {
     "sixth": (0.97, 0.9, 0.95, 0.06),
-    "eighth": (0.91, 0.82, 0.94, 0.05),
+    "eighth": (0.94, 0.92, 0.95, 0.05),
     "ninth": (0.97, 0.85, 0.95, 0.05),
-    "tenth": (0.97, 0.78, 0.92, 0.05),
-    "eleventh": (0.9, 0.68, 0.84, 0.05),
+    "thirteenth": (0.94, 0.92, 0.95, 0.05),
+    "fourteenth": (0.95, 0.83, 0.9, 0.05),
 }
 
 # A set whose kinds the audit's rules for lines were written with; the scrubber leaves too little of the ninth to count.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from eval_core.suite.scrub.hits import Detector, Hit
 from eval_core.suite.scrub.id_numbers import national_ids, said_numbers
 from eval_core.suite.scrub.named_fields import field_hits
+from eval_core.suite.scrub.other_scripts import other_scripts
 from eval_core.suite.scrub.person_names import authors, emails, home_folders, machines, mentions
 from eval_core.suite.scrub.personal_numbers import accounts, addresses, phones, records
 from eval_core.suite.scrub.secret_commands import arguments, beside_logins, flags, logins, positional
@@ -54,6 +56,7 @@ DETECTORS: tuple[Detector, ...] = (
     machines,
     printed,
     field_hits,
+    other_scripts,
     accounts,
     addresses,
     records,
@@ -63,9 +66,20 @@ DETECTORS: tuple[Detector, ...] = (
 )
 
 
+_PLACEHOLDER = re.compile(r"(?:Person|user|host)\d+")
+# A checksum says what it is, whatever the line around it speaks of.
+_DIGEST = re.compile(r"(?i:sha256)[:-](?:[A-Za-z0-9+/]{43}=?|[0-9a-f]{64})")
+
+
 # A session is looked at several times: names are gathered, then learned, then replaced, then audited. Most pieces are
 # the same each time, and the patterns are what a scrub's time goes into.
 @lru_cache(maxsize=50_000)
 def context_hits(text: str, key: str | None) -> tuple[Hit, ...]:
     """Run every detector that judges by form and place."""
-    return tuple(hit for detector in DETECTORS for hit in detector(text, key))
+    return tuple(
+        hit
+        for detector in DETECTORS
+        for hit in detector(text, key)
+        if not _PLACEHOLDER.fullmatch(text, hit.start, hit.end)
+        and (hit.kind != "secret" or not _DIGEST.fullmatch(text, max(0, hit.start - 7), hit.end))
+    )

@@ -126,7 +126,8 @@ _LABELS = (
     r"|aadhaar|aadhar|pan(?: card)?"
     r"|voter id|curp|rfc|rut|run|cuit|cuil|dui|cédula|cedula|tckn|tc kimlik|kimlik|egn|cnp|oib|jmbg|emso"
     r"|rodné číslo|taj szám"
-    r"|adóazonosító|inn|инн|снилс|паспорт|身份证|護照|护照|マイナンバー|個人番号|주민등록번호|여권번호|rrn|nric|fin|hkid|mykad|nik|ktp"
+    r"|adóazonosító|inn|инн|снилс|паспорт|身份证|護照|护照|マイナンバー|個人番号|주민등록번호|여권번호|rrn|nric|fin"
+    r"|hkid|mykad|nik|ktp"
     r"|contribuinte"
     r"|passport|passeport|pasaporte|passaporto|paspoort|pasport"
     r"|sin|social insurance|social security|national insurance|nino|ssn|itin|ein|tfn|tax file|abn|medicare|ihi"
@@ -139,7 +140,7 @@ _LABELS = (
     r"|identifikations|pass)(?:nummer|-?nr\.?)"
     r"|mrn|medical record|student|teudat zehut|תעודת זהות|αφμ|αμκα|afm|amka|dl|driving licence|permis|versichert\w*"
     r"|id(?=[ _-]?(?:number|no|nr|card))|vin|vehicle identification|fahrgestell\w*|rijksregister\w*|registre national"
-    r"|my ?number|serial|serialnumber|imei2?|imsi|iccid|udid|meid|msisdn|hardware uuid|machine-?id|asset tag"
+    r"|my ?number|serial|serialnumber|imei2?|imsi|iccid|udid|meid|msisdn|hardware uuid|machine[ -]?id|asset tag"
     r"|device id|android id"
     r"|(?:bank )?account|acct|a/c|sort code(?: and account)?|routing|aba|kontonummer|kontonr|konto(?:nummer)?|bankkonto"
     r"|número de cuenta|cuenta|rekening(?:nummer)?|conta|compte bancaire|conto(?: corrente)?|tilinumero"
@@ -181,7 +182,10 @@ _NETWORK = re.compile(
     r"(?i)\b(?:ssid|essid|wifi|wi-fi|wlan)(?: name| network)?[\"']?[ \t]*[:= ][ \t]*[\"']?(?P<value>[\w.'’-]{4,32})"
 )
 _WALLET = re.compile(r"(?<![\w])0x[0-9a-fA-F]{40}(?!\w)|(?<!\w)bc1[ac-hj-np-z02-9]{25,60}(?!\w)")
-_MACHINE_READABLE = re.compile(r"(?<![A-Z0-9<])[PIAC][A-Z<][A-Z<]{3}[A-Z]+(?:<[A-Z]*){2,}[A-Z0-9<]*")
+_MACHINE_READABLE = re.compile(
+    r"(?<![A-Z0-9<])(?:[PIAC][A-Z<][A-Z<]{3}[^\W\d_a-z]+(?:<[^\W\d_a-z]*){2,}[A-Z0-9<]*"
+    r"|[A-Z0-9<]{9}\d[A-Z<]{3}\d{6,7}[MFX<]\d{6,7}[A-Z0-9<]{2,16}\d{0,2})"
+)
 _SID = re.compile(r"\bS-1-5-21-\d{5,10}-\d{5,10}-\d{5,10}(?:-\d+)?\b")
 _TENANT = re.compile(
     r"(?i)(?:tenant|subscription|directory|organization|organisation|"
@@ -199,8 +203,13 @@ _LOCAL_PHONE = re.compile(
     r"|anruf\w*"
     r"|rückruf|handy|durchwahl|llam[ae]\w*|teléfono|móvil|celular|telefone|ligue|cellulare|chiam\w+|bel|telefoon|mobiel"
     r"|puhelin|telefonnummer|numer|ring(?: mig på)?|contact(?: no)?|reach(?:able)?|call|phone(?:number)?"
-    r"|mob(?:ile)?(?: no)?|whatsapp|cell|fax)\b|电话|手机|電話|携帯|전화|휴대폰|연락처|телефон|тел\.|τηλ|هاتف|טלפון)"
-    r"[^\d\n+]{0,24}(?P<number>\+?\(?\d(?:[ ().\-/]{0,3}\d){7,14})(?![\w-]*\d)"
+    r"|mob(?:ile)?(?: no)?|whatsapp|cell|fax|puh|matkapuhelin|gsm|cep(?: tel\w*)?|hp|tlf|tlm|natel|mobil\w*"
+    r"|telefon\w*|komórka"
+    r"|kom|mobitel|telefonas|tālrunis|hape|no\. hp|sđt|điện thoại|di động|sími|gsm-?nr|rufnummer|telefono|portátil"
+    r"|móvel)\b"
+    r"|电话|手机|電話|携帯|핸드폰|전화|휴대폰|연락처|телефон|тел\.|моб\.?|сот\.?|τηλ|κιν|هاتف|جوال|موبايل|تلفن|همراه"
+    r"|טלפון|נייד|טל'|โทร|เบอร์|मोबाइल|फ़?ोन)"
+    r"[^\d\n+]{0,24}(?P<number>\+?\(?\d(?:[ ().\-/]{0,3}\d){6,14})(?![\w-]*\d)"
 )
 
 
@@ -234,6 +243,8 @@ def _labelled(text: str) -> Iterator[Hit]:
         value = match.group("value").rstrip(" .-/")
         what = match.group("what").lower()
         digits = sum(map(str.isdigit, value))
+        if what == "run" and re.fullmatch(r"[0-9a-f-]{16,}", value):
+            continue  # that of a process
         told = match.group("said").strip() or match.group("more").strip(" _-")
         # Serial numbers and parcels' are drawn from letters and digits; an id's digits outweigh its letters.
         drawn = what in _DRAWN and len(value) >= 10 and re.fullmatch(r"[A-Z0-9]+", value)
@@ -284,5 +295,5 @@ def _labelled(text: str) -> Iterator[Hit]:
             yield Hit(*match.span(), "national-id", "number", match.group())
     for match in _LOCAL_PHONE.finditer(text):
         dialled = re.sub(r"\D", "", match.group("number"))
-        if 8 <= len(dialled) <= 15 and "555-01" not in match.group("number"):
+        if 7 <= len(dialled) <= 15 and "555-01" not in match.group("number"):
             yield Hit(*match.span("number"), "phone", "phone", dialled.lstrip("0"))

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.ordinary_words import is_common_word, is_ordinary
+from eval_core.suite.scrub.ordinary_words import is_common_word, is_ordinary, is_strange
 
-__all__ = ["LearnedNames"]
+__all__ = ["LearnedNames", "written_from_address"]
 
 _MIN_LENGTH = 4
 _LOOSE = 20
@@ -24,6 +24,7 @@ class _Alias:
     entity: str
     exact: bool
     """Whether the spelling matters: "Baker" is a name where "baker" is a trade."""
+    rule: str = "learned"
 
 
 def _plain(word: str) -> str:
@@ -33,7 +34,7 @@ def _plain(word: str) -> str:
 
 def _forms(hit: Hit, spelling: str) -> Iterator[tuple[str, _Alias]]:
     """Yield how one learned name may be written elsewhere."""
-    yield spelling.lower(), _Alias(hit.kind, hit.entity, exact=False)
+    yield spelling.lower(), _Alias(hit.kind, hit.entity, exact=False, rule=hit.rule)
     if hit.kind == "host" and "." in spelling:
         yield spelling.partition(".")[0].lower(), _Alias("host", hit.entity, exact=False)
     words = spelling.replace(",", " ").split()
@@ -60,6 +61,19 @@ def _forms(hit: Hit, spelling: str) -> Iterator[tuple[str, _Alias]]:
     for part in (first, last):
         if len(part) >= _MIN_LENGTH or (len(part) == _MIN_LENGTH - 1 and not is_ordinary(part)):
             yield part, _Alias("name", hit.entity, exact=True)
+
+
+def written_from_address(local: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the logins that `first.last`, the local part of an address, stands for, with their kinds."""
+    parts = re.fullmatch(r"([a-z]{3,})[._]([a-z]{3,})", local)
+    if parts is None:
+        return
+    first, last = parts[1], parts[2]
+    for login in (first[0] + last, last + first[0], first + last[0], first + last):
+        if len(login) > _MIN_LENGTH and not is_ordinary(login):
+            yield login, "user"
+    if is_strange(first) and is_strange(last):
+        yield f"{first.capitalize()} {last.capitalize()}", "name"
 
 
 class LearnedNames:
@@ -127,4 +141,5 @@ class LearnedNames:
             if alias is None:  # another spelling of a name that only counts as written
                 continue
             written = alias.kind == "user" and found[0].isupper() and not found.isupper()
-            yield Hit(match.start(), match.end(), "learned", "name" if written else alias.kind, alias.entity)
+            rule = alias.rule if alias.kind == "number" else "learned"
+            yield Hit(match.start(), match.end(), rule, "name" if written else alias.kind, alias.entity)

@@ -6,25 +6,24 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
-from itertools import pairwise
-from typing import Literal
+from typing import Literal, cast
 
 from eval_core.suite.scrub.hits import Hit, is_mark
 from eval_core.suite.scrub.ordinary_words import (
     UPPER,
     is_generic,
-    is_name_elsewhere,
     is_ordinary,
     is_person_name,
     is_role_or_state,
     is_service_host,
 )
+from eval_core.suite.scrub.personal_numbers import keyed_rule
 from eval_core.suite.scrub.secret_files import inserted
 from eval_core.suite.scrub.secret_values import key_words
 
 __all__ = ["PERSON", "FieldKind", "field_hits", "field_kind", "value_hit_at"]
 
-FieldKind = Literal["account", "owner", "people", "person", "first", "host", "phone", "none"]
+FieldKind = Literal["account", "owner", "people", "person", "first", "host", "none"]
 
 _WORD = rf"[{UPPER}][\w'’-]*[^\W\d_]"
 PERSON = rf"{_WORD}(?: (?:[{UPPER}]\.|van|von|de|del|der|da|di|la|le|el|bin|al|{_WORD})){{0,3}} {_WORD}"
@@ -42,13 +41,22 @@ _OWNER_NAMES = (
     "participants organizer organiser speaker speakers member members chair signatory tenant borrower resident "
     "recipient cardholder beneficiary holder student passenger crew teacher doctor tenant applicant candidate "
     "witness arbeitnehmer mitarbeiter mieter empleado dipendente besitzer autor autoren ansprechpartner kunde "
-    "kontakt auteur propriétaire dueño github gitlab"
+    "kontakt auteur propriétaire dueño github gitlab destinataire expéditeur empfänger absender destinatario remitente "
+    "mittente destinatário remetente ontvanger afzender mottagare avsändare modtager afsender mottaker vastaanottaja "
+    "odbiorca nadawca příjemce odesílatel címzett feladó alıcı gönderen müşteri hasta çalışan sakinler klient pacjent "
+    "pracownik zákazník pacient zaměstnanec ügyfél páciens angajat asiakas potilas työntekijä kund medarbetare "
+    "medarbejder ansatt kunde klant medewerker patiënt cliente empleado paciente impiegato paziente funcionário"
+    " nasabah pelanggan karyawan asigurat pacientas klientas klients darbinieks"
 )
 _OWNER_WORDS = frozenset(_OWNER_NAMES.split())
 # Fields in which people are written out, while other things stand there as single words.
 _PEOPLE_NAMES = "from to cc bcc von an present présents anwesend teilnehmer client displayname"
 _PEOPLE_WORDS = frozenset(_PEOPLE_NAMES.split())
-_PERSON_NAMES = "fullname realname fn cn gecos imię nom nombre nome naam navn namn nimi název ім'я имя фио"
+_PERSON_NAMES = (
+    "fullname realname fn cn gecos imię nom nombre nome naam navn namn nimi název ім'я имя фио név nume ime jméno "
+    "meno isim "
+    "soyad soyadı nama vārds vardas tên emri payee payer insured gazdă holder"
+)
 _PERSON_WORDS = frozenset(_PERSON_NAMES.split())
 _FIRST_NAMES = (
     "given family firstname lastname givenname familyname surname middlename maidenname forename sn "
@@ -56,7 +64,10 @@ _FIRST_NAMES = (
     "prenom apellido apellidos cognome sobrenome achternaam voornaam förnamn efternamn etunimi sukunimi nazwisko"
 )
 _FIRST_WORDS = frozenset(_FIRST_NAMES.split())
-_HOST_NAMES = "host hostname nodename computername machinename workstation fqdn devicename rechnername"
+_HOST_NAMES = (
+    "host hostname nodename computername machinename workstation fqdn devicename rechnername computer machine rechner "
+    "ordinateur ordenador equipo dator komputer počítač bilgisayar компьютер комп'ютер コンピュータ 计算机名 컴퓨터"
+)
 _HOST_WORDS = frozenset(_HOST_NAMES.split())
 _NAME_BEFORE: dict[str, FieldKind] = {
     "full": "person", "real": "person", "display": "people", "legal": "person", "contact": "person", "author": "person",
@@ -194,9 +205,12 @@ def _account(text: str, at: int, kind: FieldKind) -> Hit | None:
         return _hit(start, login, "name") if alone and not is_ordinary(login) else None
     parts = [part for part in re.split(r"[._\-\d]+", login) if part]
     ordinary = all(is_ordinary(part) or is_generic(part) for part in parts)
+    initial = re.fullmatch(r"[a-z]{3,}\.[a-z]|[a-z]\.[a-z]{3,}", login) and not is_generic(parts[0])
     camel = re.search(r"[a-z.][A-Z]", login) is not None or is_service_host(login)
     if camel or (
-        ordinary and not (kind == "account" and re.search(r"[a-z]\d+$", login) and not is_service_host(login))
+        ordinary
+        and not initial
+        and not (kind == "account" and re.search(r"[a-z]\d+$", login) and not is_service_host(login))
     ):
         return None
     return _hit(start, login, "user", weak=kind == "owner" and login.isalpha())
@@ -218,52 +232,6 @@ _ITEM = re.compile(r"(?m)^(?P<indent>[ \t]*)(?P<dash>[-*•][ \t]+)?(?:[\"']?nam
 _AND = re.compile(r"(?:,[ \t]*|[ \t]+(?:and|und|et|y|e|og|och|&)[ \t]+|;[ \t]*)(?=[^\W\d_@])")
 
 
-# Labels and values in scripts without capitals, where nothing but the label tells a name.
-_SCRIPT = "\u0370-\u1fff\u2c00-\ud7ff\uf900-\ufaff\ufb1d-\ufefc"
-_OTHER_NAME = re.compile(rf"[{_SCRIPT}]{{1,20}}(?:[ ・·\u200c][{_SCRIPT}]{{1,20}}){{0,3}}")
-_OTHER_LABEL = re.compile(
-    r"(?:姓名|名前|氏名|お名前|担当者?|作成者|申請者|送信者|差出人|宛先|利用者|会員名|患者名?|联系人|聯絡人|收件人|寄件人|客户(?:姓名)?|客戶"
-    r"|作者|负责人|負責人|申请人|申請人|审批人|经办人|员工|患者姓名|开户名|户名"
-    r"|이름|성명|담당자?|작성자|고객명?|신청자|받는 ?사람|보낸 ?사람|환자명?|예금주"
-    r"|الاسم(?: الكامل)?|اسم (?:العميل|المستخدم|الموظف)|المرسل|نام(?: و نام خانوادگی)?|שם(?: מלא)?|שם פרטי"
-    r"|שם משפחה|Όνομα|Ονοματεπώνυμο"
-    r"|Επώνυμο|नाम|पूरा नाम|नाव|নাম|பெயர்|పేరు|ชื่อ(?:-?นามสกุล)?|ผู้ติดต่อ|ФИО|Ф\.И\.О\.|[Ии]мя|[Фф]амилия"
-    r"|[Оо]тчество|[Аа]втор"
-    r"|[Ии]сполнитель|[Кк]лиент|[Пп]ациент|[Сс]отрудник|ПІБ|[Іі]м'я|[Пп]різвище|[Ии]ме|[Пп]резиме|Անուն|სახელი)"
-    rf"[\"']?[ \t]*[:：=][ \t]*[\"']?(?P<value>{_OTHER_NAME.pattern})"
-)
-_HONOURED = re.compile(
-    r"(?<![\u4e00-\u9fff])(?P<value>[\u4e00-\u9fff]{1,4}|[\u30a0-\u30ff]{2,8})(?:さん|様|さま|氏|くん|ちゃん|先生|部長"
-    r"|課長)(?![\u4e00-\u9fff])"
-    r"|(?<![\uac00-\ud7a3])(?P<value2>[\uac00-\ud7a3]{2,4}) ?(?:님|씨|대리|과장|부장|팀장)(?![\uac00-\ud7a3])"
-)
-_NO_NAME_TEXT = "皆 お客 客 各位 担当者 管理者 お疲れ ユーザー サーバー 고객 사용자 관리자 여러분"
-_NO_NAME = frozenset(_NO_NAME_TEXT.split())
-
-
-def other_scripts(text: str, key: str | None) -> Iterator[Hit]:
-    """Find names in scripts that have no capitals: after a label, before an honorific, under a key for people."""
-    if text.isascii():
-        return
-    if key is not None and field_kind(key) in ("person", "owner", "people", "first", "account"):
-        whole = _OTHER_NAME.fullmatch(text.strip())
-        if whole and len(whole.group()) <= 30:
-            start = text.index(whole.group())
-            yield _hit(start, whole.group(), "name")
-    for pattern in (_OTHER_LABEL, _HONOURED):
-        for match in pattern.finditer(text):
-            group = str(match.lastgroup)
-            if match[group] not in _NO_NAME:
-                yield _hit(match.start(group), match[group].rstrip(), "name")
-    for match in _OTHER_NAME.finditer(text):
-        # Two words, both in the lists: a person in running text.
-        words = match.group().split()
-        for one, two in pairwise(words):
-            if is_name_elsewhere(one) and is_name_elsewhere(two) and one[0] != one[0].lower():
-                start = match.start() + match.group().index(f"{one} {two}")
-                yield _hit(start, f"{one} {two}", "name")
-
-
 def field_hits(text: str, key: str | None) -> Iterator[Hit]:
     """Find identities at every named place of a text, and in the text as a whole if its JSON key names one."""
     if key is not None and (kind := field_kind(key)) != "none" and len(text) <= 80:
@@ -272,7 +240,8 @@ def field_hits(text: str, key: str | None) -> Iterator[Hit]:
             yield hit
     for match in _KEY.finditer(text):
         kind = _kind_of(text, match)
-        if kind == "none":
+        replaced = match["key"][-1].isdigit() and _is_placeholder(match["key"])
+        if kind == "none" or replaced:
             continue
         wide = match.group("sep").isspace() and not match.group("open")
         if wide and kind not in ("account", "host", "person", "owner"):
@@ -282,7 +251,6 @@ def field_hits(text: str, key: str | None) -> Iterator[Hit]:
     yield from _elements(text)
     yield from _options(text)
     yield from _inserted(text)
-    yield from other_scripts(text, key)
 
 
 # Options that take an account, a person or a machine.
@@ -302,6 +270,10 @@ _LABELLED = re.compile(
     r"<(?:dt|th|td|label|b|strong|span)(?:\s[^<>]*)?>\s*(?P<label>[^<>:\n]{2,30}?)\s*:?\s*</\w+>\s*:?\s*<(?:dd"
     r"|td|span|div|p|a)(?:\s[^<>]*)?>\s*(?P<value>[^<>\n]{2,60}?)\s*</"
 )
+_TAGGED = re.compile(
+    r"<\w+\s[^<>]*?(?:[Nn]ame|[Kk]ey|id|label)=[\"'](?P<label>[\w "
+    r".-]{2,40})[\"'][^<>]*>\s*(?P<value>[^<>\n]{2,60}?)\s*</"
+)
 _NAMED_ELEMENTS: dict[str, FieldKind] = {
     "given": "first",
     "family": "first",
@@ -320,7 +292,7 @@ def _elements(text: str) -> Iterator[Hit]:
         hit = value_hit_at(match["value"], 0, kind) if kind != "none" else None
         if hit is not None and hit.end == len(match["value"]):
             yield replace(hit, start=match.start("value") + hit.start, end=match.start("value") + hit.end)
-    for match in _LABELLED.finditer(text):
+    for match in (*_LABELLED.finditer(text), *_TAGGED.finditer(text)):
         kind = field_kind(match["label"])
         hit = value_hit_at(match["value"], 0, kind) if kind != "none" else None
         if hit is not None and hit.end == len(match["value"]):
@@ -423,8 +395,9 @@ _CELLS = {
 _HEADER_WORD = re.compile(
     r"(?i)user|owner|author|name|assignee|reporter|reviewer|login|account|host|contact|customer|employee|creator|member"
     r"|phone|telefon|nom\b|prénom|nombre|apellido|cognome|naam|navn|namn|nimi|nazwisko|imię|kunde|cliente"
-    r"|patient|actor|attendee|client\b"
+    r"|patient|actor|attendee|client\b|birth|dob\b|street|post|zip|plz\b|passport|ssn\b"
 )
+_RECORDS = ("national-id", "passport", "birth-date", "address")
 
 
 def _cells(line: str, joint: str) -> list[tuple[int, str]]:
@@ -442,7 +415,7 @@ def _tables(text: str) -> Iterator[Hit]:
     if _HEADER_WORD.search(text) is None:
         return
     offset = 0
-    columns: list[tuple[int, int, FieldKind]] = []
+    columns: list[tuple[int, int, str]] = []
     joint = ""
     width = rows = 0
     for line in text.split("\n"):
@@ -467,7 +440,7 @@ def _tables(text: str) -> Iterator[Hit]:
 
 
 def _row(
-    line: str, here: int, cells: list[tuple[int, str]], joint: str, columns: list[tuple[int, int, FieldKind]]
+    line: str, here: int, cells: list[tuple[int, str]], joint: str, columns: list[tuple[int, int, str]]
 ) -> Iterator[Hit]:
     for number, place, kind in columns:
         if joint == "  ":
@@ -477,18 +450,24 @@ def _row(
             cell = cells[number] if number < len(cells) else None
         if cell is None or not cell[1]:
             continue
+        start = here + cell[0]
         if kind == "phone":
             dialled = re.sub(r"[\s()./+-]", "", cell[1])
             if dialled.isdigit() and 7 <= len(dialled) <= 15 and "555-01" not in cell[1]:
-                start = here + cell[0]
                 yield Hit(start, start + len(cell[1]), "phone", "phone", dialled.lstrip("0"))
             continue
-        hit = value_hit_at(cell[1], 0, kind)
+        if kind in _RECORDS:
+            if 4 <= len(cell[1]) <= 60 and any(map(str.isdigit, cell[1])) and not is_mark(cell[1]):
+                yield Hit(start, start + len(cell[1]), kind, "number", cell[1])
+            continue
+        hit = value_hit_at(cell[1], 0, cast("FieldKind", kind)) or (
+            value_hit_at(cell[1], 0, "account") if kind == "person" else None
+        )
         if hit is not None and (hit.end == len(cell[1]) or joint == "  "):
-            yield Hit(here + cell[0] + hit.start, here + cell[0] + hit.end, hit.rule, hit.kind, hit.entity)
+            yield replace(hit, start=start + hit.start, end=start + hit.end)
 
 
-def _header(line: str) -> tuple[str, list[tuple[int, int, FieldKind]], int]:
+def _header(line: str) -> tuple[str, list[tuple[int, int, str]], int]:
     for joint in ("\t", "|", ";", ",", "  "):
         if joint not in line:
             continue
@@ -497,13 +476,15 @@ def _header(line: str) -> tuple[str, list[tuple[int, int, FieldKind]], int]:
             re.fullmatch(r"[^\W\d][\w %()/#.-]{0,30}|%[\w %]{1,20}", value) for _, value in cells if value
         ):
             continue
-        columns: list[tuple[int, int, FieldKind]] = []
+        columns: list[tuple[int, int, str]] = []
         for number, (place, value) in enumerate(cells):
-            kind = field_kind(value)
+            kind: str = field_kind(value)
             if value.lower() in ("name", "names") and any(cell.lower() in _BESIDE for _, cell in cells):
                 kind = "person"
             if kind == "none" and re.search(r"(?i)phone|telefon|^tel\.?$|mobile?\b|handy|téléphone|celular", value):
                 kind = "phone"
+            elif kind == "none" and (rule := keyed_rule(value)) in _RECORDS:
+                kind = str(rule)
             if kind != "none":
                 columns.append((number, place, kind))
         if columns:

@@ -53,7 +53,8 @@ _BUSINESS = (
     "author reviewer maintainer developer someone somebody example university department office committee community "
     "maintainers developers practices managers engineer desk list channel squad guild crew board council agency studio "
     "suite cloud desktop mobile web data database queue worker cluster pipeline workflow deployment production staging "
-    "router framework library package module error exception warning failed required optional default "
+    "sans serif mono gothic font script router framework library package module error exception warning failed "
+    "required optional default "
     "york francisco kong angeles diego orleans delhi zealand america africa europe asia street road avenue"
 )
 _ROLES_AND_STATES = (
@@ -132,6 +133,34 @@ def is_name_elsewhere(word: str) -> bool:
     return word.lower() in _names()[2]
 
 
+_CALENDAR_WORDS = (
+    "montag dienstag mittwoch donnerstag freitag samstag sonntag januar februar märz mai juni juli oktober dezember "
+    "lundi "
+    "mardi mercredi jeudi vendredi samedi dimanche janvier février mars avril juin juillet août septembre octobre "
+    "novembre "
+    "décembre lunes martes miércoles jueves viernes sábado domingo enero febrero marzo abril mayo junio julio agosto "
+    "septiembre octubre noviembre diciembre lunedì martedì mercoledì giovedì venerdì sabato domenica gennaio febbraio "
+    "aprile "
+    "maggio giugno luglio settembre ottobre novembre dicembre segunda terça quarta quinta sexta janeiro fevereiro "
+    "março "
+    "junho julho setembro outubro dezembro maandag dinsdag woensdag donderdag vrijdag zaterdag zondag januari "
+    "februari maart "
+    "augustus måndag tisdag onsdag torsdag fredag lördag söndag mandag tirsdag lørdag søndag augusti poniedziałek "
+    "wtorek "
+    "środa czwartek piątek sobota niedziela styczeń stycznia luty lutego marzec marca kwiecień kwietnia maj maja "
+    "czerwca "
+    "lipca sierpnia września października listopada grudnia pondělí úterý středa čtvrtek pátek neděle leden únor "
+    "březen "
+    "duben květen červen červenec srpen září říjen listopad prosinec uhr heure hora ore"
+)
+_CALENDAR = frozenset(_CALENDAR_WORDS.split())
+
+
+def is_calendar(word: str) -> bool:
+    """Tell a day or a month in the larger languages of Europe."""
+    return word.lower() in _CALENDAR
+
+
 # Capitalised words that no dictionary has and that are nobody's name: places, companies, products, mathematicians.
 _PROPER_NOUNS = (
     "africa alabama alaska amazon amsterdam android angular apple argentina arizona asia athens atlanta atlassian "
@@ -197,7 +226,8 @@ def is_technical(word: str) -> bool:
 _AFFIXED = re.compile(
     r"(?:(?:un|re|de|pre|non|sub|auto|multi|inter|over|under|meta|micro|super|post|anti|dis|mis|co)-?)?"
     r"(?P<stem>[a-z]{4,}?)"
-    r"(?:s|es|ed|d|ing|er|ers|or|ors|able|ably|ly|ness|ize|izes|ized|izer|izing|ise|ised|ising|ization|isation|ity|ful|less"
+    r"(?:s|es|ed|d|ing|er|ers|or|ors|able|ably|ly|ness|ize|izes|ized|izer|izing|ise|ised|ising|ization|isation|ity"
+    r"|ful|less"
     r"|ish|ment|ments|like|wise|ability|y|ies|ier)?"
 )
 
@@ -251,7 +281,7 @@ _GENERIC = (
     "allusers myuser myname xxx lib src home uid bot support info hello contact sales security team noreply no-reply "
     "donotreply do-not-reply postmaster webmaster mailer-daemon abuse help billing notifications notification updates "
     "actions dependabot renovate devnull demo system hostmaster marketing press jobs office accounts feedback "
-    "newsletter"
+    "newsletter networkservice localservice localsystem trustedinstaller defaultaccount wdagutilityaccount iis_iusrs"
 )
 
 

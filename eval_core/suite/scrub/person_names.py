@@ -146,7 +146,15 @@ def _is_package(match: re.Match[str], text: str) -> bool:
         "timer",
         "socket",
         "md",
-    )
+        "gz",
+        "xz",
+        "bz2",
+        "zst",
+        "zip",
+        "whl",
+        "deb",
+        "rpm",
+    ) or match.group("domain").lower() in ("openssh.com", "libssh.org")
 
 
 def authors(text: str, _key: str | None) -> Iterator[Hit]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from eval_core.suite.scrub.hits import Hit, is_mark
 from eval_core.suite.scrub.secret_values import key_words
 
-__all__ = ["accounts", "addresses", "phones", "records"]
+__all__ = ["accounts", "addresses", "keyed_rule", "phones", "records"]
 
 _PHONE = re.compile(
     r"(?<![\w.+/\-=#:])(?P<plus>\+|00(?=[1-9]))\d(?:[\s()./\-\u00a0\u2011]{0,2}\d){6,14}(?![\w-]*\d)"
@@ -68,6 +68,9 @@ _STREET_ABROAD = re.compile(
     r"|\b(?:Am|An der|An den|Auf der|Auf dem|Im|In der|Zum|Zur|Beim|Hinter der"
     r"|Unter den) [A-ZÄÖÜ][a-zäöüß]{3,} \d{1,3}[a-z]?\b(?! ?[%:.]\w)"
     r"|〒 ?\d{3}-\d{4}"
+    r"|[一-鿿]{2,3}[都道府県][一-鿿ヶケ]{1,6}[市区町村郡][^\s、。,]{0,24}\d[\d丁目番地号の-]*"
+    r"|(?:[一-鿿]{2,3}省)?[一-鿿]{2,4}市[一-鿿]{1,6}[区县區縣][一-鿿]{2,10}[路街道巷弄村](?:[一-鿿]{0,4}\d+[号號弄巷室楼樓栋棟-]*)+"
+    r"|[가-힣]{2,7}[시도] (?:[가-힣]{1,5}[시군구] ){1,2}[가-힣\d]{1,10}[로길] ?\d+(?:-\d+)?"
 )
 _SAID_ADDRESS = re.compile(
     r"(?i:\b(?:(?:home|postal|street|mailing|billing|shipping|delivery)[ _-]?address"
@@ -118,7 +121,8 @@ _SAID_KEYED = re.compile(
     r"|geb\.|data di nascita"
     r"|nat[oa] il|data de nascimento|nascid[oa] em|geboortedatum|födelsedatum|född|fødselsdato|født"
     r"|syntymäaika|data urodzenia"
-    r"|дата рождения|born on|birthday|dob|ssn|social security(?: number)?|national id|tax id|"
+    r"|дата рождения|data nașterii|doğum tarihi|születési|datum rođenja|datum narození|rojstva|ημερομηνία γέννησης"
+    r"|born(?: on)?|birthday|dob|ssn|social security(?: number)?|national id|tax id|"
     r"driver'?s? licen[cs]e(?: (?:no|number))?|bday)(?!\w)[\"'. ]{0,3}(?:is|was|no"
     r"|number)?(?:[:#= \"']{1,4}|[ \t]{0,20}\|[ \t]+)(?P<value>(?=[\w./ -]*\d)[A-Z0-9][\w./-]{4,20})"
 )
@@ -142,7 +146,7 @@ def phones(text: str, key: str | None) -> Iterator[Hit]:
         number = match.group()
         national = match.group("plus") is None
         if number.startswith("00"):
-            if number.isdigit():  # a count or a bar code more likely than a number dialled abroad
+            if number.isdigit() and number[2] == "1":  # a bar code more likely than a call to America
                 continue
             number = "+" + number[2:]
         try:
@@ -241,6 +245,8 @@ def records(text: str, key: str | None) -> Iterator[Hit]:
         yield Hit(match.start(), match.end(), "address", "number", match.group().lower())
     for match in _SAID_ADDRESS.finditer(text):
         value = match.group("value").rstrip(" .,")
+        if "  " in value:  # the columns of a table
+            continue
         spaced = " " in value or re.search(r"[\u3040-\u9fff\uac00-\ud7a3]", value)
         if spaced and re.search(r"[^\W\d_]{3}", value) and not re.match(r"0x|[\d.]+:\d|\d+\.\d+\.", value):
             yield Hit(match.start("value"), match.start("value") + len(value), "address", "number", value.lower())
@@ -265,7 +271,7 @@ def records(text: str, key: str | None) -> Iterator[Hit]:
         if not is_mark(value):
             rule = "birth-date" if _BIRTH.search(name) else "passport" if "pass" in name else "national-id"
             yield Hit(match.start("value"), match.start("value") + len(value.rstrip(".")), rule, "number", value)
-    keyed = _keyed_rule(key)
+    keyed = keyed_rule(key)
     if keyed == "name":
         if re.fullmatch(r"[A-ZÀ-Þ][\w'’.-]*(?: [A-ZÀ-Þ][\w'’.-]*){0,3}", text) and not re.fullmatch(r"Person\d+", text):
             yield Hit(0, len(text), "author", "name", text.lower())
@@ -273,7 +279,8 @@ def records(text: str, key: str | None) -> Iterator[Hit]:
         yield Hit(0, len(text), keyed, "number", text)
 
 
-def _keyed_rule(key: str | None) -> str | None:
+def keyed_rule(key: str | None) -> str | None:
+    """Return what kind of personal record a field of this name holds."""
     if key is None:
         return None
     words = key_words(key)

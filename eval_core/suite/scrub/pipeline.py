@@ -341,7 +341,9 @@ def scrub_fixture(fixture: Fixture, options: ScrubOptions | None = None, bank: P
 
     messages = [_rewrite_message(message, index, replacer, report) for index, message in enumerate(messages)]
     for _ in range(_LOOKS):
-        if not replacer.learn_suspects([text for message in messages for text in message_texts(message)]):
+        if not replacer.learn_suspects(
+            [text for message in messages for text in message_texts(message)], _answered(messages)
+        ):
             break
         messages = [_rewrite_message(message, index, replacer, report) for index, message in enumerate(messages)]
     header = {name: getattr(fixture, name) for name in ("description", "notes", "model")} | fixture.unknown

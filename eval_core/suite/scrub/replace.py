@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
+from eval_core.suite.scrub.beside_people import beside_people
 from eval_core.suite.scrub.detect import context_hits
 from eval_core.suite.scrub.hits import Hit, settle
 from eval_core.suite.scrub.identities import Identities, identity_pattern, identity_words
-from eval_core.suite.scrub.learned_names import LearnedNames
+from eval_core.suite.scrub.learned_names import LearnedNames, written_from_address
 from eval_core.suite.scrub.ordinary_words import is_generic, is_ordinary, is_person_name
 from eval_core.suite.scrub.secret_commands import told_by_commands
 from eval_core.suite.scrub.secret_settings import HEADER_KEYS
 from eval_core.suite.scrub.secret_values import key_strength
-from eval_core.suite.scrub.suspects import Uses, suspects
+from eval_core.suite.scrub.suspects import Uses, asks_for_people, suspects
 from eval_core.suite.scrub.tool_output import formatted_names, printed, printed_in_json, said_by_commands
 
 __all__ = [
@@ -313,12 +314,16 @@ class Replacer:
 
     def _learn_name(self, hit: Hit, spelling: str) -> None:
         if hit.kind in ("user", "host", "name") and not hit.rule.startswith("weak-"):
-            self._names.add(hit, spelling)
+            # An ordinary word may be somebody's account; elsewhere in the session it is the word.
+            if hit.kind != "user" or hit.rule == "home-folder" or not is_ordinary(spelling):
+                self._names.add(hit, spelling)
         elif hit.kind == "email":
             local = re.sub(r"^\d+\+", "", hit.entity.partition("@")[0]).partition("+")[0]
             if not is_generic(local) and not is_ordinary(local):
                 self.pseudonyms.link(hit.entity, local)
                 self._names.add(replace(hit, kind="user", entity=local), local)
+                for form, kind in written_from_address(local):
+                    self._names.add(replace(hit, kind=kind, entity=local), form)
 
     def learn_calls(self, calls: Iterable[tuple[str, str]]) -> None:
         """Look at commands and their answers: only the command tells that the word `whoami` prints is an account."""
@@ -335,17 +340,24 @@ class Replacer:
                     if hit.start >= start:
                         self._learn_name(hit, joined[hit.start : hit.end])
 
-    def learn_suspects(self, texts: Sequence[str]) -> bool:
-        """Look at a scrubbed session again for names that stand out; tell whether there were any."""
+    def learn_suspects(self, texts: Sequence[str], calls: Iterable[tuple[str, str]] = ()) -> bool:
+        """Look at a scrubbed session again for names that stand out; tell whether there were any.
+
+        A command that asks for people announces those of its output.
+        """
         pieces = [leaf for text in texts for leaf in leaves(text)]
+        pieces += [(f"$ {command}\n{output}", None) for command, output in calls if asks_for_people(command)]
         uses = Uses(piece for piece, _ in pieces)
         spared = {word for name in self._identities.spared for word in name.split()}
         found = False
-        for piece, key in pieces:
-            for hit in suspects(piece, key, uses):
-                if hit.entity not in spared:
-                    self._names.add(hit, piece[hit.start : hit.end])
-                    found = True
+        for token, hit in suspects(pieces, uses):
+            if hit.entity not in spared:
+                self._names.add(hit, token)
+                found = True
+        for piece, _ in pieces:
+            for hit in beside_people(piece):
+                self._names.add(hit, piece[hit.start : hit.end])
+                found = True
         if found:
             self._names.settle(piece for piece, _ in pieces)
         return found

@@ -321,7 +321,8 @@ _TELLS = re.compile(
 
 # A command that reads or makes something; what it reads must be named as a secret. Searches only mention it.
 _READS = re.compile(
-    r"(?i)\b(?:show|get|read|view|cat|print|reveal|dump|export|fetch|describe|decrypt|create|new|add|gen\w*|issue|rotate"
+    r"(?i)\b(?:show|get|read|view|cat|print|reveal|dump|export|fetch|describe|decrypt|create|new|add|gen\w*|issue"
+    r"|rotate"
     r"|reset|mint)\b"
 )
 _LOOKS_UP = re.compile(r"\b(?:git|grep|rg|ag|find|ls|sed|awk|sha\d+sum|md5sum|diff|pytest|npm|pip|cargo|make|test)\b")

@@ -43,7 +43,8 @@ _TURNED = re.compile(
 )
 # After "token" or "key" a version, a name with a number or a path is more likely than a secret.
 _ORDINARY_WORD = re.compile(
-    r"[a-z]+(?:\+[a-z0-9]+)+|[a-z]{2,}\d*(?:-(?:[a-z]+|v?\d{1,4}))+|(?:[a-z]{2,}-)+[0-9a-f]{8,64}|v?\d[\d.,:/-]*\w{0,3}|[A-Za-z]+[-_.]?\d{1,3}|[\w./-]+/[\w./-]+|#\d+"
+    r"[a-z]+(?:\+[a-z0-9]+)+|[a-z]{2,}\d*(?:-(?:[a-z]+|v?\d{1,4}))+|(?:[a-z]{2,}-)+[0-9a-f]{8,64}"
+    r"|v?\d[\d.,:/-]*\w{0,3}|[A-Za-z]+[-_.]?\d{1,3}|[\w./-]+/[\w./-]+|#\d+"
 )
 _CHECKSUM = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
 _SAID = (
@@ -219,7 +220,7 @@ def codes_and_links(text: str, _key: str | None) -> Iterator[Hit]:
         group = str(match.lastgroup)
         value = match[group]
         hexed = group == "a" and re.fullmatch(r"(?:[a-z]{2,6}-)?[0-9a-f-]{32,}", value)
-        if hexed or looks_random(value):
+        if hexed or (looks_random(value) and not re.fullmatch(r"[0-9a-f]+", value)):
             yield value_hit(match, group, "url-token", text)
 
 

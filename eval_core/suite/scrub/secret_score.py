@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from eval_core.suite.scrub.hits import Hit, is_mark, secret_hit
-from eval_core.suite.scrub.ordinary_words import is_ordinary
+from eval_core.suite.scrub.ordinary_words import is_ordinary, is_technical
 from eval_core.suite.scrub.secret_values import (
     FOREIGN_SECRETS,
     is_drawn,
@@ -41,6 +41,9 @@ WEIGHTS = {
     "numbered": 3,  # a capitalised word and a number: Maple-4711
     "phrase": 1,  # three words or more, joined
     "digits": 1,
+    "uuid": 1,
+    "short hex": 1,
+    "numbered phrase": 1,  # two words and a number, joined
     "wordlike": -1,  # a run of small letters among capitals and digits, as identifiers have
     # What speaks of credentials: "names" are words such as password, "hints" such as login or key.
     "named": 4,  # right before it, or as its column or its key
@@ -67,7 +70,8 @@ _NAMES = (
     r"|acesso|acceso|accès|přístup|dostęp|zugang|inlogg\w*|tilgang|toegang|доступ"
 )
 _HINTS = (
-    r"(?<![a-z])(?:keys?|tokens?|o?auth\w*|log[ _-]?[io]n|sign[ _-]?in|signing|licen[cs]e|activation|seed|voucher|gift"
+    r"(?<![a-z])(?:clé|klucz|klíč|kulcs|anahtar|nyckel|nøgle|nøkkel|avain|cheie|kljuc|ključ|raktas|atslēga|khóa|kunci"
+    r"|keys?|tokens?|o?auth\w*|log[ _-]?[io]n|sign[ _-]?in|signing|licen[cs]e|activation|seed|voucher|gift"
     r"|invit\w+|unlock\w*|salt|digest|session|sessid|communit(?:y|ies)|kinit|join|dsn|opens? with|opened with"
     r"|(?:usual|new|old|same|other|right) one|user(?:name)?|usr|account|ssh|s?ftp|smtp|ldap|kinit|sudo|authenticator"
     r"|access|wi-?fi|wlan|ssid|hotspot|vpn|vnc|rdp|snmp\w*|sasl"
@@ -78,7 +82,8 @@ _HINTS = (
 _CUE = re.compile(rf"(?P<name>(?i:{_NAMES})|(?<=[a-z])(?:Pass|Pwd|Pw)(?![a-z]))|(?P<hint>(?i:{_HINTS}))")
 # Words before `key`, `token` and `code` after which they mean something else.
 _OTHER_KEY = re.compile(
-    r"(?i)(?:public|pub|primary|foreign|sort|partition|cache|hot|row|object|index|idempotency|unique|dict|map|group|host"
+    r"(?i)(?:public|pub|primary|foreign|sort|partition|cache|hot|row|object|index|idempotency|unique|dict|map|group"
+    r"|host"
     r"|short|config|lookup|translation|query|return|enter|press|arrow|registry|composite|item|s3|dedup|from|react"
     r"|pad|eos|bos|unk|sep|cls|mask|next|page|stop|end|start|continuation|max|min|num|per|input|output|total|prompt"
     r"|completion|special|syntax|exit|status|error|country|language|source|zip|postal|http|response|currency|reason"
@@ -87,7 +92,8 @@ _OTHER_KEY = re.compile(
 # What may stand between a word and the secret that it names.
 _TOLD = re.compile(
     r"[\w\])}.]{0,24}[\"'`»”]{0,2}(?:\s?\([^()\n]{1,24}\))?"
-    r"(?:[\s:=：>→|,/-]{1,8}|\s+(?:is|was|now|to|are|be|ist|lautet|war|est|es|era|è|é|és|är|er|on|je|jest|este|là"
+    r"(?:[\s:=：>→|,/-]{1,8}|\s{2,40}(?:REG_[A-Z_]+\s+)?|\s+(?:is|was|now|to|are|be|ist|lautet|war|est|es|era|è|é|és"
+    r"|är|er|on|je|jest|este|là"
     r"|adalah|это|είναι|هي|هو|है|คือ|van|with|mit|avec|con|com|as|ficou|set to|:=|=>|=)\s+|[是は为為는은])"
     r"[\"'`«“„(\[<]{0,2}"
 )
@@ -99,11 +105,12 @@ _LONGEST = 400  # a longer line is a document of its own; only what stands right
 _LINE = re.compile(r"[^\n]{4,600}")
 _WORD = re.compile(
     r"(?P<quote>[\"'`])(?P<quoted>[^\s\"'`]{6,128})(?P=quote)|[«“„](?P<curly>[^\s«»“”„]{6,128})[»”“]"
-    r"|(?P<bare>[^\s\"'`<>(){}\[\],;|«»“”„：，、。=]{4,128})"
+    r"|(?P<bare>[^\s\"'`<>(){}\[\],;|«»“”„：，、。=]{4,})"
 )
 # Measured on 14 MB of sources, manuals and logs, only numbers of bugs and escapes in addresses had this shape.
 _CHOSEN_BODY = (
-    r"(?!(?:Bug|Issue|Ticket|Task|Case|Item|Step|Page|Note|Table|Figure|Section|Build|Closes|Fixes|Job|Pkcs|UTC)[#+]|base\d)"
+    r"(?!(?:Bug|Issue|Ticket|Task|Case|Item|Step|Page|Note|Table|Figure|Section|Build|Closes|Fixes|Job|Pkcs|UTC)[#+]"
+    r"|base\d)"
     r"(?:[A-Z][a-z]{2,}(?:[!#$?*^&]\d\d|[%+@]\d{3})\d{0,4}|[a-z]{3,}[!$?*^&]\d{2,6}|[A-Za-z]{3,}\d{2,6}[!?$*])[!#?]?"
     r"|[A-Za-z]{2,4}[@013$][a-z]{1,12}\d{2,4}[!#?]"
 )
@@ -115,11 +122,15 @@ _CODE = re.compile(
     r"|(?=(?:[a-z-]*\d){3})(?=[0-9-]*[a-z])[a-z0-9]{4,6}(?:-[a-z0-9]{4,6}){1,6}"
 )
 _HEX = re.compile(r"[0-9a-f]{32,128}|[0-9A-F]{32,128}")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DIGITS = re.compile(r"\d{4,10}|\d\d(?:-\d\d){2,3}")
 _PHRASE = re.compile(r"[A-Za-z]{3,}(?:[-._][A-Za-z]{3,}){2,7}\d{0,4}[!?]?")
+_NUMBERED_PHRASE = re.compile(r"[A-Za-z]{3,}[-._][A-Za-z]{3,}[-._]?\d{2,6}")
+_ONLY_NAMED = ("short hex", "numbered phrase")
 _BASE64 = re.compile(r"(?!/)[A-Za-z0-9+/]{20,}={0,2}")
 _LETTERS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _WORDS_ONLY = re.compile(r"[A-Za-z_.-]+")
+_MIXED = re.compile(r"[a-z][A-Z]")
 _RUN = re.compile(r"[a-z]{4}")
 # What no secret holds or ends with: operators, names of licences, packages and their versions.
 _NO_VALUE = re.compile(
@@ -133,6 +144,9 @@ _CODES = re.compile(
 )
 _SEED = re.compile(r"\s*(?:(?:\d{1,2}[.):] ?)?[a-z]{3,8}[ ,]*){6,24}\s*")
 _ANNOUNCES = (":", ">", "：", "UGFzc3dvcmQ6")  # the last is how SMTP asks for a password
+# A prompt with what was typed, which the next line answers.
+_ASKS = re.compile(r"\s*(?:[$#%❯>]|>>>|In \[\d+\]:|(?:PS )?[\w.@:~/\\-]{1,40}(?:\(\w+\))?(?::\d+)*[>$#%]) \S")
+_GROUPS = re.compile(r"\w{0,24}\s?[:=]\s?(?P<value>[A-Za-z0-9]{4,6}(?:[ -][A-Za-z0-9]{4,6}){2,9})\s*$")
 _SEED_CUE = re.compile(r"(?i)phrase|mnemonic|seed|recovery")
 _CODES_CUE = re.compile(r"(?i)codes?\b|authenticator|2fa|totp|secret|key\b")
 _BYTES = re.compile(r"(?<![\d.])\d{1,3}(?:, ?\d{1,3}){15,127}(?![\d.])")
@@ -169,10 +183,14 @@ def shape_of(word: str) -> str | None:
     """Return which of the shapes in `WEIGHTS` a word has, or None for a word, a name, a path, a number."""
     if _DIGITS.fullmatch(word):
         return "digits"
+    if _UUID.fullmatch(word):
+        return "uuid"
     if len(word) < 6:
         return None
     if _CHOSEN.fullmatch(word):
         return "chosen"
+    if re.fullmatch(r"[0-9a-f]{16,31}|[0-9A-F]{16,31}", word) and not word.isdigit() and not word.isalpha():
+        return "short hex"
     if _HEX.fullmatch(word):
         return "hex" if len(set(word)) > 6 else None
     if _CODE.fullmatch(word) and not is_ordinary_code(word):
@@ -182,6 +200,8 @@ def shape_of(word: str) -> str | None:
     if is_other_thing(word) or _NO_VALUE.fullmatch(word) or re.search(r"&&|\?\?|\|\|", word):
         return None
     pieces = _LETTERS.findall(word)
+    if word.isalpha() and _MIXED.search(word) and len(word) >= 8 and not any(map(_is_known, pieces)):
+        return "odd"
     if _WORDS_ONLY.fullmatch(word) and (word[0] in "_-" or sum(map(len, pieces)) >= 2.9 * len(pieces)):
         return None  # words run together
     if _NUMBERED.fullmatch(word):
@@ -193,9 +213,16 @@ def shape_of(word: str) -> str | None:
     if unwordly(word, told=True):
         low = word.islower() and word.isalnum() and len(re.findall(r"\d+|[a-z]+", word)) >= 5
         return "drawn" if low or unwordly(word) else "odd"
+    if _NUMBERED_PHRASE.fullmatch(word):
+        return "numbered phrase"
     if _PHRASE.fullmatch(word) and all(is_ordinary(piece) for piece in re.findall(r"[A-Za-z]+", word)):
         return "phrase"
     return None
+
+
+def _is_known(piece: str) -> bool:
+    """Tell a piece of a name that somebody made up of words, such as those of getUserToken."""
+    return len(piece) > 3 and (is_ordinary(piece) or is_technical(piece))
 
 
 def _words(line: str) -> Iterator[tuple[int, str, bool]]:
@@ -229,11 +256,16 @@ def weighed(text: str, key: str | None) -> Iterator[Hit]:
                 points = _points(line, start, word, given, cues if whole else _nearest(cues, start), above, table)
                 if points >= ENOUGH:
                     yield secret_hit(offset + start, offset + start + len(word), "weighed", text)
+            for cue in cues:
+                if cue.named and (groups := _GROUPS.match(line, cue.end)) and any(map(str.isdigit, groups["value"])):
+                    yield secret_hit(offset + groups.start("value"), offset + groups.end("value"), "weighed", text)
             for start, end in _listed(line, above) if above is not None else ():
                 yield secret_hit(offset + start, offset + end, "weighed", text)
         if table is None:
             table = _header(line, cues)
-        if cues and (line.rstrip().endswith(_ANNOUNCES) or _SEED_CUE.search(line) or _CODES_CUE.search(line)):
+        if cues and (
+            line.rstrip().endswith(_ANNOUNCES) or _SEED_CUE.search(line) or _CODES_CUE.search(line) or _ASKS.match(line)
+        ):
             above = _Above(line)
         elif above is not None and not above.goes_on(line):
             above = None
@@ -259,6 +291,7 @@ class _Above:
     def __init__(self, line: str) -> None:
         self.named = any(cue.named for cue in _cues(line))
         self.announces = line.rstrip().endswith(_ANNOUNCES) or (len(line) < 40 and " " not in line)
+        self.asks = _ASKS.match(line) is not None and self.named
         self.codes = _CODES_CUE.search(line) is not None
         self.phrase = _SEED_CUE.search(line) is not None
 
@@ -299,10 +332,13 @@ def _points(
     )
     if evidence is None:
         return 0
+    if shape in _ONLY_NAMED and not evidence.startswith("named"):
+        return 0  # an id more likely than a key
     points = WEIGHTS[shape] + WEIGHTS[evidence]
     if given:
         points += WEIGHTS["assigned"]
-    if points >= ENOUGH and not word.islower() and word.isalnum() and _RUN.search(word):
+    camel = shape != "odd" and not word.islower() and word.isalnum()
+    if points >= ENOUGH and camel and _RUN.search(word):
         points += WEIGHTS["wordlike"]
     if points >= ENOUGH and is_public_before(line, start):
         points += WEIGHTS["explained"]
@@ -331,8 +367,11 @@ def _evidence(line: str, start: int, end: int, cues: list[_Cue], above: _Above |
             continue
         if best is None or WEIGHTS[found] > WEIGHTS[best]:
             best = found
-    if best is None and above is not None and above.announces and shape != "digits" and len(line.split()) <= 3:
-        best = "named above" if above.named else "hinted above"
+    if best is None and above is not None and shape != "digits" and len(line.split()) <= 3:
+        if above.announces:
+            best = "named above" if above.named else "hinted above"
+        elif above.asks and not re.search(r"\w", line[:start] + line[end:]):
+            best = "named above"
     return best
 
 

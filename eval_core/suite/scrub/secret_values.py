@@ -178,7 +178,9 @@ _NAMED_THING = re.compile(
     rf"{_THING}[\"'\]]{{0,2}} ?[:=#][ \"'#]{{0,3}}\Z|(?<![\w]){_THING}[\"'\]]{{0,2}} [\"'#]{{0,2}}\Z", re.IGNORECASE
 )
 _PUBLIC_PREFIX = re.compile(
-    r"_Z\w|MIGfMA0GCSq|MIIBIjANBgkq|SHA\d|(?:call|toolu|chatcmpl|msg|req|resp|run|thread|step|asst|file|batch"
+    r"_Z\w|MIGfMA0GCSq|MIIBIjANBgkq|SHA\d|(?:call|toolu|chatcmpl|msg|req|resp|run|thread|step|asst|file|batch|evt|cus"
+    r"|ch|pi"
+    r"|in|sub|price|prod|txn|acct|seti|pm|cs(?=_test)"
     r"|item|fc|rs|ws|cmpl|sha\d+"
     r"|AAAA[BCEI])[_-]?"
     r"|srvtoolu_|age1[a-z0-9]{50}|AAAAB3Nza|AAAAC3Nza|AAAAE2Vj"
@@ -268,7 +270,8 @@ def random_tokens(text: str, key: str | None) -> Iterator[Hit]:
 
 
 _SHORT = re.compile(
-    r"(?<![^\s\"'`=:,(\[>|{])(?P<value>[A-Za-z0-9][A-Za-z0-9!$^&?~#@%*+._-]{8,30}[A-Za-z0-9!$?#*])(?=[\s\"'`,;)\]<|}]|$)"
+    r"(?<![^\s\"'`=:,(\[>|{])(?P<value>[A-Za-z0-9][A-Za-z0-9!$^&?~#@%*+._-]{8,30}[A-Za-z0-9!$?#*])(?=[\s\"'`,;)\]<|}]"
+    r"|$)"
 )
 
 
@@ -318,7 +321,7 @@ def _words_between_separators(token: str) -> bool:
 
 _STAND_IN = re.compile(
     r"[*.•x_#-]{3,}|[xX*]+|<.*|\$\{?.*|%[\w.]+%|\{\{?.*\}\}?|\[.*\]|.*\.\.\.|.*…|#(?:[0-9a-f]{3,8}\b)?[^!$%*?\d]*"
-    r"|#\d+|@[\w./-]+|"
+    r"|#\d+|@[\w./-]+|(?:password|secret|letmein|hunter)\d{1,4}|"
     r"(?:your|my|the|some|a|an|insert|enter|replace|put|add|use)[-_ ].*|.*(?:placeholder|redacted|masked|change_?me|"
     r"example|dummy|goes[-_]here|xxxx|\*\*\*).*|"
     r"(?:op|vault|ssm|secretsmanager|keyring|env|file|gcp|azure|sops|arn|secret)[:/].*",
@@ -462,7 +465,8 @@ _CHOSEN = re.compile(r"[A-Za-z]{3,}[!#$%?*_.+@&-]{1,2}\d{2,6}[!#$?*]?|[A-Za-z]{3
 _OTHER_FORM = re.compile(
     r"://|^[\w.+-]+@[\w-]+\.[a-z]|%[sdifr]\b|[$%]?\{|\$\(|[<>()\[\]|;\\]|^[$@~/.-]|^\*|\*\.|\.\.|[\w-]=|::|->"
     r"|^[vV]?\d+(?:[.:/-]\d+)+|^[A-Z][A-Z0-9]*(?:[_.-][A-Z0-9]+)+$|^[0-9a-fA-F:-]+$|^[\w-]*(?:\.[\w-]+)*\.[a-z]{1,5}$"
-    r"|^_Z[A-Z]|\w@+[A-Z][A-Z0-9]*_[\d.]|^[\w.-]+/|^[a-z0-9.]+(?:[+-][a-z0-9.]+)+$|^[A-Za-z]\+\+\d+$|^0x|^#\d+$|^[A-Za-z]+:|\w/\w+/|^[a-z]\w*\.[a-z]\w*$"
+    r"|^_Z[A-Z]|\w@+[A-Z][A-Z0-9]*_[\d.]|^[\w.-]+/|^[a-z0-9.]+(?:[+-][a-z0-9.]+)+$|^[A-Za-z]\+\+\d+$|^0x|^#\d+$"
+    r"|^[A-Za-z]+:|\w/\w+/|^[a-z]\w*\.[a-z]\w*$"
 )
 
 
@@ -514,7 +518,8 @@ def unwordly(value: str, *, told: bool = False) -> bool:
 FOREIGN_SECRETS = (
     "kennwort|passwort|schlüssel|zugangsdaten|geheimnis|mot de passe|code d['’]accès|clé (?:api|secrète|privée)"
     "|identifiants|contraseña|clave|credenciales|senha|chave|parola|credenziali|chiave|wachtwoord|sleutel|lösenord"
-    "|passord|adgangskode|kodeord|salasana|salasõna|hasł(?:o|a|em|u)|hesl(?:o|a|em|u)|jelsz(?:ó|av)|şifre|parolă|lozink[aeu]"
+    "|passord|adgangskode|kodeord|salasana|salasõna|hasł(?:o|a|em|u)|hesl(?:o|a|em|u)|jelsz(?:ó|av)|şifre|parolă"
+    "|lozink[aeu]"
     "|gesl[oau]|slaptažodis"
     "|kata sandi|mật khẩu|парол(?:ь|я|ем|ю|і|у)|секрет|ключ|токен|лозинка|парола|κωδικός|κωδικό|σύνθημα"
     "|كلمة المرور|كلمة السر|كلمه عبور|رمز عبور|סיסמה|סיסמא|पासवर्ड|कूटशब्द|รหัสผ่าน|密码|密碼|密钥|密鑰|金鑰|秘钥|口令"

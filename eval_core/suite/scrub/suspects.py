@@ -9,14 +9,15 @@ stands beside it.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from eval_core.suite.scrub.hits import Hit
 from eval_core.suite.scrub.named_fields import field_kind
 from eval_core.suite.scrub.ordinary_words import (
+    is_calendar,
     is_generic,
     is_given_name,
     is_ordinary,
@@ -27,10 +28,10 @@ from eval_core.suite.scrub.ordinary_words import (
     is_surname,
     is_technical,
 )
-from eval_core.suite.scrub.secret_values import key_words
-from eval_core.suite.scrub.surroundings import Line, Place, evidence, may_stand_under
+from eval_core.suite.scrub.secret_values import SECRET_WORD, key_words
+from eval_core.suite.scrub.surroundings import Line, NeighbourLines, Place, evidence, may_stand_under
 
-__all__ = ["WEIGHTS", "Uses", "suspects"]
+__all__ = ["WEIGHTS", "Uses", "asks_for_people", "suspects"]
 
 WEIGHTS = {
     # What the word itself is.
@@ -64,13 +65,23 @@ WEIGHTS = {
     # What its line holds.
     "a person on the line": 1,
     "a time or an address on the line": 1,
+    "a namespace": 3,
+    "a domain before it": 3,
+    "opens a row": 1,
     "words of sessions on the line": 1,
     "a capital inside a foreign sentence": 3,
+    "called by name": 3,
+    # What the lines around it and the rest of the session hold.
+    "in line with a person": 3,
+    "announced above": 3,
+    "seen elsewhere": 1,
     # What speaks against it.
     "code around it": -5,
     "a line of code": -3,
     "used in code elsewhere": -3,
+    "often used in code": -3,
     "a command": -3,
+    "a word among foreign words": -2,
     "a version after it": -4,
     "quoted as code": -2,
     "a company's name": -4,
@@ -78,13 +89,20 @@ WEIGHTS = {
 }
 _ENOUGH = 5
 _LINE_LIMIT = 600
+_OFTEN = 3
 
 # The words of a line, and the shapes of those that may be somebody's.
-_TOKEN = re.compile(r"(?<![\w.@\\$%&-])(?<!\D/)(?<!^/)@?[^\W\d_](?:[\w'’]|[.-](?=\w))*")
+_TOKEN = re.compile(
+    r"(?<![\w.@\\$%&-])(?:(?<!\D/)(?<!^/)|(?<=\.io/)|(?<=\.com/)|(?<=\.org/))@?[^\W\d_](?:\w|[.'’-](?=\w))*"
+)
+_DOMAIN_USER = re.compile(r"(?<![\w\\/.-])[A-Za-z][\w.-]{1,20}\\{1,2}(?P<user>[a-z][\w.-]*\w)(?![\w\\.])")
 _MACHINE_TOKEN = re.compile(r"(?<![\w.-])[A-Za-z]{2,}(?:-?\d{1,3}|-[A-Za-z]{2,}(?:-?\d{1,3})?)(?![\w-])")
 _PLACEHOLDER = re.compile(r"(?i)(?:user|person|host)\d*|redacted.*")
 _NAME = re.compile(
     r"(?:O['’]|D['’]|Mc|Mac|Di|De|Van|Von|Al-|El-|Ben-)?[A-ZÀ-ÞĀ-Ž][a-zà-ÿā-ž]{2,}(?:-[A-ZÀ-ÞĀ-Ž][a-zà-ÿā-ž]{2,})?"
+)
+_CAPITALS = re.compile(
+    r"(?<![\w.-])[A-ZÀ-ÞĀ-Ž]{3,}(?:-[A-ZÀ-Þ]{3,})?(?: [A-ZÀ-ÞĀ-Ž]{3,}(?:-[A-ZÀ-Þ]{3,})?){1,2}(?![\w.(-])"
 )
 _LOGIN = re.compile(r"[a-z]{3,}\d{0,4}|[a-z]+[.-][a-z]+\d{0,3}|[a-z]{2,3}\d{3,6}")
 _ROLE = (
@@ -108,7 +126,7 @@ def _shape(token: str) -> tuple[str, int] | None:
     """Tell what a word may be by itself (a name, a user), and how much speaks for it."""
     if len(token) < 3 or len(token) > 40 or _PLACEHOLDER.fullmatch(token) or _FILE.search(token):
         return None
-    if is_generic(token) or is_role_or_state(token) or is_proper_noun(token):
+    if is_generic(token) or is_role_or_state(token) or is_proper_noun(token) or is_calendar(token) or _is_label(token):
         return None
     if _NAME.fullmatch(token):
         parts = token.split("-")
@@ -117,6 +135,11 @@ def _shape(token: str) -> tuple[str, int] | None:
             return None
         return "name", WEIGHTS["strange"] + listed * WEIGHTS["known as a name"]
     return _login(token) if _LOGIN.fullmatch(token) else None
+
+
+def _is_label(word: str) -> bool:
+    """Tell a word that forms and translations print for a field: Benutzername, Passwort."""
+    return field_kind(word) != "none" or SECRET_WORD.fullmatch(word) is not None
 
 
 def _is_listed(word: str) -> bool:
@@ -128,7 +151,7 @@ def _login(token: str) -> tuple[str, int] | None:
     body = max(parts, key=len)
     listed = any(map(_is_listed, parts))
     initial = len(parts) == 1 and len(body) > 5 and (is_surname(body[1:]) or is_surname(body[:-1]))
-    if any(map(is_technical, parts)) or not (listed or any(map(is_strange, parts))):
+    if any(is_technical(part) for part in parts if len(part) > 2) or not (listed or any(map(is_strange, parts))):
         return None
     # Between two words a dot or a hyphen is more often that of an attribute or a package.
     if len(parts) > 1 and len(parts[-1]) > 2 and not all(_is_listed(part) or is_strange(part) for part in parts):
@@ -148,7 +171,7 @@ def _machine(token: str) -> int:
     if found is None or not cased or is_service_host(token) or _PLACEHOLDER.fullmatch(token):
         return 0
     word = found["numbered"] or found["after"] or found["plain"]
-    if is_role_or_state(word) or is_generic(word):
+    if is_role_or_state(word) or is_generic(word) or is_technical(token) or (found["after"] and is_technical(word)):
         return 0
     if is_technical(word) and not found["numbered"]:
         return WEIGHTS["shaped like a machine"] - 1
@@ -169,9 +192,12 @@ class Uses:
         for text in texts:
             self._counts.update((match["a"] or match["b"]).lower() for match in self._USED.finditer(text))
 
-    def in_code(self, word: str) -> bool:
-        """Tell whether a word stands where identifiers stand."""
-        return self._counts[word.lower()] > 0
+    def evidence(self, word: str) -> Iterator[str]:
+        """Yield how often a word stands where identifiers stand: once may be chance, three times is a thing."""
+        if self._counts[word.lower()]:
+            yield "used in code elsewhere"
+        if self._counts[word.lower()] >= _OFTEN:
+            yield "often used in code"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,24 +208,69 @@ class _Candidate:
     end: int
 
 
-def suspects(text: str, key: str | None, uses: Uses) -> Iterator[Hit]:
-    """Find what is most likely somebody's, in a text that was scrubbed by rules before."""
+@dataclass(frozen=True, slots=True)
+class _Sighting:
+    """A candidate in its piece of the session, and what it weighs there."""
+
+    piece: int
+    start: int
+    token: str
+    kind: str
+    score: int
+    placed: bool
+    """Whether anything around it speaks for it."""
+
+
+def suspects(pieces: Sequence[tuple[str, str | None]], uses: Uses) -> Iterator[tuple[str, Hit]]:
+    """Find what is most likely somebody's, in the pieces of a session that was scrubbed by rules before.
+
+    What a word weighs in one place is supported by the other places where something speaks for it.
+    """
+    seen: defaultdict[tuple[str, str], list[_Sighting]] = defaultdict(list)
+    for number, (text, key) in enumerate(pieces):
+        for one in _sightings(number, text, key, uses):
+            seen[one.token.lower(), one.kind].append(one)
+    for found in seen.values():
+        supported = {pieces[one.piece][0][max(0, one.start - 40) : one.start + 60] for one in found if one.placed}
+        support = WEIGHTS["seen elsewhere"] * min(2, max(0, len(supported) - 1))
+        for one in found:
+            if one.score + support * one.placed >= _ENOUGH:
+                end = one.start + len(one.token)
+                yield one.token, Hit(one.start, end, f"printed-{one.kind}", one.kind, one.token.lower())
+
+
+def _sightings(number: int, text: str, key: str | None, uses: Uses) -> Iterator[_Sighting]:
     named = _key_kind(key)
     offset = 0
-    for line in text.split("\n"):
-        if 3 < len(line) <= _LINE_LIMIT:
-            found = list(_candidates(line))
-            known = Line.of(line) if found else None
+    lines = text.split("\n")
+    block = NeighbourLines(lines)
+    for at, line in enumerate(lines):
+        if 3 < len(line) <= _LINE_LIMIT and (found := _candidates(line)):
+            known = Line.of(line)
             for one in found:
-                place = Place(known or Line.of(line), one.start, one.end, one.kind)
-                score = one.base + sum(WEIGHTS[name] for name in evidence(place))
                 token = line[one.start : one.end]
-                score += WEIGHTS["used in code elsewhere"] * (one.kind != "host" and uses.in_code(token))
-                score += WEIGHTS["labelled"] * (len(line) <= 60 and may_stand_under(one.kind, named))
-                if score >= _ENOUGH:
-                    start = offset + one.start
-                    yield Hit(start, offset + one.end, f"printed-{one.kind}", one.kind, token.lower())
+                names = list(evidence(Place(known, one.start, one.end, one.kind)))
+                names += block.evidence(at, one.start, one.end, one.kind)
+                qualified = "a namespace" in names or "a domain before it" in names
+                if one.kind != "host" and not qualified:
+                    names += uses.evidence(token)
+                if len(line) <= 60 and may_stand_under(one.kind, named):
+                    names.append("labelled")
+                points = sum(WEIGHTS[name] for name in names)
+                placed = any(WEIGHTS[name] > (1 if one.kind == "name" else 2) for name in names)
+                yield _Sighting(number, offset + one.start, token, one.kind, one.base + points, placed)
         offset += len(line) + 1
+
+
+_ASKS = re.compile(
+    r"(?:[^\n]*[\s/])?(?:home|Users|users|passwd|group|who|whoami|w|last|owners?|roles|accounts|logins)(?:[\s/;|]|$)"
+    r"|[^\n]*%[uU]\b"
+)
+
+
+def asks_for_people(command: str) -> bool:
+    """Tell a command whose output lists accounts: `ls /home`, `find -printf %u`, `cut -f1 /etc/passwd`."""
+    return len(command) <= 200 and _ASKS.match(command) is not None
 
 
 def _key_kind(key: str | None) -> str:
@@ -213,7 +284,12 @@ def _key_kind(key: str | None) -> str:
     return next((kind for word in words if (kind := field_kind(word)) != "none"), "none")
 
 
-def _candidates(line: str) -> Iterator[_Candidate]:
+@lru_cache(maxsize=4_096)
+def _candidates(line: str) -> tuple[_Candidate, ...]:
+    return tuple(_found(line))
+
+
+def _found(line: str) -> Iterator[_Candidate]:
     for match in _TOKEN.finditer(line):
         token, start = match[0], match.start()
         if token[0] == "@":
@@ -221,6 +297,16 @@ def _candidates(line: str) -> Iterator[_Candidate]:
         token = re.sub(r"['’]s\Z", "", token)
         if shape := _shape(token):
             yield _Candidate(*shape, start, start + len(token))
+    for match in _DOMAIN_USER.finditer(line) if "\\" in line else ():
+        escaped = match["user"][0] in "nrt" and not is_strange(match["user"][1:])  # the end of a line in a string
+        if not escaped and (shape := _shape(match["user"])):
+            yield _Candidate(*shape, *match.span("user"))
+    for match in _CAPITALS.finditer(line):
+        if all(is_strange(word) for word in match[0].split()):
+            yield from (
+                _Candidate("name", WEIGHTS["strange"], match.start() + part.start(), match.start() + part.end())
+                for part in re.finditer(r"\S+", match[0])
+            )
     for match in _MACHINE_TOKEN.finditer(line):
         if base := _machine(match[0]):
             yield _Candidate("host", base, *match.span())

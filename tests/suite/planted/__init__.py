@@ -3,15 +3,16 @@
 A block begins with `## name`, or `## name | command` where only the command tells what the text is. `⟦...⟧` holds what
 must go (or stay, for look-alikes), `‹...›` what is drawn but may do either. Inside, parts are joined by semicolons:
 `'text` is literal, `"text` a literal name that a user would list; `x`, `A`, `a`, `U`, `b`, `u`, `d` and a length draw
-hex, letters and digits, lower case, upper case, base64, URL-safe characters and digits; `p` is a password that a person
-chose, `w` a word; names are a person's, an account's or a machine's, the same within a block (`full2` is a second
-person's).
+hex, letters and digits, lower case, upper case, base64, URL-safe characters and digits, `X` and `T` upper-case hex and
+base32; `p` is a password that a person chose, `w` a word; names are a person's, an account's or a machine's, the same
+within a block (`full2` is a second person's).
 """
 
 from __future__ import annotations
 
 import random
 import re
+import string
 import unicodedata
 from pathlib import Path
 
@@ -31,12 +32,26 @@ SETS = (
     ("ninth", 91),
     ("tenth", 101),
     ("eleventh", 111),
+    ("twelfth", 121),
+    ("thirteenth", 131),
+    ("fourteenth", 141),
 )
 """The sets in the order in which they were written, with the seed that each was first measured with."""
 
 _HERE = Path(__file__).resolve().parent
-_ALPHABETS = {"x": HEX, "A": ALNUM, "a": LOWER, "U": UPPER, "b": B64, "u": URLSAFE, "d": DIGITS}
-_DRAWN = re.compile(r"([xAaUbud])(\d+)")
+_BASE32 = string.ascii_uppercase + "234567"
+_ALPHABETS = {
+    "x": HEX,
+    "X": HEX.upper(),
+    "T": _BASE32,
+    "A": ALNUM,
+    "a": LOWER,
+    "U": UPPER,
+    "b": B64,
+    "u": URLSAFE,
+    "d": DIGITS,
+}
+_DRAWN = re.compile(r"([xXTAaUbud])(\d+)")
 _MARK = re.compile(r"⟦(.+?)⟧|‹(.+?)›")
 _WORDS = ("maple", "harbor", "walrus", "copper", "signal", "bramble", "tundra", "velvet", "comet", "pepper")
 _SIGNS = "!#$%?*-_.+"

@@ -1,0 +1,236 @@
+"""Numbers, dates and addresses that only the people beside them tell to be somebody's.
+
+A number with a label such as "Policy no." may count invoices. On a line that names a person it is most likely that
+person's. So this module reads a session that was scrubbed once, and weighs what stands beside the placeholders.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from eval_core.suite.scrub.hits import Hit
+
+__all__ = ["WEIGHTS", "beside_people"]
+
+WEIGHTS = {
+    "a person on the line": 2,
+    "a person on the line before or after": 1,
+    "right after a person": 2,
+    "a field of a form about a person": 4,
+    "another personal number on the line": 1,
+    "a word for somebody's number before it": 3,
+    "an abbreviation before it": 2,
+    "a word for any number before it": 2,
+    "fills a cell": 1,
+    "eight digits or more": 1,
+    "letters and digits": 1,
+    # What speaks against it.
+    "a word for something else before it": -4,
+    "a count, a time, a version or an address": -5,
+    "a line of code": -4,
+}
+_ENOUGH = 5
+
+_SOMEBODY = re.compile(r"(?<![\w@/\\.-])(?:Person\d+|person\d+@example\.com)(?![\w/\\-])")
+_MARKED = re.compile(
+    r"REDACTED-(?:national-id|phone|address|birth-date|passport|account|iban|card|serial|personal)|\+1 \d{3}-555-01\d\d"
+)
+_NUMBER = re.compile(
+    r"(?<![\w.+/@:#-])(?=[\w./ -]{0,24}\d)(?P<value>[A-Z]{0,4}[ -]?\d[\dA-Z]*(?:[ ./-][\dA-Z]{1,8}){0,5})(?![\w@]"
+    r"|[.:/-]\w)"
+)
+_LABEL = re.compile(r"(?P<word>[^\W\d_][\w.'’-]*\.?)(?P<sep>[\"'\])]{0,2}\s*[:：=#|]?\s*(?:[\"'\[(<]|is |ist |: )?)\Z")
+_PERSONAL_WORDS = (
+    "badge card pass passport licence license policy member membership patient mrn employee emp staff student customer "
+    "client account acct insurance insured tax ssn id ident personal person citizen national social identity "
+    "subscriber "
+    "loyalty chart nhs medicare pesel dni nif nie cpf rut curp cedula cédula rfc cnp egn oib jmbg emšo bsn "
+    "personnummer henkilötunnus hetu fødselsnummer cpr kennitala isikukood personas asmens kodas rodné číslo taj "
+    "kimlik tckn "
+    "aadhaar pan nric hkid ktp nik mykad cccd cmnd ausweis ausweisnummer versichertennummer personalnummer "
+    "matrikelnummer "
+    "kundennummer mitgliedsnummer steuernummer svnr sécu matricule adhérent cliente socio tessera fiscale "
+    "contribuinte utente "
+    "legitymacja dowód паспорт снилс инн полис егн ιδιότητα αμκα αφμ ταυτότητας 身分證字號 身份证 护照 証番号 番号 "
+    "주민등록번호 사번 "
+    "ת.ז רישיון هوية الهوية بطاقة जन्म आधार บัตรประชาชน plate iqama emirates badge# imei serial extension ext"
+)
+_PERSONAL = frozenset(_PERSONAL_WORDS.split())
+_ANY_NUMBER = re.compile(
+    r"(?i)(?:.*(?:nummer|number|numarası|número|numero|numéro|номер|číslo|numer|szám|번호|番号|号码|號碼|id|nr|no"
+    r"|num)|n[°º])\.?"
+)
+_OTHER_WORDS = (
+    "order invoice ticket issue pr build job run port pid version release commit line row page size total amount price "
+    "eur usd gbp sek bytes count batch step epoch duration took at rate ratio score bug case task item sku isbn ean "
+    "rechnung facture factura fattura bestellung commande pedido ordine zamówienie timestamp ts time date since until "
+    "created updated lieferschein artikel lot exit status code error seed offset width height process thread job"
+)
+_OTHER = frozenset(_OTHER_WORDS.split())
+_ABBREVIATION = re.compile(r"(?:[^\W\d_a-zà-ÿа-я]\.?){2,6}")
+_PLAIN = re.compile(
+    r"\d{1,5}|\d+\.\d+(?:\.\d+)*|1[5-9]\d{8}(?:\d{3})?|(?:19|20)\d\d(?:[-/.]\d\d?){1,2}.*|\d\d?[./-]\d\d?[./-](?:19"
+    r"|20)?\d\d"
+)
+_CODE = re.compile(
+    r"[;{]\s*$|=>|->|==|\w\(\)|^\s*(?:def|class|import|return|const|let|var|func|if|for|while)\b|^[+-]{3} |^@@ "
+)
+# Dates on which people of today were born, and clocks, which such a line does not hold.
+_DATE = re.compile(
+    r"(?<![\w./:-])(?:(?:19[2-9]\d|200\d|201[0-5])(?P<a>[-/.]?)(?:0[1-9]|1[0-2])(?P=a)(?:0[1-9]|[12]\d|3[01])"
+    r"|(?:0?[1-9]|[12]\d|3[01])(?P<b>[-/. ]\s?)(?:0?[1-9]|1[0-2])(?P=b)(?:19[2-9]\d|200\d|201[0-5]))(?![\w/:-]|\.\d)"
+)
+_CLOCK = re.compile(r"\d\d?:\d\d")
+_DATE_FRAME = re.compile(
+    r"[|,;\t*(\[^\"']\s*\Z|  \Z|(?i:birth|born|dob|geb\w*|né[e]?|nat[oa]|nacid[oa]|född|født|ur\.|b\.|\*)\S*[ :]+\Z"
+)
+_STREET = re.compile(r"REDACTED-address-\d+(?!\d).{0,20}$")
+_POSTCODE = re.compile(
+    r"(?:[A-Z]{1,2}-)?\d{2,5}[ -]?\d{0,3},? [^\W\d_][^\d:=(){}<>]{2,40}|[^\W\d_][^\d:=(){}<>]{2,30},? (?:[A-Z]{2},? "
+    r")?\d{3,6}(?:[ -]\d{3,4})?"
+)
+_BUILDING = re.compile(r"(?=.*\d)(?=.*[^\W\d_]{3})[\w][\w .,'’/#º°ª-]{5,70}")
+# Forms: fields one below the other, of which one at least is a person's.
+_FIELD = re.compile(
+    r"\s*[-*•]?\s*(?P<label>[^\W\d_][^:：=\n|{}()\"]{0,40}?)\s*[:：=][ \t]*(?P<value>\S[^\n]{0,70}?)\s*$"
+)
+_POST_LABEL = re.compile(
+    r"(?i)(?:post(?:al)?[ _-]?(?:code|nummer|inumero)|code postal|código postal|plz|zip(?:[ _-]?code)?|cep|cap"
+    r"|eircode|psč"
+    r"|irányítószám|pin ?code|kod pocztowy|posta kodu|kode pos|(?:почтовый )?индекс|邮编|郵便番号|우편번호|מיקוד"
+    r"|الرمز البريدي)"
+)
+_NAME_LABEL = re.compile(
+    r"(?i)(?:(?:full|account|legal|patient|customer|client)[ _-]?)?(?:name|surname|payee|payer|holder)|.*(?:\bnom\b"
+    r"|nombre|\bnome\b"
+    r"|\bnaam\b|\bnavn\b|\bnamn\b|\bnimi\b|\bnév\b|\bnume\b|\bime\b|jméno|\btên\b|\bnama\b|ad[ıi]? soyad[ıi]?|imię"
+    r"|nazwisko|vārds"
+    r"|vardas).*"
+)
+_WORDS = re.compile(
+    r"(?:[^\W\d_a-zà-ÿ][\w'’.-]*|van|von|de|der|da|la|bin|al)(?: (?:[^\W\d_a-zà-ÿ][\w'’.-]*|van|von|de|der|da|la|bin"
+    r"|al)){0,4}"
+)
+_SHORT = 72
+_WINDOW = 3
+
+
+def beside_people(text: str) -> Iterator[Hit]:
+    """Find numbers, dates of birth and addresses beside the people of a text that was scrubbed before."""
+    if not _SOMEBODY.search(text) and not _MARKED.search(text):
+        return
+    lines = text.split("\n")
+    yield from _forms(text, lines)
+    people = [len(line) <= 400 and _SOMEBODY.search(line) is not None for line in lines]
+    offset = 0
+    for at, line in enumerate(lines):
+        near = any(people[max(0, at - 1) : at + 2])
+        if near and 5 < len(line) <= 400 and not _CODE.search(line):
+            for start, end in _numbers(line, on_line=people[at]):
+                yield _hit(offset + start, offset + end, "personal-number", text)
+            if people[at] and not _CLOCK.search(line):
+                for match in _DATE.finditer(line):
+                    if _DATE_FRAME.search(line[: match.start()]):
+                        yield _hit(offset + match.start(), offset + match.end(), "birth-date", text)
+        offset += len(line) + 1
+    yield from _address_blocks(text, lines, people)
+
+
+def _forms(text: str, lines: Sequence[str]) -> Iterator[Hit]:
+    """Find names, numbers and postcodes in forms that tell something about a person elsewhere."""
+    fields: list[tuple[int, re.Match[str]]] = []
+    offset = 0
+    for line in (*lines, ""):
+        match = _FIELD.match(line) if 3 < len(line) <= 120 and not _CODE.search(line) else None
+        if match is not None:
+            fields.append((offset, match))
+        else:
+            if len(fields) > 1 and any(_SOMEBODY.search(one[0]) or _MARKED.search(one[0]) for _, one in fields):
+                for at, one in fields:
+                    yield from _field(text, at, one)
+            fields = []
+        offset += len(line) + 1
+
+
+def _field(text: str, at: int, match: re.Match[str]) -> Iterator[Hit]:
+    label, value, start = match["label"], match["value"], at + match.start("value")
+    if _POST_LABEL.fullmatch(label) and len(value) <= 12 and any(map(str.isdigit, value)):
+        yield _hit(start, start + len(value), "address", text)
+    elif _NAME_LABEL.fullmatch(label) and _WORDS.fullmatch(value) and not _SOMEBODY.search(value):
+        yield Hit(start, start + len(value), "printed-name", "name", value.lower())
+    else:
+        for one, two in _numbers(match[0], form=True):
+            yield _hit(at + one, at + two, "personal-number", text)
+
+
+def _hit(start: int, end: int, rule: str, text: str) -> Hit:
+    return Hit(start, end, rule, "number", text[start:end])
+
+
+def _numbers(line: str, *, on_line: bool = False, form: bool = False) -> Iterator[tuple[int, int]]:
+    for match in _NUMBER.finditer(line):
+        value = match["value"].rstrip(" .-/")
+        digits = sum(map(str.isdigit, value))
+        if digits < 5 or len(value) < 6:
+            continue
+        before = line[max(0, match.start() - 40) : match.start()]
+        names = list(_evidence(line, before, value, digits))
+        if form:
+            names.append("a field of a form about a person")
+        else:
+            names.append("a person on the line" if on_line else "a person on the line before or after")
+        if re.search(r"Person\d+,? \Z", before):
+            names.append("right after a person")
+        if sum(WEIGHTS[name] for name in names) >= _ENOUGH:
+            yield match.start(), match.start() + len(value)
+
+
+def _evidence(line: str, before: str, value: str, digits: int) -> Iterator[str]:
+    if _PLAIN.fullmatch(value):
+        yield "a count, a time, a version or an address"
+    if _MARKED.search(line):
+        yield "another personal number on the line"
+    if digits >= 8:
+        yield "eight digits or more"
+    if any(map(str.isalpha, value)):
+        yield "letters and digits"
+    label = _LABEL.search(before)
+    if label is None:
+        if not before.strip() or before.rstrip(" \"'")[-1:] in "|,;\t":
+            yield "fills a cell"
+        return
+    words = [word for word in re.split(r"[\W_]+", label["word"].lower()) if word]
+    whole = [word for word in re.split(r"[^\w.°º]+", before.lower()) if word][-3:]
+    if any(word in _OTHER for word in words + whole[-2:]):
+        yield "a word for something else before it"
+    elif any(word.strip(".:") in _PERSONAL for word in words + whole[-2:]):
+        yield "a word for somebody's number before it"
+    elif _ABBREVIATION.fullmatch(label["word"]):
+        yield "an abbreviation before it"
+    elif _ANY_NUMBER.fullmatch(label["word"]) and label["word"].lower() not in ("id", "no"):
+        yield "a word for any number before it"
+
+
+def _address_blocks(text: str, lines: Sequence[str], people: Sequence[bool]) -> Iterator[Hit]:
+    """Find the lines of an address: short ones between a person and a phone number, a street or a postcode."""
+    offset = 0
+    for at, line in enumerate(lines):
+        bare = line.strip()
+        near = range(max(0, at - _WINDOW), min(len(lines), at + _WINDOW + 1))
+        if (
+            5 < len(bare) <= _SHORT
+            and not people[at]
+            and not _CODE.search(line)
+            and (
+                (_POSTCODE.fullmatch(bare) and at and _STREET.match(lines[at - 1].strip()))
+                or (
+                    any(people[row] and len(lines[row]) <= _SHORT for row in near if row < at)
+                    and (_POSTCODE.fullmatch(bare) or (_BUILDING.fullmatch(bare) and "," in bare))
+                    and any(_MARKED.search(lines[row]) and len(lines[row]) <= _SHORT for row in near)
+                )
+            )
+        ):
+            start = offset + line.index(bare)
+            yield _hit(start, start + len(bare), "address", text)
+        offset += len(line) + 1

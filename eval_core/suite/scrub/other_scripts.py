@@ -1,0 +1,167 @@
+"""Names in scripts other than Latin: after a label, beside a title, where somebody speaks, and by how they are "
+"built."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from eval_core.suite.scrub.hits import Hit
+from eval_core.suite.scrub.named_fields import field_kind
+from eval_core.suite.scrub.ordinary_words import is_name_elsewhere
+
+__all__ = ["other_scripts"]
+
+_SCRIPT = "\u0370-\u1fff\u2c00-\ud7ff\uf900-\ufaff\ufb1d-\ufefc"
+_HAN = "\u4e00-\u9fff々"
+_KANA = "\u3040-\u30ff"
+_HANGUL = "\uac00-\ud7a3"
+_NAME = re.compile(rf"[{_SCRIPT}]{{1,20}}(?:[ ・·\u200c][{_SCRIPT}]{{1,20}}){{0,3}}")
+_LABEL_WORDS = (
+    r"姓名|名前|氏名|お名前|担当者?|作成者|申請者|送信者|差出人|宛先|お届け先|利用者|会員名|患者名?|联系人|聯絡人"
+    r"|收件人|寄件人|客户(?:姓名)?|客戶"
+    r"|作者|负责人|負責人|申请人|申請人|审批人|经办人|员工|患者姓名|开户名|户名|投保人|被保险人|监护人|家长|学生|老师"
+    r"|值班"
+    r"|이름|성명|담당자?|작성자|고객명?|신청자|받는 ?사람|보낸 ?사람|환자명?|예금주|수신|발신|직원|보호자"
+    r"|الاسم(?: الكامل)?|اسم (?:العميل|المستخدم|الموظف|المريض)|المرسل|المستلم|العميل|الموظف|نام(?: و نام خانوادگی)?"
+    r"|مشتری"
+    r"|שם(?: מלא| פרטי| משפחה)?|לקוח|עובד|מטופל|Όνομα|Ονοματεπώνυμο|Επώνυμο|Ασθενής|Πελάτης|Υπάλληλος|Παρόντες|Προς|Από"
+    r"|नाम|पूरा नाम|नाव|ग्राहक|নাম|পূর্ণ নাম|பெயர்|పేరు|ชื่อ(?:-?นามสกุล)?|ผู้ติดต่อ|ลูกค้า"
+    r"|من|إلى|מאת|אל|От|Кому|发件人|寄件者|收件者|보낸사람|받는사람|จาก|ถึง|Від"
+    r"|ФИО|Ф\.И\.О\.|[Ии]мя|[Фф]амилия|[Оо]тчество|[Аа]втор|[Ии]сполнитель|[Кк]лиент|[Пп]ациент|[Сс]отрудник"
+    r"|[Пп]олучатель"
+    r"|[Оо]тправитель|[Уу]частники|[Оо]тветственный|[Зз]аявитель|ПІБ|[Іі]м'я|[Пп]різвище|[Кк]лієнт|[Оо]держувач|[Ии]ме"
+    r"|[Пп]резиме|Անուն|სახელი|გვარი"
+)
+_LABELLED = re.compile(rf"(?:{_LABEL_WORDS})[\"']?[ \t]*[:：=][ \t]*[\"']?(?P<value>{_NAME.pattern})")
+_LABELLED_LOOSELY = re.compile(
+    rf"(?<![{_HAN}{_HANGUL}])(?:{_LABEL_WORDS})[ 　](?P<value>[{_HAN}]{{2,4}}|[{_HANGUL}]{{2,5}})(?![{_HAN}{_HANGUL}])"
+)
+_HONOURED = re.compile(
+    rf"(?<![{_HAN}])(?P<value>[{_HAN}]{{1,4}}(?:[ 　][{_HAN}{_KANA}]{{1,4}})?|[\u30a0-\u30ff]{{2,8}}) ?(?:さん|様"
+    rf"|さま|氏|くん|ちゃん|殿"
+    rf"|先生|先輩|部長|課長|主任)(?![{_HAN}])"
+    rf"|(?<![{_HANGUL}])(?P<value2>[{_HANGUL}]{{2,5}}) ?(?:님|씨|대리|과장|차장|부장|팀장|사원|주임|선배|교수"
+    rf"|선생)(?![{_HANGUL}]{{2}})"
+    rf"|(?<![{_HAN}])(?P<value3>[{_HAN}]{{1,4}})(?:先生|女士|小姐|经理|老师|同学|总监|工程师|主任|医生|师傅)"
+)
+# Titles of languages that write words apart; one or two words follow.
+_TITLED = re.compile(
+    r"(?<![\w])(?:السيدة?|الدكتورة?|د\.|الأستاذة?|أ\.|المهندسة?|م\.|آقای|خانم|دکتر|מר|גב'|גברת|ד\"ר|ฯ|คุณ|นาย|นางสาว"
+    r"|นาง|श्रीमती|श्री|डॉ\.?"
+    r"|κ\.|κα|κύριος|κυρία|г-н|г-жа|господин|госпожа|товарищ|тов\.|пан|пані|д-р|պարոն|տիկին|ბატონი|ქალბატონი)"
+    rf"\s?(?P<value>[{_SCRIPT}]{{2,20}}(?: [{_SCRIPT}]{{2,20}})?)"
+)
+# Scripts with capitals: two capitalised words in a row, or one that ends as surnames and patronymics do.
+_CAPITALISED = (
+    r"[\u0391-\u03ab\u0386-\u038f\u0400-\u042f\u0490\u04d8\u04ae\u0531-\u0556]"
+    r"[\u03ac-\u03ff\u1f00-\u1fff\u0430-\u045f\u0491\u04d9\u04af\u0561-\u0587'’-]+"
+)
+_PAIR = re.compile(rf"(?<![\w.])(?:{_CAPITALISED}|[А-ЯΑ-Ω]\.)(?: ?(?:{_CAPITALISED}|[А-ЯΑ-Ω]\.)){{1,3}}")
+_BUILT = re.compile(
+    r"(?<=[\u0370-\u1fff,] )(?P<value>[А-ЯЁЇІЄҐΑ-Ω][а-яёїієґά-ώ]{1,20}(?:ов|ев|ёв|ова|ева|ский|ская|цкий|цкая|ович"
+    r"|евич|овна|евна|енко|чук|юк"
+    r"|ова|ович|іна|όπουλος|οπούλου|άκης|ίδης|ίδου|άδης))(?:[ауыеюяі]|ым|ой|у)?(?![\w])"
+)
+_NO_CAPITALISED = re.compile(
+    r"(?:Привет|Здравствуйте|Добр\w+|Коллеги|Спасибо|Уважаем\w+|Господин|Госпожа|Доктор|Клиент|Пациент|Сотрудник|Автор"
+    r"|Исполнитель|Заявитель|Получатель|Отправитель|Участник\w*|Ответственный|Контакт|Имя|Имена|ФИО|От|Кому|Для|Тел"
+    r"|Тема|Дата"
+    r"|Θέμα|Παρόντες|Ασθενής|Πελάτης|Καλημέρα|Γεια|Προς|Από|Κύριε|Κυρία|Κλάδος|Клієнт|Пацієнт|Вітаю|Дякую|Добрий"
+    r"|Российск\w+|Федерац\w+|Москв\w+|Санкт|Петербург\w*|Київ|Украин\w+|Ελλάδα|Αθήνα)\Z"
+)
+_SPEAKER = re.compile(
+    rf"(?m)^[\[(@]?(?P<value>[{_SCRIPT}]{{2,16}}(?: (?!上午|下午|오전|오후)[{_SCRIPT}]{{2,16}})?)[\])]?(?:[,，]? "
+    rf"{{0,3}}[\[(]?|\s{{1,3}})"
+    r"(?:上午|下午|오전|오후|今天|昨天|어제|오늘|сегодня|вчера)?\s?(?:\d{1,4}[-/.年]\d\d?[-/.月]?(?:\d{1,4}日?)? "
+    r")?\d\d?:\d\d"
+)
+# Chinese and Korean names begin with one of a few hundred surnames.
+_HAN_SURNAMES = (
+    "李王张張刘劉陈陳杨楊赵趙黄黃周吴吳徐孙孫胡朱高林何郭马馬罗羅梁宋郑鄭谢謝韩韓唐冯馮于董萧蕭程曹袁邓鄧许許傅沈曾彭吕呂苏蘇卢盧蒋蔣蔡"
+    "贾賈丁魏薛叶葉阎閻余潘杜戴夏钟鍾汪田任姜范方石姚谭譚廖邹鄒熊金陆陸郝孔白崔康毛邱秦江史顾顧侯邵孟龙龍万萬段雷钱錢汤湯尹黎易常武乔喬"
+    "贺賀赖賴龚龔文庞龐樊兰蘭殷施陶洪翟安颜顏倪严嚴牛温溫芦季俞章鲁魯葛伍韦韋申尤毕畢聂聶焦向柳邢路岳齐齊梅莫庄莊辛管祝左涂谷祁时舒耿牟卜"
+    "詹关關苗凌费費纪紀靳盛童欧歐甄项項曲成游阳陽裴席卫衛查屈鲍鮑位覃霍翁隋植甘景薄单單包司柏宁寧柯阮桂闵闵解强柴华華车車冉房簡简"
+)
+_HAN_DOUBLE = (
+    "欧阳|歐陽|司马|司馬|诸葛|諸葛|夏侯|上官|司徒|东方|東方|独孤|南宫"
+    "|慕容|尉迟|长孙|宇文|皇甫|公孙|端木|令狐|轩辕|司空|西门|百里"
+)
+_GIVEN = (
+    "伟芳娜秀英敏静丽强磊军洋勇艳杰娟涛明超兰霞平刚桂文博晓曉燕志淑芬華华建国國玉梅红紅云雲飞飛鹏鵬宇轩浩然子涵欣怡佳嘉俊豪雪琳梦夢琪思雨"
+    "辉輝龙永健春海波宁玲萍颖穎慧莉婷倩雯珊美惠雅芝萱宏峰凯凱旭阳东斌彬亮毅诚誠瑞祥福德仁义義礼智信成荣榮耀光辰星晨曦一诺语嫣瑶蕾薇蓉菲"
+    "雁凤鳳莲蓮珍珠翠月秋冬夏立新民武胜勝利康乐樂友朋天佑安生根发發财財树樹森林松柏江河山川石磬剑劍锋鋒钢鐵铁铭銘钧鈞锦錦怀懷逸凡哲轩翰"
+    "墨言书書诗詩画畫琴棋可心如意小大中正直公平和顺順达達远遠志向远晴岚若兮之以为為少卿世代家宝寶贝維维宗宜廷宛真由恵子美紀彦雄介太郎"
+)
+_HAN_NAME = re.compile(
+    rf"(?<![{_HAN}])(?P<value>(?:{_HAN_DOUBLE})[{_HAN}]{{1,2}}?|[{_HAN_SURNAMES}][{_GIVEN}]{{1,2}})"
+    rf"(?=[^{_HAN}{_KANA}]|$|[你您他她说說的在已会會把负負那这這请請])"
+    rf"|(?:问一下|问问|问|找|联系|請|请|让|由|给|跟|和|与|與|是|叫|@|感谢|谢谢|麻烦|通知|交给|转给|抄送)"
+    rf"(?P<value2>(?:{_HAN_DOUBLE})[{_HAN}]{{1,2}}?|[{_HAN_SURNAMES}][{_GIVEN}]{{2}})(?=[^{_HAN}]|$"
+    rf"|[你您他她说說的在已会會把负負那这這请請确確]|同学|老师|先生|女士)"
+)
+_SPACED_HAN = re.compile(
+    rf"(?<![{_HAN}\u30a0-\u30ff])(?P<value>[{_HAN}]{{1,3}}[ 　][{_HAN}{_KANA}]{{1,3}})(?=です|と申|より"
+    rf"|[、。,，(（<:：\d]|\s*$|[ 　]?様)",
+    re.M,
+)
+_KATAKANA = re.compile(r"(?<![\u30a0-\u30ff])[\u30a1-\u30f6ー]{2,10}・[\u30a1-\u30f6ー]{2,12}(?![\u30a0-\u30ff])")
+_KOREAN_NAME = re.compile(
+    rf"(?<![{_HANGUL}])(?P<value>(?:황보|제갈|남궁|선우|독고|사공|서문"
+    rf"|[김이박최정강조윤장임한오서신권황안송류전홍고문양손배백허유남심노하곽성차주우구민진지엄채원])"
+    rf"[{_HANGUL}]{{2}})(?=[ ]*(?:님|씨|대리|과장|부장|팀장)|\s{{2,}}|\s*[,(<:\d]|[ ](?:오전|오후)|(?:에게|한테|께서"
+    rf"|이가|이랑)\b|$)",
+    re.M,
+)
+_NO_NAME_TEXT = (
+    "皆 お客 客 各位 担当者 管理者 お疲れ ユーザー サーバー 고객 사용자 관리자 여러분 お客様 利用者 老 大家 各 那 何 "
+    "이것은 서비스 "
+    "고객사 담당자 이메일 정보를 전화 주소 住所 電話 名前 氏名 地址 电话"
+)
+_NO_NAME = frozenset(_NO_NAME_TEXT.split())
+
+
+def _hit(start: int, value: str) -> Hit:
+    return Hit(start, start + len(value), "field-person", "name", value.lower())
+
+
+def other_scripts(text: str, key: str | None) -> Iterator[Hit]:
+    """Find names that are not written in Latin letters."""
+    if text.isascii() or not re.search(rf"[{_SCRIPT}]", text):
+        return
+    if key is not None and field_kind(key) in ("person", "owner", "people", "first", "account"):
+        whole = _NAME.fullmatch(text.strip())
+        if whole and len(whole.group()) <= 30:
+            yield _hit(text.index(whole.group()), whole.group())
+    for pattern in _PLACES:
+        for match in pattern.finditer(text):
+            group = str(match.lastgroup)
+            value = match[group].rstrip()
+            if value not in _NO_NAME and len(value) > 1:
+                yield _hit(match.start(group), value)
+    for match in _KATAKANA.finditer(text):
+        yield _hit(match.start(), match.group())
+    yield from _capitalised(text)
+    for match in _NAME.finditer(text):
+        # Two words, both in the lists: a person in running text.
+        for one, two in pairwise(match.group().split()):
+            if is_name_elsewhere(one) and is_name_elsewhere(two) and one[0] != one[0].lower():
+                start = match.start() + match.group().index(f"{one} {two}")
+                yield _hit(start, f"{one} {two}")
+
+
+_PLACES = (_LABELLED, _LABELLED_LOOSELY, _HONOURED, _TITLED, _SPEAKER, _HAN_NAME, _SPACED_HAN, _KOREAN_NAME, _BUILT)
+
+
+def _capitalised(text: str) -> Iterator[Hit]:
+    """Yield runs of capitalised words without the greeting, the label or the title that they begin with."""
+    for match in _PAIR.finditer(text):
+        words = list(re.finditer(r"\S+?(?:\.|(?=\s|$|[А-ЯΑ-Ω]\.))", match.group()))
+        while words and _NO_CAPITALISED.match(words[0].group()):
+            words.pop(0)
+        long = [word for word in words if len(word.group()) > 2]
+        named = bool(long) and (len(words) > 1 or is_name_elsewhere(long[0].group()))
+        if named and not any(_NO_CAPITALISED.match(word.group()) for word in words):
+            start = match.start() + words[0].start()
+            yield _hit(start, match.group()[words[0].start() : words[-1].end()].rstrip())

@@ -1,0 +1,123 @@
+"""What only the surroundings tell: other lines, other places of a session, the command, the form, the script."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from eval_core.domain.fixture import Fixture
+from eval_core.suite.scrub import ScrubOptions, scrub_fixture
+from eval_core.suite.scrub.beside_people import beside_people
+from eval_core.suite.scrub.pipeline import session_texts
+
+
+def _scrubbed(output: str, command: str = "cat notes.txt") -> str:
+    call = {"id": "c", "type": "function", "function": {"name": "sh", "arguments": json.dumps({"command": command})}}
+    messages = [
+        {"role": "system", "content": "You help."},
+        {"role": "user", "content": "look around"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": output},
+    ]
+    fixture = Fixture(name="surroundings", messages=messages)
+    scrubbed = scrub_fixture(fixture, ScrubOptions(keep_system=True, max_output=None)).fixture
+    return "\n".join(session_texts(scrubbed))
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "gone"),
+    [
+        ("ls /home", "lost+found\nbimorelk", "bimorelk"),
+        ("find . -printf '%u %p'", "bimorelk ./src/lease.py", "bimorelk"),
+        ("net user", "User accounts for \\\\WS\n\n-----\nAdministrator   bimorel31   Guest", "bimorel31"),
+        ("cat x", "Standup\n- Vorunik: finished paging", "Vorunik"),
+    ],
+)
+def test_a_command_or_a_heading_announces_people(command: str, output: str, gone: str) -> None:
+    assert gone not in _scrubbed(output, command)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "Payee: Dedigek Marsh\nTFN: 476 323 684\nMobile: 0441 797 923",
+        "Naam: Gerrit Vandorpel\nPostcode: 5995 LB",
+        "ПІБ: Шевчук Оксана Петрівна\nРНОКПП: 2895106422",
+        "ชื่อ-นามสกุล: สมชาย ใจดี\nเลขประจำตัวประชาชน: 3-1006-90965-01-3",
+        "Họ và tên: Trần Thị Hạnh\nSố CCCD: 059560263369\nĐiện thoại: 0916 876 221",
+    ],
+)
+def test_one_field_about_a_person_explains_the_other_fields_of_its_form(form: str) -> None:
+    scrubbed = _scrubbed(form)
+    values = [line.partition(": ")[2] for line in form.splitlines()]
+    assert [value for value in values if value in scrubbed] == []
+
+
+def test_a_number_is_somebodys_only_beside_a_person() -> None:
+    assert [hit.entity for hit in beside_people("Badge 4471920 Person3")] == ["4471920"]
+    assert list(beside_people("Badge 4471920 of the day")) == []
+    assert list(beside_people("Person3 closed build 44719200 at 10:41")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "gone"),
+    [
+        ("司马文博 上午10:12\n测试环境又挂了，诸葛晓燕你那边看一下日志", ("司马文博", "诸葛晓燕")),
+        ("Παρόντες: Θεοδώρα Καραγιάννη, Σπύρος Μπακογιώργος", ("Καραγιάννη", "Μπακογιώργος")),
+        ("Коллеги, отчёт не сходится. Игорь Валентинович, посмотрите?", ("Валентинович",)),
+        ("배포 전에 제갈민서 님한테 승인 받아주세요", ("제갈민서",)),
+        ("株式会社北浜の長谷部 恵子です。", ("長谷部",)),
+        ("السيد محمد العتيبي اتصل أمس", ("العتيبي",)),
+    ],
+)
+def test_names_in_other_scripts_go(text: str, gone: tuple[str, ...]) -> None:
+    scrubbed = _scrubbed(text)
+    assert [name for name in gone if name in scrubbed] == []
+
+
+@pytest.mark.parametrize(
+    "text", ["Российская Федерация приняла закон", "请在配置文件中设置数据库连接", "サーバーの設定を確認してください"]
+)
+def test_sentences_in_other_scripts_stay(text: str) -> None:
+    assert text in _scrubbed(text)
+
+
+def test_an_address_tells_the_logins_of_its_owner() -> None:
+    scrubbed = _scrubbed('edit "jraragar"\n    set email-to "joy.raragar@acme-corp.dev"\nJoy wrote, Raragar agreed')
+    assert "raragar" not in scrubbed.lower()
+
+
+def test_a_product_that_the_code_uses_stays_a_product() -> None:
+    text = (
+        "We deploy with Pennyworth today.\nls pennyworth/api.py pennyworth/db.py\nimport pennyworth.api\npennyworth-cli"
+    )
+    assert "with Pennyworth today" in _scrubbed(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ED25519 key fingerprint is SHA256:N20EiQ3arsH8hpS9txvnpnHwj9J4PG0TAfN+wxYQxe8.",
+        "Mittwoch, 11. März 2026, 09:40 Uhr",
+        "==> Pouring openssl@3--3.2.1.arm64_sonoma.bottle.tar.gz",
+        "debug1: kex: algorithm: sntrup761x25519-sha512@openssh.com",
+        "run_id:b9a5b6e96f4640fc982af76f78525816c195acb1",
+        "SERVICE_START_NAME : NT AUTHORITY\\NetworkService",
+    ],
+)
+def test_digests_dates_packages_and_system_accounts_stay(text: str) -> None:
+    assert text in _scrubbed(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "gone"),
+    [
+        (">>> os.environ[\"DATADOG_API_KEY\"]\n'5f32c6a3732ade32a7d0c700e5e88d70'", "5f32c6a3732ade32a7d0c700e5e88d70"),
+        ("secret_id             faa9c764-78e3-0a76-bced-a34c64c76e66", "faa9c764-78e3-0a76-bced-a34c64c76e66"),
+        ("snmp-server community kJDnEbbutylLsC RO", "kJDnEbbutylLsC"),
+        ("    Password    REG_BINARY    156ee0bf32759f5b", "156ee0bf32759f5b"),
+    ],
+)
+def test_a_secret_is_weighed_by_what_names_it(text: str, gone: str) -> None:
+    assert gone not in _scrubbed(text)
