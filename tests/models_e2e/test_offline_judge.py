@@ -45,7 +45,7 @@ def test_only_compressions_are_sent_and_paid(project: Path, cli: small.Cli, prov
     assert summary["use"]["compressor"]["cost_usd"] == pytest.approx(provider.bill())
     assert (summary["models"]["compressor"], summary["models"]["judge"]) == (COMPRESSOR, "offline:facts")
     assert not summary["offline"]
-    assert "a model compressed; answers and grades are rule-based" in ran.out
+    assert "judged offline: answers and grades are rule-based" in ran.out
     command = ("run", *RUNS, *options(provider), "--judge", "offline", "--label", "b", "--compare-to", "results/a")
     assert cli(*command, "--quiet").code == 0
     report = (project / "results/b/report.md").read_text()

@@ -43,18 +43,13 @@ def test_identities_are_learned_from_where_tools_print_them() -> None:
     assert found.unstable == 0
 
 
-# A list of names changes nothing in the sets that hold secrets only.
-_WITHOUT_PEOPLE = ("fourth", "fifth", "sixth")
+# With a list of names, the newest sets that hold people: the older ones lie well above their bars.
+_LISTED = ("eighth", "eleventh", "twelfth", "thirteenth", "fourteenth")
 
 
 @pytest.mark.parametrize(
     ("name", "seed", "listed"),
-    [
-        (name, seed, listed)
-        for name, seed in SETS
-        for listed in (False, True)
-        if not listed or name not in _WITHOUT_PEOPLE
-    ],
+    [(name, seed, listed) for name, seed in SETS for listed in (False, True) if not listed or name in _LISTED],
 )
 def test_the_sets_that_were_measured_unseen_keep_the_bars(name: str, seed: int, listed: bool) -> None:
     found = measure(kinds(name), seed + 1, rounds=1, listed=listed)
