@@ -121,3 +121,33 @@ def test_digests_dates_packages_and_system_accounts_stay(text: str) -> None:
 )
 def test_a_secret_is_weighed_by_what_names_it(text: str, gone: str) -> None:
     assert gone not in _scrubbed(text)
+
+
+@pytest.mark.parametrize(
+    ("output", "gone"),
+    [
+        ("> authorization: KakaoAK 4e40e9c652f409e2fc50dc02669d87c6", "4e40e9c652f409e2fc50dc02669d87c6"),
+        ("<PESEL>44051401359</PESEL>", "44051401359"),
+        ("   Hostname  . . . . . . . . . . . . : GRANITE-WS14", "GRANITE-WS14"),
+        ("connected as (bimorel31@93.184.7.20)", "bimorel31"),
+    ],
+)
+def test_a_label_is_read_in_every_notation(output: str, gone: str) -> None:
+    assert gone not in _scrubbed(output)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "db_password: ENC[AES256_GCM,data:Wg+QDuoj+UGZZJW2,iv:6ZOt51DtA+501RSmiIlaezE4=,tag:WLCpyiksz/Cx==,type:str]",
+        "jq: ELF 64-bit LSB pie executable, BuildID[sha1]=b5b5f83721a98d00cb74ab11af40d06e3dfcd961, stripped",
+    ],
+)
+def test_what_is_encrypted_or_identifies_a_build_stays(kept: str) -> None:
+    assert kept in _scrubbed(kept)
+
+
+def test_a_machine_called_after_an_ordinary_word_leaves_the_word_alone() -> None:
+    scrubbed = _scrubbed('url: [host: "ledger.orvendale.net", port: 443]\nmodified: src/relay/ledger.py')
+    assert "ledger.orvendale.net" not in scrubbed
+    assert "src/relay/ledger.py" in scrubbed

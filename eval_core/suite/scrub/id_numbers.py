@@ -151,7 +151,7 @@ _SAID = re.compile(
     rf"(?i)(?<![^\W_])(?P<what>{_LABELS})"
     r"(?P<more>[ _-]?(?:(?:numbers?|num|no|nr|card|id|code|licen[cs]e|#|号|番号|numero|número|numéro"
     r"|nummer)\.?[ _-]?){0,3})"
-    r"(?: \([\w ]{1,20}\))?[\"']?[ \t]*(?P<said>is[ \t]+|ist[ \t]+|[:：#=][ \t]*|[ \t]+)"
+    r"(?: \([\w ]{1,20}\))?[\"']?[ \t]*(?P<said>is[ \t]+|ist[ \t]+|[:：#=>][ \t]*|[ \t]+)"
     r"[\"']?(?P<value>(?=[\w ./-]{0,24}\d|[A-Z]{10})[A-Z0-9А-ЯІЇЄ][A-Z0-9А-ЯІЇЄ./-]*"
     r"(?: (?:\d[\d./-]*|[A-Z]\d[\w-]*)){0,4}"
     r"(?:\(\d\))?)"

@@ -35,8 +35,9 @@ def _plain(word: str) -> str:
 def _forms(hit: Hit, spelling: str) -> Iterator[tuple[str, _Alias]]:
     """Yield how one learned name may be written elsewhere."""
     yield spelling.lower(), _Alias(hit.kind, hit.entity, exact=False, rule=hit.rule)
-    if hit.kind == "host" and "." in spelling:
-        yield spelling.partition(".")[0].lower(), _Alias("host", hit.entity, exact=False)
+    short = spelling.partition(".")[0].lower()
+    if hit.kind == "host" and "." in spelling and not is_ordinary(short):  # not every ledger is ledger.acme.dev
+        yield short, _Alias("host", hit.entity, exact=False)
     words = spelling.replace(",", " ").split()
     if hit.kind != "name" or len(words) < 2:
         return

@@ -65,7 +65,8 @@ _FIRST_NAMES = (
 )
 _FIRST_WORDS = frozenset(_FIRST_NAMES.split())
 _HOST_NAMES = (
-    "host hostname nodename computername machinename workstation fqdn devicename rechnername computer machine rechner "
+    "host hostname hôte värdnamn værtsnavn nodename computername machinename workstation fqdn devicename rechnername "
+    "computer machine rechner "
     "ordinateur ordenador equipo dator komputer počítač bilgisayar компьютер комп'ютер コンピュータ 计算机名 컴퓨터"
 )
 _HOST_WORDS = frozenset(_HOST_NAMES.split())
@@ -223,7 +224,7 @@ def _is_placeholder(value: str) -> bool:
 # `name separator value` in any notation: YAML, INI, environment, logfmt, headers, attributes, calls, wide columns.
 _KEY = re.compile(
     r"(?<![\w$-])(?P<key>[^\W\d_][\w-]{1,40})(?P<close>[\"'\])]{0,2})(?P<sep>[ \t]{0,20}(?:=>|:="
-    r"|[:=：])(?![=:/\\])|(?: ?\.){2,30} ?:|\t+|[ ]{1,30}\|(?=[ ])|[ ](?=\"[^\W\d_][^\"\n]{1,60}\")|[ ]"
+    r"|[:=：])(?![=:/\\])|[ ]{0,3}(?: ?\.){2,30} ?:|\t+|[ ]{1,30}\|(?=[ ])|[ ](?=\"[^\W\d_][^\"\n]{1,60}\")|[ ]"
     r"{2,30}(?=[^\W\d_]))[ \t]*(?P<open>[\[({<]?[\"'“]?)"
 )
 _BEFORE = re.compile(r"[^\W\d_][\w-]*[ ._-]\Z")

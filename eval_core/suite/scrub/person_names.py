@@ -175,6 +175,9 @@ def authors(text: str, _key: str | None) -> Iterator[Hit]:
             yield Hit(match.start("name"), match.end("name"), "author", "name", name.lower())
 
 
+_AT_ADDRESS = re.compile(r"(?<![\w.+@/%-])(?P<user>[a-z][a-z0-9._-]{1,31})@(?=\d{1,3}(?:\.\d{1,3}){3}(?![\w.]))")
+
+
 def mentions(text: str, _key: str | None) -> Iterator[Hit]:
     """Find accounts that platforms mark as such."""
     for match in _MENTION.finditer(text):
@@ -183,6 +186,9 @@ def mentions(text: str, _key: str | None) -> Iterator[Hit]:
         if not is_generic(name):
             start = match.end(group) - len(name)
             yield Hit(start, match.end(group), "mention", "user", name.lower())
+    for match in _AT_ADDRESS.finditer(text) if "@" in text else ():
+        if not is_generic(match["user"]):
+            yield Hit(match.start("user"), match.end("user"), "mention", "user", match["user"])
     for match in _CALLED.finditer(text) if "@" in text else ():
         if not is_generic(match.group("a")):
             yield Hit(match.start("a"), match.end("a"), "mention", "user", match.group("a").lower())

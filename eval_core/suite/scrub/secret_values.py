@@ -165,6 +165,7 @@ _NAMED_HEX = re.compile(
 _PUBLIC_BEFORE = re.compile(
     r"(?:sha(?:1|224|256|384|512)[-:=]|md5[-:=]|base64,|fingerprint[: ]+|integrity[\"':= ]+|ssh-(?:rsa|dss|ed25519) "
     r"|ecdsa-sha2-nistp\d+ |h1:|etag[\"':= ]+|digest[\"':= ]+|checksum[\"':= ]+"
+    r"|build-?id(?:\[\w+\])?[\"':= ]+"
     r"|(?:public|pub)[ _-]?key[\"':= ]+|(?:ray|trace|span|request|correlation|transaction"
     r"|version)(?:[ _-]?id)?[\"':= ]+)\Z",
     re.IGNORECASE,

@@ -23,6 +23,10 @@ _HEADER = re.compile(
     r"digest|splunk|sso-key|genie[kK]ey|discogs|aws4-hmac-sha256)[ \t=]+)?(?P<value>[^\s\"'\\,]{6,})(?P<rest>[^\n\"'"
     r"\\]*)"
 )
+_ANY_SCHEME = re.compile(
+    r"(?i)(?<![\w-])(?:proxy-)?authorization\\{0,3}[\"']?[ \t]{0,3}[:=][ \t]{0,3}\\{0,3}[\"']?[a-z][\w-]{2,24}[ \t]+"
+    r"(?P<value>[^\s\"'\\,=]{12,})"
+)
 _BEARER = re.compile(r"(?<![A-Za-z])(?i:bearer)[ \t]+(?P<value>[A-Za-z0-9._~+/=\-]{12,})")
 _BASIC = re.compile(r"(?<![A-Za-z])(?i:basic)[ \t]+(?P<value>[A-Za-z0-9+/]{8,}={0,2})(?![A-Za-z0-9+/=])")
 _USERINFO = re.compile(
@@ -69,6 +73,9 @@ def headers(text: str, _key: str | None) -> Iterator[Hit]:
             yield value_hit(match, "value", "header", text)
             if match.group("scheme") and match.group("scheme").lower() in ("digest", "aws4-hmac-sha256"):
                 yield value_hit(match, "rest", "header", text)
+    for match in _ANY_SCHEME.finditer(text):
+        if not is_mark(match["value"]) and match["value"][0] not in "$<{%[*" and _credential_like(match["value"]):
+            yield value_hit(match, "value", "header", text)
     for pattern in (_BEARER, _BASIC):
         for match in pattern.finditer(text):
             value = match.group("value")

@@ -35,6 +35,7 @@ SETS = (
     ("twelfth", 121),
     ("thirteenth", 131),
     ("fourteenth", 141),
+    ("fifteenth", 151),
 )
 """The sets in the order in which they were written, with the seed that each was first measured with."""
 
