@@ -269,10 +269,10 @@ async def make_cast(
     from eval_core.models.journal import Journal
     from eval_core.models.transport import load_litellm
 
+    require_keys(models)
     if models.through_litellm:  # once, before anything is timed: the import takes seconds
         await asyncio.to_thread(load_litellm)
     sys.setswitchinterval(_SWITCH_SECONDS)
-    require_keys(models)
     record = stack.enter_context(Journal(journal, sealing))
     budget = Budget(budget_usd, max_tokens_total, carried=record.spent)
     client = await stack.enter_async_context(

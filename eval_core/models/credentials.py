@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from eval_core.base.config import EndpointConfig
 from eval_core.base.errors import UserError
@@ -27,6 +28,8 @@ _GROUPS: Mapping[str, tuple[tuple[str, ...], ...]] = MappingProxyType(
                 "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
             ),
         ),
+        "anthropic": (("ANTHROPIC_API_KEY",),),
+        "openai": (("OPENAI_API_KEY",),),
         "gemini": (("GEMINI_API_KEY", "GOOGLE_API_KEY"),),
         "vertex_ai": (
             ("GOOGLE_APPLICATION_CREDENTIALS", "VERTEXAI_CREDENTIALS"),
@@ -66,21 +69,12 @@ def require_keys(models: Models) -> None:
 
 def _missing(models: Models, model: str) -> str:
     """Return what is not there of the variables by which litellm reaches a model."""
-    from eval_core.models.transport import load_litellm
-
-    endpoint, litellm = models.endpoint(model), load_litellm()
-    try:
-        provider = str(litellm.get_llm_provider(model=model)[1])
-    except Exception:  # whatever it makes of the name, it cannot send anything
-        raise UserError(
-            f"{model}: this names no provider that litellm knows; write PROVIDER/MODEL, e.g. openai/{model}, or give "
-            "the server with --api-base"
-        ) from None
+    endpoint, provider = models.endpoint(model), _provider(model)
     if provider == "vertex_ai" and not _installed("google.auth"):
         raise UserError(f"{model}: Vertex AI needs the package google-auth: pip install 'compression-eval[vertex]'")
     groups = _GROUPS.get(provider)
     if groups is None:
-        found = {} if endpoint.key is not None else litellm.validate_environment(model=model)
+        found = {} if endpoint.key is not None else _litellm().validate_environment(model=model)
         return " and ".join(sorted(found.get("missing_keys") or ())) if not found.get("keys_in_environment") else ""
     groups = groups[1:] if endpoint.key is not None or _logged_in(provider) else groups
     return " and ".join(
@@ -88,6 +82,26 @@ def _missing(models: Models, model: str) -> str:
         for group in groups
         if not any(os.environ.get(name) for name in group) and not (endpoint.api_base and group[0].endswith("_BASE"))
     )
+
+
+def _provider(model: str) -> str:
+    """Name the provider of a model; litellm, whose import takes seconds, is asked only where the name does not say."""
+    named, slash, _ = model.partition("/")
+    if slash and named in _GROUPS:
+        return named
+    try:
+        return str(_litellm().get_llm_provider(model=model)[1])
+    except Exception:  # whatever it makes of the name, it cannot send anything
+        raise UserError(
+            f"{model}: this names no provider that litellm knows; write PROVIDER/MODEL, e.g. openai/{model}, or give "
+            "the server with --api-base"
+        ) from None
+
+
+def _litellm() -> Any:
+    from eval_core.models.transport import load_litellm
+
+    return load_litellm()
 
 
 def _logged_in(provider: str) -> bool:

@@ -1,6 +1,12 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
+import small
 
 from eval_core.base.config import EndpointConfig, ModelConfig, ModelParams, Price
 from eval_core.base.errors import UserError
@@ -273,3 +279,24 @@ def test_what_the_program_decides_itself_is_no_parameter() -> None:
     for name in ("max_tokens", "n", "api_base", "stream"):
         with pytest.raises(ValueError, match=name):
             ModelParams.model_validate({name: 1})
+
+
+def test_a_missing_key_is_told_before_litellm_is_imported(tmp_path: Path) -> None:
+    """Its import takes seconds, and the message needs none of it."""
+    script = (
+        "import sys\nfrom bot.cli import main\n"
+        "try:\n    main()\n"
+        "finally:\n    assert 'litellm' not in sys.modules, 'imported'\n"
+    )
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(small.REPOSITORY)}
+    ran = subprocess.run(
+        [sys.executable, "-c", script, "run", "--model", "anthropic/claude-sonnet-4-5", "--quiet"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 2, ran.stderr
+    assert "anthropic/claude-sonnet-4-5 needs ANTHROPIC_API_KEY" in ran.stderr
+    assert "imported" not in ran.stderr
