@@ -19,7 +19,8 @@ from pathlib import Path
 
 from eval_core.base.config import Config
 from eval_core.comparing.drift import SAMPLE
-from eval_core.measuring.cost import CHECKS, EstimateRow, PlannedCalls, Scope, estimate, forecast, make_stand_ins, total
+from eval_core.measuring.cost import make_stand_ins
+from eval_core.measuring.forecast import CHECKS, EstimateRow, PlannedCalls, Scope, estimate, forecast, total
 from eval_core.measuring.options import Job
 from eval_core.models.settings import ModelFlags, Models
 

@@ -167,7 +167,7 @@ def _share(probe: Probe, text: Haystack) -> float:
 async def measure_controls(
     case: Case, answerer: Answerer, judge: Judge, turns: asyncio.Semaphore | None = None
 ) -> Controls:
-    """Measure ceiling and floor of every probe of a case, so many at once as there are turns.
+    """Measure ceiling and floor of every probe of a case; `turns` limits how many are measured at the same time.
 
     Controls fill gaps, so no more prompts are written ahead than can fill them; those of the floor are short.
     """

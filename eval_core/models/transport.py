@@ -43,7 +43,7 @@ _MOST_TOKENS = 10**9  # in one call; a provider that tells of more, or of less t
 _LONGEST_LEAD = 60.0
 _LEAST_CHARS = 3_000  # about the 1,024 tokens from which on providers keep a prompt
 
-# Claude, however it is reached, and Nova cache only what is marked; others find shared beginnings by themselves.
+# Claude, however it is reached, and Nova cache only what is marked; other providers detect shared prefixes.
 _MARKED = re.compile(
     r"^(?:claude|anthropic/|(?:bedrock|vertex_ai|azure_ai|openrouter)/.*(?:anthropic|claude)|bedrock/.*amazon\.nova)"
 )

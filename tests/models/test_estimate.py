@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from eval_core.measuring.cost import PlannedCalls, estimate, total
+from eval_core.measuring.forecast import PlannedCalls, estimate, total
 from eval_core.models.prices import Tariff
 
 CHEAP = Tariff(input=1e-6, output=4e-6, cached_input=1e-7, cache_write=1e-6, long_factor=2.0)

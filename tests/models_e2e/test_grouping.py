@@ -16,7 +16,8 @@ from eval_core.base.messages import Message, content_text
 from eval_core.domain.probe import PrivateProbe
 from eval_core.judging.answering import grouped, split_answers
 from eval_core.judging.extractive import NOT_IN_CONTEXT
-from eval_core.measuring.cost import GROUPING, quote
+from eval_core.measuring.cost import quote
+from eval_core.measuring.forecast import GROUPING
 from eval_core.measuring.options import Job
 from eval_core.models.prices import parse_prices
 from eval_core.models.settings import ModelFlags
