@@ -118,7 +118,7 @@ class TestedFamily:
 
     @property
     def named_changes(self) -> tuple[list[Hypothesis], list[UnitDelta]]:
-        """Return the changes that a verdict names: all that are certain by themselves, and the strongest one."""
+        """Return the changes that a verdict names: all that are certain on their own, and the strongest one."""
         lead = self._lead if self.significant else None
 
         def named(item: Hypothesis | UnitDelta) -> bool:

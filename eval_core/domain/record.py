@@ -118,7 +118,7 @@ class ProbeRecord(Record):
 
 
 class CensusRecord(Record):
-    """What became of the facts that were found in the session by themselves, counted by kind."""
+    """What became of the facts that rules found in the session, counted by kind."""
 
     total: dict[str, int] = {}
     at_risk: dict[str, int] = {}
