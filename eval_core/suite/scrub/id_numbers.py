@@ -107,6 +107,7 @@ _CHECKED: tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...] = (
     (re.compile(r"(?<![\w.-])\d{1,2}\.\d{3}\.\d{3}-[\dkK](?![\w-])"), _chilean),
     (re.compile(r"(?<![\w.-])\d\d\.(?:0\d|1[0-2])\.[0-3]\d-\d{3}\.\d\d(?![\w-])"), _belgian),
     (re.compile(r"(?<![\w-])[A-HJ-NPR-Z0-9]{17}(?![\w-])"), _vehicle),
+    (re.compile(r"(?<![\w-])0000[0-9A-F]{4}-[0-9A-F]{16}(?![\w-])"), lambda _: True),  # a phone, as Apple numbers them
     (re.compile(r"(?<![\w-])756\.\d{4}\.\d{4}\.\d\d(?![\w-])"), lambda _: True),
 )
 
@@ -152,7 +153,7 @@ _SAID = re.compile(
     r"(?P<more>[ _-]?(?:(?:numbers?|num|no|nr|card|id|code|licen[cs]e|#|号|番号|numero|número|numéro"
     r"|nummer)\.?[ _-]?){0,3})"
     r"(?: \([\w ]{1,20}\))?[\"']?[ \t]*(?P<said>is[ \t]+|ist[ \t]+|[:：#=>][ \t]*|[ \t]+)"
-    r"[\"']?(?P<value>(?=[\w ./-]{0,24}\d|[A-Z]{10})[A-Z0-9А-ЯІЇЄ][A-Z0-9А-ЯІЇЄ./-]*"
+    r"[\"']?(?P<value>(?=[\w ./-]{0,24}\d|[A-Z]{7})[A-Z0-9А-ЯІЇЄ][A-Z0-9А-ЯІЇЄ./-]*"
     r"(?: (?:\d[\d./-]*|[A-Z]\d[\w-]*)){0,4}"
     r"(?:\(\d\))?)"
 )
@@ -247,7 +248,8 @@ def _labelled(text: str) -> Iterator[Hit]:
             continue  # that of a process
         told = match.group("said").strip() or match.group("more").strip(" _-")
         # Serial numbers and parcels' are drawn from letters and digits; an id's digits outweigh its letters.
-        drawn = what in _DRAWN and len(value) >= 10 and re.fullmatch(r"[A-Z0-9]+", value)
+        least = 7 if told else 10
+        drawn = what in _DRAWN and len(value) >= least and re.fullmatch(r"[A-Z0-9]+", value) and not is_ordinary(value)
         if drawn and digits < 4:
             rule = "serial" if what.startswith("serial") else "national-id"
             yield Hit(match.start("value"), match.start("value") + len(value), rule, "number", value)
