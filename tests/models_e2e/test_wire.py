@@ -44,7 +44,7 @@ class Way:
     environ: dict[str, str] = field(default_factory=dict)
     endpoint: dict[str, Any] = field(default_factory=lambda: {"protocol": "litellm"})
     sent_as: str | None = None
-    """The model's name in the body; None where it stands in the path."""
+    """The model's name in the body; None where it is in the path."""
     limit: str = "max_tokens"
     marked: bool = False
 

@@ -1,9 +1,8 @@
-"""Names that no rule marks: words that no dictionary has, weighed by what stands around them.
+"""Names that no rule marks: words that no dictionary has, weighed by the text around them.
 
-The rules for places know where a certain program prints a name. This module knows no program: it takes every word that
-looks like a name, an account or a machine and adds up what speaks for it and against it (`surroundings.py`). The
-weights stand in one table. It reads a session that was scrubbed once, so that what the rules found is evidence for what
-stands beside it.
+Other detectors know where a certain program prints a name. This module knows no program: it takes every word that looks
+like a name, an account or a machine and adds up the evidence for and against it (`surroundings.py`). All weights are in
+one table. It reads a session that was scrubbed once, so that what the rules found is evidence for the words next to it.
 """
 
 from __future__ import annotations
