@@ -29,7 +29,7 @@ from tests.suite.corpus_later import LATER
 from tests.suite.corpus_negatives import NEGATIVES
 from tests.suite.corpus_people import PEOPLE
 from tests.suite.corpus_secrets import SECRETS
-from tests.suite.planted import SETS
+from tests.suite.planted import SETS, WholeSession, whole_sessions
 from tests.suite.planted import kinds as planted_kinds
 
 _PIECE = 8  # this many characters of a secret in a row are a part of it
@@ -46,6 +46,9 @@ class Tally:
     kind: Kind
     planted: int = 0
     gone: int = 0
+    """Of the blocks: those of which everything went; of look-alikes: those of which anything did."""
+    values: int = 0
+    values_gone: int = 0
     partial: int = 0
     named: int = 0
     """How many of those that were left the audit names; of look-alikes, how many it names for nothing."""
@@ -66,6 +69,12 @@ class Measured:
         rows = [t for t in self.kinds.values() if t.kind.group == group and held_out in (None, t.kind.held_out)]
         planted = sum(row.planted for row in rows)
         return sum(row.gone for row in rows) / planted if planted else 1.0
+
+    def value_share(self, group: str) -> float:
+        """Return the share of the single values of a group that went."""
+        rows = [row for row in self.kinds.values() if row.kind.group == group]
+        values = sum(row.values for row in rows)
+        return sum(row.values_gone for row in rows) / values if values else 1.0
 
     def audit_share(self) -> float:
         """Return the share of what was left that the audit names."""
@@ -96,7 +105,9 @@ def _judge(measured: Measured, plant: Plant, text: str, doubted: set[str]) -> No
     tally = measured.kinds.setdefault(plant.kind.name, Tally(plant.kind))
     tally.planted += 1
     left = [value for value in plant.planted.values if value in text]
-    tally.gone += not left
+    tally.values += len(plant.planted.values)
+    tally.values_gone += len(plant.planted.values) - len(left)
+    tally.gone += len(left) < len(plant.planted.values) if plant.kind.group == "negative" else not left
     if plant.kind.group == "negative":
         tally.named += bool(doubted)
     else:
@@ -117,6 +128,7 @@ def measure(kinds: Sequence[Kind], seed: int = 1, rounds: int = 8, *, listed: bo
         for plant in plants:
             _judge(measured, plant, _readable(scrubbed, plant.message), _doubted(scrubbed, plant.message))
         values = [value for plant in plants if plant.kind.group != "negative" for value in plant.planted.values]
+        values += [value for plant in plants for value in plant.planted.either]
         for index, message in enumerate(fixture.messages):
             after = _readable(scrubbed, index)
             for fact in set(_FACT.findall(_readable(fixture, index))):
@@ -167,10 +179,17 @@ def _print_fresh(rounds: int, only: str) -> None:
         ("personal data removed, with a list", "personal", True),
         ("look-alikes replaced by mistake", "negative", False),
     ):
-        shares = [f"{100 * both[listed].share(group):.1f} %" for both in found.values()]
+        shares = [f"{100 * both[listed].value_share(group):.1f} %" for both in found.values()]
         print(f"| {what} | " + " | ".join(shares) + " |")
     kept = [f"{100 * one.facts_kept / max(1, one.facts):.2f} %" for one, _ in found.values()]
     print("| facts that survive | " + " | ".join(kept) + " |")
+    for what, group, listed in (
+        ("blocks without any secret", "secret", False),
+        ("blocks without any personal data, no list", "personal", False),
+        ("blocks without any personal data, with a list", "personal", True),
+    ):
+        shares = [f"{100 * both[listed].share(group):.1f} %" for both in found.values()]
+        print(f"| {what} | " + " | ".join(shares) + " |")
     for what, group in (("secrets", "secret"), ("personal data", "personal")):
         named = [_named(bare, group) for bare, _ in found.values()]
         print(f"| of the {what} left, the audit named | " + " | ".join(f"{x} of {y}" for x, y in named) + " |")
@@ -216,6 +235,74 @@ def _shipped() -> int:
 
 
 _GROUPS = ("secret", "personal", "negative")
+
+
+@dataclass
+class Counted:
+    """Of the values of one sort in whole sessions: how many there were, and how many went."""
+
+    values: int = 0
+    gone: int = 0
+    wrong: list[str] = field(default_factory=list)
+    """What should have gone and stayed, or the other way round."""
+
+
+def measure_session(session: WholeSession, *, listed: bool) -> dict[str, Counted]:
+    """Scrub one whole session and count what went, by sort: secrets, personal, keep, facts."""
+    fixture = Fixture(name="whole", messages=session.messages)
+    groups = session.known if listed else []
+    options = ScrubOptions(Identities(groups=groups), keep_system=True, max_output=None)
+    before, after = (
+        "\n".join(_readable(one, index) for index in range(len(one.messages)))
+        for one in (fixture, scrub_fixture(fixture, options).fixture)
+    )
+    found = {}
+    for sort, values in session.values.items():
+        counted = found[sort] = Counted()
+        for value in dict.fromkeys(values):
+            if value in before:
+                gone = not _occurs(value, after, whole_word=sort == "personal")
+                counted.values += 1
+                counted.gone += gone
+                if gone == (sort in ("keep", "facts")):
+                    counted.wrong.append(value)
+    return found
+
+
+def _occurs(value: str, text: str, *, whole_word: bool) -> bool:
+    """Tell whether a value is in a text; a name is not in a longer word."""
+    if whole_word and value.replace(" ", "").isalpha():
+        return re.search(rf"(?<![^\W_]){re.escape(value)}(?![^\W_])", text) is not None
+    return value in text
+
+
+def _print_sessions(only: str) -> None:
+    """Print what is found in whole sessions, by the set that they were written in."""
+    print(
+        "| set | secrets removed | personal data, no list | with a list | look-alikes replaced | facts that survive |"
+    )
+    print("|---|---:|---:|---:|---:|---:|")
+    wrong: list[str] = []
+    for name in sorted({session.set for session in whole_sessions()}):
+        if only not in ("all", name):
+            continue
+        totals: defaultdict[tuple[str, bool], Counted] = defaultdict(Counted)
+        for session in whole_sessions():
+            if session.set != name:
+                continue
+            for listed in (False, True):
+                for sort, counted in measure_session(session, listed=listed).items():
+                    total = totals[sort, listed]
+                    total.values += counted.values
+                    total.gone += counted.gone
+                    if not listed and counted.wrong:
+                        wrong.append(f"{name}, {session.name}, {sort}: {'; '.join(counted.wrong)}")
+        gone = {key: 100 * one.gone / max(1, one.values) for key, one in totals.items()}
+        print(
+            f"| {name} | {gone['secrets', False]:.1f} % | {gone['personal', False]:.1f} % "
+            f"| {gone['personal', True]:.1f} % | {gone['keep', False]:.1f} % | {100 - gone['facts', False]:.1f} % |"
+        )
+    print("", *wrong, sep="\n")
 
 
 def _speed(kinds: Sequence[Kind]) -> tuple[int, float]:
@@ -308,6 +395,9 @@ def main() -> None:
         help="measure the sets that were written before they were measured",
     )
     parser.add_argument(
+        "--sessions", nargs="?", const="all", metavar="SET", help="measure whole sessions, by the set they belong to"
+    )
+    parser.add_argument(
         "--ordinary",
         nargs="+",
         type=Path,
@@ -318,6 +408,9 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.ordinary:
         _print_ordinary(arguments.ordinary, int(arguments.megabytes * 1_000_000))
+        return
+    if arguments.sessions:
+        _print_sessions(arguments.sessions)
         return
     if arguments.fresh:
         _print_fresh(arguments.rounds, arguments.fresh)

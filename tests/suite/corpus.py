@@ -38,6 +38,8 @@ class Planted:
     aliases: tuple[str, ...] = ()
     command: str = ""
     """The command whose output the text is, if only the call tells what it says."""
+    either: tuple[str, ...] = ()
+    """What was drawn but may stay or go."""
 
 
 @dataclass(frozen=True)

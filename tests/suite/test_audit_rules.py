@@ -19,7 +19,7 @@ from tests.suite.sessions import session
 # Each is something that no detector of the scrubber finds: the audit was green on it.
 MISSED = (
     "employee = quillfeather_the_second_of_the_name_and_of_the_old_house",
-    "the form gave 0711 4482 9931 as the line to ring",
+    "the form gave 4711 4482 9931 as the line to ring",
     "ref 4417 882 0931 12 was on the form",
     "contact: zeldakw-",
     "the token from the mail was qzkwv7trplmx",

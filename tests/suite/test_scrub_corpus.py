@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.scrubbing import Measured, measure
+from bench.scrubbing import Measured, measure, measure_session
 from tests.suite.broad_secrets import BROAD, RULED, split
 from tests.suite.corpus_held_out import HELD_OUT
 from tests.suite.corpus_later import LATER
@@ -12,16 +12,14 @@ from tests.suite.corpus_negatives import NEGATIVES
 from tests.suite.corpus_people import PEOPLE
 from tests.suite.corpus_secrets import SECRETS
 from tests.suite.corpus_unseen import UNSEEN, UNSEEN_AFTER
-from tests.suite.planted import SETS, kinds
+from tests.suite.planted import SETS, WholeSession, kinds, whole_sessions
 
 KINDS = (*SECRETS, *PEOPLE, *LATER, *NEGATIVES)
-# Secrets, personal data without and with a list, look-alikes; others than these keep 97, 90, 95 and 5 %.
+# Secrets, personal data without and with a list, look-alikes, by value; others than these keep 97, 90, 95 and 5 %.
 _BARS = {
-    "sixth": (0.97, 0.9, 0.95, 0.06),
-    "eighth": (0.94, 0.92, 0.95, 0.05),
-    "ninth": (0.97, 0.85, 0.95, 0.05),
-    "thirteenth": (0.94, 0.92, 0.95, 0.05),
-    "fourteenth": (0.95, 0.83, 0.9, 0.05),
+    "eighth": (0.95, 0.92, 0.95, 0.05),
+    "fifteenth": (0.95, 0.92, 0.95, 0.05),
+    "thirteenth": (0.96, 0.92, 0.95, 0.05),
 }
 
 # A set whose kinds the audit's rules for lines were written with; the scrubber leaves too little of the ninth to count.
@@ -43,7 +41,21 @@ def test_identities_are_learned_from_where_tools_print_them() -> None:
 
 
 # With a list of names, the newest sets that hold people: the older ones lie well above their bars.
-_LISTED = ("eighth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth")
+_LISTED = ("eighth", "eleventh", "fourteenth", "fifteenth", "seventeenth", "eighteenth", "nineteenth")
+
+
+# One session of each set; `python -m bench.scrubbing --sessions` measures all of them.
+_SESSIONS = {one.set: one for one in reversed(whole_sessions())}
+
+
+@pytest.mark.parametrize("session", _SESSIONS.values(), ids=lambda session: session.name)
+def test_whole_sessions_lose_what_must_go_and_keep_the_rest(session: WholeSession) -> None:
+    bare, listed = (measure_session(session, listed=listed) for listed in (False, True))
+    assert bare["secrets"].gone / bare["secrets"].values >= 0.9
+    assert bare["personal"].gone / bare["personal"].values >= 0.85
+    assert listed["personal"].gone / listed["personal"].values >= 0.9
+    assert bare["keep"].gone / bare["keep"].values <= 0.1
+    assert bare["facts"].gone / bare["facts"].values <= 0.07
 
 
 @pytest.mark.parametrize(
@@ -53,9 +65,9 @@ _LISTED = ("eighth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteen
 def test_the_sets_that_were_measured_unseen_keep_the_bars(name: str, seed: int, listed: bool) -> None:
     found = measure(kinds(name), seed + 1, rounds=1, listed=listed)
     secret, personal, with_list, touched = _BARS.get(name, (0.97, 0.9, 0.95, 0.05))
-    assert found.share("secret") >= secret
-    assert found.share("personal") >= (with_list if listed else personal)
-    assert found.share("negative") <= touched
+    assert found.value_share("secret") >= secret
+    assert found.value_share("personal") >= (with_list if listed else personal)
+    assert found.value_share("negative") <= touched
     if name in _AUDITED and not listed:
         assert found.audit_share() >= 0.8
     assert found.facts_kept / found.facts >= 0.99

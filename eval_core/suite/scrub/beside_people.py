@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from eval_core.suite.scrub.hits import Hit
+from eval_core.suite.scrub.id_numbers import PERSONAL_NUMBER_WORDS, is_number_label
+from eval_core.suite.scrub.tables import rows
 
 __all__ = ["WEIGHTS", "beside_people"]
 
@@ -29,6 +31,7 @@ WEIGHTS = {
     "a word for something else before it": -4,
     "a count, a time, a version or an address": -5,
     "a line of code": -4,
+    "shaped like the number of a document": -3,
 }
 _ENOUGH = 5
 
@@ -36,43 +39,40 @@ _SOMEBODY = re.compile(r"(?<![\w@/\\.-])(?:Person\d+|person\d+@example\.com)(?![
 _MARKED = re.compile(
     r"REDACTED-(?:national-id|phone|address|birth-date|passport|account|iban|card|serial|personal)|\+1 \d{3}-555-01\d\d"
 )
+# What is a number but nobody's: our placeholders, times with their dates, ids of things, numbers of processes.
+_NOBODYS = re.compile(
+    r"\+1 \d{3}-555-01\d\d|\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*|\d\d:\d\d:\d\d[.,\d]*(?: \d{1,7}){1,2}"
+    r"|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+)
 _NUMBER = re.compile(
-    r"(?<![\w.+/@:#-])(?=[\w./ -]{0,24}\d)(?P<value>[A-Z]{0,4}[ -]?\d[\dA-Z]*(?:[ ./-][\dA-Z]{1,8}){0,5})(?![\w@]"
+    r"(?<![\w.+/@:#-])(?=[\w./ -]{0,24}\d)(?P<value>(?:[A-Z]{1,6}"
+    r"|[A-Z]{1,4}[ -])?\d[\dA-Z]*(?:[ ./-](?=[A-Z]*\d)[\dA-Z]{1,8}){0,5})(?![\w@]"
     r"|[.:/-]\w)"
 )
 _LABEL = re.compile(r"(?P<word>[^\W\d_][\w.'’-]*\.?)(?P<sep>[\"'\])]{0,2}\s*[:：=#|]?\s*(?:[\"'\[(<]|is |ist |: )?)\Z")
-_PERSONAL_WORDS = (
-    "badge card pass passport licence license policy member membership patient mrn employee emp staff student customer "
-    "client account acct insurance insured tax ssn id ident personal person citizen national social identity "
-    "subscriber "
-    "loyalty chart nhs medicare pesel dni nif nie cpf rut curp cedula cédula rfc cnp egn oib jmbg emšo bsn "
-    "personnummer henkilötunnus hetu fødselsnummer cpr kennitala isikukood personas asmens kodas rodné číslo taj "
-    "kimlik tckn "
-    "aadhaar pan nric hkid ktp nik mykad cccd cmnd ausweis ausweisnummer versichertennummer personalnummer "
-    "matrikelnummer "
-    "kundennummer mitgliedsnummer steuernummer svnr sécu matricule adhérent cliente socio tessera fiscale "
-    "contribuinte utente "
-    "legitymacja dowód паспорт снилс инн полис егн ιδιότητα αμκα αφμ ταυτότητας 身分證字號 身份证 护照 証番号 番号 "
-    "주민등록번호 사번 "
-    "ת.ז רישיון هوية الهوية بطاقة जन्म आधार บัตรประชาชน plate iqama emirates badge# imei serial extension ext"
-)
-_PERSONAL = frozenset(_PERSONAL_WORDS.split())
 _ANY_NUMBER = re.compile(
     r"(?i)(?:.*(?:nummer|number|numarası|número|numero|numéro|номер|číslo|numer|szám|번호|番号|号码|號碼|id|nr|no"
     r"|num)|n[°º])\.?"
 )
 _OTHER_WORDS = (
-    "order invoice ticket issue pr build job run port pid version release commit line row page size total amount price "
-    "eur usd gbp sek bytes count batch step epoch duration took at rate ratio score bug case task item sku isbn ean "
-    "rechnung facture factura fattura bestellung commande pedido ordine zamówienie timestamp ts time date since until "
-    "created updated lieferschein artikel lot exit status code error seed offset width height process thread job"
+    "order invoice ticket issue pr build job run port pid version release commit line row page "
+    "size total amount price "
+    "eur usd gbp sek bytes count batch step epoch duration took at rate ratio score bug case task "
+    "item sku isbn ean "
+    "rechnung facture factura fattura bestellung commande pedido ordine zamówienie timestamp ts "
+    "time date since until "
+    "created updated lieferschein artikel lot waybill awb amount betrag montant importe monto "
+    "importo kwota exit status code error seed offset width height process thread job"
 )
 _OTHER = frozenset(_OTHER_WORDS.split())
-_ABBREVIATION = re.compile(r"(?:[^\W\d_a-zà-ÿа-я]\.?){2,6}")
+_ABBREVIATION = re.compile(r"(?:[^\W\d_a-zà-ÿа-я]\.?){3,6}|(?:[^\W\d_a-zà-ÿа-я]\.){2}")
 _PLAIN = re.compile(
-    r"\d{1,5}|\d+\.\d+(?:\.\d+)*|1[5-9]\d{8}(?:\d{3})?|(?:19|20)\d\d(?:[-/.]\d\d?){1,2}.*|\d\d?[./-]\d\d?[./-](?:19"
+    r"\d{1,5}|(?!\d{1,3}(?:\.\d{3}){2,}\Z)\d+\.\d+(?:\.\d+)*|(?:[0-9A-F]{2}[ :-]){3,}[0-9A-F]{2}"
+    r"|\d{1,3}(?:\.\d{1,3}){3}/\d{1,2}|1[5-9]\d{8}(?:\d{3}){0,3}|(?:19|20)\d\d(?:[-/.]\d\d?){1,2}(?!\d).*|\d\d?[./-]\d\d?[./-](?:19"
     r"|20)?\d\d"
 )
+# Orders, invoices and tickets: ORD-250611-0617, T-2025-004417.
+_DOCUMENT = re.compile(r"[A-Z]{1,6}-\d+(?:-\d+)*")
 _CODE = re.compile(
     r"[;{]\s*$|=>|->|==|\w\(\)|^\s*(?:def|class|import|return|const|let|var|func|if|for|while)\b|^[+-]{3} |^@@ "
 )
@@ -81,9 +81,11 @@ _DATE = re.compile(
     r"(?<![\w./:-])(?:(?:19[2-9]\d|200\d|201[0-5])(?P<a>[-/.]?)(?:0[1-9]|1[0-2])(?P=a)(?:0[1-9]|[12]\d|3[01])"
     r"|(?:0?[1-9]|[12]\d|3[01])(?P<b>[-/. ]\s?)(?:0?[1-9]|1[0-2])(?P=b)(?:19[2-9]\d|200\d|201[0-5]))(?![\w/:-]|\.\d)"
 )
+_RECENT = re.compile(r"200[6-9]|201\d")
 _CLOCK = re.compile(r"\d\d?:\d\d")
 _DATE_FRAME = re.compile(
-    r"[|,;\t*(\[^\"']\s*\Z|  \Z|(?i:birth|born|dob|geb\w*|né[e]?|nat[oa]|nacid[oa]|född|født|ur\.|b\.|\*)\S*[ :]+\Z"
+    r"[|,;\t*(\[^\"']\s*\Z|  \Z|[:=]\s*\Z|(?i:birth|born|dob|geb\w*|né[e]?|nat[oa]|nacid[oa]|född|født"
+    r"|ur\.|b\.|\*)\S*[ :]+\Z"
 )
 _STREET = re.compile(r"REDACTED-address-\d+(?!\d).{0,20}$")
 _POSTCODE = re.compile(
@@ -122,16 +124,19 @@ def beside_people(text: str) -> Iterator[Hit]:
         return
     lines = text.split("\n")
     yield from _forms(text, lines)
+    labels = _labels(text)
     people = [len(line) <= 400 and _SOMEBODY.search(line) is not None for line in lines]
     offset = 0
     for at, line in enumerate(lines):
         near = any(people[max(0, at - 1) : at + 2])
         if near and 5 < len(line) <= 400 and not _CODE.search(line):
-            for start, end in _numbers(line, on_line=people[at]):
+            for start, end in _numbers(line, on_line=people[at], labels=labels.get(offset)):
                 yield _hit(offset + start, offset + end, "personal-number", text)
-            if people[at] and not _CLOCK.search(line):
+            if people[at]:
+                timed = _CLOCK.search(line) is not None
                 for match in _DATE.finditer(line):
-                    if _DATE_FRAME.search(line[: match.start()]):
+                    # A line with a clock may tell when something happened, but not that long ago.
+                    if _DATE_FRAME.search(line[: match.start()]) and not (timed and _RECENT.search(match.group())):
                         yield _hit(offset + match.start(), offset + match.end(), "birth-date", text)
         offset += len(line) + 1
     yield from _address_blocks(text, lines, people)
@@ -168,16 +173,33 @@ def _hit(start: int, end: int, rule: str, text: str) -> Hit:
     return Hit(start, end, rule, "number", text[start:end])
 
 
-def _numbers(line: str, *, on_line: bool = False, form: bool = False) -> Iterator[tuple[int, int]]:
-    for match in _NUMBER.finditer(line):
+_Labels = list[tuple[int, int, str]]
+
+
+def _labels(text: str) -> dict[int, _Labels]:
+    """Return, by where its line begins, the cells of every row of a table: where each begins and ends, its label."""
+    found: dict[int, _Labels] = {}
+    ruled = "|" in text or "\t" in text  # commas are in every sentence
+    for cells in rows(text, lambda label: ruled or is_number_label(label) or _NAME_LABEL.fullmatch(label) is not None):
+        line = text.rfind("\n", 0, cells[0].start) + 1 if cells else 0
+        found[line] = [(cell.start - line, cell.start - line + len(cell.text), cell.label) for cell in cells]
+    return found
+
+
+def _numbers(
+    line: str, *, on_line: bool = False, form: bool = False, labels: _Labels | None = None
+) -> Iterator[tuple[int, int]]:
+    masked = _NOBODYS.sub(lambda match: "+" * len(match[0]), line)
+    for match in _NUMBER.finditer(masked):
         value = match["value"].rstrip(" .-/")
         digits = sum(map(str.isdigit, value))
         if digits < 5 or len(value) < 6:
             continue
-        before = line[max(0, match.start() - 40) : match.start()]
-        names = list(_evidence(line, before, value, digits))
+        label = next((label for start, end, label in labels or () if start <= match.start() < end), None)
+        before = line[max(0, match.start() - 40) : match.start()] if label is None else f"{label}: "
+        names = list(_evidence(line, before, value, digits, column=label is not None))
         if form:
-            names.append("a field of a form about a person")
+            names.append("a field of a form about a person" if form_of_words(line) else "a person on the line")
         else:
             names.append("a person on the line" if on_line else "a person on the line before or after")
         if re.search(r"Person\d+,? \Z", before):
@@ -186,9 +208,17 @@ def _numbers(line: str, *, on_line: bool = False, form: bool = False) -> Iterato
             yield match.start(), match.start() + len(value)
 
 
-def _evidence(line: str, before: str, value: str, digits: int) -> Iterator[str]:
+def form_of_words(line: str) -> bool:
+    """Tell the label of a form that people read from the name of a setting."""
+    label = re.split(r"[:：=]", line, maxsplit=1)[0].strip(" -*•\"'")
+    return not re.search(r"[_.]\w|[a-z][A-Z]|^[A-Z0-9]{6,}$", label)
+
+
+def _evidence(line: str, before: str, value: str, digits: int, *, column: bool) -> Iterator[str]:
     if _PLAIN.fullmatch(value):
         yield "a count, a time, a version or an address"
+    if _DOCUMENT.fullmatch(value):
+        yield "shaped like the number of a document"
     if _MARKED.search(line):
         yield "another personal number on the line"
     if digits >= 8:
@@ -196,6 +226,8 @@ def _evidence(line: str, before: str, value: str, digits: int) -> Iterator[str]:
     if any(map(str.isalpha, value)):
         yield "letters and digits"
     label = _LABEL.search(before)
+    if column:
+        yield "fills a cell"
     if label is None:
         if not before.strip() or before.rstrip(" \"'")[-1:] in "|,;\t":
             yield "fills a cell"
@@ -204,7 +236,7 @@ def _evidence(line: str, before: str, value: str, digits: int) -> Iterator[str]:
     whole = [word for word in re.split(r"[^\w.°º]+", before.lower()) if word][-3:]
     if any(word in _OTHER for word in words + whole[-2:]):
         yield "a word for something else before it"
-    elif any(word.strip(".:") in _PERSONAL for word in words + whole[-2:]):
+    elif any(word.strip(".:") in PERSONAL_NUMBER_WORDS for word in words + whole[-2:]):
         yield "a word for somebody's number before it"
     elif _ABBREVIATION.fullmatch(label["word"]):
         yield "an abbreviation before it"
@@ -212,8 +244,15 @@ def _evidence(line: str, before: str, value: str, digits: int) -> Iterator[str]:
         yield "a word for any number before it"
 
 
+_TOWN = re.compile(
+    r"REDACTED-address-\d+[^\n\d]{0,24}[, ] ?(?P<value>(?:[A-Z]{1,2}-)?\d{4,5}(?: [A-Z]{2})? [^\W\d_a-z][^\W\d_]+)"
+)
+
+
 def _address_blocks(text: str, lines: Sequence[str], people: Sequence[bool]) -> Iterator[Hit]:
     """Find the lines of an address: short ones between a person and a phone number, a street or a postcode."""
+    for match in _TOWN.finditer(text):
+        yield _hit(*match.span("value"), "address", text)
     offset = 0
     for at, line in enumerate(lines):
         bare = line.strip()

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from eval_core.suite.scrub.hits import Hit, is_mark
 from eval_core.suite.scrub.ordinary_words import is_ordinary
+from eval_core.suite.scrub.personal_numbers import is_fictional_phone
 from eval_core.suite.scrub.secret_values import key_words
 
-__all__ = ["national_ids", "said_numbers"]
+__all__ = ["PERSONAL_NUMBER_WORDS", "is_number_label", "national_ids", "number_in_field", "said_numbers"]
 
 
 def _digits(text: str) -> list[int]:
@@ -96,6 +97,10 @@ def _vehicle(value: str) -> bool:
     return "0123456789X"[total % 11] == value[8] and any(map(str.isdigit, value)) and not value.isdigit()
 
 
+def _czech(value: str) -> bool:
+    return int(value.replace("/", "")) % 11 == 0
+
+
 _CHECKED: tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...] = (
     (re.compile(r"(?<![\w-])(?:\d{8}|[XYZ]\d{7})[A-Z](?![\w-])"), _spanish),
     (re.compile(r"(?<![\w.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![\w-])"), _brazilian),
@@ -106,6 +111,7 @@ _CHECKED: tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...] = (
     (re.compile(r"(?<![\w-])[0-3]\d[01]\d{3}[-+A]\d{3}[0-9A-Y](?![\w-])"), _finnish),
     (re.compile(r"(?<![\w.-])\d{1,2}\.\d{3}\.\d{3}-[\dkK](?![\w-])"), _chilean),
     (re.compile(r"(?<![\w.-])\d\d\.(?:0\d|1[0-2])\.[0-3]\d-\d{3}\.\d\d(?![\w-])"), _belgian),
+    (re.compile(r"(?<![\w./-])\d\d[0-35-8]\d[0-3]\d/\d{4}(?![\w/-])"), _czech),
     (re.compile(r"(?<![\w-])[A-HJ-NPR-Z0-9]{17}(?![\w-])"), _vehicle),
     (re.compile(r"(?<![\w-])0000[0-9A-F]{4}-[0-9A-F]{16}(?![\w-])"), lambda _: True),  # a phone, as Apple numbers them
     (re.compile(r"(?<![\w-])756\.\d{4}\.\d{4}\.\d\d(?![\w-])"), lambda _: True),
@@ -133,7 +139,8 @@ _LABELS = (
     r"|passport|passeport|pasaporte|passaporto|paspoort|pasport"
     r"|sin|social insurance|social security|national insurance|nino|ssn|itin|ein|tfn|tax file|abn|medicare|ihi"
     r"|ird|pps|ppsn|nhs"
-    r"|health insurance|insurance|insured|tax ?payer|tax|vat|national|identity|identification|id card|driving"
+    r"|npwp|r\. ?č\.|cnic|cédula de \w+|c\.c\.|health insurance|insurance|insured|tax ?payer|tax|vat|national"
+    r"|identity|identification|id card|driving"
     r"|driver'?s?|citizen"
     r"|führerschein\w*|permis de conduire|carnet de conducir|patente|rijbewijs|körkort\w*|employee|staff"
     r"|patient|member|membership"
@@ -141,35 +148,116 @@ _LABELS = (
     r"|identifikations|pass)(?:nummer|-?nr\.?)"
     r"|mrn|medical record|student|teudat zehut|תעודת זהות|αφμ|αμκα|afm|amka|dl|driving licence|permis|versichert\w*"
     r"|id(?=[ _-]?(?:number|no|nr|card))|vin|vehicle identification|fahrgestell\w*|rijksregister\w*|registre national"
-    r"|my ?number|serial|serialnumber|imei2?|imsi|iccid|udid|meid|msisdn|hardware uuid|machine[ -]?id|asset tag"
+    r"|my ?number|serial|serialnumber|sarjanumero|seriennummer|numéro de série|número de serie|numero di serie"
+    r"|numer seryjny|serienummer|sériové číslo|seri no|серийный номер|s/n|sn|imei2?|imsi|iccid|udid|meid|msisdn"
+    r"|hardware uuid|machine[ -]?id|asset tag"
     r"|device id|android id"
-    r"|(?:bank )?account|acct|a/c|sort code(?: and account)?|routing|aba|kontonummer|kontonr|konto(?:nummer)?|bankkonto"
+    r"|(?:bank )?account|acct|a/c|sort(?: code)?(?: and account)?|routing|aba|kontonummer|kontonr"
+    r"|konto(?:nummer)?|bankkonto"
     r"|número de cuenta|cuenta|rekening(?:nummer)?|conta|compte bancaire|conto(?: corrente)?|tilinumero"
     r"|numer konta|rachunek|customer|kunden|client|policy|insurance policy|claim|parcel|tracking|consignment|shipment"
     r"|ת\.ז\."
 )
+_PERSONAL_WORDS = (
+    "badge card pass passport licence license policy member membership patient mrn employee emp "
+    "staff student customer "
+    "client account acct insurance insured tax ssn ident personal person citizen national social identity "
+    "subscriber loyalty chart nhs medicare pesel dni nif nie cpf rut curp cedula cédula rfc cnp "
+    "egn oib jmbg emšo bsn "
+    "personnummer henkilötunnus hetu fødselsnummer cpr kennitala isikukood personas asmens kodas "
+    "rodné číslo taj "
+    "kimlik tckn aadhaar pan nric hkid ktp nik mykad cccd cmnd ausweis ausweisnummer "
+    "versichertennummer personalnummer "
+    "matrikelnummer kundennummer mitgliedsnummer steuernummer svnr sécu matricule adhérent "
+    "cliente socio tessera "
+    "fiscale contribuinte utente legitymacja dowód паспорт снилс инн полис егн ιδιότητα αμκα αφμ "
+    "ταυτότητας 身分證字號 "
+    "身份证 护照 証番号 番号 주민등록번호 사번 ת.ז רישיון هوية الهوية بطاقة जन्म आधार บัตรประชาชน "
+    "plate iqama emirates badge# "
+    "imei serial extension ext cnic bform nss clabe pernr persnr empno empid staffno personalnr mitarbeiternr "
+    "empleado empleada employé mitarbeiter dipendente funcionário pracownik medewerker ansatt "
+    "anställd werknemer "
+    "сотрудник табельный 社員番号 工号 员工号 社保号 계좌번호 여권번호 "
+    "kennzeichen patente targa matrícula kenteken udid meid "
+    "ewidencyjny ine elector bvn nin sgk sicil abha protokol prot dossier dowodu ahv avs nuip ruc"
+)
+PERSONAL_NUMBER_WORDS = frozenset(_PERSONAL_WORDS.split())
+"""Words that name a number as somebody's: an id, a card, an account, a device."""
+# A column or a field that ends like this holds something about the number, or a number of something else.
+_NOT_NUMBERS_TEXT = (
+    "name names type status state date time url email count total amount role group team title country city "
+    "department model version order invoice ticket issue created updated expires valid reader"
+)
+_NOT_NUMBERS = frozenset(_NOT_NUMBERS_TEXT.split())
+
+
+def is_number_label(label: str) -> bool:
+    """Tell a label under which somebody's number is given."""
+    words = key_words(label) if label.isascii() else re.split(r"[\W_]+", label.lower())
+    words = [word for word in words if word and not word.isdigit()]
+    if not words or words[-1] in _NOT_NUMBERS or words in (["pass"], ["card"], ["client"], ["customer"]):
+        return False
+    joined = "".join(words)
+    return (
+        any(word in PERSONAL_NUMBER_WORDS for word in words)
+        or joined in PERSONAL_NUMBER_WORDS
+        or _LABEL.fullmatch(" ".join(words)) is not None
+    )
+
+
+_FIELD_NUMBER = re.compile(r"(?=(?:.*\d){3})[A-Z0-9À-Þ][A-Z0-9À-Þ]*(?:[ ./-][A-Z0-9]+){0,6}")
+
+
+def number_in_field(label: str, value: str, *, sure: bool) -> Hit | None:
+    """Judge the value of a field whose label names a number of somebody; `sure` says that a person is beside it."""
+    prefix = f"{' '.join(key_words(label)) if label.isascii() else label}: "
+    for hit in _labelled(prefix + value):
+        if hit.start >= len(prefix):
+            return replace(hit, start=hit.start - len(prefix), end=hit.end - len(prefix))
+    if (
+        sure
+        and 4 < len(value) <= 40
+        and len(set(value)) > 1
+        and _FIELD_NUMBER.fullmatch(value)
+        and not _DATED.fullmatch(value)
+    ):
+        return Hit(0, len(value), "personal-number", "number", value)
+    return None
+
+
+_DATED = re.compile(r"(?:19|20)\d\d[-/.]\d\d[-/.]\d\d.*|\d\d[-/.]\d\d[-/.](?:19|20)?\d\d|\d+[.,]\d\d?")
+_LABEL = re.compile(rf"(?i)(?:.*[ ])?(?:{_LABELS})(?: (?:number|num|no|nr|card|id|code|numero|número|nummer))*")
 _SAID = re.compile(
     rf"(?i)(?<![^\W_])(?P<what>{_LABELS})"
     r"(?P<more>[ _-]?(?:(?:numbers?|num|no|nr|card|id|code|licen[cs]e|#|号|番号|numero|número|numéro"
     r"|nummer)\.?[ _-]?){0,3})"
-    r"(?: \([\w ]{1,20}\))?[\"']?[ \t]*(?P<said>is[ \t]+|ist[ \t]+|[:：#=>][ \t]*|[ \t]+)"
+    r"(?: \([\w ]{1,20}\))?[\"']?[ \t]*(?P<said>is[ \t]+|ist[ \t]+|[:：#=>|][ \t]*|[ \t]+)"
     r"[\"']?(?P<value>(?=[\w ./-]{0,24}\d|[A-Z]{7})[A-Z0-9А-ЯІЇЄ][A-Z0-9А-ЯІЇЄ./-]*"
     r"(?: (?:\d[\d./-]*|[A-Z]\d[\w-]*)){0,4}"
-    r"(?:\(\d\))?)"
+    r"(?:\(\d\))?(?: ?№ ?\d{4,})?)"
 )
 # These words have other uses: only a number of some length, told by a mark or by `number`, is somebody's.
 _LOOSE_LABELS_TEXT = (
-    "account acct konto conta conto cuenta insurance insured tax national identity identification member "
-    "membership staff employee patient driving driver drivers serial fin run rg inn sin pan tin nie rut patente "
+    "sn s/n sort account acct konto conta conto cuenta insurance insured tax national identity "
+    "identification member "
+    "membership staff employee patient driving driver drivers serial fin run rg inn sin pan tin "
+    "nie rut patente "
     "citizen abn ein nik nip cif routing aba vat customer kunden client policy claim "
     "parcel tracking consignment shipment"
 )
-_DRAWN = frozenset({"serial", "serialnumber", "parcel", "tracking", "consignment", "shipment", "imei", "udid"})
+_THINGS = frozenset({"tracking", "client", "customer", "account", "policy", "claim", "run", "device id"})
+_UUID = re.compile(r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-")
+# Devices have shorter ones.
+_CERTIFICATE = re.compile(r"(?=\d*[A-F])[0-9A-F]{16,40}|[0-9A-F]{2}(?::[0-9A-F]{2}){6,}")
+_DRAWN = frozenset(
+    {"s/n", "sn", "serial", "serialnumber", "parcel", "tracking", "consignment", "shipment", "imei", "udid"}
+)
 _LOOSE_LABELS = frozenset(_LOOSE_LABELS_TEXT.split())
 _PLATE = re.compile(
-    r"(?i)\b(?:number ?plate|licen[cs]e plate|plate(?: no\.?| number)|vehicle reg(?:istration)?|kennzeichen"
+    r"(?i)\b(?:number ?plate|licen[cs]e plate|plate(?: no\.?| number)|vehicle reg(?:istration)?|rego|kennzeichen"
     r"|immatriculation|targa"
-    r"|matrícula|kenteken|registreringsnummer|nr rej\.?)[\"']?[ \t]*(?:is"
+    r"|matrícula|kenteken|registreringsnummer|nr rej\.?|placa(?: do veículo)?|plaka|rekisterinumero"
+    r"|spz)[\"']?[ \t]*(?:is"
     r"|[:=#])?[ \t]*[\"']?(?P<value>(?=[A-Z -]*\d)[A-Z0-9]{1,4}"
     r"(?:[ -]?[A-Z0-9]{1,5}){1,3})\b"
     r"|\bplates?[: ]+(?-i:(?P<value2>[A-Z]{1,3}[ -][A-Z0-9]{1,3}[ -]?\d{2,4}"
@@ -187,6 +275,9 @@ _MACHINE_READABLE = re.compile(
     r"(?<![A-Z0-9<])(?:[PIAC][A-Z<][A-Z<]{3}[^\W\d_a-z]+(?:<[^\W\d_a-z]*){2,}[A-Z0-9<]*"
     r"|[A-Z0-9<]{9}\d[A-Z<]{3}\d{6,7}[MFX<]\d{6,7}[A-Z0-9<]{2,16}\d{0,2})"
 )
+# A passenger's passport and birth date, as airlines exchange them.
+_PASSENGER = re.compile(r"\b[PIAC]/[A-Z]{3}/(?P<value>[A-Z0-9]{6,12}/[A-Z]{3}/\d\d[A-Z]{3}\d\d)/[MFX]")
+_ADB = re.compile(r"(?m)^(?P<value>[A-Z0-9]{8,20})\s+device (?:usb|product):")
 _SID = re.compile(r"\bS-1-5-21-\d{5,10}-\d{5,10}-\d{5,10}(?:-\d+)?\b")
 _TENANT = re.compile(
     r"(?i)(?:tenant|subscription|directory|organization|organisation|"
@@ -204,7 +295,7 @@ _LOCAL_PHONE = re.compile(
     r"|anruf\w*"
     r"|rückruf|handy|durchwahl|llam[ae]\w*|teléfono|móvil|celular|telefone|ligue|cellulare|chiam\w+|bel|telefoon|mobiel"
     r"|puhelin|telefonnummer|numer|ring(?: mig på)?|contact(?: no)?|reach(?:able)?|call|phone(?:number)?"
-    r"|mob(?:ile)?(?: no)?|whatsapp|cell|fax|puh|matkapuhelin|gsm|cep(?: tel\w*)?|hp|tlf|tlm|natel|mobil\w*"
+    r"|mob(?:ile)?(?: no)?|whatsapp|cell?|fax|puh|matkapuhelin|gsm|cep(?: tel\w*)?|hp|tlf|tlm|natel|mobil\w*"
     r"|telefon\w*|komórka"
     r"|kom|mobitel|telefonas|tālrunis|hape|no\. hp|sđt|điện thoại|di động|sími|gsm-?nr|rufnummer|telefono|portátil"
     r"|móvel)\b"
@@ -236,7 +327,7 @@ def said_numbers(text: str, key: str | None) -> Iterator[Hit]:
 
 def _said_account(what: str, digits: int) -> bool:
     """Tell that a long number right after a word for an account is its number; after `run` it is a run's."""
-    return digits >= 9 and what in ("account", "acct", "konto", "conta", "conto", "cuenta", "routing", "aba")
+    return digits >= 8 and what in ("account", "acct", "konto", "conta", "conto", "cuenta", "routing", "aba")
 
 
 def _labelled(text: str) -> Iterator[Hit]:
@@ -246,6 +337,12 @@ def _labelled(text: str) -> Iterator[Hit]:
         digits = sum(map(str.isdigit, value))
         if what == "run" and re.fullmatch(r"[0-9a-f-]{16,}", value):
             continue  # that of a process
+        if digits > 3 and len(set(filter(str.isdigit, value))) == 1:
+            continue  # 00000000
+        if what in _THINGS and _UUID.match(text, match.start("value")):
+            continue  # that of a request
+        if what.startswith("serial") and _CERTIFICATE.fullmatch(value):
+            continue
         told = match.group("said").strip() or match.group("more").strip(" _-")
         # Serial numbers and parcels' are drawn from letters and digits; an id's digits outweigh its letters.
         least = 7 if told else 10
@@ -279,6 +376,8 @@ def _labelled(text: str) -> Iterator[Hit]:
         (_PLATE, "plate"),
         (_BRITISH_PLATE, "plate"),
         (_NETWORK, "network"),
+        (_PASSENGER, "passport"),
+        (_ADB, "serial"),
         (_TENANT, "cloud-account"),
         (_CLOUD_ACCOUNT, "cloud-account"),
     ):
@@ -287,6 +386,7 @@ def _labelled(text: str) -> Iterator[Hit]:
             value = match.group(group)
             if (
                 is_mark(value)
+                or len(set(value)) < 5
                 or value in _SAMPLE_ACCOUNTS
                 or (rule == "network" and all(map(is_ordinary, key_words(value))))
             ):
@@ -297,5 +397,5 @@ def _labelled(text: str) -> Iterator[Hit]:
             yield Hit(*match.span(), "national-id", "number", match.group())
     for match in _LOCAL_PHONE.finditer(text):
         dialled = re.sub(r"\D", "", match.group("number"))
-        if 7 <= len(dialled) <= 15 and "555-01" not in match.group("number"):
+        if 7 <= len(dialled) <= 15 and not is_fictional_phone(match["number"]):
             yield Hit(*match.span("number"), "phone", "phone", dialled.lstrip("0"))

@@ -9,12 +9,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.ordinary_words import is_common_word, is_ordinary, is_strange
+from eval_core.suite.scrub.ordinary_words import is_common_word, is_ordinary, is_strange, is_technical
 
 __all__ = ["LearnedNames", "written_from_address"]
 
 _MIN_LENGTH = 4
 _LOOSE = 20
+_SENTENCE = re.compile(r"(?:\A|\n|[.!?:] )[ \t\"'(*#>-]*\Z")
+_ISSUE = re.compile(r"-\d{1,6}(?!\d)")
 _OFTEN = 5
 
 
@@ -36,7 +38,8 @@ def _forms(hit: Hit, spelling: str) -> Iterator[tuple[str, _Alias]]:
     """Yield how one learned name may be written elsewhere."""
     yield spelling.lower(), _Alias(hit.kind, hit.entity, exact=False, rule=hit.rule)
     short = spelling.partition(".")[0].lower()
-    if hit.kind == "host" and "." in spelling and not is_ordinary(short):  # not every ledger is ledger.acme.dev
+    known = is_ordinary(short) or is_technical(short)
+    if hit.kind == "host" and "." in spelling and not known:  # not every ledger is ledger.acme.dev
         yield short, _Alias("host", hit.entity, exact=False)
     words = spelling.replace(",", " ").split()
     if hit.kind != "name" or len(words) < 2:
@@ -77,6 +80,26 @@ def written_from_address(local: str) -> Iterator[tuple[str, str]]:
         yield f"{first.capitalize()} {last.capitalize()}", "name"
 
 
+# Where only people are named; elsewhere an account may be that of a service.
+_SURE_RULES = ("home-folder", "email", "author", "mention", "identity", "machine")
+# The homes of people and the namespaces of registries are passed over; folders and files of projects are kept.
+_FOLDER = re.compile(
+    r"(?:^|[\s/\"'])(?:home|Users|users|media|mail|people|staff|profiles?|u)/[\w.-]+|[\w-]\.(?:io|com|org|ht|dev)[/:][\w.-]+"
+    r"|(?<=[\w.]/)([a-z][a-z0-9-]{2,30})(?=[/.\s\"':,)]|$)"
+    r"|(?<![\w@/.~:-])([a-z][a-z0-9-]{2,30})(?=/[\w.-]+\.[a-z]{1,5}\b)",
+    re.MULTILINE,
+)
+
+
+def _things(texts: Iterable[str]) -> set[str]:
+    """Return the words that are folders, files or services in these texts, other than the homes of people."""
+    found: set[str] = set()
+    for text in texts:
+        for match in _FOLDER.finditer(text) if "/" in text else ():
+            found.update(name for name in match.groups() if name)
+    return found
+
+
 class LearnedNames:
     """The names of one session and where they stand in any of its texts."""
 
@@ -96,13 +119,14 @@ class LearnedNames:
             self._marked[spelling.lower()] += 1
             self._seen.setdefault(spelling.lower(), (hit, spelling))
 
-    def settle(self, texts: Iterable[str]) -> None:
+    def settle(self, pieces: Iterable[str]) -> None:
         """Decide which names are rare enough to be taken out everywhere; the others go only where they were seen."""
+        texts = list(pieces)
         for hit, spelling in self._seen.values():
             for form, alias in _forms(hit, spelling):
                 if (
                     len(form) >= (_MIN_LENGTH - alias.exact)
-                    and not is_common_word(form)
+                    and (not is_common_word(form) or (alias.exact and len(form) > _MIN_LENGTH - 1))
                     and form.lower() not in self._spared
                 ):
                     self._aliases.setdefault(form, alias)
@@ -118,7 +142,11 @@ class LearnedNames:
         words = self._compiled(self._aliases)
         for text in texts:
             counts.update(match.group().lower() for match in words.finditer(text))
-        for form in list(self._aliases):
+        things = _things(texts)
+        for form, alias in list(self._aliases.items()):
+            if alias.kind == "user" and alias.rule not in _SURE_RULES and form in things:
+                del self._aliases[form]  # the account of a service, called like its folder
+                continue
             loose = counts[form.lower()] - self._marked[form.lower()]
             if " " not in form and loose > max(_LOOSE, _OFTEN * self._marked[form.lower()]):
                 del self._aliases[form]  # a product's name more likely than a person's
@@ -141,6 +169,11 @@ class LearnedNames:
             alias = self._aliases.get(found) or self._aliases.get(found.lower())
             if alias is None:  # another spelling of a name that only counts as written
                 continue
+            if is_common_word(found) and _SENTENCE.search(text, max(0, match.start() - 4), match.start()):
+                continue  # "Mark the test as slow"
+            around = text[match.start() - 1 : match.start()] + text[match.end() : match.end() + 1]
+            if found.isupper() and alias.kind != "name" and (_ISSUE.match(text, match.end()) or "_" in around):
+                continue  # the key of a project, the name of a variable: SHOP-911, SHOP_URL
             written = alias.kind == "user" and found[0].isupper() and not found.isupper()
             rule = alias.rule if alias.kind == "number" else "learned"
             yield Hit(match.start(), match.end(), rule, "name" if written else alias.kind, alias.entity)

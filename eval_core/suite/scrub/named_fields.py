@@ -9,17 +9,26 @@ from functools import lru_cache
 from typing import Literal, cast
 
 from eval_core.suite.scrub.hits import Hit, is_mark
+from eval_core.suite.scrub.id_numbers import is_number_label, number_in_field
 from eval_core.suite.scrub.ordinary_words import (
     UPPER,
+    folded,
     is_generic,
+    is_given_name,
     is_ordinary,
     is_person_name,
+    is_proper_noun,
+    is_public_host,
     is_role_or_state,
+    is_service_account,
     is_service_host,
+    is_surname,
+    is_technical,
 )
-from eval_core.suite.scrub.personal_numbers import keyed_rule
+from eval_core.suite.scrub.personal_numbers import is_fictional_phone, keyed_rule
 from eval_core.suite.scrub.secret_files import inserted
 from eval_core.suite.scrub.secret_values import key_words
+from eval_core.suite.scrub.tables import Cell, rows
 
 __all__ = ["PERSON", "FieldKind", "field_hits", "field_kind", "value_hit_at"]
 
@@ -28,22 +37,30 @@ FieldKind = Literal["account", "owner", "people", "person", "first", "host", "no
 _WORD = rf"[{UPPER}][\w'’-]*[^\W\d_]"
 PERSON = rf"{_WORD}(?: (?:[{UPPER}]\.|van|von|de|del|der|da|di|la|le|el|bin|al|{_WORD})){{0,3}} {_WORD}"
 _ACCOUNT_NAMES = (
-    "user username usename login logname loginname userid uid account acct runas principal nick nickname handle "
+    "user username usename login logname loginname userid uid account acct runas principal nick "
+    "nickname handle "
     "screenname recordname sudouser samaccountname upn sender uploader actor initiator invoker impersonator "
     "identity subscriber oncall benutzer benutzername nutzer utilisateur usuario utente gebruiker användare "
     "brugernavn bruker käyttäjä użytkownik пользователь"
 )
 _ACCOUNT_WORDS = frozenset(_ACCOUNT_NAMES.split())
 _OWNER_NAMES = (
-    "owner author authors creator committer maintainer maintainers reviewer reviewers approver approvers assignee "
-    "assignees reporter requester requestor submitter uploader operator contributor contributors tagger packager "
+    "owner author authors creator committer maintainer maintainers reviewer reviewers approver "
+    "approvers assignee "
+    "assignees reporter requester requestor submitter uploader operator contributor contributors "
+    "tagger packager "
     "uploaders caller customer patient employee contact contacts manager attendee attendees participant "
     "participants organizer organiser speaker speakers member members chair signatory tenant borrower resident "
     "recipient cardholder beneficiary holder student passenger crew teacher doctor tenant applicant candidate "
-    "witness arbeitnehmer mitarbeiter mieter empleado dipendente besitzer autor autoren ansprechpartner kunde "
-    "kontakt auteur propriétaire dueño github gitlab destinataire expéditeur empfänger absender destinatario remitente "
-    "mittente destinatário remetente ontvanger afzender mottagare avsändare modtager afsender mottaker vastaanottaja "
-    "odbiorca nadawca příjemce odesílatel címzett feladó alıcı gönderen müşteri hasta çalışan sakinler klient pacjent "
+    "witness anne baba mère père madre padre mutter vater mother father halter titular "
+    "proprietario arbeitnehmer mitarbeiter mieter empleado dipendente besitzer autor autoren "
+    "ansprechpartner kunde "
+    "kontakt auteur propriétaire dueño github gitlab destinataire expéditeur empfänger absender "
+    "destinatario remitente "
+    "mittente destinatário remetente ontvanger afzender mottagare avsändare modtager afsender "
+    "mottaker vastaanottaja "
+    "odbiorca nadawca příjemce odesílatel címzett feladó alıcı gönderen müşteri hasta çalışan "
+    "sakinler klient pacjent "
     "pracownik zákazník pacient zaměstnanec ügyfél páciens angajat asiakas potilas työntekijä kund medarbetare "
     "medarbejder ansatt kunde klant medewerker patiënt cliente empleado paciente impiegato paziente funcionário"
     " nasabah pelanggan karyawan asigurat pacientas klientas klients darbinieks"
@@ -53,7 +70,8 @@ _OWNER_WORDS = frozenset(_OWNER_NAMES.split())
 _PEOPLE_NAMES = "from to cc bcc von an present présents anwesend teilnehmer client displayname"
 _PEOPLE_WORDS = frozenset(_PEOPLE_NAMES.split())
 _PERSON_NAMES = (
-    "fullname realname fn cn gecos imię nom nombre nome naam navn namn nimi název ім'я имя фио név nume ime jméno "
+    "fullname realname fn cn gecos imię nom nombre nome naam navn namn nimi název ім'я имя фио "
+    "név nume ime jméno "
     "meno isim "
     "soyad soyadı nama vārds vardas tên emri payee payer insured gazdă holder"
 )
@@ -61,11 +79,13 @@ _PERSON_WORDS = frozenset(_PERSON_NAMES.split())
 _FIRST_NAMES = (
     "given family firstname lastname givenname familyname surname middlename maidenname forename sn "
     "vorname nachname prénom "
-    "prenom apellido apellidos cognome sobrenome achternaam voornaam förnamn efternamn etunimi sukunimi nazwisko"
+    "prenom apellido apellidos cognome sobrenome achternaam voornaam förnamn efternamn etunimi "
+    "sukunimi nazwisko"
 )
 _FIRST_WORDS = frozenset(_FIRST_NAMES.split())
 _HOST_NAMES = (
-    "host hostname hôte värdnamn værtsnavn nodename computername machinename workstation fqdn devicename rechnername "
+    "host hostname hôte värdnamn værtsnavn nodename computername machinename workstation fqdn "
+    "devicename rechnername "
     "computer machine rechner "
     "ordinateur ordenador equipo dator komputer počítač bilgisayar компьютер комп'ютер コンピュータ 计算机名 컴퓨터"
 )
@@ -107,11 +127,31 @@ def field_kind(name: str) -> FieldKind:
         "snapshot",
         "original",
         "display",
+        "registrato",
+        "registrado",
+        "registrada",
+        "registered",
+        "enregistré",
+        "enregistre",
+        "native",
+        "local",
+        "latin",
+        "kana",
+        "kanji",
+        "en",
+        "ar",
+        "zh",
+        "ja",
+        "ko",
+        "ru",
+        "th",
     ):
         words.pop()
     last = words[-1]
     before = words[-2] if len(words) > 1 else ""
     joined = before + last
+    if last in ("family", "given") and before not in ("", "name", "person"):
+        return "none"  # the family of a font or a product
     if last in ("name", "names") and before:
         return _NAME_BEFORE.get(before.rstrip("s"), "none")
     if last in ("by", "for", "to") and before in _DONE:
@@ -147,6 +187,12 @@ def _hit(start: int, value: str, kind: str, *, weak: bool = False) -> Hit:
     return Hit(start, start + len(value), f"{'weak-' if weak else ''}field-{rule}", kind, value.lower())
 
 
+# What a provider calls the machines that everybody connects to.
+_SERVICE_LABEL = re.compile(
+    r"(?i)(?:smtp|imap|pop3?|mx\d?|api|www|cdn|ntp|ftp|registry|repo|mirrors?|static|assets|oauth2?|login|ns\d)\.[\w-]+\.[a-z]{2,}"
+)
+
+
 def value_hit_at(text: str, at: int, kind: FieldKind) -> Hit | None:
     """Judge what stands at a place that a field of this kind gives."""
     if kind == "host":
@@ -155,6 +201,12 @@ def value_hit_at(text: str, at: int, kind: FieldKind) -> Hit | None:
             return None
         name = match.group()
         plain = name.isalpha() and (name.islower() or is_ordinary(name))
+        if is_public_host(name) or _SERVICE_LABEL.match(name):
+            return None
+        if re.match(
+            r"(?:args|self|config|cfg|settings|os|opts|options|params|request|req|ctx|env|this|props|process)\.", name
+        ):
+            return None
         code = name.isidentifier() and not name.isupper() and re.search(r"[a-z][A-Z]|_", name)
         if (
             plain
@@ -165,7 +217,7 @@ def value_hit_at(text: str, at: int, kind: FieldKind) -> Hit | None:
         ):
             return None
         return _hit(at, name, "host")
-    if kind in ("owner", "people", "person", "account"):
+    if kind in ("owner", "people", "person", "account", "first"):
         for pattern in (_TURNED, _FULL):
             match = pattern.match(text, at)
             if match and _END.match(text, match.end()) and is_person_name(match.group(), sure=kind == "person"):
@@ -179,7 +231,8 @@ def value_hit_at(text: str, at: int, kind: FieldKind) -> Hit | None:
             and not _is_placeholder(match.group())
         ):
             first = match.group()
-            if kind == "first" or not is_ordinary(first):
+            titled = kind == "person" and re.match(r" [^\W_]", text[match.end() : match.end() + 2])
+            if kind == "first" or (not is_ordinary(first) and not titled):
                 return _hit(at, first, "name") if not is_role_or_state(first) and not is_generic(first) else None
         return None
     return _account(text, at, kind) if kind != "people" else None
@@ -193,6 +246,8 @@ def _account(text: str, at: int, kind: FieldKind) -> Hit | None:
     start = match.start("login")
     if re.fullmatch(r"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{16,}", login):
         return None  # the id of a thing
+    if is_service_account(login) or login.startswith("system:") or is_proper_noun(login) or _is_program(login):
+        return None
     if is_generic(login) or is_role_or_state(login) or _is_placeholder(login) or (login.isupper() and "_" in login):
         return None
     # Code follows: a call, an attribute, a type.
@@ -215,6 +270,11 @@ def _account(text: str, at: int, kind: FieldKind) -> Hit | None:
     ):
         return None
     return _hit(start, login, "user", weak=kind == "owner" and login.isalpha())
+
+
+def _is_program(login: str) -> bool:
+    """Tell an account that is called like a program; a person's name is none."""
+    return login.isalpha() and is_technical(login) and not is_given_name(login) and not is_surname(login)
 
 
 def _is_placeholder(value: str) -> bool:
@@ -240,6 +300,8 @@ def field_hits(text: str, key: str | None) -> Iterator[Hit]:
         if hit is not None and (hit.end == len(text) or hit.kind != "name"):
             yield hit
     for match in _KEY.finditer(text):
+        if match["key"] == "AccountName" and match["sep"] == "=":
+            continue  # a store in a cloud
         kind = _kind_of(text, match)
         replaced = match["key"][-1].isdigit() and _is_placeholder(match["key"])
         if kind == "none" or replaced:
@@ -252,6 +314,19 @@ def field_hits(text: str, key: str | None) -> Iterator[Hit]:
     yield from _elements(text)
     yield from _options(text)
     yield from _inserted(text)
+    yield from _ldif(text)
+
+
+# What a directory prints in base64 because it is not ASCII.
+_LDIF = re.compile(
+    r"(?m)^(?P<name>cn|sn|givenName|displayName|gecos|initials|postalAddress|street|homePostalAddress|l|st|mail)::"
+    r" (?P<value>[A-Za-z0-9+/]{4,400}={0,2})$"
+)
+
+
+def _ldif(text: str) -> Iterator[Hit]:
+    for match in _LDIF.finditer(text) if ":: " in text else ():
+        yield Hit(*match.span("value"), "personal-number", "number", match["value"])
 
 
 # Options that take an account, a person or a machine.
@@ -260,7 +335,7 @@ _OPTION = re.compile(r"(?<![\w-])--(?P<name>[a-z][a-z-]{2,24})(?:=|[ \t]+)[\"']?
 
 def _options(text: str) -> Iterator[Hit]:
     for match in _OPTION.finditer(text) if "--" in text else ():
-        kind = field_kind(match["name"])
+        kind = field_kind(match["name"]) if match["name"] != "account-name" else "none"  # of a store in a cloud
         if kind in ("account", "owner", "host") and (hit := value_hit_at(text, match.end(), kind)):
             yield hit
 
@@ -302,13 +377,11 @@ def _elements(text: str) -> Iterator[Hit]:
 
 def _inserted(text: str) -> Iterator[Hit]:
     """Judge what an INSERT stores by its columns; a plain `name` beside a person's other columns is a person's."""
-    rows = list(inserted(text))
-    personal = any(name.lower() in _BESIDE for name, _, _ in rows)
-    for name, start, value in rows:
-        kind = "person" if name.lower() == "name" and personal else field_kind(name)
-        hit = value_hit_at(value, 0, kind) if kind != "none" else None
-        if hit is not None:
-            yield replace(hit, start=start + hit.start, end=start + hit.end)
+    stored = list(inserted(text))
+    personal = any(name.lower() in _BESIDE or _column_kind(name) in _OF_PEOPLE for name, _, _ in stored)
+    for name, start, value in stored:
+        kind = "person" if name.lower() == "name" and personal else _column_kind(name)
+        yield from _cell(Cell(name, start, value, aligned=True), kind, about_people=personal)
 
 
 def _kind_of(text: str, match: re.Match[str]) -> FieldKind:
@@ -386,111 +459,77 @@ def _values(text: str, match: re.Match[str], kind: FieldKind, wide: bool) -> Ite
 
 
 # Tables: a header names the columns, the lines below fill them.
-_CELLS = {
-    "\t": re.compile(r"[^\t\n]+"),
-    "|": re.compile(r"(?<=\|)[^|\n]+|^[^|\n]+(?=\|)"),
-    ",": re.compile(r"(?:\"[^\"\n]*\"|[^,\n]*)(?:,|$)"),
-    ";": re.compile(r"(?:\"[^\"\n]*\"|[^;\n]*)(?:;|$)"),
-    "  ": re.compile(r"\S+(?: \S+)*"),
-}
-_HEADER_WORD = re.compile(
-    r"(?i)user|owner|author|name|assignee|reporter|reviewer|login|account|host|contact|customer|employee|creator|member"
-    r"|phone|telefon|nom\b|prénom|nombre|apellido|cognome|naam|navn|namn|nimi|nazwisko|imię|kunde|cliente"
-    r"|patient|actor|attendee|client\b|birth|dob\b|street|post|zip|plz\b|passport|ssn\b"
-)
 _RECORDS = ("national-id", "passport", "birth-date", "address")
+_PHONE_LABEL = re.compile(r"(?i)phone|telefon|^tel\.?$|mobile?\b|handy|téléphone|teléfono|celular|whatsapp|hp$|sdt$")
 
 
-def _cells(line: str, joint: str) -> list[tuple[int, str]]:
-    found = []
-    for cell in _CELLS[joint].finditer(line):
-        value = cell.group().rstrip(joint) if joint in (",", ";") else cell.group()
-        bare = value.strip(" \"'>*")
-        found.append((cell.start() + (value.index(bare) if bare else 0), bare))
-        if joint in (",", ";") and cell.end() == len(line) and not cell.group().endswith(joint):
-            break
-    return found
+# What columns are called elsewhere, without accents and marks.
+_ABROAD = {
+    "person": "hoten ten hovaten adsoyad adisoyadi jmeno jmenoaprijmeni imienazwisko imieinazwisko nimi nombrecompleto "
+    "nomcomplet nomecompleto nomeecognome namalengkap onoma",
+    "birth-date": "ngaysinh tanggallahir tgllahir fechanacimiento fechanac fechadenacimiento datanascimento datanasc "
+    "datenaissance datedenaissance geburtsdatum gebdatum dataurodzenia dogumtarihi syntymaaika "
+    "fodelsedatum fodselsdato "
+    "geboortedatum datumnarozeni datanascita datadinascita szuletesidatum gbdat",
+    "phone": "dienthoai sodienthoai telepon nohp notelp nomorhp puhelin telefono telefone tlf ceptelefonu movil mobil "
+    "tyopuhelin omapuhelin telefonszam",
+    "address": "diachi alamat direccion endereco indirizzo osoite kotiosoite adresse adres adresa lakcim "
+    "domicilio adress",
+}
+_KIND_ABROAD = {word: kind for kind, words in _ABROAD.items() for word in words.split()}
+
+
+@lru_cache(maxsize=8_192)
+def _column_kind(label: str) -> str:
+    """Return what a column of this label holds: a kind of field, `phone`, `number`, a kind of record, or `none`."""
+    if abroad := _KIND_ABROAD.get(re.sub(r"[\W_\d]", "", folded(label))):
+        return abroad
+    kind: str = field_kind(label)
+    if kind != "none":
+        return kind
+    if _PHONE_LABEL.search(label):
+        return "phone"
+    if (rule := keyed_rule(label)) in _RECORDS:
+        return str(rule)
+    return "number" if is_number_label(label) else "none"
+
+
+_OF_PEOPLE = frozenset({"person", "first", "owner", "people", "phone"})
 
 
 def _tables(text: str) -> Iterator[Hit]:
-    if _HEADER_WORD.search(text) is None:
+    for cells in rows(text, lambda label: _column_kind(label) != "none"):
+        labels = [cell.label.lower() for cell in cells]
+        kinds = [_column_kind(cell.label) for cell in cells]
+        about_people = any(label in _BESIDE for label in labels) or bool(_OF_PEOPLE & set(kinds))
+        for cell, kind in zip(cells, kinds, strict=True):
+            plain = cell.label.lower() in ("name", "names")
+            yield from _cell(cell, "person" if plain and about_people else kind, about_people=about_people)
+
+
+def _cell(cell: Cell, kind: str, *, about_people: bool) -> Iterator[Hit]:
+    start, value = cell.start, cell.text
+    if kind == "none" or is_mark(value):
         return
-    offset = 0
-    columns: list[tuple[int, int, str]] = []
-    joint = ""
-    width = rows = 0
-    for line in text.split("\n"):
-        here = offset
-        offset += len(line) + 1
-        if len(line) > 600:
-            columns = []
-            continue
-        if columns:
-            cells = _cells(line, joint)
-            if re.fullmatch(r"[-+=| \t]{3,}", line):
-                continue
-            if (joint in (",", ";", "\t", "|") and len(cells) != width) or not line.strip() or rows > 200:
-                columns = []
-            else:
-                rows += 1
-                yield from _row(line, here, cells, joint, columns)
-                continue
-        if _HEADER_WORD.search(line):
-            joint, columns, width = _header(line)
-            rows = 0
-
-
-def _row(
-    line: str, here: int, cells: list[tuple[int, str]], joint: str, columns: list[tuple[int, int, str]]
-) -> Iterator[Hit]:
-    for number, place, kind in columns:
-        if joint == "  ":
-            # Columns are aligned: the cell that begins nearest to the header's place, to either side.
-            cell = next(((at, value) for at, value in cells if at <= place + 3 and at + len(value) >= place - 1), None)
-        else:
-            cell = cells[number] if number < len(cells) else None
-        if cell is None or not cell[1]:
-            continue
-        start = here + cell[0]
-        if kind == "phone":
-            dialled = re.sub(r"[\s()./+-]", "", cell[1])
-            if dialled.isdigit() and 7 <= len(dialled) <= 15 and "555-01" not in cell[1]:
-                yield Hit(start, start + len(cell[1]), "phone", "phone", dialled.lstrip("0"))
-            continue
-        if kind in _RECORDS:
-            if 4 <= len(cell[1]) <= 60 and any(map(str.isdigit, cell[1])) and not is_mark(cell[1]):
-                yield Hit(start, start + len(cell[1]), kind, "number", cell[1])
-            continue
-        hit = value_hit_at(cell[1], 0, cast("FieldKind", kind)) or (
-            value_hit_at(cell[1], 0, "account") if kind == "person" else None
-        )
-        if hit is not None and (hit.end == len(cell[1]) or joint == "  "):
+    if kind in ("owner", "account") and not any(map(str.islower, value)) and is_number_label(cell.label):
+        kind = "number"
+    if kind == "phone":
+        dialled = re.sub(r"[\s()./+-]", "", value)
+        if dialled.isdigit() and 7 <= len(dialled) <= 15 and not is_fictional_phone(value):
+            yield Hit(start, start + len(value), "phone", "phone", dialled.lstrip("0"))
+    elif kind in _RECORDS:
+        digits = set(filter(str.isdigit, value))
+        if 4 <= len(value) <= 120 and (len(digits) > 1 or kind == "address") and digits:
+            yield Hit(start, start + len(value), kind, "number", value)
+    elif kind == "number":
+        if hit := number_in_field(cell.label, value, sure=about_people):
             yield replace(hit, start=start + hit.start, end=start + hit.end)
-
-
-def _header(line: str) -> tuple[str, list[tuple[int, int, str]], int]:
-    for joint in ("\t", "|", ";", ",", "  "):
-        if joint not in line:
-            continue
-        cells = _cells(line, joint)
-        if len(cells) < (2 if joint != "  " else 3) or not all(
-            re.fullmatch(r"[^\W\d][\w %()/#.-]{0,30}|%[\w %]{1,20}", value) for _, value in cells if value
-        ):
-            continue
-        columns: list[tuple[int, int, str]] = []
-        for number, (place, value) in enumerate(cells):
-            kind: str = field_kind(value)
-            if value.lower() in ("name", "names") and any(cell.lower() in _BESIDE for _, cell in cells):
-                kind = "person"
-            if kind == "none" and re.search(r"(?i)phone|telefon|^tel\.?$|mobile?\b|handy|téléphone|celular", value):
-                kind = "phone"
-            elif kind == "none" and (rule := keyed_rule(value)) in _RECORDS:
-                kind = str(rule)
-            if kind != "none":
-                columns.append((number, place, kind))
-        if columns:
-            return joint, columns, len(cells)
-    return "", [], 0
+    else:
+        hit = value_hit_at(value, 0, cast("FieldKind", kind)) or (
+            value_hit_at(value, 0, "account") if kind == "person" else None
+        )
+        if hit is not None and (hit.end == len(value) or cell.aligned):
+            yield replace(hit, start=start + hit.start, end=start + hit.end)
 
 
 _BESIDE_NAMES = (

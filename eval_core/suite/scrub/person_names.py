@@ -60,9 +60,11 @@ _USER_NAME = re.compile(
 )
 _ACCOUNT = re.compile(r"(?m)^[a-z_][\w-]{0,31}:[^:\n]*:[1-9]\d{3,}:\d+:(?P<name>[A-ZÀ-Þ][^:,\n]{1,60})")
 _SERVICE_LOCAL = re.compile(
-    r"(?:no-?reply|do-?not-?reply|git|actions|github-actions|dependabot|renovate|bot|.*\[bot\]|mailer-daemon)", re.I
+    r"(?:no-?reply|do-?not-?reply|git|actions|github-actions|dependabot|renovate|bot|(?:project|group)_\d+_bot\w*|.*\[bot\]|mailer-daemon)",
+    re.I,
 )
 _MENTION = re.compile(
+    r"(?:chat_id|user_id)[\"']?[=:][\"' ]?(?P<e>\d{8,12})(?!\d)|"
     r"<@[!&]?(?P<a>[A-Z0-9]{8,}|\d{15,20})(?:\|[^>]*)?>|<at (?:user_)?id=\\*[\"'](?P<b>[\w-]+)\\*[\"']>"
     r"|tg://user\?id=(?P<c>\d+)"
     r"|(?:https?://)?(?:t\.me|twitter\.com|x\.com|instagram\.com|linkedin\.com/in|facebook\.com|mastodon\.social/@"
@@ -71,13 +73,16 @@ _MENTION = re.compile(
     r"|hashtag|search|status"
     r"|i/)@?[A-Za-z][\w.-]{2,40})"
 )
+# In a text that is not English, @ begins a handle more likely than a decorator.
+_FOREIGN_MENTION = re.compile(r"(?<![\w@/.])@(?P<a>[A-Za-z]\w{3,31})(?![\w/.(@])")
 _CALLED = re.compile(
     r"(?<![\w@/.])(?:venmo|cashapp|cc|thanks|thank you|ping|hi|hey|hello|by|from|ask|with|assignee|reviewer"
     r"|author)[: ]+@(?P<a>[A-Za-z][\w-]{1,38})(?![\w/.(])",
     re.I,
 )
 _MACHINE = re.compile(
-    r"\b(?P<a>[A-ZÀ-Þ][\w]+s?-(?:MacBook|iMac|Mac-mini|Mac-Studio|iPhone|iPad|MBP|MBA|Laptop|PC|Desktop)(?:-(?:Pro"
+    r"\b(?P<c>(?:MacBook(?:-Pro|-Air)?|iPhone|iPad|iMac)-(?:de|da|do|di|von|van)-[A-ZÀ-Þ]\w+)"
+    r"|\b(?P<a>[A-ZÀ-Þ][\w]+s?-(?:MacBook|iMac|Mac-mini|Mac-Studio|iPhone|iPad|MBP|MBA|Laptop|PC|Desktop)(?:-(?:Pro"
     r"|Air|Max|mini|\d+))*)(?:\.(?:local|lan|home|fritz\.box))?"
     r"|\b(?P<b>(?:DESKTOP|LAPTOP|WIN)-[A-Z0-9]{7,})\b"
 )
@@ -85,7 +90,15 @@ _MACHINE = re.compile(
 
 def is_reserved_domain(domain: str) -> bool:
     """Tell the domains that documentation uses, where nobody lives."""
-    return _RESERVED.fullmatch(domain) is not None
+    # A company that somebody called after this manner has people; the domains of manuals have none.
+    invented = re.fullmatch(
+        r"(?i)(?:[\w-]+\.)*(?!(?:acme|company|corp|domain|host|mail|test|my\w*|your\w*|foo|bar)\.)[\w-]{5,}\.example",
+        domain,
+    )
+    return invented is None and _RESERVED.fullmatch(domain) is not None
+
+
+_MESSAGE_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{13,27}|(?=(?:.*\d){4})[0-9a-f]{20,}")
 
 
 def _in_web_address(text: str, at: int) -> bool:
@@ -125,6 +138,8 @@ def emails(text: str, _key: str | None) -> Iterator[Hit]:
             service = _SERVICE_LOCAL.fullmatch(local) is not None
             if is_reserved_domain(domain) or service or _is_package(match, text):
                 continue
+            if _MESSAGE_ID.fullmatch(local):
+                continue  # of a message, not of a person
             if text[match.end() : match.end() + 1] == ":" and local in ("git", "hg", "svn"):
                 continue
             yield Hit(match.start(), match.end(), "email", "email", match.group().replace("%40", "@").lower())
@@ -171,7 +186,9 @@ def authors(text: str, _key: str | None) -> Iterator[Hit]:
                 yield Hit(start, start + len(name), "author", "name", name.lower())
     for match in (*_USER_NAME.finditer(text), *_ACCOUNT.finditer(text)):
         name = match.group("name")
-        if not re.fullmatch(r"Person\d+", name) and not is_generic(name):
+        if not re.fullmatch(
+            r"Person\d+|(?i:(?:your|my|full) (?:full )?name|(?:john|jane) doe)", name
+        ) and not is_generic(name):
             yield Hit(match.start("name"), match.end("name"), "author", "name", name.lower())
 
 
@@ -189,9 +206,20 @@ def mentions(text: str, _key: str | None) -> Iterator[Hit]:
     for match in _AT_ADDRESS.finditer(text) if "@" in text else ():
         if not is_generic(match["user"]):
             yield Hit(match.start("user"), match.end("user"), "mention", "user", match["user"])
-    for match in _CALLED.finditer(text) if "@" in text else ():
-        if not is_generic(match.group("a")):
-            yield Hit(match.start("a"), match.end("a"), "mention", "user", match.group("a").lower())
+    called = [*_CALLED.finditer(text)] if "@" in text else []
+    if "@" in text and not text.isascii():
+        called += [match for match in _FOREIGN_MENTION.finditer(text) if _is_foreign_line(text, match.start())]
+    for match in called:
+        if not is_generic(match["a"]):
+            yield Hit(match.start("a"), match.end("a"), "mention", "user", match["a"].lower())
+
+
+def _is_foreign_line(text: str, at: int) -> bool:
+    """Tell a line of which a third at least is written in letters that English lacks."""
+    start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+    line = text[start : end if end >= 0 else len(text)]
+    letters = [char for char in line if char.isalpha()]
+    return 3 * sum(not char.isascii() for char in letters) >= len(letters)
 
 
 def machines(text: str, _key: str | None) -> Iterator[Hit]:

@@ -9,18 +9,31 @@ from collections.abc import Iterator
 from eval_core.suite.scrub.hits import Hit, is_mark
 from eval_core.suite.scrub.secret_values import key_words
 
-__all__ = ["accounts", "addresses", "keyed_rule", "phones", "records"]
+__all__ = ["accounts", "addresses", "is_fictional_phone", "keyed_rule", "phones", "records"]
 
 _PHONE = re.compile(
-    r"(?<![\w.+/\-=#:])(?P<plus>\+|00(?=[1-9]))\d(?:[\s()./\-\u00a0\u2011]{0,2}\d){6,14}(?![\w-]*\d)"
+    r"(?:(?<![\w.+/\-=#:])|(?<=[\w][=:])(?=\+))(?P<plus>\+|00(?=[1-9]))\d(?:[\s()./\-\u00a0\u2011]{0,2}\d){6,14}(?![\w-]*\d)"
     r"|(?<![\w.+/\-=#:])(?:\(\d{3}\)[ .-]?|\d{3}(?P<gap>[-. ]))\d{3}(?(gap)(?P=gap)|[-. ])\d{4}(?![\w.\-]?\d)"
 )
+# As people write them at home: 06 12 34 56 78, 070-1234-5678, 0301-1234567.
+_HOME_PHONE = re.compile(
+    r"(?<![\w.+/\-=#:,])(?<!\d )(?:0[1-9](?:[ .]\d\d){4}|\(0?[1-9]\d\) ?9?\d{4}-\d{4}"
+    r"|0\d{1,4}-\d{2,4}-\d{3,4}|0[1-9]\d{2}-\d{7}|0\d-\d{8}"
+    r"|0\d{1,3}-\d{2,3} \d\d \d\d"
+    r"|(?<=[^\d\s] )(?:0\d\d \d{3} \d\d \d\d|0\d{1,3} \d{3,4} \d{3,4}|0\d{3,4} \d{6}"
+    r"|0\d{2,4}(?: \d\d){3}))(?![\w-]|[ .:/]\d)"
+)
 _SAID_PHONE = re.compile(
-    r"(?i)(?:\b(?:phone|tel|telephone|telefon|mobile|mobil|cell|handy|whatsapp|fax|sms|call me (?:at|on)"
+    r"(?i)(?:(?<![^\W_])(?:phone|tel|telephone|telefon|mobile|mobil|cell|handy|whatsapp|fax|sms|call me (?:at|on)"
     r"|text me (?:at|on)|ring me (?:at|on)|reach me (?:at|on))\b|电话|手机|電話)"
     r"[\w .]{0,16}?[\"':=： ]{1,5}(?P<number>\+?\(?\d(?:[\s()./\-]{0,2}\d){6,14})(?![\w.-]*\d)"
 )
-_FICTION = re.compile(r"\D*1?\D*\d{3}\D*555\D*01\d\d\D*")
+# Our own placeholders, what manuals write without an area, and numbers of zeros.
+_FICTION = re.compile(r"\+1 \d{3}-555-01\d\d|\D*1?\D*555\D*01\d\d\D*|(?:\D*\d){0,5}(?:\D*0){6,}\D*")
+# Whom a message goes to.
+_ADDRESSEE = re.compile(
+    r"[\"'](?:to|from|recipient|msisdn|caller|callee|dest\w*)[\"'] ?[:=] ?[\"'](?P<number>\d{10,13})[\"']"
+)
 _CARD = re.compile(
     r"(?<![\w.\-/+=])(?:\d{4}([ -])\d{4}\1\d{4}\1\d{1,7}|\d{4}([ -])\d{6}\2\d{4,5}|\d{13,19})(?![\w\-/=]|\.\d)"
 )
@@ -36,12 +49,17 @@ _IBAN_LENGTHS = {
     "RO": 24, "RS": 22, "SA": 24, "SE": 24, "SI": 19, "SK": 24, "TR": 26, "UA": 29,
 }  # fmt: skip
 _IPV4 = re.compile(r"(?<![\w.\-^~])(?:\d{1,3}\.){3}\d{1,3}(?![\w\-]|\.\d)")
-_IPV4_DASHED = re.compile(r"\b(?:ip|ec2|vps|host|static)-(?P<value>\d{1,3}-\d{1,3}-\d{1,3}-\d{1,3})\b")
+_IPV4_DASHED = re.compile(
+    r"\b(?:ip|ec2|vps|host|static)-(?P<value>\d{1,3}-\d{1,3}-\d{1,3}-\d{1,3})\b"
+    r"|(?<![\w.-])(?P<value2>\d{1,3}-\d{1,3}-\d{1,3}-\d{1,3})(?=\.[a-z])"
+)
 _VERSION_BEFORE = re.compile(
     r"(?:version|ver|release|==|>=|<=|~=|v|rev|build|chrome/|safari/|firmware|driver)[\"':= ]{0,4}\Z", re.I
 )
 _IPV6 = re.compile(r"(?<![\w:.])[23][0-9a-fA-F]{3}:(?:[0-9a-fA-F]{0,4}:){1,6}[0-9a-fA-F]{0,4}(?![\w:])")
 _MAC = re.compile(r"(?:(?<![\w:-])|(?<=\s01:))(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1){4}[0-9a-fA-F]{2}(?![\w:-])")
+# Ours, and those of groups: broadcast, multicast DNS, spanning trees.
+_GROUP_MAC = re.compile(r"(?i)02|ff|33[:-]33|01[:-](?:00[:-]5e|80[:-]c2|00[:-]0c|1b[:-]19)|00[:-]00[:-]5e[:-]00[:-]01")
 _MAC_DOTTED = re.compile(
     r"(?<![\w.])(?=[0-9a-f.]*[a-f])(?=[a-f.]*\d)[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}(?![\w.])", re.I
 )
@@ -59,14 +77,17 @@ _STREET = re.compile(
 _STREET_ABROAD = re.compile(
     r"\b(?:Via|Viale|Piazza|Corso|Vicolo|Calle|Avenida|Avda\.|Plaza|Paseo|Carrer|Camino|Rua|Avenida|Travessa"
     r"|Praça|Largo|ul\.|al\."
-    r"|os\.|pl\.|ulica|ulice|улица|ул\.|проспект|пр\.) (?:de |del |della |dei |do |da |dos |las |los |la "
+    r"|os\.|pl\.|ulica|ulice|улица|ул\.|проспект|пр\.) (?:de |del |della |dei |do |da |dos |das |las |los |la "
     r"|el )*[A-ZÀ-ÞĄ-ŻА-Я][\w'’.-]+"
     r"(?: [A-ZÀ-ÞĄ-ŻА-Я][\w'’.-]+){0,2},? (?:n\.?º? ?|д\. ?)?\d{1,5}[A-Za-z]?(?:/\d+)?"
     r"|\b[A-ZÀ-Þ][\w'’-]*(?:straat|laan|plein|gracht|kade|dijk|gatan|vägen|gränd|torget|gade|vej|allé|veien|gata"
-    r"|katu|kuja"
+    r"|katu|kuja|tie|polku"
     r"|utca|tér|caddesi|sokak) \d{1,4} ?[A-Za-z]?\b"
     r"|\b(?:Am|An der|An den|Auf der|Auf dem|Im|In der|Zum|Zur|Beim|Hinter der"
     r"|Unter den) [A-ZÄÖÜ][a-zäöüß]{3,} \d{1,3}[a-z]?\b(?! ?[%:.]\w)"
+    r"|\b(?:[A-ZÇĞİÖŞÜ][\wçğıöşü]+ ){1,3}(?:Mah|Mahallesi|Cad|Caddesi|Sok|Sokak|Sokağı|Bulvarı)\b\.?[^\n\"';|]{0,60}?"
+    r"\bNo ?[:.] ?\d+[^\n\"';|,]{0,40}"
+    r"|\bJ(?:l|alan|ln)\b\.? [A-Z][^\n\"';|]{2,50}?\bNo\.? ?\d+[^\n\"';|]{0,40}"
     r"|〒 ?\d{3}-\d{4}"
     r"|[一-鿿]{2,3}[都道府県][一-鿿ヶケ]{1,6}[市区町村郡][^\s、。,]{0,24}\d[\d丁目番地号の-]*"
     r"|(?:[一-鿿]{2,3}省)?[一-鿿]{2,4}市[一-鿿]{1,6}[区县區縣][一-鿿]{2,10}[路街道巷弄村](?:[一-鿿]{0,4}\d+[号號弄巷室楼樓栋棟-]*)+"
@@ -75,10 +96,12 @@ _STREET_ABROAD = re.compile(
 _SAID_ADDRESS = re.compile(
     r"(?i:\b(?:(?:home|postal|street|mailing|billing|shipping|delivery)[ _-]?address"
     r"|address(?:[ _-]?line[ _-]?\d)?|adresse|adres|indirizzo"
-    r"|dirección|endereço|adress|osoite|lives at|lives in|wohnhaft|wohnt|habite|vive en|abita in|mieszka|woont"
+    r"|dirección|direccion|endere[çc]o|adresi?|adress|osoite|lakcím|cím|adresă|alamat|địa chỉ|lives at|lives in"
+    r"|wohnhaft|wohnt|habite|vive en|abita in|mieszka|woont"
     r"|bor på|domicilio)\b"
-    r"|住所|地址)[\"']?[ \t]*[:=：]?[ \t]*[\"']?(?P<value>(?=[^\n\"';|]{0,60}\d)(?=[^\n\"';"
-    r"|]{0,60}[A-ZÀ-Þ一-鿿])[^\W_][^\n\"';|<>{}=]{5,90})"
+    r"|住所|地址|ที่อยู่|адрес|διεύθυνση|כתובת|العنوان|पता)"
+    r"[\"']?[ \t]*[:=：|]?[ \t]*[\"']?(?P<value>(?=[^\n\"';|]{0,60}\d)(?=[^\n\"';"
+    r"|]{0,60}[A-ZÀ-Þ\u0370-\u1fff一-鿿가-힣])(?![a-zà-ÿ])[^\W_][^\n\"';|<>{}=]{5,90})"
 )
 _GEO = re.compile(r"(?<![\w.])[-+]?(?:[1-8]?\d|90)\.\d{4,},[ ]?[-+]?(?:1[0-7]\d|\d{1,2})\.\d{4,}(?![\w.]*\d)")
 # Places told one number at a time, in degrees, and by post.
@@ -90,7 +113,9 @@ _DEGREES = re.compile(
     r"|\\?\"coordinates\\?\": ?\[(?P<value5>-?\d{1,3}\.\d{4,}, ?-?\d{1,2}\.\d{4,})"
 )
 _POST = re.compile(
-    r"\b(?P<value>(?:P\.? ?O\.? ?Box|Post(?:fach|bus|boks)|Boîte postale|BP|Apartado|Casella postale) \d{1,6})\b"
+    r"[\"'](?:postal_?[cC]ode|zip(?:_?[cC]ode)?|post_?code|plz|cep"
+    r"|cap)[\"'] ?: ?[\"'](?P<value0>[A-Z0-9][A-Z0-9 -]{3,9})[\"']"
+    r"|\b(?P<value>(?:P\.? ?O\.? ?Box|Post(?:fach|bus|boks)|Boîte postale|BP|Apartado|Casella postale) \d{1,6})\b"
     r"|(?<![\w-])(?P<value2>(?:GIR 0AA|[A-Z]{1,2}\d[A-Z\d]? \d[ABD-HJLNP-UW-Z]{2}))(?![\w-])"
     r"|(?<![\w-])(?P<value3>[ABCEGHJ-NPRSTVXY]\d[A-Z] \d[A-Z]\d)(?![\w-])"
 )
@@ -102,7 +127,9 @@ _BANK = re.compile(
     r"(?i)\b(?:bic|swift(?:[ /-]?(?:bic|code))?)[ \"']*[:= ][ \"']*(?P<value>[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?)\b"
     r"|\bwa\.me/(?P<value2>\d{8,15})|\b(?:api\.)?whatsapp\.com/send\?phone=(?P<value3>\d{8,15})"
 )
-_PLACE = re.compile(r"(?i)loc|coord|gps|geo|lat|lon|lng|center|position|maps?\b|place|home|@\Z|\bat ")
+_PLACE = re.compile(
+    r"(?i)konum|standort|ubica|posizi|loc|coord|gps|geo|lat|lon|lng|center|position|maps?\b|place|home|@\Z|\bat "
+)
 _KEYED = {
     ("ssn",): "national-id", ("social", "security"): "national-id", ("passport",): "passport",
     ("tax", "id"): "national-id",
@@ -111,8 +138,11 @@ _KEYED = {
     ("birthdate",): "birth-date", ("geburtsdatum",): "birth-date", ("street", "address"): "address",
     ("home", "address"): "address", ("street",): "address", ("postal", "code"): "address", ("zip", "code"): "address",
     ("postcode",): "address", ("plz",): "address", ("zip",): "address", ("latitude",): "geo", ("longitude",): "geo",
+    ("lat",): "geo", ("lon",): "geo", ("lng",): "geo",
     ("full", "name"): "name", ("first", "name"): "name", ("last", "name"): "name", ("surname",): "name",
     ("vat", "id"): "national-id", ("nino",): "national-id", ("aadhaar",): "national-id", ("cpf",): "national-id",
+    ("address", "line"): "address", ("adress",): "address", ("adresse",): "address", ("indirizzo",): "address",
+    ("direccion",): "address", ("endereco",): "address",
     ("maiden", "name"): "name", ("given", "name"): "name", ("family", "name"): "name", ("real", "name"): "name",
 }  # fmt: skip
 _SAID_KEYED = re.compile(
@@ -124,11 +154,27 @@ _SAID_KEYED = re.compile(
     r"|дата рождения|data nașterii|doğum tarihi|születési|datum rođenja|datum narození|rojstva|ημερομηνία γέννησης"
     r"|born(?: on)?|birthday|dob|ssn|social security(?: number)?|national id|tax id|"
     r"driver'?s? licen[cs]e(?: (?:no|number))?|bday)(?!\w)[\"'. ]{0,3}(?:is|was|no"
-    r"|number)?(?:[:#= \"']{1,4}|[ \t]{0,20}\|[ \t]+)(?P<value>(?=[\w./ -]*\d)[A-Z0-9][\w./-]{4,20})"
+    r"|number)?(?:[:#= \"']{1,4}"
+    r"|[ \t]{0,20}\|[ \t]+)(?:(?:new )?(?:ISO)?Date\([\"']?)?(?P<value>(?=[\w./ -]*\d)[A-Z0-9][\w./-]{4,20})"
 )
 _MONTHS = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?"
     r"|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
+)
+_MONTHS_ABROAD = (
+    r"(?:januari|februari|maart|april|mei|juni|juli|augustus|september|oktober|november|december|januar|februar|märz|mai"
+    r"|august|dezember|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre|décembre|enero|febrero"
+    r"|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre|gennaio|febbraio|aprile|maggio|giugno"
+    r"|luglio|settembre|ottobre|dicembre|janeiro|fevereiro|março|maio|junho|julho|setembro|outubro|novembro|dezembro)"
+)
+_BORN_LATER = re.compile(
+    r"(?i)\b(?:dob|date of birth|born|birthday)\b[^\n\d]{1,30}(?P<value>\d{1,2}[/.-]\d{1,2}[/.-](?:19|20)\d\d"
+    r"|(?:19|20)\d\d[/.-]\d\d[/.-]\d\d)(?!\d)"
+)
+_BORN_ABROAD = re.compile(
+    rf"(?i:\b(?:geb\.|geboren|né[e]? le|nat[oa] (?:il|a)|nacid[oa] el|nascid[oa] em|född|født|ur\.|geburtsdatum"
+    rf"|born)[a-z :]{{0,12}})"
+    rf"(?P<value>\d{{1,2}}\.? (?:de )?(?i:{_MONTHS_ABROAD}) (?:de )?(?:19|20)\d\d)"
 )
 _BORN = re.compile(
     rf"(?i:\b(?:born(?: on)?|birthday(?: is)?|birth ?date|date of birth|dob))[:,]? (?:is )?(?P<value>\d{{1,2}}"
@@ -153,12 +199,23 @@ def phones(text: str, key: str | None) -> Iterator[Hit]:
             parsed = phonenumbers.parse(number, "US" if national else None)
         except phonenumbers.NumberParseException:
             continue
-        # Plans change, and people mistype: with a plus and in groups a number of a possible length is one.
+        # Plans change, and people mistype: with a plus, a number of a possible length is one.
+        dialled = match.group().startswith("+") and sum(map(str.isdigit, number)) > 10
         grouped = not national and re.search(r"\d[ ()./\-]\d", number) is not None
-        if phonenumbers.is_valid_number(parsed) or (grouped and phonenumbers.is_possible_number(parsed)):
+        if phonenumbers.is_valid_number(parsed) or ((grouped or dialled) and phonenumbers.is_possible_number(parsed)):
             yield from _phone(match.start(), match.end(), text)
     for match in _SAID_PHONE.finditer(text):
         yield from _phone(*match.span("number"), text)
+    for match in _HOME_PHONE.finditer(text):
+        if 9 <= sum(map(str.isdigit, match.group())) <= 12:
+            yield from _phone(*match.span(), text)
+    for match in _ADDRESSEE.finditer(text):
+        try:
+            parsed = phonenumbers.parse("+" + match["number"])
+        except phonenumbers.NumberParseException:
+            continue
+        if phonenumbers.is_valid_number(parsed):
+            yield from _phone(*match.span("number"), text)
     words = key_words(key) if key else []
     if {"phone", "tel", "telephone", "mobile", "cell", "whatsapp", "fax", "msisdn"} & set(words):
         stripped = re.sub(r"[\s()./+-]", "", text)
@@ -166,9 +223,14 @@ def phones(text: str, key: str | None) -> Iterator[Hit]:
             yield from _phone(0, len(text), text)
 
 
+def is_fictional_phone(value: str) -> bool:
+    """Tell our own placeholders, what manuals print, and numbers of zeros."""
+    return _FICTION.fullmatch(value) is not None
+
+
 def _phone(start: int, end: int, text: str) -> Iterator[Hit]:
     value = text[start:end]
-    if not _FICTION.fullmatch(value):
+    if not is_fictional_phone(value):
         yield Hit(start, end, "phone", "phone", re.sub(r"\D", "", value).lstrip("0"))
 
 
@@ -207,9 +269,10 @@ def addresses(text: str, _key: str | None) -> Iterator[Hit]:
         if _public(match.group()) and not _VERSION_BEFORE.search(text, max(0, match.start() - 14), match.start()):
             yield Hit(match.start(), match.end(), "ip", "ip4", match.group())
     for match in _IPV4_DASHED.finditer(text):
-        dotted = match.group("value").replace("-", ".")
+        group = str(match.lastgroup)
+        dotted = match[group].replace("-", ".")
         if _public(dotted):
-            yield Hit(match.start("value"), match.end("value"), "ip", "ip4-dashed", dotted)
+            yield Hit(*match.span(group), "ip", "ip4-dashed", dotted)
     for match in _IPV6.finditer(text):
         if _public(match.group()):
             yield Hit(match.start(), match.end(), "ip", "ip6", match.group().lower())
@@ -221,7 +284,7 @@ def addresses(text: str, _key: str | None) -> Iterator[Hit]:
             text[max(0, match.start() - 24) : match.start()],
         ):
             continue
-        if match.group()[:2].lower() not in ("02", "ff") and len(set(match.group())) > 3:
+        if not _GROUP_MAC.match(match.group()) and len(set(match.group())) > 3:
             yield Hit(match.start(), match.end(), "mac", "mac", match.group().lower().replace("-", ":"))
 
 
@@ -232,7 +295,9 @@ def _public(value: str) -> bool:
         address = ipaddress.ip_address(value)
     except ValueError:
         return False
-    return address.is_global and not address.is_multicast
+    # Four small numbers are a version: 1.17.1.0.
+    small = address.version == 4 and max(address.packed) < 40
+    return address.is_global and not address.is_multicast and not small
 
 
 def records(text: str, key: str | None) -> Iterator[Hit]:
@@ -256,6 +321,8 @@ def records(text: str, key: str | None) -> Iterator[Hit]:
         (_EXPIRY, "card"),
         (_BANK, "account"),
         (_BORN, "birth-date"),
+        (_BORN_ABROAD, "birth-date"),
+        (_BORN_LATER, "birth-date"),
     ):
         for match in pattern.finditer(text):
             group = str(match.lastgroup)
@@ -263,7 +330,7 @@ def records(text: str, key: str | None) -> Iterator[Hit]:
                 yield Hit(*match.span(group), rule, "number", match.group(group).lower())
     for match in _GEO.finditer(text):
         # Pairs of fractions stand in every log of numbers; only a word about places makes them a place.
-        if not _PLACE.search(text, max(0, match.start() - 40), match.start()):
+        if not _PLACE.search(f"{key or ''} {text[max(0, match.start() - 40) : match.start()]}"):
             continue
         yield Hit(match.start(), match.end(), "geo", "number", match.group())
     for match in _SAID_KEYED.finditer(text):
@@ -275,6 +342,8 @@ def records(text: str, key: str | None) -> Iterator[Hit]:
     if keyed == "name":
         if re.fullmatch(r"[A-ZÀ-Þ][\w'’.-]*(?: [A-ZÀ-Þ][\w'’.-]*){0,3}", text) and not re.fullmatch(r"Person\d+", text):
             yield Hit(0, len(text), "author", "name", text.lower())
+    elif keyed == "geo" and not re.fullmatch(r"[-+]?\d{1,3}\.\d{4,}", text):
+        return  # a whole number, a zone, a length
     elif keyed is not None and 4 <= len(text) <= 120 and any(char.isdigit() for char in text) and not is_mark(text):
         yield Hit(0, len(text), keyed, "number", text)
 

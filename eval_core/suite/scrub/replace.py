@@ -13,10 +13,16 @@ from eval_core.suite.scrub.detect import context_hits
 from eval_core.suite.scrub.hits import Hit, settle
 from eval_core.suite.scrub.identities import Identities, identity_pattern, identity_words
 from eval_core.suite.scrub.learned_names import LearnedNames, written_from_address
-from eval_core.suite.scrub.ordinary_words import is_generic, is_ordinary, is_person_name
+from eval_core.suite.scrub.ordinary_words import (
+    is_foreign_word,
+    is_generic,
+    is_ordinary,
+    is_person_name,
+    is_public_domain,
+)
 from eval_core.suite.scrub.secret_commands import told_by_commands
 from eval_core.suite.scrub.secret_settings import HEADER_KEYS
-from eval_core.suite.scrub.secret_values import key_strength
+from eval_core.suite.scrub.secret_values import key_strength, public_tokens
 from eval_core.suite.scrub.suspects import Uses, asks_for_people, suspects
 from eval_core.suite.scrub.tool_output import formatted_names, printed, printed_in_json, said_by_commands
 
@@ -265,9 +271,15 @@ _ROUNDS = 4
 Note = Callable[[Hit, str], None]
 
 
-def _worth_sweeping(value: str) -> bool:
-    """Tell whether a secret is rare enough to be taken out wherever it stands."""
+# The number of a person or a device, without spaces; a date is a date elsewhere.
+_NUMBER = re.compile(r"(?!(?:19|20)\d\d[-/.]?\d\d[-/.]?\d\d\Z)[A-Z0-9][A-Z0-9-]{8,40}")
+
+
+def _worth_sweeping(value: str, least_digits: int = 0) -> bool:
+    """Tell whether a secret, or a number with many digits, is rare enough to be taken out wherever it stands."""
     plain = value.isalpha() and (value.islower() or value.istitle())
+    if least_digits:
+        return sum(map(str.isdigit, value)) >= least_digits
     return len(value) >= 8 and not plain and not value.isdigit()
 
 
@@ -290,6 +302,9 @@ class Replacer:
         self._known: dict[str, Hit] = {}
         self._sweep: re.Pattern[str] | None = None
         self._originals: dict[str, str] = {}
+        self._domains: set[str] = set()
+        self._public: set[str] = set()
+        self._hosts: re.Pattern[str] | None = None
 
     def learn(self, texts: Sequence[str]) -> None:
         """Look at everything once, so that a secret or a name seen once is known everywhere."""
@@ -303,11 +318,24 @@ class Replacer:
                     placeholder = self.pseudonyms.placeholder(hit)
                     self._originals.setdefault(piece[hit.start : hit.end].lower(), placeholder)
                     self._learn_name(hit, piece[hit.start : hit.end])
+                    if hit.kind == "email" and not is_public_domain(domain := hit.entity.partition("@")[2]):
+                        self._domains.add(domain)
+                    number = piece[hit.start : hit.end]
+                    if hit.kind == "phone" and len(hit.entity) > 9:
+                        self._known.setdefault(hit.entity, hit)
+                    if hit.kind == "number" and _NUMBER.fullmatch(number) and _worth_sweeping(number, least_digits=8):
+                        self._known.setdefault(number, hit)
                     if hit.kind == "secret" and _worth_sweeping(hit.entity):
                         self._known.setdefault(hit.entity, hit)
                         if (encoded := quote(hit.entity, safe="")) != hit.entity:
                             self._known.setdefault(encoded, hit)
         self._names.settle(piece for text in texts for piece, _ in leaves(text))
+        for token in {token for text in texts for piece, _ in leaves(text) for token in public_tokens(piece)}:
+            self._known.pop(token, None)
+            self._public.add(token)
+        if self._domains:
+            below = "|".join(map(re.escape, sorted(self._domains)))
+            self._hosts = re.compile(rf"(?i)(?<![\w.@-])(?!www\.)(?:[a-z0-9_][\w-]*\.){{1,4}}(?:{below})(?![\w-]|\.\w)")
         if self._known:
             ordered = sorted(self._known, key=len, reverse=True)
             self._sweep = re.compile("|".join(re.escape(value) for value in ordered))
@@ -315,7 +343,8 @@ class Replacer:
     def _learn_name(self, hit: Hit, spelling: str) -> None:
         if hit.kind in ("user", "host", "name") and not hit.rule.startswith("weak-"):
             # An ordinary word may be somebody's account; elsewhere in the session it is the word.
-            if hit.kind != "user" or hit.rule == "home-folder" or not is_ordinary(spelling):
+            word = is_ordinary(spelling) or is_foreign_word(spelling)
+            if hit.kind != "user" or hit.rule == "home-folder" or not word:
                 self._names.add(hit, spelling)
         elif hit.kind == "email":
             local = re.sub(r"^\d+\+", "", hit.entity.partition("@")[0]).partition("+")[0]
@@ -363,11 +392,17 @@ class Replacer:
         return found
 
     def _hits(self, text: str, key: str | None) -> Iterator[Hit]:
-        yield from self._identities.unspared(context_hits(text, key), text)
+        for hit in self._identities.unspared(context_hits(text, key), text):
+            if hit.rule != "random-token" or hit.entity not in self._public:
+                yield hit
         if self._sweep is not None:
             for match in self._sweep.finditer(text):
                 known = self._known[match.group()]
-                yield Hit(match.start(), match.end(), known.rule, "secret", known.entity)
+                edges = text[match.start() - 1 : match.start()] + text[match.end() : match.end() + 1]
+                if known.kind == "secret" or not any(map(str.isalnum, edges)):
+                    yield Hit(match.start(), match.end(), known.rule, known.kind, known.entity)
+        for match in self._hosts.finditer(text) if self._hosts is not None else ():
+            yield Hit(match.start(), match.end(), "company-host", "host", match.group().lower())
         for hit in identity_words(text, self._people):
             yield replace(hit, entity=self._spelling.get(_squash(hit.entity), hit.entity))
         yield from self._names.hits(text)

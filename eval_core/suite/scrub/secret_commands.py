@@ -80,7 +80,7 @@ _BESIDE_LOGIN = re.compile(
     r"(?<![\w/.])(?P<login>[A-Za-z][\w.-]{1,40}(?:@[\w.-]{3,60})?)[:,%](?P<value>[^\s\"'`/,;:@()<>\[\]{}=]{8,64})"
     r"(?=@|[\s\"'`,;)]|$)"
 )
-_SLASHED = re.compile(r"(?<![\w/.-])[A-Za-z][\w$#-]{1,30}/(?P<value>[^\s\"'`/@:]{5,64})@(?:/{0,2}[A-Za-z]|$)")
+_SLASHED = re.compile(r"(?<![\w/.-])[A-Za-z][\w$#-]{1,30}/(?P<value>[^\s\"'`/@:]{5,64})@(?:/{0,2}[A-Za-z]|//\d|$)")
 _LOGS_IN = re.compile(r"(?i)auth|login|user|cred|account|\btry\b|sasl|smtp|imap|relay|\]:\d+[ \t]+\Z")
 _CHAP = re.compile(
     r"(?m)^\"?[\w.@-]+\"?[ \t]+(?:(?:\*|[\w.-]+)[ \t]+)?\"(?P<value>[^\"\s]{4,64})\"(?:[ \t]+(?:\*|[\d.]+))?[ \t]*$"
@@ -112,8 +112,11 @@ def beside_logins(text: str, _key: str | None) -> Iterator[Hit]:
     """Find what is paired with a login, follows one by position, or is given to an option."""
     for match in _BESIDE_LOGIN.finditer(text):
         told = "@" in match["login"] or _LOGS_IN.search(text, max(0, match.start() - 30), match.start()) is not None
-        if unwordly(match["value"], told=told) and not re.search(
-            r"(?i)sha\d|md5|base64|https?$|digest", match["login"]
+        formatted = re.fullmatch(r"\w+%\d{1,2}", match["value"]) is not None
+        if (
+            not formatted
+            and unwordly(match["value"], told=told)
+            and not re.search(r"(?i)sha\d|md5|base64|https?$|digest", match["login"])
         ):
             yield value_hit(match, "value", "flag", text)
     for match in _DSN.finditer(text) if "@" in text else ():
@@ -193,7 +196,7 @@ _PAIR = re.compile(
 )
 # A verb that logs in, and what was drawn for it.
 _VERB = re.compile(
-    r"\b(?:[\w-]*-token|login|auth|authenticate|activate|register|set-token|add-token|add-authtoken|authtoken"
+    r"\b(?<!force-)(?:[\w-]*-token|login|auth|authenticate|activate|register|set-token|add-token|add-authtoken|authtoken"
     r"|configure|connect"
     rf"|enroll|unlock|unseal|join)(?:[ \t]+(?:token|key|agent|default|--?[\w-]+))*[ \t]+[\"']?"
     rf"(?P<value>{_DRAWN})(?=[\"'\s]|$)"
@@ -258,7 +261,9 @@ def logins(text: str, _key: str | None) -> Iterator[Hit]:
         if password_shape(match["value"]) and is_password(match["value"]) and is_no_name(match["value"]):
             yield value_hit(match, "value", "flag", text)
     for match in _LINK.finditer(text) if "/" in text else ():
-        if looks_random(match["value"]) or re.fullmatch(r"[0-9a-f]{32,}", match["value"]):
+        if looks_random(match["value"]) or re.fullmatch(
+            r"[0-9a-f]{32,}|(?=(?:.*\d){2})[a-z0-9]{24,32}", match["value"]
+        ):
             yield value_hit(match, "value", "url-token", text)
     for match in _SIGNED.finditer(text):
         if any(map(str.isdigit, match["value"])):

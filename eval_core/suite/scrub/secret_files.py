@@ -83,6 +83,13 @@ def key_blocks(text: str, _key: str | None) -> Iterator[Hit]:
                 yield value_hit(match, "mac", "private-key", text)
 
 
+# A password with its scheme before it, as directories and mail servers keep them.
+_SCHEME = re.compile(
+    r"\{(?:PLAIN|CLEARTEXT|CLEAR|CRYPT|S?MD5|SSHA\d*|SHA\d*|SHA\d+-CRYPT|BLF-CRYPT|ARGON2\w*|PBKDF2\w*|DIGEST-MD5)\}"
+    r"(?P<value>[^\s:\"']{4,200})"
+)
+
+
 def files(text: str, _key: str | None) -> Iterator[Hit]:
     """Find passwords in the files that programs keep them in."""
     for pattern in (_NETRC, _PGPASS):
@@ -119,7 +126,7 @@ def files(text: str, _key: str | None) -> Iterator[Hit]:
         )
         if not sent and is_secret_value(match.group(group), "strong", "password", exact=True):
             yield value_hit(match, group, "assignment", text)
-    for pattern in (_VAULT_BLOCK, _PHRASE, _HASHED):
+    for pattern in (_VAULT_BLOCK, _PHRASE, _HASHED, _SCHEME):
         for match in pattern.finditer(text):
             yield value_hit(match, "value", "assignment", text)
 

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 
 from eval_core.suite.scrub.hits import Hit, secret_hit, value_hit
+from eval_core.suite.scrub.ordinary_words import is_foreign_word, is_ordinary
 from eval_core.suite.scrub.secret_values import (
+    FOREIGN_SECRETS,
     HEXED,
     SECRET_WORD,
     is_drawn,
@@ -28,7 +30,7 @@ _PROSE = re.compile(
     r"(?i)(?:\b(?P<name>password|passwort|passphrase|passwd|pass|pwd|pin|token|secret|api[ -]?key|access key"
     r"|secret key|key|credentials?|mot de passe|contraseña|clave|senha|hasło|hasła|wachtwoord|lösenord(?:et)?"
     r"|passord(?:et)?|adgangskode"
-    r"|kodeord|salasana|heslo|jelszó|şifre|parola|pw|пароль)\b|(?P<cjk>密码|密碼|口令|パスワード|비밀번호))"
+    r"|kodeord|salasana|heslo|jelszó|şifre|parola|pw|пароль)\b(?!@)|(?P<cjk>密码|密碼|口令|パスワード|비밀번호))"
     r"[^\n.:=\"'`]{0,30}?(?:[ \t]+(?:is|was|ist|lautet|are|est|es|é|är|er|on|to|of|now|это)[ \t]+"
     r"|[ \t]*[：:=是は][ \t]*"
     r"|[ \t]+)(?P<quote>[\"'`«“]?)(?P<value>[^\s\"'`»”,;]{4,100})"
@@ -69,13 +71,16 @@ def prose(text: str, _key: str | None) -> Iterator[Hit]:
         drawn = any(map(str.isdigit, value)) and re.search(r"[^\w/.:-]|[A-Z].*\d|_\w*\d|-\w*\d", value)
         if drawn and is_secret_value(value, "strong", "password", exact=True):
             yield secret_hit(match.start(group), match.start(group) + len(value), "prose", text)
+    for match in _QUOTED_PHRASE.finditer(text):
+        if _is_phrase(match["value"]):
+            yield value_hit(match, "value", "prose", text)
     for match in _PROSE.finditer(text):
         start = match.start("value")
         name = (match.group("name") or "password").lower()
         value = match.group("value").rstrip(".:!?)")
         if re.search(r"\\(?:f[A-Z0-9]|[*(-])|[=<>]=|^SHA\d+:", value) or value[0] == "(":
             continue  # markup, a version that is pinned, a remark
-        odd = re.search(r"\d|\w[!#%$^&*+]\w", value) or _ODD_CASE.fullmatch(value)
+        odd = re.search(r"\d|\w[!#%$^&*+]\w", value) or (_ODD_CASE.fullmatch(value) and unwordly(value, told=True))
         pin = name == "pin" and value.isdigit() and 4 <= len(value) <= 8
         grouped = name not in ("key", "token") and re.fullmatch(r"[a-z]{4}(?:-[a-z]{4}){3}", value)
         if not pin and not grouped and (len(value) < 4 or not odd or not re.search(r"[^\W\d]", value)):
@@ -167,13 +172,44 @@ def on_the_line(text: str, _key: str | None) -> Iterator[Hit]:
                 yield secret_hit(at, at + len(value), "prose", text)
 
 
+# A phrase of plain words in quotes, right after the word for it.
+_QUOTED_PHRASE = re.compile(
+    rf"(?i:passphrase|password|pass phrase|{FOREIGN_SECRETS})\w*(?: (?:is|was|ist|est|es|è|é|är|er|on"
+    rf"|jest))?[ :=]{{1,3}}[\"“„«'`]"
+    r"(?P<value>[^\W\dA-Z_]{2,12}(?:[ -](?:[^\W\dA-Z_]{2,12}|\d{1,4})){3,11})[\"”“»'`]"
+)
+_SENTENCES_TEXT = (
+    "the and are was must have has not your you with for from this that may can will should than least most any "
+    "all der die das und nicht mit für los las que con para por les des pas pour une non per una och att inte med "
+    "jest nie bir ile için invalid incorrect required failed wrong empty missing short long match enter reset "
+    "change"
+)
+_SENTENCES = frozenset(_SENTENCES_TEXT.split())
+
+
+def _is_phrase(value: str) -> bool:
+    """Tell words that were drawn from a sentence about passwords."""
+    return not any(word in _SENTENCES for word in re.split(r"[ -]", value))
+
+
+# What mail providers hand out for programs: four groups of four letters that are no words.
+_APP_PASSWORD = re.compile(r"(?<![\w-])[a-z]{4}(?: [a-z]{4}){3}(?![\w-]| [a-z])")
+_FOREIGN_CODE = re.compile(
+    r"(?i)(?:vahvistuskood|bekräftelsekod|bekreftelseskod|bestätigungscode|code de (?:vérification|confirmation)"
+    r"|código de (?:verificación|confirmación|verificação)|codice di (?:verifica|conferma)|kod weryfikacyjny"
+    r"|ověřovací kód|doğrulama kodu|verificatiecode|код подтверждения|код підтвердження|验证码|驗證碼|認証コード"
+    r"|인증번호|mã xác (?:minh|nhận)|kode verifikasi|κωδικός επιβεβαίωσης)[^\n\d]{0,40}(?P<value>\d{4,8})(?!\d)"
+)
+
+
 # Codes that let somebody in, and addresses that hold a key in their path.
 _NUMBER = r"(?P<code>\d{4,8}|\d{3}[ -]\d{3})"
 _CODES = re.compile(
     r"(?i)\b(?:(?:verification|security|confirmation|one[- ]time|2fa|mfa|two[- ]factor|login|auth\w*|sms|access"
     r"|pairing"
     r"|unlock|alarm|door|gate|entry|safe|lock|voicemail|activation|sign-?in|bestätigungs|sicherheits)[ -]?"
-    rf"(?:code|pin|passcode|password|number)(?: (?:for|of|to) [\w ]{{1,40}}?)?|otp|2fa|passcode|pin)(?: (?:is|was"
+    rf"(?:code|pin|passcode|password|number)(?: (?:for|of|to) [\w ]{{1,40}}?)?|otp|2fa|passcode"
+    rf"|pin(?: [A-Z]{{2,5}})?)(?: (?:is|was"
     rf"|code|ist|est"
     rf"|es))?[: ]{{1,3}}{_NUMBER}\b"
     r"|(?<![\w-])(?P<before>\d{4,8}) is your [^\n.]{0,40}(?:code|pin|password)\b"
@@ -198,6 +234,11 @@ _PINGED = re.compile(
 
 def codes_and_links(text: str, _key: str | None) -> Iterator[Hit]:
     """Find codes that were sent to somebody, and keys in the path of an address."""
+    for match in _FOREIGN_CODE.finditer(text):
+        yield value_hit(match, "value", "code", text)
+    for match in _APP_PASSWORD.finditer(text):
+        if sum(is_ordinary(word) or is_foreign_word(word) for word in match.group().split()) < 2:
+            yield secret_hit(match.start(), match.end(), "code", text)
     for match in _PINGED.finditer(text) if "://" in text else ():
         yield value_hit(match, "value", "url-token", text)
     for match in _CODES.finditer(text):

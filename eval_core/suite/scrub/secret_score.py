@@ -76,7 +76,7 @@ _HINTS = (
     r"|(?:usual|new|old|same|other|right) one|user(?:name)?|usr|account|ssh|s?ftp|smtp|ldap|kinit|sudo|authenticator"
     r"|access|wi-?fi|wlan|ssid|hotspot|vpn|vnc|rdp|snmp\w*|sasl"
     r"|app[ _-]?(?:key|id)|codes?|ntlm|hmac|bearer|cookie|webhook|admin|root|router|switch|bios|ilo|idrac|bmc|ipmi"
-    r"|safe|vault|default|initial|temp(?:orary)?|verification|enrol\w*|pairing|cipher|encrypt\w*|decrypt\w*)"
+    r"|safe|vault|default|initial|sensitive|temp(?:orary)?|verification|enrol\w*|pairing|cipher|encrypt\w*|decrypt\w*)"
     r"(?![a-z])|[a-z](?:Key|Token|Auth|Secret)(?![a-z])"
 )
 _CUE = re.compile(rf"(?P<name>(?i:{_NAMES})|(?<=[a-z])(?:Pass|Pwd|Pw)(?![a-z]))|(?P<hint>(?i:{_HINTS}))")
@@ -112,7 +112,7 @@ _CHOSEN_BODY = (
     r"(?!(?:Bug|Issue|Ticket|Task|Case|Item|Step|Page|Note|Table|Figure|Section|Build|Closes|Fixes|Job|Pkcs|UTC)[#+]"
     r"|base\d)"
     r"(?:[A-Z][a-z]{2,}(?:[!#$?*^&]\d\d|[%+@]\d{3})\d{0,4}|[a-z]{3,}[!$?*^&]\d{2,6}|[A-Za-z]{3,}\d{2,6}[!?$*])[!#?]?"
-    r"|[A-Za-z]{2,4}[@013$][a-z]{1,12}\d{2,4}[!#?]"
+    r"|[A-Za-z]{2,4}[@013$][a-z]{1,12}\d{2,4}[!#?]|[A-Za-z]{3,}[!$^*][A-Za-z]{3,}[-_.]?\d{2,6}[!?#]?"
 )
 _CHOSEN = re.compile(_CHOSEN_BODY)
 _CHOSEN_ALONE = re.compile(rf"(?<![^\s\"'`=:,(\[>|{{}}/«“„])(?:{_CHOSEN_BODY})(?=[\s\"'`,;:)\]<|}}@/»”“]|\.?(?:\s|$))")
@@ -123,7 +123,7 @@ _CODE = re.compile(
 )
 _HEX = re.compile(r"[0-9a-f]{32,128}|[0-9A-F]{32,128}")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_DIGITS = re.compile(r"\d{4,10}|\d\d(?:-\d\d){2,3}")
+_DIGITS = re.compile(r"(?!(\d)\1+\Z)\d{4,10}|\d\d(?:-\d\d){2,3}")
 _PHRASE = re.compile(r"[A-Za-z]{3,}(?:[-._][A-Za-z]{3,}){2,7}\d{0,4}[!?]?")
 _NUMBERED_PHRASE = re.compile(r"[A-Za-z]{3,}[-._][A-Za-z]{3,}[-._]?\d{2,6}")
 _ONLY_NAMED = ("short hex", "numbered phrase")
@@ -184,7 +184,7 @@ def shape_of(word: str) -> str | None:
     if _DIGITS.fullmatch(word):
         return "digits"
     if _UUID.fullmatch(word):
-        return "uuid"
+        return "uuid" if 2 * word.count("0") < len(word) else None
     if len(word) < 6:
         return None
     if _CHOSEN.fullmatch(word):
@@ -201,7 +201,7 @@ def shape_of(word: str) -> str | None:
         return None
     pieces = _LETTERS.findall(word)
     if word.isalpha() and _MIXED.search(word) and len(word) >= 8 and not any(map(_is_known, pieces)):
-        return "odd"
+        return "odd" if len(word) < 4 * len(pieces) else None  # a name of two words has longer pieces
     if _WORDS_ONLY.fullmatch(word) and (word[0] in "_-" or sum(map(len, pieces)) >= 2.9 * len(pieces)):
         return None  # words run together
     if _NUMBERED.fullmatch(word):
@@ -394,8 +394,8 @@ def _header(line: str, cues: list[_Cue]) -> _Table | None:
     if not cues:
         return None
     for joint in ("|", "│", "\t", ";", ","):
-        cells = [cell.strip(" \"'`*") for cell in line.split(joint)]
-        if len(cells) >= 3 and all(re.fullmatch(r"(?:[A-Za-z_][\w /()#.-]{0,30})?", cell) for cell in cells):
+        cells = [cell.strip(" \"'`*()[]") for cell in line.split(joint)]
+        if len(cells) >= 3 and all(re.fullmatch(r"(?:[^\W\d][\w /()#.-]{0,30})?", cell) for cell in cells):
             found = [_cues(cell) for cell in cells]
             kinds = (("named" if any(cue.named for cue in one) else "hinted") if one else None for one in found)
             return _Table(joint, tuple(kinds))

@@ -34,7 +34,9 @@ __all__ = [
     "key_words",
     "looks_random",
     "password_shape",
+    "public_tokens",
     "random_tokens",
+    "read_base64",
     "short_draws",
     "unwordly",
 ]
@@ -159,14 +161,17 @@ _NAME_PART = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+|\d+)(?:[-_.]?(?:[A-Z]?[a-z]+|[A
 _HEX = re.compile(r"[0-9a-fA-F-]+")
 # The id of a resource, a key of a cache, a digest with its size: words and one hex number.
 _NAMED_HEX = re.compile(
-    r"(?!(?:[a-z]+-)*(?:key|token|secret|pat|sk|api)-)(?:[a-z]{2,}-)+[0-9a-f]{8,64}|[0-9a-f]{32,64}/\d+"
+    r"(?!(?:[\w/]+[-_/])*(?:key|token|secret|pat|sk|api|pass|auth)[-_])(?:[a-z]{2,}[-_/])+[0-9a-f]{8,64}|[0-9a-f]{32,64}/\d+"
 )
 # Random by nature and meant to be seen: checksums, fingerprints, ids of calls and requests, inline images.
 _PUBLIC_BEFORE = re.compile(
     r"(?:sha(?:1|224|256|384|512)[-:=]|md5[-:=]|base64,|fingerprint[: ]+|integrity[\"':= ]+|ssh-(?:rsa|dss|ed25519) "
-    r"|ecdsa-sha2-nistp\d+ |h1:|etag[\"':= ]+|digest[\"':= ]+|checksum[\"':= ]+"
+    r"|ecdsa-sha2-nistp\d+ |h1:|etag[\"':= ]+(?:W/\"?)?|(?<!session)(?<!secret)(?<!token)-id(?:-\d)?[\"':= ]+"
+    r"|\bbh?=|(?<![\w-])id="
+    r"|(?:with|via) \w+ id |digest[\"':= ]+|checksum[\"':= ]+"
     r"|build-?id(?:\[\w+\])?[\"':= ]+"
-    r"|(?:public|pub)[ _-]?key[\"':= ]+|(?:ray|trace|span|request|correlation|transaction"
+    r"|(?:public|pub)[ _-]?key[\"':= ]+|peer[\"':= ]+|recipient[\"':= ]+|(?:ray|trace|span|request|correlation"
+    r"|transaction"
     r"|version)(?:[ _-]?id)?[\"':= ]+)\Z",
     re.IGNORECASE,
 )
@@ -179,7 +184,7 @@ _NAMED_THING = re.compile(
     rf"{_THING}[\"'\]]{{0,2}} ?[:=#][ \"'#]{{0,3}}\Z|(?<![\w]){_THING}[\"'\]]{{0,2}} [\"'#]{{0,2}}\Z", re.IGNORECASE
 )
 _PUBLIC_PREFIX = re.compile(
-    r"_Z\w|MIGfMA0GCSq|MIIBIjANBgkq|SHA\d|(?:call|toolu|chatcmpl|msg|req|resp|run|thread|step|asst|file|batch|evt|cus"
+    r"_Z\w|RW[QRS][A-Za-z0-9+/]{53}|MIGfMA0GCSq|MIIBIjANBgkq|SHA\d|(?:call|toolu|chatcmpl|msg|req|resp|run|thread|step|asst|file|batch|evt|cus|pay|order|cust|plan|rfnd"
     r"|ch|pi"
     r"|in|sub|price|prod|txn|acct|seti|pm|cs(?=_test)"
     r"|item|fc|rs|ws|cmpl|sha\d+"
@@ -190,6 +195,9 @@ _PUBLIC_BLOCK = re.compile(
     r"-----BEGIN (?:[A-Z0-9]+ )*(?:CERTIFICATE(?: REQUEST)?|PUBLIC KEY(?: BLOCK)?|SIGNATURE|PGP MESSAGE|X509 CRL)-----"
     r"[A-Za-z0-9+/=\s\\:.,()-]*?(?:-----END|\Z)"
 )
+
+
+_WALLET_BEFORE = re.compile(r"(?i)accounts|priv|key|signer|deployer|wallet|secret")
 
 
 def entropy(text: str) -> float:
@@ -223,7 +231,7 @@ def looks_random(text: str) -> bool:
     return digits >= 4 and upper + lower >= 4 and changes >= 0.28
 
 
-def _readable(text: str) -> str | None:
+def read_base64(text: str) -> str | None:
     """Return what base64 says, if that is plain text."""
     body = text.rstrip("=").replace("-", "+").replace("_", "/")
     try:
@@ -249,8 +257,10 @@ def random_tokens(text: str, key: str | None) -> Iterator[Hit]:
     public = [match.span() for match in _PUBLIC_BLOCK.finditer(text)] if "-----BEGIN" in text else []
     for match in _CANDIDATE.finditer(text):
         token = match.group()
-        if _HEX.fullmatch(token) or not any(char.isdigit() for char in token) or not looks_random(token):
+        if _HEX.fullmatch(token) or not any(map(str.isdigit, token)) or not looks_random(token):
             continue
+        if _HEX.fullmatch(token, 2) and not _WALLET_BEFORE.search(text, max(0, match.start() - 80), match.start()):
+            continue  # an address, a topic or a transaction rather than a key
         if (
             "EXAMPLE" in token
             or _PUBLIC_PREFIX.match(token)
@@ -263,11 +273,20 @@ def random_tokens(text: str, key: str | None) -> Iterator[Hit]:
             continue
         if key is not None and key.lower() in ("integrity", "digest", "checksum", "etag", "id", "call_id"):
             continue
-        if is_path(token) or _words_between_separators(token) or _readable(token) is not None:
+        if is_path(token) or _words_between_separators(token) or read_base64(token) is not None:
             continue
         if _NAMED_HEX.fullmatch(token):
             continue
         yield secret_hit(match.start(), match.end(), "random-token", text)
+
+
+_CALLED_PUBLIC = re.compile(r"(?i)(?:public|pub)[ _-]?key[\"':= ]{1,4}(?P<value>[A-Za-z0-9+/_-]{20,}={0,2})")
+
+
+def public_tokens(text: str) -> Iterator[str]:
+    """Yield what a text calls a public key."""
+    for match in _CALLED_PUBLIC.finditer(text) if "ub" in text else ():
+        yield match["value"]
 
 
 _SHORT = re.compile(
@@ -284,6 +303,7 @@ def short_draws(text: str, key: str | None) -> Iterator[Hit]:
         value = match["value"]
         if (
             not is_drawn(value)
+            or (len(value) > 11 and read_base64(value) is not None)
             or _PUBLIC_PREFIX.match(value)
             or _NAMED_THING.search(text, max(0, match.start() - 16), match.start())
             or "://" in text[max(0, text.rfind(" ", 0, match.start())) : match.start()]
@@ -303,7 +323,7 @@ def is_drawn(value: str) -> bool:
         changes = sum(_sort(one) != _sort(two) for one, two in pairwise(value))
         return upper and lower and changes >= 0.4 * (len(value) - 1)
     inside = re.search(r"\w[!$^&?~#@%*]+(?=\w*[A-Za-z])|\w[!$?#*]\Z", value) is not None
-    return inside and not re.search(r"#\d+\Z|@\d|%[\dA-F]{2}|[&?]\w+=|\*\*", value) and unwordly(value)
+    return inside and not re.search(r"#\d+\Z|@\d|%[\dA-Fa-f]{2}|[&?]\w+=|\*\*", value) and unwordly(value)
 
 
 def _words_between_separators(token: str) -> bool:
@@ -321,11 +341,13 @@ def _words_between_separators(token: str) -> bool:
 # Is this value of a setting a secret, or a stand-in, a reference, or code?
 
 _STAND_IN = re.compile(
-    r"[*.•x_#-]{3,}|[xX*]+|<.*|\$\{?.*|%[\w.]+%|\{\{?.*\}\}?|\[.*\]|.*\.\.\.|.*…|#(?:[0-9a-f]{3,8}\b)?[^!$%*?\d]*"
+    r"[*.•x_#-]{3,}|[xX*]+|<.*|\$\{?.*|%[\w.(): -]+%|(?:[a-z]+[_-])*(?:test|local|fake|mock|sample"
+    r"|dev)(?:[_-][a-z]+)*|\{\{?.*\}\}?|\[.*\]|.*\.\.\.|.*…|#(?:[0-9a-f]{3,8}\b)?[^!$%*?\d]*"
     r"|#\d+|@[\w./-]+|(?:password|secret|letmein|hunter)\d{1,4}|"
-    r"(?:your|my|the|some|a|an|insert|enter|replace|put|add|use)[-_ ].*|.*(?:placeholder|redacted|masked|change_?me|"
+    r"(?:your|my|the|some|a|an|insert|enter|replace|put|add|use)[-_ ].*|changeit|.*(?:placeholder|redacted|masked"
+    r"|change[-_]?me|replace[-_]?(?:me|this)|"
     r"example|dummy|goes[-_]here|xxxx|\*\*\*).*|"
-    r"(?:op|vault|ssm|secretsmanager|keyring|env|file|gcp|azure|sops|arn|secret)[:/].*",
+    r"(?:op|vault|ssm|secretsmanager|keyring|env|file|gcp|azure|sops|arn|secret|hash|btree|lmdb|texthash|proxy)[:/].*",
     re.IGNORECASE | re.DOTALL,
 )
 _ORDINARY_WORDS = (
@@ -367,18 +389,23 @@ _APP_PASSWORD = re.compile(r"[a-z]{4}(?:[ -][a-z]{4}){3}")
 _VERSION = re.compile(r"[v^~]?\d+(?:\.\d+)+[\w.+-]*|\d{4}-\d\d-\d\d.*|\d+(?:\.\d+)?(?:ms|s|m|h|d|k|kb|mb|gb|%)?", re.I)
 
 
+_HEX_CONSTANT = re.compile(r"0x[0-9a-fA-F]{1,16}")
+
+
 def is_secret_value(value: str, strength: Strength, key: str, *, exact: bool) -> bool:
     """Decide for a value found under a name; `exact` says that quotes or the format mark where it ends."""
     if strength == "none" or len(value) < 3 or is_mark(value):
         return False
     if value.lower() in _ORDINARY or value.lower().strip("_-") == key.lower().strip("_-") or _STAND_IN.fullmatch(value):
         return False
+    if len(value) >= 8 and (plain := read_base64(value)) and (_STAND_IN.fullmatch(plain) or plain.lower() in _ORDINARY):
+        return False  # a stand-in, encoded
     if not value.isascii() and _SAYS_SECRET.search(value) and not any(map(str.isdigit, value)):
         return False  # a label in another language
-    if value[0] == "(" or (not exact and _DOTTED.fullmatch(value)):
+    if value[0] == "(" or (not exact and _DOTTED.fullmatch(value)) or _HEX_CONSTANT.fullmatch(value):
         return False
     if strength == "digits":
-        return (value.isdigit() and 3 <= len(value) <= 8) or _drawn(value)
+        return (value.isdigit() and 3 <= len(value) <= 8 and len(set(value)) > 1) or _drawn(value)
     if strength == "phrase":
         return len(value) >= 6 and (exact or not _IDENTIFIER.fullmatch(value))
     if strength == "strong" and _APP_PASSWORD.fullmatch(value) and exact:
@@ -468,6 +495,8 @@ _OTHER_FORM = re.compile(
     r"|^[vV]?\d+(?:[.:/-]\d+)+|^[A-Z][A-Z0-9]*(?:[_.-][A-Z0-9]+)+$|^[0-9a-fA-F:-]+$|^[\w-]*(?:\.[\w-]+)*\.[a-z]{1,5}$"
     r"|^_Z[A-Z]|\w@+[A-Z][A-Z0-9]*_[\d.]|^[\w.-]+/|^[a-z0-9.]+(?:[+-][a-z0-9.]+)+$|^[A-Za-z]\+\+\d+$|^0x|^#\d+$"
     r"|^[A-Za-z]+:|\w/\w+/|^[a-z]\w*\.[a-z]\w*$"
+    r"|^@?[\w./-]+@[\^~]?\d+(?:\.\d+)+[\w.-]*$"
+    r"|^(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|[smhdw]))+$|^\d+(?:\.\d+)?[kKMGTP]?(?:Hz|i?B|bps|bit|px|fps)$"
 )
 
 
@@ -493,7 +522,9 @@ def unwordly(value: str, *, told: bool = False) -> bool:
     letters = sum(map(str.isalpha, value))
     if letters < 2 or _STAND_IN.fullmatch(value):
         return False
-    if told and ((digits and signs) or _CHOSEN.fullmatch(value)):
+    # An id has a prefix in small letters too: usr_4471.
+    chosen = _CHOSEN.fullmatch(value) is not None and not re.fullmatch(r"[a-z]{2,6}[_.-]\d+", value)
+    if told and ((digits and signs) or chosen):
         return True
     pieces = _UNWORDLY_PIECE.findall(value)
     if 2 * sum(len(piece) for piece in pieces if len(piece) > 2 and _is_word(piece)) > letters:
@@ -508,7 +539,9 @@ def unwordly(value: str, *, told: bool = False) -> bool:
     if mixed and (digits or signs):
         return changes >= 3 and changes >= (0.2 if told else 0.3) * len(sorts)
     if mixed:
-        return (changes >= 4 and changes >= 0.33 * len(sorts)) or (told and changes >= 2 and len(value) >= 8)
+        # A name of two words has longer pieces than a draw.
+        short = len(value) < 4 * len(pieces)
+        return (changes >= 4 and changes >= 0.33 * len(sorts)) or (told and short and changes >= 2 and len(value) >= 8)
     if value.isupper() and value.isalnum():  # base 32
         return len(value) >= 16 and changes >= 4 and _ULID.fullmatch(value) is None
     return told and digits and value.isalnum() and changes >= 3
@@ -524,8 +557,9 @@ FOREIGN_SECRETS = (
     "|gesl[oau]|slaptažodis"
     "|kata sandi|mật khẩu|парол(?:ь|я|ем|ю|і|у)|секрет|ключ|токен|лозинка|парола|κωδικός|κωδικό|σύνθημα"
     "|كلمة المرور|كلمة السر|كلمه عبور|رمز عبور|סיסמה|סיסמא|पासवर्ड|कूटशब्द|รหัสผ่าน|密码|密碼|密钥|密鑰|金鑰|秘钥|口令"
+    "|主要なコンテンツ|关键内容|키 콘텐츠"
     "|contrasenya|contrasinal|pasahitza|cyfrinair|lykilorð|wagwoord|nenosiri|mật mã|құпиясөз|şifrə|пароли|ססמה|lösen"
-    "|凭证|パスワード|暗証番号|秘密鍵|キー|비밀번호|암호|패스워드|인증키"
+    "|salalause|凭证|パスワード|暗証番号|秘密鍵|キー|비밀번호|암호|패스워드|인증키"
 )
 _SAYS_SECRET = re.compile(FOREIGN_SECRETS, re.IGNORECASE)
 # In a name as well as in a sentence: setPassword, WIFI_PASS, auth-pass, "the password".
@@ -576,10 +610,14 @@ def is_other_thing(value: str) -> bool:
     )
 
 
+# The id of a message after the program that logs it; a branch.
+_LOGGED_OR_BRANCH = re.compile(r"\w\[\d+\]: \Z|(?:HEAD:|--head[ =]|origin |branch [\"']?|switch -c |checkout -b )\Z")
+
+
 def is_public_before(text: str, start: int) -> bool:
     """Tell whether the words before a value say that it is an id, a checksum or another thing meant to be seen."""
     near = max(0, start - 24)
-    return _PUBLIC_BEFORE.search(text, near, start) is not None or _NAMED_THING.search(text, near, start) is not None
+    return any(pattern.search(text, near, start) for pattern in (_PUBLIC_BEFORE, _NAMED_THING, _LOGGED_OR_BRANCH))
 
 
 def is_ordinary_code(value: str) -> bool:

@@ -80,6 +80,7 @@ _CALLED = re.compile(
     r"|obrigad[oa]|tack|takk|dank je|kiitos|dzięki|bonjour|salut|hola|ciao|olá|hallo|hej),? \Z|[a-z], \Z"
 )
 _CALLED_AFTER = re.compile(r"[!?](?:\s|$)| ?[—–-] |,? ?$|,\s")
+_SIGNED = re.compile(r"[a-zà-ÿ)][.!?…]\)? \Z")
 _POSSESSIVE = re.compile(r"['’]s? ")
 _OWNED = re.compile(
     r"['’]s? (?:(?:old|new|last|first|other|own) )?(?:MacBook|iMac|iPhone|iPad|Mac|PC|AirPods|Pixel|Galaxy"
@@ -407,7 +408,7 @@ def _against(place: Place) -> Iterator[str]:
         yield "a version after it"
     if before.endswith("`"):
         yield "quoted as code"
-    if place.kind == "name" and not is_person_name(_run(place)):
+    if place.kind == "name" and (not is_person_name(_run(place)) or after.startswith(" and contributors")):
         yield "a company's name"
     acts = _VERB.match(after) or _ACTS.match(after)
     if place.token[0].isupper() and not place.token.isupper() and not acts and _SENTENCE.search(before):
@@ -464,6 +465,8 @@ def _of_people(place: Place) -> Iterator[str]:
         yield "an id before it"
     if _speaks(place):
         yield "speaks"
+    elif kind == "name" and not after.strip() and _SIGNED.search(before):
+        yield "signs"
     if kind != "name":
         return
     if re.search(r"Person\d+[ ,]{1,2}\Z", before) or re.match(r",? Person\d", after):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from eval_core.suite.scrub.hits import Hit
+from eval_core.suite.scrub.id_numbers import is_number_label
 from eval_core.suite.scrub.named_fields import field_kind
 from eval_core.suite.scrub.ordinary_words import (
     is_calendar,
@@ -51,6 +52,7 @@ WEIGHTS = {
     "at a realm": 3,
     "framed": 1,
     "speaks": 3,
+    "signs": 3,
     "beside a name": 3,
     "surname and given name": 3,
     "possessive": 1,
@@ -108,9 +110,10 @@ _ROLE = (
     r"(?:ws|wks|laptop|desktop|pc|srv|mac|mbp|imac|nas|vm|dev|ci|db|build|node|box|host|workstation|pi|tower|server|nb"
     r"|notebook|web|app|gw|fw|ap|sw|print|printer|tablet|phone|kiosk)"
 )
+_DEVICE = r"(?:thinkpad|macbook|elitebook|latitude|xps|imac|iphone|ipad|pixel|laptop|mbp|mini|nuc|galaxy|notebook|pc)"
 _MACHINE = re.compile(
-    rf"(?i:(?P<numbered>[a-z]{{3,}})-{_ROLE}-?\d{{1,3}}|{_ROLE}-(?P<after>[a-z]{{3,}})\d{{0,3}}"
-    r"|(?P<plain>[a-z]{4,})\d{1,3})"
+    rf"(?i:(?P<numbered>[a-z]{{3,}})-{_ROLE}-?\d{{1,3}}|{_ROLE}-(?P<after>[a-z]{{3,}})-?\d{{0,3}}"
+    rf"|(?P<plain>[a-z]{{4,}})\d{{1,3}}|(?P<owner>[a-z]{{2,}})-{_DEVICE}\d{{0,2}})"
 )
 _OWN = re.compile(r"(?i)(?:ws|wks|laptop|desktop|pc|mac|mbp|imac|nas|workstation|nb|notebook|tower|tablet|phone)-")
 _FILE = re.compile(
@@ -125,6 +128,8 @@ def _shape(token: str) -> tuple[str, int] | None:
     """Tell what a word may be by itself (a name, a user), and how much speaks for it."""
     if len(token) < 3 or len(token) > 40 or _PLACEHOLDER.fullmatch(token) or _FILE.search(token):
         return None
+    if len(set(token.lower())) < 3:
+        return None  # xxxxx
     if is_generic(token) or is_role_or_state(token) or is_proper_noun(token) or is_calendar(token) or _is_label(token):
         return None
     if _NAME.fullmatch(token):
@@ -138,7 +143,7 @@ def _shape(token: str) -> tuple[str, int] | None:
 
 def _is_label(word: str) -> bool:
     """Tell a word that forms and translations print for a field: Benutzername, Passwort."""
-    return field_kind(word) != "none" or SECRET_WORD.fullmatch(word) is not None
+    return field_kind(word) != "none" or SECRET_WORD.fullmatch(word) is not None or is_number_label(word)
 
 
 def _is_listed(word: str) -> bool:
@@ -169,8 +174,13 @@ def _machine(token: str) -> int:
     cased = token.islower() or token.isupper() or token[1:].islower()
     if found is None or not cased or is_service_host(token) or _PLACEHOLDER.fullmatch(token):
         return 0
+    if found["owner"]:
+        technical = is_technical(found["owner"]) or is_role_or_state(found["owner"]) or is_ordinary(found["owner"])
+        return 0 if technical and len(found["owner"]) > 2 else WEIGHTS["shaped like a machine"] + 1
     word = found["numbered"] or found["after"] or found["plain"]
     if is_role_or_state(word) or is_generic(word) or is_technical(token) or (found["after"] and is_technical(word)):
+        return 0
+    if word.lower() in ("oauth", "http", "ipv", "sha", "utf", "base"):
         return 0
     if is_technical(word) and not found["numbered"]:
         return WEIGHTS["shaped like a machine"] - 1
@@ -238,13 +248,17 @@ def suspects(pieces: Sequence[tuple[str, str | None]], uses: Uses) -> Iterator[t
                 yield one.token, Hit(one.start, end, f"printed-{one.kind}", one.kind, one.token.lower())
 
 
+# The labels of a table, one after the other.
+_HEADER = re.compile(r"[\"']?[^\W\d]\w*[\"']?(?:[,;|\t][\"']?[^\W\d]\w*[\"']?){3,}")
+
+
 def _sightings(number: int, text: str, key: str | None, uses: Uses) -> Iterator[_Sighting]:
     named = _key_kind(key)
     offset = 0
     lines = text.split("\n")
     block = NeighbourLines(lines)
     for at, line in enumerate(lines):
-        if 3 < len(line) <= _LINE_LIMIT and (found := _candidates(line)):
+        if 3 < len(line) <= _LINE_LIMIT and not _HEADER.fullmatch(line) and (found := _candidates(line)):
             known = Line.of(line)
             for one in found:
                 token = line[one.start : one.end]

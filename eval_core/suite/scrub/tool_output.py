@@ -10,6 +10,7 @@ from eval_core.suite.scrub.named_fields import PERSON
 from eval_core.suite.scrub.ordinary_words import (
     UPPER,
     is_calendar,
+    is_foreign_word,
     is_generic,
     is_given_name,
     is_ordinary,
@@ -18,6 +19,7 @@ from eval_core.suite.scrub.ordinary_words import (
     is_role_or_state,
     is_service_host,
     is_surname,
+    is_technical,
 )
 
 __all__ = ["formatted_names", "printed", "printed_in_json", "said_by_commands"]
@@ -26,7 +28,9 @@ _USER = r"[A-Za-z_][\w.-]{1,31}"
 _HOST = r"[A-Za-z0-9][\w-]{1,62}(?:\.[A-Za-z0-9][\w-]*)*"
 _WORD = rf"[{UPPER}][\w'’-]*[^\W\d_]"
 _PERSON = PERSON
-_STAMP = r"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,]*(?:Z|[+-]\d\d:?\d\d)?)"
+_STAMP = (
+    r"(?:[A-Za-zà-ÿ]{3,5}\.? {1,2}\d{1,2} \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,]*(?:Z|[+-]\d\d:?\d\d)?)"
+)
 _DAEMON = (
     r"(?:sshd|sudo|su|systemd|kernel|cron|CRON|crond|dockerd|containerd|kubelet|NetworkManager|dbus-daemon|login"
     r"|rsyslogd"
@@ -54,7 +58,10 @@ _PLACES = tuple(
         rf"^(?:Linux|Darwin|FreeBSD|OpenBSD|NetBSD|SunOS) (?!version )(?P<host>{_HOST}) \d+\.\d",
         # Users and groups of the system.
         rf"^[-dlbcps][rwxsStT-]{{9}}[.+@]?\s+\d+\s+(?P<user>{_USER})\s+[\w.-]+\s+\d",
-        rf"^(?P<user>{_USER}):[x*!]*:(?:[5-9]\d\d|[1-5]?\d{{4}}):\d+:(?P<name>[^:,\n]*)[^:\n]*:/[^:\n]*:/",
+        (
+            rf"^(?P<user>{_USER}):[x*!]*:(?:[5-9]\d\d|[1-5]?\d{{4}}):\d+:(?P<name>[^:,\n]*)[^:\n]*:/[^:\n]*:/"
+            r"(?![^\n]*(?:nologin|/false)\b)"
+        ),
         rf"^(?P<user>{_USER})\s+(?:pts/\d+|tty\w+|console|:\d+)\s",
         # The table of `ps aux`: five numbers follow the owner, or the header says so.
         rf"\bLogged in (?:to \S+ )?(?:as|account) (?P<user>{_USER})\b",
@@ -68,7 +75,7 @@ _PLACES = tuple(
         rf"[( ]\d{{3,5}}/\s*(?P<user>{_USER})\)|^[-dl][rwxsStT-]{{9}}\s+(?P<user2>{_USER})/[\w.-]+\s+\d",
         # Names of machines in private zones and in the system's own table.
         (
-            r"(?<![\w.@/-])(?P<host>[A-Za-z][\w-]{2,62})\.(?:lan|local|home|intranet|corp|fritz\.box|home\.arpa"
+            r"(?<![\w.@/-])(?P<host>[A-Za-z][\w-]{2,62})(?:\.[A-Za-z][\w-]{1,30})?(?<!docker)(?<!google)(?<!compute)(?<!cluster)(?<!svc)\.(?:lan|local|internal|home|intranet|corp|fritz\.box|home\.arpa"
             r"|localdomain)"
             r"(?![\w(-]|\.\w)"
         ),
@@ -84,7 +91,13 @@ _PLACES = tuple(
         rf"\bCRON\[\d+\]: \((?P<user>{_USER})\) CMD",
         # Remote shells and copies, and their configuration.
         rf"\b(?:ssh|scp|sftp|rsync|mosh|ssh-copy-id|sshfs)\b[^\n|;&]{{0,80}}?\s(?P<user>{_USER})@(?P<host>{_HOST})\b",
-        rf"^Host (?P<host>[A-Za-z]{_HOST})$|^\s+User (?P<user>{_USER})$",
+        rf"^Host (?P<host>[A-Za-z]{_HOST})$|^\s+User (?P<user>{_USER})$|^\s+HostName (?P<host2>[A-Za-z]{_HOST})$",
+        (
+            r"(?<![\w.-])(?P<host>[a-z][\w-]{2,62})\.(?:duckdns\.org|dyndns\.\w+|ddns\.net|no-ip\.\w+|myds\.me|synology\.me"
+            r"|myfritz\.net|hopto\.org|zapto\.org)\b"
+        ),
+        # The branch of somebody in a list of pull requests.
+        r"[ \t]{2,}(?P<branch>[a-z][a-z0-9._-]{2,31})/[\w.-]+[ \t]{2,}",
         rf"\bssh://(?P<user>{_USER})@(?P<host>{_HOST})",
         # A repository's owner is a person or a company; only a fork, and a copy by SSH, tell that it is the former.
         rf"\bgit@[\w.-]+:(?P<user>{_USER})/[\w.-]+\.git\b",
@@ -136,7 +149,7 @@ _PLACES = tuple(
             rf"|-->) (?P<user2>{_USER}) (?:\[|\(|has |is )"
         ),
         rf"^(?P<user>{_USER}) [—–-] (?:Today|Yesterday|\d\d?[/.]\d\d?[/.]\d{{2,4}}) ",
-        rf"[@\\]author:? +(?P<name>{_PERSON})|\b(?:TODO|FIXME|XXX|HACK|NOTE)\((?P<user>{_USER})\)",
+        rf"[@\\]author:? +(?P<name>{_PERSON})|\b(?:TODO|FIXME|XXX|HACK|NOTE)\((?P<login>{_USER})\)",
         rf"^\[?(?:\d{{4}}-\d\d-\d\d )?\d\d?:\d\d(?::\d\d)?\]? <?(?P<name>{_PERSON})>?:",
         (
             r"\b(?i:according to|asked|ask|told|tell|ping|contact|thanks to|thank|approved by|reported by"
@@ -151,7 +164,10 @@ _PLACES = tuple(
             rf"\b(?i:user|role|login|account|as|username)(?: name)? [\"'‘“"
             rf"](?P<user>{_USER})[\"'’”](?:@[\"'](?P<host>{_HOST})[\"'])?"
         ),
-        rf"(?<![\w\\:/.$-])[A-Z][A-Z0-9-]{{1,14}}\\{{1,2}}(?P<user>[A-Za-z]{_USER})(?=[:\s\"',;)]|$)",
+        (
+            rf"(?<![\w\\:/.$-])(?<!NT )(?!BUILTIN)[A-Z][A-Z0-9-]{{1,14}}\\{{1,2}}"
+            rf"(?P<user>[A-Za-z]{_USER})(?=[:\s\"',;)]|$)"
+        ),
         rf"\barn:aws[\w-]*:(?:iam|sts)::\d*:(?:user|assumed-role/[\w+=,.@-]+)/(?:[\w-]+/)*(?P<user>{_USER})",
         rf"(?:/users/|\\(?:home\$?|profiles\$?|users\$?)\\{{1,2}})(?P<user>[A-Za-z]{_USER})(?=[/\\\s\"']|$)",
         rf"(?<![\w/~])~(?P<user>[a-z]{_USER})(?=/)",
@@ -166,6 +182,18 @@ _PLACES = tuple(
             rf"\b(?P<maybe>{_PERSON}|{_WORD})['’]s? (?:MacBook|iMac|iPhone|iPad|Mac|PC|Laptop|Computer|Desktop"
             rf"|AirPods|Pixel|Galaxy"
             r"|Watch|Kindle|Phone|Tablet|ThinkPad|Surface)\b"
+        ),
+        (
+            rf"\b(?:iPhone|iPad|MacBook(?: (?:Pro|Air))?|iMac|Galaxy(?: [A-Z]?\d+\w*)?|Pixel(?: \d\w*)?|AirPods|Xperia"
+            rf"|Redmi(?: \w+)?)[ -](?:de|da|do|di|van|von|af|av|od|de la)[ -](?P<strange>{_WORD})"
+        ),
+        rf"://(?P<login>{_USER}):[^@/\s]{{6,200}}@",
+        # Handles of messengers and networks.
+        (
+            r"(?i:\b(?:signal|telegram|skype|discord|wechat|weixin|line id|kakao(?:talk)?|viber|threema|instagram|insta"
+            r"|snapchat|tiktok|mastodon|matrix|twitter|github|gitlab|xing)(?: (?:id|handle|name|user(?:name)?"
+            r"|account|nick))?"
+            r"(?: is|[:：=]| (?=@))|微信号?[:：]|(?:라인|카톡)(?: ?아이디)?[:：]) ?@?(?P<handle>[A-Za-z][\w.-]{3,31}\w)"
         ),
         # Logs and mail of servers, with the machine or the account that they speak of.
         rf"^<\d{{1,3}}>\d? ?{_STAMP} (?P<host>{_HOST}) \S",
@@ -203,7 +231,8 @@ _PLACES = tuple(
         r"(?<![\w/#.])(?P<login>[a-z][\w.]{2,31})#\d{4}(?!\d)",
         r"^\s*(?P<host>[A-Z][A-Z0-9-]{2,14})\s+<[0-9A-F]{2}>\s+(?:UNIQUE|GROUP)",
         (
-            rf"\b(?:Welcome to|Connection to|Connected to|Connecting to|Logged in(?:to)?(?: on)?|Host|Resolved"
+            rf"\b(?:Welcome to|[Rr]emotely on|scan report for|Connection to|Connected to|Connecting to"
+            rf"|Logged in(?:to)?(?: on)?|Host|Resolved"
             rf"|Reconnecting to) (?P<machine>{_HOST})(?= (?:\(|closed|as|to)|[.!,]?$)"
         ),
         (
@@ -278,6 +307,8 @@ _STRANGERS = re.compile(
     r"|van |von |de |del |der |da |di |la |le |el |bin |al-)*)"
     r"(?P<last>(?:O'|Mc|Mac|D')?[A-ZÀ-ÞĀ-Ž][a-zà-ÿā-ž]{1,24}(?:-[A-ZÀ-Þ][a-zà-ÿ]+)?)(?![\w(/@]|\.\w|-[a-z\d])"
 )
+_CREDITS = re.compile(r"(?: [A-ZÀ-Þ][\w'-]+){0,2} and (?:contributors|others)\b")
+_GIVEN_BEFORE = re.compile(r"(?<![\w.])([A-ZÀ-Þ][a-zà-ÿ]{2,20}) \Z")
 _SENTENCE_WORD = re.compile(r"(?:[.!?:]\s+|\A|\n\s*(?:[-*>#]+ )?)\Z")
 
 
@@ -306,17 +337,21 @@ def strangers(text: str, _key: str | None) -> Iterator[Hit]:
             or not is_person_name(match.group(), sure=True)
         ):
             continue
-        plain = is_ordinary(first), is_ordinary(last)
+        plain = tuple(is_ordinary(word) or is_foreign_word(word) for word in (first, last))
         named = is_given_name(first), is_surname(last)
         person = (not any(plain) and len(first) > 2 and len(last) > 2) or (named[0] and not plain[1])
         person = person or (named[0] and named[1] and not all(plain)) or (named[1] and not plain[0] and not plain[1])
+        if _CREDITS.match(text, match.end()):
+            continue  # who wrote the program that prints its banner
         # The first word of a sentence is written like a name; of two names there only a given one counts.
         if person and not named[0] and _SENTENCE_WORD.search(text, max(0, match.start() - 6), match.start()):
             person = not plain[0]
         if person and not named[0] and not _speaks_english(text, match.start(), match.end()):
             continue  # the dictionary would find every noun strange
         if person:
-            yield Hit(match.start(), match.end(), "printed-name", "name", match.group().lower())
+            before = _GIVEN_BEFORE.search(text, max(0, match.start() - 24), match.start())
+            start = before.start(1) if before and is_given_name(before[1]) else match.start()
+            yield Hit(start, match.end(), "printed-name", "name", text[start : match.end()].lower())
             at = match.end()
 
 
@@ -367,13 +402,15 @@ _TOOL_NAMES = (
 _TOOLS = frozenset(_TOOL_NAMES.split())
 
 
-_FILE = re.compile(r"\.(?:py|js|ts|tsx|jsx|go|rs|rb|java|html?|json|ya?ml|md|txt|css|sql|sh|toml|c|h|cpp|php)$")
+_FILE = re.compile(
+    r"\.(?:py|js|ts|tsx|jsx|go|rs|rb|java|html?|json|ya?ml|md|txt|css|sql|sh|toml|c|h|cpp|php|db|sqlite|bak|log|env|cfg|conf|ini|lock|zip|gz)$"
+)
 
 
 def _is_login(name: str) -> bool:
     """Tell an account from a word, a program and the first half of a branch."""
     parts = [part for part in re.split(r"[._\-\d]+", name) if part]
-    known = all(is_ordinary(part) or is_generic(part) or part in _TOOLS for part in parts)
+    known = all(is_ordinary(part) or is_foreign_word(part) or is_generic(part) or part in _TOOLS for part in parts)
     if "_" in name:
         return False  # an identifier
     return name not in _TOOLS and parts != [] and parts[0] not in _TOOLS and not known
@@ -399,6 +436,7 @@ def _hit(match: re.Match[str], group: str) -> Hit | None:
         "given": "name",
         "machine": "host",
         "login": "user",
+        "handle": "user",
         "branch": "user",
     }.get(place, place)
     value = match.group(group)
@@ -408,6 +446,8 @@ def _hit(match: re.Match[str], group: str) -> Hit | None:
         return None
     if kind == "name" and (not is_person_name(bare, sure=place == "name") or is_role_or_state(bare)):
         return None
+    if kind == "name" and _CREDITS.match(match.string, match.end(group)):
+        return None
     if kind == "host" and (_SYSTEM_HOSTS.fullmatch(bare) or len(bare) < 3 or is_service_host(bare)):
         return None
     if place == "strange" and (is_ordinary(bare) or is_proper_noun(bare)):
@@ -416,10 +456,15 @@ def _hit(match: re.Match[str], group: str) -> Hit | None:
         return None
     if place in ("login", "branch") and not _is_login(bare):
         return None
+    if place == "handle" and (is_ordinary(bare) or bare in _TOOLS or (bare.islower() and _FILE.search(bare))):
+        return None
     if place == "machine" and (is_ordinary(bare) or bare.isalpha()):
         return None
     if kind == "user" and len(bare) <= 4 and is_ordinary(bare):
         return None
+    known = is_technical(bare) or is_proper_noun(bare)
+    if place in ("user", "login") and bare.isalpha() and known and not is_given_name(bare):
+        return None  # the account of a program
     if kind == "user" and (_SYSTEM_USERS.fullmatch(bare) or bare.isdigit() or is_role_or_state(bare)):
         return None
     return Hit(start, start + len(bare), f"printed-{kind}", kind, bare.lower())

@@ -10,15 +10,20 @@ within a block (`full2` is a second person's).
 
 from __future__ import annotations
 
+import gzip
+import json
 import random
 import re
 import string
 import unicodedata
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tests.suite.corpus import ALNUM, B64, DIGITS, HEX, LOWER, UPPER, URLSAFE, Kind, Planted, draw
 
-__all__ = ["SETS", "kinds", "names_of"]
+__all__ = ["SETS", "WholeSession", "kinds", "names_of", "whole_sessions"]
 
 SETS = (
     ("first", 11),
@@ -36,6 +41,10 @@ SETS = (
     ("thirteenth", 131),
     ("fourteenth", 141),
     ("fifteenth", 151),
+    ("sixteenth", 161),
+    ("seventeenth", 171),
+    ("eighteenth", 181),
+    ("nineteenth", 191),
 )
 """The sets in the order in which they were written, with the seed that each was first measured with."""
 
@@ -178,6 +187,7 @@ def _kind(name: str, group: str, text: str, command: str, names: tuple[list[str]
     def make(rng: random.Random) -> Planted:
         draws = _Draws(rng, *names)
         values: list[str] = []
+        either: list[str] = []
 
         def put(match: re.Match[str]) -> str:
             value = draws.join(match[1] or match[2])
@@ -185,12 +195,14 @@ def _kind(name: str, group: str, text: str, command: str, names: tuple[list[str]
                 values.append(value)
                 # Half a person's name is still somebody's.
                 values.extend(value.split() if re.fullmatch(r"full2?", match[1]) else ())
+            else:
+                either.append(value)
             return value
 
         filled = _MARK.sub(put, text)
         run = _MARK.sub(put, command)
         aliases = draws.aliases() if group == "personal" else []
-        return Planted(filled, tuple(dict.fromkeys(values)), tuple(dict.fromkeys(aliases)), run)
+        return Planted(filled, tuple(dict.fromkeys(values)), tuple(dict.fromkeys(aliases)), run, tuple(either))
 
     return Kind(name, group, make)
 
@@ -205,3 +217,32 @@ def kinds(file: str) -> list[Kind]:
             name, _, command = head.partition(" | ")
             found.append(_kind(f"{file}: {name}", group, body.rstrip("\n"), command, names))
     return found
+
+
+@dataclass(frozen=True)
+class WholeSession:
+    """A session written from beginning to end, with what must go from it and what must stay."""
+
+    set: str
+    name: str
+    messages: list[dict[str, Any]]
+    values: dict[str, list[str]]
+    """Strings by sort: `secrets` and `personal` must go, `keep` (look-alikes) and `facts` must stay."""
+    known: list[tuple[str, ...]]
+    """The names that the session's owner would list."""
+
+
+@cache
+def whole_sessions() -> tuple[WholeSession, ...]:
+    """Return the whole sessions; they are packed, so that no scanner takes what is planted in them for a leak."""
+    records = json.loads(gzip.decompress((_HERE / "whole_sessions.json.gz").read_bytes()))
+    return tuple(
+        WholeSession(
+            one["set"],
+            one["name"],
+            one["messages"],
+            {sort: one["truth"][sort] for sort in ("secrets", "personal", "keep", "facts")},
+            [tuple(group) for group in one["truth"]["list"]],
+        )
+        for one in records
+    )
