@@ -208,6 +208,8 @@ MARKDOWN: tuple[Case, ...] = (
     ("use Redis", "text", "use __Redis__ for queues", K),
     ("use Redis", "text", "we __use Redis__ now", K),
     ("do not use Redis", "text", "do __not__ use Redis", K),
+    ("do not use Redis", "text", "do __NOT__ use Redis", K),
+    ("badge for builds", "text", "[![badge](b.svg)](https://ci.dev/x) for builds", K),
     ("use Redis", "text", "we use *Redis*.", K),
     ("use Redis", "text", "we _use Redis_.", K),
     ("use Redis now", "text", "use *Redis now, always*.", K),

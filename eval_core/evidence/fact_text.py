@@ -55,12 +55,12 @@ _DOUBLE_SLASH = re.compile(r"(?<=[\w.-])//+(?=[\w.])")
 _STARS = re.compile(r"\*{2,}")
 # Words alone: "*.py *.ts", "* * *" and "_id_hash_" are what they are.
 _EMPHASIS = re.compile(
-    r"(?<![\w*/.])(?:\*([^\W_](?:[^\W_]|[' ,;:!-]){0,60}[^\W_])\*|_([^\W_](?:[^\W_]|[' -]){0,60}[^\W_])_)"
+    r"(?<![\w*/.])(?:\*([^\W_](?:[^\W_]|[\s',;:!-]){0,60}[^\W_])\*|_([^\W_](?:[^\W_]|[\s'-]){0,60}[^\W_])_)"
     r"(?![\w*/]|\.\w)"
 )
-_UNDERLINED = re.compile(r"(?<![\w/.])__(?=[^\W_])((?:[^_\n]|_(?!_)){1,120}+)__(?![\w/(]|\.\w)")
+_UNDERLINED = re.compile(r"(?<![\w/.])__(?=[^\W_]|[`\[])((?:[^_]|_(?!_)){1,120}+)__(?![\w/(]|\.\w)")
 # "__init__" and "__FILE__" are names.
-_EMPHATIC = re.compile(r"\s|[A-Z][a-z]|^(?:not|never|no|must|only|always)$")
+_EMPHATIC = re.compile(r"\s|[A-Z][a-z]|^(?i:not|never|no|must|only|always)$")
 _LINK = re.compile(r"!?(?<![\w)\]])\[([^\[\]\n]{1,200}+)\]\(([^\s()<>\[\]]{1,400}+)(?: \"[^\"\n]{0,100}\")?\)")
 _QUOTED_LINE = re.compile(r"\n[ \t]{0,3}(?:>[ \t]?)++(?=[^\s\d=>])")
 # Only while case can still be told: "5m" may be five minutes.
@@ -111,9 +111,10 @@ def _ungroup(match: re.Match[str]) -> str:
 
 def _lists_codes(match: re.Match[str]) -> bool:
     text, start, end = match.string, match.start(), match.end()
-    if _CODES_AFTER.match(text, end):
+    before, after = (_SPACE.sub(" ", part) for part in (text[max(0, start - 60) : start], text[end : end + 60]))
+    if _CODES_AFTER.match(after):
         return True
-    return bool(_CODES_BEFORE.search(text, max(0, start - 60), start) and _NOT_COUNTED.match(text, end))
+    return bool(_CODES_BEFORE.search(before) and _NOT_COUNTED.match(after))
 
 
 def _unbold(match: re.Match[str]) -> str:
@@ -157,20 +158,22 @@ def _is_target(target: str) -> bool:
 
 def _unlinked(line: str) -> str:
     """Write the words of a line's links where they are read, and their addresses at its end."""
-    targets = [match[2] for match in _LINK.finditer(line) if _is_target(match[2])]
-    return " ".join((_LINK.sub(_shown, line), *(f"({target})" for target in targets)))
+    for _ in range(2):  # a picture may be the words of a link
+        targets = [match[2] for match in _LINK.finditer(line) if _is_target(match[2])]
+        line = " ".join((_LINK.sub(_shown, line), *(f"({target})" for target in targets)))
+    return line
 
 
 def _layout(text: str) -> str:
     """Take away the marks that show only while lines and capitals are still there: links, quotes, underlines."""
+    if "M" in text:
+        text = _MILLIONS.sub(r"\1 million", text)
+    if "__" in text:
+        text = _UNDERLINED.sub(lambda match: match[1] if _EMPHATIC.search(match[1]) else match.group(), text)
     if "](" in text:
         text = "\n".join(_unlinked(line) if "](" in line else line for line in text.split("\n"))
     if ">" in text:
         text = _QUOTED_LINE.sub("\n", text)
-    if "__" in text:
-        text = _UNDERLINED.sub(lambda match: match[1] if _EMPHATIC.search(match[1]) else match.group(), text)
-    if "M" in text:
-        text = _MILLIONS.sub(r"\1 million", text)
     return text
 
 
@@ -181,6 +184,8 @@ def _marks(text: str) -> str:
     if "\\" in text:
         json_like = '": ' in text or '":"' in text or '\\"' in text
         text = _BACKSLASH.sub(_unescape if json_like else _slash, text)
+    # Only now: how JSON is told depends on its quotes, and what follows on there being one kind of them.
+    text = text.replace('"', "'")
     if "`" in text:
         text = text.replace("`", "")
     if "**" in text:
@@ -210,7 +215,7 @@ def normalise(text: str) -> str:
     if not plain:
         text = _SUPERSCRIPT.sub(r"^\g<0>", _NARROW_GROUP.sub("", text.translate(_UNSEEN)))
         text = unicodedata.normalize("NFKC", _PAUSE.sub(" - ", text)).translate(_LOOKALIKES)
-    text = _SPACE.sub(" ", _marks(_layout(text).lower())).strip().replace('"', "'")
+    text = _SPACE.sub(" ", _marks(_layout(text).lower())).strip()
     # Taking marks away may bring a letter and its accent together.
     return text if plain else unicodedata.normalize("NFKC", text)
 
