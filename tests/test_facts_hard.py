@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from facts_audited import AUDITED
 from facts_from_the_table import SEVENTH, SIXTH, Case
 from facts_hard import AFTER, FRESH, HARD, LATER, OUTSIDE, UNREAD
 from facts_unseen import FIFTH, FIRST, FOURTH, SECOND, SIBLINGS, THIRD
@@ -17,7 +18,7 @@ def _found(value: str, kind: FactKind | None, text: str) -> bool:
     return value_in(value, kind or infer_kind(value), Haystack.of(text))
 
 
-@pytest.mark.parametrize(("value", "kind", "text", "found"), [*HARD, *FRESH, *AFTER, *OUTSIDE, *SIBLINGS])
+@pytest.mark.parametrize(("value", "kind", "text", "found"), [*HARD, *FRESH, *AFTER, *OUTSIDE, *SIBLINGS, *AUDITED])
 def test_a_part_of_something_else_is_not_the_value(value: str, kind: FactKind | None, text: str, found: bool) -> None:
     assert _found(value, kind, text) is found
 
@@ -57,11 +58,15 @@ NEEDLES: tuple[tuple[str, FactKind | None], ...] = (
     ("v1.2.3", None), ("18", "version"), ("src/a.py", None), ("src/", None), ("/etc/app", None), ("https://a/b", None),
     ("a.b.com", None), ("a_b", None), ("a1b2c3d", None), ("#412", None), ("exit code 2", None), ("HTTP 503", None),
     ("0 3 * * *", None), ("2026-03-14", None), ("word", None),
+    ("use word", None), ("~/src/a", None), ("acme/relay#412", None), ("404", "number"), ("使用缓存", None),
 )  # fmt: skip
 # What an expression might try again and again: runs that nearly match.
 RUNS = (
     "a", "1", "/", "\\", "{a,", "a/{b,c}", "1-", "1,000,", "1 000 ", "*a ", "&#", "\x1b[", "a//", "#1, ", "pr 1, ",
     "exit ", "code 2 ", "0 3 * * ", "1.2.3-", "a1b2c3d", "src/a", "http://a/", "12:34:", "three ", "word ",
+    "[a](", "[a](b/c)", "__a", "__A b__", "\n> ", "\n>", "1M", "5 million ", "*a, ", "_a b", "not ",
+    "not ever use word ", "not, a", "~~use word", "不使用缓存", "401,403", "status 404/", "exit 2, ", "/home/a/src/a",
+    "other/repo#412", "10⁶", "a—b",
 )  # fmt: skip
 
 

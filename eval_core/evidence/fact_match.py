@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from eval_core.domain.probe import FactKind
-from eval_core.evidence.fact_spellings import COUNT_WORDS, SAME_UNIT, spellings
+from eval_core.evidence.denial import denied_before
+from eval_core.evidence.fact_spellings import COUNT_WORDS, SAME_UNIT, SUFFIX_UNITS, WORD, spellings
 from eval_core.evidence.fact_text import HASH_PREFIX, PR_FORM, Haystack, normalise
+from eval_core.evidence.status_codes import (
+    LISTED_CODE,
+    NAMED_CODE,
+    NOT_COUNTED,
+    NOT_LISTED,
+    NOT_MEASURED,
+    NOT_NUMBERED,
+)
 
 __all__ = ["spans", "stands"]
 
 Span = tuple[int, int]
 
-WORD = r"[a-z0-9_\u00df-\u024f]"
 LETTER = r"[a-z\u00df-\u024f]"
 _WORD_CHAR = re.compile(WORD)
 _TIME_FIRST = re.compile(r"\d\d:\d\d(?!\d)")
@@ -23,33 +31,31 @@ _TIME_LAST = re.compile(r"(?<!\d)\d\d:\d\d$")
 _DATE_LAST = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d$")
 _SHARE_LAST = re.compile(r"(?<![\d/])\d{1,7}/\d{1,7}$")
 _REACH = 64  # how far around the needle a pattern may look
-_UNITS = r"(?:ms|us|ns|s|secs?|mins?|m|h|hrs?|d|x|px|kb|mb|gb|tb|kib|mib|gib|th|st|nd|rd)"
 _MONTHS = (
     "jan", "january", "feb", "february", "mar", "march", "apr", "april", "may", "jun", "june", "jul", "july", "aug",
     "august", "sep", "sept", "september", "oct", "october", "nov", "november", "dec", "december",
 )  # fmt: skip
-_AFTER_MONTH = "".join(rf"(?<!\b{month} )" for month in _MONTHS)
+# Of equal length each, as looking back demands. "They may. 19 rows" does not name a day.
+_MONTHS_BY_LENGTH = ["|".join(month for month in _MONTHS if len(month) == length) for length in range(3, 10)]
+_AFTER_MONTH = "".join(rf"(?<!\b(?:{months}) )" for months in _MONTHS_BY_LENGTH)
+_AFTER_MONTH += r"(?<!\b(?:jan|feb|mar|apr|jun|jul|aug|sep|oct|nov|dec)\. )(?<!\bsept\. )"
 # "12 may fail" speaks of twelve things, "12 May 2026" of a day.
-_BEFORE_MONTH = rf"(?:st|nd|rd|th)? (?:of )?(?:{'|'.join(set(_MONTHS) - {'may'})}|may(?= \d{{4}}|[,.]|$))(?!{WORD})"
+_BEFORE_MONTH = (
+    rf"(?:st|nd|rd|th)?[ -](?:of )?(?:{'|'.join(sorted(set(_MONTHS) - {'may'}))}|may(?=[ -]\d{{4}}|[,.]|$))(?!{WORD})"
+)
 _LIST = r"(?:#?\d{1,7}(?:, and |, | and | & |/)){0,8}"
 _PR_LEAD = (
     r"(?:(?<![&\w/])[#!]|(?<=[a-z0-9_.-])#|(?<=\d/)[#!]|[\w.-]{1,40}/[\w.-]{1,40}!"
     rf"|(?<![a-z0-9])(?:prs?|pull requests?|pulls?|issues?|mrs?|merge requests?|merge_requests|tickets?|bugs?|gh)"
     rf"(?: (?:view|merge|checkout|close|comment|edit|diff|checks|review|reopen|ready))?[\s/:#_-]{{0,3}}"
     rf"(?:number |no\.? |id )?#?{_LIST}#?"
-    r"|number[\"']?\s?[:=]\s?)"
-)
-_CODE_CUE = (
-    r"(?<![a-z])(?:exit(?:ed|_code|code)?|returncode|return|code|status|rc|errno|error|http)(?![a-z])[^.;]{0,24}?"
+    r"|(?<![a-z] )(?<![a-z])number'?\s?[:=]\s?)"  # of JSON and of `gh pr view`; a line number is another thing
 )
 # What people name by its first number alone; after any other word "18" may be a count.
 _BY_MAJOR = (
     "node(?:\\.?js)?|python|java|jdk|openjdk|postgres(?:ql)?|pg|mysql|mariadb|redis|kafka|mongo(?:db)?|elasticsearch|php"
     "|ruby|rails|django|debian|ubuntu|fedora|rhel|alpine|macos|ios|android|windows|react|angular|vue|next(?:\\.?js)?|vite"
     "|webpack|typescript|gcc|clang|llvm|cuda|terraform|gradle|spring boot|\\.net|c\\+\\+"
-)
-_NEXT_TO = (
-    r"(?<![a-z])(?:exit(?:ed)?|code|status|rc|errno|error|http|signal)(?: (?:code|status|with|of|was|is))*[ :=]{1,3}"
 )
 _PRERELEASE = (
     r"(?![-+._]?(?:rc|alpha|beta|dev|pre|post|a|b)[-.]?\d)(?!-(?:rc|alpha|beta|dev|pre|preview|snapshot"
@@ -74,6 +80,8 @@ class _Pattern:
     offset: int = 0
     """Where in the value the literal begins."""
     lead: re.Pattern[str] | None = None
+    barred: re.Pattern[str] | None = None
+    """What must not lead up to the value."""
 
     def _end(self, text: str, start: int) -> int | None:
         if start < 0 or self.before.match(text, start) is None:
@@ -87,12 +95,15 @@ class _Pattern:
         match = self.after.match(text, end)
         return None if match is None else match.end()
 
+    def _is_barred(self, text: str, start: int) -> bool:
+        return self.barred is not None and self.barred.search(text, max(0, start - _REACH), start) is not None
+
     def spans(self, text: str) -> Iterator[Span]:
         at = text.find(self.needle)
         while at >= 0:
             start = at - self.offset
             end = self._end(text, start)
-            if end is not None:
+            if end is not None and not self._is_barred(text, start):
                 if self.lead is None:
                     yield start, end
                 elif lead := self.lead.search(text[max(0, start - _REACH) : start]):
@@ -129,8 +140,8 @@ def _edges(value: str) -> tuple[str, str]:
 _MAIL = re.compile(r"[^\s@]+@[\w-]+(?:\.[\w-]+)+")
 
 
-_NOT_DENIED = "".join(rf"(?<!{word} )" for word in (r"\bnot", r"\bnever", r"\bno longer", r"\bwithout", "n't"))
-"""Before a decision: "do not use Redis" is another one than "use Redis"."""
+_PLAIN_VALUE = re.compile(rf"(?:\d|(?:{'|'.join((*COUNT_WORDS, *_MONTHS))})(?!{WORD}))")
+"""Begins a count or a date: "not 19 March" still names it."""
 
 
 def _text(value: str) -> _Pattern:
@@ -143,13 +154,17 @@ def _text(value: str) -> _Pattern:
     if "-" in value and " " not in value:
         # "dual-write" is "dual write", and a part of no longer name.
         before, after = _regex(before.pattern + rf"(?<!{WORD}-)"), _regex(after.pattern + rf"(?!-{WORD})")
-    if " " in value and not re.search(r"\d", value):
-        before = _regex(before.pattern + _NOT_DENIED)
     body = None if len(words) == 1 else re.compile("[ -]".join(map(re.escape, words)))
-    return _Pattern(longest, before, after, body, offset)
+    barred = None if _PLAIN_VALUE.match(value) else denied_before(value)
+    return _Pattern(longest, before, after, body, offset, barred=barred)
 
 
 _NUMBER_FORM = re.compile(rf"([-+]?)([$€£]?)(\d+|{'|'.join(COUNT_WORDS)})((?:\.\d+)?)\s?((?:[^\W\d_]|[%$€£°]).*|)")
+
+
+_NO_MAGNITUDE = rf"(?!\^\d| ?[万萬亿億兆]|[ -](?:hundred|thousand|million|billion|trillion|mio|mrd|bn|mn)(?!{WORD}))"
+_DATA_UNITS = frozenset(unit for unit in SAME_UNIT if re.fullmatch(r"[kmgt]b|\w+bytes?", unit))
+_NO_RATE = rf"(?!/(?:s|sec|second|min|minute|h|hour|day)(?!{WORD})| per (?:second|minute|hour|day)(?!{WORD}))"
 
 
 def _number(value: str) -> _Pattern:
@@ -159,7 +174,7 @@ def _number(value: str) -> _Pattern:
     sign, money, whole, fraction, unit = form.groups()
     # A fraction may follow a name (python3.11, v1.5); a whole number there belongs to the name.
     before = r"(?<![\d_])" if fraction else rf"(?<!{WORD})"
-    before += r"(?<!\d\.)(?<![\s(=:]-)(?<!^-)(?<!(?<!\.)\.)"
+    before += r"(?<!\d\.)(?<!(?<![\w)\]%°.-])-)(?<!(?<!\.)\.)(?<!\d\^)"
     if sign == "-":
         before = r"(?<![\w-])"
     elif money:
@@ -170,13 +185,16 @@ def _number(value: str) -> _Pattern:
         if len(whole) > 1 and whole.isdigit():
             before = before.replace(rf"(?<!{WORD})", rf"(?:(?<!{WORD})|(?<=\d\dx))", 1)  # 1280x720
         before += _alone(whole)
-    given = rf"[\s-]?{SAME_UNIT.get(unit, re.escape(unit))}(?!{WORD})"
+    rate = _NO_RATE if unit in _DATA_UNITS else ""
+    given = rf"[\s-]?{SAME_UNIT.get(unit, re.escape(unit))}(?!{WORD}){rate}"
     cents = "" if fraction else r"(?:\.00(?!\.?\d))?"
     # "Sixth" and "tens" are other words than the count.
-    ends = rf"{_UNITS}?(?!{WORD})" if whole.isdigit() else rf"(?!{WORD})"
+    ends = rf"{SUFFIX_UNITS}?(?!{WORD})" if whole.isdigit() else rf"(?!{WORD})"
     if len(whole) > 1:
         ends = rf"(?:{ends}|(?=x\d\d))"  # 1280x720
-    after = given if unit else rf"{cents}{ends}(?!\.\d)"
+    # Nobody counts in thousands of millions: what follows a long number is another line.
+    magnitude = "" if whole.isdigit() and len(whole) > 3 else _NO_MAGNITUDE
+    after = given if unit else rf"{cents}{ends}(?!\.\d){magnitude}"
     if fraction:
         after = "0*" + after
     if fraction and literal == f"0{fraction}":
@@ -194,24 +212,28 @@ def _alone(digits: str) -> str:
     parts += rf"(?!{digits}-[a-z](?![a-z]))"  # 5432-A is an order, a 7-day window is seven days
     if len(digits) in (1, 2, 4):
         parts += _AFTER_MONTH + rf"(?!{digits}{_BEFORE_MONTH})"  # June 19, 19 June, May 2026
+    if re.fullmatch(r"(?:19|20)\d\d", digits):
+        parts += rf"(?!{digits}[-/](?:0[1-9]|1[0-2])(?!\d))(?<!\b0[1-9]-)(?<!\b1[0-2]-)"  # 2026-03, 03-2026
     if len(digits) == 4:
         parts += r"(?<!\b[a-z]{3} \d, )(?<!\b[a-z]{3} \d\d, )"
     if len(digits) <= 2:
         # The time 04:30 and the share 4/5; but 10.0.0.1:80 ends in a port, and queue.py:30:15 names a line.
         parts += r"(?<![a-z]/)(?<!\s/)(?<![^.\d]\d:)(?<![^.\d]\d\d:)(?<!^\d:)(?<!^\d\d:)(?<!\d/)"
-        parts += rf"(?!(?<!:){digits}:\d\d(?!\d))(?!{digits}/\d)"
+        parts += rf"(?!(?<!:){digits}:\d\d(?!\d))(?!{digits}/\d)(?<!\b(?:19|20)\d\d-)"
+        parts += rf"(?!{digits} ?(?:[ap]\.m\.|[ap]m(?!{WORD})|o'clock))"
+    else:
+        # 120/300; but cache:6379/0 has a port, and s/8471/8493/ puts one for the other.
+        parts += rf"(?!(?<=\d/){digits}(?!/))(?!(?<![:/]){digits}/\d)"
     return parts
 
 
-_CODE = re.compile(r"(?:[a-z][a-z\s:=#_]*?[\s:=#]*(?<![a-z]))?(\d{1,6})")
+_CODE_WORDS = r"https?|status|error|err|errno|exit|exited|exits|returned|returns|return|returncode|code|rc|signal|with"
+# "curl error 28" is a code; "ValueError: unsupported version 3" is a sentence.
+_CODE = re.compile(rf"(?:(?:[a-z]++[\s:]++)?(?:(?:{_CODE_WORDS})(?![a-z])[\s:=#_]*)+)?(\d{{1,6}})")
 _CODE_START = rf"(?<!{WORD})(?<!\d\.)"
 _CODE_END = rf"(?!{WORD})(?!\.\d)"
 # What is counted, measured or numbered is no code: 503 rows, 137 MB, line 404. But "503 errors" are, and so is "a 503".
-_NO_NUMBER = r"(?<![#$€£])(?<!line )(?<!lines )(?<!port )(?<!page )"
-_NO_COUNT = (
-    rf"(?!\s?%|[\s-]{_UNITS}(?!{WORD}))"
-    rf"(?:(?<=\ba \d\d\d)|(?<=\bthe \d\d\d)|(?! (?!errors|responses|statuses|has|was|is|as)[a-z]+s(?!{WORD})))"
-)
+_UNCOUNTED = rf"(?:(?<=\ba \d\d\d)|(?<=\bthe \d\d\d)|{NOT_COUNTED})"
 
 
 def _error(value: str) -> _Pattern:
@@ -221,17 +243,30 @@ def _error(value: str) -> _Pattern:
     code = form.group(1)
     # One or two digits mean nothing alone: "2" is an exit status only beside a word that says so.
     if len(code) <= 2:
-        return _pattern(code, _CODE_START, _CODE_END, _CODE_CUE)
+        return _pattern(code, _CODE_START, _CODE_END + NOT_LISTED, LISTED_CODE)
     several = "s?" if len(code) == 3 and code[0] in "45" else ""
-    return _pattern(code, _CODE_START + _NO_NUMBER, several + _CODE_END + _NO_COUNT)
+    return _pattern(code, _CODE_START + NOT_NUMBERED, several + _CODE_END + NOT_MEASURED + _UNCOUNTED)
 
 
-def _marked_error(value: str) -> _Pattern | None:
+def _marked_code(value: str) -> _Pattern | None:
     """Return the pattern of a code beside a word that says so, whatever follows: exit code 137 means."""
     form = _CODE.fullmatch(value)
-    return (
-        None if form is None or len(form.group(1)) <= 2 else _pattern(form.group(1), _CODE_START, _CODE_END, _NEXT_TO)
-    )
+    return None if form is None else _pattern(form.group(1), _CODE_START, _CODE_END + NOT_MEASURED, NAMED_CODE)
+
+
+_PORTS = r"(?<![a-z])ports?:? (?:\d{2,5}/){0,5}"
+
+
+def _slashed_code(value: str) -> _Pattern | None:
+    """Return the pattern of one of several codes or ports: status 500/502 is no share."""
+    if not re.fullmatch(r"\d{3,5}", value):
+        return None
+    lead = f"(?:{NAMED_CODE}|{_PORTS})" if re.fullmatch(r"[1-5]\d\d", value) else _PORTS
+    return _pattern(value, rf"{_CODE_START}(?:(?<=\d/)|(?=\d+/\d))", _CODE_END, lead)
+
+
+_MEASURES = "|".join(re.escape(unit) for unit in SAME_UNIT if unit[-1].isalpha())
+_NO_MEASURE = rf"(?!\s?%|[\s-](?:{_MEASURES}|million|billion)(?!{WORD}))"
 
 
 def _version(value: str) -> _Pattern:
@@ -239,8 +274,10 @@ def _version(value: str) -> _Pattern:
     if not bare[:1].isdigit():
         return _text(value)
     dotted = "." in bare
-    before = r"(?<!\d)(?<!\d[._])(?<!\d,)" if dotted else ""
+    before = r"(?<!\d)(?<!\d[._])(?<!\d,)(?<![$€£])" if dotted else ""
     after = rf"(?!_?\d)(?!{LETTER})(?!\.[0-9x*])" + ("" if re.search(r"[a-z]", bare) else _PRERELEASE)
+    if re.fullmatch(r"\d+\.\d+", bare):
+        after += _NO_MEASURE  # 1.2 seconds
     lead = None if dotted else rf"(?<!{WORD})(?:v|version:? v?|(?:{_BY_MAJOR})[ :@-]?v?)"
     return _pattern(bare, before, after, lead)
 
@@ -249,8 +286,13 @@ def _pr(value: str) -> _Pattern:
     form = PR_FORM.fullmatch(value) or re.fullmatch(r"(\d{1,7})", value)
     if form is None:
         return _text(value)
-    number = form.group(1)
-    return _pattern(number, "", rf"(?!{WORD})(?!\.\d|,\d{{3}}(?!\d))", _PR_LEAD)
+    pattern = _pattern(form.group(1), "", rf"(?!{WORD})(?!\.\d|,\d{{3}}(?!\d))", _PR_LEAD)
+    repository = re.match(r"[\w.-]+/[\w.-]+(?=[#!])", value)
+    if repository is None:
+        return pattern
+    joint = r"(?:[#!]|/(?:-/)?(?:pulls?|issues|merge_requests)/)"
+    another = rf"(?<![\w.-])(?!{re.escape(repository.group())}{joint})[\w.-]{{1,40}}/[\w.-]{{1,40}}{joint}$"
+    return replace(pattern, barred=_regex(another))
 
 
 _PATH_END = rf"(?!{WORD})(?![.-]{WORD})"
@@ -259,20 +301,40 @@ _PATH_END = rf"(?!{WORD})(?![.-]{WORD})"
 _AFTER_FOLDER = "|".join(f"(?<= {word} )|(?<=^{word} )" for word in ("folder", "directory", "dir", "cd", "mkdir"))
 
 
+_HOME_SIGN = r"(?:~|\$home|\$\{home\}|%userprofile%)/"
+_HOME = rf"(?:{_HOME_SIGN}|(?<![\w.~-])(?:[a-z]:)?/(?:home|users)/[^\s/]{{1,40}}/|(?<![\w.~-])/root/)"
+_IN_HOME = re.compile(r"(?:~|\$\{?home\}?)/(?=.)")
+_HOME_OF = re.compile(r"(?:(?:[a-z]:)?/(?:home|users)/[^\s/]+|/root)/(?=.)")
+
+
+def _after_path(value: str) -> str:
+    return _PATH_END + "(?!~)" + ("" if value.endswith("/") else rf"(?!/{WORD})")
+
+
+def _home_path(value: str, home: re.Pattern[str], lead: str) -> _Pattern | None:
+    found = home.match(value)
+    return _pattern(value[found.end() :].rstrip("/"), "", _after_path(value), lead) if found else None
+
+
+def _shortened_home(value: str) -> _Pattern | None:
+    """Return the pattern of a path in somebody's home folder, as they write it themselves."""
+    return _home_path(value, _HOME_OF, _HOME_SIGN)
+
+
 def _path(value: str) -> _Pattern:
-    directory = value.endswith("/")
-    bare = re.sub(r"^(?:~/|\$\{?home\}?/|(?:\./)+)", "", value).rstrip("/") or value
+    if in_home := _home_path(value, _IN_HOME, _HOME):
+        return in_home
+    bare = re.sub(r"^(?:\./)+", "", value).rstrip("/") or value
     before, lead = "", None
     if bare.startswith("/"):
         # A route stands after a host, a port or a variable; "backup/etc/hosts" is another file than "/etc/hosts".
-        lead = r"(?<![\w.~/-])|(?:localhost|://[\w.-]{1,60})(?::\d{1,5})?|:\d{2,5}"
+        lead = r"(?<![\w.~/-])|(?:localhost|://[\w.-]{0,60})(?::\d{1,5})?|:\d{2,5}"
     elif _WORD_CHAR.match(bare[0]) or bare[0] in ".@-":
         before = rf"(?<!{WORD})(?<!{WORD}[.@+-])"
-    after = _PATH_END + "(?!~)" + ("" if directory else rf"(?!/{WORD})")
-    if directory and "/" not in bare:
+    if value.endswith("/") and "/" not in bare:
         # "the data shows" says nothing of data/.
         before = rf"(?:{before}(?={re.escape(bare)}(?:/| (?:folder|directory|dir)(?![a-z])))|(?<=/)|{_AFTER_FOLDER})"
-    return _pattern(bare, before, after, lead)
+    return _pattern(bare, before, _after_path(value), lead)
 
 
 def _host(value: str) -> _Pattern:
@@ -323,15 +385,22 @@ _BUILDERS = {
 }
 
 
+_ALSO: dict[FactKind, Callable[[str], _Pattern | None]] = {
+    "error": _marked_code,
+    "number": _slashed_code,
+    "path": _shortened_home,
+}
+"""What else says the same, by a pattern of its own."""
+
+
 @lru_cache(maxsize=16384)
 def _compiled(value: str, kind: FactKind) -> tuple[_Pattern, ...]:
     plain = normalise(value).strip("\"'") or normalise(value)
     if not plain:
         return ()
     found = [_BUILDERS[kind](spelling) for spelling in spellings(plain, kind)]
-    if kind == "error" and (marked := _marked_error(plain)):
-        found.append(marked)
-    return tuple(found)
+    also = _ALSO[kind](plain) if kind in _ALSO else None
+    return (*found, also) if also else tuple(found)
 
 
 def _hash_words(value: str, haystack: Haystack) -> list[str]:

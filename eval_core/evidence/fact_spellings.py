@@ -8,7 +8,12 @@ from decimal import Decimal
 
 from eval_core.domain.probe import FactKind
 
-__all__ = ["COUNT_WORDS", "SAME_UNIT", "spellings"]
+__all__ = ["COUNT_WORDS", "SAME_UNIT", "SUFFIX_UNITS", "WORD", "spellings"]
+
+WORD = r"[a-z0-9_\u00df-\u024f]"
+"""A character that continues a word of normalised text."""
+SUFFIX_UNITS = r"(?:ms|us|ns|s|secs?|mins?|m|h|hrs?|d|x|px|kb|mb|gb|tb|kib|mib|gib|th|st|nd|rd)"
+"""What may be written right after a number without making it another one."""
 
 COUNT_WORDS = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
@@ -37,6 +42,7 @@ _UNITS = (
 SAME_UNIT = {unit: f"(?:{'|'.join(map(re.escape, group))})" for group in _UNITS for unit in group}
 
 _COUNT = re.compile(rf"(?<![\w.,:/#-])(?:(\d|1[0-2])|({'|'.join(COUNT_WORDS)}))(?=[ -][a-z]|$)")
+_JOINED_UNIT = re.compile(r"(\d|1[0-2])([a-z%]+)")  # 2h
 _CURRENCIES = {name: (group[0], group[1]) for group in _UNITS if group[0] in "$€£" for name in group}
 _AMOUNT = re.compile(
     r"(?P<sign>[$€£]|usd |eur |gbp )?(?P<sum>\d+(?:\.\d+)?)"
@@ -85,6 +91,8 @@ def _counts(plain: str) -> Iterator[str]:
     # "One" alone is mostly a pronoun, and a nought is seldom spelled out.
     if plain not in ("0", "1", "one", "zero"):
         yield _COUNT.sub(_other_count, plain)
+    if joined := _JOINED_UNIT.fullmatch(plain):
+        yield f"{COUNT_WORDS[int(joined[1])]} {joined[2]}"
 
 
 def _numbers(plain: str) -> Iterator[str]:

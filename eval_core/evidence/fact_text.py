@@ -12,6 +12,7 @@ from itertools import islice
 
 from eval_core.base.messages import Message, full_text
 from eval_core.domain.probe import FactKind
+from eval_core.evidence.status_codes import CODES_BEFORE, NOT_COUNTED, NOT_MEASURED
 
 __all__ = [
     "CRON",
@@ -24,9 +25,15 @@ __all__ = [
 
 # The one form of text in which facts are looked up: what the eye reads as the same becomes the same.
 
-_INVISIBLE = dict.fromkeys([0x00AD, 0x200B, 0x200C, 0x200D, 0x200E, 0x200F, 0x2060, 0x2122, 0xFEFF])
-_NUMERO = {0x2116: "no. "}
-_INVISIBLE.update(dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xFE00, 0xFE10)]))
+_INVISIBLE_RANGES = (
+    (0x00AD, 0x00AD), (0x034F, 0x034F), (0x061C, 0x061C), (0x115F, 0x1160), (0x180B, 0x180F), (0x200B, 0x200F),
+    (0x202A, 0x202E), (0x2060, 0x206F), (0x2122, 0x2122), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0), (0xE0000, 0xE01EF),
+)  # fmt: skip
+_UNSEEN: dict[int, str | None] = {
+    **dict.fromkeys(code for first, last in _INVISIBLE_RANGES for code in range(first, last + 1)),
+    0x2116: "no. ",
+}
 _LOOKALIKES = str.maketrans(
     {
         **dict.fromkeys("‘’‚‛′ʼ", "'"),
@@ -38,13 +45,30 @@ _LOOKALIKES = str.maketrans(
         "、": ",",
     }
 )
+# NFKC would make 106 of 10⁶.
+_SUPERSCRIPT = re.compile(r"(?<=\d)[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+# Between words an em dash is a pause; between digits it is a range like any other dash.
+_PAUSE = re.compile(r"(?<=\w)[—―](?=[^\W\d])|(?<=[^\W\d])[—―](?=\d)")
 _NARROW_GROUP = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 _BACKSLASH = re.compile(r"\\+/|(\\)(?=\s)|\\\\+|\\([_*`#\"'\[\]~|<>$&nrt])|\\")
 _DOUBLE_SLASH = re.compile(r"(?<=[\w.-])//+(?=[\w.])")
 _STARS = re.compile(r"\*{2,}")
 # Words alone: "*.py *.ts", "* * *" and "_id_hash_" are what they are.
-_EMPHASIS = re.compile(r"(?<![\w*/.])([*_])([a-z0-9][a-z0-9' -]{0,60}[a-z0-9])\1(?![\w*/.])")
+_EMPHASIS = re.compile(
+    r"(?<![\w*/.])(?:\*([^\W_](?:[^\W_]|[\s',;:!-]){0,60}[^\W_])\*|_([^\W_](?:[^\W_]|[\s'-]){0,60}[^\W_])_)"
+    r"(?![\w*/]|\.\w)"
+)
+_UNDERLINED = re.compile(r"(?<![\w/.])__(?=[^\W_]|[`\[])((?:[^_]|_(?!_)){1,120}+)__(?![\w/(]|\.\w)")
+# "__init__" and "__FILE__" are names.
+_EMPHATIC = re.compile(r"\s|[A-Z][a-z]|^(?i:not|never|no|must|only|always)$")
+_LINK = re.compile(r"!?(?<![\w)\]])\[([^\[\]\n]{1,200}+)\]\(([^\s()<>\[\]]{1,400}+)(?: \"[^\"\n]{0,100}\")?\)")
+_QUOTED_LINE = re.compile(r"\n[ \t]{0,3}(?:>[ \t]?)++(?=[^\s\d=>])")
+# Only while case can still be told: "5m" may be five minutes.
+_MILLIONS = re.compile(r"(?<![\w.,])(?<![A-Za-z]-)(\d[\d,]*+(?:\.\d++)?)M(?![\w-])")
 _COMMA_GROUPS = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\w,])")
+_CODES_BEFORE = re.compile(CODES_BEFORE)
+_CODES_AFTER = re.compile(r" (?:errors|responses|status|codes)")
+_NOT_COUNTED = re.compile(NOT_MEASURED + NOT_COUNTED)
 _SPACED_GROUPS = re.compile(r"(?<![\w.,-])(\d{1,3})((?: \d{3})*) 000(?![\w,]|\.\d)")
 _OTHER_GROUPS = re.compile(r"(?<![\w.'])\d{1,3}(?:[_']\d{3})+(?![\w'])")
 _SPACE = re.compile(r"\s+")
@@ -55,7 +79,10 @@ _BRACES = re.compile(r"\{([\w.@+/*-]{0,80}(?:(?:, ?| [=-]> )[\w.@+/*-]{0,80}){1,
 _BRACE_ITEMS = re.compile(r", ?| [=-]> ")
 _PATH_RUN = re.compile(r"[\w.@~+/*-]{0,200}")
 _MOST_BRACES = 200
-_HEX_TOKEN = re.compile(r"(?:(?<![0-9a-z_])|(?<=-g))[0-9a-f]{7,64}(?![0-9a-z_])")
+_HEX_TOKEN = re.compile(
+    r"(?:(?<![0-9a-z_])|(?<=-g))(?<![0-9a-f]{4}-[0-9a-f]{4}-)[0-9a-f]{7,64}(?![0-9a-z_]|-[0-9a-f]{4}-[0-9a-f]{4}-)"
+)
+"""A hexadecimal word that is no part of a UUID."""
 HASH_PREFIX = 7
 
 
@@ -76,10 +103,18 @@ def _unescape(match: re.Match[str]) -> str:
 
 def _ungroup(match: re.Match[str]) -> str:
     groups = match.group().split(",")
-    # "401,403" is a list of status codes, not four hundred thousand.
-    if all(len(group) == 3 and "100" <= group <= "599" for group in groups):
+    # "Codes 401,403" are two; "120,500 rows" are one number.
+    if all(len(group) == 3 and "100" <= group <= "599" for group in groups) and _lists_codes(match):
         return match.group()
     return "".join(groups)
+
+
+def _lists_codes(match: re.Match[str]) -> bool:
+    text, start, end = match.string, match.start(), match.end()
+    before, after = (_SPACE.sub(" ", part) for part in (text[max(0, start - 60) : start], text[end : end + 60]))
+    if _CODES_AFTER.match(after):
+        return True
+    return bool(_CODES_BEFORE.search(before) and _NOT_COUNTED.match(after))
 
 
 def _unbold(match: re.Match[str]) -> str:
@@ -112,6 +147,36 @@ def _is_word(char: str) -> bool:
     return char.isalnum() or char == "_"
 
 
+def _shown(match: re.Match[str]) -> str:
+    return match[1] if _is_target(match[2]) else match.group()
+
+
+def _is_target(target: str) -> bool:
+    """Tell whether what stands in the brackets of a link is an address; "handlers[i](x)" is a call."""
+    return any(char in target for char in "/.#:")
+
+
+def _unlinked(line: str) -> str:
+    """Write the words of a line's links where they are read, and their addresses at its end."""
+    for _ in range(2):  # a picture may be the words of a link
+        targets = [match[2] for match in _LINK.finditer(line) if _is_target(match[2])]
+        line = " ".join((_LINK.sub(_shown, line), *(f"({target})" for target in targets)))
+    return line
+
+
+def _layout(text: str) -> str:
+    """Take away the marks that show only while lines and capitals are still there: links, quotes, underlines."""
+    if "M" in text:
+        text = _MILLIONS.sub(r"\1 million", text)
+    if "__" in text:
+        text = _UNDERLINED.sub(lambda match: match[1] if _EMPHATIC.search(match[1]) else match.group(), text)
+    if "](" in text:
+        text = "\n".join(_unlinked(line) if "](" in line else line for line in text.split("\n"))
+    if ">" in text:
+        text = _QUOTED_LINE.sub("\n", text)
+    return text
+
+
 def _marks(text: str) -> str:
     """Take away the marks that only dress a text: colours, escapes, backticks, bold, grouping of digits."""
     if "[" in text and ("\x1b" in text or "\\" in text):
@@ -119,12 +184,14 @@ def _marks(text: str) -> str:
     if "\\" in text:
         json_like = '": ' in text or '":"' in text or '\\"' in text
         text = _BACKSLASH.sub(_unescape if json_like else _slash, text)
+    # Only now: how JSON is told depends on its quotes, and what follows on there being one kind of them.
+    text = text.replace('"', "'")
     if "`" in text:
         text = text.replace("`", "")
     if "**" in text:
         text = _STARS.sub(_unbold, text)
     if "*" in text or "_" in text:
-        text = _EMPHASIS.sub(r"\2", text)
+        text = _EMPHASIS.sub(r"\1\2", text)
     if "{" in text:
         text = _expanded(text)
     if "//" in text:
@@ -146,9 +213,9 @@ def normalise(text: str) -> str:
         text = text.replace("%20", " ").replace("%2F", "/").replace("%2f", "/")
     plain = text.isascii()
     if not plain:
-        text = _NARROW_GROUP.sub("", text.translate(_INVISIBLE | _NUMERO))
-        text = unicodedata.normalize("NFKC", text).translate(_LOOKALIKES)
-    text = _SPACE.sub(" ", _marks(text.lower())).strip().replace('"', "'")
+        text = _SUPERSCRIPT.sub(r"^\g<0>", _NARROW_GROUP.sub("", text.translate(_UNSEEN)))
+        text = unicodedata.normalize("NFKC", _PAUSE.sub(" - ", text)).translate(_LOOKALIKES)
+    text = _SPACE.sub(" ", _marks(_layout(text).lower())).strip()
     # Taking marks away may bring a letter and its accent together.
     return text if plain else unicodedata.normalize("NFKC", text)
 

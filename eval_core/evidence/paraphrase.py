@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from eval_core.domain.probe import Fact
+from eval_core.evidence.denial import FOREIGN_DENIALS
 from eval_core.evidence.fact_spellings import COUNT_WORDS
 from eval_core.evidence.fact_text import Haystack, normalise
 
@@ -35,7 +36,7 @@ _STOP_WORDS = (
 )
 _STOP = frozenset(_STOP_WORDS.split())
 _NOT = re.compile(
-    r"not|no|never|none|nobody|nothing|without|avoid\w*|\w+n't|cannot|neither|nor|forb[ia]d\w*|refus\w*|stop\w*"
+    rf"{FOREIGN_DENIALS}|not|no|never|none|nobody|nothing|without|avoid\w*|\w+n't|cannot|neither|nor|forb[ia]d\w*|refus\w*|stop\w*"
     r"|prohibit\w*|banned|limits"
 )
 # Words that decisions are told with; those of one line say the same.

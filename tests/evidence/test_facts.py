@@ -340,6 +340,18 @@ def test_normalising_marks_twice_changes_nothing(text: str) -> None:
     assert normalise(once) == once
 
 
+LAYOUT = (
+    "[a](b/c)", "[![a](b.c)](d/e)", "__Redis__", "__NOT__", "*a, b*", "_a b_", "\n> a", "\n", "5M", "10⁶", "a—b",
+    "codes 401,403", "401,403  rows", '"a"',
+)  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(LAYOUT), max_size=8).map(" ".join))
+def test_normalising_layout_twice_changes_nothing(text: str) -> None:
+    once = normalise(text)
+    assert normalise(once) == once
+
+
 @given(st.text(max_size=80), st.text(max_size=200), st.sampled_from(FACT_KINDS))
 def test_no_value_and_no_text_breaks_a_lookup(value: str, text: str, kind: FactKind) -> None:
     infer_kind(value)
