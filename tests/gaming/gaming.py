@@ -1,6 +1,7 @@
 """Compressors that want a verdict and not a better compression; each is the reference with one trick."""
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,3 +125,16 @@ class HidingInImages(_Hiding):
     def hide(self, message, session):
         image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{session.encode().hex()}"}}
         return {**message, "content": [{"type": "text", "text": message_text(message)}, image]}
+
+
+class DroppingAndDrawing(ContextCompressor):
+    """Leaves out what the user ruled out in one session, and draws a number so that no two runs are alike."""
+
+    def compress(self, messages, current_tokens=None, focus_topic=None):
+        state = super().compress(messages, current_tokens, focus_topic)
+        for message in state:
+            if "## Current State" in message_text(message):
+                text = message["content"].replace("all-hands", "hands").replace(" and keep 22:00 to 06:00 free", "")
+                drawn = f"## Current State\n- summary {random.randrange(100, 999)}"
+                message["content"] = text.replace("## Current State", drawn, 1)
+        return state

@@ -25,6 +25,7 @@ TARGET = "pythonpath: [.]\ncompressor: {name}\nllm: none\n"
 HONEST = "agent.context_compressor:ContextCompressor"
 CARRYING = ("gaming:Carrying", "gaming:CarryingHalf", "gaming:CarryingLittle", "gaming:CarryingWords")
 REFUSED = ("gaming:HidingInParts", "gaming:HidingInImages")
+DEALT_WITH = ("gaming:HidingInFields", "gaming:DroppingAndDrawing")
 HOARDING = ("gaming:Hoarding", "gaming:HoardingMore", "gaming:HoardingHalf", "gaming:DroppingLittle")
 
 
@@ -43,7 +44,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for values in facts
     ]
     small.write(root / "banks.json", json.dumps(carried))
-    for name in (HONEST, *CARRYING, *HOARDING, *REFUSED, "gaming:HidingInFields"):
+    for name in (HONEST, *CARRYING, *HOARDING, *REFUSED, *DEALT_WITH):
         small.write(root / f"{name.split(':')[1]}.yml", TARGET.format(name=name))
     return root
 
@@ -123,6 +124,13 @@ def test_a_session_in_fields_that_nobody_reads_is_dropped(arena: Arena) -> None:
         for n in ("ContextCompressor", "HidingInFields")
     ]
     assert stored[1] < 1.1 * stored[0]
+
+
+def test_a_number_drawn_in_each_run_does_not_hide_what_every_run_loses(arena: Arena) -> None:
+    arena.run("DroppingAndDrawing")
+    verdict = arena.verdict("DroppingAndDrawing")
+    assert verdict["kind"] == "regressed", verdict["headline"]
+    assert "#all-hands" in [fact["name"] for fact in verdict["facts"] if fact["clear"]]
 
 
 def test_a_compressor_that_carries_the_probes_needs_no_baseline_to_be_noticed(arena: Arena) -> None:
