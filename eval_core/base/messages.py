@@ -8,20 +8,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 __all__ = [
-    "ROLES", "Message", "ToolCall", "call_arguments", "call_name", "content_text", "full_text", "render", "tool_calls",
+    "ROLES", "Message", "Said", "ToolCall", "call_arguments", "call_name", "content_text", "full_text", "is_text_part",
+    "render", "said", "tool_calls",
 ]  # fmt: skip
 
 ROLES = ("system", "user", "assistant", "tool", "developer")
+TEXT_PARTS = ("text", "input_text", "output_text")
 
 Message = dict[str, Any]
 ToolCall = dict[str, Any]
 
 
+def is_text_part(part: Any) -> bool:
+    """Tell whether a part of a content is text: a plain string, or an object that says so and holds one."""
+    if isinstance(part, str):
+        return True
+    return isinstance(part, dict) and part.get("type", "text") in TEXT_PARTS and isinstance(part.get("text"), str)
+
+
 def content_text(message: Message) -> str:
-    """Return the readable text of a message's content, whatever shape the content has."""
+    """Return the readable text of a message's content, whatever shape the content has; an image has none."""
     content = message.get("content")
     if isinstance(content, str):
         return content
@@ -44,6 +54,30 @@ def call_arguments(call: ToolCall) -> str:
     """Return the raw (JSON) argument string of a tool call."""
     arguments = (call.get("function") or {}).get("arguments", "")
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a message says: all that is counted, searched for facts and shown to a model, and nothing else is."""
+
+    content: str
+    calls: tuple[tuple[str, str], ...] = ()
+    """The name and the raw arguments of each tool call."""
+
+    @property
+    def texts(self) -> Iterator[str]:
+        """Every piece of it, in order."""
+        yield self.content
+        for call in self.calls:
+            yield from call
+
+
+def said(message: Message) -> Said:
+    """Return what a message says.
+
+    Tokens, facts and prompts all read messages through this, so that no text can reach a model without being counted.
+    """
+    return Said(content_text(message), tuple((call_name(call), call_arguments(call)) for call in tool_calls(message)))
 
 
 def _leaves(value: Any) -> Iterator[str]:
@@ -75,9 +109,8 @@ def decoded(text: str) -> str:
 
 def full_text(message: Message) -> str:
     """Return everything a reader of the message sees: content and tool calls, JSON unfolded."""
-    parts = [decoded(content_text(message))]
-    for call in tool_calls(message):
-        parts.append(f"{call_name(call)}\n{decoded(call_arguments(call))}")
+    whole = said(message)
+    parts = [decoded(whole.content), *(f"{name}\n{decoded(arguments)}" for name, arguments in whole.calls)]
     return "\n".join(part for part in parts if part)
 
 

@@ -10,7 +10,7 @@ from importlib.resources import files
 from threading import Lock
 from typing import Any
 
-from eval_core.base.messages import Message, call_arguments, call_name, content_text, tool_calls
+from eval_core.base.messages import Message, said
 
 __all__ = ["TOKENIZER", "count_bytes", "count_messages", "count_text"]
 
@@ -56,10 +56,5 @@ def count_bytes(text: str) -> int:
 
 
 def count_messages(messages: Iterable[Message], count: Callable[[str], int] = count_text) -> int:
-    """Count the tokens of messages: contents, tool names and arguments, and a little for each message."""
-    total = 0
-    for message in messages:
-        total += _PER_MESSAGE + count(content_text(message))
-        for call in tool_calls(message):
-            total += count(call_name(call)) + count(call_arguments(call))
-    return total
+    """Count the tokens of what messages say, and a little for each message."""
+    return sum(_PER_MESSAGE + sum(map(count, said(message).texts)) for message in messages)

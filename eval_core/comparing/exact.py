@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import comb
 
-__all__ = ["Counts", "fewer_p", "smallest_p"]
+__all__ = ["Counts", "fewer_p", "sign_p", "smallest_p"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,12 @@ def fewer_p(counts: Sequence[Counts]) -> float:
         _hypergeometric(item.base + item.candidate, item.base_runs, item.candidate_runs) for item in counts
     )
     return min(1.0, sum(chances[: sum(item.candidate for item in counts) + 1]))
+
+
+def sign_p(down: int, up: int) -> float:
+    """Return the chance that so many of all that moved, or more, moved down, if each way were as likely."""
+    moved = down + up
+    return float(sum(comb(moved, k) for k in range(down, moved + 1)) / 2**moved)
 
 
 def smallest_p(counts: Sequence[Counts]) -> float:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from eval_core.base.numbers import counted
 from eval_core.comparing.exact import Counts, fewer_p
-from eval_core.comparing.findings import FactChange, FalseValue
+from eval_core.comparing.findings import FEWEST_FOR_ALL, FactChange, FalseValue
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import RunRecord
+from eval_core.domain.record import InventedRecord, RunRecord, StaleRecord
 
-__all__ = ["CLEAR_ALPHA", "LONGEST_NAME", "FalseValues", "fact_changes", "false_values", "is_exact", "never_shown"]
+__all__ = [
+    "CLEAR_ALPHA",
+    "LONGEST_NAME",
+    "FalseValues",
+    "fact_changes",
+    "false_values",
+    "is_exact",
+    "never_shown",
+    "same_text",
+]
 
 CLEAR_ALPHA = 0.02
 """A single fact is named as changed, not as noise, below this chance."""
@@ -32,17 +41,41 @@ def _measured(measurement: Measurement, fixture: str) -> list[RunRecord]:
     return [run for run in measurement.fixtures.get(fixture, []) if run.ok]
 
 
-def _result(run: RunRecord) -> tuple[object, ...]:
+def _false(items: Sequence[InventedRecord] | Sequence[StaleRecord] | None) -> tuple[str, ...]:
+    return tuple(sorted(item.value for item in items or ()))
+
+
+def _fates(run: RunRecord) -> tuple[object, ...]:
+    """Return what is counted of a run: what became of each fact, the structure, and what should not be stated."""
     facts = tuple((name, tuple(fact.kept for fact in record.facts)) for name, record in sorted(run.probes.items()))
-    return run.summary, run.tokens_after, run.census.fates, tuple(sorted(run.structure.items())), facts
+    structure = tuple(sorted(run.structure.items()))
+    return run.census.fates, structure, facts, _false(run.invented), _false(run.stale)
+
+
+def _text(run: RunRecord) -> tuple[object, ...]:
+    return run.summary, run.tokens_after
+
+
+def _alike(measurement: Measurement, read: Callable[[RunRecord], object]) -> bool:
+    """Tell whether at least three runs of each fixture, and all there are, are the same in this."""
+    runs = [[read(run) for run in records if run.ok] for records in measurement.fixtures.values()]
+    return bool(runs) and all(len(found) >= 3 and len(set(found)) == 1 for found in runs if found)
+
+
+def same_text(measurement: Measurement) -> bool:
+    """Tell whether every run of a fixture wrote the same."""
+    return bool(measurement.deterministic) or _alike(measurement, _text)
 
 
 def is_exact(measurement: Measurement) -> bool:
-    """Tell whether every run of a fixture came out the same, so that there is nothing to estimate."""
+    """Tell whether every run of a fixture came out the same, so that there is nothing to estimate.
+
+    Where a model writes, equal fates under different texts may be the luck of few runs. Without one the compressor
+    makes its own noise, and a number that it draws must not turn what is certain into what is tested.
+    """
     if measurement.deterministic:
         return True
-    runs = [[_result(run) for run in records if run.ok] for records in measurement.fixtures.values()]
-    return bool(runs) and all(len(found) >= 3 and len(set(found)) == 1 for found in runs if found)
+    return _alike(measurement, _fates) and (not measurement.model_wrote or same_text(measurement))
 
 
 def _authored(runs: Sequence[RunRecord]) -> dict[tuple[str, str], tuple[_Tally, tuple[int, ...]]]:
@@ -159,11 +192,17 @@ class _Fresh:
     fixtures: tuple[str, ...] = ()
     times: int = 0
     runs: int = 0
+    fewest: int = 0
+    """Runs of the side that has fewer, in the fixture where that is fewest."""
 
     @property
     def words(self) -> str:
         where = self.fixtures[0] if len(self.fixtures) == 1 else counted(len(self.fixtures), "fixture")
         return f"{self.kind}, {where}, {self.times} of {self.runs} runs"
+
+    @property
+    def in_all(self) -> bool:
+        return self.times == self.runs and self.fewest >= FEWEST_FOR_ALL
 
 
 def _values(run: RunRecord, which: str) -> dict[str, str] | None:
@@ -194,7 +233,10 @@ def false_values(
             if value not in known:
                 seen = fresh.get(value, _Fresh(kind))
                 times = sum(value in values for values in ours)
-                fresh[value] = _Fresh(kind, (*seen.fixtures, fixture), seen.times + times, seen.runs + len(ours))
+                fewest = min(len(theirs), len(ours), *([seen.fewest] if seen.fixtures else []))
+                fresh[value] = _Fresh(
+                    kind, (*seen.fixtures, fixture), seen.times + times, seen.runs + len(ours), fewest
+                )
         gone += len(known.keys() - {value for values in ours for value in values})
     more = bool(fresh) if exact else bool(counts) and fewer_p([item.swapped for item in counts]) < FALSE_ALPHA
     fewer = bool(gone) and not fresh if exact else bool(counts) and fewer_p(counts) < FALSE_ALPHA
@@ -205,5 +247,7 @@ def false_values(
         candidate_runs=sum(item.candidate for item in counts),
         more=more,
         fewer=fewer,
-        named=tuple(FalseValue(kind=which, value=value, where=seen.words) for value, seen in ranked),
+        named=tuple(
+            FalseValue(kind=which, value=value, where=seen.words, in_all=seen.in_all) for value, seen in ranked
+        ),
     )

@@ -41,6 +41,8 @@ def _finite(value: object) -> object:
 MaybeFloat = Annotated[float | None, BeforeValidator(_finite)]
 Direction = Literal["worse", "better"]
 Family = Literal["scores", "facts"]
+FEWEST_FOR_ALL = 2
+"""Runs of which it says something that all are alike."""
 
 
 class Kind(StrEnum):
@@ -158,6 +160,8 @@ class Strand(_Frozen):
     """Facts that the compressor's model was shown before and is not shown any more."""
     details: tuple[str, ...] = ()
     """What exactly: names from sessions and summaries, to be shown as quotations."""
+    leans_down: bool = False
+    """Whether far more facts are kept less often than more often, though no test calls it worse."""
     loss: float = 0.0
     gain: float = 0.0
     """How much was lost and gained, as shares of what there is; only comparable with those of other strands."""
@@ -186,6 +190,12 @@ class FactChange(_Frozen):
         """How much more often it is kept; negative for a loss."""
         return self.candidate_kept / self.candidate_runs - self.base_kept / self.base_runs
 
+    @property
+    def lost_in_all(self) -> bool:
+        """Whether every run of the base keeps it and none of the candidate's, with two or more of each."""
+        always = self.base_kept == self.base_runs and not self.candidate_kept
+        return always and min(self.base_runs, self.candidate_runs) >= FEWEST_FOR_ALL
+
 
 class FalseValue(_Frozen):
     """A value that the candidate's summaries state and should not, and no run of the base states."""
@@ -195,6 +205,8 @@ class FalseValue(_Frozen):
     value: str
     where: str
     """What sort of value it is, in which fixtures and in how many runs."""
+    in_all: bool = False
+    """Whether every run of those fixtures states it, with two or more of each side."""
 
     @property
     def words(self) -> str:

@@ -61,6 +61,9 @@ def changed(kind: Kind, strands: Mapping[StrandName, Strand], size: SizeChange |
     """Say what moved, in one sentence."""
     worse = _findings(strands, (StrandState.WORSE, StrandState.BOTH))
     better = _findings(strands, (StrandState.BETTER, StrandState.BOTH))
+    facts = strands.get("facts")
+    if facts is not None and facts.leans_down:
+        worse.append(facts.says)
     at = _at(size)
     if kind is Kind.MIXED:
         parts = list(dict.fromkeys([*worse[:_MOST], *better[:_MOST]]))
@@ -187,7 +190,9 @@ _LOOK: dict[StrandName, str] = {
 }
 
 
-def _look(fixtures: Sequence[str], strands: Mapping[StrandName, Strand], *, acceptable: bool) -> str:
+def _look(
+    fixtures: Sequence[str], strands: Mapping[StrandName, Strand], *, acceptable: bool, false_values: bool
+) -> str:
     """Say where to look first: at what was removed, at lost facts, or at what the strand that got worse lists."""
     worse = [name for name in _LOOK if name in strands and strands[name].state is StrandState.WORSE]
     if "form" in worse and strands["form"].may_be_refusal:
@@ -198,6 +203,9 @@ def _look(fixtures: Sequence[str], strands: Mapping[StrandName, Strand], *, acce
         return f"Look at what was lost, listed below, starting with {listed(fixtures, 2)}; then fix it and run again."
     if not worse:
         return "Find out what made the compressed state larger; then run again."
+    if worse[0] == "facts" and not false_values:
+        # The averages moved, and no single fact or value by more than chance: there is nothing to list.
+        return "No single fact stands out: read some summaries beside the baseline's; then fix it and run again."
     return f"Look at {_LOOK[worse[0]]}, listed below; then fix the compressor and run again."
 
 
@@ -227,8 +235,9 @@ def next_step(
     chance: float | None = None,
     exact: bool = False,
     accept: str | None = None,
+    false_values: bool = False,
 ) -> str:
-    """Return one sentence on what to do."""
+    """Return one sentence on what to do; `false_values` says that such values are listed."""
     if kind is Kind.BROKEN:
         return "Read the error under “Not scored”, fix the compressor or its description, and run again."
     if kind is Kind.NOT_COMPARABLE:
@@ -240,7 +249,7 @@ def next_step(
     if kind is Kind.INCOMPLETE:
         return "Resume the run: finished calls are kept, and only the missing ones are made."
     if kind is Kind.REGRESSED:
-        return _look(fixtures, strands or {}, acceptable=accept is not None)
+        return _look(fixtures, strands or {}, acceptable=accept is not None, false_values=false_values)
     if kind is Kind.TRADE:
         return _worth(size)
     if kind is Kind.MIXED:

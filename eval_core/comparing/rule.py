@@ -8,8 +8,8 @@
 4. A gain that came with a larger state and no higher lift over recency is a *trade*. So is a loss where the state
    shrank by at least twice the share, unless facts no longer reach the model.
 5. A repair alone, next to fewer messages kept verbatim, is *mixed*.
-6. Nothing gained or lost: a smaller state is an improvement (a *trade* if fewer messages are kept verbatim), a larger
-   one a regression.
+6. Nothing gained or lost: a smaller state is an improvement, a larger one a regression. A smaller one is a *trade* if
+   fewer messages are kept verbatim, or if far more facts are kept less often than more often, each by chance or not.
 """
 
 from __future__ import annotations
@@ -169,6 +169,7 @@ def facts_strand(
 ) -> Strand:
     """Say what became of the facts: counted where runs are deterministic, tested where they vary."""
     says, details = _false(recorded) if recorded else ([], [])
+    details += recorded.untested if recorded else ()
     loss = gain = 0.0
     if recorded is not None and recorded.exact:
         (lost, won), (census_lost, census_won) = (_moved(recorded.facts, name) for name in ("authored", "census"))
@@ -203,6 +204,9 @@ def facts_strand(
     state = StrandState.WORSE if certain else weigh(loss, gain)
     if state is StrandState.SAME and evidence is not None and not evidence.result.can_reach:
         state = StrandState.CANNOT_TELL
+    leaning = recorded.leaning if recorded is not None and not recorded.exact and not says else None
+    if leaning is not None:
+        says.append("{} kept less often and {} more often".format(counted(leaning[0], "fact"), leaning[1] or "none"))
     kept = [row for row in rows if row.family == "facts"]
     # With as many digits as in the table, which shows the change as well.
     shown = [(FACT_NAMES[row.name], *percents_and_change(row.base, row.candidate)) for row in kept]
@@ -215,6 +219,7 @@ def facts_strand(
         candidate=candidate,
         says=", but ".join(["; ".join(says[:-1]), says[-1]]) if certain and gain > loss else "; ".join(says),
         details=tuple(details),
+        leans_down=leaning is not None,
         loss=loss,
         gain=gain,
     )
@@ -299,5 +304,7 @@ def decide_kind(strands: Mapping[StrandName, Strand], size: SizeChange | None, *
     if not settled:
         return Kind.INCONCLUSIVE
     if size is not None and size.smaller:
-        return Kind.TRADE if shorter else Kind.IMPROVED
+        facts = strands.get("facts")
+        leaning = facts is not None and facts.leans_down
+        return Kind.TRADE if shorter or leaning else Kind.IMPROVED
     return Kind.REGRESSED if size is not None and size.larger else Kind.NO_DETECTABLE_CHANGE

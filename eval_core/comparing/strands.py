@@ -9,7 +9,8 @@ from statistics import fmean
 
 from eval_core.base.config import AcceptConfig
 from eval_core.base.numbers import counted, counted_mean, percent, tokens
-from eval_core.comparing.fact_changes import FalseValues, fact_changes, false_values, is_exact, never_shown
+from eval_core.comparing.exact import sign_p
+from eval_core.comparing.fact_changes import FalseValues, fact_changes, false_values, is_exact, never_shown, same_text
 from eval_core.comparing.findings import FactChange, FalseValue, Strand, StrandState
 from eval_core.comparing.form_changes import FormChange, compare_form, form_strand
 from eval_core.comparing.outcome import OutcomeChange, compare_outcomes
@@ -20,6 +21,8 @@ __all__ = ["GROWTH", "LIFT", "Recorded", "SizeChange", "read_evidence", "shown_f
 
 GROWTH = 0.05
 """A state that is larger or smaller by more than this is another size; unchanged compressors stay within 0.023."""
+LEANING_ALPHA = 0.01
+"""Of the facts that moved, so many more went down than up only with this chance, if each went its own way."""
 LIFT = 0.03
 """Facts gained beside a larger state count as a gain only if the lift over recency rises by this."""
 
@@ -118,6 +121,35 @@ class Recorded:
     def false_values(self) -> tuple[FalseValue, ...]:
         """Invented and stale values, where there are more of them than chance explains."""
         return tuple(item for found in (self.invented, self.stale) if found.more for item in found.named)
+
+    @property
+    def untested(self) -> tuple[str, ...]:
+        """What all runs of both sides agree on, and are too few for a test to say: lost facts, then false values."""
+        lost = [
+            f"lost in all {counted(item.candidate_runs, 'run')}, kept in all {item.base_runs} of the base, "
+            f"too few to be tested: {item.name} ({item.fixture})"
+            for item in self.facts
+            if item.lost_in_all and not item.clear
+        ]
+        stated = [
+            f"in all runs and none of the base, too few to be tested: {item.words}"
+            for found in (self.invented, self.stale)
+            if not found.more
+            for item in found.named
+            if item.in_all
+        ]
+        return *lost, *stated
+
+    @property
+    def leaning(self) -> tuple[int, int] | None:
+        """How many facts are kept less and more often, where the state shrank and far more are kept less often.
+
+        Facts of one run share its luck, so this is no test of the facts: it keeps a smaller state from being called
+        one with the same facts.
+        """
+        down, up = sum(item.change < 0 for item in self.facts), sum(item.change > 0 for item in self.facts)
+        fell = sum(item.change for item in self.facts) < 0
+        return (down, up) if self.size.smaller and fell and sign_p(down, up) < LEANING_ALPHA else None
 
     @property
     def unseen(self) -> int:
@@ -300,7 +332,8 @@ def read_evidence(base: Measurement, candidate: Measurement, accept: AcceptConfi
         outcome=compare_outcomes(base.fixtures, candidate.fixtures),
         window=_window(theirs, ours),
         shown=_shown(base, candidate, accept),
-        form=compare_form(theirs, ours, accept.sections, exact=exact),
+        # Equal facts do not make the sections equal: these are counted only where all that was written is.
+        form=compare_form(theirs, ours, accept.sections, exact=exact and same_text(base) and same_text(candidate)),
         facts=fact_changes(base, candidate, accept.facts, exact=exact),
         invented=false_values(base, candidate, "invented", exact=exact),
         stale=false_values(base, candidate, "stale", exact=exact),
@@ -309,5 +342,5 @@ def read_evidence(base: Measurement, candidate: Measurement, accept: AcceptConfi
         census_facts=sum(len(entries) for entries in candidate.census.values()),
         exact=exact,
         judged=candidate.judged,
-        model_wrote=not candidate.models.get("compressor", "offline:").startswith("offline:"),
+        model_wrote=candidate.model_wrote,
     )

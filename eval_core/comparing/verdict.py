@@ -516,6 +516,7 @@ def decide(
     else:
         text = headline.changed(kind, strands, size)
     facts = recorded.facts if recorded is not None and muted <= {"scores"} else ()
+    stated = recorded.false_values if recorded is not None and muted <= {"scores"} else ()
     accept = None
     if recorded is not None and not recorded.all_stubs:
         accept = headline.accept_line([*recorded.form.gone, *recorded.form.emptied], recorded.unseen)
@@ -538,11 +539,12 @@ def decide(
             chance=advice.chance if advice else None,
             exact=exact and not by_family,
             accept=accept,
+            false_values=bool(stated),
         ),
         reasons=reasons,
         strands=[strands[name] for name in STRANDS if name in strands],
         facts=facts,
-        false_values=recorded.false_values if recorded is not None and muted <= {"scores"} else (),
+        false_values=stated,
         exact=exact,
         accept=accept,
         culprits=culprits,

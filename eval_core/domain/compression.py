@@ -91,6 +91,13 @@ class Step:
     queued_seconds: float = 0.0
     opaque: OpaqueState | None = None
     """The state, where only the provider can read it; there are no messages then."""
+    returned: list[Message] | None = None
+    """The messages with fields of the compressor's own; only its next step gets them."""
+
+    @property
+    def as_returned(self) -> list[Message]:
+        """What the compressor is given to go on from."""
+        return self.messages if self.returned is None else self.returned
 
 
 @dataclass(frozen=True)

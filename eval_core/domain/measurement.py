@@ -85,6 +85,13 @@ class Measurement(BaseModel):
         return not self.models.get("judge", "").startswith("offline:")
 
     @property
+    def model_wrote(self) -> bool:
+        """Whether a model wrote the summaries: one was there, and not every run is known to have called none."""
+        offline = self.models.get("compressor", "offline:").startswith("offline:")
+        uses = (run.use.get("compressor") for runs in self.fixtures.values() for run in runs)
+        return not offline and any(use is None or use.calls > 0 for use in uses)
+
+    @property
     def usual_name(self) -> str:
         """The file that a baseline of this kind is stored in, unless another is named."""
         return "offline" if self.offline else "models" if self.judged else "offline-judge"

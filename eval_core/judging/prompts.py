@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from eval_core.base.messages import Message, call_arguments, call_name, tool_calls
+from eval_core.base.messages import ROLES, Message, content_text, said, tool_calls
 
 __all__ = [
     "as_turns",
@@ -60,32 +59,19 @@ _CLOSING = "(I have read the session so far.)"
 _EMPTY = "(no text)"
 
 
-def _part(part: Any) -> str:
-    if isinstance(part, str):
-        return part
-    if isinstance(part.get("text"), str):
-        return str(part["text"])
-    return f"[{part.get('type', 'part')}] {json.dumps(part, ensure_ascii=False, sort_keys=True)}"
-
-
-def _content(message: Message) -> str:
-    content = message.get("content")
-    if isinstance(content, list):
-        return "\n".join(_part(part) for part in content)
-    return "" if content is None else str(content)
-
-
 def _text(message: Message, names: dict[str, str]) -> str:
+    """Write a message as text: what it says, and nothing of it that was not counted."""
     role = message.get("role")
-    parts = [_content(message)]
+    whole = said(message)
+    parts = [whole.content]
     if role == "tool":
-        name = names.get(str(message.get("tool_call_id", ""))) or str(message.get("name") or "tool")
-        parts = [f"[result of {name}]\n{parts[0]}"]
+        # By the name of the call that it answers, which was counted there; a name of its own is counted nowhere.
+        parts = [f"[result of {names.get(str(message.get('tool_call_id', ''))) or 'tool'}]\n{whole.content}"]
     elif role not in ("user", "assistant"):
-        parts = [f"[{role}]\n{parts[0]}"]
-    for call in tool_calls(message):
-        names[str(call.get("id", ""))] = call_name(call)
-        parts.append(f"[call of {call_name(call)}]\n{call_arguments(call)}")
+        parts = [f"[{role if role in ROLES else 'message'}]\n{whole.content}"]
+    for call, (name, arguments) in zip(tool_calls(message), whole.calls, strict=True):
+        names[str(call.get("id", ""))] = name
+        parts.append(f"[call of {name}]\n{arguments}")
     return "\n".join(part for part in parts if part.strip()) or _EMPTY
 
 
@@ -97,7 +83,7 @@ def as_turns(state: Sequence[Message]) -> tuple[str, list[Message]]:
     at = 0
     while at < len(state) and state[at].get("role") in ("system", "developer"):
         at += 1
-    system = "\n\n".join(_content(message) for message in state[:at])
+    system = "\n\n".join(content_text(message) for message in state[:at])
     turns: list[Message] = []
     names: dict[str, str] = {}
     for message in state[at:]:

@@ -111,10 +111,10 @@ class _Play:
 
     async def compress(self, messages: list[Message], earlier: StepResult | None = None) -> StepResult | str:
         self.number += 1
-        before = earlier.messages if earlier else []
+        before = (earlier.returned or []) if earlier else []
         asked = CompressLine(id=self.number, messages=[*before, *messages], state=earlier.opaque if earlier else None)
         text = await self.line(asked.line())
-        return "the command is gone" if text is None else answer_to_compress(text, self.number)
+        return "the command is gone" if text is None else answer_to_compress(text, self.number, asked.messages)
 
     async def expect_error(self, name: str, line: dict[str, Any]) -> None:
         """Send a line that cannot be served: the only right answer is an error, and life goes on."""
@@ -200,7 +200,7 @@ async def _session(play: _Play, needs_model: bool) -> None:
     play.number += 1
     later = {"type": "compress", "id": play.number, "messages": _FIRST, "state": None, "added_later": True}
     text = await play.line(json.dumps(later))
-    result = "the command is gone" if text is None else answer_to_compress(text, play.number)
+    result = "the command is gone" if text is None else answer_to_compress(text, play.number, _FIRST)
     play.note("ignores a field that it does not know", result if isinstance(result, str) else None)
     if play.dead:
         return

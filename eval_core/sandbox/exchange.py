@@ -6,13 +6,14 @@ The evaluator writes `start` once and `compress` for each segment; the program a
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from eval_core.base.messages import Message
 from eval_core.domain.call import OpaqueState
-from eval_core.sandbox.validate import BadFrame, StepResult, check_values, list_problem, strict_json
+from eval_core.sandbox.validate import BadFrame, StepResult, check_values, read_messages, strict_json
 
 __all__ = [
     "PROTOCOL", "CompressLine", "ErrorLine", "ExchangeLine", "ReadyLine", "ReportedUsage", "ResultLine",
@@ -158,8 +159,8 @@ def answer_to_start(text: str) -> ReadyLine | str:
     return line if isinstance(line, ReadyLine) else f"the command broke the protocol: {line}"
 
 
-def answer_to_compress(text: str, number: int) -> StepResult | str:
-    """Read the answer to `compress`; a text is what the program did wrong."""
+def answer_to_compress(text: str, number: int, given: Sequence[Message] = ()) -> StepResult | str:
+    """Read the answer to `compress` with the given messages; a text is what the program did wrong."""
     line = _read(_NEXT, text, 'a line with "type": "result"')
     if isinstance(line, ErrorLine):
         return f"the command says: {line.message[:2000]}"
@@ -167,16 +168,18 @@ def answer_to_compress(text: str, number: int) -> StepResult | str:
         return f"the command broke the protocol: {line}"
     if line.id != number:
         return f"the command broke the protocol: it answered request {line.id} where request {number} was open"
-    if line.messages is not None and (problem := list_problem(line.messages)):
-        return f"the command {problem}"
+    messages = [] if line.messages is None else read_messages(line.messages, given)
+    if isinstance(messages, str):
+        return f"the command {messages}"
     return StepResult(
-        messages=line.messages or [],
+        messages=messages,
         same_object=False,
         degraded=line.status.degraded,
         reason=(line.status.error or "")[:2000],
         state=None,
         opaque=line.state,
         reported_calls=line.usage.calls if line.usage else None,
+        returned=line.messages,
     )
 
 

@@ -318,7 +318,8 @@ class ProcessSubject:
     async def _step(self, now: Running, call: TargetCall, segment: list[Message], progress: _Progress) -> StepVerdict:
         """Compress once and judge it; the clock is ours, for the child's could say anything."""
         earlier = progress.steps[-1] if progress.steps else None
-        before = self.count([*(earlier.messages if earlier else []), *segment])
+        messages = [*(earlier.messages if earlier else []), *segment]
+        before = self.count(messages)
         if earlier is not None and earlier.opaque is not None:
             before += earlier.tokens_after
         mark = len(now.gateway.log.records)
@@ -327,7 +328,7 @@ class ProcessSubject:
         try:
             answer = await now.child.ask(call.compress(segment, earlier), self.spec.timeout_s, "compressing")
             clock.stop()
-            result = call.result(answer)
+            result = call.result(answer, messages)
         except (ChildGone, BadFrame) as exc:
             result = str(exc)
         evidence = await self._evidence(now.gateway, mark, clock.started)
@@ -361,6 +362,7 @@ class ProcessSubject:
                     took.import_seconds,
                     took.queued_seconds,
                     result.opaque,
+                    result.returned,
                 )
             )
             progress.state = result.state

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -80,8 +80,8 @@ class TargetCall(Protocol):
     def compress(self, segment: list[Message], earlier: Step | None) -> dict[str, Any]:
         """Ask for one step."""
 
-    def result(self, answer: dict[str, Any]) -> StepResult | str:
-        """Read the step's answer; a text is what the target did wrong."""
+    def result(self, answer: dict[str, Any], given: Sequence[Message]) -> StepResult | str:
+        """Read the step's answer to the given messages; a text is what the target did wrong."""
 
 
 def _surroundings(spec: TargetSpec, given: Given) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class PythonCall:
                 "seed": given.seed,
             },
             "pythonpath": list(given.import_roots),
-            "resume": {"messages": given.resume[0].messages, "state": given.resume[1]} if given.resume else None,
+            "resume": {"messages": given.resume[0].as_returned, "state": given.resume[1]} if given.resume else None,
         }
 
     def ready(self, answer: dict[str, Any]) -> Started | str:
@@ -144,9 +144,9 @@ class PythonCall:
         """Send the new messages; the launcher holds the earlier ones, as the objects that the target returned."""
         return {"do": "compress", "messages": segment}
 
-    def result(self, answer: dict[str, Any]) -> StepResult | str:
+    def result(self, answer: dict[str, Any], given: Sequence[Message]) -> StepResult | str:
         """Read the launcher's frame."""
-        return read_step(answer)
+        return read_step(answer, given)
 
 
 class CommandCall:
@@ -191,17 +191,17 @@ class CommandCall:
         self._number += 1
         line = CompressLine(
             id=self._number,
-            messages=[*(earlier.messages if earlier else []), *segment],
+            messages=[*(earlier.as_returned if earlier else []), *segment],
             state=earlier.opaque if earlier else None,
         )
         return {"do": "exchange", "line": line.line()}
 
-    def result(self, answer: dict[str, Any]) -> StepResult | str:
+    def result(self, answer: dict[str, Any], given: Sequence[Message]) -> StepResult | str:
         """Read the program's answer."""
         text = self._text(answer)
         if isinstance(text, _Ended):
             return f"the command {text.how}"
-        return answer_to_compress(text, self._number)
+        return answer_to_compress(text, self._number, given)
 
     @staticmethod
     def _text(answer: dict[str, Any]) -> str | _Ended:

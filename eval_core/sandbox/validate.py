@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval_core.base.messages import Message
+from eval_core.base.files import canonical
+from eval_core.base.messages import Message, call_name, is_text_part, tool_calls
 from eval_core.domain.call import OpaqueState
 from eval_core.domain.fixture import message_problem
 
 __all__ = [
-    "MAX_FRAME", "BadFrame", "StepResult", "check_values", "error_text", "list_problem", "read_frame", "read_step",
+    "MAX_FRAME", "BadFrame", "StepResult", "check_values", "error_text", "read_frame", "read_messages", "read_step",
     "strict_json",
 ]  # fmt: skip
 
@@ -22,6 +24,9 @@ MAX_MESSAGES = 20_000
 MAX_VALUES = 20 * MAX_MESSAGES
 """In all objects and lists of one result."""
 MAX_NUMBER = 10**15
+MAX_NAME = 64
+"""Of a tool, as providers limit it; longer ones are refused unless the session has them."""
+MAX_ID = 256
 
 
 class BadFrame(Exception):
@@ -100,6 +105,7 @@ class StepResult:
     """A step's frame after checking."""
 
     messages: list[Message]
+    """Rebuilt from the fields that say something, and those of the session's own messages."""
     same_object: bool
     degraded: bool
     reason: str
@@ -111,6 +117,8 @@ class StepResult:
     """Spent importing modules during the step, as the launcher saw it."""
     reported_calls: int | None = None
     """The model calls that the compressor counted, where it says."""
+    returned: list[Message] | None = None
+    """The messages with the compressor's own fields, for it to get back; nobody else reads them."""
 
 
 def _message_shape(message: Any, index: int) -> str | None:
@@ -136,7 +144,7 @@ def _message_shape(message: Any, index: int) -> str | None:
     return None
 
 
-def list_problem(messages: Any) -> str | None:
+def _list_problem(messages: Any) -> str | None:
     if not isinstance(messages, list):
         return f"returned a {type(messages).__name__}, not a list of messages"
     if not messages:
@@ -150,8 +158,89 @@ def list_problem(messages: Any) -> str | None:
     return f"returned a list that a provider would refuse: {problem}" if problem else None
 
 
-def read_step(frame: dict[str, Any]) -> StepResult | str:
-    """Return the step's result, or what the compressor did wrong."""
+class _Refused(Exception):
+    """Part of a message that a provider would bill or refuse, and nobody here could count."""
+
+
+@dataclass(frozen=True)
+class _Session:
+    """What the compressor was given: this it may hand on as it is, whatever it holds."""
+
+    messages: frozenset[bytes]
+    parts: frozenset[bytes]
+    names: frozenset[str]
+    """Of senders and of tools."""
+    ids: frozenset[str]
+
+    @classmethod
+    def of(cls, messages: Iterable[Message]) -> _Session:
+        given = list(messages)
+        calls = [call for message in given for call in tool_calls(message)]
+        contents = [message["content"] for message in given if isinstance(message.get("content"), list)]
+        return cls(
+            frozenset(map(canonical, given)),
+            frozenset(canonical(part) for content in contents for part in content if not is_text_part(part)),
+            frozenset([*map(call_name, calls), *(str(message["name"]) for message in given if message.get("name"))]),
+            frozenset(str(call.get("id", "")) for call in calls),
+        )
+
+    def _part(self, part: Any, place: str) -> Any:
+        if isinstance(part, str):
+            return part
+        if is_text_part(part):
+            return {"type": part.get("type", "text"), "text": part["text"]}
+        if canonical(part) in self.parts:
+            return part
+        kind = str(part.get("type") or "without a type")[:40]
+        raise _Refused(
+            f"{place}.content: a part that is not text ({kind}) and not in the session; a compressed state is text"
+        )
+
+    def _call(self, call: dict[str, Any], place: str) -> dict[str, Any]:
+        identity, name = call["id"], call_name(call)
+        if identity not in self.ids and len(identity) > MAX_ID:
+            raise _Refused(f"{place}.tool_calls: an id of {len(identity):,} characters; at most {MAX_ID} are accepted")
+        if name not in self.names and not 0 < len(name.strip()) <= len(name) <= MAX_NAME:
+            raise _Refused(
+                f"{place}.tool_calls: a tool's name of {len(name):,} characters; 1 to {MAX_NAME} are accepted"
+            )
+        function = {key: call["function"][key] for key in ("name", "arguments") if key in call["function"]}
+        return {"id": identity, "type": "function", "function": function}
+
+    def rebuilt(self, message: Message, place: str) -> Message:
+        """Return the message with the fields that say something; one of the session's own stays as it is."""
+        if canonical(message) in self.messages:
+            return message
+        content = message.get("content")
+        fresh: Message = {
+            "role": message["role"],
+            "content": [self._part(part, place) for part in content] if isinstance(content, list) else content,
+        }
+        if calls := tool_calls(message):
+            fresh["tool_calls"] = [self._call(call, place) for call in calls]
+        if message["role"] == "tool":
+            fresh["tool_call_id"] = message["tool_call_id"]
+        if message.get("name") in self.names:
+            fresh["name"] = message["name"]
+        return fresh
+
+
+def read_messages(messages: Any, given: Sequence[Message]) -> list[Message] | str:
+    """Return what the compressor returned, rebuilt from what is counted; a text is what is wrong with it.
+
+    Providers bill or refuse fields and parts that we do not know, and here they would count as nothing.
+    """
+    if problem := _list_problem(messages):
+        return problem
+    session = _Session.of(given)
+    try:
+        return [session.rebuilt(message, f"messages[{index}]") for index, message in enumerate(messages)]
+    except _Refused as exc:
+        return f"returned a list that a provider would refuse: {exc}"
+
+
+def read_step(frame: dict[str, Any], given: Sequence[Message] = ()) -> StepResult | str:
+    """Return the step's result, or what the compressor did wrong with the messages it was given."""
     phase = frame["phase"]
     if phase == "raised":
         return f"the compressor raised {error_text(frame)}"
@@ -159,16 +248,18 @@ def read_step(frame: dict[str, Any]) -> StepResult | str:
         return f"the compressor {str(frame.get('problem') or 'returned no message list')[:2000]}"
     if phase != "step":
         raise BadFrame(f"the compressor's process sent {phase[:40]!r} in the middle of a step")
-    if problem := list_problem(frame.get("messages")):
-        return f"the compressor {problem}"
+    messages = read_messages(frame.get("messages"), given)
+    if isinstance(messages, str):
+        return f"the compressor {messages}"
     status = frame.get("status")
     told = status if isinstance(status, dict) else {}
     told_imports = frame.get("import_seconds")
     return StepResult(
-        messages=frame["messages"],
+        messages=messages,
         same_object=frame.get("same_object") is True,
         degraded=bool(told.get("degraded")),
         reason=str(told.get("error") or "")[:2000],
         state=frame.get("state"),
         import_seconds=float(told_imports) if isinstance(told_imports, int | float) else 0.0,
+        returned=frame["messages"],
     )

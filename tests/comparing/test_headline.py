@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from eval_core.comparing import headline
-from eval_core.comparing.findings import Family, Kind, Row, RowVerdict
+from eval_core.comparing.findings import Family, Kind, Row, RowVerdict, Strand, StrandName, StrandState
 
 
 def row(name: str, family: Family, mde: float | None) -> Row:
@@ -45,3 +47,15 @@ def test_a_removal_is_to_be_undone_or_accepted_and_a_loss_to_be_looked_at() -> N
 
     assert step("accept: {sections: [blockers]}").startswith("Put back what was removed, or accept the removal")
     assert step(None).startswith("Look at what was lost, listed below, starting with deploy")
+
+
+@pytest.mark.parametrize(
+    ("false_values", "step"),
+    [
+        (True, "Look at the values that the summary should not state, listed below; then fix the compressor and run"),
+        (False, "No single fact stands out: read some summaries beside the baseline's; then fix it and run again."),
+    ],
+)
+def test_the_next_step_names_only_what_is_listed(step: str, *, false_values: bool) -> None:
+    strands: dict[StrandName, Strand] = {"facts": Strand(name="facts", state=StrandState.WORSE, loss=0.1)}
+    assert headline.next_step(Kind.REGRESSED, strands=strands, false_values=false_values).startswith(step)

@@ -1,6 +1,7 @@
 """Compressors that want a verdict and not a better compression; each is the reference with one trick."""
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -90,3 +91,50 @@ class DroppingLittle(ContextCompressor):
             end += 1
         summary = {"role": "user", "content": "[Summary of the earlier session]\n\nThe session goes on below."}
         return [messages[0], summary, *messages[end:]]
+
+
+class _Hiding(ContextCompressor):
+    """Summarises properly, and lets the whole session ride along where nobody might count it."""
+
+    def compress(self, messages, current_tokens=None, focus_topic=None):
+        session = "\n".join(message_text(message) for message in messages)
+        state = super().compress(messages, current_tokens, focus_topic)
+        return [
+            self.hide(message, session) if "## Current State" in message_text(message) else message for message in state
+        ]
+
+
+class HidingInFields(_Hiding):
+    """In fields of the message that nobody reads."""
+
+    def hide(self, message, session):
+        return {**message, "reasoning_content": session, "name": session[:60_000], "metadata": {"all": session}}
+
+
+class HidingInParts(_Hiding):
+    """In parts of the content that are no text."""
+
+    def hide(self, message, session):
+        parts = [{"d": line} for line in dict.fromkeys(session.splitlines())]
+        return {**message, "content": [{"type": "text", "text": message_text(message)}, *parts]}
+
+
+class HidingInImages(_Hiding):
+    """In an image that the session does not have."""
+
+    def hide(self, message, session):
+        image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{session.encode().hex()}"}}
+        return {**message, "content": [{"type": "text", "text": message_text(message)}, image]}
+
+
+class DroppingAndDrawing(ContextCompressor):
+    """Leaves out what the user ruled out in one session, and draws a number so that no two runs are alike."""
+
+    def compress(self, messages, current_tokens=None, focus_topic=None):
+        state = super().compress(messages, current_tokens, focus_topic)
+        for message in state:
+            if "## Current State" in message_text(message):
+                text = message["content"].replace("all-hands", "hands").replace(" and keep 22:00 to 06:00 free", "")
+                drawn = f"## Current State\n- summary {random.randrange(100, 999)}"
+                message["content"] = text.replace("## Current State", drawn, 1)
+        return state

@@ -24,6 +24,8 @@ PLAN = ("--runs", "3", "--compress-runs", "3", "--quiet")
 TARGET = "pythonpath: [.]\ncompressor: {name}\nllm: none\n"
 HONEST = "agent.context_compressor:ContextCompressor"
 CARRYING = ("gaming:Carrying", "gaming:CarryingHalf", "gaming:CarryingLittle", "gaming:CarryingWords")
+REFUSED = ("gaming:HidingInParts", "gaming:HidingInImages")
+DEALT_WITH = ("gaming:HidingInFields", "gaming:DroppingAndDrawing")
 HOARDING = ("gaming:Hoarding", "gaming:HoardingMore", "gaming:HoardingHalf", "gaming:DroppingLittle")
 
 
@@ -42,7 +44,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for values in facts
     ]
     small.write(root / "banks.json", json.dumps(carried))
-    for name in (HONEST, *CARRYING, *HOARDING):
+    for name in (HONEST, *CARRYING, *HOARDING, *REFUSED, *DEALT_WITH):
         small.write(root / f"{name.split(':')[1]}.yml", TARGET.format(name=name))
     return root
 
@@ -98,6 +100,37 @@ def test_a_compressor_that_hoards_is_never_an_improvement(arena: Arena, trick: s
     verdict = arena.verdict(name)
     assert verdict["kind"] != "improved", verdict["headline"]
     assert not verdict["headline"].startswith("Improved"), verdict["headline"]
+
+
+@pytest.mark.parametrize("trick", REFUSED)
+def test_a_session_in_parts_that_nobody_counts_is_refused(arena: Arena, trick: str) -> None:
+    name = trick.split(":")[1]
+    arena.run(name)
+    assert arena.verdict(name)["kind"] == "broken"
+    assert "a part that is not text" in arena.texts(name)
+
+
+def test_a_session_in_fields_that_nobody_reads_is_dropped(arena: Arena) -> None:
+    arena.run("HidingInFields")
+    base, measured = (
+        read_measurement(arena.root / "results" / name) for name in ("ContextCompressor", "HidingInFields")
+    )
+    assert arena.verdict("HidingInFields")["kind"] == "no_detectable_change"
+    assert [run.messages for runs in measured.fixtures.values() for run in runs] == [
+        run.messages for runs in base.fixtures.values() for run in runs
+    ]
+    stored = [
+        sum(p.stat().st_size for p in (arena.root / "results" / n).glob("*-run-*.json"))
+        for n in ("ContextCompressor", "HidingInFields")
+    ]
+    assert stored[1] < 1.1 * stored[0]
+
+
+def test_a_number_drawn_in_each_run_does_not_hide_what_every_run_loses(arena: Arena) -> None:
+    arena.run("DroppingAndDrawing")
+    verdict = arena.verdict("DroppingAndDrawing")
+    assert verdict["kind"] == "regressed", verdict["headline"]
+    assert "#all-hands" in [fact["name"] for fact in verdict["facts"] if fact["clear"]]
 
 
 def test_a_compressor_that_carries_the_probes_needs_no_baseline_to_be_noticed(arena: Arena) -> None:

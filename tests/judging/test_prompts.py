@@ -46,7 +46,7 @@ def test_tool_calls_and_results_become_text_in_their_place() -> None:
     assert roles(turns) == ["user", "assistant", "user", "assistant"]
     assert turns[1]["content"] == '[call of read_file]\n{"path": "a.py"}'
     assert turns[2]["content"].startswith("[result of read_file]\nprint(1)\n\nAnd?")
-    assert "image_url" in turns[2]["content"]
+    assert "image_url" not in turns[2]["content"]
     assert turns[2]["content"].endswith("[system]\nSummary so far.")
 
 
@@ -80,6 +80,76 @@ def test_any_state_becomes_what_any_provider_takes_and_nothing_is_dropped(state:
         text = content_text(message)
         assert not text.strip() or text.strip() in said
         assert all(not a.strip() or a in said for a in map(call_arguments, tool_calls(message)))
+
+
+MARK = re.compile("\u2983\\d+\u2984")
+FIELDS = ("role", "content", "tool_calls", "tool_call_id", "name", "text", "type", "id", "function", "arguments", "x")
+
+
+@st.composite
+def marked(draw: st.DrawFn) -> list[Message]:
+    """Messages of nearly the right shape, each text in them another one that can be found again."""
+    numbers = iter(range(10_000))
+
+    def text() -> st.SearchStrategy[str]:
+        return st.builds(lambda: f"\u2983{next(numbers)}\u2984")
+
+    value = st.recursive(
+        text() | st.none() | st.integers(),
+        lambda inner: (
+            st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS) | text(), inner, max_size=4)
+        ),
+        max_leaves=8,
+    )
+    part = text() | st.dictionaries(st.sampled_from(("type", "text", "d", "image_url")), value, max_size=3)
+    ids = st.sampled_from(("a", "b"))
+    function = st.fixed_dictionaries({"name": text() | st.just(""), "arguments": text() | value}, optional={"x": value})
+    call = st.fixed_dictionaries({"id": ids, "function": function}, optional={"type": text(), "x": value})
+    message = st.fixed_dictionaries(
+        {"role": st.sampled_from(["system", "developer", "user", "assistant", "tool"]) | text()},
+        optional={
+            "content": st.none() | text() | st.lists(part, max_size=3) | value,
+            "tool_calls": st.lists(call, max_size=2),
+            "tool_call_id": ids | text(),
+            **dict.fromkeys(("name", "reasoning_content", "metadata", "refusal", "function_call"), value),
+        },
+    )
+    return draw(st.lists(message, max_size=6))
+
+
+@given(marked())
+def test_whatever_a_message_holds_the_answering_model_reads_nothing_of_it_that_is_not_counted(
+    state: list[Message],
+) -> None:
+    shown = "\n".join(m["content"] for m in answer_messages(_with_objects(state), PROBE))
+    counted: list[str] = []
+
+    def count(text: str) -> int:
+        counted.append(text)
+        return 0
+
+    count_messages(_with_objects(state), count)
+    assert set(MARK.findall(shown)) <= set(MARK.findall("\n".join(counted)))
+
+
+def _with_objects(state: list[Message]) -> list[Message]:
+    """A content's parts are text or objects: the shape that every reader may count on."""
+    return [
+        {**message, "content": [part for part in content if isinstance(part, str | dict)]}
+        if isinstance(content := message.get("content"), list)
+        else message
+        for message in state
+    ]
+
+
+def test_a_call_without_a_name_does_not_let_the_answer_name_itself() -> None:
+    unnamed = {**CALL, "function": {"name": "", "arguments": "{}"}}
+    state: list[Message] = [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": None, "tool_calls": [unnamed]},
+        {"role": "tool", "tool_call_id": "c1", "name": "the whole session", "content": "ok"},
+    ]
+    assert "the whole session" not in str(as_turns(state))
 
 
 def test_all_questions_of_a_state_share_everything_but_the_last_message() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -58,9 +59,72 @@ def test_bytes_that_are_no_frame_of_this_run_are_refused(data, said):
 def test_a_list_that_is_no_message_list_is_the_compressors_error(messages, said):
     result = read_step(read_frame(frame(messages=messages), "n"))
     assert isinstance(result, str)
-    import re
-
     assert re.search(said, result)
+
+
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+CALL = {"id": "c", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+
+
+def calling(**changes):
+    call = {**CALL, **{key: value for key, value in changes.items() if key == "id"}}
+    if "name" in changes:
+        call["function"] = {**CALL["function"], "name": changes["name"]}
+    answer = {"role": "tool", "tool_call_id": call["id"], "content": "a.py"}
+    return [{"role": "assistant", "content": None, "tool_calls": [call]}, answer]
+
+
+@pytest.mark.parametrize(
+    ("messages", "said"),
+    [
+        (
+            [{"role": "user", "content": ["x", {"d": "the whole session"}]}],
+            r"a part that is not text \(without a type\)",
+        ),
+        ([{"role": "user", "content": [{"type": "note", "text": "x"}]}], r"a part that is not text \(note\)"),
+        ([{"role": "user", "content": [IMAGE]}], r"a part that is not text \(image_url\) and not in the session"),
+        (calling(id="c" * 257), "an id of 257 characters"),
+        (calling(name="n" * 65), "a tool's name of 65 characters"),
+        (calling(name=""), "a tool's name of 0 characters"),
+        (calling(name="  "), "a tool's name of 2 characters"),
+    ],
+)
+def test_what_nobody_would_count_is_refused_unless_the_session_has_it(messages, said):
+    result = read_step(read_frame(frame(messages=messages), "n"))
+    assert isinstance(result, str)
+    assert re.search(said, result)
+    kept = read_step(read_frame(frame(messages=messages), "n"), messages)
+    assert isinstance(kept, StepResult)
+    assert kept.messages == messages
+
+
+def test_a_part_of_the_session_may_stand_in_another_message():
+    given = [{"role": "user", "content": [{"type": "text", "text": "look"}, IMAGE]}]
+    result = read_step(read_frame(frame(messages=[{"role": "user", "content": [IMAGE, "summary"]}]), "n"), given)
+    assert isinstance(result, StepResult)
+    assert result.messages == [{"role": "user", "content": [IMAGE, "summary"]}]
+
+
+def test_fields_that_say_nothing_are_dropped_and_the_compressor_gets_them_back():
+    session = [{"role": "user", "content": "x", "timestamp": 3, "name": "ann"}]
+    mine = {
+        "role": "assistant",
+        "content": [{"type": "text", "text": "summary", "cache_control": {"type": "ephemeral"}}],
+        "reasoning_content": "the whole session",
+        "metadata": {"all": "the whole session"},
+        "tool_calls": [{**CALL, "note": "the whole session", "function": {**CALL["function"], "doc": "and again"}}],
+        "name": "the whole session",
+        "tool_call_id": "the whole session",
+    }
+    answer = {"role": "tool", "tool_call_id": "c", "name": "ann", "content": "ok"}
+    result = read_step(read_frame(frame(messages=[*session, mine, answer]), "n"), session)
+    assert isinstance(result, StepResult)
+    assert result.messages == [
+        *session,
+        {"role": "assistant", "content": [{"type": "text", "text": "summary"}], "tool_calls": [CALL]},
+        answer,
+    ]
+    assert result.returned == [*session, mine, answer]
 
 
 def test_a_claim_of_degradation_is_read_and_anything_else_in_status_is_not():
