@@ -28,7 +28,7 @@ from eval_core.suite.scrub.ordinary_words import (
 from eval_core.suite.scrub.personal_numbers import is_fictional_phone, keyed_rule
 from eval_core.suite.scrub.secret_files import inserted
 from eval_core.suite.scrub.secret_values import key_words
-from eval_core.suite.scrub.tables import Cell, rows
+from eval_core.suite.scrub.tables import TableCell, rows
 
 __all__ = ["PERSON", "FieldKind", "field_hits", "field_kind", "value_hit_at"]
 
@@ -381,7 +381,7 @@ def _inserted(text: str) -> Iterator[Hit]:
     personal = any(name.lower() in _BESIDE or _column_kind(name) in _OF_PEOPLE for name, _, _ in stored)
     for name, start, value in stored:
         kind = "person" if name.lower() == "name" and personal else _column_kind(name)
-        yield from _cell(Cell(name, start, value, aligned=True), kind, about_people=personal)
+        yield from _cell(TableCell(name, start, value, aligned=True), kind, about_people=personal)
 
 
 def _kind_of(text: str, match: re.Match[str]) -> FieldKind:
@@ -507,7 +507,7 @@ def _tables(text: str) -> Iterator[Hit]:
             yield from _cell(cell, "person" if plain and about_people else kind, about_people=about_people)
 
 
-def _cell(cell: Cell, kind: str, *, about_people: bool) -> Iterator[Hit]:
+def _cell(cell: TableCell, kind: str, *, about_people: bool) -> Iterator[Hit]:
     start, value = cell.start, cell.text
     if kind == "none" or is_mark(value):
         return

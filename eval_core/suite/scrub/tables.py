@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-__all__ = ["Cell", "rows"]
+__all__ = ["TableCell", "rows"]
 
 _LONGEST, _ROWS = 600, 200
 _RULE = re.compile(r"[-+=:|│┼─ \t]{3,}")
@@ -24,7 +24,7 @@ _CELLS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TableCell:
     """A value in a table, where it begins in the text, and the label of its column."""
 
     label: str
@@ -34,7 +34,7 @@ class Cell:
     """Whether only spaces set the columns apart, so that the end of the cell is a guess."""
 
 
-def rows(text: str, is_known: Callable[[str], bool]) -> Iterator[list[Cell]]:
+def rows(text: str, is_known: Callable[[str], bool]) -> Iterator[list[TableCell]]:
     """Yield the rows of every table with a column whose label is known; empty cells are left out."""
     offset = count = 0
     joint, header = "", list[tuple[int, str]]()
@@ -57,10 +57,10 @@ def rows(text: str, is_known: Callable[[str], bool]) -> Iterator[list[Cell]]:
             count = 0
 
 
-def _row(header: list[tuple[int, str]], cells: list[tuple[int, str]], joint: str, here: int) -> list[Cell]:
+def _row(header: list[tuple[int, str]], cells: list[tuple[int, str]], joint: str, here: int) -> list[TableCell]:
     if joint != _ALIGNED:
         return [
-            Cell(label, here + at, value, aligned=False)
+            TableCell(label, here + at, value, aligned=False)
             for (_, label), (at, value) in zip(header, cells, strict=True)
             if value
         ]
@@ -69,7 +69,7 @@ def _row(header: list[tuple[int, str]], cells: list[tuple[int, str]], joint: str
         # The cell that begins nearest to the label's place, to either side.
         for at, value in cells:
             if at <= place + 3 and at + len(value) >= place - 1:
-                found.append(Cell(label, here + at, value, aligned=True))
+                found.append(TableCell(label, here + at, value, aligned=True))
                 break
     return found
 
