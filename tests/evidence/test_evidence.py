@@ -60,7 +60,12 @@ def _edited(measurement: Measurement, **update: object) -> Measurement:
 
 
 def _by_model(measurement: Measurement) -> Measurement:
-    return measurement.model_copy(update={"models": {**measurement.models, "compressor": "acme/large"}})
+    """Return the measurement as if a model had written the summaries, without counts of its calls."""
+    fixtures = {
+        name: [run.model_copy(update={"use": {}}) for run in runs] for name, runs in measurement.fixtures.items()
+    }
+    models = {**measurement.models, "compressor": "acme/large"}
+    return measurement.model_copy(update={"models": models, "fixtures": fixtures})
 
 
 # Form
