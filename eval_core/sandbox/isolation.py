@@ -309,7 +309,7 @@ def _bwrap_common(view: SandboxView, folder: Path, memory: MemoryLimiter) -> lis
 def _with_filter(folder: Path, words: list[str], memory: MemoryLimiter) -> list[str]:
     """Open the filter on descriptor 9 in a shell that then becomes the command; sudo closes ours."""
     file = folder / "filter.bpf"
-    file.write_bytes(program(abi_of(), shared_memory=memory != "count"))
+    file.write_bytes(program(abi_of(), counted=memory == "count"))
     file.chmod(0o644)
     return ["/bin/sh", "-c", 'exec 9<"$0"; exec "$@"', str(file), *words]
 

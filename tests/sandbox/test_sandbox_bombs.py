@@ -72,6 +72,39 @@ def test_pages_cannot_be_given_to_a_pipe(attack):
     assert said(attack("bombs:pages_in_pipes")) == [-1, errno.EPERM]
 
 
+@pytest.mark.parametrize("how", ["splice", "sendfile"])
+def test_pages_of_a_file_that_sockets_keep_count_or_cannot_be_had(attack, how):
+    done = attack("bombs:pages_in_sockets", call={"how": how}, memory_mb=512)
+    assert done.outcome is Outcome.TARGET_ERROR
+    assert ("[Errno 22] Invalid argument" if attack.counted else "reached its memory limit of 512 MB") in done.detail
+
+
+def test_huge_pages_that_sockets_keep_count_or_cannot_be_had(attack):
+    done = attack("bombs:huge_pages_in_sockets", memory_mb=512)
+    assert done.outcome is Outcome.TARGET_ERROR
+    assert ("Protocol not available" if attack.counted else "reached its memory limit of 512 MB") in done.detail
+
+
+def test_files_can_be_copied_though_the_fast_ways_may_be_shut(attack):
+    copied = said(attack("bombs:copies_files"))
+    assert {f"/tmp/by-{way}" for way in ("python", "cp", "cat", "socket")} <= set(copied)
+    assert all(copied.values())
+
+
+NAMES = ["x kB", "RssAnon: x kB", "\x0cRssAnon: 0 kB", "\x85VmPTE: -9 kB", ") S 1 1"]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=lambda name: name.encode("unicode_escape").decode())
+def test_no_name_of_a_process_hides_its_memory(attack, name):
+    done = attack("bombs:memory_behind_a_name", call={"name": name}, memory_mb=512)
+    assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "the compressor reached its memory limit of 512 MB")
+
+
+def test_memory_of_threads_whose_leader_is_gone_counts(attack):
+    done = attack("bombs:memory_behind_a_dead_leader", memory_mb=512)
+    assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "the compressor reached its memory limit of 512 MB")
+
+
 @pytest.mark.parametrize("family", ["unix", "tcp"])
 def test_buffers_of_sockets_are_limited(attack, family):
     done = attack("bombs:socket_buffers", call={"family": family}, memory_mb=256)

@@ -14,7 +14,7 @@ from eval_core.base.errors import UserError
 from eval_core.domain.target import target_from
 from eval_core.sandbox import isolation as sandbox_module
 from eval_core.sandbox.isolation import SandboxChoice, SandboxView, detect, interpreter, run_folder, view_of
-from eval_core.sandbox.seccomp import AARCH64, DENIED, X86_64, abi_of, program
+from eval_core.sandbox.seccomp import AARCH64, DENIED, DENIED_WHERE_COUNTED, X86_64, abi_of, program
 from eval_core.sandbox.subject import ProcessSubject, SandboxBreach
 
 
@@ -165,7 +165,8 @@ def run_filter(code: bytes, number: int, arch: int, *arguments: int) -> int:
             at += if_true if holds else if_false
 
 
-ALLOW, KILL, EPERM, ENOSYS, EAFNOSUPPORT = 0x7FFF0000, 0x80000000, 0x50001, 0x50026, 0x50061
+ALLOW, KILL, EPERM, EINVAL = 0x7FFF0000, 0x80000000, 0x50001, 0x50016
+ENOSYS, ENOPROTOOPT, EAFNOSUPPORT = 0x50026, 0x5005C, 0x50061
 
 
 @pytest.mark.parametrize("abi", [X86_64, AARCH64], ids=lambda abi: abi.name)
@@ -191,7 +192,14 @@ def test_the_filter_denies_what_it_lists_and_lets_the_rest_pass(abi):
     assert run_filter(code, abi.prctl, arch, 15, 0) == ALLOW
     assert run_filter(code, abi.memfd_create, arch) == ALLOW
     assert run_filter(code, abi.mmap, arch, 0, 4096, 3, 0x21) == ALLOW
-    counted = program(abi, shared_memory=False)
+    counted = program(abi, counted=True)
+    for numbers in DENIED_WHERE_COUNTED.values():
+        assert run_filter(code, numbers[abi.column], arch) == ALLOW
+        assert run_filter(counted, numbers[abi.column], arch) == EINVAL
+    for level, option in ((1, 60), (1, 7), (6, 60), (0, 60)):  # SO_ZEROCOPY, and what it is not
+        wanted = ENOPROTOOPT if (level, option) == (1, 60) else ALLOW
+        assert run_filter(code, abi.setsockopt, arch, 3, level, option) == ALLOW
+        assert run_filter(counted, abi.setsockopt, arch, 3, level, option) == wanted
     assert run_filter(counted, abi.memfd_create, arch) == ENOSYS
     for flags in (0x21, 0x23, 0x4021):  # shared without a file, whatever else it is
         assert run_filter(counted, abi.mmap, arch, 0, 4096, 3, flags) == EPERM
