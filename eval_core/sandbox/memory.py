@@ -47,6 +47,10 @@ PROCESSORS = 2
 _PERIOD_US = 100_000
 _SOCKETS = {b"sockets:": (32, 512 * 1024), b"TCP:": (8, 4 * 1024 * 1024)}
 """How many any program may have, and what each further one counts for: about what its buffers hold when full."""
+_PARENT, _THREADS, _RESIDENT = 1, 17, 21
+"""Which fields of /proc/PID/stat they are, counted from the state."""
+_THREADS_MISSED = 256
+"""More than a process may have at once."""
 _SHARES = frozenset({b"Pss_Anon:", b"Pss_Shmem:", b"SwapPss:"})
 _WHOLES = frozenset({b"RssAnon:", b"RssShmem:", b"VmSwap:", b"VmPTE:"})
 
@@ -72,15 +76,23 @@ def _stat_fields(place: Path) -> list[bytes]:
 
 def process_family(root: int) -> list[int]:
     """Return a process and all its descendants, as the host's /proc shows them."""
+    return list(_family(root))
+
+
+def _family(root: int) -> dict[int, int]:
+    """Return a process and all its descendants, each with the bytes that it had in memory, files included."""
     children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                children.setdefault(int(_stat_fields(entry)[1]), []).append(int(entry.name))
+    resident = {root: 0}
+    # The newest first: they are the ones that may be gone in a moment.
+    for pid in sorted((int(name) for name in os.listdir("/proc") if name.isdigit()), reverse=True):  # noqa: PTH208
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            fields = _stat_fields(Path(f"/proc/{pid}"))
+            children.setdefault(int(fields[_PARENT]), []).append(pid)
+            resident[pid] = int(fields[_RESIDENT]) * PAGE
     found = [root]
     for pid in found:
         found += children.get(pid, [])
-    return found
+    return {pid: resident[pid] for pid in found}
 
 
 def _sizes(file: Path, names: frozenset[bytes]) -> dict[bytes, int]:
@@ -96,26 +108,38 @@ def _sizes(file: Path, names: frozenset[bytes]) -> dict[bytes, int]:
     return {words[0]: int(words[1]) * 1024 for words in lines if words and words[0] in names}
 
 
-def _place(pid: int) -> Path:
-    """Return where /proc tells of a process: at a thread that lives, if its first one has ended and left the others."""
+def _place(pid: int) -> Path | None:
+    """Return where /proc tells of a process, which is at another thread if its first one has ended and left the others.
+
+    None for a process that is gone. Threads that are followed by others before they can be read hide what they hold.
+    """
     place = Path(f"/proc/{pid}")
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        if _state(place) != b"Z":
-            return place
-        for task in (place / "task").iterdir():
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                if _state(task) not in (b"Z", b"X"):
+    seen: set[str] = set()
+    try:
+        while len(seen) <= _THREADS_MISSED:
+            leader = _stat_fields(place)
+            if leader[0] != b"Z" or int(leader[_THREADS]) < 2:
+                return place
+            tasks = {task.name: task for task in (place / "task").iterdir()}
+            for task in tasks.values():
+                if _sizes(task / "status", _WHOLES):
                     return task
-    return place
+            if tasks.keys() <= seen:
+                return place  # nobody new: they are ending
+            seen |= tasks.keys()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    raise RuntimeError("its threads come and go too fast to be counted")
 
 
-def _state(place: Path) -> bytes:
-    return _stat_fields(place)[0]
+def _mapped(place: Path | None, resident: int) -> int:
+    """Return the bytes that one process maps beside files, its share of what several map, with its page tables.
 
-
-def _mapped(place: Path) -> int:
-    """Return the bytes that one process maps beside files, its share of what several map, with its page tables."""
-    whole, share = _sizes(place / "status", _WHOLES), _sizes(place / "smaps_rollup", _SHARES)
+    What is gone by now had what it had: memory may be handed on from process to process all the time.
+    """
+    if place is None or not (whole := _sizes(place / "status", _WHOLES)):
+        return resident
+    share = _sizes(place / "smaps_rollup", _SHARES)
     if b"Pss_Shmem:" in share:
         return sum(share.values()) + whole.get(b"VmPTE:", 0)
     # Not ours to look at (through sudo), or an old kernel: what is shared is then counted for each process.
@@ -145,9 +169,11 @@ def _memory_files(place: Path) -> Iterator[tuple[tuple[int, int], int]]:
 
 def tree_memory(root: int, *, own_network: bool = False) -> int:
     """Return the bytes that a process and its descendants hold; a memory file that is mapped as well counts twice."""
-    places = [_place(pid) for pid in process_family(root)]
+    family = [(_place(pid), resident) for pid, resident in _family(root).items()]
+    places = [place for place, _ in family if place is not None]
+    mapped = sum(_mapped(place, resident) for place, resident in family)
     files = dict(file for place in places for file in _memory_files(place))
-    return sum(map(_mapped, places)) + sum(files.values()) + (_socket_buffers(places) if own_network else 0)
+    return mapped + sum(files.values()) + (_socket_buffers(places) if own_network else 0)
 
 
 @dataclass(frozen=True)
@@ -193,7 +219,8 @@ class MemoryGroup:
         if self.limiter == "docker":
             return False
         if self.limiter == "count":
-            return tree_memory(pid, own_network=self.own_network) > self.limit
+            # Twice: processes that end, or start others, while they are counted may be counted for more than they hold.
+            return all(tree_memory(pid, own_network=self.own_network) > self.limit for _ in range(2))
         if self.limiter == "cgroup-v1" and _number(self.folders[0] / _TCP_USED) >= 0.9 * self.limit:
             return True  # version 1 counts these buffers apart, and ends nobody for them
         return any(_kills(file) > 0 for file in self._events(pid))

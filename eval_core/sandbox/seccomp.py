@@ -34,6 +34,7 @@ NEW_NAMESPACE = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 |
 TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 X32_BIT = 0x40000000
 SET_DEATH_SIGNAL, SIGKILL = 1, 9  # PR_SET_PDEATHSIG
+CLONE_VM, CLONE_VFORK_OR_THREAD = 0x100, 0x4000 | 0x10000
 MAP_SHARED, MAP_ANONYMOUS = 0x01, 0x20
 SOL_SOCKET, SO_ZEROCOPY = 1, 60
 
@@ -185,12 +186,19 @@ def program(abi: Abi, *, counted: bool = False) -> bytes:
         family += _line(JUMP_EQUAL, known, len(SOCKET_FAMILIES) - index, 0)
     family += _line(RETURN, ERRNO | EAFNOSUPPORT) + _line(RETURN, ALLOW)
     lines += [_when(abi.socket, family), _when(abi.socketpair, family)]
+    # Memory that one process hands on to the next, with neither a copy nor a wait, is never where it is looked for.
+    handed_on = (
+        _line(JUMP_ANY_BIT, CLONE_VM, 0, 2)
+        + _line(JUMP_ANY_BIT, CLONE_VFORK_OR_THREAD, 1, 0)
+        + _line(RETURN, ERRNO | EPERM)
+    )
     lines.append(
         _when(
             abi.clone,
             _line(LOAD, ARG0)
             + _line(JUMP_ANY_BIT, NEW_NAMESPACE, 0, 1)
             + _line(RETURN, ERRNO | EPERM)
+            + (handed_on if counted else b"")
             + _line(RETURN, ALLOW),
         )
     )

@@ -105,6 +105,12 @@ def test_memory_of_threads_whose_leader_is_gone_counts(attack):
     assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "the compressor reached its memory limit of 512 MB")
 
 
+@pytest.mark.parametrize("to", ["processes", "threads"])
+def test_memory_that_is_handed_on_all_the_time_counts(attack, to):
+    done = attack("bombs:memory_handed_on", call={"to": to}, memory_mb=512)
+    assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "the compressor reached its memory limit of 512 MB")
+
+
 @pytest.mark.parametrize("family", ["unix", "tcp"])
 def test_buffers_of_sockets_are_limited(attack, family):
     done = attack("bombs:socket_buffers", call={"family": family}, memory_mb=256)

@@ -291,6 +291,10 @@ def test_the_filter_denies_what_it_lists_and_lets_the_rest_pass(abi):
     for numbers in DENIED_WHERE_COUNTED.values():
         assert run_filter(code, numbers[abi.column], arch) == ALLOW
         assert run_filter(counted, numbers[abi.column], arch) == EINVAL
+    for flags in (0x1200011, 0x3D0F00, 0x4111, 17):  # fork, a thread, vfork, fork without libc
+        assert run_filter(counted, abi.clone, arch, flags) == ALLOW
+    assert run_filter(counted, abi.clone, arch, 0x111) == EPERM  # the same memory in another process
+    assert run_filter(code, abi.clone, arch, 0x111) == ALLOW
     for level, option in ((1, 60), (1, 7), (6, 60), (0, 60)):  # SO_ZEROCOPY, and what it is not
         wanted = ENOPROTOOPT if (level, option) == (1, 60) else ALLOW
         assert run_filter(code, abi.setsockopt, arch, 3, level, option) == ALLOW

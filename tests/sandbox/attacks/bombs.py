@@ -563,16 +563,49 @@ def memory_behind_a_name(messages, name):
 
 def memory_behind_a_dead_leader(messages):
     """End the first thread of a process alone: the kernel's tables of the process are empty, its threads live on."""
-    import ctypes
-    import platform
-
-    leave = 60 if platform.machine() == "x86_64" else 93
     for _ in range(4):
         if os.fork() == 0:
             threading.Thread(target=_private_memory, args=(300,), daemon=True).start()
-            time.sleep(0.05)
-            ctypes.CDLL(None).syscall(leave, 0)
+            _leave_alone()
     time.sleep(6)
+    return LAST
+
+
+def _leave_alone():
+    """End the first thread of this process, and no other."""
+    import ctypes
+    import platform
+
+    time.sleep(0.05)
+    ctypes.CDLL(None).syscall(60 if platform.machine() == "x86_64" else 93, 0)
+
+
+def memory_handed_on(messages, to):
+    """Hand memory on, without end, from each process or thread to one that it starts and then ends itself."""
+    import mmap
+
+    size, part = 300 * 2**20, bytes(4 * 2**20)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+    def fill(held, at):
+        held[at : at + len(part)] = part
+        return min(at + len(part), size - len(part))
+
+    def next_thread(held, at):
+        threading.Thread(target=next_thread, args=(held, fill(held, at)), daemon=True).start()
+
+    for _ in range(5):
+        if os.fork() == 0:
+            held, at = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), 0
+            held.madvise(14)  # huge pages: less to copy
+            if to == "threads":
+                next_thread(held, at)
+                _leave_alone()
+            while True:
+                at = fill(held, at)
+                if os.fork():
+                    os._exit(0)
+    time.sleep(15)
     return LAST
 
 
