@@ -36,7 +36,7 @@ X32_BIT = 0x40000000
 SET_DEATH_SIGNAL, SIGKILL = 1, 9  # PR_SET_PDEATHSIG
 CLONE_VM, CLONE_VFORK_OR_THREAD = 0x100, 0x4000 | 0x10000
 MAP_SHARED, MAP_ANONYMOUS = 0x01, 0x20
-SOL_SOCKET, SO_ZEROCOPY = 1, 60
+SOL_SOCKET, SO_SNDBUF, SO_RCVBUF, SO_ZEROCOPY = 1, 7, 8, 60
 
 # name: (x86_64, aarch64); None where the machine has no such call. SysV memory, queues and semaphores are on the list
 # because no process needs to map them or hold them open: outside of a control group nobody could count them. Nor
@@ -169,9 +169,9 @@ def program(abi: Abi, *, counted: bool = False) -> bytes:
 
     Where memory is counted, without a control group, there is no shared memory besides files in scratch: a memory file
     in transit between two sockets is held by no process, and a shared mapping keeps its pages when all but one of them
-    are unmapped, so neither could be counted. Nor could pages that sockets keep, so sockets only get copies. To
-    programs most of it is an old kernel, or a file that cannot be sent this way (EINVAL: Python, libuv, Go and Rust
-    all read and write instead), for which they have another way.
+    are unmapped, so neither could be counted. Nor could pages that sockets keep, so sockets only get copies, and their
+    buffers, which are estimated, stay as large as they are. To programs most of it is an old kernel, or a file that
+    cannot be sent this way (EINVAL: Python, libuv, Go and Rust all read and write instead).
     """
     lines = [
         _line(LOAD, ARCH),
@@ -220,10 +220,14 @@ def program(abi: Abi, *, counted: bool = False) -> bytes:
             _when(
                 abi.setsockopt,
                 _line(LOAD, ARG1)
-                + _line(JUMP_EQUAL, SOL_SOCKET, 0, 3)
+                + _line(JUMP_EQUAL, SOL_SOCKET, 0, 6)
                 + _line(LOAD, ARG2)
                 + _line(JUMP_EQUAL, SO_ZEROCOPY, 0, 1)
                 + _line(RETURN, ERRNO | ENOPROTOOPT)
+                # A larger buffer is a wish, which the kernel may cut as well: it is granted, and nothing changes.
+                + _line(JUMP_EQUAL, SO_SNDBUF, 1, 0)
+                + _line(JUMP_EQUAL, SO_RCVBUF, 0, 1)
+                + _line(RETURN, ERRNO)
                 + _line(RETURN, ALLOW),
             )
         )

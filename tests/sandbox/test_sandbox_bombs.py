@@ -111,6 +111,11 @@ def test_memory_that_is_handed_on_all_the_time_counts(attack, to):
     assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "the compressor reached its memory limit of 512 MB")
 
 
+def test_few_sockets_hold_little_where_they_are_counted_by_their_number(attack):
+    held = said(attack("bombs:few_large_buffers"))
+    assert held <= 8 * 2**20 or not attack.counted
+
+
 @pytest.mark.parametrize("family", ["unix", "tcp"])
 def test_buffers_of_sockets_are_limited(attack, family):
     done = attack("bombs:socket_buffers", call={"family": family}, memory_mb=256)

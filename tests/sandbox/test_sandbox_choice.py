@@ -260,7 +260,7 @@ def run_filter(code: bytes, number: int, arch: int, *arguments: int) -> int:
             at += if_true if holds else if_false
 
 
-ALLOW, KILL, EPERM, EINVAL = 0x7FFF0000, 0x80000000, 0x50001, 0x50016
+ALLOW, KILL, NOTHING, EPERM, EINVAL = 0x7FFF0000, 0x80000000, 0x50000, 0x50001, 0x50016
 ENOSYS, ENOPROTOOPT, EAFNOSUPPORT = 0x50026, 0x5005C, 0x50061
 
 
@@ -295,8 +295,9 @@ def test_the_filter_denies_what_it_lists_and_lets_the_rest_pass(abi):
         assert run_filter(counted, abi.clone, arch, flags) == ALLOW
     assert run_filter(counted, abi.clone, arch, 0x111) == EPERM  # the same memory in another process
     assert run_filter(code, abi.clone, arch, 0x111) == ALLOW
-    for level, option in ((1, 60), (1, 7), (6, 60), (0, 60)):  # SO_ZEROCOPY, and what it is not
-        wanted = ENOPROTOOPT if (level, option) == (1, 60) else ALLOW
+    done = {(1, 60): ENOPROTOOPT, (1, 7): NOTHING, (1, 8): NOTHING}  # SO_ZEROCOPY, SO_SNDBUF, SO_RCVBUF
+    for level, option in (*done, (1, 9), (6, 60), (0, 7), (41, 8)):
+        wanted = done.get((level, option), ALLOW)
         assert run_filter(code, abi.setsockopt, arch, 3, level, option) == ALLOW
         assert run_filter(counted, abi.setsockopt, arch, 3, level, option) == wanted
     assert run_filter(counted, abi.memfd_create, arch) == ENOSYS
