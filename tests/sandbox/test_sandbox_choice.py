@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 import pytest
 
 from eval_core.base.errors import UserError
+from eval_core.domain.compression import Outcome
 from eval_core.domain.target import target_from
 from eval_core.sandbox import isolation as sandbox_module
 from eval_core.sandbox.isolation import SandboxChoice, SandboxView, detect, interpreter, run_folder, view_of
@@ -307,6 +308,14 @@ def test_the_filter_denies_what_it_lists_and_lets_the_rest_pass(abi):
         assert run_filter(counted, abi.mmap, arch, 0, 4096, 3, flags) == ALLOW
     for foreign in (0x40000003, 0x40000028, X86_64.audit_arch ^ AARCH64.audit_arch):
         assert run_filter(code, 0, foreign) == KILL
+
+
+def test_files_can_be_copied_though_the_fast_ways_may_be_shut(attack):
+    done = attack("bombs:copies_files")
+    assert done.outcome is Outcome.OK, done
+    copied = json.loads(done.state[0]["content"])
+    assert {f"/tmp/by-{way}" for way in ("python", "cp", "cat", "socket")} <= set(copied)
+    assert all(copied.values())
 
 
 def test_the_x32_numbering_is_foreign_on_x86():
