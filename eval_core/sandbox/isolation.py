@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import functools
 import io
 import itertools
@@ -309,7 +310,7 @@ def _bwrap_common(view: SandboxView, folder: Path, memory: MemoryLimiter) -> lis
 def _with_filter(folder: Path, words: list[str], memory: MemoryLimiter) -> list[str]:
     """Open the filter on descriptor 9 in a shell that then becomes the command; sudo closes ours."""
     file = folder / "filter.bpf"
-    file.write_bytes(program(abi_of(), shared_memory=memory != "count"))
+    file.write_bytes(program(abi_of(), counted=memory == "count"))
     file.chmod(0o644)
     return ["/bin/sh", "-c", 'exec 9<"$0"; exec "$@"', str(file), *words]
 
@@ -402,6 +403,25 @@ class SandboxChoice:
         return ["sudo", "-n", *clean, *backstop, *_with_filter(folder, bwrap, self.memory)]
 
 
+def _docker_path(path: str, separator: str = "") -> str:
+    """Return a path that docker takes as it is; its name may be the pull request's choice."""
+    # The client drops a carriage return, refuses space at either end, and replaces what is not UTF-8.
+    if path != path.strip() or re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", path) or (separator and separator in path):
+        raise UserError(
+            f"docker cannot mount {path!r}: its name holds a character that the command line of docker cannot express; "
+            "rename it, or use bubblewrap (--sandbox bwrap)"
+        )
+    return path
+
+
+def _docker_mount(outside: str, inside: str) -> str:
+    """Return the value of --mount, which docker reads as a line of CSV: a comma in a name would begin an option."""
+    line = io.StringIO()
+    fields = ["type=bind", f"src={_docker_path(outside)}", f"dst={_docker_path(inside)}", "readonly"]
+    csv.writer(line, lineterminator="").writerow(fields)
+    return line.getvalue()
+
+
 def _docker(view: SandboxView, folder: Path, inner: list[str], memory: int) -> list[str]:
     words = [
         "docker", "run", "--rm", "-i", "--name", folder.name, "--log-driver", "none", "--pull", "never",
@@ -415,9 +435,9 @@ def _docker(view: SandboxView, folder: Path, inner: list[str], memory: int) -> l
     binds += [("/etc/ld.so.cache", "/etc/ld.so.cache")] if Path("/etc/ld.so.cache").is_file() else []
     binds += [("/dev/null", path) for path, is_folder in view.masks if not is_folder]
     for outside, inside in binds:
-        words += ["--mount", f"type=bind,src={outside},dst={inside},readonly"]
+        words += ["--mount", _docker_mount(outside, inside)]
     for path, is_folder in view.masks:
-        words += ["--tmpfs", f"{path}:ro,size=4096,mode=0000"] if is_folder else []
+        words += ["--tmpfs", f"{_docker_path(path, ':')}:ro,size=4096,mode=0000"] if is_folder else []
     for name, value in _environment(view).items():
         words += ["--env", f"{name}={value}"]
     return [*words, "--entrypoint", inner[0], IMAGE, *inner[1:]]

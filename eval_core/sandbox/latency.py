@@ -1,7 +1,8 @@
 """How long a compression takes as a user of the compressor would feel it: warm, and with the machine to itself.
 
 Three things are taken off the clock and told apart: imports, the wait for our own model client, and the wait for a
-processor that other runs keep busy.
+processor that other runs keep busy. The first is the child's own word and the last can be its own doing, so the number
+is for people who trust the compressor: a hostile one can make it small, though not what was taken off.
 """
 
 from __future__ import annotations

@@ -45,8 +45,14 @@ LIMITERS: dict[MemoryLimiter, str] = {
 PROCESSORS = 2
 """That the tree may keep busy; the group as a whole also weighs no more than one process beside it."""
 _PERIOD_US = 100_000
-_SOCKETS = {"sockets:": (256, 512 * 1024), "TCP:": (32, 4 * 1024 * 1024)}
+_SOCKETS = {b"sockets:": (32, 512 * 1024), b"TCP:": (8, 4 * 1024 * 1024)}
 """How many any program may have, and what each further one counts for: about what its buffers hold when full."""
+_PARENT, _THREADS, _RESIDENT = 1, 17, 21
+"""Which fields of /proc/PID/stat they are, counted from the state."""
+_THREADS_MISSED = 256
+"""More than a process may have at once."""
+_SHARES = frozenset({b"Pss_Anon:", b"Pss_Shmem:", b"SwapPss:"})
+_WHOLES = frozenset({b"RssAnon:", b"RssShmem:", b"VmSwap:", b"VmPTE:"})
 
 CGROUP = Path("/sys/fs/cgroup")
 _TCP_LIMIT, _TCP_USED = "memory.kmem.tcp.limit_in_bytes", "memory.kmem.tcp.usage_in_bytes"
@@ -63,52 +69,98 @@ _MAKE = (
 )
 
 
+def _stat_fields(place: Path) -> list[bytes]:
+    """Return what /proc says of a process or a thread, from its state on: the name before it may hold anything."""
+    return (place / "stat").read_bytes().rpartition(b")")[2].split()
+
+
 def process_family(root: int) -> list[int]:
     """Return a process and all its descendants, as the host's /proc shows them."""
+    return list(_family(root))
+
+
+def _family(root: int) -> dict[int, int]:
+    """Return a process and all its descendants, each with the bytes that it had in memory, files included."""
     children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                # The name in parentheses may hold anything, so the fields are counted from its end.
-                fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
-                children.setdefault(int(fields[1]), []).append(int(entry.name))
+    resident = {root: 0}
+    # The newest first: they are the ones that may be gone in a moment.
+    for pid in sorted((int(name) for name in os.listdir("/proc") if name.isdigit()), reverse=True):  # noqa: PTH208
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            fields = _stat_fields(Path(f"/proc/{pid}"))
+            children.setdefault(int(fields[_PARENT]), []).append(pid)
+            resident[pid] = int(fields[_RESIDENT]) * PAGE
     found = [root]
     for pid in found:
         found += children.get(pid, [])
-    return found
+    return {pid: resident[pid] for pid in found}
 
 
-def _sizes(file: Path) -> dict[str, int]:
-    """Return the sizes in a table of /proc, in bytes; nothing for a process that is gone or not ours to look at."""
-    with contextlib.suppress(OSError):
-        lines = [line.split() for line in file.read_text(encoding="utf-8", errors="replace").splitlines()]
-        return {words[0]: int(words[1]) * 1024 for words in lines if len(words) == 3 and words[2] == "kB"}
-    return {}
+def _sizes(file: Path, names: frozenset[bytes]) -> dict[bytes, int]:
+    """Return the named sizes in a table of /proc, in bytes; nothing where there is no such process, or none of ours.
+
+    The table also holds words of the process's own choosing, so only whole lines with these names are read: bytes, for
+    text knows more ends of a line than the kernel, which keeps the one that it uses out of those words.
+    """
+    try:
+        lines = [line.split() for line in file.read_bytes().split(b"\n")]
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return {}
+    return {words[0]: int(words[1]) * 1024 for words in lines if words and words[0] in names}
 
 
-def _mapped(pid: int) -> int:
-    """Return the bytes that one process maps beside files, its share of what several map, with its page tables."""
-    status, share = _sizes(Path(f"/proc/{pid}/status")), _sizes(Path(f"/proc/{pid}/smaps_rollup"))
+def _place(pid: int) -> Path | None:
+    """Return where /proc tells of a process, which is at another thread if its first one has ended and left the others.
+
+    None for a process that is gone. Threads that are followed by others before they can be read hide what they hold.
+    """
+    place = Path(f"/proc/{pid}")
+    seen: set[str] = set()
+    try:
+        while len(seen) <= _THREADS_MISSED:
+            leader = _stat_fields(place)
+            if leader[0] != b"Z" or int(leader[_THREADS]) < 2:
+                return place
+            tasks = {task.name: task for task in (place / "task").iterdir()}
+            for task in tasks.values():
+                if _sizes(task / "status", _WHOLES):
+                    return task
+            if tasks.keys() <= seen:
+                return place  # nobody new: they are ending
+            seen |= tasks.keys()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    raise RuntimeError("its threads come and go too fast to be counted")
+
+
+def _mapped(place: Path | None, resident: int) -> int:
+    """Return the bytes that one process maps beside files, its share of what several map, with its page tables.
+
+    What is gone by now had what it had: memory may be handed on from process to process all the time.
+    """
+    if place is None or not (whole := _sizes(place / "status", _WHOLES)):
+        return resident
+    share = _sizes(place / "smaps_rollup", _SHARES)
+    if b"Pss_Shmem:" in share:
+        return sum(share.values()) + whole.get(b"VmPTE:", 0)
     # Not ours to look at (through sudo), or an old kernel: what is shared is then counted for each process.
-    names = ("Pss_Anon:", "Pss_Shmem:", "SwapPss:") if "Pss_Shmem:" in share else ("RssAnon:", "RssShmem:", "VmSwap:")
-    return sum((share | status).get(name, 0) for name in (*names, "VmPTE:"))
+    return sum(whole.values())
 
 
-def _socket_buffers(pids: list[int]) -> int:
+def _socket_buffers(places: list[Path]) -> int:
     """Return what the sockets in the tree's own network may hold; one process of it is enough to see them all."""
-    for pid in reversed(pids):
-        with contextlib.suppress(OSError, ValueError, IndexError):
+    for place in reversed(places):
+        with contextlib.suppress(OSError):
             # sockets: used N, and TCP: inuse N with more behind it
-            rows = [line.split() for line in Path(f"/proc/{pid}/net/sockstat").read_text(encoding="ascii").splitlines()]
+            rows = [line.split() for line in (place / "net" / "sockstat").read_bytes().splitlines()]
             kinds = [(int(row[2]), *_SOCKETS[row[0]]) for row in rows if row[0] in _SOCKETS]
             return sum(max(made - free, 0) * size for made, free, size in kinds)
     return 0
 
 
-def _memory_files(pid: int) -> Iterator[tuple[tuple[int, int], int]]:
+def _memory_files(place: Path) -> Iterator[tuple[tuple[int, int], int]]:
     """Yield the memory files that a process holds open, each with the bytes it takes."""
     with contextlib.suppress(OSError):
-        for entry in Path(f"/proc/{pid}/fd").iterdir():
+        for entry in (place / "fd").iterdir():
             with contextlib.suppress(OSError):
                 if str(entry.readlink()).startswith("/memfd:"):
                     about = entry.stat()
@@ -117,9 +169,11 @@ def _memory_files(pid: int) -> Iterator[tuple[tuple[int, int], int]]:
 
 def tree_memory(root: int, *, own_network: bool = False) -> int:
     """Return the bytes that a process and its descendants hold; a memory file that is mapped as well counts twice."""
-    pids = process_family(root)
-    files = dict(file for pid in pids for file in _memory_files(pid))
-    return sum(map(_mapped, pids)) + sum(files.values()) + (_socket_buffers(pids) if own_network else 0)
+    family = [(_place(pid), resident) for pid, resident in _family(root).items()]
+    places = [place for place, _ in family if place is not None]
+    mapped = sum(_mapped(place, resident) for place, resident in family)
+    files = dict(file for place in places for file in _memory_files(place))
+    return mapped + sum(files.values()) + (_socket_buffers(places) if own_network else 0)
 
 
 @dataclass(frozen=True)
@@ -165,7 +219,8 @@ class MemoryGroup:
         if self.limiter == "docker":
             return False
         if self.limiter == "count":
-            return tree_memory(pid, own_network=self.own_network) > self.limit
+            # Twice: processes that end, or start others, while they are counted may be counted for more than they hold.
+            return all(tree_memory(pid, own_network=self.own_network) > self.limit for _ in range(2))
         if self.limiter == "cgroup-v1" and _number(self.folders[0] / _TCP_USED) >= 0.9 * self.limit:
             return True  # version 1 counts these buffers apart, and ends nobody for them
         return any(_kills(file) > 0 for file in self._events(pid))

@@ -101,10 +101,14 @@ class Child:
                 await self.kill(f"the compressor printed more than {MAX_OUTPUT // 2**20} MiB")
 
     async def _watch(self) -> None:
-        while self._process.returncode is None:
-            await asyncio.sleep(WATCH_EVERY_S)
-            if await asyncio.to_thread(self._memory.exceeded, self._process.pid):
-                await self.kill(self._memory.in_words)
+        """End the child at its memory limit, and also when nobody can tell any more whether it has reached it."""
+        try:
+            while self._process.returncode is None:
+                await asyncio.sleep(WATCH_EVERY_S)
+                if await asyncio.to_thread(self._memory.exceeded, self._process.pid):
+                    await self.kill(self._memory.in_words)
+        except Exception as exc:
+            await self.kill(f"the compressor's memory could not be watched any more ({type(exc).__name__}: {exc})")
 
     async def send(self, frame: dict[str, Any]) -> None:
         """Write one command to the child."""
@@ -161,7 +165,10 @@ class Child:
         self._killed = self._killed or why
         if self._process.returncode is not None:
             return
-        pids = process_family(self._process.pid)
+        try:
+            pids = process_family(self._process.pid)
+        except OSError:  # what is below the first process ends with it, at every level but `none`
+            pids = [self._process.pid]
         denied = []
         for pid in pids:
             try:

@@ -13,19 +13,19 @@ from dataclasses import dataclass
 
 from eval_core.base.errors import UserError
 
-__all__ = ["DENIED", "Abi", "abi_of", "program"]
+__all__ = ["DENIED", "DENIED_WHERE_COUNTED", "Abi", "abi_of", "program"]
 
 ALLOW = 0x7FFF0000
 KILL_PROCESS = 0x80000000
 ERRNO = 0x00050000
-EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
+EPERM, EINVAL, ENOSYS, ENOPROTOOPT, EAFNOSUPPORT = 1, 22, 38, 92, 97
 
 LOAD = 0x20  # BPF_LD | BPF_W | BPF_ABS
 JUMP_EQUAL = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
 JUMP_GREATER_EQUAL = 0x35  # BPF_JMP | BPF_JGE | BPF_K
 JUMP_ANY_BIT = 0x45  # BPF_JMP | BPF_JSET | BPF_K
 RETURN = 0x06  # BPF_RET | BPF_K
-NUMBER, ARCH, ARG0, ARG1, ARG3 = 0, 4, 16, 24, 40
+NUMBER, ARCH, ARG0, ARG1, ARG2, ARG3 = 0, 4, 16, 24, 32, 40
 """Offsets into struct seccomp_data; both supported machines are little-endian, so the low word comes first."""
 
 SOCKET_FAMILIES = (1, 2, 10)  # AF_UNIX, AF_INET, AF_INET6
@@ -34,7 +34,9 @@ NEW_NAMESPACE = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 |
 TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 X32_BIT = 0x40000000
 SET_DEATH_SIGNAL, SIGKILL = 1, 9  # PR_SET_PDEATHSIG
+CLONE_VM, CLONE_VFORK_OR_THREAD = 0x100, 0x4000 | 0x10000
 MAP_SHARED, MAP_ANONYMOUS = 0x01, 0x20
+SOL_SOCKET, SO_SNDBUF, SO_RCVBUF, SO_ZEROCOPY = 1, 7, 8, 60
 
 # name: (x86_64, aarch64); None where the machine has no such call. SysV memory, queues and semaphores are on the list
 # because no process needs to map them or hold them open: outside of a control group nobody could count them. Nor
@@ -106,6 +108,14 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
     "vmsplice": (278, 75),
 }
 
+# One byte of a page that is given to a socket keeps the page when its file is emptied, and the socket counts the byte.
+# copy_file_range is not on the list: it writes to files alone, and copies.
+DENIED_WHERE_COUNTED: dict[str, tuple[int, int]] = {
+    "sendfile": (40, 71),
+    "splice": (275, 76),
+    "tee": (276, 77),
+}
+
 
 @dataclass(frozen=True)
 class Abi:
@@ -122,14 +132,17 @@ class Abi:
     prctl: int
     memfd_create: int
     mmap: int
+    setsockopt: int
     clone3: int = 435
 
 
 X86_64 = Abi(
-    "x86_64", 0xC000003E, 0, clone=56, socket=41, socketpair=53, ioctl=16, prctl=157, memfd_create=319, mmap=9
+    "x86_64", 0xC000003E, 0, clone=56, socket=41, socketpair=53, ioctl=16, prctl=157, memfd_create=319, mmap=9,
+    setsockopt=54,
 )  # fmt: skip
 AARCH64 = Abi(
-    "aarch64", 0xC00000B7, 1, clone=220, socket=198, socketpair=199, ioctl=29, prctl=167, memfd_create=279, mmap=222
+    "aarch64", 0xC00000B7, 1, clone=220, socket=198, socketpair=199, ioctl=29, prctl=167, memfd_create=279, mmap=222,
+    setsockopt=208,
 )  # fmt: skip
 
 
@@ -151,12 +164,14 @@ def _when(number: int, body: bytes) -> bytes:
     return _line(JUMP_EQUAL, number, 0, len(body) // 8) + body
 
 
-def program(abi: Abi, *, shared_memory: bool = True) -> bytes:
+def program(abi: Abi, *, counted: bool = False) -> bytes:
     """Return the filter: foreign ABIs die, denied calls fail with EPERM, everything else passes.
 
-    Without a control group there is no shared memory besides files in scratch: a memory file in transit between two
-    sockets is held by no process, and a shared mapping keeps its pages when all but one of them are unmapped, so
-    neither could be counted. To programs the first is an old kernel, for which they have another way.
+    Where memory is counted, without a control group, there is no shared memory besides files in scratch: a memory file
+    in transit between two sockets is held by no process, and a shared mapping keeps its pages when all but one of them
+    are unmapped, so neither could be counted. Nor could pages that sockets keep, so sockets only get copies, and their
+    buffers, which are estimated, stay as large as they are. To programs most of it is an old kernel, or a file that
+    cannot be sent this way (EINVAL: Python, libuv, Go and Rust all read and write instead).
     """
     lines = [
         _line(LOAD, ARCH),
@@ -171,18 +186,25 @@ def program(abi: Abi, *, shared_memory: bool = True) -> bytes:
         family += _line(JUMP_EQUAL, known, len(SOCKET_FAMILIES) - index, 0)
     family += _line(RETURN, ERRNO | EAFNOSUPPORT) + _line(RETURN, ALLOW)
     lines += [_when(abi.socket, family), _when(abi.socketpair, family)]
+    # Memory that one process hands on to the next, with neither a copy nor a wait, is never where it is looked for.
+    handed_on = (
+        _line(JUMP_ANY_BIT, CLONE_VM, 0, 2)
+        + _line(JUMP_ANY_BIT, CLONE_VFORK_OR_THREAD, 1, 0)
+        + _line(RETURN, ERRNO | EPERM)
+    )
     lines.append(
         _when(
             abi.clone,
             _line(LOAD, ARG0)
             + _line(JUMP_ANY_BIT, NEW_NAMESPACE, 0, 1)
             + _line(RETURN, ERRNO | EPERM)
+            + (handed_on if counted else b"")
             + _line(RETURN, ALLOW),
         )
     )
     # clone3 keeps its flags behind a pointer that a filter cannot follow; libc falls back to clone on ENOSYS.
     lines.append(_when(abi.clone3, _line(RETURN, ERRNO | ENOSYS)))
-    if not shared_memory:
+    if counted:
         lines.append(_when(abi.memfd_create, _line(RETURN, ERRNO | ENOSYS)))
         lines.append(
             _when(
@@ -194,6 +216,22 @@ def program(abi: Abi, *, shared_memory: bool = True) -> bytes:
                 + _line(RETURN, ALLOW),
             )
         )
+        lines.append(
+            _when(
+                abi.setsockopt,
+                _line(LOAD, ARG1)
+                + _line(JUMP_EQUAL, SOL_SOCKET, 0, 6)
+                + _line(LOAD, ARG2)
+                + _line(JUMP_EQUAL, SO_ZEROCOPY, 0, 1)
+                + _line(RETURN, ERRNO | ENOPROTOOPT)
+                # A larger buffer is a wish, which the kernel may cut as well: it is granted, and nothing changes.
+                + _line(JUMP_EQUAL, SO_SNDBUF, 1, 0)
+                + _line(JUMP_EQUAL, SO_RCVBUF, 0, 1)
+                + _line(RETURN, ERRNO)
+                + _line(RETURN, ALLOW),
+            )
+        )
+        lines += [_when(both[abi.column], _line(RETURN, ERRNO | EINVAL)) for both in DENIED_WHERE_COUNTED.values()]
     terminal = _line(LOAD, ARG1)
     for request in TERMINAL_INJECTION:
         terminal += _line(JUMP_EQUAL, request, 0, 1) + _line(RETURN, ERRNO | EPERM)

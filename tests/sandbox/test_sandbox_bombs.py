@@ -72,6 +72,44 @@ def test_pages_cannot_be_given_to_a_pipe(attack):
     assert said(attack("bombs:pages_in_pipes")) == [-1, errno.EPERM]
 
 
+@pytest.mark.parametrize("how", ["splice", "sendfile"])
+def test_pages_of_a_file_that_sockets_keep_count_or_cannot_be_had(attack, how):
+    done = attack("bombs:pages_in_sockets", call={"how": how}, memory_mb=512)
+    assert done.outcome is Outcome.TARGET_ERROR
+    assert ("[Errno 22] Invalid argument" if attack.counted else "reached its memory limit of 512 MB") in done.detail
+
+
+def test_huge_pages_that_sockets_keep_count_or_cannot_be_had(attack):
+    done = attack("bombs:huge_pages_in_sockets", memory_mb=512)
+    assert done.outcome is Outcome.TARGET_ERROR
+    assert ("Protocol not available" if attack.counted else "reached its memory limit of 512 MB") in done.detail
+
+
+NAMES = ["x kB", "RssAnon: x kB", "\x0cRssAnon: 0 kB", "\x85VmPTE: -9 kB", ") S 1 1"]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=lambda name: name.encode("unicode_escape").decode())
+def test_no_name_of_a_process_hides_its_memory(attack, name):
+    done = attack("bombs:memory_behind_a_name", call={"name": name}, memory_mb=512)
+    assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "the compressor reached its memory limit of 512 MB")
+
+
+def test_memory_of_threads_whose_leader_is_gone_counts(attack):
+    done = attack("bombs:memory_behind_a_dead_leader", memory_mb=512)
+    assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "the compressor reached its memory limit of 512 MB")
+
+
+@pytest.mark.parametrize("to", ["processes", "threads"])
+def test_memory_that_is_handed_on_all_the_time_counts(attack, to):
+    done = attack("bombs:memory_handed_on", call={"to": to}, memory_mb=512)
+    assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "the compressor reached its memory limit of 512 MB")
+
+
+def test_few_sockets_hold_little_where_they_are_counted_by_their_number(attack):
+    held = said(attack("bombs:few_large_buffers"))
+    assert held <= 8 * 2**20 or not attack.counted
+
+
 @pytest.mark.parametrize("family", ["unix", "tcp"])
 def test_buffers_of_sockets_are_limited(attack, family):
     done = attack("bombs:socket_buffers", call={"family": family}, memory_mb=256)

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import dataclasses
+import http.server
+import json
+import os
+import shutil
+import socketserver
 import struct
+import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
 from eval_core.base.errors import UserError
+from eval_core.domain.compression import Outcome
 from eval_core.domain.target import target_from
 from eval_core.sandbox import isolation as sandbox_module
 from eval_core.sandbox.isolation import SandboxChoice, SandboxView, detect, interpreter, run_folder, view_of
-from eval_core.sandbox.seccomp import AARCH64, DENIED, X86_64, abi_of, program
+from eval_core.sandbox.seccomp import AARCH64, DENIED, DENIED_WHERE_COUNTED, X86_64, abi_of, program
 from eval_core.sandbox.subject import ProcessSubject, SandboxBreach
 
 
@@ -92,6 +102,92 @@ def test_docker_gets_no_network_no_capability_and_no_writable_root(tmp_path):
         assert part in words
 
 
+NAMES_WITH_OPTIONS = [
+    "x,type=volume,src=postgres-data",
+    "x,type=volume,src=v,volume-opt=type=none,volume-opt=o=bind,volume-opt=device=..",
+    'x",src=elsewhere,"',
+    '"',
+    "x:rw",
+    "--privileged",
+    "\u200d\u00e9 \u3042",
+]
+
+
+def docker_words(tree: Path, folder: Path) -> list[str]:
+    """Return docker's command line for a tree that is shown entry by entry."""
+    tree.chmod(0o700)
+    return SandboxChoice("docker").wrap(view_of(Path("/usr/bin/python3"), tree, None), folder, ["true"], 10, 256)
+
+
+@pytest.mark.parametrize("name", NAMES_WITH_OPTIONS)
+def test_no_name_in_the_tree_becomes_an_option_of_docker(name, tmp_path):
+    (tmp_path / name).mkdir()
+    with run_folder() as folder:
+        words = docker_words(tmp_path, folder)
+    mounts = [next(csv.reader([words[at + 1]])) for at, word in enumerate(words) if word == "--mount"]
+    assert ["type=bind", f"src={tmp_path / name}", f"dst=/subject/{name}", "readonly"] in mounts
+    assert all(len(fields) == 4 and fields[0] == "type=bind" and fields[3] == "readonly" for fields in mounts)
+
+
+class Daemon(http.server.BaseHTTPRequestHandler):
+    """Stands in for docker's daemon: it writes down what it is asked to create, and refuses."""
+
+    protocol_version = "HTTP/1.1"
+    asked: ClassVar[list[dict[str, Any]]] = []
+
+    def address_string(self):
+        return ""
+
+    def log_message(self, *words):
+        pass
+
+    def _answer(self):
+        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        if "/containers/create" in self.path:
+            self.asked.append(json.loads(body))
+        self.send_response(200 if "_ping" in self.path else 500)
+        self.send_header("Api-Version", "1.40")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_HEAD = do_GET = do_POST = _answer
+
+
+@pytest.mark.skipif(not shutil.which("docker"), reason="the client of docker is not installed")
+@pytest.mark.parametrize("name", NAMES_WITH_OPTIONS)
+def test_docker_s_own_client_reads_every_name_as_a_name(name, tmp_path, monkeypatch):
+    (tmp_path / name).mkdir()
+    monkeypatch.setattr(Daemon, "asked", [])
+    with run_folder() as folder, socketserver.ThreadingUnixStreamServer(str(folder / "d"), Daemon) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "DOCKER_HOST": f"unix://{folder / 'd'}"}
+        words = docker_words(tmp_path, folder)
+        ran = subprocess.run(words, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        server.shutdown()
+    assert Daemon.asked, ran.stderr
+    mounts = Daemon.asked[0]["HostConfig"]["Mounts"]
+    wanted = {"Type": "bind", "Source": str(tmp_path / name), "Target": f"/subject/{name}", "ReadOnly": True}
+    assert wanted in mounts
+    assert {mount["Type"] for mount in mounts} == {"bind"}
+
+
+@pytest.mark.parametrize("name", ["a\r\nb", "a\nb", "a\tb", "ends in a space ", os.fsdecode(b"\xff")])
+def test_a_name_that_docker_cannot_express_is_refused_by_name(name, tmp_path):
+    (tmp_path / name).mkdir()
+    with run_folder() as folder, pytest.raises(UserError, match="docker cannot mount") as error:
+        docker_words(tmp_path, folder)
+    assert str(error.value).isprintable()
+
+
+def test_a_hidden_folder_whose_name_docker_would_split_is_refused(tmp_path):
+    (tmp_path / "a:exec").mkdir()
+    (tmp_path / ".git").symlink_to("a:exec")
+    tmp_path.chmod(0o755)
+    view = view_of(Path("/usr/bin/python3"), tmp_path, None)
+    with run_folder() as folder, pytest.raises(UserError, match="docker cannot mount '/subject/a:exec'"):
+        SandboxChoice("docker").wrap(view, folder, ["true"], 10, 256)
+
+
 def test_only_the_parts_of_a_prefix_that_an_interpreter_needs_are_seen(python, tree, tmp_path):
     view = view_of(python, tree, tmp_path, ("probes", "../elsewhere", "nothing-here"))
     sources = [source for source, _ in view.binds]
@@ -165,7 +261,8 @@ def run_filter(code: bytes, number: int, arch: int, *arguments: int) -> int:
             at += if_true if holds else if_false
 
 
-ALLOW, KILL, EPERM, ENOSYS, EAFNOSUPPORT = 0x7FFF0000, 0x80000000, 0x50001, 0x50026, 0x50061
+ALLOW, KILL, NOTHING, EPERM, EINVAL = 0x7FFF0000, 0x80000000, 0x50000, 0x50001, 0x50016
+ENOSYS, ENOPROTOOPT, EAFNOSUPPORT = 0x50026, 0x5005C, 0x50061
 
 
 @pytest.mark.parametrize("abi", [X86_64, AARCH64], ids=lambda abi: abi.name)
@@ -191,7 +288,19 @@ def test_the_filter_denies_what_it_lists_and_lets_the_rest_pass(abi):
     assert run_filter(code, abi.prctl, arch, 15, 0) == ALLOW
     assert run_filter(code, abi.memfd_create, arch) == ALLOW
     assert run_filter(code, abi.mmap, arch, 0, 4096, 3, 0x21) == ALLOW
-    counted = program(abi, shared_memory=False)
+    counted = program(abi, counted=True)
+    for numbers in DENIED_WHERE_COUNTED.values():
+        assert run_filter(code, numbers[abi.column], arch) == ALLOW
+        assert run_filter(counted, numbers[abi.column], arch) == EINVAL
+    for flags in (0x1200011, 0x3D0F00, 0x4111, 17):  # fork, a thread, vfork, fork without libc
+        assert run_filter(counted, abi.clone, arch, flags) == ALLOW
+    assert run_filter(counted, abi.clone, arch, 0x111) == EPERM  # the same memory in another process
+    assert run_filter(code, abi.clone, arch, 0x111) == ALLOW
+    done = {(1, 60): ENOPROTOOPT, (1, 7): NOTHING, (1, 8): NOTHING}  # SO_ZEROCOPY, SO_SNDBUF, SO_RCVBUF
+    for level, option in (*done, (1, 9), (6, 60), (0, 7), (41, 8)):
+        wanted = done.get((level, option), ALLOW)
+        assert run_filter(code, abi.setsockopt, arch, 3, level, option) == ALLOW
+        assert run_filter(counted, abi.setsockopt, arch, 3, level, option) == wanted
     assert run_filter(counted, abi.memfd_create, arch) == ENOSYS
     for flags in (0x21, 0x23, 0x4021):  # shared without a file, whatever else it is
         assert run_filter(counted, abi.mmap, arch, 0, 4096, 3, flags) == EPERM
@@ -199,6 +308,14 @@ def test_the_filter_denies_what_it_lists_and_lets_the_rest_pass(abi):
         assert run_filter(counted, abi.mmap, arch, 0, 4096, 3, flags) == ALLOW
     for foreign in (0x40000003, 0x40000028, X86_64.audit_arch ^ AARCH64.audit_arch):
         assert run_filter(code, 0, foreign) == KILL
+
+
+def test_files_can_be_copied_though_the_fast_ways_may_be_shut(attack):
+    done = attack("bombs:copies_files")
+    assert done.outcome is Outcome.OK, done
+    copied = json.loads(done.state[0]["content"])
+    assert {f"/tmp/by-{way}" for way in ("python", "cp", "cat", "socket")} <= set(copied)
+    assert all(copied.values())
 
 
 def test_the_x32_numbering_is_foreign_on_x86():

@@ -13,7 +13,7 @@ import pytest
 
 from eval_core.domain.compression import Outcome
 from eval_core.domain.target import target_from
-from eval_core.sandbox.memory import find_limiter, group_of, memory_group, tree_memory
+from eval_core.sandbox.memory import MemoryGroup, find_limiter, group_of, memory_group, tree_memory
 from eval_core.sandbox.subject import ProcessSubject
 
 LIMIT = 512 * 2**20
@@ -31,6 +31,16 @@ elif sys.argv[1] == "child":
     if os.fork():
         os.wait()
     held = bytearray(os.urandom(size))
+elif sys.argv[1] == "thread without its leader":
+    import ctypes, threading, time
+    held = bytearray(os.urandom(size))
+    def tell():
+        while open("/proc/self/stat").read().rpartition(")")[2].split()[0] != "Z":
+            time.sleep(0.01)
+        print("taken", flush=True)
+        sys.stdin.read()
+    threading.Thread(target=tell, daemon=True).start()
+    ctypes.CDLL(None).syscall(60 if os.uname().machine == "x86_64" else 93, 0)
 else:
     held = bytearray(os.urandom(size))
 print("taken", flush=True)
@@ -38,7 +48,7 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.parametrize("how", ["private", "mapped", "memfd", "child"])
+@pytest.mark.parametrize("how", ["private", "mapped", "memfd", "child", "thread without its leader"])
 def test_the_count_sees_every_kind_of_memory(how):
     with subprocess.Popen([sys.executable, "-c", TAKER, how], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"taken\n"
@@ -48,15 +58,43 @@ def test_the_count_sees_every_kind_of_memory(how):
     assert 64 * 2**20 <= seen < 200 * 2**20
 
 
-def test_the_count_alone_keeps_the_limit_as_well(sandbox, session, tree, python):
+@pytest.fixture
+def counted(sandbox, session, tree, python):
+    """Return a function that runs one hostile subject where memory is counted, though this machine could do better."""
+
     async def complete(call):
         raise AssertionError("no model is asked")
 
-    description = {"compressor": "bombs:memory_bomb_of_many", "llm": "none", "python": str(python), "memory_mb": 512}
-    counted = replace(sandbox, memory="count")
-    subject = ProcessSubject(target_from(description, "x"), tree, counted, "m", complete, len)
-    done = asyncio.run(subject.compress(session, run=0, seed=0))
+    def run(name, call):
+        description = {"compressor": f"bombs:{name}", "llm": "none", "python": str(python), "memory_mb": 512}
+        spec = target_from({**description, "call": call}, "x")
+        subject = ProcessSubject(spec, tree, replace(sandbox, memory="count"), "m", complete, len)
+        return asyncio.run(subject.compress(session, run=0, seed=0))
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("memory_bomb_of_many", {}),
+        ("memory_behind_a_name", {"name": "x kB"}),
+        ("memory_behind_a_dead_leader", {}),
+    ],
+)
+def test_the_count_alone_keeps_the_limit_as_well(counted, name, call):
+    done = counted(name, call)
     assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "the compressor reached its memory limit of 512 MB")
+
+
+def test_a_watch_that_fails_ends_what_it_watched(counted, monkeypatch):
+    def fails(self, pid):
+        raise ValueError("no such number")
+
+    monkeypatch.setattr(MemoryGroup, "exceeded", fails)
+    done = counted("ignores_term", {})
+    assert done.outcome is Outcome.TARGET_ERROR
+    assert done.detail == "the compressor's memory could not be watched any more (ValueError: no such number)"
 
 
 def test_a_control_group_is_there_while_it_is_used_and_gone_afterwards():

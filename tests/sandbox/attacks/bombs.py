@@ -538,6 +538,180 @@ def socket_buffers(messages, family="unix"):
     time.sleep(60)
 
 
+def _private_memory(megabytes):
+    """Take memory that is nobody else's, and hold it."""
+    import mmap
+
+    held = mmap.mmap(-1, megabytes * 2**20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    for page in range(0, len(held), 4096):
+        held[page] = 1
+    time.sleep(60)
+
+
+def memory_behind_a_name(messages, name):
+    """Take a name that reads like a line of the kernel's table of sizes, wait until it was read, and take memory."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(15, name.encode("latin-1"), 0, 0, 0)
+    time.sleep(1)
+    for _ in range(4):
+        if os.fork() == 0:
+            _private_memory(300)
+    time.sleep(6)
+    return LAST
+
+
+def memory_behind_a_dead_leader(messages):
+    """End the first thread of a process alone: the kernel's tables of the process are empty, its threads live on."""
+    for _ in range(4):
+        if os.fork() == 0:
+            threading.Thread(target=_private_memory, args=(300,), daemon=True).start()
+            _leave_alone()
+    time.sleep(6)
+    return LAST
+
+
+def _leave_alone():
+    """End the first thread of this process, and no other."""
+    import ctypes
+    import platform
+
+    time.sleep(0.05)
+    ctypes.CDLL(None).syscall(60 if platform.machine() == "x86_64" else 93, 0)
+
+
+def memory_handed_on(messages, to):
+    """Hand memory on, without end, from each process or thread to one that it starts and then ends itself."""
+    import mmap
+
+    size, part = 300 * 2**20, bytes(4 * 2**20)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+    def fill(held, at):
+        held[at : at + len(part)] = part
+        return min(at + len(part), size - len(part))
+
+    def next_thread(held, at):
+        threading.Thread(target=next_thread, args=(held, fill(held, at)), daemon=True).start()
+
+    for _ in range(5):
+        if os.fork() == 0:
+            held, at = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), 0
+            held.madvise(14)  # huge pages: less to copy
+            if to == "threads":
+                next_thread(held, at)
+                _leave_alone()
+            while True:
+                at = fill(held, at)
+                if os.fork():
+                    os._exit(0)
+    time.sleep(15)
+    return LAST
+
+
+def _scratch_pages():
+    """Yield pages of a scratch file without end; the file is emptied and written again whenever they are used up."""
+    handle, size = os.open("/tmp/pages", os.O_CREAT | os.O_RDWR), 48 * 2**20
+    while True:
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, bytes(size), 0)
+        for place in range(0, size, 4096):
+            yield handle, place
+
+
+def pages_in_sockets(messages, how):
+    """Give one byte of each page of a file to a socket and empty the file: the byte keeps the page."""
+    pages, taken = _scratch_pages(), 0
+    reader, writer = os.pipe()
+    while taken < 2 * 2**30:
+        pair = socket.socketpair()
+        HELD.append(pair)
+        pair[0].setblocking(False)
+        pair[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**22)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                handle, place = next(pages)
+                if how == "sendfile":
+                    os.sendfile(pair[0].fileno(), handle, place, 1)
+                else:
+                    os.splice(handle, writer, 1, offset_src=place)
+                    os.splice(reader, pair[0].fileno(), 1, flags=2)
+                taken += 4096
+    time.sleep(3)
+    return LAST
+
+
+def huge_pages_in_sockets(messages):
+    """Send a byte of a huge page without copying, to somebody who does not read, and unmap the page."""
+    import ctypes
+
+    huge = 2 * 2**20
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
+    sender = socket.create_connection(listener.getsockname())
+    HELD.append((sender, listener.accept()))
+    sender.setblocking(False)
+    sender.setsockopt(socket.SOL_SOCKET, 60, 1)  # SO_ZEROCOPY
+    sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**22)
+    sender.send(bytes(40_000))
+    with contextlib.suppress(OSError):  # once as many pages are locked as may be
+        for _ in range(1500):
+            libc, address = _mapping(2 * huge, 0x22)
+            start = -(-address // huge) * huge
+            libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(huge), 14)
+            ctypes.memset(start, 1, huge)
+            sender.send((ctypes.c_char * 1).from_address(start), 0x4000000)  # MSG_ZEROCOPY
+            libc.munmap(address, 2 * huge)
+    time.sleep(3)
+    return LAST
+
+
+def copies_files(messages):
+    """Copy as honest programs do, by the fast ways that the kernel has and that the sandbox may not allow."""
+    import shutil
+    import subprocess
+
+    block = os.urandom(3 * 2**20)
+    with open("/tmp/source", "wb") as stream:
+        stream.write(block)
+    shutil.copy("/tmp/source", "/tmp/by-python")
+    subprocess.run(["/bin/cp", "/tmp/source", "/tmp/by-cp"], check=True)
+    with open("/tmp/by-cat", "wb") as stream:
+        subprocess.run(["/bin/cat", "/tmp/source"], stdout=stream, check=True)
+    left, right = socket.socketpair()
+
+    def send():
+        with open("/tmp/source", "rb") as source, left:
+            left.sendfile(source)
+
+    threading.Thread(target=send).start()
+    with open("/tmp/by-socket", "wb") as stream:
+        while part := right.recv(65536):
+            stream.write(part)
+    if shutil.which("node"):
+        script = "require('fs').copyFileSync('/tmp/source', '/tmp/by-node')"
+        subprocess.run(["node", "-e", script], check=True)
+    copies = [entry.path for entry in os.scandir("/tmp") if entry.name.startswith("by-")]
+    return say({path: open(path, "rb").read() == block for path in copies})
+
+
+def few_large_buffers(messages):
+    """Ask for the largest buffers that can be had, and tell how much ten pairs of sockets hold."""
+    held = 0
+    for _ in range(10):
+        pair = socket.socketpair()
+        HELD.append(pair)
+        for end in pair:
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**28)
+            end.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    held += end.send(bytes(65536))
+    return say(held)
+
+
 def touches_page_tables():
     """Read one byte in each of many large pages: nothing is mapped but the tables that say so."""
     import ctypes
