@@ -31,7 +31,7 @@ WEIGHTS = {
     "a word for something else before it": -4,
     "a count, a time, a version or an address": -5,
     "a line of code": -4,
-    "shaped like the number of a document": -3,
+    "shaped like the number of a document": -4,
 }
 _ENOUGH = 5
 

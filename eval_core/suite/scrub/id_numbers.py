@@ -133,7 +133,7 @@ _LABELS = (
     r"|aadhaar|aadhar|pan(?: card)?"
     r"|voter id|curp|rfc|rut|run|cuit|cuil|dui|cédula|cedula|tckn|tc kimlik|kimlik|egn|cnp|oib|jmbg|emso"
     r"|rodné číslo|taj szám"
-    r"|adóazonosító|inn|инн|снилс|паспорт|身份证|護照|护照|マイナンバー|個人番号|주민등록번호|여권번호|rrn|nric|fin"
+    r"|adóazonosító|inn|инн|снилс|паспорт|身份证|護照|护照|マイナンバー|お客様番号|会員番号|顧客番号|個人番号|주민등록번호|여권번호|rrn|nric|fin"
     r"|hkid|mykad|nik|ktp"
     r"|contribuinte"
     r"|passport|passeport|pasaporte|passaporto|paspoort|pasport"
@@ -228,7 +228,7 @@ def number_in_field(label: str, value: str, *, sure: bool) -> Hit | None:
 _DATED = re.compile(r"(?:19|20)\d\d[-/.]\d\d[-/.]\d\d.*|\d\d[-/.]\d\d[-/.](?:19|20)?\d\d|\d+[.,]\d\d?")
 _LABEL = re.compile(rf"(?i)(?:.*[ ])?(?:{_LABELS})(?: (?:number|num|no|nr|card|id|code|numero|número|nummer))*")
 _SAID = re.compile(
-    rf"(?i)(?<![^\W_])(?P<what>{_LABELS})"
+    rf"(?i)(?:(?<![^\W_])|(?<=[\u3040-\u9fff]))(?P<what>{_LABELS})"
     r"(?P<more>[ _-]?(?:(?:numbers?|num|no|nr|card|id|code|licen[cs]e|#|号|番号|numero|número|numéro"
     r"|nummer)\.?[ _-]?){0,3})"
     r"(?: \([\w ]{1,20}\))?[\"']?[ \t]*(?P<said>is[ \t]+|ist[ \t]+|[:：#=>|][ \t]*|[ \t]+)"
@@ -294,7 +294,8 @@ _LOCAL_PHONE = re.compile(
     r"(?i)(?:\b(?:tél(?:éphone)?|portable|appele[zr]|téléphone[zr]?|joindre|rappele[zr]|tel(?:efon)?|erreichbar"
     r"|anruf\w*"
     r"|rückruf|handy|durchwahl|llam[ae]\w*|teléfono|móvil|celular|telefone|ligue|cellulare|chiam\w+|bel|telefoon|mobiel"
-    r"|puhelin|telefonnummer|numer|ring(?: mig på)?|contact(?: no)?|reach(?:able)?|call|phone(?:number)?"
+    r"|puhelin|telefonnummer|numer|dzwoń(?: na)?|zadzwoń|ring(?: mig på)?|contact(?: no)?|reach(?:able)?|call"
+    r"|phone(?:number)?"
     r"|mob(?:ile)?(?: no)?|whatsapp|cell?|fax|puh|matkapuhelin|gsm|cep(?: tel\w*)?|hp|tlf|tlm|natel|mobil\w*"
     r"|telefon\w*|komórka"
     r"|kom|mobitel|telefonas|tālrunis|hape|no\. hp|sđt|điện thoại|di động|sími|gsm-?nr|rufnummer|telefono|portátil"

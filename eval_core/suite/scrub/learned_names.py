@@ -9,7 +9,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.ordinary_words import is_common_word, is_ordinary, is_strange, is_technical
+from eval_core.suite.scrub.ordinary_words import (
+    is_common_word,
+    is_foreign_word,
+    is_given_name,
+    is_ordinary,
+    is_strange,
+    is_surname,
+    is_technical,
+)
 
 __all__ = ["LearnedNames", "written_from_address"]
 
@@ -36,6 +44,11 @@ def _plain(word: str) -> str:
 
 def _forms(hit: Hit, spelling: str) -> Iterator[tuple[str, _Alias]]:
     """Yield how one learned name may be written elsewhere."""
+    if hit.kind == "name" and " " not in spelling and (is_ordinary(spelling) or is_foreign_word(spelling)):
+        # A word that a column of names holds is a name there; elsewhere only one that many people have, as written.
+        if is_given_name(spelling) or is_surname(spelling):
+            yield spelling, _Alias("name", hit.entity, exact=True, rule=hit.rule)
+        return
     yield spelling.lower(), _Alias(hit.kind, hit.entity, exact=False, rule=hit.rule)
     short = spelling.partition(".")[0].lower()
     known = is_ordinary(short) or is_technical(short)

@@ -30,7 +30,7 @@ from eval_core.suite.scrub.secret_files import inserted
 from eval_core.suite.scrub.secret_values import key_words
 from eval_core.suite.scrub.tables import TableCell, rows
 
-__all__ = ["PERSON", "FieldKind", "field_hits", "field_kind", "value_hit_at"]
+__all__ = ["PERSON", "SERVICE_LABEL", "FieldKind", "field_hits", "field_kind", "value_hit_at"]
 
 FieldKind = Literal["account", "owner", "people", "person", "first", "host", "none"]
 
@@ -188,7 +188,7 @@ def _hit(start: int, value: str, kind: str, *, weak: bool = False) -> Hit:
 
 
 # What a provider calls the machines that everybody connects to.
-_SERVICE_LABEL = re.compile(
+SERVICE_LABEL = re.compile(
     r"(?i)(?:smtp|imap|pop3?|mx\d?|api|www|cdn|ntp|ftp|registry|repo|mirrors?|static|assets|oauth2?|login|ns\d)\.[\w-]+\.[a-z]{2,}"
 )
 
@@ -201,7 +201,7 @@ def value_hit_at(text: str, at: int, kind: FieldKind) -> Hit | None:
             return None
         name = match.group()
         plain = name.isalpha() and (name.islower() or is_ordinary(name))
-        if is_public_host(name) or _SERVICE_LABEL.match(name):
+        if is_public_host(name) or SERVICE_LABEL.match(name):
             return None
         if re.match(
             r"(?:args|self|config|cfg|settings|os|opts|options|params|request|req|ctx|env|this|props|process)\.", name
@@ -302,6 +302,8 @@ def field_hits(text: str, key: str | None) -> Iterator[Hit]:
     for match in _KEY.finditer(text):
         if match["key"] == "AccountName" and match["sep"] == "=":
             continue  # a store in a cloud
+        if "|" in match["sep"] and text.rfind("{{", 0, match.start()) > text.rfind("}}", 0, match.start()):
+            continue  # a filter in a template
         kind = _kind_of(text, match)
         replaced = match["key"][-1].isdigit() and _is_placeholder(match["key"])
         if kind == "none" or replaced:

@@ -36,6 +36,9 @@ _LABEL_WORDS = (
     r"|[Пп]резиме|Անուն|სახელი|გვარი"
 )
 _LABELLED = re.compile(rf"(?:{_LABEL_WORDS})[\"']?[ \t]*[:：=][ \t]*[\"']?(?P<value>{_NAME.pattern})")
+_LABELLED_IN_ENGLISH = re.compile(
+    rf"(?i:\b(?:full_?|customer_?|client_?|display_?)?name)[\"']? ?[:=] ?[\"'](?P<value>{_NAME.pattern})[\"']"
+)
 _LABELLED_LOOSELY = re.compile(
     rf"(?<![{_HAN}{_HANGUL}])(?:{_LABEL_WORDS})[ 　](?P<value>[{_HAN}]{{2,4}}|[{_HANGUL}]{{2,5}})(?![{_HAN}{_HANGUL}])"
 )
@@ -103,7 +106,7 @@ _HAN_NAME = re.compile(
     rf"|[你您他她说說的在已会會把负負那这這请請确確]|同学|老师|先生|女士)"
 )
 _SPACED_HAN = re.compile(
-    rf"(?<![{_HAN}\u30a0-\u30ff])(?P<value>[{_HAN}]{{1,3}}[ 　][{_HAN}{_KANA}]{{1,3}})(?=です|と申|より"
+    rf"(?<![{_HAN}\u30a0-\u30ff])(?P<value>[{_HAN}]{{1,3}}[ 　][{_HAN}{_KANA}]{{1,3}})(?=です|と申|より| <"
     rf"|[、。,，(（<:：\d]|\s*$|[ 　]?様)",
     re.M,
 )
@@ -159,6 +162,7 @@ def other_scripts(text: str, key: str | None) -> Iterator[Hit]:
 _PLACES = (
     _READING,
     _LABELLED,
+    _LABELLED_IN_ENGLISH,
     _LABELLED_LOOSELY,
     _HONOURED,
     _TITLED,

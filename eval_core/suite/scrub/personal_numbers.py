@@ -168,7 +168,8 @@ _MONTHS_ABROAD = (
     r"|luglio|settembre|ottobre|dicembre|janeiro|fevereiro|março|maio|junho|julho|setembro|outubro|novembro|dezembro)"
 )
 _BORN_LATER = re.compile(
-    r"(?i)\b(?:dob|date of birth|born|birthday)\b[^\n\d]{1,30}(?P<value>\d{1,2}[/.-]\d{1,2}[/.-](?:19|20)\d\d"
+    r"(?i)(?P<era>(?:明治|大正|昭和|平成)\d{1,2}年\d{1,2}月\d{1,2}日)|"
+    r"\b(?:dob|date of birth|born|birthday)\b[^\n\d]{1,30}(?P<value>\d{1,2}[/.-]\d{1,2}[/.-](?:19|20)\d\d"
     r"|(?:19|20)\d\d[/.-]\d\d[/.-]\d\d)(?!\d)"
 )
 _BORN_ABROAD = re.compile(

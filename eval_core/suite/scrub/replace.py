@@ -275,6 +275,9 @@ Note = Callable[[Hit, str], None]
 _NUMBER = re.compile(r"(?!(?:19|20)\d\d[-/.]?\d\d[-/.]?\d\d\Z)[A-Z0-9][A-Z0-9-]{8,40}")
 
 
+_USERINFO = re.compile(r"://[^\s/@]{0,200}@\Z")
+
+
 def _worth_sweeping(value: str, least_digits: int = 0) -> bool:
     """Tell whether a secret, or a number with many digits, is rare enough to be taken out wherever it stands."""
     plain = value.isalpha() and (value.islower() or value.istitle())
@@ -335,7 +338,7 @@ class Replacer:
             self._public.add(token)
         if self._domains:
             below = "|".join(map(re.escape, sorted(self._domains)))
-            self._hosts = re.compile(rf"(?i)(?<![\w.@-])(?!www\.)(?:[a-z0-9_][\w-]*\.){{1,4}}(?:{below})(?![\w-]|\.\w)")
+            self._hosts = re.compile(rf"(?i)(?<![\w.-])(?!www\.)(?:[a-z0-9_][\w-]*\.){{1,4}}(?:{below})(?![\w-]|\.\w)")
         if self._known:
             ordered = sorted(self._known, key=len, reverse=True)
             self._sweep = re.compile("|".join(re.escape(value) for value in ordered))
@@ -348,7 +351,7 @@ class Replacer:
                 self._names.add(hit, spelling)
         elif hit.kind == "email":
             local = re.sub(r"^\d+\+", "", hit.entity.partition("@")[0]).partition("+")[0]
-            if not is_generic(local) and not is_ordinary(local):
+            if not is_generic(local) and not is_ordinary(local) and not is_foreign_word(local):
                 self.pseudonyms.link(hit.entity, local)
                 self._names.add(replace(hit, kind="user", entity=local), local)
                 for form, kind in written_from_address(local):
@@ -402,6 +405,8 @@ class Replacer:
                 if known.kind == "secret" or not any(map(str.isalnum, edges)):
                     yield Hit(match.start(), match.end(), known.rule, known.kind, known.entity)
         for match in self._hosts.finditer(text) if self._hosts is not None else ():
+            if text[match.start() - 1 : match.start()] == "@" and not _USERINFO.search(text, 0, match.start()):
+                continue  # the end of an address
             yield Hit(match.start(), match.end(), "company-host", "host", match.group().lower())
         for hit in identity_words(text, self._people):
             yield replace(hit, entity=self._spelling.get(_squash(hit.entity), hit.entity))

@@ -40,7 +40,7 @@ _TURNED = re.compile(
     r"(?i)(?:\b(?:use|try|take|enter|type|set)[ \t]+[\"'`]?(?P<a>[^\s\"'`,;]{6,60})[\"'`]?[ \t]+(?:as|for)"
     r"[ \t]+(?:the[ \t]+|your[ \t]+|my[ \t]+)?(?:\w+[ \t]+){0,2}(?:password|passphrase|pin|pass|token|secret)\b"
     r"|\b(?:log(?:ging)?[ -]?(?:in|on)|sign(?:ing)?[ -]?in|login|credentials?|creds|wi-?fi|wlan|vpn|guest"
-    r"|account|access)\b[^\n.:]{0,24}?[: \t]+"
+    r"|account|access|user|hasło|passwor[dt]|mot de passe|contraseña|senha|пароль)\b[^\n.:]{0,24}?[: \t]+"
     r"[\w.@+-]{2,40}[ \t]?(?:/|:|,|and|with)[ \t]?[\"'`]?(?P<b>[^\s\"'`,;/]{6,60}))"
 )
 # After "token" or "key" a version, a name with a number or a path is more likely than a secret.
@@ -68,7 +68,7 @@ def prose(text: str, _key: str | None) -> Iterator[Hit]:
     for match in _TURNED.finditer(text):
         group = str(match.lastgroup)
         value = match.group(group).rstrip(".:!?)")
-        drawn = any(map(str.isdigit, value)) and re.search(r"[^\w/.:-]|[A-Z].*\d|_\w*\d|-\w*\d", value)
+        drawn = any(map(str.isdigit, value)) and re.search(r"[^\w/.:-]|[A-Z].*\d|\d[A-Z].*-|_\w*\d|-\w*\d", value)
         if drawn and is_secret_value(value, "strong", "password", exact=True):
             yield secret_hit(match.start(group), match.start(group) + len(value), "prose", text)
     for match in _QUOTED_PHRASE.finditer(text):

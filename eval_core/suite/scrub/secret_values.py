@@ -344,7 +344,8 @@ _STAND_IN = re.compile(
     r"[*.•x_#-]{3,}|[xX*]+|<.*|\$\{?.*|%[\w.(): -]+%|(?:[a-z]+[_-])*(?:test|local|fake|mock|sample"
     r"|dev)(?:[_-][a-z]+)*|\{\{?.*\}\}?|\[.*\]|.*\.\.\.|.*…|#(?:[0-9a-f]{3,8}\b)?[^!$%*?\d]*"
     r"|#\d+|@[\w./-]+|(?:password|secret|letmein|hunter)\d{1,4}|"
-    r"(?:your|my|the|some|a|an|insert|enter|replace|put|add|use)[-_ ].*|changeit|.*(?:placeholder|redacted|masked"
+    r"(?:your|my|the|some|a|an|insert|enter|replace|put|add|use)[-_ ].*|changeit|changez-moi|[a-z]+_x{3,}"
+    r"|.*(?:placeholder|redacted|masked"
     r"|change[-_]?me|replace[-_]?(?:me|this)|"
     r"example|dummy|goes[-_]here|xxxx|\*\*\*).*|"
     r"(?:op|vault|ssm|secretsmanager|keyring|env|file|gcp|azure|sops|arn|secret|hash|btree|lmdb|texthash|proxy)[:/].*",

@@ -31,7 +31,7 @@ _BEARER = re.compile(r"(?<![A-Za-z])(?i:bearer)[ \t]+(?P<value>[A-Za-z0-9._~+/=\
 _BASIC = re.compile(r"(?<![A-Za-z])(?i:basic)[ \t]+(?P<value>[A-Za-z0-9+/]{8,}={0,2})(?![A-Za-z0-9+/=])")
 _USERINFO = re.compile(
     r"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]{0,30}://(?P<user>[^\s/:@\"'<>`]*):"
-    r"(?P<password>[^\s/\"'<>`]+?)@(?=[\w.\-]+(?:[^\w.\-!#*~@]|$)|[\[$%{])"
+    r"(?P<password>[^\s/\"'<>`]+?)@(?=[\w.\-]+(?:[^\w.\-!#*~@]|$)|[\[$%{/])"
 )
 _LONE_USERINFO = re.compile(
     r"(?<![A-Za-z0-9+.\-])[a-z][a-z0-9+.\-]{0,30}://(?P<value>[^\s/:@\"'<>`]{16,})@(?=[\w.\[\-])"

@@ -35,6 +35,7 @@ PROVIDERS: tuple[Provider, ...] = (
     _shape("slack-token", "xox", r"xox[abcdeoprs](?:\.xox[bp])?-[\w-]{8,}"),
     _shape("slack-token", "xapp-", r"xapp-\d-[\w-]{10,}"),
     _shape("stripe-key", "_", r"(?:sk|rk|pk)_(?:live|test|prod)_[A-Za-z0-9]{10,}"),
+    _shape("live-key", "_", r"[a-z]{2,16}_(?:live|prod)_[A-Za-z0-9]{20,}"),
     _shape("webhook-secret", "whsec_", r"whsec_[A-Za-z0-9+/=]{16,}"),
     _shape("anthropic-key", "sk-ant-", r"sk-ant-[\w-]{16,}"),
     _shape("openrouter-key", "sk-or-", r"sk-or-(?:v\d-)?[\w-]{16,}"),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.named_fields import PERSON
+from eval_core.suite.scrub.named_fields import PERSON, SERVICE_LABEL
 from eval_core.suite.scrub.ordinary_words import (
     UPPER,
     is_calendar,
@@ -95,6 +95,13 @@ _PLACES = tuple(
         (
             r"(?<![\w.-])(?P<host>[a-z][\w-]{2,62})\.(?:duckdns\.org|dyndns\.\w+|ddns\.net|no-ip\.\w+|myds\.me|synology\.me"
             r"|myfritz\.net|hopto\.org|zapto\.org)\b"
+        ),
+        # Databases and stores that a cloud calls by their owner's name for them.
+        (
+            r"(?<![\w.-])(?P<host>[\w-]+(?:\.[\w-]+){0,3}\.(?:rds\.amazonaws\.com|cache\.amazonaws\.com"
+            r"|redshift\.amazonaws\.com|database\.windows\.net|servicebus\.windows\.net|blob\.core\.windows\.net"
+            r"|vault\.azure\.net|redis\.cache\.windows\.net|azurecr\.io|mongodb\.net|snowflakecomputing\.com"
+            r"|ondigitalocean\.com|upstash\.io|neon\.tech|supabase\.co))(?![\w.-])"
         ),
         # The branch of somebody in a list of pull requests.
         r"[ \t]{2,}(?P<branch>[a-z][a-z0-9._-]{2,31})/[\w.-]+[ \t]{2,}",
@@ -376,7 +383,7 @@ _OBJECT = re.compile(r"\{[^{}]{0,2000}\}")
 _AUTHOR_OBJECT = re.compile(rf"\"(?:author|authors|maintainer|maintainers|contributors|committer)\"\s*:\s*\[?\s*\{{"
                             rf"[^{{}}]{{0,300}}?\"name\"\s*:\s*\"(?P<name>{_PERSON})\"")  # fmt: skip
 _SYSTEM_HOSTS = re.compile(
-    r"(?:localhost|localdomain|ip6-.*|host\d*|info|debug|warn|warning|error|fatal|trace|notice|server|client|db"
+    r"(?:oauth2|x-access-token|gitlab-ci-token|localhost|localdomain|ip6-.*|host\d*|info|debug|warn|warning|error|fatal|trace|notice|server|client|db"
     r"|web|app|api"
     r"|cache|node|worker|master|primary|replica|runner|build|ci|docker|[a-f0-9]{12}|(?:\d+\.)+\d+|.*\.example(?:\.\w+)?"
     r"|.*\.(?:py|js|ts|go|rs|sh|md|json|ya?ml|toml)|github\.com|gitlab\.com|bitbucket\.org|workgroup|corp|kernel|root)",
@@ -447,6 +454,8 @@ def _hit(match: re.Match[str], group: str) -> Hit | None:
     if kind == "name" and (not is_person_name(bare, sure=place == "name") or is_role_or_state(bare)):
         return None
     if kind == "name" and _CREDITS.match(match.string, match.end(group)):
+        return None
+    if kind == "host" and SERVICE_LABEL.match(bare):
         return None
     if kind == "host" and (_SYSTEM_HOSTS.fullmatch(bare) or len(bare) < 3 or is_service_host(bare)):
         return None
