@@ -107,6 +107,14 @@ class ModelCall:
     private: bool = False
     """Neither the reply nor an error that may quote the prompt is written down in the clear."""
 
+    @property
+    def by_compressor(self) -> bool:
+        """Whether the compressor under test wrote it; what its words bring about is held against nobody else.
+
+        The requests of controls and checks are the evaluator's own.
+        """
+        return self.role == "compressor" and not self.draw.control
+
 
 @dataclass(frozen=True)
 class Acceptance:

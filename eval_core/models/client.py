@@ -14,8 +14,9 @@ from types import TracebackType
 from typing import Self
 
 from eval_core.base.errors import UserError
+from eval_core.base.messages import Message
 from eval_core.base.tokens import count_text
-from eval_core.domain.call import Acceptance, ArmName, Completion, Failed, FailureKind, ModelCall, Usage
+from eval_core.domain.call import Acceptance, ArmName, Completion, Draw, Failed, FailureKind, ModelCall, Usage
 from eval_core.models.batch_queue import BatchQueue, Submitted
 from eval_core.models.budget import Budget, Reservation, worst_tokens
 from eval_core.models.credentials import key_name
@@ -49,6 +50,9 @@ _UNPAID_AGAIN = frozenset({"rate_limit", "server", "connection", "timeout", "unk
 """What a batch answers a call with that may well be answered in the next."""
 _OF_THE_PROMPT = frozenset({"empty", "refusal", "malformed", "bad_request"})
 """What a prompt can bring about: a reply, paid for, that is of no use, or none."""
+_REPLIED = frozenset({"empty", "refusal", "truncated", "malformed"})
+_PLAIN_QUESTION: tuple[Message, ...] = ({"role": "user", "content": "Reply with the single word: yes"},)
+_PLAIN_ROOM = 64
 _LONG = 10_000  # characters whose tokens are not counted between two calls: it takes a millisecond
 _MORE_ROOM = 2  # by how much the limit of a reply grows that was cut off
 
@@ -96,6 +100,7 @@ class ModelClient:
         self._health: dict[str, ModelHealth] = {}
         self._compressors: dict[tuple[str, ArmName], ModelHealth] = {}
         self._afresh: dict[ArmName, int] = {}
+        self._plain_questions: dict[str, asyncio.Task[Completion | Failed]] = {}
         self._stopping = asyncio.Event()
         self._direct = DirectConnections()
         self._loaded: asyncio.Task[object] | None = None
@@ -190,7 +195,7 @@ class ModelClient:
         Its prompts are a stranger's, so what they bring about stops the compressor of that arm and nobody else. Those
         of controls are ours.
         """
-        if call.role != "compressor" or call.draw.control or kind not in _OF_THE_PROMPT:
+        if not call.by_compressor or kind not in _OF_THE_PROMPT:
             return self.health(call.model)
         return self._compressors.setdefault(
             (call.model, call.draw.arm),
@@ -222,7 +227,7 @@ class ModelClient:
     async def complete(self, call: ModelCall, acceptance: Acceptance | None = None) -> Completion | Failed:
         """Answer from the journal, join an equal call under way, or make the call."""
         call = self._as_sent(call)
-        if call.role == "compressor" and not call.draw.control and (again := self._afresh.get(call.draw.arm)):
+        if call.by_compressor and (again := self._afresh.get(call.draw.arm)):
             call = replace(call, draw=replace(call.draw, repeat=again))
         key = call_key(call)
         if self._journal is not None and (found := self._journal.lookup(key)) is not None:
@@ -267,6 +272,7 @@ class ModelClient:
         endpoint, health = self.models.endpoint(call.model), self.health(call.model)
         began: float | None = None
         kept = ""
+        asked_plainly = False
         while True:
             brought = await self._collected(call, key, endpoint, acceptance)
             attempt = brought or await self._attempt(call, key, endpoint, acceptance, priority)
@@ -282,6 +288,12 @@ class ModelClient:
             fault = attempt.fault
             if brought and self.batches is not None and self.batches.takes(call) and fault.kind in _UNPAID_AGAIN:
                 return self.batches.add(key, call)
+            if fault.unproven and call.by_compressor and not asked_plainly:
+                asked_plainly, known = True, self._direct.known(endpoint)
+                if (fault_of_the_model := await self._ask_plainly(call)) is not None:
+                    return replace(fault_of_the_model, usage=used)
+                if self._direct.known(endpoint) != known:
+                    continue  # the question showed what the model does not take; without that, it may well answer
             failures[fault.kind] += 1
             if fault.kind == "truncated":
                 kept = max(kept, attempt.text, key=len)
@@ -305,6 +317,31 @@ class ModelClient:
             if fault.kind == "truncated":
                 call = replace(call, max_tokens=_more_room(call.max_tokens, endpoint.max_output))
             await self._pause(wait, health)
+
+    async def _ask_plainly(self, call: ModelCall) -> Failed | None:
+        """Ask a compressor's model something harmless; return why it does not answer us either, if so.
+
+        An error may quote what the compressor wrote, so its words do not tell a rejected request from an empty account
+        or a wrong key. Nobody but us writes this question.
+        """
+        asking = self._plain_questions.get(call.model)
+        if asking is None:
+            plain = ModelCall(
+                role="compressor",
+                model=call.model,
+                messages=_PLAIN_QUESTION,
+                max_tokens=_PLAIN_ROOM,
+                draw=Draw(control=True, repeat=time.time_ns() // 1_000),
+                # Every model that takes a temperature takes one up to this.
+                temperature=None if call.temperature is None else min(call.temperature, 1.0),
+            )
+            asking = self._plain_questions[call.model] = asyncio.create_task(self.complete(plain))
+            asking.add_done_callback(lambda _: self._plain_questions.pop(call.model, None))
+        answer = await asyncio.shield(asking)
+        if isinstance(answer, Completion) or answer.kind in _REPLIED:
+            return None
+        # A model that rejects our own question as a bad one rejects everything; the compressor's was none.
+        return replace(answer, kind="unknown") if answer.kind == "bad_request" else answer
 
     def _given_up(self, call: ModelCall, fault: Fault, tries: int, used: Usage, kept: str) -> Failed:
         again = f" (gave up after {tries} attempts)" if tries > 1 else ""
@@ -400,6 +437,9 @@ class ModelClient:
         refused = Fault("refusal", f"the model refused: {said}", "yes") if said else None
         if refused is not None and call.role != "compressor":
             attempt = replace(attempt, fault=refused)
+        if attempt.fault is not None and attempt.fault.unproven and call.by_compressor:
+            # Its own bad request, until the model does not answer the evaluator either.
+            attempt = replace(attempt, fault=replace(attempt.fault, kind="bad_request", retry_after=None))
         if call.private:
             attempt = _without_quotations(attempt)
         self._account(attempt, held)

@@ -62,6 +62,8 @@ class Fault:
     message: str
     charge: Charge
     retry_after: float | None = None
+    unproven: bool = False
+    """It blames the provider or the account, and a request could have brought the same about."""
 
 
 def _chain(exc: BaseException) -> Iterator[BaseException]:
@@ -110,7 +112,7 @@ def _without_status(exc: BaseException, names: set[str]) -> tuple[FailureKind, C
         return "malformed", "unsure"
     status = getattr(exc, "status_code", None)
     if isinstance(status, int) and status != 500 and "APIError" not in names:
-        return kind_told(status, str(exc)), "no"
+        return kind_told(status, str(exc)).kind, "no"
     return ("server", "unsure") if isinstance(status, int) and status >= 500 else ("unknown", "unsure")
 
 
@@ -141,6 +143,7 @@ def fault_of(exc: BaseException, secrets: Iterable[str] = ()) -> Fault:
         fault = fault_of_status(answered[0], answered[1] or text, _headers(exc), secrets)
         return replace(fault, kind=named) if named and fault.kind == "bad_request" else fault
     charge: Charge = "no"
+    unproven = False
     if named is not None:
         kind = named
     elif "PaymentRequiredError" in names:
@@ -148,13 +151,14 @@ def fault_of(exc: BaseException, secrets: Iterable[str] = ()) -> Fault:
     elif "AuthenticationError" in names:  # raised before anything is sent when there is no key
         kind = "auth"
     elif names & {"UnsupportedParamsError", "LiteLLMUnknownProvider"} or type(exc).__name__ == "BadRequestError":
-        kind = kind_told(400, text)
+        told = kind_told(400, text)
+        kind, unproven = told.kind, told.unproven
     else:
         kind, charge = _without_status(exc, names)
     if kind == "connection":
         text = next((words for name, words in _BROKEN_CONNECTION.items() if name in names), text)
     after = retry_after(_headers(exc), datetime.now(UTC)) if kind in _WAITED_FOR else None
-    return Fault(kind, _one_line(text, secrets), charge, after)
+    return Fault(kind, _one_line(text, secrets), charge, after, unproven)
 
 
 def _plain_header(headers: Mapping[str, object], name: str) -> str:
@@ -165,16 +169,17 @@ def fault_of_status(
     status: int, text: str, headers: Mapping[str, object] = MappingProxyType({}), secrets: Iterable[str] = ()
 ) -> Fault:
     """Name the failure behind an HTTP status and the body that came with it."""
-    kind = kind_told(status, text + _plain_header(headers, "x-amzn-errortype"))
+    told = kind_told(status, text, _plain_header(headers, "x-amzn-errortype"))
     after = None
-    if kind in _WAITED_FOR:
+    if told.kind in _WAITED_FOR:
         now = datetime.now(UTC)
         after = retry_after(headers, now)
         after = wait_told(text, now) if after is None else after
     if 300 <= status < 400 and (where := _plain_header(headers, "location")):
         text = f"a redirect to {where}, which is not followed; give that address"
     said = _one_line(text, secrets)
-    return Fault(kind, f"HTTP {status}: {said}" if said else f"HTTP {status} without a word", "no", after)
+    said = f"HTTP {status}: {said}" if said else f"HTTP {status} without a word"
+    return Fault(told.kind, said, "no", after, told.unproven)
 
 
 @dataclass(frozen=True)
