@@ -124,9 +124,9 @@ def _parsed(body: str) -> object:
 def error_fields(body: str) -> tuple[Mapping[str, Any], ...]:
     """Return the objects of an error whose fields the provider fills in itself, the innermost first.
 
-    A router hands on the error of the provider behind it.
+    A router hands on the error of the provider behind it. JSON in the middle of a text may be a quotation.
     """
-    found = _parsed(body)
+    found = _parsed(body) if body.lstrip()[:1] in ("{", "[") else None
     if not isinstance(found, Mapping):
         return ()
     error = found.get("error")

@@ -7,9 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from eval_core.base.messages import Message
+from eval_core.base.messages import Message, message_problem
 from eval_core.domain.call import OpaqueState
-from eval_core.domain.fixture import message_problem
 
 __all__ = [
     "MAX_FRAME", "BadFrame", "StepResult", "check_values", "error_text", "list_problem", "read_frame", "read_step",

@@ -151,3 +151,5 @@ def test_a_code_goes_before_the_words() -> None:
     assert told("model_not_found", "prompt is too long") == "not_found"
     assert told("context_length_exceeded", "invalid_api_key") == "context_length"
     assert told("400", LOW) == "payment"
+    quoted = kind_told(400, 'bad schema: {"error": {"code": "insufficient_quota"}}')
+    assert (quoted.kind, quoted.unproven) == ("bad_request", False)
