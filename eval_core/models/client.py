@@ -18,7 +18,7 @@ from eval_core.base.messages import Message
 from eval_core.base.tokens import count_text
 from eval_core.domain.call import Acceptance, ArmName, Completion, Draw, Failed, FailureKind, ModelCall, Usage
 from eval_core.models.batch_queue import BatchQueue, Submitted
-from eval_core.models.budget import Budget, Reservation, worst_tokens
+from eval_core.models.budget import Budget, Reservation, count_ahead
 from eval_core.models.credentials import key_name
 from eval_core.models.faults import Fault, fault_of_status
 from eval_core.models.health import ModelHealth, remedy
@@ -53,7 +53,6 @@ _OF_THE_PROMPT = frozenset({"empty", "refusal", "malformed", "bad_request"})
 _REPLIED = frozenset({"empty", "refusal", "truncated", "malformed"})
 _PLAIN_QUESTION: tuple[Message, ...] = ({"role": "user", "content": "Reply with the single word: yes"},)
 _PLAIN_ROOM = 64
-_LONG = 10_000  # characters whose tokens are not counted between two calls: it takes a millisecond
 _MORE_ROOM = 2  # by how much the limit of a reply grows that was cut off
 
 
@@ -292,7 +291,7 @@ class ModelClient:
                 asked_plainly, known = True, self._direct.known(endpoint)
                 if (fault_of_the_model := await self._ask_plainly(call)) is not None:
                     return replace(fault_of_the_model, usage=used)
-                if self._direct.known(endpoint) != known:
+                if self._direct.known(endpoint) != known and await _may_ask_again(call):
                     continue  # the question showed what the model does not take; without that, it may well answer
             failures[fault.kind] += 1
             if fault.kind == "truncated":
@@ -310,7 +309,7 @@ class ModelClient:
                 # A schema that is refused is not refused by chance; the caller knows how to ask without one.
                 answered=health.answered > 0 and call.response_schema is None,
             )
-            if wait is None:
+            if wait is None or not await _may_ask_again(call):
                 return self._given_up(call, fault, failures.total(), used, kept)
             if acceptance is not None and fault.kind in ("malformed", "truncated"):
                 call = replace(call, messages=acceptance.amend(fault.message))
@@ -391,9 +390,8 @@ class ModelClient:
         if not endpoint.direct:
             await self._load()
         price = self._tariffs.get(call.model)
-        if self.budget is not None and self.count is count_text and worst_tokens(call, len) > _LONG:
-            # Counted ahead, where no slot waits for it, and in a thread: the tokenizer really runs beside the loop.
-            await asyncio.to_thread(worst_tokens, call)
+        if self.budget is not None and self.count is count_text:
+            await count_ahead(call)  # here, where no slot waits for it
         async with limiter.slot(priority) as granted_at:
             if (refusal := self._refusal(call)) is not None:
                 return refusal
@@ -407,6 +405,8 @@ class ModelClient:
                 if self._journal is not None:
                     self._journal.sent(key, held.usd if held else 0.0, held.tokens if held else 0)
                 self.sent += 1
+                if call.passage is not None:
+                    call.passage.left()
                 post = self._direct.send if endpoint.direct and call.front is None else send
                 attempt = await post(call, endpoint, seconds, self._secrets)
             except BaseException:
@@ -414,6 +414,10 @@ class ModelClient:
                     self.budget.lose(held)
                 raise
             attempt = self._concluded(call, attempt, held, acceptance, price)
+            if call.passage is not None:
+                fault = attempt.fault
+                lost = attempt.usage is None and fault is not None and fault.charge == "unsure"
+                call.passage.returned(attempt.usage, fault.kind if fault else None, lost=lost)
             self._adapt(limiter, attempt, granted_at, health=self.health(call.model))
         await self._write_down(call, key, attempt)
         return attempt
@@ -493,6 +497,10 @@ class ModelClient:
         if self._loaded is None:
             self._loaded = asyncio.create_task(asyncio.to_thread(load_litellm))
         await self._loaded
+
+
+async def _may_ask_again(call: ModelCall) -> bool:
+    return call.passage is None or await call.passage.again(call)
 
 
 def _heard(done: Completion, call: ModelCall) -> Completion:

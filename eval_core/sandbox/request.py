@@ -44,9 +44,9 @@ class GatewayLimits:
     """What one run of the compressor may ask for, and how it may ask."""
 
     requests: int = 64
-    """Model calls, all steps together."""
+    """Model calls, all steps and attempts together."""
     total_tokens: int = 4_000_000
-    """Input and output of all calls together; checked before each call."""
+    """Input and output of all calls together; the worst case of each is reserved before it is made."""
     output_tokens: int = 16_384
     """Of one call; a larger wish is lowered."""
     request_bytes: int = 8 * 1024 * 1024

@@ -217,8 +217,12 @@ def test_requests_beyond_the_cap_are_turned_away_and_not_paid():
 
 
 def test_tokens_beyond_the_cap_are_turned_away():
-    status, _, _, _, calls = talk({"messages": HELLO}, limits=GatewayLimits(total_tokens=10), times=2)
-    assert (status, len(calls)) == (429, 1)
+    # 10 tokens are used by each call, and 172 are its worst case.
+    limits = GatewayLimits(total_tokens=200, output_tokens=100)
+    status, text, _, gateway, calls = talk({"messages": HELLO}, limits=limits, times=5)
+    assert (status, len(calls)) == (429, 3)
+    assert "the run's 200 tokens are used up" in text
+    assert [record.forwarded for record in gateway.log.records] == [True, True, True, False, False]
 
 
 def test_a_wish_for_more_output_than_allowed_is_lowered():
