@@ -14,9 +14,9 @@ import small
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import pretty
-from eval_core.base.messages import Message
+from eval_core.base.messages import Message, message_problem
 from eval_core.domain.case import Case, load_suite
-from eval_core.domain.fixture import Fixture, dump_fixture, load_fixture, message_problem
+from eval_core.domain.fixture import Fixture, dump_fixture, load_fixture
 from eval_core.domain.probe import dump_bank, load_bank
 
 PLAIN_FIXTURE = """{

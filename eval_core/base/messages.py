@@ -13,7 +13,7 @@ from typing import Any
 
 __all__ = [
     "ROLES", "Message", "Said", "ToolCall", "call_arguments", "call_name", "content_text", "full_text", "is_text_part",
-    "render", "said", "tool_calls",
+    "message_problem", "message_problems", "render", "said", "tool_calls",
 ]  # fmt: skip
 
 ROLES = ("system", "user", "assistant", "tool", "developer")
@@ -117,3 +117,52 @@ def full_text(message: Message) -> str:
 def render(messages: Iterable[Message]) -> str:
     """Return the whole list as one text, in order."""
     return "\n\n".join(f"[{message.get('role', '?')}]\n{full_text(message)}" for message in messages)
+
+
+def message_problems(messages: list[Message]) -> Iterator[str]:
+    """Yield everything that a provider would refuse in a message list."""
+    open_calls: dict[str, int] = {}
+    for index, message in enumerate(messages):
+        role = message.get("role")
+        if role not in ROLES:
+            yield f"messages[{index}].role: {role!r} is not one of {', '.join(ROLES)}"
+        if role == "tool":
+            call = message.get("tool_call_id")
+            if not isinstance(call, str) or call not in open_calls:
+                yield (
+                    f"messages[{index}].tool_call_id: {call!r} answers no tool call before it; "
+                    "drop the message or restore the call"
+                )
+            else:
+                del open_calls[call]
+        elif open_calls:
+            for call, at in open_calls.items():
+                yield f"messages[{at}].tool_calls: {call!r} is not answered before messages[{index}]"
+            open_calls.clear()
+        yield from _content_problems(index, message)
+        for call in tool_calls(message) if isinstance(message.get("tool_calls"), list) else ():
+            if not (
+                isinstance(call, dict) and isinstance(call.get("id"), str) and isinstance(call.get("function"), dict)
+            ):
+                yield f"messages[{index}].tool_calls: each call needs an id (text) and a function (an object)"
+            else:
+                open_calls[call["id"]] = index
+    for call, at in open_calls.items():
+        yield f"messages[{at}].tool_calls: {call!r} is never answered"
+
+
+def _content_problems(index: int, message: Message) -> Iterator[str]:
+    content = message.get("content")
+    if not isinstance(content, str | list | None):
+        yield f"messages[{index}].content: must be text, a list of parts or null, not {type(content).__name__}"
+    if isinstance(content, list) and not all(isinstance(part, str | dict) for part in content):
+        yield f"messages[{index}].content: parts must be text or objects"
+    if content is None and message.get("role") in ("system", "user", "tool"):
+        yield f"messages[{index}].content: null is only allowed for an assistant that calls tools"
+    if not isinstance(message.get("tool_calls") or [], list):
+        yield f"messages[{index}].tool_calls: must be a list"
+
+
+def message_problem(messages: list[Message]) -> str | None:
+    """Return the first thing a provider would refuse in a message list, or None."""
+    return next(message_problems(messages), None)

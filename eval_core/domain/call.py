@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from eval_core.base.messages import Message
 
@@ -17,6 +17,7 @@ __all__ = [
     "FailureKind",
     "ModelCall",
     "OpaqueState",
+    "Passage",
     "ReplyCall",
     "Role",
     "Usage",
@@ -86,6 +87,19 @@ class Draw:
         return not (0 <= self.run < 1_000 and self.attempt < 10 and self.repeat < 10)
 
 
+class Passage(Protocol):
+    """Is told of every request that the client makes for a call, retries included."""
+
+    def left(self) -> None:
+        """Hear that a request leaves for the provider: no slot and no budget is waited for any longer."""
+
+    def returned(self, usage: Usage | None, failed: FailureKind | None, *, lost: bool) -> None:
+        """Hear what became of it; `lost` where the provider may have charged for a reply that never came."""
+
+    async def again(self, call: ModelCall) -> bool:
+        """Tell whether another request may be made for the call."""
+
+
 @dataclass(frozen=True)
 class ModelCall:
     """One request, complete: equal calls of an equal draw are the same call and are paid once."""
@@ -106,6 +120,16 @@ class ModelCall:
     """How many messages at the beginning other calls repeat: the first call with them goes ahead, the others follow."""
     private: bool = False
     """Neither the reply nor an error that may quote the prompt is written down in the clear."""
+    passage: Passage | None = field(default=None, compare=False, repr=False)
+    """No part of what is asked: who wants to know of its requests."""
+
+    @property
+    def by_compressor(self) -> bool:
+        """Whether the compressor under test wrote it; what its words bring about is held against nobody else.
+
+        The requests of controls and checks are the evaluator's own.
+        """
+        return self.role == "compressor" and not self.draw.control
 
 
 @dataclass(frozen=True)

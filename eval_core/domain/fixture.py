@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from eval_core.base.errors import UserError
 from eval_core.base.files import ForeignRecord, digest, json_value, parse, pretty, read_json, write_atomic
 from eval_core.base.gzip_files import PACKED_SUFFIX, PLAIN_LIMIT, pack, packed_name, split_name, unpack
-from eval_core.base.messages import ROLES, Message, tool_calls
+from eval_core.base.messages import ROLES, message_problems
 
 __all__ = [
     "ALLOW_FILE",
@@ -23,8 +23,6 @@ __all__ = [
     "fixture_files",
     "fixture_name",
     "load_fixture",
-    "message_problem",
-    "message_problems",
     "named_fixture",
     "write_fixture",
 ]
@@ -32,55 +30,6 @@ __all__ = [
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,79}$"
 MIN_MESSAGES = 4
 ALLOW_FILE = "allow.json"
-
-
-def message_problems(messages: list[Message]) -> Iterator[str]:
-    """Yield everything that a provider would refuse in a message list."""
-    open_calls: dict[str, int] = {}
-    for index, message in enumerate(messages):
-        role = message.get("role")
-        if role not in ROLES:
-            yield f"messages[{index}].role: {role!r} is not one of {', '.join(ROLES)}"
-        if role == "tool":
-            call = message.get("tool_call_id")
-            if not isinstance(call, str) or call not in open_calls:
-                yield (
-                    f"messages[{index}].tool_call_id: {call!r} answers no tool call before it; "
-                    "drop the message or restore the call"
-                )
-            else:
-                del open_calls[call]
-        elif open_calls:
-            for call, at in open_calls.items():
-                yield f"messages[{at}].tool_calls: {call!r} is not answered before messages[{index}]"
-            open_calls.clear()
-        yield from _content_problems(index, message)
-        for call in tool_calls(message) if isinstance(message.get("tool_calls"), list) else ():
-            if not (
-                isinstance(call, dict) and isinstance(call.get("id"), str) and isinstance(call.get("function"), dict)
-            ):
-                yield f"messages[{index}].tool_calls: each call needs an id (text) and a function (an object)"
-            else:
-                open_calls[call["id"]] = index
-    for call, at in open_calls.items():
-        yield f"messages[{at}].tool_calls: {call!r} is never answered"
-
-
-def _content_problems(index: int, message: Message) -> Iterator[str]:
-    content = message.get("content")
-    if not isinstance(content, str | list | None):
-        yield f"messages[{index}].content: must be text, a list of parts or null, not {type(content).__name__}"
-    if isinstance(content, list) and not all(isinstance(part, str | dict) for part in content):
-        yield f"messages[{index}].content: parts must be text or objects"
-    if content is None and message.get("role") in ("system", "user", "tool"):
-        yield f"messages[{index}].content: null is only allowed for an assistant that calls tools"
-    if not isinstance(message.get("tool_calls") or [], list):
-        yield f"messages[{index}].tool_calls: must be a list"
-
-
-def message_problem(messages: list[Message]) -> str | None:
-    """Return the first thing a provider would refuse in a message list, or None."""
-    return next(message_problems(messages), None)
 
 
 class Fixture(ForeignRecord):

@@ -14,11 +14,12 @@ from eval_core.domain.call import Failed, ModelCall, Usage
 from eval_core.models.journal import Spent
 from eval_core.models.prices import Tariff
 
-__all__ = ["Budget", "Reservation", "worst_case", "worst_tokens"]
+__all__ = ["Budget", "Reservation", "count_ahead", "worst_case", "worst_tokens"]
 
 # Other tokenizers than ours need up to about half as many tokens again for code and logs; then the chat frame.
 _MARGIN = 1.5
 _FRAME = 64
+_LONG = 10_000  # characters whose tokens are not counted between two calls: it takes a millisecond
 
 
 def worst_tokens(call: ModelCall, count: Callable[[str], int] = count_text) -> int:
@@ -28,6 +29,12 @@ def worst_tokens(call: ModelCall, count: Callable[[str], int] = count_text) -> i
     # What is encrypted is longer than what it says, so its length as text is enough.
     front = count(canonical(call.front.items).decode()) if call.front else 0
     return math.ceil((count_messages(call.messages, count) + schema + tools + front) * _MARGIN) + _FRAME
+
+
+async def count_ahead(call: ModelCall) -> None:
+    """Count a long call's tokens in a thread, where the tokenizer runs beside the loop; the count is remembered."""
+    if worst_tokens(call, len) > _LONG:
+        await asyncio.to_thread(worst_tokens, call)
 
 
 @dataclass(frozen=True)

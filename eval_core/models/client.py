@@ -14,10 +14,11 @@ from types import TracebackType
 from typing import Self
 
 from eval_core.base.errors import UserError
+from eval_core.base.messages import Message
 from eval_core.base.tokens import count_text
-from eval_core.domain.call import Acceptance, ArmName, Completion, Failed, FailureKind, ModelCall, Usage
+from eval_core.domain.call import Acceptance, ArmName, Completion, Draw, Failed, FailureKind, ModelCall, Usage
 from eval_core.models.batch_queue import BatchQueue, Submitted
-from eval_core.models.budget import Budget, Reservation, worst_tokens
+from eval_core.models.budget import Budget, Reservation, count_ahead
 from eval_core.models.credentials import key_name
 from eval_core.models.faults import Fault, fault_of_status
 from eval_core.models.health import ModelHealth, remedy
@@ -49,7 +50,9 @@ _UNPAID_AGAIN = frozenset({"rate_limit", "server", "connection", "timeout", "unk
 """What a batch answers a call with that may well be answered in the next."""
 _OF_THE_PROMPT = frozenset({"empty", "refusal", "malformed", "bad_request"})
 """What a prompt can bring about: a reply, paid for, that is of no use, or none."""
-_LONG = 10_000  # characters whose tokens are not counted between two calls: it takes a millisecond
+_REPLIED = frozenset({"empty", "refusal", "truncated", "malformed"})
+_PLAIN_QUESTION: tuple[Message, ...] = ({"role": "user", "content": "Reply with the single word: yes"},)
+_PLAIN_ROOM = 64
 _MORE_ROOM = 2  # by how much the limit of a reply grows that was cut off
 
 
@@ -96,6 +99,7 @@ class ModelClient:
         self._health: dict[str, ModelHealth] = {}
         self._compressors: dict[tuple[str, ArmName], ModelHealth] = {}
         self._afresh: dict[ArmName, int] = {}
+        self._plain_questions: dict[str, asyncio.Task[Completion | Failed]] = {}
         self._stopping = asyncio.Event()
         self._direct = DirectConnections()
         self._loaded: asyncio.Task[object] | None = None
@@ -190,7 +194,7 @@ class ModelClient:
         Its prompts are a stranger's, so what they bring about stops the compressor of that arm and nobody else. Those
         of controls are ours.
         """
-        if call.role != "compressor" or call.draw.control or kind not in _OF_THE_PROMPT:
+        if not call.by_compressor or kind not in _OF_THE_PROMPT:
             return self.health(call.model)
         return self._compressors.setdefault(
             (call.model, call.draw.arm),
@@ -222,7 +226,7 @@ class ModelClient:
     async def complete(self, call: ModelCall, acceptance: Acceptance | None = None) -> Completion | Failed:
         """Answer from the journal, join an equal call under way, or make the call."""
         call = self._as_sent(call)
-        if call.role == "compressor" and not call.draw.control and (again := self._afresh.get(call.draw.arm)):
+        if call.by_compressor and (again := self._afresh.get(call.draw.arm)):
             call = replace(call, draw=replace(call.draw, repeat=again))
         key = call_key(call)
         if self._journal is not None and (found := self._journal.lookup(key)) is not None:
@@ -267,6 +271,7 @@ class ModelClient:
         endpoint, health = self.models.endpoint(call.model), self.health(call.model)
         began: float | None = None
         kept = ""
+        asked_plainly = False
         while True:
             brought = await self._collected(call, key, endpoint, acceptance)
             attempt = brought or await self._attempt(call, key, endpoint, acceptance, priority)
@@ -282,6 +287,12 @@ class ModelClient:
             fault = attempt.fault
             if brought and self.batches is not None and self.batches.takes(call) and fault.kind in _UNPAID_AGAIN:
                 return self.batches.add(key, call)
+            if fault.unproven and call.by_compressor and not asked_plainly:
+                asked_plainly, known = True, self._direct.known(endpoint)
+                if (fault_of_the_model := await self._ask_plainly(call)) is not None:
+                    return replace(fault_of_the_model, usage=used)
+                if self._direct.known(endpoint) != known and await _may_ask_again(call):
+                    continue  # the question showed what the model does not take; without that, it may well answer
             failures[fault.kind] += 1
             if fault.kind == "truncated":
                 kept = max(kept, attempt.text, key=len)
@@ -298,13 +309,38 @@ class ModelClient:
                 # A schema that is refused is not refused by chance; the caller knows how to ask without one.
                 answered=health.answered > 0 and call.response_schema is None,
             )
-            if wait is None:
+            if wait is None or not await _may_ask_again(call):
                 return self._given_up(call, fault, failures.total(), used, kept)
             if acceptance is not None and fault.kind in ("malformed", "truncated"):
                 call = replace(call, messages=acceptance.amend(fault.message))
             if fault.kind == "truncated":
                 call = replace(call, max_tokens=_more_room(call.max_tokens, endpoint.max_output))
             await self._pause(wait, health)
+
+    async def _ask_plainly(self, call: ModelCall) -> Failed | None:
+        """Ask a compressor's model something harmless; return why it does not answer us either, if so.
+
+        An error may quote what the compressor wrote, so its words do not tell a rejected request from an empty account
+        or a wrong key. Nobody but us writes this question.
+        """
+        asking = self._plain_questions.get(call.model)
+        if asking is None:
+            plain = ModelCall(
+                role="compressor",
+                model=call.model,
+                messages=_PLAIN_QUESTION,
+                max_tokens=_PLAIN_ROOM,
+                draw=Draw(control=True, repeat=time.time_ns() // 1_000),
+                # Every model that takes a temperature takes one up to this.
+                temperature=None if call.temperature is None else min(call.temperature, 1.0),
+            )
+            asking = self._plain_questions[call.model] = asyncio.create_task(self.complete(plain))
+            asking.add_done_callback(lambda _: self._plain_questions.pop(call.model, None))
+        answer = await asyncio.shield(asking)
+        if isinstance(answer, Completion) or answer.kind in _REPLIED:
+            return None
+        # A model that rejects our own question as a bad one rejects everything; the compressor's was none.
+        return replace(answer, kind="unknown") if answer.kind == "bad_request" else answer
 
     def _given_up(self, call: ModelCall, fault: Fault, tries: int, used: Usage, kept: str) -> Failed:
         again = f" (gave up after {tries} attempts)" if tries > 1 else ""
@@ -354,9 +390,8 @@ class ModelClient:
         if not endpoint.direct:
             await self._load()
         price = self._tariffs.get(call.model)
-        if self.budget is not None and self.count is count_text and worst_tokens(call, len) > _LONG:
-            # Counted ahead, where no slot waits for it, and in a thread: the tokenizer really runs beside the loop.
-            await asyncio.to_thread(worst_tokens, call)
+        if self.budget is not None and self.count is count_text:
+            await count_ahead(call)  # here, where no slot waits for it
         async with limiter.slot(priority) as granted_at:
             if (refusal := self._refusal(call)) is not None:
                 return refusal
@@ -370,6 +405,8 @@ class ModelClient:
                 if self._journal is not None:
                     self._journal.sent(key, held.usd if held else 0.0, held.tokens if held else 0)
                 self.sent += 1
+                if call.passage is not None:
+                    call.passage.left()
                 post = self._direct.send if endpoint.direct and call.front is None else send
                 attempt = await post(call, endpoint, seconds, self._secrets)
             except BaseException:
@@ -377,6 +414,10 @@ class ModelClient:
                     self.budget.lose(held)
                 raise
             attempt = self._concluded(call, attempt, held, acceptance, price)
+            if call.passage is not None:
+                fault = attempt.fault
+                lost = attempt.usage is None and fault is not None and fault.charge == "unsure"
+                call.passage.returned(attempt.usage, fault.kind if fault else None, lost=lost)
             self._adapt(limiter, attempt, granted_at, health=self.health(call.model))
         await self._write_down(call, key, attempt)
         return attempt
@@ -400,6 +441,9 @@ class ModelClient:
         refused = Fault("refusal", f"the model refused: {said}", "yes") if said else None
         if refused is not None and call.role != "compressor":
             attempt = replace(attempt, fault=refused)
+        if attempt.fault is not None and attempt.fault.unproven and call.by_compressor:
+            # Its own bad request, until the model does not answer the evaluator either.
+            attempt = replace(attempt, fault=replace(attempt.fault, kind="bad_request", retry_after=None))
         if call.private:
             attempt = _without_quotations(attempt)
         self._account(attempt, held)
@@ -453,6 +497,10 @@ class ModelClient:
         if self._loaded is None:
             self._loaded = asyncio.create_task(asyncio.to_thread(load_litellm))
         await self._loaded
+
+
+async def _may_ask_again(call: ModelCall) -> bool:
+    return call.passage is None or await call.passage.again(call)
 
 
 def _heard(done: Completion, call: ModelCall) -> Completion:

@@ -1,7 +1,8 @@
 """What a provider says in the body of an error: its sentence, what it is about, and how long to wait.
 
 Every provider has a shape of its own. The status alone is not enough: an empty account, an unknown model and a wrong
-key come as 400 from one provider or another.
+key come as 400 from one provider or another. A code that the provider chose goes before its prose, which may quote the
+request, and with it whatever a compressor under test has written there.
 """
 
 from __future__ import annotations
@@ -9,24 +10,36 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from eval_core.domain.call import FailureKind
 from eval_core.models.limiter import retry_after, seconds_in
 
-__all__ = ["kind_told", "sentence", "wait_told"]
+__all__ = ["Told", "error_fields", "kind_told", "sentence", "wait_told"]
 
 _BY_STATUS: dict[int, FailureKind] = {
     400: "bad_request", 401: "auth", 402: "payment", 403: "auth", 404: "not_found", 405: "bad_request",
     408: "timeout", 409: "server", 413: "context_length", 422: "bad_request", 424: "server", 425: "server",
     429: "rate_limit",
 }  # fmt: skip
-_NO_MONEY = re.compile(
-    r'"(?:insufficient_quota|billing_hard_limit_reached|billing_not_active)"|credit balance is too low', re.IGNORECASE
+_BY_CODE: dict[str, FailureKind] = {
+    "insufficient_quota": "payment", "billing_hard_limit_reached": "payment", "billing_not_active": "payment",
+    "billing_error": "payment", "invalid_api_key": "auth", "api_key_invalid": "auth", "authentication_error": "auth",
+    "permission_error": "auth", "permission_denied": "auth", "unauthenticated": "auth", "model_not_found": "not_found",
+    "unknown_model": "not_found", "not_found_error": "not_found", "rate_limit_exceeded": "rate_limit",
+    "rate_limit_error": "rate_limit", "throttlingexception": "rate_limit", "resource_exhausted": "rate_limit",
+    "context_length_exceeded": "context_length", "tokens_limit_reached": "context_length",
+    "request_too_large": "context_length", "content_policy_violation": "refusal", "content_filter": "refusal",
+}  # fmt: skip
+# Codes of a mistake in the request, such as `invalid_json_schema`. `invalid_request_error` is what every 400 is called.
+_MISTAKE = re.compile(
+    r"^(?:invalid|unsupported|unknown|missing|string|array|integer|decimal|object|empty)_(?!request)", re.IGNORECASE
 )
 # What a status of 400 or 403 may mean besides a mistake in the request, the first that fits.
 _MEANT: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
+    ("payment", re.compile(r"credit balance is too low", re.IGNORECASE)),
     ("rate_limit", re.compile(r"ThrottlingException|too many tokens per|too many requests", re.IGNORECASE)),
     (
         "context_length",
@@ -44,6 +57,7 @@ _MEANT: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
     ),
 )
 _UNCLEAR = frozenset({400, 403, 422})
+_OF_THE_REQUEST = frozenset({"bad_request", "context_length", "refusal"})
 _WAIT = re.compile(
     r"(?:try again|retry|wait)(?: for| in| after)? (?P<span>\d+(?:\.\d+)?(?:ms|s|m|h|d)(?:\d+(?:\.\d+)?(?:ms|s))?)\b"
     r"|(?:try again|retry|wait)(?: for| in| after)? (?P<seconds>\d+(?:\.\d+)?) ?sec",
@@ -56,17 +70,33 @@ _PARAMETERS = re.compile(r"no endpoints found that (?:can handle|support)", re.I
 _GENERIC = re.compile(r"^provider returned error\.?$", re.IGNORECASE)  # a router's; the provider's own words are beside
 
 
-def kind_told(status: int, body: str) -> FailureKind:
-    """Name what went wrong, by the status and by what the body says of it."""
+@dataclass(frozen=True)
+class Told:
+    """What an error is about."""
+
+    kind: FailureKind
+    unproven: bool = False
+    """It blames the provider or the account, and all that says so is prose or a status that a request can cause."""
+
+
+def kind_told(status: int, body: str, error_type: str = "") -> Told:
+    """Name what went wrong: by the status, then by the codes in the body or in a header, and last by its prose."""
     usual: FailureKind = "server" if status >= 500 else "not_found" if 300 <= status < 400 else "bad_request"
     kind = _BY_STATUS.get(status, usual)
-    if status in (400, 403, 429) and _NO_MONEY.search(body):
-        return "payment"
     if status == 404 and _PARAMETERS.search(body):
-        return "bad_request"
-    if status in _UNCLEAR:
-        return next((meant for meant, words in _MEANT if words.search(body)), kind)
-    return kind
+        return Told("bad_request")
+    if status not in _UNCLEAR and status != 429:
+        return Told(kind)
+    codes = [error_type.partition(":")[0], *_codes(body)]
+    coded = next((_BY_CODE[code.lower()] for code in codes if code.lower() in _BY_CODE), None)
+    if status == 429:
+        return Told("payment" if coded == "payment" else kind)
+    if coded is not None:
+        return Told(coded)
+    if any(map(_MISTAKE.match, codes)):
+        return Told("bad_request")
+    kind = next((meant for meant, words in _MEANT if words.search(body)), kind)
+    return Told(kind, unproven=kind not in _OF_THE_REQUEST)
 
 
 def wait_told(body: str, now: datetime) -> float | None:
@@ -80,16 +110,45 @@ def wait_told(body: str, now: datetime) -> float | None:
     return None
 
 
-def sentence(body: str) -> str:
-    """Return the sentence that is meant for people; the body itself where there is none."""
+def _parsed(body: str) -> object:
+    """Return the first JSON object in a text; None where there is none."""
     start = body.find("{")
     if start < 0:
-        return body
+        return None
     try:
-        found = json.JSONDecoder().raw_decode(body[start:])[0]
+        return json.JSONDecoder().raw_decode(body[start:])[0]
     except (ValueError, RecursionError):
-        return body
-    return next(_sentences(found), body)
+        return None
+
+
+def error_fields(body: str) -> tuple[Mapping[str, Any], ...]:
+    """Return the objects of an error whose fields the provider fills in itself, the innermost first.
+
+    A router hands on the error of the provider behind it. JSON in the middle of a text may be a quotation.
+    """
+    found = _parsed(body) if body.lstrip()[:1] in ("{", "[") else None
+    if not isinstance(found, Mapping):
+        return ()
+    error = found.get("error")
+    inner = error if isinstance(error, Mapping) else found
+    metadata = inner.get("metadata")
+    raw = metadata.get("raw") if isinstance(metadata, Mapping) else None
+    behind = _parsed(raw) if isinstance(raw, str) else None
+    behind = behind.get("error", behind) if isinstance(behind, Mapping) else None
+    return tuple(level for level in (behind, inner) if isinstance(level, Mapping))
+
+
+def _codes(body: str) -> Iterator[str]:
+    for error in error_fields(body):
+        details = error.get("details")
+        more = [item for item in details if isinstance(item, Mapping)] if isinstance(details, list) else []
+        named = [error.get(name) for name in ("code", "type", "status")] + [item.get("reason") for item in more]
+        yield from (code for code in named if isinstance(code, str))
+
+
+def sentence(body: str) -> str:
+    """Return the sentence that is meant for people; the body itself where there is none."""
+    return next(_sentences(_parsed(body)), body)
 
 
 def _sentences(found: object) -> Iterator[str]:

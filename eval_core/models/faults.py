@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from eval_core.domain.call import FailureKind
-from eval_core.models.error_body import kind_told, sentence, wait_told
+from eval_core.models.error_body import Told, kind_told, sentence, wait_told
 from eval_core.models.limiter import retry_after
 from eval_core.models.settings import redact
 
@@ -62,6 +62,8 @@ class Fault:
     message: str
     charge: Charge
     retry_after: float | None = None
+    unproven: bool = False
+    """It blames the provider or the account, and a request could have brought the same about."""
 
 
 def _chain(exc: BaseException) -> Iterator[BaseException]:
@@ -94,24 +96,35 @@ def _one_line(text: str, secrets: Iterable[str]) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _without_status(exc: BaseException, names: set[str]) -> tuple[FailureKind, Charge]:
+# Where exceptions come from that a library raises while it turns a request into a provider's protocol.
+_OF_THE_PROGRAM = frozenset({"builtins", "json", "pydantic", "pydantic_core", "litellm"})
+
+
+def _cannot_be_written(links: Iterable[BaseException]) -> bool:
+    """Tell whether an exception from before anything was sent is about the request: not a login, nor a connection."""
+    return all(
+        type(link).__module__.partition(".")[0] in _OF_THE_PROGRAM and not isinstance(link, OSError) for link in links
+    )
+
+
+def _without_status(exc: BaseException, names: set[str]) -> tuple[Told, Charge]:
     """Name a failure that is not an HTTP status: the library reports these all as 500."""
     if names & _NEVER_CONNECTED:
-        return "connection", "no"  # nothing was sent
+        return Told("connection"), "no"  # nothing was sent
     if "TimeoutError" in names or any(name.endswith("Timeout") for name in names):
-        return "timeout", "unsure"
+        return Told("timeout"), "unsure"
     if names & {"ClientResponseError", "BadStatusLine", "BadHttpMessage"} and not names & _BROKEN_OFF:
-        return "connection", "unsure"  # what answers there does not speak HTTP
+        return Told("connection"), "unsure"  # what answers there does not speak HTTP
     if names & _UNREADABLE and not names & _BROKEN_OFF:
-        return "malformed", "unsure"  # the reply came; the library wraps its own confusion as a lost connection
+        return Told("malformed"), "unsure"  # the reply came; the library wraps its own confusion as a lost connection
     if names & _BROKEN_OFF or "APIConnectionError" in names:
-        return "connection", "unsure"
+        return Told("connection"), "unsure"
     if _NO_REPLY.search(str(exc)):
-        return "malformed", "unsure"
+        return Told("malformed"), "unsure"
     status = getattr(exc, "status_code", None)
     if isinstance(status, int) and status != 500 and "APIError" not in names:
         return kind_told(status, str(exc)), "no"
-    return ("server", "unsure") if isinstance(status, int) and status >= 500 else ("unknown", "unsure")
+    return Told("server" if isinstance(status, int) and status >= 500 else "unknown"), "unsure"
 
 
 def _answered(links: Iterable[BaseException]) -> tuple[int, str] | None:
@@ -127,8 +140,8 @@ def _answered(links: Iterable[BaseException]) -> tuple[int, str] | None:
     return None
 
 
-def fault_of(exc: BaseException, secrets: Iterable[str] = ()) -> Fault:
-    """Name the failure behind an exception, by the reply where there was one."""
+def fault_of(exc: BaseException, secrets: Iterable[str] = (), *, left: bool = True) -> Fault:
+    """Name the failure behind an exception, by the reply where there was one; `left` tells if anything was sent."""
     links = list(_chain(exc))
     names = {type(link).__name__ for link in links}
     text = str(exc) or type(exc).__name__
@@ -142,19 +155,21 @@ def fault_of(exc: BaseException, secrets: Iterable[str] = ()) -> Fault:
         return replace(fault, kind=named) if named and fault.kind == "bad_request" else fault
     charge: Charge = "no"
     if named is not None:
-        kind = named
+        told = Told(named)
     elif "PaymentRequiredError" in names:
-        kind = "payment"
+        told = Told("payment", unproven=True)  # the library, too, goes by the words
     elif "AuthenticationError" in names:  # raised before anything is sent when there is no key
-        kind = "auth"
+        told = Told("auth", unproven=True)
+    elif not left and _cannot_be_written(links):
+        told = Told("bad_request", unproven=True)  # a library has many ways to miss a login or a setting, too
     elif names & {"UnsupportedParamsError", "LiteLLMUnknownProvider"} or type(exc).__name__ == "BadRequestError":
-        kind = kind_told(400, text)
+        told = kind_told(400, text)
     else:
-        kind, charge = _without_status(exc, names)
-    if kind == "connection":
+        told, charge = _without_status(exc, names)
+    if told.kind == "connection":
         text = next((words for name, words in _BROKEN_CONNECTION.items() if name in names), text)
-    after = retry_after(_headers(exc), datetime.now(UTC)) if kind in _WAITED_FOR else None
-    return Fault(kind, _one_line(text, secrets), charge, after)
+    after = retry_after(_headers(exc), datetime.now(UTC)) if told.kind in _WAITED_FOR else None
+    return Fault(told.kind, _one_line(text, secrets), charge, after, told.unproven)
 
 
 def _plain_header(headers: Mapping[str, object], name: str) -> str:
@@ -165,16 +180,17 @@ def fault_of_status(
     status: int, text: str, headers: Mapping[str, object] = MappingProxyType({}), secrets: Iterable[str] = ()
 ) -> Fault:
     """Name the failure behind an HTTP status and the body that came with it."""
-    kind = kind_told(status, text + _plain_header(headers, "x-amzn-errortype"))
+    told = kind_told(status, text, _plain_header(headers, "x-amzn-errortype"))
     after = None
-    if kind in _WAITED_FOR:
+    if told.kind in _WAITED_FOR:
         now = datetime.now(UTC)
         after = retry_after(headers, now)
         after = wait_told(text, now) if after is None else after
     if 300 <= status < 400 and (where := _plain_header(headers, "location")):
         text = f"a redirect to {where}, which is not followed; give that address"
     said = _one_line(text, secrets)
-    return Fault(kind, f"HTTP {status}: {said}" if said else f"HTTP {status} without a word", "no", after)
+    said = f"HTTP {status}: {said}" if said else f"HTTP {status} without a word"
+    return Fault(told.kind, said, "no", after, told.unproven)
 
 
 @dataclass(frozen=True)

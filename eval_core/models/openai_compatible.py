@@ -11,6 +11,7 @@ import json
 import re
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Any
@@ -20,6 +21,7 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 
 from eval_core.domain.call import ModelCall, ReplyCall, Usage
+from eval_core.models.error_body import error_fields
 from eval_core.models.faults import Delivered, Fault, fault_of, fault_of_status, unusable
 from eval_core.models.settings import Endpoint
 from eval_core.models.transport import Attempt, mark_prefix, served_by, usage_told
@@ -30,11 +32,12 @@ _LARGEST_REPLY = 8 * 2**20  # the longest replies of models have a tenth of it; 
 _READ_OF_AN_ERROR = 2**16
 _LIMIT, _NEWER_LIMIT = "max_tokens", "max_completion_tokens"  # OpenAI's reasoning models insist on the second
 _TEMPERATURE = "temperature"  # which reasoning models choose themselves
-_REFUSALS: Mapping[str, re.Pattern[bytes]] = MappingProxyType(
+_UNSUPPORTED = frozenset({"unsupported_parameter", "unsupported_value"})
+_REFUSALS: Mapping[str, re.Pattern[str]] = MappingProxyType(
     {
-        _LIMIT: re.compile(rb"max_tokens.{0,80}max_completion_tokens", re.DOTALL),
+        _LIMIT: re.compile(r"max_tokens.{0,80}max_completion_tokens", re.DOTALL),
         _TEMPERATURE: re.compile(
-            rb"""["'`]temperature["'`] (?:does not support|is not supported|is deprecated|is unsupported)""",
+            r"""["'`]temperature["'`] (?:does not support|is not supported|is deprecated|is unsupported)""",
             re.IGNORECASE,
         ),
     }
@@ -81,10 +84,16 @@ class DirectConnections:
         began = time.monotonic()
         try:
             async with asyncio.timeout(seconds):
-                left_out = self._known(endpoint)
+                left_out = self.known(endpoint)
                 status, headers, raw = await self._post(call, endpoint)
-                while status == 400 and self.learn(endpoint, raw) and left_out != self._known(endpoint):
-                    left_out = self._known(endpoint)
+                # What is learned holds for everybody, so a compressor, whose words may be quoted here, teaches nothing.
+                while (
+                    status == 400
+                    and not call.by_compressor
+                    and self.learn(endpoint, raw)
+                    and left_out != self.known(endpoint)
+                ):
+                    left_out = self.known(endpoint)
                     status, headers, raw = await self._post(call, endpoint)
         except TimeoutError:
             fault = Fault("timeout", f"no complete reply within {seconds:g} s", "unsure")
@@ -95,8 +104,11 @@ class DirectConnections:
             return Attempt("", "", None, time.monotonic() - began, fault_of(exc, secrets))
         took = time.monotonic() - began
         if status != 200:
-            text = raw[:_READ_OF_AN_ERROR].decode("utf-8", "replace")
-            return Attempt("", "", None, took, fault_of_status(status, text, headers, secrets), headers)
+            text = _text_of(raw)
+            fault = fault_of_status(status, text, headers, secrets)
+            if status == 400 and call.by_compressor and _refused_parameters(text):
+                fault = replace(fault, unproven=True)
+            return Attempt("", "", None, took, fault, headers)
         return read_reply(call, raw, took, headers, secrets)
 
     async def _post(self, call: ModelCall, endpoint: Endpoint) -> tuple[int, dict[str, str], bytes]:
@@ -132,7 +144,7 @@ class DirectConnections:
     def body(self, call: ModelCall, endpoint: Endpoint) -> dict[str, Any]:
         """Return the request of a call."""
         messages = mark_prefix(call.messages, endpoint.model, call.shared)
-        refused = self._known(endpoint)
+        refused = self.known(endpoint)
         body: dict[str, Any] = {
             **call.params,
             "model": endpoint.model,
@@ -149,13 +161,29 @@ class DirectConnections:
 
     def learn(self, endpoint: Endpoint, raw: bytes) -> bool:
         """Note what a model does not take: its limit by the older name, or a temperature; true where it says so."""
-        found = {name for name, words in _REFUSALS.items() if words.search(raw)}
+        found = _refused_parameters(_text_of(raw))
         which = (endpoint.api_base or "", endpoint.model)
         self._refused[which] = self._refused.get(which, frozenset()) | found
         return bool(found)
 
-    def _known(self, endpoint: Endpoint) -> frozenset[str]:
+    def known(self, endpoint: Endpoint) -> frozenset[str]:
+        """Return the parameters that a model is known not to take."""
         return self._refused.get((endpoint.api_base or "", endpoint.model), frozenset())
+
+
+def _text_of(raw: bytes) -> str:
+    return raw[:_READ_OF_AN_ERROR].decode("utf-8", "replace")
+
+
+def _refused_parameters(text: str) -> frozenset[str]:
+    """Return which of the parameters that can be left out an error is about: by its fields, and else by its words."""
+    for error in error_fields(text):
+        about, code = error.get("param"), error.get("code")
+        if code in _UNSUPPORTED and about in _REFUSALS:
+            return frozenset({str(about)})
+        if isinstance(about, str) and about and about not in _REFUSALS:
+            return frozenset()
+    return frozenset(name for name, words in _REFUSALS.items() if words.search(text))
 
 
 def _is_loopback(host: str) -> bool:

@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
@@ -137,7 +138,7 @@ def load_litellm() -> Any:
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # or it looks for a newer list on the network
     os.environ["LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS"] = "True"  # the same, for the first call to a Claude model
     os.environ["LITELLM_MODE"] = "PRODUCTION"  # or it reads the .env file of whatever folder we stand in
-    _follow_no_redirects()
+    _watch_http_clients()
     import litellm
     import openai.resources  # noqa: F401 - its first use takes a second, which the event loop should not stand still
 
@@ -153,20 +154,42 @@ def load_litellm() -> Any:
     return litellm
 
 
-@cache
-def _follow_no_redirects() -> None:
-    """Have the libraries' HTTP client follow no redirect: it would take the session's text along, and some keys.
+@dataclass
+class _Departure:
+    """Whether anything of a call has left for the provider."""
 
-    Each library makes clients of its own, in many places, and has no setting for it.
+    left: bool = False
+
+
+_departure: ContextVar[_Departure | None] = ContextVar("departure", default=None)
+
+
+def _leave() -> None:
+    if (departure := _departure.get()) is not None:
+        departure.left = True
+
+
+@cache
+def _watch_http_clients() -> None:
+    """Note when the libraries' HTTP client sends something, and have it follow no redirect.
+
+    A redirect would take the session's text along, and some keys. Each library makes clients of its own, in many
+    places, and has no setting for it.
     """
     import httpx
 
-    send_as_asked = httpx.AsyncClient.send
+    send_as_asked, send_and_block = httpx.AsyncClient.send, httpx.Client.send
 
     async def send_here(client: httpx.AsyncClient, request: httpx.Request, **options: Any) -> httpx.Response:
+        _leave()
         return await send_as_asked(client, request, **{**options, "follow_redirects": False})
 
+    def send_here_and_block(client: httpx.Client, request: httpx.Request, **options: Any) -> httpx.Response:
+        _leave()
+        return send_and_block(client, request, **{**options, "follow_redirects": False})
+
     httpx.AsyncClient.send = send_here  # type: ignore[assignment, method-assign]
+    httpx.Client.send = send_here_and_block  # type: ignore[assignment, method-assign]
 
 
 async def close_connections() -> None:
@@ -290,7 +313,7 @@ async def _send_opaque(call: ModelCall, endpoint: Endpoint, seconds: float, secr
     """Ask a question of a state that only the provider can read, with the provider's own SDK."""
     import openai  # litellm's own way to this API needs a package that it does not install
 
-    _follow_no_redirects()
+    _watch_http_clients()
     began = time.monotonic()
     assert call.front is not None
     if call.front.protocol != "openai-responses":
@@ -324,6 +347,8 @@ async def send(call: ModelCall, endpoint: Endpoint, seconds: float, secrets: Ite
         return await _send_opaque(call, endpoint, seconds, secrets)
     litellm = load_litellm()
     began = time.monotonic()
+    departure = _Departure()
+    _departure.set(departure)
     try:
         async with asyncio.timeout(seconds):
             response = await litellm.acompletion(**request_arguments(call, endpoint, seconds))
@@ -332,7 +357,7 @@ async def send(call: ModelCall, endpoint: Endpoint, seconds: float, secrets: Ite
         return Attempt("", "", None, time.monotonic() - began, fault)
     except Exception as exc:
         # Whatever the library throws concerns this one call; the run goes on.
-        return Attempt("", "", None, time.monotonic() - began, fault_of(exc, secrets))
+        return Attempt("", "", None, time.monotonic() - began, fault_of(exc, secrets, left=departure.left))
     took = time.monotonic() - began
     choices = getattr(response, "choices", None) or []
     reply = _delivered(choices[0]) if choices else None

@@ -49,7 +49,13 @@ class CallRecord:
     """What the provider did with it; `arriving` and `refused` never reached the provider."""
     forwarded: bool = False
     forwarded_at: float = 0.0
-    """Seconds on the monotonic clock at which it went to the provider."""
+    """Seconds on the monotonic clock at which it went to the model client, where it may have to wait for its turn."""
+    out_since: float | None = None
+    """When the request left that is with the provider now."""
+    held_since: float | None = None
+    """When the request left by which the provider has held it up: with it now, or with failures of its own since."""
+    exchanges: list[tuple[float, float]] = field(default_factory=list)
+    """When each request left and returned."""
     left: bool = False
     """The compressor closed the connection before the answer."""
     kind: str = ""
@@ -88,12 +94,13 @@ class CallLog:
         return record
 
     def forward(self, record: CallRecord) -> None:
-        """Note that a request was complete and in order, and is with the provider from now on."""
+        """Note that a request was complete and in order, and is with the model client from now on."""
         record.status, record.forwarded, record.forwarded_at = "unfinished", True, time.monotonic()
 
     def refuse(self, record: CallRecord, why: str) -> None:
         """Note that the gateway itself turned a request away."""
         record.ended, record.status, record.kind, record.retryable = next(self._clock), "refused", why, False
+        record.forwarded, record.messages = False, ()
 
     def finish(self, record: CallRecord, result: Completion | Failed) -> None:
         """Note how a request ended."""
@@ -182,7 +189,7 @@ class StepEvidence:
     gateway: str = ""
     """What the compressor's requests did to the gateway, where it did not withstand them."""
     provider_stalled: bool = False
-    """A call that never ended was with the provider for most of the time that the step was allowed."""
+    """A call that never ended was held up, by the provider or by other runs, for most of the time of the step."""
     degraded: bool = False
     degraded_reason: str = ""
     tokens_before: int = 0

@@ -25,6 +25,7 @@ import eval_core
 from eval_core.base.errors import UserError
 from eval_core.domain.call import Completion, Draw, Failed, FailureKind, ModelCall
 from eval_core.sandbox import gateway_process
+from eval_core.sandbox.allowance import Allowance, CallPassage
 from eval_core.sandbox.classify import CallLog, CallRecord
 from eval_core.sandbox.gateway_frames import FRAME_OVERHEAD, BadGatewayFrame, frame_of, read_gateway_frame
 from eval_core.sandbox.gateway_process import BACKLOG, OUT_OF_MEMORY
@@ -95,15 +96,24 @@ def _kill(process: asyncio.subprocess.Process) -> None:
 class Gateway:
     """Serve one run's compressor model to the child, whatever model it asks for."""
 
-    def __init__(self, *, model: str, complete: Complete, draw: Draw, limits: GatewayLimits | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        model: str,
+        complete: Complete,
+        draw: Draw,
+        limits: GatewayLimits | None = None,
+        allowance: Allowance | None = None,
+    ) -> None:
+        """Serve within the limits; the allowance is what earlier attempts of the same run have left of them."""
         self.token = f"run-{secrets.token_urlsafe(32)}"
         self.log = CallLog()
         self.trouble = ""
         """What the compressor's requests did to the gateway: overloaded it, or ended its process."""
         self._model, self._complete, self._draw = model, complete, draw
         self._limits = limits or GatewayLimits()
+        self._allowance = allowance or Allowance(self._limits)
         self._records: dict[int, CallRecord] = {}
-        self._bytes = 0
         self._asking: set[asyncio.Task[None]] = set()
         self._pings: dict[int, asyncio.Future[None]] = {}
         self._writer: asyncio.StreamWriter | None = None
@@ -207,7 +217,8 @@ class Gateway:
             data = json.dumps(body).encode("ascii")
             asked = read_request(read_object(data))
             record.requested_model = asked.requested_model
-            self._check_limits(len(data) + _PER_MESSAGE * len(asked.messages))
+            size = len(data) + _PER_MESSAGE * len(asked.messages)
+            self._allowance.admit(size)
         except Refusal as refusal:
             self.log.refuse(record, refusal.message)
             self._send(_refused(number, refusal))
@@ -216,23 +227,12 @@ class Gateway:
         record.own_limit = asked.max_tokens is not None and asked.max_tokens <= self._limits.output_tokens
         record.own_stop = bool(asked.params.get("stop"))
         self.log.forward(record)
-        task = asyncio.create_task(self._complete_call(number, record, asked))
+        task = asyncio.create_task(self._complete_call(number, record, asked, size))
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
 
-    def _check_limits(self, size: int) -> None:
-        """Turn away what is more than the run may ask for; `size` is what this request takes."""
-        served = [record for record in self.log.records if record.forwarded]
-        if len(served) >= self._limits.requests:
-            raise Refusal(429, f"the run's {self._limits.requests} requests are used up", "too_many_requests")
-        spent = sum(record.usage.input_tokens + record.usage.output_tokens for record in served)
-        if spent >= self._limits.total_tokens:
-            raise Refusal(429, f"the run's {self._limits.total_tokens:,} tokens are used up", "too_many_tokens")
-        if self._bytes + size > self._limits.run_bytes:
-            raise Refusal(429, f"the run's {self._limits.run_bytes:,} bytes of requests are used up", "too_many_bytes")
-        self._bytes += size
-
-    async def _complete_call(self, number: int, record: CallRecord, asked: ChatRequest) -> None:
+    async def _complete_call(self, number: int, record: CallRecord, asked: ChatRequest, size: int) -> None:
+        passage = CallPassage(record, self._allowance)
         call = ModelCall(
             role="compressor",
             model=self._model,
@@ -244,17 +244,30 @@ class Gateway:
             params=asked.params,
             # What is asked before any reply is the same in every run of the fixture.
             shared=0 if any(other.ended is not None for other in self.log.records) else len(asked.messages),
+            passage=passage,
         )
+        if not await passage.again(call):
+            self._allowance.give_back(size)
+            refusal = self._allowance.no_tokens()
+            if self._allowance.tokens.unsure_tokens:
+                # Replies that never came count at their worst case, and it was not the compressor who kept them back.
+                self.log.finish(record, Failed("budget", retryable=False, message=refusal.message))
+            else:
+                self.log.refuse(record, refusal.message)
+            self._send(_refused(number, refusal))
+            return
         result: Completion | Failed
         try:
             result = await self._complete(call)
         except asyncio.CancelledError:
+            passage.ended(None)
             raise  # the run is over; the record stays unfinished
         except Exception as exc:
             _LOG.exception("the model client raised")
             result = Failed("unknown", retryable=False, message=f"{type(exc).__name__} in the model client")
         if isinstance(result, Completion):
             record.queued_seconds = time.monotonic() - record.forwarded_at - result.seconds
+        passage.ended(result)
         self.log.finish(record, result)
         self._send(_reply(number, result))
 

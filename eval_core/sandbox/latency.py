@@ -15,7 +15,7 @@ from pathlib import Path
 
 from eval_core.sandbox.classify import CallRecord
 
-__all__ = ["StepClock", "StepTime", "felt", "model_queue", "processor_waits"]
+__all__ = ["StepClock", "StepTime", "felt", "held_up", "model_queue", "processor_waits"]
 
 _NANO = 1e9
 
@@ -45,6 +45,19 @@ def model_queue(calls: Sequence[CallRecord]) -> float:
     """Return how much longer the calls took than the model did; less than nothing where answers were replayed."""
     waits = [(call.forwarded_at, call.forwarded_at + call.queued_seconds) for call in calls if call.queued_seconds > 0]
     return _covered(waits) + sum(call.queued_seconds for call in calls if call.queued_seconds < 0)
+
+
+def held_up(call: CallRecord, calls: Sequence[CallRecord], now: float) -> float:
+    """Return for how long a call that has not ended was held up by somebody other than the run that made it.
+
+    That is the time with the provider, and the time in our own queue, except while the run had other calls with the
+    provider: whoever sends many at once waits for itself.
+    """
+    held_since = now if call.held_since is None else call.held_since
+    exchanges = [span for other in calls for span in other.exchanges]
+    exchanges += [(other.out_since, now) for other in calls if other.out_since is not None]
+    queued = [(max(begin, call.forwarded_at), min(end, held_since)) for begin, end in exchanges]
+    return now - call.forwarded_at - _covered(queued)
 
 
 def processor_waits(pids: Iterable[int]) -> dict[tuple[int, int], float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from eval_core.base.messages import ROLES, Message
+from eval_core.base.messages import ROLES, Message, message_problem
 from eval_core.base.strict_json import BadJson, parse_json, without_surrogates
 
 __all__ = ["ChatRequest", "GatewayLimits", "Refusal", "read_object", "read_request"]
@@ -44,9 +44,9 @@ class GatewayLimits:
     """What one run of the compressor may ask for, and how it may ask."""
 
     requests: int = 64
-    """Model calls, all steps together."""
+    """Model calls, all steps and attempts together."""
     total_tokens: int = 4_000_000
-    """Input and output of all calls together; checked before each call."""
+    """Input and output of all calls together; the worst case of each is reserved before it is made."""
     output_tokens: int = 16_384
     """Of one call; a larger wish is lowered."""
     request_bytes: int = 8 * 1024 * 1024
@@ -118,10 +118,55 @@ def _tool_call(call: Any, place: str) -> dict[str, Any]:
     function = call.get("function") if isinstance(call, dict) else None
     if not isinstance(function, dict):
         raise _bad(f"{place}: each call needs a function")
-    values = (call.get("id"), function.get("name"), function.get("arguments"))
-    if not all(isinstance(value, str) for value in values):
+    key, name, arguments = (call.get("id"), function.get("name"), function.get("arguments"))
+    if not (isinstance(key, str) and isinstance(name, str) and isinstance(arguments, str)):
         raise _bad(f"{place}: id, function.name and function.arguments must be text")
-    return {"id": values[0], "type": "function", "function": {"name": values[1], "arguments": values[2]}}
+    if not name:
+        raise _bad(f"{place}: each call needs a function with a name")
+    arguments = arguments if arguments.strip() else "{}"  # as some models write that there are none
+    try:
+        given = parse_json(arguments)
+    except BadJson:
+        given = None
+    if not isinstance(given, dict):
+        # Some protocols hold arguments as an object, so that no other text can be sent to every provider.
+        raise _bad(f"{place}: arguments: must be a JSON object, as text")
+    return {"id": key, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+_NAMED_SCHEMAS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_SCHEMAS = ("items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else")
+_SCHEMA_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_VALUE_LISTS = ("required", "enum")
+
+
+def _check_schema(schema: Any, place: str) -> None:
+    """Refuse what has not the shape of a JSON Schema: client libraries take it apart and fail in their own ways."""
+    if isinstance(schema, bool):
+        return
+    if not isinstance(schema, dict):
+        raise _bad(f"{place}: must be a JSON Schema, which is an object")
+    given = {name: value for name, value in schema.items() if value is not None}
+    types = given.get("type", "object")
+    types = types if isinstance(types, list) else [types]
+    if not types or not all(isinstance(name, str) for name in types):
+        raise _bad(f"{place}.type: must be a type's name or a list of them")
+    for name in _NAMED_SCHEMAS:
+        if not isinstance(inner := given.get(name, {}), dict):
+            raise _bad(f"{place}.{name}: must be an object of schemas")
+        for key, value in inner.items():
+            _check_schema(value, f"{place}.{name}.{key[:40]}")
+    for name in (*_SCHEMA_LISTS, *_VALUE_LISTS):
+        if not isinstance(given.get(name, []), list):
+            raise _bad(f"{place}.{name}: must be a list")
+    for name in _SCHEMAS:
+        # Earlier drafts describe a tuple by a list of items.
+        values = given[name] if isinstance(given.get(name), list) and name == "items" else [given.get(name, True)]
+        for value in values:
+            _check_schema(value, f"{place}.{name}")
+    for name in _SCHEMA_LISTS:
+        for value in given.get(name, []):
+            _check_schema(value, f"{place}.{name}")
 
 
 def _message(message: Any, index: int) -> Message:
@@ -176,6 +221,7 @@ def _format(body: dict[str, Any], params: dict[str, Any]) -> dict[str, Any] | No
     schema = described.get("schema") if isinstance(described, dict) else None
     if not isinstance(schema, dict):
         raise _bad("response_format: must be text, json_object or json_schema with a schema")
+    _check_schema(schema, "response_format")
     return schema
 
 
@@ -196,8 +242,10 @@ def _params(body: dict[str, Any]) -> dict[str, Any]:
 def _tool(tool: dict[str, Any], place: str) -> dict[str, Any]:
     """Rebuild a function that the model may ask the compressor to call; nothing of it runs at the provider."""
     function = tool.get("function")
-    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+    if not isinstance(function, dict) or not isinstance(function.get("name"), str) or not function["name"]:
         raise _bad(f"{place}: must be a function with a name")
+    if function.get("parameters") is not None:
+        _check_schema(function["parameters"], f"{place}.parameters")
     rebuilt: dict[str, Any] = {"name": function["name"][:128]}
     for name, kind in (("description", str), ("parameters", dict), ("strict", bool)):
         if isinstance(function.get(name), kind):
@@ -254,11 +302,14 @@ def read_request(body: dict[str, Any]) -> ChatRequest:
         raise _bad("messages: a list with at least one message is needed")
     if len(messages) > MAX_MESSAGES:
         raise _bad(f"messages: {len(messages):,} are more than the {MAX_MESSAGES:,} that are served")
+    rebuilt = [_message(message, index) for index, message in enumerate(messages)]
+    if problem := message_problem(rebuilt):
+        raise _bad(problem)
     params = _params(body)
     unserved = _tools(body, params)
     return ChatRequest(
         requested_model=str(body.get("model", ""))[:200],
-        messages=tuple(_message(message, index) for index, message in enumerate(messages)),
+        messages=tuple(rebuilt),
         max_tokens=_output_limit(body),
         temperature=_number(body, "temperature", 0, 2),
         response_schema=_format(body, params),

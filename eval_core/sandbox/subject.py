@@ -19,10 +19,11 @@ from eval_core.domain.call import Draw
 from eval_core.domain.compression import Compression, Outcome, Step
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.target import TargetSpec
+from eval_core.sandbox.allowance import Allowance
 from eval_core.sandbox.classify import CallRecord, StepEvidence, StepVerdict, classify, no_summary, requests_of, use_of
 from eval_core.sandbox.gateway import SOCKET, Complete, Gateway, GatewayLimits
 from eval_core.sandbox.isolation import SandboxChoice, SandboxView, interpreter, open_view, run_folder, view_of
-from eval_core.sandbox.latency import StepClock
+from eval_core.sandbox.latency import StepClock, held_up
 from eval_core.sandbox.process import Child, ChildGone
 from eval_core.sandbox.target_call import CommandCall, Given, PythonCall, TargetCall, opaque_tokens
 from eval_core.sandbox.validate import MAX_FRAME, BadFrame, StepResult
@@ -163,20 +164,27 @@ class ProcessSubject:
         job = _Job(fixture, run, seed, focus_topic)
         calls: list[CallRecord] = []
         notes: list[str] = []
-        resume: _Progress | None = None
+        resume: tuple[_Progress, StepVerdict] | None = None
+        allowance = Allowance(self.limits)
         draw = Draw(run)
         for attempt in range(self.retries + 1):
             progress = _Progress()
-            if resume is not None and resume.resumable and resume.steps:
-                progress.steps, progress.state = list(resume.steps), resume.state
-            verdict = await self._attempt(job, draw, progress)
+            if resume is not None and resume[0].resumable and resume[0].steps:
+                progress.steps, progress.state = list(resume[0].steps), resume[0].state
+            allowance.turned_away = False
+            verdict = await self._attempt(job, draw, progress, allowance)
             calls += progress.calls
             notes += [note for note in progress.notes if note not in notes]
+            if resume is not None and allowance.turned_away:
+                # What the caps did to this attempt is the doing of those before it, whose outcome therefore stands.
+                notes.append("the last try ended at what earlier ones had left of the caps on model calls")
+                progress, verdict = resume
+                break
             if not verdict.retry or attempt == self.retries:
                 break
             if verdict.outcome is Outcome.BAD_COMPLETION:
                 draw = replace(draw, attempt=draw.attempt + 1)
-            resume = progress
+            resume = progress, verdict
         if attempt:
             notes.append(f"tried {attempt + 1} times because of the provider")
         return Compression(
@@ -192,10 +200,10 @@ class ProcessSubject:
         )
 
     @asynccontextmanager
-    async def running(self, segments: int, draw: Draw) -> AsyncIterator[Running]:
+    async def running(self, segments: int, draw: Draw, allowance: Allowance | None = None) -> AsyncIterator[Running]:
         """Start a child behind its self-test, with the gateway beside it, and end both with the block."""
         python = interpreter(self.spec.python)
-        gateway = Gateway(model=self.model, complete=self.complete, draw=draw, limits=self.limits)
+        gateway = Gateway(model=self.model, complete=self.complete, draw=draw, limits=self.limits, allowance=allowance)
         needs_model = self.spec.llm == "required"
         async with AsyncExitStack() as stack:
             folder = stack.enter_context(run_folder())
@@ -210,9 +218,9 @@ class ProcessSubject:
                 )
             yield Running(await self._start(stack, view, folder, segments), view, gateway)
 
-    async def _attempt(self, job: _Job, draw: Draw, progress: _Progress) -> StepVerdict:
+    async def _attempt(self, job: _Job, draw: Draw, progress: _Progress, allowance: Allowance) -> StepVerdict:
         """Start a child, take it through all segments, and end it."""
-        async with self.running(len(job.fixture.cuts), draw) as now:
+        async with self.running(len(job.fixture.cuts), draw, allowance) as now:
             try:
                 verdict = await self._drive(now, job, progress)
                 return replace(verdict, detail=now.view.outside(verdict.detail, self.tree))
@@ -376,5 +384,5 @@ class ProcessSubject:
         await gateway.settle(started + limit - time.monotonic())
         calls = [replace(record) for record in gateway.log.records[mark:]]
         now = time.monotonic()
-        stalled = any(call.status == "unfinished" and now - call.forwarded_at >= limit / 2 for call in calls)
+        stalled = any(call.status == "unfinished" and held_up(call, calls, now) >= limit / 2 for call in calls)
         return StepEvidence(needs_model=True, calls=calls, gateway=gateway.trouble, provider_stalled=stalled)

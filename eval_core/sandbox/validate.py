@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from eval_core.base.files import canonical
-from eval_core.base.messages import Message, call_name, is_text_part, tool_calls
+from eval_core.base.messages import Message, call_name, is_text_part, message_problem, tool_calls
 from eval_core.domain.call import OpaqueState
-from eval_core.domain.fixture import message_problem
 
 __all__ = [
     "MAX_FRAME", "BadFrame", "StepResult", "check_values", "error_text", "read_frame", "read_messages", "read_step",

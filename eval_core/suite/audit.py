@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from eval_core.base.files import parse, read_json
 from eval_core.base.gzip_files import PACKED_SUFFIX, PLAIN_LIMIT
-from eval_core.base.messages import call_arguments, content_text, tool_calls
-from eval_core.domain.fixture import Fixture, fixture_files, load_fixture, message_problems
+from eval_core.base.messages import call_arguments, content_text, message_problems, tool_calls
+from eval_core.domain.fixture import Fixture, fixture_files, load_fixture
 from eval_core.suite.audit_rules import doubts
 from eval_core.suite.scrub.detect import context_hits
 from eval_core.suite.scrub.hits import settle

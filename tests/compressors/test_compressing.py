@@ -12,7 +12,7 @@ import small
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval_core.base.messages import Message, render
+from eval_core.base.messages import Message, message_problem, render
 from eval_core.compressors.context_compressor import SUMMARY_MARK, ContextCompressor, head_length
 from eval_core.compressors.rule_based import RuleBasedSummariser
 from eval_core.compressors.strategies import STRATEGIES, create
@@ -20,7 +20,6 @@ from eval_core.compressors.summariser import ModelSummariser, Request
 from eval_core.compressors.summary import EMPTY, SECTIONS, AnchoredSummary
 from eval_core.compressors.transcript import message_text
 from eval_core.domain.case import Case
-from eval_core.domain.fixture import message_problem
 from eval_core.domain.measurement import Measurement
 
 WORDS = st.sampled_from(["ran the tests", "edited src/app.py", "Error 500 in worker", "next: deploy", "", "ok " * 60])

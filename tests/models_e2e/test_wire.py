@@ -18,8 +18,10 @@ from aiohttp import web
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from eval_core.base.config import EndpointConfig, ModelConfig
-from eval_core.domain.call import Completion, Draw, ModelCall
+from eval_core.base.config import EndpointConfig, ModelConfig, Price
+from eval_core.base.messages import Message
+from eval_core.domain.call import Completion, Draw, Failed, ModelCall, Role, Usage
+from eval_core.models.budget import Budget
 from eval_core.models.client import ModelClient
 from eval_core.models.retry import RetryPolicy
 from eval_core.models.settings import ModelFlags, resolve
@@ -265,6 +267,44 @@ def test_a_client_that_was_closed_leaves_nothing_closed_to_the_next(
             async with ModelClient(models) as client:
                 call = ModelCall("judge", model, ({"role": "user", "content": "?"},), 9, Draw(run))
                 assert isinstance(await client.complete(call), Completion)
+
+    asyncio.run(scene())
+
+
+LONE = ({"role": "user", "content": "hi"}, {"role": "tool", "content": "r"})
+ODD = {"tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": [], "properties": []}}}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "messages", "params"),
+    [("gemini", LONE, {}), ("gemini", LONE[:1], ODD), ("anthropic", LONE, {}), ("bedrock-nova", LONE[:1], ODD)],
+)
+@pytest.mark.parametrize("role", ["compressor", "answer"])
+def test_what_cannot_be_put_into_a_provider_s_protocol_is_a_bad_request_and_costs_nothing(
+    role: Role,
+    name: str,
+    messages: tuple[Message, ...],
+    params: dict[str, Any],
+    wire: Wire,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    way = WAYS[name]
+    for variable, value in way.environ.items():
+        monkeypatch.setenv(variable, value)
+    config = ModelConfig(judge=way.model, endpoints={way.model: EndpointConfig(url=wire.url, **way.endpoint)})
+    models = resolve(ModelFlags(prices={way.model: Price(input=1, output=4)}), os.environ, config)
+    assert models is not None
+
+    async def scene() -> None:
+        budget = Budget(5.0)
+        async with ModelClient(models, budget=budget) as client:
+            failed = await client.complete(ModelCall(role, way.model, messages, 9, params=params))
+            assert isinstance(failed, Failed)
+            assert (failed.kind, failed.retryable, failed.usage) == ("bad_request", False, Usage())
+            assert budget.unsure_usd == 0
+            # A compressor's may be a login that has run out, so the model is asked something else.
+            assert [("single word: yes" in json.dumps(seen.body)) for seen in wire.calls] in ([], [True])
+            assert role == "compressor" or not wire.calls
 
     asyncio.run(scene())
 

@@ -114,7 +114,9 @@ def _bedrock(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _google(body: Mapping[str, Any]) -> dict[str, Any]:
-    system: list[Message] = [{"role": "system", "content": _texts(body["system_instruction"]["parts"])}]
+    system: list[Message] = [
+        {"role": "system", "content": _texts(body.get("system_instruction", {"parts": []})["parts"])}
+    ]
     said = [{"role": message["role"], "content": _texts(message["parts"])} for message in body["contents"]]
     parts = [{"text": reply_to([*system, *said])}]
     usage = {

@@ -22,6 +22,23 @@ from tests.foreign import json_values
 HELLO = [{"role": "user", "content": "hello"}]
 
 
+def reading(arguments, name="read"):
+    call = {"id": "c", "type": "function", "function": {"name": name, "arguments": arguments}}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+def offered(parameters):
+    return {"type": "function", "function": {"name": "read", "parameters": parameters}}
+
+
+def shaped(schema):
+    return {"type": "json_schema", "json_schema": {"schema": schema}}
+
+
+READ = reading("{}")
+ANSWER = {"role": "tool", "tool_call_id": "c", "content": "r"}
+
+
 def talk(body, *, answer="fine", token=None, limits=None, path="/v1/chat/completions", times=1, method="POST"):
     """Send one body some times; return the last status and text, the gateway and the calls that went through."""
     calls = []
@@ -111,6 +128,21 @@ def test_a_stream_carries_the_same_answer_in_events():
         ({"messages": [{"role": "oracle", "content": "x"}]}, 400, "'oracle' is not one of"),
         ({"messages": [{"role": "user", "content": 3}]}, 400, "must be text"),
         ({"messages": ["hello"]}, 400, "must be an object"),
+        ({"messages": [*HELLO, {"role": "tool", "content": "r"}]}, 400, "None answers no tool call before it"),
+        ({"messages": [*HELLO, READ, *HELLO]}, 400, "'c' is not answered before messages[2]"),
+        ({"messages": [*HELLO, READ]}, 400, "'c' is never answered"),
+        ({"messages": [*HELLO, reading("{half"), ANSWER]}, 400, "tool_calls: arguments: must be a JSON object"),
+        ({"messages": [*HELLO, reading("[1]"), ANSWER]}, 400, "tool_calls: arguments: must be a JSON object"),
+        ({"messages": [*HELLO, reading("{}", ""), ANSWER]}, 400, "each call needs a function with a name"),
+        ({"messages": [{"role": "user", "content": None}]}, 400, "null is only allowed for an assistant"),
+        ({"messages": HELLO, "tools": [offered([])]}, 400, "tools[0].parameters: must be a JSON Schema"),
+        ({"messages": HELLO, "tools": [offered({"type": []})]}, 400, "tools[0].parameters.type"),
+        ({"messages": HELLO, "tools": [offered({"properties": []})]}, 400, "tools[0].parameters.properties"),
+        ({"messages": HELLO, "tools": [offered({"properties": {"a": 3}})]}, 400, "properties.a: must be a JSON Schema"),
+        ({"messages": HELLO, "tools": [offered({"items": "x"})]}, 400, "tools[0].parameters.items: must be a JSON"),
+        ({"messages": HELLO, "tools": [offered({"anyOf": {}})]}, 400, "tools[0].parameters.anyOf: must be a list"),
+        ({"messages": HELLO, "tools": [offered({"required": "a"})]}, 400, "tools[0].parameters.required: must be a"),
+        ({"messages": HELLO, "response_format": shaped({"properties": 1})}, 400, "response_format.properties"),
     ],
 )
 def test_what_is_not_plain_text_chat_never_reaches_the_model(body, status, said):
@@ -130,6 +162,11 @@ def test_unused_fields_and_foreign_message_keys_are_left_behind():
     assert calls[0].messages == ({"role": "user", "content": "a"},)
     assert calls[0].params == {"top_p": 0.5, "stop": "END"}
     assert set(gateway.log.records[0].dropped) == {"tool_choice", "user"}
+
+
+def test_tool_traffic_passes_and_a_call_without_arguments_has_none():
+    status, _, _, _, calls = talk({"messages": [*HELLO, reading(""), ANSWER]})
+    assert (status, calls[0].messages) == (200, (*HELLO, READ, ANSWER))
 
 
 def test_a_json_schema_travels_as_the_call_s_own_field():
@@ -180,8 +217,12 @@ def test_requests_beyond_the_cap_are_turned_away_and_not_paid():
 
 
 def test_tokens_beyond_the_cap_are_turned_away():
-    status, _, _, _, calls = talk({"messages": HELLO}, limits=GatewayLimits(total_tokens=10), times=2)
-    assert (status, len(calls)) == (429, 1)
+    # 10 tokens are used by each call, and 172 are its worst case.
+    limits = GatewayLimits(total_tokens=200, output_tokens=100)
+    status, text, _, gateway, calls = talk({"messages": HELLO}, limits=limits, times=5)
+    assert (status, len(calls)) == (429, 3)
+    assert "the run's 200 tokens are used up" in text
+    assert [record.forwarded for record in gateway.log.records] == [True, True, True, False, False]
 
 
 def test_a_wish_for_more_output_than_allowed_is_lowered():
