@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from bot.github.escape import inline
 from bot.pull_request.ledger import Ledger, LedgerNotice, LedgerResult, LedgerRun, NoticeKind
 from eval_core.base.config import BotConfig
+from eval_core.base.markdown_text import prose
 
 __all__ = ["asker", "ended_why", "mark", "render"]
 
@@ -77,7 +78,7 @@ def _state(ledger: Ledger) -> list[str]:
 
 def _under_way(run: LedgerRun) -> str:
     commit, log = f"`{run.sha[:7]}`", f"[Live log]({run.url})"
-    note = f" {run.note}" if run.note else ""
+    note = f" {prose(run.note)}" if run.note else ""
     if run.stage == "approval":
         return (
             f"\N{RAISED HAND} **Waiting for approval** of {commit} since {_clock(run.at)}: a reviewer of the "
@@ -93,7 +94,9 @@ def _noticed(notice: LedgerNotice, asked: str, *, current: bool) -> str:
     sign = "\N{NO ENTRY SIGN}" if notice.kind in ("refused", "rejected") else "\N{WARNING SIGN}"
     about = f" (`{notice.sha[:7]}`)" if notice.sha else ""
     still = " The result below still holds." if current else ""
-    said = f"{sign} **{_ENDS[notice.kind]}**{about}, {_clock(notice.at)}: {notice.why} [Log]({notice.url}).{still}"
+    said = (
+        f"{sign} **{_ENDS[notice.kind]}**{about}, {_clock(notice.at)}: {prose(notice.why)} [Log]({notice.url}).{still}"
+    )
     return f"{said} {asked}".rstrip()
 
 

@@ -52,7 +52,7 @@ class _Kept(BaseModel):
     run_id: int
     attempt: int
     at: datetime
-    url: Annotated[str, Field(max_length=400)]
+    url: Annotated[str, Field(max_length=400, pattern=r"^https?://[^\s()<>\[\]`\\]+$")]
 
     @property
     def run(self) -> WorkflowRun:
@@ -78,7 +78,7 @@ class LedgerRun(_Kept):
     minutes: Annotated[int | None, Field(ge=0)] = None
     """How long it is expected to take."""
     note: Annotated[str, Field(max_length=600)] = ""
-    """Models and estimated cost."""
+    """Models and estimated cost; shown as `why` is."""
     asker: Asker = ""
 
 
@@ -87,7 +87,7 @@ class LedgerNotice(_Kept):
 
     kind: NoticeKind
     why: Annotated[str, Field(max_length=1_500)]
-    """Markdown, harmless already."""
+    """A sentence with code spans; nothing else in it acts when it is shown."""
     sha: Sha | None = None
     asker: Asker = ""
 

@@ -37,7 +37,8 @@ __all__ = ["read_measured", "read_result"]
 _LARGEST = 64 << 20
 _MOST_RUNS = 200
 _LARGEST_COUNT = 1e12
-# Letters, digits and signs that markdown does not act on; "@" only inside a word, where it mentions nobody.
+# Letters, digits and signs that markdown hardly acts on. What GitHub makes of them by itself, mentions and addresses,
+# the templates take out of whatever they show; refusing the plain ones here only gives a clearer answer.
 _PLAIN = re.compile(r"(?:[\w .,;:/()+%$='~{}-]|(?<=\w)@){0,300}")
 _ADDRESS = re.compile(r"://|\bwww\.", re.IGNORECASE)
 # Texts of sessions and models; whoever shows them makes them harmless.

@@ -42,6 +42,8 @@ _FOLDERS = (BASE_FOLDER, CONTROL_FOLDER)
 _MOST_FILES = 2_000
 _MOST_BYTES = 500 << 20
 _CHUNK = 1 << 20
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""What runners write, and all that Python unpacks piece by piece: of the others, one read can be gigabytes."""
 
 
 def unpack_artifact(archive: Path, into: Path) -> list[str]:
@@ -59,13 +61,17 @@ def unpack_artifact(archive: Path, into: Path) -> list[str]:
                 folder, _, name = entry.filename.rpartition("/")
                 if folder not in ("", *_FOLDERS) or not _NAME.fullmatch(name) or kind not in (0, stat.S_IFREG):
                     raise UserError(f"{archive.name}: {entry.filename[:80]!r} is not a plain file name; refused")
+                if entry.compress_type not in _METHODS:
+                    raise UserError(
+                        f"{archive.name}: {entry.filename!r} is neither stored nor deflated, as a runner packs; refused"
+                    )
                 (into / folder).mkdir(exist_ok=True)
                 room = _copy(zipped, entry, into / entry.filename, room, archive.name)
                 names.append(entry.filename)
     except FileExistsError as exc:
         raise UserError(f"{archive.name}: {Path(exc.filename).name!r} appears twice; refused") from None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as exc:
-        # Broken, encrypted, or packed in a way that no runner packs; a place before its beginning is an OSError.
+        # Broken or encrypted; a place before its beginning is an OSError.
         raise UserError(f"{archive.name}: not a zip that can be read: {exc}") from None
     return names
 
@@ -82,6 +88,12 @@ def _copy(zipped: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path, room: int
 
 
 # The files of a commit, fetched as data: nothing of them is run, and nothing of them gets out of its folder.
+
+
+_LATEST = 1 << 32
+"""Seconds since 1970 that every file system can store."""
+_HEADERS = 64 << 10
+"""Bytes before a member's content: its header, its path and link in headers of their own, and what is read ahead."""
 
 
 @dataclass(frozen=True)
@@ -112,16 +124,19 @@ def unpack(archive: Path, sha: str, into: Path, limits: TreeLimits | None = None
     if any(into.iterdir()):
         raise UserError(f"{into}: not empty; the {what} need a folder of their own")
     try:
-        with gzip.open(archive) as raw, tarfile.open(fileobj=_Capped(raw, limits, what), mode="r|") as tar:
-            _extract(tar, sha, into, limits, what)
-    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as exc:
+        with gzip.open(archive) as raw:
+            stream = _Capped(raw, limits, what)
+            with tarfile.open(fileobj=stream, mode="r|") as tar:
+                _extract(tar, stream, sha, into, limits, what)
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError, ArithmeticError) as exc:
+        # The last two come from numbers in headers that are none, or too large for whom they are meant.
         raise UserError(f"{what}: the archive is broken or refused: {exc}") from None
     except OSError as exc:
         raise UserError(f"{what}: cannot be unpacked into {into}: {exc.strerror or exc}") from None
     return into
 
 
-def _extract(tar: tarfile.TarFile, sha: str, into: Path, limits: TreeLimits, what: str) -> None:
+def _extract(tar: tarfile.TarFile, stream: _Capped, sha: str, into: Path, limits: TreeLimits, what: str) -> None:
     links: list[tarfile.TarInfo] = []
     seen: set[str] = set()
     size = 0
@@ -130,6 +145,9 @@ def _extract(tar: tarfile.TarFile, sha: str, into: Path, limits: TreeLimits, wha
         named = tar.pax_headers.get("comment")
         if named is not None and named != sha:
             raise UserError(f"{what}: the archive is of another commit ({named[:40]!r}); refused")
+        if member.issparse():
+            raise UserError(f"{what}: {member.name[:80]!r} is a sparse file, which git does not write; refused")
+        stream.expect(member.size if member.isreg() else 0)
         name = _inside(member.name, limits, what)
         if name is None:
             continue
@@ -147,7 +165,9 @@ def _extract(tar: tarfile.TarFile, sha: str, into: Path, limits: TreeLimits, wha
                     f"{what}: {name!r} makes it larger than allowed ({limits.file:,} bytes a file, "
                     f"{limits.unpacked:,} in all); refused"
                 )
-            tar.extract(member.replace(name=name, deep=False), into, filter="data")
+            # A commit may have any date; one that no file can have changes nothing about the files.
+            date = member.mtime if 0 <= member.mtime < _LATEST else 0
+            tar.extract(member.replace(name=name, mtime=date, deep=False), into, filter="data")
         else:
             raise UserError(f"{what}: {name!r} is neither a file, a folder nor a symbolic link; refused")
     if not seen:
@@ -199,11 +219,19 @@ class _Capped(io.RawIOBase):
         self._raw = raw
         # Each entry adds a header or three of 512 bytes and up to 511 bytes of padding.
         self._left = limits.unpacked + limits.entries * 4_096
+        self._until_next = _HEADERS
         self._what = what
+
+    def expect(self, content: int) -> None:
+        """Allow a member's content and the headers of the next: they are kept in memory before they can be checked."""
+        self._until_next = content + _HEADERS
 
     def read(self, size: int = -1) -> bytes:
         data = self._raw.read(size)
         self._left -= len(data)
+        self._until_next -= len(data)
+        if self._until_next < 0:
+            raise UserError(f"{self._what}: a header is longer than {_HEADERS >> 10} KB; refused")
         if self._left < 0:
             raise UserError(f"{self._what}: the archive unpacks to more than allowed; refused")
         return data

@@ -140,6 +140,22 @@ def _near_field(model: type[BaseModel], parts: tuple[int | str, ...]) -> str:
     return next(iter(difflib.get_close_matches(str(parts[-1]), known, n=1, cutoff=0.7)), "")
 
 
+def _field_names(model: type[BaseModel]) -> set[str]:
+    """Return every name that a field of a model, or of a model inside it, goes by."""
+    fields = model.model_fields
+    inner = [_field_names(found) for field in fields.values() for found in _models(field.annotation)]
+    return {*fields, *(field.alias for field in fields.values() if field.alias)}.union(*inner)
+
+
+def _unquoted_line(error: ErrorDetails, known: set[str]) -> str:
+    """Say where an error is and what is expected there, without a word of the value, its names included."""
+    place = _location(tuple(part for part in error["loc"] if isinstance(part, int) or part in known))
+    # A check of our own may quote what it refuses; pydantic's name only what they expect.
+    own = error["type"] in ("value_error", "assertion_error")
+    message = "cannot be used (what it holds is not shown)" if own else error["msg"]
+    return f"{place}: {message}" if place else message
+
+
 def _error_lines(error: ErrorDetails, model: type[BaseModel]) -> list[str]:
     place = _location(error["loc"])
     message = error["msg"].removeprefix("Value error, ")
@@ -154,19 +170,20 @@ def _error_lines(error: ErrorDetails, model: type[BaseModel]) -> list[str]:
     return [f"{place}: {line}" if place else line for line in message.split("\n")]
 
 
-def parse(model: type[Model], value: Any, where: str) -> Model:
-    """Validate a value against a model; every error becomes one line with its place and value."""
+def parse(model: type[Model], value: Any, where: str, *, quote: bool = True) -> Model:
+    """Validate a value against a model; every error becomes one line with its place and, unless secret, its value."""
     try:
         return model.model_validate(value)
     except ValidationError as exc:
-        problems = [
-            line for error in _problems(exc.errors(include_url=False), value) for line in _error_lines(error, model)
-        ]
+        errors = _problems(exc.errors(include_url=False), value)
+        known = set() if quote else _field_names(model)
+        lines = [_error_lines(error, model) if quote else [_unquoted_line(error, known)] for error in errors]
+        problems = [line for some in lines for line in some]
         if len(problems) == 1:
             raise UserError(f"{where}: {problems[0]}") from None
         more = [f"  and {len(problems) - _MOST_PROBLEMS} more"] if len(problems) > _MOST_PROBLEMS else []
-        lines = [f"{where}: {len(problems)} problems:", *(f"  {line}" for line in problems[:_MOST_PROBLEMS]), *more]
-        raise UserError("\n".join(lines)) from None
+        shown = [f"{where}: {len(problems)} problems:", *(f"  {line}" for line in problems[:_MOST_PROBLEMS]), *more]
+        raise UserError("\n".join(shown)) from None
 
 
 def canonical(value: Any) -> bytes:

@@ -82,6 +82,10 @@ class SealingKey:
         except (InvalidToken, UnicodeDecodeError, ValueError):
             raise Damaged("cannot be opened with this key") from None
 
+    def marks(self, data: bytes) -> list[str]:
+        """Return a digest of the data under each key, the newest first; without a key, none confirms a guess."""
+        return [hmac.new(value.encode(), b"mark\0" + data, hashlib.sha256).hexdigest() for value in self._values]
+
     def draw(self, names: Iterable[str], share: float, period: str) -> list[str]:
         """Choose a share of some names, at least one; which ones cannot be told without the key."""
         known = list(names)

@@ -87,15 +87,19 @@ def open_banks(sealed: SealedBanks, key: SealingKey, where: str) -> dict[str, Pr
     try:
         body: Any = parse_json(key.open(sealed.sealed).encode("utf-8", "surrogatepass"))
         salt, content = body["salt"], body["banks"]
-        banks = {name: parse(ProbeBank, content[name], f"{where}: sealed bank of {name}") for name in sorted(content)}
+        # Named as in the clear, which is all that a message may repeat.
+        banks = {
+            name: parse(ProbeBank, content[name], f"{where}: sealed bank of {name}", quote=False)
+            for name in sorted(sealed.banks.keys() & content.keys())
+        }
         headers = {name: _header(bank, salt, content[name]) for name, bank in banks.items()}
     except Damaged:
         raise UserError(
             f"{where}: cannot be opened with this key; it was sealed with another one, or the file was changed"
         ) from None
-    except (BadJson, KeyError, TypeError):
+    except (BadJson, KeyError, TypeError, AttributeError):
         raise UserError(f"{where}: holds no probe banks; seal them again with `compression-eval probe seal`") from None
-    if headers != sealed.banks:
+    if headers != sealed.banks or content.keys() != headers.keys():
         raise UserError(f"{where}: its clear part was edited; seal the banks again with `compression-eval probe seal`")
     return banks
 

@@ -262,6 +262,14 @@ class CompressorSource(Record):
     packages: dict[str, str] = {}
     """Of the interpreter, by name: the version."""
 
+    @field_validator("files", "packages")
+    @classmethod
+    def _writable(cls, named: dict[str, str]) -> dict[str, str]:
+        """Spell out bytes of a name that are not UTF-8: JSON cannot hold them, and what is read must be the same."""
+        return {
+            name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"): named[name] for name in named
+        }
+
 
 def changed_parts(before: CompressorSource, after: CompressorSource) -> list[str]:
     """Name what is not the same, for a message; a long list is cut short."""

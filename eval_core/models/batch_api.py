@@ -184,7 +184,8 @@ class _Wire:
         arguments.pop("api_key", None)  # it uses one of its own, which is none
         found: dict[str, Any] = dict(return_raw_request(CallTypes.completion, arguments))
         if not isinstance(found.get("raw_request_body"), dict):
-            raise UserError(f"{self.endpoint.model}: the request cannot be put into a batch: {found.get('error')}")
+            why = "" if call.private else f": {found.get('error')}"  # which may quote the prompt
+            raise UserError(f"{self.endpoint.model}: the request cannot be put into a batch{why}")
         return found
 
     def _headers(self) -> dict[str, str]:

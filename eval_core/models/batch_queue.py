@@ -73,8 +73,16 @@ class _Waiting:
     worst: Reservation
 
 
+def _said(batch: OpenBatch, words: BatchProblem | str) -> str:
+    """Return what a provider says of a batch; with private probes in it, it may quote one of them."""
+    if not batch.private:
+        return str(words)
+    status = f"HTTP {words.status}; " if isinstance(words, BatchProblem) and words.status else ""
+    return f"{status}the provider's words are not kept, since private probes are among the calls"
+
+
 class _Refused(Exception):
-    """The provider did not begin with a batch."""
+    """The provider did not begin with a batch, or does not know it."""
 
 
 class BatchQueue:
@@ -138,7 +146,7 @@ class BatchQueue:
                 failed, problem = True, str(exc)
             except BatchProblem as exc:
                 failed = True
-                problem = f"the batch of {batch.model} cannot be asked about: {exc}"
+                problem = f"the batch of {batch.model} cannot be asked about: {_said(batch, exc)}"
             if problem is not None:
                 open_ones.append(problem)
         if open_ones:
@@ -164,7 +172,9 @@ class BatchQueue:
             if time.time() < batch.since + _KEPT:
                 day = time.strftime("%Y-%m-%d %H:%M", time.gmtime(batch.since + _KEPT))
                 asked = f"was it submitted with another key or --api-base? Its calls are made again after {day} UTC"
-                raise BatchProblem(f"{exc}; {asked}", sure=False) from None
+                raise _Refused(
+                    f"the batch of {batch.model} cannot be asked about: {_said(batch, exc)}; {asked}"
+                ) from None
             await self._end(batch, "the provider no longer knows the batch", batch.keys)
             return None
 
@@ -173,9 +183,10 @@ class BatchQueue:
         if state.state == "running":
             return f"{id} of {batch.model} is still running: {state.done} of {state.total} calls are done"
         if state.state == "refused":
-            await self._end(batch, state.problem)
+            why = _said(batch, state.problem)
+            await self._end(batch, why)
             raise _Refused(
-                f"{id} of {batch.model} was refused: {state.problem}. Its calls cost nothing and are submitted again; "
+                f"{id} of {batch.model} was refused: {why}. Its calls cost nothing and are submitted again; "
                 "leave out --batch to make them one by one"
             )
         unheard = set(batch.keys) if state.done else set()
@@ -244,18 +255,19 @@ class BatchQueue:
     async def _submit(
         self, model: str, mark: str, calls: Mapping[str, _Waiting], requests: Sequence[BatchRequest]
     ) -> str:
-        batch = OpenBatch(mark, model, int(time.time()))
+        private = any(item.call.private for item in calls.values())
+        batch = OpenBatch(mark, model, int(time.time()), private=private)
         aside = {key: (item.worst.usd, item.worst.tokens, item.call.private) for key, item in calls.items()}
         await self._journal.queue(batch, aside)
         try:
             id = await self._api(model).submit(mark, requests)
         except BatchProblem as exc:
             if exc.sure:
-                await self._end(batch, str(exc))
-                raise IncompleteError(f"the batch of {model} was not submitted: {exc}") from None
+                await self._end(batch, _said(batch, exc))
+                raise IncompleteError(f"the batch of {model} was not submitted: {_said(batch, exc)}") from None
             raise IncompleteError(
-                f"whether the batch of {model} was submitted is not known: {exc}. The same command with --resume looks "
-                "for it at the provider"
+                f"whether the batch of {model} was submitted is not known: {_said(batch, exc)}. The same command with "
+                "--resume looks for it at the provider"
             ) from None
         await self._journal.submitted(mark, id)
         return id

@@ -228,7 +228,7 @@ class ModelClient:
         call = self._as_sent(call)
         if call.by_compressor and (again := self._afresh.get(call.draw.arm)):
             call = replace(call, draw=replace(call.draw, repeat=again))
-        key = call_key(call)
+        key = call_key(call) if self._journal is None else self._journal.key(call)
         if self._journal is not None and (found := self._journal.lookup(key)) is not None:
             self.served[call.model][found.model] += 1
             return _heard(found, call)
@@ -312,7 +312,9 @@ class ModelClient:
             if wait is None or not await _may_ask_again(call):
                 return self._given_up(call, fault, failures.total(), used, kept)
             if acceptance is not None and fault.kind in ("malformed", "truncated"):
-                call = replace(call, messages=acceptance.amend(fault.message))
+                # Looked at again: the words about a private reply are not in the fault, and the model may know them.
+                problem = acceptance.problem(attempt.text) if fault.kind == "malformed" else None
+                call = replace(call, messages=acceptance.amend(problem or fault.message))
             if fault.kind == "truncated":
                 call = replace(call, max_tokens=_more_room(call.max_tokens, endpoint.max_output))
             await self._pause(wait, health)
@@ -519,9 +521,9 @@ def _judged(attempt: Attempt, acceptance: Acceptance | None) -> Attempt:
 
 
 def _without_quotations(attempt: Attempt) -> Attempt:
-    """Leave the kind of a fault and drop its words: providers quote prompts in their errors."""
-    if attempt.fault is None or attempt.fault.kind in ("malformed", "truncated"):
-        return attempt  # our own words about the reply, and the next attempt is told them
+    """Leave the kind of a fault and drop its words: providers quote prompts in their errors, and we quote replies."""
+    if attempt.fault is None or attempt.fault.kind == "truncated":
+        return attempt  # our own words, with nothing of the reply in them; the next attempt is told them
     said = f"failed ({attempt.fault.kind}); the words are not kept, since a private probe was asked"
     return replace(attempt, fault=replace(attempt.fault, message=said))
 

@@ -22,7 +22,7 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -40,7 +40,10 @@ __all__ = ["Collected", "Journal", "OpenBatch", "Spent", "call_key", "parse_line
 
 
 def call_key(call: ModelCall) -> str:
-    """Return what identifies a call: everything that the provider sees, and which draw it is."""
+    """Return what identifies a call: everything that the provider sees, and which draw it is.
+
+    Of a private call only `Journal.key` may be written down: who guesses the question could confirm it by this digest.
+    """
     front = {"front": asdict(call.front)} if call.front else {}  # absent from the keys of older journals
     draw = {"draw": call.draw.fields} if call.draw.ambiguous else {}
     return digest(
@@ -82,6 +85,8 @@ class OpenBatch:
     """The calls that have no reply yet."""
     id: str | None = None
     """The provider's name for it; None where the process ended before it was known."""
+    private: bool = False
+    """Whether private probes are among its calls, so that nothing the provider says of it may be repeated."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +146,11 @@ def _line_problem(line: Any) -> str | None:
 def _is_reply_call(call: Any) -> bool:
     named = {item.name for item in fields(ReplyCall)}
     return isinstance(call, dict) and set(call) == named and all(isinstance(value, str) for value in call.values())
+
+
+def _each_word(calls: Iterable[ReplyCall], change: Callable[[str], str]) -> tuple[ReplyCall, ...]:
+    """Seal or open calls of tools: their ids and names are a model's words as well."""
+    return tuple(ReplyCall(**{name: change(value) for name, value in asdict(call).items()}) for call in calls)
 
 
 def _batch_problem(line: dict[str, Any]) -> str | None:
@@ -218,6 +228,19 @@ class Journal:
             os.close(self._file)
             self._file = -1
 
+    def key(self, call: ModelCall) -> str:
+        """Return what a call is filed under; for a private one, a digest that only the holder of the key can make."""
+        plain = call_key(call)
+        if not call.private:
+            return plain
+        if self._sealing is None:
+            raise ValueError("a private call and no key to file it under")
+        marks = self._sealing.marks(bytes.fromhex(plain))
+        # Under an older key, or plainly as older versions did: what was paid for is found all the same.
+        known = (self._index, self._collected, self._queued)
+        found = (mark for mark in (*marks, plain) if any(bytes.fromhex(mark) in index for index in known))
+        return next(found, marks[0])
+
     def __contains__(self, key: str) -> bool:
         """Tell whether a call is finished."""
         return bytes.fromhex(key) in self._index
@@ -243,14 +266,14 @@ class Journal:
         line = parse_line(os.pread(self._file, length, offset))
         usage = Usage(**line["usage"]).plus(self.wasted(key))
         text = line["text"]
+        calls = tuple(ReplyCall(**call) for call in line.get("calls", ()))
         if line.get("sealed"):
             if self._sealing is None:
                 return None
             try:
-                text = self._sealing.open(text)
+                text, calls = self._sealing.open(text), _each_word(calls, self._sealing.open)
             except Damaged:
                 return None  # sealed with a key that is gone: asked again
-        calls = tuple(ReplyCall(**call) for call in line.get("calls", ()))
         return Completion(text, usage, line["served"], line["seconds"], cached=True, calls=calls)
 
     def wasted(self, key: str) -> Usage:
@@ -332,6 +355,7 @@ class Journal:
             if self._sealing is None:
                 raise ValueError("a private reply and no key to seal it with")
             usage_line |= {"text": self._sealing.seal(text), "sealed": True}
+            calls = _each_word(calls, self._sealing.seal)
         asked = {"calls": [asdict(item) for item in calls]} if calls else {}
         await self._append({"at": "done", "key": key, **body, **usage_line, **asked})
 
@@ -406,7 +430,10 @@ class Journal:
         self._collected.pop(key, None)
         usd, tokens = self._open.pop(key, (0.0, 0))
         if at == "queued":
-            self._queued[key] = bytes.fromhex(line["batch"]), line.get("private", False)
+            mark, private = bytes.fromhex(line["batch"]), line.get("private", False)
+            self._queued[key] = mark, private
+            if private and mark in self._batches:
+                self._batches[mark] = replace(self._batches[mark], private=True)
         if at in ("sent", "queued"):
             self._unsure_usd += usd  # an earlier request of this call never came back
             self._unsure_tokens += tokens

@@ -7,22 +7,13 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from eval_core.base.markdown_text import plain, unlinked
 from eval_core.base.numbers import percent
 from eval_core.domain.grade import PASS_SCORE
 from eval_core.reporting.losses import LostFact, places
 from eval_core.reporting.view import COLUMNS, STEP_NOTE, FixtureRow, ReportView
 
-__all__ = ["markdown_environment", "plain", "render_markdown"]
-
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~!]|(?<=:)/(?=/)|(?<=www)\.)")
-_INVISIBLE = re.compile("[\u0000-\u0008\u000b-\u001f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
-
-
-def plain(text: str, most: int = 400) -> str:
-    """Return text from a session or a model as text: on one line, with nothing that markdown would act on."""
-    flat = _INVISIBLE.sub("", " ".join(text.split()))
-    # A mention is looked for in the rendered text, where an escaped sign is the sign again: it needs a look-alike.
-    return _SPECIAL.sub(r"\\\1", flat[:most]).replace("@", "\uff20")
+__all__ = ["markdown_environment", "render_markdown"]
 
 
 def _cells(row: FixtureRow) -> str:
@@ -35,6 +26,15 @@ def _before(fact: LostFact) -> str:
     return "" if fact.base_kept is None else f" (baseline {percent(fact.base_kept)})"
 
 
+class _Exact(str):
+    """What stands in a block of code, where nothing acts and every sign counts."""
+
+
+def _finalized(value: object) -> object:
+    """Take mentions and addresses out of whatever a template shows, names that are shown without a filter included."""
+    return unlinked(value) if isinstance(value, str) and not isinstance(value, _Exact) else value
+
+
 @cache
 def markdown_environment(package: str) -> Environment:
     """Return the environment of a package's markdown templates, with the filters that they share."""
@@ -44,9 +44,11 @@ def markdown_environment(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         autoescape=False,  # noqa: S701 - markdown; what is not ours goes through a filter
+        finalize=_finalized,
     )
     environment.filters.update(
         md=plain,
+        exact=_Exact,
         places=places,
         share=percent,
         cells=_cells,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import stat
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -58,6 +59,19 @@ def test_a_bomb_is_stopped_by_what_comes_out_of_it(tmp_path: Path, monkeypatch: 
     assert path.stat().st_size < 100_000
     with pytest.raises(UserError, match="more than 3 MB unpacked"):
         unpack_artifact(path, tmp_path / "out")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_what_cannot_be_unpacked_piece_by_piece_is_refused_before_it_is_read(tmp_path: Path, method: int) -> None:
+    path = packed(tmp_path, lambda z: z.writestr("summary.json", bytes(64 << 20)), method)
+    tracemalloc.start()
+    try:
+        with pytest.raises(UserError, match=r"'summary\.json' is neither stored nor deflated"):
+            unpack_artifact(path, tmp_path / "out")
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_too_many_files_are_refused(tmp_path: Path) -> None:

@@ -46,6 +46,9 @@ PAYLOADS = {
     "address": "javascript:evil() data:text/html,evil //evil.invalid",
 }
 
+# Passes for a name: nothing in it is a sign that the bot refuses, and GitHub makes links and mentions of it.
+NAME = "_www.evil.invalid evil@evil.invalid mailto:evil@evil.invalid xmpp:evil@evil.invalid \u00e9@maintainer"
+
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LoopbackGitHub, Path, Json]]:
@@ -62,6 +65,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LoopbackGi
     last = body["fixtures"]["small-debug"][-1]
     last.update(outcome="target_error", detail="it broke", probes={})
     body["stopped"] = "the budget is used up"
+    body["extra"]["served"] = {"m": {"other": 3}}
     github, _ = adopted.world(adopted.base_tree())
     with github:
         yield github, root, body
@@ -174,6 +178,19 @@ def test_every_text_of_a_result_is_refused_or_inert(world: tuple[LoopbackGitHub,
                     assert_inert(data, world, names_are_plain=len(views) == 2)
                 except AssertionError as exc:
                     raise AssertionError(f"{'.'.join(place)}: {payload[:60]!a}") from exc
+
+
+def test_names_that_pass_for_plain_are_inert_wherever_they_are_shown(
+    world: tuple[LoopbackGitHub, Path, Json], tmp_path: Path
+) -> None:
+    accepted = set()
+    for place in sorted({general(place) for place in shapes(world[2])}):
+        views = shown(world, replaced(copy.deepcopy(world[2]), place, NAME), tmp_path)
+        if len(views) == 2:
+            accepted.add(place)
+            assert_inert(views[0], world)
+    # Those that stand in the headline of a result that cannot be compared, and in the report's first lines.
+    assert {("fingerprint", "tokenizer"), ("fingerprint", "instrument"), ("models", "judge")} <= accepted
 
 
 @pytest.mark.parametrize("name", PAYLOADS)

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from bot_rendering import outside_code, render
 from bot_world import REPO, Waits
 
 from bot.github.api_error import Forbidden, Unavailable
 from bot.github.repository import GitHub
 from bot.github.rest import ApiRetries
 from bot.pull_request.event import WorkflowRun
-from bot.pull_request.ledger import EvaluationQueued, Ledger, RequestRefused, ResultMeasured, advance
-from bot.steps.comment import LIMIT, MARKER, RESULT_BUDGET, Posted, Sticky, compose
+from bot.pull_request.ledger import (
+    EvaluationQueued,
+    Ledger,
+    LedgerNotice,
+    LedgerRun,
+    RequestRefused,
+    ResultMeasured,
+    advance,
+)
+from bot.steps.comment import LIMIT, MARKER, RESULT_BUDGET, Posted, Sticky, compose, read_comment
 from bot.testing.github import LoopbackGitHub
 
 SHA = "a" * 40
@@ -156,6 +166,34 @@ def test_a_comment_edited_by_hand_is_not_believed_and_says_so(gh: LoopbackGitHub
     (body,) = bodies(gh)
     assert "Improved!" not in body
     assert "edit history" in body
+
+
+FORGED = (
+    "@maintainer [click](https://evil.invalid) <img src=x> www.evil.invalid evil@evil.invalid\n\n# evil",
+    "```x @maintainer <b>evil</b> ` `` ` \\`evil @maintainer` \\",
+    "`code` **evil** https://evil.invalid `",
+)
+
+
+@pytest.mark.parametrize("words", FORGED)
+def test_words_of_a_forged_ledger_do_not_act(words: str) -> None:
+    # The digest has no key: another workflow of the same account could write a ledger that fits it.
+    notice = LedgerNotice(run_id=2, attempt=1, at=START, url="https://github.com/x", kind="failed", why=words)
+    run = LedgerRun(
+        run_id=3, attempt=1, at=START, url="https://github.com/x", sha="a" * 40, stage="evaluating", note=words
+    )
+    forged = compose(Ledger(notices=(notice,), runs=(run,)), "acme/agent#1")
+    known = read_comment(forged, "acme/agent#1")
+    assert known.notices[0].why == words
+    html = outside_code(render(compose(known, "acme/agent#1").partition("-->\n### ")[2]))
+    assert "@maintainer" not in html
+    assert not re.search(r"<(?:img|b>|h1|strong>evil)|href=\"[^\"]*evil", html), html
+
+
+def test_an_address_in_a_ledger_stays_inside_its_link() -> None:
+    for url in ("https://x) @maintainer (", "javascript:evil()", "https://x\n\n# evil", "<b>", "https://x`"):
+        with pytest.raises(ValueError, match="url"):
+            LedgerNotice(run_id=2, attempt=1, at=START, url=url, kind="failed", why="")
 
 
 def test_a_comment_deleted_between_read_and_edit_is_written_anew(gh: LoopbackGitHub, client: GitHub) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import tarfile
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -118,16 +120,83 @@ def test_a_tree_that_is_too_large_is_refused(tmp_path: Path, limits: TreeLimits)
 
 
 def test_a_small_archive_cannot_unpack_without_end(tmp_path: Path) -> None:
-    # A name of 32 MB weighs nothing when packed, and is read before any size is looked at.
-    header = tarfile.TarInfo("top/x")
-    header.type, header.size = tarfile.GNUTYPE_LONGNAME, 32 << 20
-    bomb = tmp_path / "a"
-    with gzip.open(bomb, "wb") as stream:
-        stream.write(header.tobuf(tarfile.GNU_FORMAT))
-        for _ in range(32):
-            stream.write(b"a" * (1 << 20))
+    # Headers count too: a long path is stored in one of its own.
+    archive = tarball(tmp_path / "a", ("top/" + "x" * 50_000, b""))
     with pytest.raises(UserError, match="unpacks to more than allowed"):
-        unpack(bomb, SHA, tmp_path / "out", TreeLimits(unpacked=1 << 20, entries=10))
+        unpack(archive, SHA, tmp_path / "out", TreeLimits(unpacked=1 << 10, entries=10))
+
+
+@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE])
+@pytest.mark.parametrize("before", [b"", b"1" * 100_000], ids=["first", "behind a file"])
+def test_a_name_that_is_read_before_it_can_be_checked_is_refused_early(
+    tmp_path: Path, kind: bytes, before: bytes
+) -> None:
+    header, bomb = tarfile.TarInfo("top/x"), tmp_path / "a"
+    header.type, header.size = kind, 64 << 20
+    file = tarfile.TarInfo("top/file")
+    file.size = len(before)
+    padding = bytes(-len(before) % tarfile.BLOCKSIZE)
+    with gzip.open(bomb, "wb", compresslevel=1) as stream:
+        stream.write(file.tobuf(tarfile.GNU_FORMAT) + before + padding)
+        stream.write(header.tobuf(tarfile.GNU_FORMAT))
+        for _ in range(64):
+            stream.write(b"a" * (1 << 20))
+    tracemalloc.start()
+    try:
+        with pytest.raises(UserError, match="a header is longer than 64 KB"):
+            unpack(bomb, SHA, tmp_path / "out")
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_chain_of_headers_is_refused(tmp_path: Path) -> None:
+    header = tarfile.TarInfo("top/x")
+    header.type, header.size = tarfile.GNUTYPE_LONGNAME, 2
+    link = header.tobuf(tarfile.GNU_FORMAT) + b"a".ljust(tarfile.BLOCKSIZE, b"\0")
+    (tmp_path / "a").write_bytes(gzip.compress(link * 2_000 + tarfile.TarInfo("top/x").tobuf() + bytes(1024)))
+    with pytest.raises(UserError, match="a header is longer"):
+        unpack(tmp_path / "a", SHA, tmp_path / "out")
+
+
+NUMBERS = {
+    "sparse map": {"GNU.sparse.map": "x,y"},
+    "sparse size": {
+        "GNU.sparse.size": "zz", "GNU.sparse.offset": "q", "GNU.sparse.numblocks": "1", "GNU.sparse.numbytes": "z",
+    },
+    "sparse 1.0": {
+        "GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "top/x", "GNU.sparse.realsize": "10",
+    },
+    "sparse file": {"GNU.sparse.map": "0,1", "GNU.sparse.size": "1", "GNU.sparse.numblocks": "1"},
+    "negative size": {"size": "-1"},
+    "huge size": {"size": "9" * 400},
+    "no size": {"size": "x"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NUMBERS)
+def test_numbers_that_are_none_are_refused_in_words(tmp_path: Path, case: str) -> None:
+    info = tarfile.TarInfo("top/x")
+    info.size, info.pax_headers = 1, NUMBERS[case]
+    with tarfile.open(tmp_path / "a", "w:gz", format=tarfile.PAX_FORMAT) as tar:
+        tar.addfile(info, io.BytesIO(b"1"))
+    with contextlib.suppress(UserError):  # or read as if the field were not there
+        assert [path.name for path in unpack(tmp_path / "a", SHA, tmp_path / "out").iterdir()] == ["x"]
+
+
+def test_a_link_to_no_path_is_refused(tmp_path: Path) -> None:
+    info = special("top/x", tarfile.SYMTYPE, "a")
+    info.pax_headers = {"linkpath": "a\0b"}
+    with pytest.raises(UserError, match="broken or refused"):
+        unpack(tarball(tmp_path / "a", info), SHA, tmp_path / "out")
+
+
+@pytest.mark.parametrize("date", ["9223372036854775807", "inf", "1e300", "nan", "-1", "-9223372036854775808"])
+def test_a_commit_of_any_date_is_unpacked(tmp_path: Path, date: str) -> None:
+    file, folder = tarfile.TarInfo("top/d/x"), special("top/d", tarfile.DIRTYPE)
+    file.pax_headers = folder.pax_headers = {"mtime": date}
+    tree = unpack(tarball(tmp_path / "a", folder, file), SHA, tmp_path / "out")
+    assert (tree / "d/x").stat().st_mtime == 0
 
 
 def truncated(content: bytes) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,6 +69,19 @@ def test_what_is_no_part_of_the_compressor_may_change(begun: Path, cli: small.Cl
     small.write(begun / "agent" / "__pycache__" / "shorten.cpython-311.pyc", "x")
     small.write(begun / ".venv" / "notes.txt", "x")
     assert cli(*RUN, "--resume").code == 0
+
+
+def test_names_that_are_not_utf_8_are_read_back_as_they_were(begun: Path, cli: small.Cli) -> None:
+    odd = [Path(os.fsdecode(os.fsencode(begun / "agent") + b"/" + name)) for name in (b"\xff.py", b"\xfe.py")]
+    odd[0].write_bytes(b"")
+    assert r"agent/\xff.py changed since it began" in cli(*RUN, "--resume").err
+    again = (*agent_tree.RUN, "--label", "b")
+    assert cli(*again).code == 0
+    ran = cli(*again, "--resume")
+    assert ran.code == 0, ran.err
+    # Still told apart: one broken name for another is another file.
+    odd[0].rename(odd[1])
+    assert r"agent/\xfe.py, agent/\xff.py changed since it began" in cli(*again, "--resume").err
 
 
 def test_watched_files_count_wherever_they_lie(begun: Path, cli: small.Cli) -> None:

@@ -497,6 +497,38 @@ def test_a_private_reply_is_read_only_with_the_key_that_sealed_it(tmp_path: Path
             assert collected == (Collected(200, reply), 1.0, 500)
 
 
+def test_a_private_call_is_filed_under_a_key_that_nobody_else_can_make(tmp_path: Path) -> None:
+    path, private = tmp_path / "journal.jsonl", call("one", private=True)
+    (_, old), (_, new) = SealingKey.new(), SealingKey.new()
+    mine, both, newer = (SealingKey.parse(text, "KEY") for text in (old, f"{new},{old}", new))
+    calls = (ReplyCall("c1", "search", '{"query": "one"}'),)
+
+    async def scene() -> None:
+        with Journal(path, mine) as journal:
+            assert journal.key(call("one")) == key("one")
+            assert journal.key(private) != call_key(private)
+            await journal.done(journal.key(private), private, "text", "served", USAGE, 1.0, calls)
+        # A key that is added finds what the one before it filed, and what is filed from then on outlives that one.
+        with Journal(path, both) as journal:
+            found = journal.lookup(journal.key(private))
+            assert found is not None
+            assert (found.text, found.calls) == ("text", calls)
+            later = call("two", private=True)
+            await journal.done(journal.key(later), later, "text", "served", USAGE, 1.0)
+        with Journal(path, newer) as journal:
+            assert journal.lookup(journal.key(later)) is not None
+            assert journal.lookup(journal.key(private)) is None
+            # As older versions filed it: it is paid for, and must be found.
+            older = call("three", private=True)
+            await journal.done(call_key(older), older, "text", "served", USAGE, 1.0)
+            assert journal.lookup(journal.key(older)) is not None
+        with Journal(path) as journal, pytest.raises(ValueError, match="no key"):
+            journal.key(private)
+
+    asyncio.run(scene())
+    assert b"search" not in path.read_bytes()
+
+
 def test_a_reply_that_asks_for_tools_is_replayed_with_them(tmp_path: Path) -> None:
     asked = (ReplyCall("c1", "read", '{"path": "a"}'),)
 

@@ -13,15 +13,22 @@ from typing import Any
 
 import pytest
 import small
+from aiohttp import web
 
+from bot.testing import provider as loopback
+from bot.testing.batches import Batch, LoopbackBatches
 from bot.testing.provider import Asked, reply_to
 from eval_core.base.messages import Message, content_text
 from eval_core.base.sealing import SealingKey
+from eval_core.domain.call import ModelCall
+from eval_core.models.journal import call_key
 
+from .test_batches import AGAIN, UPDATE
 from .world import ANSWER, JUDGE, ONE_RUN, Provider, files_below
 
 KEY = "COMPRESSION_EVAL_PROBES_KEY"
 QUESTION, FACT, SAID, WHY = "canary-question-7f3a", "canary-fact-91bc", "canary-answer-55d0", "canary-reason-2e6e"
+CANARIES = (QUESTION, FACT, SAID, WHY)
 PRIVATE = {
     "fixture": "small-debug",
     "probes": [
@@ -65,7 +72,7 @@ def assert_no_trace(folder: Path, *said: str) -> None:
     texts = {path.name: content.decode("utf-8", "replace") for path, content in files_below(folder)}
     texts |= {f"output {number}": text for number, text in enumerate(said)}
     for name, text in texts.items():
-        for canary in (QUESTION, FACT, SAID, WHY):
+        for canary in CANARIES:
             assert canary not in text, (name, canary)
 
 
@@ -97,13 +104,138 @@ def test_questions_facts_answers_and_reasons_leave_no_trace_and_scores_do(
 def test_an_error_that_quotes_the_prompt_is_kept_by_its_kind_alone(
     sealed: Path, cli: small.Cli, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bot.testing import provider as loopback
-
     monkeypatch.setitem(loopback._ERRORS, "400", lambda: loopback._error(400, f"cannot read: {QUESTION} {FACT}"))
     provider.behave = lambda asked: "400" if QUESTION in str(asked.body) and asked.model == JUDGE else None
     ran = cli("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a")
     assert_no_trace(sealed, ran.out, ran.err)
     assert '"kind":"bad_request"' in (sealed / "results/a/journal.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    "score",
+    [QUESTION, {"score": QUESTION}, [QUESTION], {QUESTION: 1}],
+    ids=["as text", "as the score of a score", "in a list", "as a key"],
+)
+def test_a_judge_that_writes_the_question_where_a_score_belongs_is_not_quoted(
+    sealed: Path, cli: small.Cli, provider: Provider, score: object
+) -> None:
+    def reply(messages: Sequence[Message]) -> str:
+        text, plain = "\n".join(content_text(message) for message in messages), reply_to(messages)
+        if QUESTION in text and "artifact_trail" in text:
+            return json.dumps({**json.loads(plain), "accuracy": score})
+        return plain
+
+    provider.reply = reply
+    ran = cli("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a")
+    assert '"kind":"malformed"' in (sealed / "results/a/journal.jsonl").read_text()
+    assert "this model's replies cannot be read" in ran.err
+    assert_no_trace(sealed, ran.out, ran.err)
+    # The judge itself is told what was wrong with its reply: it has seen the question anyway.
+    assert any("accuracy is " in asked.last for asked in provider.asked_of(JUDGE) if QUESTION in asked.last)
+
+
+def test_tool_calls_beside_a_reply_are_sealed_with_it(
+    sealed: Path, cli: small.Cli, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = loopback.LoopbackProvider._completion
+
+    def completion(self: loopback.LoopbackProvider, asked: Asked, *rest: Any) -> dict[str, Any]:
+        body = original(self, asked, *rest)
+        if QUESTION in str(asked.body) and asked.model == ANSWER:
+            function = {"name": "search", "arguments": json.dumps({"query": QUESTION})}
+            body["choices"][0]["message"]["tool_calls"] = [{"id": "1", "type": "function", "function": function}]
+        return body
+
+    monkeypatch.setattr(loopback.LoopbackProvider, "_completion", completion)
+    command = ("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a")
+    ran = cli(*command)
+    assert ran.code == 0, ran.err
+    assert '"calls":' in (sealed / "results/a/journal.jsonl").read_text()
+    assert_no_trace(sealed, ran.out, ran.err)
+    asked = len(provider.server.asked)
+    (sealed / "results/a/small-debug-run-0.json").unlink()
+    assert cli(*command, "--resume").code == 0
+    assert len(provider.server.asked) == asked
+
+
+@pytest.mark.parametrize("when", ["refused", "submitted", "asked about"])
+def test_a_batch_that_fails_is_not_quoted(
+    sealed: Path, cli: small.Cli, provider: Provider, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    shown = LoopbackBatches._shown
+
+    def said(batch: Batch) -> str:
+        return f"invalid content: {next((word for word in CANARIES if word in str(batch.requests)), '?')}"
+
+    def quoting(self: LoopbackBatches, batch: Batch) -> dict[str, Any]:
+        body: dict[str, Any] = json.loads(json.dumps(shown(self, batch)).replace("a line cannot be used", said(batch)))
+        return body
+
+    def refusing(self: LoopbackBatches, batch: Batch) -> dict[str, Any]:
+        raise web.HTTPBadRequest(text=json.dumps({"error": {"message": said(batch)}}), content_type="application/json")
+
+    command = (*UPDATE, *provider.options, "--batch")
+    if when == "refused":
+        monkeypatch.setattr(LoopbackBatches, "_shown", quoting)
+        provider.server.batches.ends = "refuse"
+    elif when == "submitted":
+        monkeypatch.setattr(LoopbackBatches, "_shown", refusing)
+    first = cli(*command, "--label", "a")
+    if when == "asked about":
+        monkeypatch.setattr(LoopbackBatches, "_shown", refusing)
+    second = cli(*command, *AGAIN)
+    assert (first.code, second.code) == (3, 3)
+    assert "the provider's words are not kept, since private probes are among the calls" in first.err + second.err
+    assert_no_trace(sealed, first.out, first.err, second.out, second.err)
+
+
+def test_a_sealed_bank_that_cannot_be_used_is_not_quoted(sealed: Path, cli: small.Cli) -> None:
+    key = SealingKey.parse(os.environ[KEY], KEY)
+    path = sealed / "probes/private.sealed.json"
+    body = json.loads(path.read_text())
+    inner = json.loads(key.open(body["sealed"]))
+    probes = inner["banks"]["small-debug"]["probes"]
+    probes[0]["expected_facts"] = [{"fact": FACT, "kind": f"{FACT}-kind"}]
+    probes[1]["question"] = [QUESTION]
+    probes[2]["expected_facts"] = [{"regex": f"({FACT}"}]
+    probes[3]["question"], probes[3]["questoin"] = "", QUESTION
+    small.write(path, json.dumps({**body, "sealed": key.seal(json.dumps(inner))}))
+    for command in (("run", "--label", "a"), ("probe", "unseal", str(path), "--output", str(sealed / "opened"))):
+        ran = cli(*command)
+        assert ran.code == 2
+        assert "probes[1].question: Input should be a valid string" in ran.err
+        assert "probes[0].expected_facts[0].kind: " in ran.err
+        assert "probes[2].expected_facts[0]: cannot be used (what it holds is not shown)" in ran.err
+        assert_no_trace(sealed, ran.out, ran.err)
+    inner["banks"] = {QUESTION: {"fixture": QUESTION, "probes": []}}
+    small.write(path, json.dumps({**body, "sealed": key.seal(json.dumps(inner))}))
+    ran = cli("run", "--label", "a")
+    assert ran.code == 2
+    assert "its clear part was edited" in ran.err
+    assert_no_trace(sealed, ran.out, ran.err)
+
+
+def test_the_journal_does_not_confirm_a_guess_and_finds_its_calls_after_a_change_of_keys(
+    sealed: Path, cli: small.Cli, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[ModelCall] = []
+
+    def key_of(call: ModelCall) -> str:
+        made.append(call)
+        return call_key(call)
+
+    monkeypatch.setattr("eval_core.models.journal.call_key", key_of)
+    command = ("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a")
+    assert cli(*command).code == 0
+    lines = [json.loads(line) for line in (sealed / "results/a/journal.jsonl").read_text().splitlines()]
+    keys = {line["key"] for line in lines}
+    assert {call.private for call in made} == {True, False}
+    assert all((call_key(call) in keys) is not call.private for call in made)
+    asked, old, new = len(provider.server.asked), os.environ[KEY], SealingKey.new()[1]
+    monkeypatch.setenv(KEY, f"{new},{old}")
+    (sealed / "results/a/small-debug-run-0.json").unlink()
+    assert cli(*command, "--resume").code == 0
+    assert len(provider.server.asked) == asked
 
 
 def test_a_run_that_is_killed_in_the_middle_leaves_no_trace_either(sealed: Path, provider: Provider) -> None:

@@ -9,7 +9,8 @@ from golden_file import assert_golden
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_core.reporting.markdown import plain, render_markdown
+from eval_core.base.markdown_text import plain
+from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.view import make_view
 
 
