@@ -20,9 +20,12 @@ settings.load_profile("shared")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with the files that drive the whole system: they wait for processes, and others run meanwhile."""
-    slow = {item.path for item in items if item.get_closest_marker("e2e")}
-    items.sort(key=lambda item: item.path not in slow)
+    """Start with the files that drive the whole system: they wait for processes, and others run meanwhile.
+
+    Then come the long ones: one that is begun last keeps one worker busy while the others have nothing to do.
+    """
+    early = {mark: {item.path for item in items if item.get_closest_marker(mark)} for mark in ("e2e", "long")}
+    items.sort(key=lambda item: [item.path not in paths for paths in early.values()])
 
 
 @pytest.fixture(autouse=True)

@@ -20,6 +20,7 @@ from eval_core.domain.probe import load_bank
 from eval_core.evidence.facts import infer_kind
 from eval_core.storage.results import read_measurement
 
+pytestmark = pytest.mark.long
 PLAN = ("--runs", "3", "--compress-runs", "3", "--quiet")
 TARGET = "pythonpath: [.]\ncompressor: {name}\nllm: none\n"
 HONEST = "agent.context_compressor:ContextCompressor"

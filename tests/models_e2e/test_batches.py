@@ -22,10 +22,8 @@ from eval_core.models.retry import RetryPolicy
 from eval_core.storage.baselines import load_baseline
 from eval_core.storage.results import read_measurement
 
-from .world import ANSWER, JUDGE, Provider, faulty, files_below
+from .world import AGAIN, ANSWER, JUDGE, UPDATE, Provider, faulty, files_below
 
-UPDATE = ("baseline", "update", "--runs", "2", "--trust-judge", "--quiet")
-AGAIN = ("--label", "a", "--resume")
 CLAUDE = "anthropic/claude-sonnet-4-5"
 KEY = "sk-loopback-0123456789"
 

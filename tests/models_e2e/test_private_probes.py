@@ -23,8 +23,7 @@ from eval_core.base.sealing import SealingKey
 from eval_core.domain.call import ModelCall
 from eval_core.models.journal import call_key
 
-from .test_batches import AGAIN, UPDATE
-from .world import ANSWER, JUDGE, ONE_RUN, Provider, files_below
+from .world import AGAIN, ANSWER, JUDGE, ONE_RUN, UPDATE, Provider, files_below
 
 KEY = "COMPRESSION_EVAL_PROBES_KEY"
 QUESTION, FACT, SAID, WHY = "canary-question-7f3a", "canary-fact-91bc", "canary-answer-55d0", "canary-reason-2e6e"

@@ -18,6 +18,10 @@ from eval_core.domain.case import Case
 COMPRESSOR, ANSWER, JUDGE = "openai/compressor", "openai/answerer", "openai/judge"
 ONE_RUN = ("--runs", "1", "--compress-runs", "1")
 
+UPDATE = ("baseline", "update", "--runs", "2", "--trust-judge", "--quiet")
+"""A small measurement that asks models; with AGAIN it goes on where it was."""
+AGAIN = ("--label", "a", "--resume")
+
 
 class Provider:
     """The loopback provider in a thread of its own, so that the command can run in this one."""

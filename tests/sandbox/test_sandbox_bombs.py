@@ -17,6 +17,7 @@ from eval_core.domain.call import Completion, Draw, Usage
 from eval_core.domain.compression import Outcome
 from eval_core.sandbox.gateway import Gateway, GatewayLimits
 
+pytestmark = pytest.mark.long
 SHORT = [{"role": "user", "content": "short"}]
 
 

@@ -14,6 +14,8 @@ from tests.suite.corpus_secrets import SECRETS
 from tests.suite.corpus_unseen import UNSEEN, UNSEEN_AFTER
 from tests.suite.planted import SETS, WholeSession, kinds, whole_sessions
 
+pytestmark = pytest.mark.long
+
 KINDS = (*SECRETS, *PEOPLE, *LATER, *NEGATIVES)
 # Secrets, personal data without and with a list, look-alikes, by value; others than these keep 97, 90, 95 and 5 %.
 _BARS = {
@@ -40,7 +42,7 @@ def test_identities_are_learned_from_where_tools_print_them() -> None:
     assert found.unstable == 0
 
 
-# With a list of names, the newest sets that hold people: the older ones lie well above their bars.
+# The first six sets have long been found nearly whole; the bench measures them. With a list, only some.
 _LISTED = ("eighth", "eleventh", "fourteenth", "fifteenth", "seventeenth", "eighteenth", "nineteenth")
 
 
@@ -60,7 +62,7 @@ def test_whole_sessions_lose_what_must_go_and_keep_the_rest(session: WholeSessio
 
 @pytest.mark.parametrize(
     ("name", "seed", "listed"),
-    [(name, seed, listed) for name, seed in SETS for listed in (False, True) if not listed or name in _LISTED],
+    [(name, seed, listed) for name, seed in SETS[6:] for listed in (False, True) if not listed or name in _LISTED],
 )
 def test_the_sets_that_were_measured_unseen_keep_the_bars(name: str, seed: int, listed: bool) -> None:
     found = measure(kinds(name), seed + 1, rounds=1, listed=listed)
