@@ -277,27 +277,25 @@ def _occurs(value: str, text: str, *, whole_word: bool) -> bool:
 
 
 def _print_sessions(only: str) -> None:
-    """Print what is found in whole sessions, by the set that they were written in."""
+    """Print what is found in whole sessions, by the set that they were written in, and in all of them."""
     print(
         "| set | secrets removed | personal data, no list | with a list | look-alikes replaced | facts that survive |"
     )
     print("|---|---:|---:|---:|---:|---:|")
     wrong: list[str] = []
-    for name in sorted({session.set for session in whole_sessions()}):
-        if only not in ("all", name):
+    totals: defaultdict[str, defaultdict[tuple[str, bool], Counted]] = defaultdict(lambda: defaultdict(Counted))
+    for session in whole_sessions():
+        if only not in ("all", session.set):
             continue
-        totals: defaultdict[tuple[str, bool], Counted] = defaultdict(Counted)
-        for session in whole_sessions():
-            if session.set != name:
-                continue
-            for listed in (False, True):
-                for sort, counted in measure_session(session, listed=listed).items():
-                    total = totals[sort, listed]
+        for listed in (False, True):
+            for sort, counted in measure_session(session, listed=listed).items():
+                for total in (totals[session.set][sort, listed], totals["together"][sort, listed]):
                     total.values += counted.values
                     total.gone += counted.gone
-                    if not listed and counted.wrong:
-                        wrong.append(f"{name}, {session.name}, {sort}: {'; '.join(counted.wrong)}")
-        gone = {key: 100 * one.gone / max(1, one.values) for key, one in totals.items()}
+                if not listed and counted.wrong:
+                    wrong.append(f"{session.set}, {session.name}, {sort}: {'; '.join(counted.wrong)}")
+    for name in (*sorted(set(totals) - {"together"}), "together"):
+        gone = {key: 100 * one.gone / max(1, one.values) for key, one in totals[name].items()}
         print(
             f"| {name} | {gone['secrets', False]:.1f} % | {gone['personal', False]:.1f} % "
             f"| {gone['personal', True]:.1f} % | {gone['keep', False]:.1f} % | {100 - gone['facts', False]:.1f} % |"

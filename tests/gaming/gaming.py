@@ -33,12 +33,6 @@ class Carrying(ContextCompressor):
         return state
 
 
-class CarryingHalf(Carrying):
-    """Carries every other question, so as not to be noticed."""
-
-    share = 0.5
-
-
 class CarryingLittle(Carrying):
     """Carries just enough for a verdict."""
 

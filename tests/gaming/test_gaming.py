@@ -24,10 +24,10 @@ pytestmark = pytest.mark.long
 PLAN = ("--runs", "3", "--compress-runs", "3", "--quiet")
 TARGET = "pythonpath: [.]\ncompressor: {name}\nllm: none\n"
 HONEST = "agent.context_compressor:ContextCompressor"
-CARRYING = ("gaming:Carrying", "gaming:CarryingHalf", "gaming:CarryingLittle", "gaming:CarryingWords")
+CARRYING = ("gaming:Carrying", "gaming:CarryingLittle", "gaming:CarryingWords")
 REFUSED = ("gaming:HidingInParts", "gaming:HidingInImages")
 DEALT_WITH = ("gaming:HidingInFields", "gaming:DroppingAndDrawing")
-HOARDING = ("gaming:Hoarding", "gaming:HoardingMore", "gaming:HoardingHalf", "gaming:DroppingLittle")
+HOARDING = ("gaming:HoardingMore", "gaming:HoardingHalf", "gaming:DroppingLittle")
 
 
 @pytest.fixture(scope="module")

@@ -592,7 +592,13 @@ def memory_handed_on(messages, to):
         return min(at + len(part), size - len(part))
 
     def next_thread(held, at):
-        threading.Thread(target=next_thread, args=(held, fill(held, at)), daemon=True).start()
+        at = fill(held, at)
+        while True:
+            # Threads that were left are not always gone yet, and too many of them may not be there at once.
+            with contextlib.suppress(RuntimeError):
+                threading.Thread(target=next_thread, args=(held, at), daemon=True).start()
+                return
+            time.sleep(0.01)
 
     for _ in range(5):
         if os.fork() == 0:
