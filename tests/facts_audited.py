@@ -1,7 +1,7 @@
 """Hard cases from an audit by somebody who looked for what the rules get wrong, and their siblings.
 
 Value, kind (None: guessed), text, whether the text states the value. Nearly all were wrong when they were found, or are
-there to show that the rule that mends them does not go too far.
+there to show that the rule that fixes them does not go too far.
 """
 
 from __future__ import annotations

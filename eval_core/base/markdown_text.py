@@ -29,7 +29,7 @@ def prose(text: str) -> str:
 
 
 def unlinked(text: str) -> str:
-    """Return markdown without mentions and without the addresses that become links by themselves."""
+    """Return markdown without mentions and without the addresses that GitHub turns into links."""
     return _outside_code(text, _unlinked)
 
 

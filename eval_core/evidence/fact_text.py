@@ -152,7 +152,7 @@ def _shown(match: re.Match[str]) -> str:
 
 
 def _is_target(target: str) -> bool:
-    """Tell whether what stands in the brackets of a link is an address; "handlers[i](x)" is a call."""
+    """Tell whether the text in the brackets of a link is an address; "handlers[i](x)" is a call."""
     return any(char in target for char in "/.#:")
 
 

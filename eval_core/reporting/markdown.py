@@ -27,7 +27,7 @@ def _before(fact: LostFact) -> str:
 
 
 class _Exact(str):
-    """What stands in a block of code, where nothing acts and every sign counts."""
+    """The text of a block of code, where nothing acts and every character counts."""
 
 
 def _finalized(value: object) -> object:

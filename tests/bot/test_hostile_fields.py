@@ -189,7 +189,7 @@ def test_names_that_pass_for_plain_are_inert_wherever_they_are_shown(
         if len(views) == 2:
             accepted.add(place)
             assert_inert(views[0], world)
-    # Those that stand in the headline of a result that cannot be compared, and in the report's first lines.
+    # Those in the headline of a result that cannot be compared, and in the report's first lines.
     assert {("fingerprint", "tokenizer"), ("fingerprint", "instrument"), ("models", "judge")} <= accepted
 
 

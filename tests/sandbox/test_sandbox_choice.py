@@ -130,7 +130,7 @@ def test_no_name_in_the_tree_becomes_an_option_of_docker(name, tmp_path):
 
 
 class Daemon(http.server.BaseHTTPRequestHandler):
-    """Stands in for docker's daemon: it writes down what it is asked to create, and refuses."""
+    """Plays docker's daemon: it writes down what it is asked to create, and refuses."""
 
     protocol_version = "HTTP/1.1"
     asked: ClassVar[list[dict[str, Any]]] = []
