@@ -165,7 +165,7 @@ _UNEVEN = Chance("four in ten facts, very uneven luck", share=0.4, luck=1.2)
 def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--comparisons", type=int, default=150, help="for each cell; a third of it for shares of facts")
+    parser.add_argument("--comparisons", type=int, default=180, help="for each cell; a third of it for shares of facts")
     comparisons = parser.parse_args().comparisons
     with tempfile.TemporaryDirectory() as folder:
         measured = measure(load_suite(_ROOT / "fixtures", _ROOT / "probes"), Path(folder), "anchored")
