@@ -11,6 +11,7 @@ from eval_core.domain.fixture import Fixture
 from eval_core.suite.scrub import ScrubOptions, scrub_fixture
 from eval_core.suite.scrub.named_fields import field_kind
 from eval_core.suite.scrub.pipeline import message_texts
+from eval_core.suite.scrub.replace import Replacer
 
 
 def _exchange(number: int, command: str, output: str) -> list[dict[str, Any]]:
@@ -113,3 +114,16 @@ def test_a_fields_name_says_what_it_holds() -> None:
         "count": "none",
         "userAgent": "none",
     }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bindings: [user:ann.lee@example.com, group:admins@example.com]",
+        "--member=user:ann.lee@example.com",
+        '"AwsAccountId": "123456789012"',
+        "test tenant: account number 000000000000",
+    ],
+)
+def test_members_of_a_policy_and_accounts_of_manuals_stay(text: str) -> None:
+    assert Replacer().text(text) == text

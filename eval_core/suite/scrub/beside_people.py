@@ -199,7 +199,7 @@ def _numbers(
         before = line[max(0, match.start() - 40) : match.start()] if label is None else f"{label}: "
         names = list(_evidence(line, before, value, digits, column=label is not None))
         if form:
-            names.append("a field of a form about a person" if form_of_words(line) else "a person on the line")
+            names.append("a field of a form about a person" if _is_form_of_words(line) else "a person on the line")
         else:
             names.append("a person on the line" if on_line else "a person on the line before or after")
         if re.search(r"Person\d+,? \Z", before):
@@ -208,7 +208,7 @@ def _numbers(
             yield match.start(), match.start() + len(value)
 
 
-def form_of_words(line: str) -> bool:
+def _is_form_of_words(line: str) -> bool:
     """Tell the label of a form that people read from the name of a setting."""
     label = re.split(r"[:：=]", line, maxsplit=1)[0].strip(" -*•\"'")
     return not re.search(r"[_.]\w|[a-z][A-Z]|^[A-Z0-9]{6,}$", label)

@@ -289,7 +289,9 @@ _CLOUD_ACCOUNT = re.compile(
     r"?:[ _-]?id)?[\"']?[ \t]*[:=][ \t]*[\"']?(?P<value2>\d{12})\b"
     r"|\b(?P<value3>\d{12})\.dkr\.ecr\."
 )
-_SAMPLE_ACCOUNTS = frozenset({"000000000000", "123456789012", "111111111111", "111122223333", "012345678901"})
+_SAMPLE_ACCOUNTS = frozenset(
+    {"000000000000", "123456789012", "111111111111", "111122223333", "012345678901", "012345678910"}
+)
 _LOCAL_PHONE = re.compile(
     r"(?i)(?:\b(?:tél(?:éphone)?|portable|appele[zr]|téléphone[zr]?|joindre|rappele[zr]|tel(?:efon)?|erreichbar"
     r"|anruf\w*"
@@ -338,8 +340,8 @@ def _labelled(text: str) -> Iterator[Hit]:
         digits = sum(map(str.isdigit, value))
         if what == "run" and re.fullmatch(r"[0-9a-f-]{16,}", value):
             continue  # that of a process
-        if digits > 3 and len(set(filter(str.isdigit, value))) == 1:
-            continue  # 00000000
+        if value in _SAMPLE_ACCOUNTS or (digits > 3 and len(set(filter(str.isdigit, value))) == 1):
+            continue  # what manuals print, and 00000000
         if what in _THINGS and _UUID.match(text, match.start("value")):
             continue  # that of a request
         if what.startswith("serial") and _CERTIFICATE.fullmatch(value):

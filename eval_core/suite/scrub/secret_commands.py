@@ -85,7 +85,11 @@ _LOGS_IN = re.compile(r"(?i)auth|login|user|cred|account|\btry\b|sasl|smtp|imap|
 _CHAP = re.compile(
     r"(?m)^\"?[\w.@-]+\"?[ \t]+(?:(?:\*|[\w.-]+)[ \t]+)?\"(?P<value>[^\"\s]{4,64})\"(?:[ \t]+(?:\*|[\d.]+))?[ \t]*$"
 )
-_DSN = re.compile(r"[\"'\s=][A-Za-z][\w.-]{0,40}:(?P<value>[^\s\"'`/:]{4,100}?)@(?:tcp|unix|\[)?[(\w]")
+# A member of a policy is no login with a password: `user:ann.lee@acme.dev`.
+_DSN = re.compile(
+    r"[\"'\s=](?!(?:user|group|serviceAccount|domain|mailto|acct|sips?|xmpp):[A-Za-z.+\\_-]+@)"
+    r"[A-Za-z][\w.-]{0,40}:(?P<value>[^\s\"'`/:]{4,100}?)@(?:tcp|unix|\[)?[(\w]"
+)
 _PROTOCOL = re.compile(
     r"(?m)^(?:[-<>*]+[ \t]*|C: ?|\d\d:\S+ )?(?:PASS[ \t]+(?P<a>\S{4,100})"
     r"|\w{1,6}[ \t]+LOGIN[ \t]+\S+[ \t]+(?P<b>\S{4,100})"
