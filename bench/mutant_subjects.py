@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from eval_core.base.tokens import count_messages
-from eval_core.domain.compression import Compression, Outcome, Step
+from eval_core.domain.compression import Compression, ModelRequest, Outcome, Step
 from eval_core.domain.fixture import Fixture
 
 FORGETS = 0.06
@@ -48,10 +48,15 @@ class TemplateModel:
 
     def __init__(self, seed: str) -> None:
         self._random = random.Random(seed)
-        self.requests: list[tuple[dict[str, Any], ...]] = []
+        self.requests: list[ModelRequest] = []
+        self.step = 0
 
     def __call__(self, messages: list[dict[str, Any]]) -> str:
-        self.requests.append(tuple(messages))
+        reply = self._reply(messages)
+        self.requests.append(ModelRequest(tuple(messages), self.step, reply))
+        return reply
+
+    def _reply(self, messages: list[dict[str, Any]]) -> str:
         prompt = str(messages[-1]["content"])
         asked, _, shown = prompt.partition("TURNS:\n")
         titles = [line[3:] for line in asked.partition("PREVIOUS SUMMARY")[0].splitlines() if line.startswith("## ")]
@@ -141,7 +146,7 @@ class MutantSubject:
         state: list[dict[str, Any]] = []
         steps, start = [], 0
         with self._build(model, f"{self.name}/{fixture.name}/{seed}") as instance:
-            for cut in fixture.cuts:
+            for model.step, cut in enumerate(fixture.cuts):
                 state = [*state, *fixture.messages[start:cut]]
                 before = count_messages(state)
                 try:

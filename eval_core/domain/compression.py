@@ -11,7 +11,7 @@ from eval_core.base.messages import Message
 from eval_core.domain.call import OpaqueState
 from eval_core.domain.fixture import Fixture
 
-__all__ = ["Compression", "ModelUse", "Outcome", "Step", "Subject", "TakesBudget", "both_ends"]
+__all__ = ["Compression", "ModelRequest", "ModelUse", "Outcome", "Step", "Subject", "TakesBudget", "both_ends"]
 
 
 def both_ends(printed: str, size: int) -> str:
@@ -78,6 +78,18 @@ class ModelUse:
 
 
 @dataclass(frozen=True)
+class ModelRequest:
+    """One request of the compressor to its model, and what it got."""
+
+    messages: tuple[Message, ...]
+    step: int = 0
+    """The step it belongs to, from 0; requests made while the compressor was built belong to the first one."""
+    reply: str = ""
+    settings: tuple[str, ...] = ()
+    """What else the compressor asked for, one `name: value` each: the reply's length, its format, tools."""
+
+
+@dataclass(frozen=True)
 class Step:
     """One compression of a (possibly chained) session."""
 
@@ -109,8 +121,8 @@ class Compression:
     """For people: what happened, where the outcome is not ok."""
     steps: tuple[Step, ...] = ()
     use: ModelUse = field(default_factory=ModelUse)
-    requests: tuple[tuple[Message, ...], ...] | None = None
-    """What the compressor put before its model, request by request; None where nobody looked."""
+    requests: tuple[ModelRequest, ...] | None = None
+    """What the compressor put before its model, in order; None where nobody looked."""
     refused: str = ""
     """What the compressor's model said in place of a summary, where it refused in plain text."""
     notes: tuple[str, ...] = ()

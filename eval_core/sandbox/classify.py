@@ -11,7 +11,7 @@ from typing import Literal
 from eval_core.base.files import canonical
 from eval_core.base.messages import Message, content_text
 from eval_core.domain.call import Completion, Failed, Usage
-from eval_core.domain.compression import ModelUse, Outcome
+from eval_core.domain.compression import ModelRequest, ModelUse, Outcome
 from eval_core.models.refusals import said_instead
 
 __all__ = [
@@ -43,6 +43,8 @@ class CallRecord:
 
     started: int
     """Position on the log's own clock, which ticks at each start and each end."""
+    step: int = 0
+    """The compression step it was made in, from 0."""
     requested_model: str = ""
     ended: int | None = None
     status: CallStatus = "arriving"
@@ -64,6 +66,9 @@ class CallRecord:
     usage: Usage = field(default_factory=Usage)
     messages: tuple[Message, ...] = ()
     """What the model was shown."""
+    settings: tuple[str, ...] = ()
+    """What else was asked for, one `name: value` each."""
+    reply: str = ""
     refusal: str = ""
     """The beginning of a reply that is a refusal in plain text."""
     stub: str = ""
@@ -85,11 +90,13 @@ class CallLog:
 
     def __init__(self) -> None:
         self.records: list[CallRecord] = []
+        self.step = 0
+        """The step that is under way."""
         self._clock = itertools.count()
 
     def start(self) -> CallRecord:
         """Note that a request came in."""
-        record = CallRecord(started=next(self._clock))
+        record = CallRecord(started=next(self._clock), step=self.step)
         self.records.append(record)
         return record
 
@@ -105,6 +112,8 @@ class CallLog:
     def finish(self, record: CallRecord, result: Completion | Failed) -> None:
         """Note how a request ended."""
         record.ended, record.usage = next(self._clock), result.usage
+        calls = result.calls if isinstance(result, Completion) else ()
+        record.reply = "\n".join([result.text, *(call.arguments for call in calls)])
         empty = result.kind == "empty" if isinstance(result, Failed) else not (result.text.strip() or result.calls)
         truncated = isinstance(result, Failed) and result.kind == "truncated"
         if (truncated and record.own_limit) or (empty and record.own_stop):
@@ -150,10 +159,14 @@ def no_summary(records: Sequence[CallRecord], written: Sequence[Message]) -> str
     return next((said_instead(stub, "") for stub in used), "")
 
 
-def requests_of(records: Sequence[CallRecord]) -> tuple[tuple[Message, ...], ...]:
-    """Return what the model was shown and answered, each request once: a retry repeats itself."""
-    unique = {canonical(list(record.messages)): record.messages for record in records if record.status == "ok"}
-    return tuple(unique.values())
+def requests_of(records: Sequence[CallRecord]) -> tuple[ModelRequest, ...]:
+    """Return what the model was shown and answered, each request of a step once: a retry repeats itself."""
+    unique: dict[tuple[int, bytes], ModelRequest] = {}
+    for record in records:
+        if record.status == "ok":
+            request = ModelRequest(record.messages, record.step, record.reply, record.settings)
+            unique[record.step, canonical([list(record.messages), record.settings])] = request
+    return tuple(sorted(unique.values(), key=lambda request: request.step))
 
 
 def use_of(records: Sequence[CallRecord]) -> ModelUse:

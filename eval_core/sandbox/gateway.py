@@ -223,7 +223,7 @@ class Gateway:
             self.log.refuse(record, refusal.message)
             self._send(_refused(number, refusal))
             return
-        record.messages = asked.messages
+        record.messages, record.settings = asked.messages, asked.settings
         record.own_limit = asked.max_tokens is not None and asked.max_tokens <= self._limits.output_tokens
         record.own_stop = bool(asked.params.get("stop"))
         self.log.forward(record)

@@ -6,6 +6,7 @@ function. Standard library only.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,6 +78,16 @@ class ChatRequest:
     response_schema: dict[str, Any] | None
     params: dict[str, Any] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """What is asked for beside the messages, one `name: value` each, and each tool by itself."""
+        body = self.body()
+        tools = [("tool", tool) for tool in body.pop("tools", ())]
+        others = [(name, value) for name, value in sorted(body.items()) if name not in ("model", "messages")]
+        return tuple(
+            f"{name}: {json.dumps(value, sort_keys=True, ensure_ascii=False)}" for name, value in [*others, *tools]
+        )
 
     def body(self) -> dict[str, Any]:
         """Return the request as chat completions write it; `read_request` of it is this request again."""

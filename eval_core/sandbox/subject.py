@@ -331,6 +331,7 @@ class ProcessSubject:
         if earlier is not None and earlier.opaque is not None:
             before += earlier.tokens_after
         mark = len(now.gateway.log.records)
+        now.gateway.log.step = len(progress.steps)
         clock = StepClock(now.child.pids)
         result: StepResult | str
         try:

@@ -22,7 +22,7 @@ from eval_core.base.tokens import count_messages
 from eval_core.compressors.strategies import ASK_NOBODY, STRATEGIES, create
 from eval_core.compressors.summariser import ModelSummariser
 from eval_core.domain.call import Completion, Draw, Failed, ModelCall
-from eval_core.domain.compression import Compression, ModelUse, Outcome, Step, Subject
+from eval_core.domain.compression import Compression, ModelRequest, ModelUse, Outcome, Step, Subject
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.target import Builtin, TargetSpec, read_target, target_from
 from eval_core.models.offline import OFFLINE_MODEL, complete_offline
@@ -79,7 +79,8 @@ class _Bridge:
     loop: asyncio.AbstractEventLoop
     max_tokens: int
     use: ModelUse
-    requests: list[tuple[Message, ...]] = field(default_factory=list)
+    requests: list[ModelRequest] = field(default_factory=list)
+    step: int = 0
     refused: str = ""
     """What the model said in place of a summary, if it did."""
     queued: float = 0.0
@@ -99,7 +100,7 @@ class _Bridge:
             result: Completion | Failed = asyncio.run_coroutine_threadsafe(self.complete(call), self.loop).result()
         if isinstance(result, Failed):
             raise _ModelFailed(result)
-        self.requests.append(tuple(messages))
+        self.requests.append(ModelRequest(tuple(messages), self.step, result.text))
         self.queued += time.perf_counter() - began - result.seconds
         self.refused = said_instead(result.text, result.refusal) or self.refused
         usage, use = result.usage, self.use
@@ -145,7 +146,12 @@ class BuiltinSubject:
             steps = await loop.run_in_executor(_threads(), self._in_turn, fixture, bridge, focus_topic)
         except _ModelFailed as exc:
             outcome = Outcome.BAD_COMPLETION if exc.failure.kind in NO_USE else Outcome.INFRA
-            return Compression(outcome, f"{exc.failure.kind}: {exc.failure.message}", use=_used(bridge))
+            return Compression(
+                outcome,
+                f"{exc.failure.kind}: {exc.failure.message}",
+                use=_used(bridge),
+                requests=_requests(bridge),
+            )
         kept = steps[-1].tokens_after / max(steps[-1].tokens_before, 1)
         if kept > KEPT_LIMIT:
             return Compression(
@@ -153,13 +159,13 @@ class BuiltinSubject:
                 f"{kept:.0%} of the tokens are still there",
                 steps,
                 _used(bridge),
-                requests=tuple(bridge.requests) if bridge else (),
+                requests=_requests(bridge),
             )
         return Compression(
             Outcome.OK,
             steps=steps,
             use=_used(bridge),
-            requests=tuple(bridge.requests) if bridge else (),
+            requests=_requests(bridge),
             refused=bridge.refused if bridge else "",
         )
 
@@ -172,9 +178,11 @@ class BuiltinSubject:
         state: list[Message] = []
         steps = []
         start = 0
-        for cut in fixture.cuts:
+        for step, cut in enumerate(fixture.cuts):
             state = [*state, *fixture.messages[start:cut]]
             before = count_messages(state)
+            if bridge is not None:
+                bridge.step = step
             began, queued = time.perf_counter(), bridge.queued if bridge else 0.0
             state = compressor.compress(state, before, focus_topic)
             queued = (bridge.queued - queued) if bridge else 0.0
@@ -182,6 +190,10 @@ class BuiltinSubject:
             steps.append(Step(state, before, count_messages(state), seconds, queued_seconds=queued))
             start = cut
         return tuple(steps)
+
+
+def _requests(bridge: _Bridge | None) -> tuple[ModelRequest, ...]:
+    return tuple(bridge.requests) if bridge else ()
 
 
 def _used(bridge: _Bridge | None) -> ModelUse:

@@ -27,7 +27,7 @@ from eval_core.compressors.rule_based import RuleBasedSummariser
 from eval_core.compressors.summariser import Request, Section
 from eval_core.compressors.window import Thresholds
 from eval_core.domain.case import Case, load_suite
-from eval_core.domain.compression import Compression, ModelUse, Outcome, Step
+from eval_core.domain.compression import Compression, ModelRequest, ModelUse, Outcome, Step
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.measurement import Measurement
 from eval_core.judging.extractive import ExtractiveAnswerer
@@ -97,7 +97,9 @@ class ExampleSubject:
             state = compressor.compress(state)
             steps.append(Step(state, before, count_messages(state), 0.5))
         shown: list[dict[str, Any]] = [{"role": "user", "content": render(fixture.messages)}]
-        return Compression(Outcome.OK, steps=tuple(steps), use=ModelUse(calls=1), requests=(tuple(shown),))
+        return Compression(
+            Outcome.OK, steps=tuple(steps), use=ModelUse(calls=1), requests=(ModelRequest(tuple(shown)),)
+        )
 
 
 @cache

@@ -152,6 +152,16 @@ def test_a_retry_goes_on_after_the_last_good_step_where_the_adapter_can_restore(
     assert len(flaky.calls) == 4  # the first step was not asked for again
 
 
+def test_a_request_is_kept_with_its_step_its_reply_and_what_else_was_asked_for(run, model, chained):
+    spec = {"compressor": "shapes:Plain", "adapter": "resume_adapter.py", "llm": "required"}
+    done = run(spec, model("one", SERVER, "two", "three"), fixture=chained)
+    assert done.requests is not None
+    assert [(request.step, request.reply) for request in done.requests] == [(0, "one"), (1, "two"), (2, "three")]
+    limited = run({"compressor": "shapes:Limited", "llm": "required"}, model("short"))
+    assert limited.requests is not None
+    assert [request.settings for request in limited.requests] == [("max_tokens: 300", "temperature: 0.5")]
+
+
 def test_a_request_that_is_not_served_is_the_compressor_s_own_fault(run, model):
     done = run({"compressor": "shapes:Images", "llm": "required"}, model())
     assert done.outcome is Outcome.TARGET_ERROR

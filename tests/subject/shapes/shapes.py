@@ -80,6 +80,11 @@ class TriesTwice:
         return [{"role": "user", "content": text}]
 
 
+class Limited:
+    def compress(self, messages):
+        return [{"role": "user", "content": ask(max_tokens=300, temperature=0.5)}]
+
+
 class Images:
     def compress(self, messages):
         try:
