@@ -134,16 +134,15 @@ def scrub_command(path: Path, probes: Path | None, output: Path | None, dry_run:
 def audit_command(paths: tuple[Path, ...], identities: Path | None, allow: Path | None) -> None:
     """Check fixtures before they are shared; exit 1 if anything is found that is not allow-listed.
 
-    The scrubber's detectors run first, then a second, independent set of rules: it reports whatever is in a place where
-    people, machines or secrets are named, or looks like one of them, and is not known to be harmless.
+    Every detector of the scrubber runs again and must find nothing, listed names must be gone, JSON must parse, and a
+    second scrub must change nothing.
 
     \b
     Examples:
       compression-eval fixture audit
       compression-eval fixture audit fixtures/my-session.json --identities people.txt
     """
-    from eval_core.suite.audit import ALLOW_FILE, audit_files, fixture_paths, load_allow
-    from eval_core.suite.audit_rules import CANNOT_KNOW
+    from eval_core.suite.audit import ALLOW_FILE, CANNOT_KNOW, audit_files, fixture_paths, load_allow
     from eval_core.suite.scrub import load_identities
 
     paths = paths or (configured("fixtures"),)

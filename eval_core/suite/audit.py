@@ -1,4 +1,4 @@
-"""The audit before a fixture is stored: every detector runs again, then a second look with rules of its own."""
+"""The audit before a fixture is stored: every detector runs again and must find nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from eval_core.base.files import parse, read_json
 from eval_core.base.gzip_files import PACKED_SUFFIX, PLAIN_LIMIT
 from eval_core.base.messages import call_arguments, content_text, message_problems, tool_calls
 from eval_core.domain.fixture import Fixture, fixture_files, load_fixture
-from eval_core.suite.audit_rules import doubts
 from eval_core.suite.scrub.detect import context_hits
 from eval_core.suite.scrub.hits import settle
 from eval_core.suite.scrub.identities import Identities
@@ -25,6 +24,7 @@ from eval_core.suite.scrub.replace import is_json, leaves
 
 __all__ = [
     "ALLOW_FILE",
+    "CANNOT_KNOW",
     "TOTAL_LIMIT",
     "AllowList",
     "AuditFinding",
@@ -73,6 +73,11 @@ def load_allow(path: Path) -> AllowList:
 
 # The gate: what is about to be stored is looked at again, by every detector and as a whole.
 
+CANNOT_KNOW = (
+    "The audit cannot know: names in running text that nothing marks as names, names that are ordinary words, "
+    "nicknames, what an image or an attachment shows, and what only your company would recognise. "
+    "Read a new fixture before you share it, and list the people in it with --identities."
+)
 TOTAL_LIMIT = 500_000
 _SHORT_ALIAS = 4
 
@@ -138,17 +143,6 @@ def _named(where: str, text: str, identities: Identities) -> Iterator[tuple[str,
             yield "identity", f"{where}, characters {match.start()}-{match.end()}", text[start:end]
 
 
-def _doubted(where: str, text: str, identities: Identities) -> Iterator[tuple[str, str, str]]:
-    """Look again with the rules that share nothing with the scrubber's."""
-    for number, (piece, key) in enumerate(leaves(text)):
-        for doubt in doubts(piece, key):
-            value = piece[doubt.start : doubt.end]
-            if not identities.spared.isdisjoint({value.lower(), *re.findall(r"[\w.-]+", value.lower())}):
-                continue  # the user's own list says that this is no name
-            place = f"{where}, text {number + 1}" if number else where
-            yield f"second look: {doubt.why}", f"{place}, characters {doubt.start}-{doubt.end}", value
-
-
 def _shape(where: str, text: str) -> Iterator[tuple[str, str, str]]:
     """Check that what should be JSON is JSON."""
     if where.endswith("arguments") and text.strip() and not is_json(text):
@@ -179,9 +173,6 @@ def audit_fixture(fixture: Fixture, identities: Identities | None = None) -> lis
                 )
         if len(again.messages) != len(fixture.messages):
             found.append(("not stable", "scrubbing again changes the number of messages", f"{fixture.name}:count"))
-    seen = {text_hash(value) for _, _, value in found}
-    for where, text in _texts(fixture):
-        found += (doubt for doubt in _doubted(where, text, identities) if text_hash(doubt[2]) not in seen)
     return [AuditFinding(fixture.name, rule, where, text_hash(value)) for rule, where, value in found]
 
 

@@ -13,8 +13,7 @@ from eval_core.domain.fixture import dump_fixture, write_fixture
 from eval_core.suite.audit import AllowList, audit_files, audit_fixture, fixture_paths, load_allow
 from eval_core.suite.scrub import Identities
 from tests.suite.conftest import ROOT
-from tests.suite.corpus import ALNUM, draw
-from tests.suite.sessions import session
+from tests.suite.sessions import ALNUM, draw, session
 
 TOKEN = "glpat" + "-" + draw(random.Random(3), ALNUM, 22)
 

@@ -13,8 +13,7 @@ from eval_core.base.errors import UserError
 from eval_core.cli.fixture import fixture as group
 from eval_core.domain.fixture import dump_fixture, load_fixture
 from tests.suite.conftest import ROOT, Write, openai_rows
-from tests.suite.corpus import ALNUM, draw
-from tests.suite.sessions import session
+from tests.suite.sessions import ALNUM, draw, session
 
 TOKEN = "npm" + "_" + draw(random.Random(4), ALNUM, 36)
 

@@ -15,8 +15,7 @@ from eval_core.domain.probe import Fact, ProbeBank
 from eval_core.suite.scrub import Identities, ScrubOptions, harvest, scrub_fixture
 from eval_core.suite.scrub.pipeline import NOTE, SYSTEM_PROMPT, shorten_output
 from eval_core.suite.scrub.replace import rewrite
-from tests.suite.corpus import ALNUM, draw
-from tests.suite.sessions import session
+from tests.suite.sessions import ALNUM, draw, session
 
 RNG = random.Random(11)
 TOKEN = "ghp" + "_" + draw(RNG, ALNUM, 36)

@@ -10,20 +10,52 @@ within a block (`full2` is a second person's).
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
 import re
 import string
 import unicodedata
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.suite.corpus import ALNUM, B64, DIGITS, HEX, LOWER, UPPER, URLSAFE, Kind, Planted, draw
+from eval_core.domain.fixture import Fixture
+from tests.suite.sessions import ALNUM, draw
 
-__all__ = ["SETS", "WholeSession", "kinds", "names_of", "whole_sessions"]
+__all__ = ["SETS", "Kind", "Plant", "Planted", "kinds", "sessions"]
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A text with something in it, the stretches that must go, and the names a user would list."""
+
+    text: str
+    values: tuple[str, ...]
+    aliases: tuple[str, ...] = ()
+    command: str = ""
+    """The command whose output the text is, if only the call tells what it says."""
+    either: tuple[str, ...] = ()
+    """What was drawn but may stay or go."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of planted data."""
+
+    name: str
+    group: str  # secret, personal or negative
+    make: Callable[[random.Random], Planted]
+
+
+@dataclass(frozen=True)
+class Plant:
+    """Where one planted thing stands in a session."""
+
+    kind: Kind
+    planted: Planted
+    message: int
+
 
 SETS = (
     ("first", 11),
@@ -50,16 +82,17 @@ SETS = (
 
 _HERE = Path(__file__).resolve().parent
 _BASE32 = string.ascii_uppercase + "234567"
+_HEX = "0123456789abcdef"
 _ALPHABETS = {
-    "x": HEX,
-    "X": HEX.upper(),
+    "x": _HEX,
+    "X": _HEX.upper(),
     "T": _BASE32,
     "A": ALNUM,
-    "a": LOWER,
-    "U": UPPER,
-    "b": B64,
-    "u": URLSAFE,
-    "d": DIGITS,
+    "a": string.ascii_lowercase + string.digits,
+    "U": string.ascii_uppercase + string.digits,
+    "b": ALNUM + "+/",
+    "u": ALNUM + "_-",
+    "d": string.digits,
 }
 _DRAWN = re.compile(r"([xXTAaUbud])(\d+)")
 _MARK = re.compile(r"⟦(.+?)⟧|‹(.+?)›")
@@ -172,12 +205,12 @@ def _number(name: str, rng: random.Random) -> str:
         network = rng.choice((81, 93, 145, 178, 212))
         return f"{network}.{rng.randrange(1, 250)}.{rng.randrange(250)}.{rng.randrange(1, 250)}"
     if name == "mac":
-        return ":".join(["3c", *(draw(rng, HEX, 2) for _ in range(5))])
+        return ":".join(["3c", *(draw(rng, _HEX, 2) for _ in range(5))])
     if name == "card":
-        body = "4" + draw(rng, DIGITS, 14)
+        body = "4" + draw(rng, string.digits, 14)
         total = sum(sum(divmod(2 * int(d), 10)) if at % 2 == 0 else int(d) for at, d in enumerate(body))
         return body + str(-total % 10)
-    bank = draw(rng, DIGITS, 18)
+    bank = draw(rng, string.digits, 18)
     check = 98 - int(bank + "131400") % 97
     iban = f"DE{check:02d}{bank}"
     return " ".join(iban[at : at + 4] for at in range(0, 22, 4)) if name == "iban4" else iban
@@ -219,30 +252,58 @@ def kinds(file: str) -> list[Kind]:
     return found
 
 
-@dataclass(frozen=True)
-class WholeSession:
-    """A session written from beginning to end, with what must go from it and what must stay."""
-
-    set: str
-    name: str
-    messages: list[dict[str, Any]]
-    values: dict[str, list[str]]
-    """Strings by sort: `secrets` and `personal` must go, `keep` (look-alikes) and `facts` must stay."""
-    known: list[tuple[str, ...]]
-    """The names that the session's owner would list."""
+_FILLER = (
+    "Ran 214 tests in 3.2 s, 2 failed: tests/test_queue.py::test_retry and tests/test_queue.py::test_drain",
+    "diff --git a/src/relay/pool.py b/src/relay/pool.py\nindex 3f2a91c..b07d6e4 100644\n@@ -41,7 +41,9 @@",
+    "On branch fix/double-delivery\nChanges not staged for commit:\n\tmodified:   src/relay/ledger.py",
+    "PR #2147 is merged as 9c1e4f7a2b, release v2.14.3 is out; next is issue #2190",
+    "WARNING: LeaseExpired after 30 s (worker_pool_v2, queue depth 118)",
+)
+_CARRIERS = ("raw", "json", "nested", "arguments")
 
 
-@cache
-def whole_sessions() -> tuple[WholeSession, ...]:
-    """Return the whole sessions; they are packed, so that no scanner takes what is planted in them for a leak."""
-    records = json.loads(gzip.decompress((_HERE / "whole_sessions.json.gz").read_bytes()))
-    return tuple(
-        WholeSession(
-            one["set"],
-            one["name"],
-            one["messages"],
-            {sort: one["truth"][sort] for sort in ("secrets", "personal", "keep", "facts")},
-            [tuple(group) for group in one["truth"]["list"]],
-        )
-        for one in records
-    )
+def _carry(text: str, carrier: str, rng: random.Random, *, alone: bool = False) -> str:
+    body = text if alone else f"{rng.choice(_FILLER)}\n{text}\n{rng.choice(_FILLER)}"
+    if carrier == "raw":
+        return body
+    if carrier == "nested":
+        return json.dumps({"result": json.dumps({"stdout": body, "exit_code": 0}), "error": None})
+    return json.dumps({"output": body, "exit_code": 0})
+
+
+def sessions(kinds: Sequence[Kind], seed: int, rounds: int = 4, size: int = 24) -> list[tuple[Fixture, list[Plant]]]:
+    """Return sessions in which every kind stands once for each round, in changing places."""
+    rng = random.Random(seed)
+    order = [
+        (kind, _CARRIERS[(index + turn) % len(_CARRIERS)]) for turn in range(rounds) for index, kind in enumerate(kinds)
+    ]
+    rng.shuffle(order)
+    built = []
+    for start in range(0, len(order), size):
+        messages: list[dict[str, Any]] = [
+            {"role": "system", "content": "You are an agent with a terminal."},
+            {"role": "user", "content": "Find out why jobs are delivered twice and fix it."},
+        ]
+        plants = []
+        for number, (kind, carrier) in enumerate(order[start : start + size]):
+            planted = kind.make(rng)
+            if planted.command and carrier == "arguments":
+                carrier = "json"
+            call = f"call_{number}"
+            text = _carry(planted.text, carrier, rng, alone=bool(planted.command))
+            command = planted.command or "cat notes.txt"
+            arguments = text if carrier == "arguments" else json.dumps({"command": command})
+            output = rng.choice(_FILLER) if carrier == "arguments" else text
+            function = {"name": "terminal", "arguments": arguments}
+            messages.append(
+                {
+                    "role": "assistant",
+                    "content": "",
+                    "tool_calls": [{"id": call, "type": "function", "function": function}],
+                }
+            )
+            messages.append({"role": "tool", "tool_call_id": call, "content": output})
+            plants.append(Plant(kind, planted, len(messages) - (2 if carrier == "arguments" else 1)))
+        messages.append({"role": "user", "content": "continue"})
+        built.append((Fixture(name=f"planted-{seed}-{start}", messages=messages), plants))
+    return built
