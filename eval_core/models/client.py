@@ -48,8 +48,8 @@ _CONTROLS = {"compressor": 0, "answer": 40, "judge": 50}
 _LEADER = 10
 _UNPAID_AGAIN = frozenset({"rate_limit", "server", "connection", "timeout", "unknown"})
 """What a batch answers a call with that may well be answered in the next."""
-_OF_THE_PROMPT = frozenset({"empty", "refusal", "malformed", "bad_request"})
-"""What a prompt can bring about: a reply, paid for, that is of no use, or none."""
+_OF_THE_PROMPT = frozenset({"empty", "refusal", "malformed", "bad_request", "timeout"})
+"""What a prompt can bring about: a reply, paid for, that is of no use, or none, or one without end."""
 _REPLIED = frozenset({"empty", "refusal", "truncated", "malformed"})
 _PLAIN_QUESTION: tuple[Message, ...] = ({"role": "user", "content": "Reply with the single word: yes"},)
 _PLAIN_ROOM = 64

@@ -202,7 +202,9 @@ class StepEvidence:
     gateway: str = ""
     """What the compressor's requests did to the gateway, where it did not withstand them."""
     provider_stalled: bool = False
-    """A call that never ended was held up, by the provider or by other runs, for most of the time of the step."""
+    """A call that never ended was held up, by the provider or by other runs, for most of the time of the step.
+
+    Measured when the compressor ended: one that raises, exits or is killed earlier did not wait for the call."""
     degraded: bool = False
     degraded_reason: str = ""
     tokens_before: int = 0
@@ -217,6 +219,8 @@ class StepVerdict:
     outcome: Outcome
     detail: str = ""
     retry: bool = False
+    redraw: bool = False
+    """Another try has to ask anew: the model did answer, and the same call would be replayed."""
 
 
 # What the provider says of a request, not of itself.
@@ -234,8 +238,6 @@ _SAID = {
 
 
 def _failure(call: CallRecord) -> str:
-    if call.status == "unfinished":
-        return "the provider did not answer a model call within the time of the step"
     if call.kind == "budget":
         return "the budget was used up before the compressor's model call"
     return f"the compressor's last model call failed: {call.kind.replace('_', ' ')}"
@@ -245,13 +247,16 @@ def _of_calls(seen: StepEvidence) -> StepVerdict | None:
     """Say what the provider did, where that decides: a call that never reached it, or was dropped, does not."""
     last = last_word(seen.calls)
     for call in last:
-        stalled = call.status == "unfinished" and seen.provider_stalled
-        if stalled or (call.status == "failed" and call.kind not in _REQUEST_FAULTS):
-            return StepVerdict(Outcome.INFRA, _failure(call), retry=stalled or call.retryable)
+        if call.status == "failed" and call.kind not in ("timeout", *_REQUEST_FAULTS):
+            return StepVerdict(Outcome.INFRA, _failure(call), retry=call.retryable)
+    if any(call.kind == "timeout" or (call.status == "unfinished" and seen.provider_stalled) for call in last):
+        # A compressor can leave a call open, or ask for a reply without end: `blame` finds out whose doing it is.
+        what = "the provider did not answer a model call within the time of the step"
+        return StepVerdict(Outcome.BAD_COMPLETION, what, retry=True)
     for call in last:
         if call.status in ("empty", "truncated"):
             what = _SAID.get(call.kind, "answered with nothing")
-            return StepVerdict(Outcome.BAD_COMPLETION, f"the compressor's model {what}", retry=True)
+            return StepVerdict(Outcome.BAD_COMPLETION, f"the compressor's model {what}", retry=True, redraw=True)
     return None
 
 

@@ -182,7 +182,7 @@ class ProcessSubject:
                 break
             if not verdict.retry or attempt == self.retries:
                 break
-            if verdict.outcome is Outcome.BAD_COMPLETION:
+            if verdict.redraw:
                 draw = replace(draw, attempt=draw.attempt + 1)
             resume = progress, verdict
         if attempt:
@@ -300,7 +300,7 @@ class ProcessSubject:
             ready = f"while it was imported and built, {exc}"
         if isinstance(ready, str):
             progress.output = child.output
-            evidence = await self._evidence(now.gateway, 0, started)
+            evidence = await self._evidence(now.gateway, 0, started, time.monotonic())
             return classify(replace(evidence, setup_error=child.limit_reached or ready))
         progress.start_seconds = time.monotonic() - started
         if ready.dropped:
@@ -339,8 +339,9 @@ class ProcessSubject:
             clock.stop()
             result = call.result(answer, messages)
         except (ChildGone, BadFrame) as exc:
+            clock.stop()
             result = str(exc)
-        evidence = await self._evidence(now.gateway, mark, clock.started)
+        evidence = await self._evidence(now.gateway, mark, clock.started, clock.started + clock.wall)
         if cut := sum(record.cut_off for record in evidence.calls):
             progress.notes.append(f"{cut} model replies were cut off by the max_tokens or stop that the compressor set")
         if isinstance(result, str):
@@ -377,13 +378,12 @@ class ProcessSubject:
             progress.state = result.state
         return verdict
 
-    async def _evidence(self, gateway: Gateway, mark: int, started: float) -> StepEvidence:
-        """Collect what the gateway saw of a step, calls that are still with the provider included."""
+    async def _evidence(self, gateway: Gateway, mark: int, started: float, ended: float) -> StepEvidence:
+        """Collect what the gateway saw of a step that began and ended then, calls that are still open included."""
         if self.spec.llm != "required":
             return StepEvidence(needs_model=False)
         limit = self.spec.timeout_s
         await gateway.settle(started + limit - time.monotonic())
         calls = [replace(record) for record in gateway.log.records[mark:]]
-        now = time.monotonic()
-        stalled = any(call.status == "unfinished" and held_up(call, calls, now) >= limit / 2 for call in calls)
+        stalled = any(call.status == "unfinished" and held_up(call, calls, ended) >= limit / 2 for call in calls)
         return StepEvidence(needs_model=True, calls=calls, gateway=gateway.trouble, provider_stalled=stalled)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import small
 
-from bot.testing.provider import reply_to
+from bot.testing.provider import Asked, reply_to
 from eval_core.base.messages import Message, content_text
 from eval_core.sandbox.isolation import detect
 
@@ -82,6 +82,29 @@ def test_a_compressor_that_asks_for_no_summary_is_broken_and_its_model_is_not_bl
     asked = len(provider.server.asked)
     assert cli("run", *options, "--fail-on", "regressed", "--resume").code == 1
     assert len(provider.server.asked) == asked, "what was found out is not found out again"
+
+
+@pytest.mark.parametrize("everybody", [False, True], ids=["only the compressor", "everybody"])
+def test_who_waits_for_a_call_that_the_model_answers_for_everybody_else_is_broken(
+    everybody: bool, one_probe: Path, cli: small.Cli, provider: Provider
+) -> None:
+    """It leaves a long call open and sleeps until its time is over, which looks like a provider that hangs."""
+    if not detect("auto").confined:
+        pytest.skip("no sandbox on this machine")
+
+    def behave(asked: Asked) -> str | None:
+        text = content_text(asked.messages[0])
+        checked = "You condense" in text and "EXPORT_BUCKET" not in asked.last
+        return "hang" if "without end" in text or (everybody and checked) else None
+
+    provider.behave = behave
+    small.write(one_probe / "mini.py", SOURCE.replace("You summarise what an agent did.", "Write without end."))
+    small.write(one_probe / "target.yml", SPEC)
+    options = (*provider.options, "--target", "target.yml", "--trust-judge", "--label", "a", "--quiet")
+    ran = cli("run", *ONE_RUN, *options, "--fail-on", "regressed")
+    (run,) = runs_of(one_probe)
+    assert (run["outcome"], ran.code) == (("bad_completion", 3) if everybody else ("refused", 1))
+    assert "the provider did not answer a model call within the time of the step" in str(run["detail"])
 
 
 def test_a_shard_that_is_resumed_knows_whose_doing_a_refusal_was(

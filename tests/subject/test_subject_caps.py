@@ -28,7 +28,7 @@ from eval_core.sandbox.subject import ProcessSubject
 from eval_core.sandbox.targets import resolve_paths
 
 TREE = """
-import json, os, threading, urllib.request
+import ctypes, json, os, sys, threading, urllib.request
 
 def ask(text):
     body = {"model": "m", "messages": [{"role": "user", "content": text}], "max_tokens": 100}
@@ -56,6 +56,20 @@ def all_at_once(messages, count=12, words=1):
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
     return [{"role": "user", "content": "short"}]
+
+def leaves_open(messages, end):
+    threading.Thread(target=ask, args=("leave me open",), daemon=True).start()
+    ask("is it open?")
+    endings[end]()
+
+def fails():
+    raise KeyError("of its own")
+
+endings = {
+    "raise": fails, "exit": sys.exit, "hard exit": lambda: os._exit(3), "kill": lambda: os.kill(os.getpid(), 9),
+    "abort": os.abort, "crash": lambda: ctypes.string_at(0), "terminate": lambda: os.kill(os.getpid(), 15),
+    "return nothing": lambda: None,
+}
 """
 
 
@@ -205,7 +219,49 @@ def test_a_provider_that_hangs_is_to_blame_also_for_a_flood(choice, session, tre
     done, _ = compress(
         tree, choice, session, provider, tmp_path, compressor="asks:all_at_once", call={"count": 8}, timeout_s=2
     )
-    assert done.outcome is Outcome.INFRA
+    assert done.outcome is Outcome.BAD_COMPLETION
+
+
+class KeepsOpen(Spender):
+    """Never answers one of the calls, and the others only when that one is there."""
+
+    def __init__(self) -> None:
+        super().__init__(10)
+        self.open = asyncio.Event()
+
+    async def complete(self, call: ModelCall) -> Completion | Failed:
+        if "leave me open" in call.messages[-1]["content"]:
+            self.open.set()
+            await asyncio.Event().wait()
+        await self.open.wait()
+        return await super().complete(call)
+
+
+def test_its_own_end_outranks_a_call_that_it_left_open(choice, session, tree: Path) -> None:
+    async def one(end: str) -> Compression:
+        spec = {"compressor": "asks:leaves_open", "call": {"end": end}, "llm": "required", "timeout_s": 10}
+        resolved = resolve_paths(target_from(spec, "spec"), tree, tree, tree, "spec")
+        subject = ProcessSubject(resolved, tree, choice, "m", KeepsOpen().complete, lambda messages: 100)
+        return await subject.compress(session, run=0, seed=0)
+
+    async def scene() -> list[Compression]:
+        return await asyncio.gather(*map(one, said))
+
+    said = {
+        "raise": "raised KeyError: 'of its own'",
+        "exit": "raised SystemExit",
+        "hard exit": "ended by itself with status 3",
+        "kill": "was ended by SIGKILL",
+        "abort": "was ended by SIGABRT",
+        "crash": "was ended by SIGSEGV",
+        "terminate": "was ended by SIGTERM",
+        "return nothing": "returned None",
+    }
+    for end, done in zip(said, asyncio.run(scene()), strict=True):
+        assert done.outcome is Outcome.TARGET_ERROR, end
+        assert "because of the provider" not in "".join(done.notes)
+        assert said[end] in done.detail
+        assert "it did not wait for the answer to its last model call" in done.detail
 
 
 def test_the_time_behind_other_runs_and_failures_of_the_provider_is_not_the_compressor_s() -> None:
