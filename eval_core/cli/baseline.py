@@ -175,7 +175,7 @@ def show(path: Path) -> None:
 @baseline.command()
 @click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
 def check(config: Path | None) -> None:
-    """Check that every stored baseline matches the fixtures and probes of this tree. Exit 2 if one does not.
+    """Check that every stored baseline matches the fixtures, probes and watched files of this tree. Exit 2 if not.
 
     \b
     Example:
@@ -187,13 +187,14 @@ def check(config: Path | None) -> None:
     from eval_core.storage.baselines import list_baselines, stale_fields
 
     settings, root = load_config(config), config_folder(config)
-    cases = Job(settings=settings, root=root).load_cases()
+    job = Job(settings=settings, root=root)
+    cases, watched = job.load_cases(), job.digest_of(root)
     paths = list_baselines(root / settings.baselines)
     if not paths:
         raise UserError(f"{root / settings.baselines}: no baseline; `compression-eval baseline update` creates one")
     stale = False
     for path in paths:
-        if fields := stale_fields(path, cases):
+        if fields := stale_fields(path, cases, watched):
             stale = True
             click.echo(
                 f"{path}: out of date: {', '.join(fields)} changed; `compression-eval baseline update {path.stem}`"

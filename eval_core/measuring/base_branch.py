@@ -21,7 +21,7 @@ from eval_core.base.numbers import counted
 from eval_core.comparing.compare import compare_measurements
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Measurement
-from eval_core.storage.baselines import Reference, dump_baseline, load_side
+from eval_core.storage.baselines import Reference, dump_baseline, is_of_other_files, load_side
 
 __all__ = [
     "BasePlan",
@@ -89,12 +89,6 @@ BaseInRun = Literal["nothing", "control", "whole"]
 """What of the base is measured in the candidate's run."""
 
 
-def _is_stale(reference: Reference, base_digest: str | None) -> bool:
-    """Tell whether a baseline was measured from other watched files than the base branch has now."""
-    recorded = reference.measurement.provenance.watched
-    return recorded is not None and base_digest is not None and recorded != base_digest
-
-
 @dataclass(frozen=True)
 class BasePlan:
     """What of the base is measured beside a candidate, and what is known of it already."""
@@ -137,7 +131,7 @@ def plan_base(
     if not base_known or control == "never":
         return BasePlan()
     comparable = reference is not None and reference.comparable
-    stale = reference is not None and comparable and _is_stale(reference, base_digest)
+    stale = reference is not None and comparable and is_of_other_files(reference.measurement, base_digest)
     if control != "always" and not stale:
         return BasePlan(a_control if comparable else "nothing", base_digest)
     known = _measured_base(shelf, runs) if shelf is not None else None

@@ -111,12 +111,12 @@ def _suite(job: Job, cases: list[Case]) -> Iterator[Diagnosis]:
 
 def _baselines(job: Job, cases: list[Case]) -> Iterator[Diagnosis]:
     folder = job.root / job.settings.baselines
-    paths = list_baselines(folder)
+    paths, watched = list_baselines(folder), job.digest_of(job.root)
     if not paths:
         advice = "`compression-eval baseline update` makes one; until then there is nothing to compare with"
         yield Diagnosis("missing", f"{folder}: no baseline", advice)
     for path in paths:
-        if stale := stale_fields(path, cases):
+        if stale := stale_fields(path, cases, watched):
             advice = f"`compression-eval baseline update {path.stem}` measures it again"
             yield Diagnosis("warn", f"{path}: out of date: {', '.join(stale[:3])} changed", advice)
         else:

@@ -27,6 +27,7 @@ __all__ = [
     "dump_baseline",
     "find_baseline",
     "find_reference",
+    "is_of_other_files",
     "list_baselines",
     "load_baseline",
     "load_side",
@@ -180,12 +181,13 @@ def current_baseline(path: Path) -> Measurement | None:
 
 
 def _essence(measurement: Measurement) -> Any:
-    """Return what a measurement says, without when and how fast it was taken."""
+    """Return what a measurement says and of which files, without when and how fast it was taken."""
     parts = {"fingerprint", "fixtures", "planned_runs", "planned_compress_runs"}
     body = measurement.model_dump(mode="json", include=parts)
+    body["watched"] = measurement.provenance.watched
     for runs in body["fixtures"].values():
         for run in runs:
-            for name in ("messages", "seconds", "use", "notes"):
+            for name in ("messages", "seconds", "cold_seconds", "queued_seconds", "use", "notes"):
                 run.pop(name)
             for record in run["probes"].values():
                 record["answer"] = record["answer"] and record["answer"]["text"]
@@ -251,9 +253,10 @@ def _unfinished(measurement: Measurement) -> str | None:
     return f"{runs[0].outcome}: {runs[0].detail}" if runs else "no fixture"
 
 
-def stale_fields(path: Path, cases: Sequence[Case]) -> list[str]:
-    """Name what a baseline was measured with and what is another thing now: fixtures, probes, the measuring code."""
-    stored = load_baseline(path)[0].fingerprint
+def stale_fields(path: Path, cases: Sequence[Case], watched: str | None) -> list[str]:
+    """Name what a baseline was measured with and what is another thing now, the watched files by their digest."""
+    measurement = load_baseline(path)[0]
+    stored = measurement.fingerprint
     now = {f"fixtures/{case.fixture.name}.json": case.fixture.digest for case in cases}
     now |= {f"probes/{case.fixture.name}.probes.json": case.bank.digest for case in cases}
     now |= {f"private probes of {case.fixture.name}": case.private.digest for case in cases if case.private}
@@ -263,7 +266,14 @@ def stale_fields(path: Path, cases: Sequence[Case]) -> list[str]:
     fields = [name for name in dict.fromkeys([*now, *then]) if now.get(name) != then.get(name)]
     if stored.instrument != INSTRUMENT_VERSION:
         fields.append("the code that finds facts")
+    if is_of_other_files(measurement, watched):
+        fields.append("watched files")
     return fields
+
+
+def is_of_other_files(measurement: Measurement, watched: str | None) -> bool:
+    """Tell whether a measurement is known to be of other watched files than those with this digest."""
+    return None not in (measurement.provenance.watched, watched) and measurement.provenance.watched != watched
 
 
 def list_baselines(folder: Path) -> list[Path]:

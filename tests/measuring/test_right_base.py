@@ -100,6 +100,28 @@ def test_a_fresh_baseline_is_used_as_it_is_and_named_with_its_age(root: Path, tm
     )
 
 
+def test_measuring_a_sandboxed_compressor_again_stores_nothing_new(root: Path, tmp_path: Path) -> None:
+    again = measure(Job(Config.model_validate(CONFIG), root=root, compare_to="none"), tmp_path / "again")
+    assert store_baseline(again.candidate, root / "baselines", "offline", noise={}) is None
+
+
+def test_an_update_after_a_docstring_says_that_the_baseline_is_of_the_new_files(
+    root: Path, tmp_path: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    small.write(root / ".compression-eval.yml", json.dumps(CONFIG))
+    assert cli("baseline", "check").out == "baselines/offline.json: matches\n"
+    small.write(root / "mini.py", KEEPS.replace("class Compressor:", 'class Compressor:\n    """Shortens."""\n'))
+    changed = cli("baseline", "check")
+    assert changed.code == 2
+    assert changed.out == (
+        "baselines/offline.json: out of date: watched files changed; `compression-eval baseline update offline`\n"
+    )
+    job = Job(Config.model_validate(CONFIG), root=root, compare_to="none")
+    assert store_baseline(measure(job, tmp_path / "again").candidate, root / "baselines", "offline", noise={})
+    assert cli("baseline", "check").code == 0
+
+
 def git(tree: Path, *words: str) -> str:
     name = ("-c", "user.name=n", "-c", "user.email=n@example.org")
     return subprocess.run(["git", "-C", tree, *name, *words], check=True, capture_output=True, text=True).stdout.strip()

@@ -172,9 +172,22 @@ def test_an_unreadable_baseline_is_replaced_by_an_update(stored: Path, small_mea
 
 def test_a_baseline_is_out_of_date_when_a_file_of_the_suite_changes(stored: Path) -> None:
     cases = small.cases()
-    assert stale_fields(stored, cases) == []
-    assert stale_fields(stored, [*cases[:1], _edited(cases[1]), cases[2]]) == ["probes/small-debug.probes.json"]
-    assert stale_fields(stored, cases[1:]) == ["fixtures/small-chained.json", "probes/small-chained.probes.json"]
+    assert stale_fields(stored, cases, None) == []
+    assert stale_fields(stored, [*cases[:1], _edited(cases[1]), cases[2]], None) == ["probes/small-debug.probes.json"]
+    assert stale_fields(stored, cases[1:], None) == ["fixtures/small-chained.json", "probes/small-chained.probes.json"]
+
+
+def test_a_baseline_is_out_of_date_when_the_watched_files_are_known_to_be_others(
+    tmp_path: Path, small_measurement: Measurement
+) -> None:
+    of_files = small_measurement.provenance.model_copy(update={"watched": "a" * 64})
+    path = store_baseline(
+        small_measurement.model_copy(update={"provenance": of_files}), tmp_path, None, noise=noise_of(small_measurement)
+    )
+    assert path is not None
+    assert stale_fields(path, small.cases(), "b" * 64) == ["watched files"]
+    assert stale_fields(path, small.cases(), "a" * 64) == []
+    assert stale_fields(path, small.cases(), None) == []
 
 
 def _edited(case: Case) -> Case:
