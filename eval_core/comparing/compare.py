@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from eval_core.base.config import AcceptConfig, TaskConfig
-from eval_core.base.numbers import signed
+from eval_core.base.numbers import counted, signed
 from eval_core.comparing.arms import Arm, make_arm, quarantined
 from eval_core.comparing.control_runs import control_of, control_shift
 from eval_core.comparing.drift import Drift, drift_of, shift_of
@@ -73,6 +73,11 @@ class ReportData:
                 f"The baseline is of another compressor ({self.base.provenance.target}); this run measured "
                 f"{self.candidate.provenance.target}. The verdict compares the two; it does not judge a change. "
                 "`compression-eval baseline update` stores a baseline of your own."
+            )
+        if self.candidate.extra.broken_lines:
+            found.append(
+                f"{counted(self.candidate.extra.broken_lines, 'line')} of the journal could not be read: the cost "
+                "leaves out what was paid there, and calls that are needed were made again."
             )
         if self.overfitting is not None:
             found.append(self.overfitting.words)

@@ -77,6 +77,8 @@ class Extra(Record):
     """It was compared with a baseline, so accepting it as one selects for luck."""
     served: dict[str, dict[str, int]] = {}
     """Which models answered for which, and how often."""
+    broken_lines: int = 0
+    """Lines of the journal that could not be read: what they say was paid is unknown, and may be paid again."""
     shard: str | None = None
     """Which part of a run it is."""
     shards: MergedShards | None = None

@@ -307,7 +307,8 @@ class Trial:
         update: dict[str, Any] = {"stopped": measurement.stopped or cast.stopped()}
         if cast.client is not None:
             update["use"] = spending(self.folder.journal)
-            update["extra"] = measurement.extra.model_copy(update={"served": cast.served()})
+            noted = {"served": cast.served(), "broken_lines": cast.broken_lines}
+            update["extra"] = measurement.extra.model_copy(update=noted)
         measurement = measurement.model_copy(update=update)
         self.folder.write_measurement(measurement)
         return measurement

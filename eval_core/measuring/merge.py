@@ -115,7 +115,7 @@ def merge_shards(job: Job, shards: Mapping[Shard, Path], into: ResultsFolder) ->
         _extra(parts),
     )
     marker = into.write(_MERGING, "")
-    journal = _merge_journals(parts, into.journal)
+    journal, broken = _merge_journals(parts, into.journal)
     into.write(CLAIM, pretty(parts[0].claim.model_dump(mode="json")))
     fixtures: dict[str, list[RunRecord]] = {case.fixture.name: [] for case in cases}
     for record in settle_refusals(records):
@@ -131,7 +131,9 @@ def merge_shards(job: Job, shards: Mapping[Shard, Path], into: ResultsFolder) ->
             "frontier": _joined([part.summary.frontier for part in parts if part.summary]),
             "use": spending(into.journal) if journal else _use(parts),
             "stopped": "; ".join(reasons) or None,
-            "extra": extra.model_copy(update={"shards": MergedShards(of=count, journal_bytes=journal)}),
+            "extra": extra.model_copy(
+                update={"shards": MergedShards(of=count, journal_bytes=journal), "broken_lines": broken}
+            ),
         }
     )
     into.write_measurement(measurement)
@@ -267,10 +269,10 @@ def _unmeasured(cell: Cell, why: str) -> RunRecord:
     )
 
 
-def _merge_journals(parts: Sequence[_Part], into: Path) -> int:
-    """Write all journals one after the other and return the bytes; every line is checked, a damaged one left out."""
+def _merge_journals(parts: Sequence[_Part], into: Path) -> tuple[int, int]:
+    """Write all journals one after the other; return the bytes, and how many damaged lines were left out."""
     temporary = into.with_name(f".{into.name}.merging")
-    size = 0
+    size = broken = 0
     with temporary.open("wb") as merged:
         for part in parts:
             if not os.path.lexists(part.folder.journal):
@@ -282,6 +284,7 @@ def _merge_journals(parts: Sequence[_Part], into: Path) -> int:
                     try:
                         parse_line(raw)
                     except BadJson:
+                        broken += 1
                         continue
                     size += merged.write(raw)
         merged.flush()
@@ -290,7 +293,7 @@ def _merge_journals(parts: Sequence[_Part], into: Path) -> int:
         temporary.replace(into)
     else:
         temporary.unlink()
-    return size
+    return size, broken
 
 
 def _use(parts: Sequence[_Part]) -> dict[str, UseRecord]:

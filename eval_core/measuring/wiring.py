@@ -152,6 +152,8 @@ class Cast:
     client: ModelClient | None = None
     budget: Budget | None = None
     compresses_with_model: bool = True
+    broken_lines: int = 0
+    """Of the journal that the run began with."""
 
     def stopped(self) -> str | None:
         """Say why the run had to stop, if it had to."""
@@ -313,4 +315,4 @@ async def make_cast(
         compressor=compressor_identity(models),
         sandbox=confined,
     )
-    return Cast(roles, lambda target, arm: cast(target, arm)[0], client, budget, target.asks_model)
+    return Cast(roles, lambda target, arm: cast(target, arm)[0], client, budget, target.asks_model, record.broken_lines)

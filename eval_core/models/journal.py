@@ -20,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import json
+import logging
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -32,11 +33,14 @@ from typing import Any, Self
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import digest
+from eval_core.base.numbers import counted
 from eval_core.base.sealing import Damaged, SealingKey
 from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.domain.call import Completion, Failed, ModelCall, ReplyCall, Usage
 
 __all__ = ["Collected", "Journal", "OpenBatch", "Spent", "call_key", "parse_line"]
+
+_log = logging.getLogger(__name__)
 
 
 def call_key(call: ModelCall) -> str:
@@ -212,6 +216,12 @@ class Journal:
                 f"{path.parent}: another run is writing to this label; wait for it, or choose another --label"
             ) from None
         self._end = self._load()
+        if self.broken_lines:
+            _log.warning(
+                "%s: %s skipped; what was paid for there may be paid again",
+                path,
+                counted(self.broken_lines, "damaged line"),
+            )
 
     def __enter__(self) -> Self:
         """Use the journal; leaving gives up the lock."""

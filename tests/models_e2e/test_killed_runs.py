@@ -11,11 +11,12 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
 import small
 
 from bot.testing.provider import Asked
 
-from .world import Provider, results_of
+from .world import ONE_RUN, Provider, results_of
 
 KILLS = 5
 
@@ -75,3 +76,26 @@ def test_five_kills_lose_at_most_what_was_in_flight(project: Path, provider: Pro
     # Everything asked beyond the finished calls is what was under way at a kill: nothing finished was asked again.
     assert len(provider.server.asked) == done(journal) + lost
     assert lost <= KILLS * 16
+
+
+def test_a_damaged_line_is_said_and_counted_where_its_call_is_made_again(
+    project: Path, provider: Provider, cli: small.Cli, caplog: pytest.LogCaptureFixture
+) -> None:
+    command = ("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet")
+    assert "could not be read" not in cli(*command).out
+    journal, folder = project / "results/a/journal.jsonl", project / "results/a"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    damaged = next(n for n, line in enumerate(lines) if line.startswith(b'{"at":"done"') and b'"judge"' in line)
+    lines[damaged] = b"\0" * (len(lines[damaged]) - 1) + b"\n"
+    journal.write_bytes(b"".join(lines))
+    for path in folder.glob("*-run-*.json"):
+        path.unlink()
+    asked = len(provider.server.asked)
+    again = cli(*command, "--resume")
+    assert len(provider.server.asked) > asked
+    assert [record.getMessage() for record in caplog.records if record.name == "eval_core.models.journal"] == [
+        f"{journal.relative_to(project)}: 1 damaged line skipped; what was paid for there may be paid again"
+    ]
+    assert "1 line of the journal could not be read" in " ".join(again.out.split())
+    assert "1 line of the journal could not be read" in (folder / "report.md").read_text()
+    assert json.loads((folder / "summary.json").read_text())["extra"]["broken_lines"] == 1
