@@ -4,8 +4,8 @@
 
 Each case asks for its price with `--dry-run`, runs, and is billed by a provider of its own, whose prompt cache is empty
 at the beginning. Prices are those of a Sonnet-class model. A cache that is marked, as Claude's, charges a quarter more
-for what it keeps; one that keeps everything charges nothing for it. Reading costs a tenth in both. A batch costs half,
-and its calls are not served from the cache. Summaries are worded differently in each run, as a model would.
+for what it keeps; one that keeps everything charges nothing for it. Reading costs a tenth in both.
+Summaries are worded differently in each run, as a model would.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ from eval_core.base.shipped import shipped
 INPUT, OUTPUT, CACHED, WRITE = 3.0, 15.0, 0.3, 3.75
 WITHIN = 0.15
 _TARGET = ("--target", "builtin:anchored")
-_INCOMPLETE = 3
-_MOST_RESUMES = 20
 
 
 @dataclass(frozen=True)
@@ -49,8 +47,7 @@ class Cache:
         """Return what a provider charges for what it delivered."""
         fresh = used["input_tokens"] - used["cached_tokens"] - used["written_tokens"]
         whole = fresh * INPUT + used["cached_tokens"] * CACHED + used["written_tokens"] * self.write
-        batched_in, batched_out = used["batched_tokens"]
-        return float(whole + used["output_tokens"] * OUTPUT - (batched_in * INPUT + batched_out * OUTPUT) / 2) / 1e6
+        return float(whole + used["output_tokens"] * OUTPUT) / 1e6
 
 
 MARKED = Cache("claude-loopback", "--marked-cache", WRITE)
@@ -82,11 +79,6 @@ CASES = (
     ),
     Case("first baseline, cache without marks", ("baseline", "update", "--accept-failing"), AUTOMATIC),
     Case("first look, cache without marks", ("run", "--label", "plain", "--stop", "full"), AUTOMATIC),
-    Case(
-        "first baseline, in batches",
-        ("baseline", "update", "--accept-failing", "--runs", "3", "--label", "batched", "--batch"),
-        Cache("openai/loopback-batch", "--prompt-cache", INPUT),
-    ),
 )
 
 
@@ -111,7 +103,7 @@ class Billed:
         return self.calls == self.said_calls and abs(self.off) <= WITHIN
 
 
-def _run(folder: Path, *words: str, may_wait: bool = False) -> tuple[int, str]:
+def _run(folder: Path, *words: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "bot", *words],
         cwd=folder,
@@ -120,20 +112,9 @@ def _run(folder: Path, *words: str, may_wait: bool = False) -> tuple[int, str]:
         check=False,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
     )
-    if done.returncode and not (may_wait and done.returncode == _INCOMPLETE):
+    if done.returncode:
         raise SystemExit(f"{' '.join(words)} ended with {done.returncode}: {done.stderr[-1000:]}")
-    return done.returncode, done.stdout
-
-
-def _complete(folder: Path, *words: str) -> None:
-    """Run; where calls are made in batches, until the last of them is collected."""
-    batched = "--batch" in words
-    code, _ = _run(folder, *words, may_wait=batched)
-    for _ in range(_MOST_RESUMES):
-        if not code:
-            return
-        code, _ = _run(folder, *words, "--resume", may_wait=True)
-    raise SystemExit(f"{' '.join(words)}: not complete after {_MOST_RESUMES} times --resume")
+    return done.stdout
 
 
 def bill() -> Iterator[Billed]:
@@ -146,14 +127,13 @@ def bill() -> Iterator[Billed]:
             with provider(case.cache.option, "--sampling", "--latency", "0.05") as url:
                 model = ("--model", case.cache.model, "--api-base", url, "--price", case.cache.price)
                 command = (*case.words, *_TARGET, *model)
-                _, said = _run(folder, *command, "--dry-run")
+                said = _run(folder, *command, "--dry-run")
                 total = next(line for line in said.splitlines() if line.startswith("total"))
-                _complete(folder, *command, "--budget-usd", "100", "--quiet")
+                _run(folder, *command, "--budget-usd", "100", "--quiet")
                 with urlopen(f"{url}/stats") as reply:
                     used = json.load(reply)
             calls = int(total.split()[1].replace(",", ""))
-            made = used["asked"] + used["batched"]
-            yield Billed(case.what, calls, float(total.rpartition("$")[2]), made, case.cache.bill(used))
+            yield Billed(case.what, calls, float(total.rpartition("$")[2]), used["asked"], case.cache.bill(used))
 
 
 def main() -> None:

@@ -17,7 +17,6 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from bot.testing.batches import LoopbackBatches, as_chat, as_message
 from eval_core.base.errors import UserError
 from eval_core.base.messages import Message, content_text
 from eval_core.base.tokens import count_messages, count_text
@@ -232,12 +231,8 @@ class LoopbackProvider:
         self.asked: list[Asked] = []
         self.delivered: list[Asked] = []
         """Requests whose reply was complete and well-formed."""
-        self.batched: list[Asked] = []
-        """Requests that came in a batch and were worked on."""
         self.most_at_once = 0
         self.input_tokens = self.cached_tokens = self.written_tokens = self.output_tokens = 0
-        self.batched_tokens = [0, 0]
-        """Input and output of what came in batches, which costs half; it is part of the above."""
         self.leave = asyncio.Event()
         """Set when the server stops, so that hanging replies end."""
         self._reply, self._latency, self._headers = reply, latency, dict(headers or {})
@@ -246,7 +241,6 @@ class LoopbackProvider:
         self._sampling = sampling
         """Whether the same prompt gets another text each time, as from a model with a temperature; grades do not."""
         self._repeats: Counter[str] = Counter()
-        self.batches = LoopbackBatches(self._in_batch)
         self._cached: dict[bytes, int] = {}
         self._at_once = 0
         self._runner: web.AppRunner | None = None
@@ -269,7 +263,6 @@ class LoopbackProvider:
         app.router.add_post("/v1/chat/completions", self._handle)
         app.router.add_post("/v1/messages", self._message)
         app.router.add_get("/v1/stats", self._stats)
-        self.batches.add_routes(app)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
         await self._runner.setup()
         try:
@@ -296,8 +289,6 @@ class LoopbackProvider:
                 "cached_tokens": self.cached_tokens,
                 "written_tokens": self.written_tokens,
                 "output_tokens": self.output_tokens,
-                "batched": len(self.batched),
-                "batched_tokens": self.batched_tokens,
             }
         )
 
@@ -357,23 +348,6 @@ class LoopbackProvider:
         prompt = hashlib.sha256(json.dumps(asked.messages).encode()).hexdigest()
         self._repeats[prompt] += 1
         return f"Wording {self._repeats[prompt]}.\n{text}"
-
-    def _in_batch(self, body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
-        """Answer a call of a batch: the status and the body of the reply."""
-        limit = body.get("max_tokens") or body.get("max_completion_tokens") or 1_000_000
-        asked = Asked(len(self.batched), body.get("model", ""), body["messages"], limit, body)
-        self.batched.append(asked)
-        fault = self.behave(asked) if self.behave else None
-        if fault in _ERRORS:
-            refused = _ERRORS[fault]()
-            return refused.status, json.loads(refused.text or "{}")
-        if fault not in _REPLIES:
-            self.delivered.append(asked)
-        before = self.input_tokens, self.output_tokens
-        reply = self._completion(asked, fault)
-        self.batched_tokens[0] += self.input_tokens - before[0]
-        self.batched_tokens[1] += self.output_tokens - before[1]
-        return 200, reply
 
     async def _message(self, request: web.Request) -> web.Response:
         """Answer as Anthropic's messages do."""
@@ -444,6 +418,33 @@ async def _serve(port: int, provider: LoopbackProvider) -> None:
         await asyncio.to_thread(sys.stdin.read)
     finally:
         await provider.stop()
+
+
+def as_chat(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Write a request of Anthropic's messages as one for a chat completion."""
+    system = body.get("system") or []
+    front = [{"role": "system", "content": system}] if system else []
+    return {"model": body["model"], "messages": [*front, *body["messages"]], "max_tokens": body["max_tokens"]}
+
+
+def as_message(completion: Mapping[str, Any]) -> dict[str, Any]:
+    """Write a chat completion as a message of Anthropic's."""
+    choice, usage = completion["choices"][0], completion.get("usage", {})
+    return {
+        "id": f"msg_{completion['id']}",
+        "type": "message",
+        "role": "assistant",
+        "model": completion["model"],
+        "content": [{"type": "text", "text": choice["message"]["content"] or ""}],
+        "stop_reason": {"stop": "end_turn", "length": "max_tokens"}.get(choice["finish_reason"], "refusal"),
+        "stop_sequence": None,
+        "usage": {
+            "input_tokens": usage.get("prompt_tokens", 0),
+            "output_tokens": usage.get("completion_tokens", 0),
+            "cache_read_input_tokens": 0,
+            "cache_creation_input_tokens": 0,
+        },
+    }
 
 
 def main() -> None:

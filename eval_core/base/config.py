@@ -7,7 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from eval_core.base.errors import UserError
 from eval_core.base.files import parse
+from eval_core.base.removed import removed_keys
 from eval_core.base.strict_yaml import read_yaml
 
 __all__ = [
@@ -262,4 +264,7 @@ def load_config(path: Path | None, root: Path | None = None) -> Config:
     where = path or (config_folder(None) if root is None else root) / CONFIG_FILE
     if path is None and not where.exists():
         return Config()
-    return parse(Config, read_yaml(where) or {}, str(where))
+    content = read_yaml(where) or {}
+    if gone := removed_keys(content):
+        raise UserError(f"{where}: {' '.join(gone)}")
+    return parse(Config, content, str(where))

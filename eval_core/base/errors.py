@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from pathlib import PurePath
 
-__all__ = ["IncompleteError", "UserError", "WaitingError", "bug_message"]
+__all__ = ["IncompleteError", "UserError", "bug_message"]
 
 
 class UserError(Exception):
@@ -18,10 +18,6 @@ class IncompleteError(Exception):
     """The run stopped early (budget, outage) with everything paid for kept. Exit 3."""
 
     exit_code = 3
-
-
-class WaitingError(IncompleteError):
-    """The provider has the calls and answers them later; a resumed run goes on from there. Exit 3."""
 
 
 def bug_message(exc: Exception) -> str:

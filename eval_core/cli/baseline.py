@@ -13,7 +13,6 @@ import click
 from eval_core.base.numbers import counted
 from eval_core.cli.entry import CommandGroup
 from eval_core.cli.run import (
-    batch_option,
     end_incomplete,
     execute,
     make_job,
@@ -50,7 +49,6 @@ def _noise_lines(noise: Mapping[str, float]) -> list[str]:
 @click.option("--from", "source", type=click.Path(path_type=Path), help="Store this results folder instead of running.")
 @click.option("--runs", type=click.IntRange(1, 50), help="Graded runs of each fixture.  [default: 10]")
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
-@batch_option("--resume collects them")
 @click.option("--force", is_flag=True, help="Write even where nothing but the date would change.")
 @click.option("--accept-failing", is_flag=True, help="Store even a compressor that passes no probe.")
 @click.option("--release", help="Release name, for the trend.  [default: the tag of the commit]")
@@ -76,7 +74,6 @@ def update(
       compression-eval baseline update
       compression-eval baseline update --model anthropic/claude-sonnet-4-5 --budget-usd 10
       compression-eval baseline update --model anthropic/claude-sonnet-4-5 --dry-run
-      compression-eval baseline update --model anthropic/claude-sonnet-4-5 --batch --label monday
       compression-eval baseline update offline --from results/latest
     """
     from eval_core.comparing.compare import compare_measurements
@@ -87,10 +84,6 @@ def update(
     from eval_core.storage.history import read_history, source_release
 
     job = make_job({**options, "compare_to": "none"})
-    if job.batch:
-        from eval_core.models.batch_api import require_batches
-
-        require_batches(job.models)
     wanted = runs or job.settings.baseline_runs
     if source is None and dry_run:
         from eval_core.cli.run import print_estimate

@@ -18,7 +18,8 @@ from typing import Any, Literal, NoReturn
 
 import click
 
-from eval_core.base.errors import IncompleteError, UserError, WaitingError
+from eval_core.base.errors import IncompleteError, UserError
+from eval_core.base.removed import COMMANDS, FLAGS
 
 __all__ = ["CONFIGURED", "DEBUG", "UNEXPECTED", "CommandGroup", "configured", "run_command", "unexpected"]
 
@@ -77,6 +78,8 @@ class CommandGroup(click.Group):
         """Find the command of a name."""
         name, known = args[0], self.list_commands(ctx)
         if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
+            if (command := f"{ctx.info_name} {name}") in COMMANDS:
+                ctx.fail(f"{command} was removed. {COMMANDS[command]}")
             near = difflib.get_close_matches(name, known, n=2)
             hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(known)}."
             ctx.fail(f"No such command {name!r}. {hint}")
@@ -113,11 +116,10 @@ def _run(root: CommandGroup) -> None:
         click.echo("Stopped.", err=True)
         sys.exit(130)
     except click.ClickException as exc:
+        if isinstance(exc, click.NoSuchOption) and exc.option_name in FLAGS:
+            exc = click.UsageError(f"{exc.option_name} was removed. {FLAGS[exc.option_name]}", exc.ctx)
         exc.show()
         sys.exit(UserError.exit_code)  # click uses 1 for some of them, and 1 is the code of a verdict
-    except WaitingError as exc:
-        click.echo(f"Waiting: {exc}.", err=True)
-        sys.exit(exc.exit_code)
     except (UserError, IncompleteError) as exc:
         click.echo(f"Error: {exc}", err=True)
         sys.exit(exc.exit_code)

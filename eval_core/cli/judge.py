@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eval_core.cli.entry import CommandGroup
-from eval_core.cli.run import batch_option, make_job, model_options
+from eval_core.cli.run import make_job, model_options
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -68,10 +68,7 @@ async def _cast(job: Job, journal: Path) -> AsyncIterator[Cast]:
             sandbox="auto",
             hidden=(),
             deadline_s=job.deadline_s,
-            batch=job.batch,
         )
-        if job.batch and cast.client is not None:
-            cast.client.gather()
         with interruptible(cast.stop, cast.abandon):
             yield cast
 
@@ -89,19 +86,8 @@ def _print_grading(job: Job, answers: list[tuple[Probe, str]], root: Path, *, ag
         print_quote(found)
 
 
-def _waits(journal: Path) -> bool:
-    """Tell whether a batch of an earlier calibration is still to be collected."""
-    from eval_core.models.journal import Journal
-
-    if not journal.exists():
-        return False
-    with Journal(journal) as record:
-        return bool(record.open_batches)
-
-
 @judge.command()
 @click.option("--again", is_flag=True, help="Calibrate again, even if the result is known.")
-@batch_option("run the same command again to collect them")
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
 @_options
 @model_options
@@ -124,7 +110,7 @@ def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **o
     if dry_run:
         _print_grading(job, [], root, again=again)
         return
-    if again and not _waits(journal):
+    if again:
         journal.unlink(missing_ok=True)
 
     async def run() -> tuple[str, JudgeRecord]:
@@ -136,7 +122,6 @@ def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **o
                 raise UserError(mistake)
             if cast.roles.judged:
                 keep_record(root, record)
-            await cast.submit()
             if stopped := cast.stopped():
                 raise IncompleteError(f"{stopped}; the grades so far are kept in {journal.parent}; run it again")
             return judged.identity["model"], record
@@ -165,7 +150,6 @@ def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **o
 @click.option("--output", type=click.Path(path_type=Path), help="Write a baseline file here.")
 @click.option("--label", help="Folder under the results folder; default: the current time.")
 @click.option("--resume", is_flag=True, help="Complete an interrupted regrade of the same label.")
-@batch_option("--resume collects them")
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
 @_options
 @model_options
@@ -227,7 +211,6 @@ def regrade(
             fresh = await grade_again(base, cases, judged, on_record=progress.record, stopped=cast.stopped)
             if (mistake := cast.mistake()) is not None:
                 raise UserError(mistake)
-            await cast.submit(name)
             return fresh.model_copy(update={"use": spending(folder.journal), "label": name})
 
     with open_results(root, name, resume=job.resume) as folder:

@@ -6,7 +6,7 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "batch_option",
     "end_incomplete",
     "end_run",
     "execute",
@@ -197,12 +196,6 @@ def model_options(command: Any) -> Any:
     ):
         command = option(command)
     return command
-
-
-def batch_option(collect: str) -> Callable[[Any], Any]:
-    """Return the option of the commands that can wait for a batch; `collect` says how its replies are collected."""
-    text = f"Submit answers and grades to the provider's batch API, at half the price, and exit; {collect}."
-    return click.option("--batch", is_flag=True, help=text)
 
 
 def make_job(options: dict[str, Any]) -> Job:

@@ -27,7 +27,7 @@ ArmName = Literal["candidate", "base"]
 Role = Literal["compressor", "answer", "judge"]
 FailureKind = Literal[
     "rate_limit", "server", "connection", "timeout", "auth", "payment", "bad_request", "not_found", "context_length",
-    "empty", "refusal", "truncated", "malformed", "budget", "stopped", "queued", "unknown",
+    "empty", "refusal", "truncated", "malformed", "budget", "stopped", "unknown",
 ]  # fmt: skip
 
 

@@ -159,31 +159,9 @@ def _missing_controls(
     )
 
 
-def _batched(
-    planned: Sequence[tuple[str, PlannedCalls]], models: Models, *, compressions: bool = True
-) -> tuple[str, ...]:
-    """Say what a batch means for the price."""
-    usual = total(_by_role(planned, models)).cached_cost_usd
-    instead = "" if usual is None else f"; without --batch and with prompt caching, all this costs about ${usual:.2f}"
-    return (
-        *((_AT_ONCE,) if compressions else ()),
-        f"Providers do not promise prompt caching in a batch, and none is counted{instead}.",
-        "A batch sets the worst case of its calls aside; what the budget has no room for follows in a further one.",
-    )
-
-
-_AT_ONCE = "Answers and grades are made in batches, at half the price; compressions are made at once."
-
-
-def _by_role(planned: Sequence[tuple[str, PlannedCalls]], models: Models, *, batch: bool = False) -> list[EstimateRow]:
+def _by_role(planned: Sequence[tuple[str, PlannedCalls]], models: Models) -> list[EstimateRow]:
     tariffs = {model: models.tariff(model) for model in models.distinct}
-    halved = {model: price.halved if price else None for model, price in tariffs.items()}
-    rows: list[EstimateRow] = []
-    for purpose, part in planned:
-        waits = batch and part.role != "compressor" and purpose not in (CHECKS, GROUPING)
-        rows += (
-            estimate([replace(part, shared_tokens=0, written_tokens=0)], halved) if waits else estimate([part], tariffs)
-        )
+    rows = estimate([part for _, part in planned], tariffs)
     found = []
     for role in dict.fromkeys(row.role for row in rows):
         mine = [row for row in rows if row.role == role]
@@ -266,18 +244,14 @@ def quote(job: Job, results: Path | None = None, label: str | None = None) -> Qu
     purposes: dict[str, int] = {}
     for purpose, part in planned:
         purposes[purpose] = purposes.get(purpose, 0) + part.calls
-    rows = _by_role(planned, models, batch=job.batch)
+    rows = _by_role(planned, models)
     facts = [item for item in planned if item[0] in (CHECKS, "compressions", "calibration", GROUPING)]
     return Quote(
         tuple(rows),
         tuple(purposes.items()),
         job.budget(cases),
         total(_by_role(facts, models)) if job.stops_early and (comparable or base.own) else None,
-        (
-            *(_batched(planned, models) if job.batch else ()),
-            *_limits(models, rows),
-            *_too_long(expected, models, compresses=target.asks_model),
-        ),
+        (*_limits(models, rows), *_too_long(expected, models, compresses=target.asks_model)),
     )
 
 
@@ -327,9 +301,8 @@ def quote_grading(
     calibrated = not again and find_record(calibration_key(judge), results, ()) is not None
     planned = forecast_grading(answers, models, calibration=not (calibrated or (bool(answers) and job.trust_judge)))
     purposes = tuple((purpose, part.calls) for purpose, part in planned)
-    rows = _by_role(planned, models, batch=job.batch)
-    notes = _batched(planned, models, compressions=False) if job.batch else ()
-    return Quote(tuple(rows), purposes, job.budget_usd or job.settings.budget_usd, notes=notes)
+    rows = _by_role(planned, models)
+    return Quote(tuple(rows), purposes, job.budget_usd or job.settings.budget_usd)
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,6 @@ class Trial:
                 hidden=job.hidden,
                 deadline_s=job.deadline_s,
                 sealing=job.sealing,
-                batch=job.batch,
             )
             self.watch(cast.traffic)
             with interruptible(cast.stop, cast.abandon) as interruption:
@@ -80,7 +79,6 @@ class Trial:
                     f"{mistake}; what is finished is kept in {self.folder.path}, "
                     f"`--label {self.folder.path.name} --resume` continues from there"
                 )
-            await cast.submit(self.folder.path.name)
             return measurement
 
     def _before(self) -> tuple[Look, ...]:
@@ -164,7 +162,7 @@ class Trial:
         return self._keep(measurement, cast)
 
     async def _trust(self, cast: Cast, stored: Reference | None, notes: dict[str, object]) -> None:
-        """Examine judge and answers, unless that was done before; then calls that nobody waits for may be gathered."""
+        """Examine judge and answers, unless that was done before."""
         known = [stored.measurement] if stored else []
         if self._does_once and cast.roles.judged and cast.stopped() is None:
             notes["grouping"] = await check_grouping(
@@ -175,8 +173,6 @@ class Trial:
                 known,
                 stopped=lambda: cast.stopped() or cast.mistake(),
             )
-        if self.job.batch and cast.client is not None:
-            cast.client.gather()
         if self._does_once and cast.roles.judged:
             notes["calibration"] = await trusted(
                 cast.roles.judge,

@@ -80,8 +80,6 @@ class Job:
     trust_judge: bool = False
     every_private_probe: bool = False
     """Ask all private probes and not the drawn share: a baseline must serve every draw."""
-    batch: bool = False
-    """Submit answers and grades to the provider's batch API, at half the price, for a later process to collect."""
     shard: Shard | None = None
     """The part of the plan that is measured here; its results are merged with those of the others."""
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval_core.base.errors import IncompleteError, WaitingError
 from eval_core.base.sealing import SealingKey
 from eval_core.base.tokens import TOKENIZER
 from eval_core.domain.call import ArmName, Completion, Failed, ModelCall
@@ -164,22 +163,12 @@ class Cast:
         if self.client.out:
             return next(iter(self.client.out.values())).message
         if not self.budget.refused:
-            waiting = len(self.client.batches) if self.client.batches is not None else 0
-            return f"{waiting} calls wait for a batch" if waiting else None
+            return None
         spent = self.budget.spent_usd + self.budget.unsure_usd
         if self.budget.tokens is None:
             return f"the budget of ${self.budget.usd:g} is used up (${spent:.4f} spent); raise it with --budget-usd"
         used = f"{self.budget.spent_tokens:,} of {self.budget.tokens:,} tokens, ${spent:.4f} of ${self.budget.usd:g}"
         return f"the budget is used up ({used}); raise it with --budget-usd or --max-tokens-total"
-
-    async def submit(self, label: str | None = None) -> None:
-        """Submit the calls that were gathered for a batch, if any: the run is then incomplete until they are made."""
-        submitted = await self.client.submit() if self.client is not None else None
-        if submitted is not None:
-            again = f"`--label {label} --resume`" if label else "nothing changed"
-            raise WaitingError(f"{submitted}. The same command with {again} collects the replies")
-        if self.client is not None and self.client.batches and self.client.stopped is None:
-            raise IncompleteError(f"{self.stopped()}; the same command resumed then goes on")
 
     def mistake(self) -> str | None:
         """Return what is wrong with the configuration, a key or a model's name, where no model ever answered.
@@ -250,17 +239,8 @@ async def make_cast(
     hidden: tuple[str, ...],
     deadline_s: float | None = None,
     sealing: SealingKey | None = None,
-    batch: bool = False,
 ) -> Cast:
-    """Bring everybody together; what must be closed is closed with the stack.
-
-    Replies of batches that an earlier process submitted are taken in first. With `batch`, the models must be ones
-    whose calls can wait in one; from when on they do is the caller's to say.
-    """
-    if batch:
-        from eval_core.models.batch_api import require_batches
-
-        require_batches(models)
+    """Bring everybody together; what must be closed is closed with the stack."""
     if models is None:
         return _offline(target, sandbox, hidden)
     from eval_core.judging.answering import ModelAnswerer
@@ -287,8 +267,6 @@ async def make_cast(
             deadline=None if deadline_s is None else time.monotonic() + deadline_s,
         )
     )
-    if client.batches is not None:
-        await client.batches.collect()
     if deadline_s is not None:
         reached = f"the deadline of {deadline_s / 60:g} minutes was reached"
         timer = asyncio.get_running_loop().call_later(deadline_s, client.stop, reached)

@@ -92,22 +92,6 @@ class Budget:
         self.held_tokens += wanted.tokens
         return wanted
 
-    def set_aside(self, wanted: Reservation) -> bool:
-        """Count the worst case of a call that another process will collect as gone, if it fits."""
-        if not self._fits(wanted):
-            return False
-        self.unsure_usd += wanted.usd
-        self.unsure_tokens += wanted.tokens
-        return True
-
-    def take_up(self, reservation: Reservation) -> Reservation:
-        """Hold again what was set aside for a call, now that its reply is there."""
-        self.unsure_usd = max(0.0, self.unsure_usd - reservation.usd)
-        self.unsure_tokens = max(0, self.unsure_tokens - reservation.tokens)
-        self.held_usd += reservation.usd
-        self.held_tokens += reservation.tokens
-        return reservation
-
     def settle(self, reservation: Reservation, usage: Usage | None) -> None:
         """Replace the worst case by what was used; None when nothing was charged."""
         self._release(reservation)

@@ -13,18 +13,16 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
-from eval_core.base.errors import UserError
 from eval_core.base.messages import Message
 from eval_core.base.tokens import count_text
 from eval_core.domain.call import Acceptance, ArmName, Completion, Draw, Failed, FailureKind, ModelCall, Usage
-from eval_core.models.batch_queue import BatchQueue, Submitted
 from eval_core.models.budget import Budget, Reservation, count_ahead
 from eval_core.models.credentials import key_name
-from eval_core.models.faults import Fault, fault_of_status
+from eval_core.models.faults import Fault
 from eval_core.models.health import ModelHealth, remedy
 from eval_core.models.journal import Journal, call_key
 from eval_core.models.limiter import Limiter, rate_window
-from eval_core.models.openai_compatible import DirectConnections, read_reply
+from eval_core.models.openai_compatible import DirectConnections
 from eval_core.models.prices import Tariff
 from eval_core.models.refusals import refusal_in
 from eval_core.models.retry import RetryPolicy
@@ -46,8 +44,6 @@ __all__ = ["ModelClient"]
 _PRIORITY = {"compressor": 0, "judge": 20, "answer": 30}
 _CONTROLS = {"compressor": 0, "answer": 40, "judge": 50}
 _LEADER = 10
-_UNPAID_AGAIN = frozenset({"rate_limit", "server", "connection", "timeout", "unknown"})
-"""What a batch answers a call with that may well be answered in the next."""
 _OF_THE_PROMPT = frozenset({"empty", "refusal", "malformed", "bad_request", "timeout"})
 """What a prompt can bring about: a reply, paid for, that is of no use, or none, or one without end."""
 _REPLIED = frozenset({"empty", "refusal", "truncated", "malformed"})
@@ -103,10 +99,6 @@ class ModelClient:
         self._stopping = asyncio.Event()
         self._direct = DirectConnections()
         self._loaded: asyncio.Task[object] | None = None
-        self.batches: BatchQueue | None = None
-        """The calls that nobody waits for; None without a journal to remember them by."""
-        if journal is not None:
-            self.batches = BatchQueue(models, journal, budget, self._tariffs, self._direct, self._secrets)
 
     async def __aenter__(self) -> Self:
         """Use the client; leaving closes its connections."""
@@ -147,18 +139,6 @@ class ModelClient:
         """The models that get no more calls, from anybody or from a compressor, and why."""
         states = [*((model, state) for (model, _), state in self._compressors.items()), *self._health.items()]
         return {model: state.out for model, state in states if state.out is not None}
-
-    def gather(self) -> None:
-        """From now on, gather the calls that nobody waits for, to submit them together."""
-        if self.batches is None:
-            raise UserError("--batch: there is no journal to remember the calls by")
-        self.batches.open = True
-
-    async def submit(self) -> Submitted | None:
-        """Submit the calls that were gathered, unless the run had to stop."""
-        if self.batches is None or self.stopped is not None:
-            return None
-        return await self.batches.submit()
 
     def stop(self, why: str, *, calls_only: bool = False) -> None:
         """Start no new call; those under way may end. With `calls_only`, what needs no model goes on."""
@@ -232,8 +212,6 @@ class ModelClient:
         if self._journal is not None and (found := self._journal.lookup(key)) is not None:
             self.served[call.model][found.model] += 1
             return _heard(found, call)
-        if self.batches is not None and self.batches.takes(call) and self.batches.reply(key) is None:
-            return self._refusal(call) or self.batches.add(key, call)
         task = self._running.get(key)
         joined = task is not None
         if task is None:
@@ -257,8 +235,6 @@ class ModelClient:
         return call if most is None or call.max_tokens <= most else replace(call, max_tokens=most)
 
     async def _first(self, call: ModelCall, key: str, acceptance: Acceptance | None) -> Completion | Failed:
-        if self.batches is not None and self.batches.reply(key) is not None:
-            return await self._attempts(call, key, acceptance, 0)
         priority = (_CONTROLS if call.draw.control else _PRIORITY)[call.role]
         async with self.gate.enter(prefix_digest(call)) as leads:
             return await self._attempts(call, key, acceptance, priority - (_LEADER if leads else 0))
@@ -273,8 +249,7 @@ class ModelClient:
         kept = ""
         asked_plainly = False
         while True:
-            brought = await self._collected(call, key, endpoint, acceptance)
-            attempt = brought or await self._attempt(call, key, endpoint, acceptance, priority)
+            attempt = await self._attempt(call, key, endpoint, acceptance, priority)
             if isinstance(attempt, Failed):
                 return replace(attempt, usage=used)
             began = self._clock() - attempt.seconds if began is None else began
@@ -285,8 +260,6 @@ class ModelClient:
                 done = Completion(attempt.text, used, attempt.served_by, attempt.seconds, calls=attempt.calls)
                 return _heard(done, call)
             fault = attempt.fault
-            if brought and self.batches is not None and self.batches.takes(call) and fault.kind in _UNPAID_AGAIN:
-                return self.batches.add(key, call)
             if fault.unproven and call.by_compressor and not asked_plainly:
                 asked_plainly, known = True, self._direct.known(endpoint)
                 if (fault_of_the_model := await self._ask_plainly(call)) is not None:
@@ -360,27 +333,6 @@ class ModelClient:
             kept,
         )
 
-    async def _collected(
-        self, call: ModelCall, key: str, endpoint: Endpoint, acceptance: Acceptance | None
-    ) -> Attempt | None:
-        """Take the reply that a batch brought as the first attempt; None where there is none."""
-        found = self.batches.reply(key) if self.batches is not None else None
-        if found is None or self.batches is None:
-            return None
-        reply, aside = found
-        held = self.budget.take_up(aside) if self.budget is not None else None
-        raw = reply.body.encode("utf-8", "surrogatepass")
-        if reply.status == 200:
-            attempt = read_reply(call, raw, 0.0, {}, self._secrets)
-        else:
-            fault = fault_of_status(reply.status, reply.body, secrets=self._secrets)
-            if reply.status == 400 and endpoint.direct and self._direct.learn(endpoint, raw):
-                fault = replace(fault, kind="server")  # asked in another way, it is answered
-            attempt = Attempt("", "", None, 0.0, replace(fault, charge="no"))
-        attempt = self._concluded(call, attempt, held, acceptance, self.batches.tariff(call.model), live=False)
-        await self._write_down(call, key, attempt)
-        return attempt
-
     async def _attempt(
         self, call: ModelCall, key: str, endpoint: Endpoint, acceptance: Acceptance | None, priority: int
     ) -> Attempt | Failed:
@@ -431,8 +383,6 @@ class ModelClient:
         held: Reservation | None,
         acceptance: Acceptance | None,
         price: Tariff | None,
-        *,
-        live: bool = True,
     ) -> Attempt:
         """Price a reply, hold it against what its caller can use, and charge it."""
         if attempt.usage is not None:
@@ -453,7 +403,7 @@ class ModelClient:
         if problem is None or (problem.kind == "truncated" and call.role == "compressor"):
             self.health(call.model).succeeded()
             self._state(call, "empty").succeeded()
-        elif live or problem.kind not in _UNPAID_AGAIN:  # what a batch met says little about the next call
+        else:
             health = self._state(call, problem.kind)
             health.failed(problem, attempt.seconds)
             if health.out is not None:

@@ -7,12 +7,8 @@ Lines, by `at`:
   free  it failed and cost nothing
   lost  it failed and may have been charged: counted at its worst case, as is a `sent` that nothing follows
 
-Of calls that wait in a provider's batch; the key of a batch is a mark of our own, by which the provider can be asked:
-  batch      a batch is about to be submitted
-  queued     a call is part of it; counted at its worst case until one of the lines above follows
-  submitted  the provider took the batch, under this id
-  collected  the provider's reply to a queued call, as it came: read when the call is made again
-  ended      everything of the batch is collected, or never will be
+Older versions could submit calls to a provider's batch API, and wrote `batch`, `queued`, `submitted`, `collected` and
+`ended` lines. A call that was queued and never finished is paid for elsewhere: such a journal is not continued.
 """
 
 from __future__ import annotations
@@ -23,10 +19,10 @@ import json
 import logging
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -38,7 +34,7 @@ from eval_core.base.sealing import Damaged, SealingKey
 from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.domain.call import Completion, Failed, ModelCall, ReplyCall, Usage
 
-__all__ = ["Collected", "Journal", "OpenBatch", "Spent", "call_key", "parse_line"]
+__all__ = ["Journal", "Spent", "call_key", "parse_line"]
 
 _log = logging.getLogger(__name__)
 
@@ -76,34 +72,8 @@ class Spent:
     calls: int = 0
 
 
-@dataclass(frozen=True)
-class OpenBatch:
-    """A batch whose replies are still to be collected."""
-
-    mark: str
-    """Our own name for it, written down before it is submitted."""
-    model: str
-    since: int
-    """When it was about to be submitted, in seconds since 1970."""
-    keys: frozenset[str] = field(default_factory=frozenset)
-    """The calls that have no reply yet."""
-    id: str | None = None
-    """The provider's name for it; None where the process ended before it was known."""
-    private: bool = False
-    """Whether private probes are among its calls, so that nothing the provider says of it may be repeated."""
-
-
-@dataclass(frozen=True)
-class Collected:
-    """What a batch brought for one call."""
-
-    status: int
-    body: str
-
-
-_KINDS = (
-    "sent", "done", "paid", "free", "lost", "batch", "queued", "submitted", "collected", "ended",
-)  # fmt: skip
+_OF_BATCHES = ("batch", "queued", "submitted", "collected", "ended")
+_KINDS = ("sent", "done", "paid", "free", "lost", *_OF_BATCHES)
 _USAGE = {"input_tokens": int, "cached_tokens": int, "output_tokens": int, "written_tokens": int, "cost_usd": float}
 _MARK = re.compile(r"(?:[0-9a-f]{2}){1,64}")
 _LARGEST = 1e12
@@ -123,9 +93,7 @@ def _line_problem(line: Any) -> str | None:
     key = line.get("key")
     if not isinstance(key, str) or not _MARK.fullmatch(key):
         return "key is not a digest"
-    if line["at"] in ("sent", "queued") and not (
-        _is_amount(line.get("usd"), float) and _is_amount(line.get("tokens"), int)
-    ):
+    if line["at"] == "sent" and not (_is_amount(line.get("usd"), float) and _is_amount(line.get("tokens"), int)):
         return "usd and tokens are not amounts"
     if line["at"] in ("done", "paid"):
         usage = line.get("usage")
@@ -144,7 +112,7 @@ def _line_problem(line: Any) -> str | None:
         calls = line.get("calls", [])
         if not isinstance(calls, list) or not all(map(_is_reply_call, calls)):
             return "calls are not calls of tools"
-    return _batch_problem(line)
+    return None
 
 
 def _is_reply_call(call: Any) -> bool:
@@ -155,24 +123,6 @@ def _is_reply_call(call: Any) -> bool:
 def _each_word(calls: Iterable[ReplyCall], change: Callable[[str], str]) -> tuple[ReplyCall, ...]:
     """Seal or open calls of tools: their ids and names are a model's words as well."""
     return tuple(ReplyCall(**{name: change(value) for name, value in asdict(call).items()}) for call in calls)
-
-
-def _batch_problem(line: dict[str, Any]) -> str | None:
-    texts: dict[str, tuple[str, ...]] = {
-        "batch": ("model",), "queued": ("batch",), "submitted": ("id",), "collected": ("body",),
-    }  # fmt: skip
-    for name in texts.get(line["at"], ()):
-        if not isinstance(line.get(name), str):
-            return f"{name} is not text"
-    if line["at"] == "queued" and not _MARK.fullmatch(line["batch"]):
-        return "batch is not a mark"
-    for kind, name in (("batch", "since"), ("collected", "status")):
-        if line["at"] == kind and not _is_amount(line.get(name), int):
-            return f"{name} is not a whole number"
-    for name in ("sealed", "private"):
-        if not isinstance(line.get(name, False), bool):
-            return f"{name} is neither true nor false"
-    return None
 
 
 def parse_line(raw: bytes) -> dict[str, Any]:
@@ -195,9 +145,7 @@ class Journal:
         self._index: dict[bytes, tuple[int, int]] = {}
         self._wasted: dict[bytes, Usage] = {}
         self._open: dict[bytes, tuple[float, int]] = {}
-        self._batches: dict[bytes, OpenBatch] = {}
-        self._queued: dict[bytes, tuple[bytes, bool]] = {}
-        self._collected: dict[bytes, tuple[int, int]] = {}
+        self._queued: set[bytes] = set()
         self._usd, self._tokens, self._unsure_usd, self._unsure_tokens, self._calls = 0.0, 0, 0.0, 0, 0
         self._unsynced: list[asyncio.Future[None]] = []
         self._syncer: asyncio.Task[None] | None = None
@@ -221,6 +169,12 @@ class Journal:
                 "%s: %s skipped; what was paid for there may be paid again",
                 path,
                 counted(self.broken_lines, "damaged line"),
+            )
+        if self._queued:
+            self.close()
+            raise UserError(
+                f"{path}: {counted(len(self._queued), 'call')} of this run went to a provider's batch API, which was "
+                "removed; complete the run with the version that submitted them, or start again with another --label"
             )
 
     def __enter__(self) -> Self:
@@ -247,9 +201,7 @@ class Journal:
             raise ValueError("a private call and no key to file it under")
         marks = self._sealing.marks(bytes.fromhex(plain))
         # Under an older key, or plainly as older versions did: what was paid for is found all the same.
-        known = (self._index, self._collected, self._queued)
-        found = (mark for mark in (*marks, plain) if any(bytes.fromhex(mark) in index for index in known))
-        return next(found, marks[0])
+        return next((mark for mark in (*marks, plain) if bytes.fromhex(mark) in self._index), marks[0])
 
     def __contains__(self, key: str) -> bool:
         """Tell whether a call is finished."""
@@ -289,60 +241,6 @@ class Journal:
     def wasted(self, key: str) -> Usage:
         """Return what unusable replies to this call have used so far."""
         return self._wasted.get(bytes.fromhex(key), Usage())
-
-    @property
-    def open_batches(self) -> list[OpenBatch]:
-        """The batches whose replies are still to be collected, in the order of their submission."""
-        keys: dict[bytes, list[str]] = {mark: [] for mark in self._batches}
-        for key, (mark, _) in self._queued.items():
-            if mark in keys:
-                keys[mark].append(key.hex())
-        return [replace(batch, keys=frozenset(keys[mark])) for mark, batch in self._batches.items()]
-
-    def collected(self, key: str) -> tuple[Collected, float, int] | None:
-        """Return the reply that a batch brought for a call that is not finished, and what was set aside for it."""
-        where = self._collected.get(bytes.fromhex(key))
-        if where is None:
-            return None
-        line = parse_line(os.pread(self._file, where[1], where[0]))
-        body = line["body"]
-        usd, tokens = self._open.get(bytes.fromhex(key), (0.0, 0))
-        if line.get("sealed"):
-            try:
-                body = self._sealing.open(body) if self._sealing is not None else ""
-            except Damaged:
-                body = ""
-        return Collected(line["status"], body), usd, tokens
-
-    async def queue(self, batch: OpenBatch, calls: Mapping[str, tuple[float, int, bool]]) -> None:
-        """Note that a batch is about to be submitted: for each key the most it can cost, and whether it is private."""
-        self._write({"at": "batch", "key": batch.mark, "model": batch.model, "since": batch.since})
-        for key, (usd, tokens, private) in calls.items():
-            hidden = {"private": True} if private else {}
-            self._write({"at": "queued", "key": key, "batch": batch.mark, "usd": usd, "tokens": tokens, **hidden})
-        await self._synced()
-
-    async def submitted(self, mark: str, id: str) -> None:
-        """Note how the provider calls a batch."""
-        await self._append({"at": "submitted", "key": mark, "id": id})
-
-    def collect(self, key: str, reply: Collected) -> None:
-        """Keep what a batch brought for a call; `ended` syncs the disk."""
-        body: dict[str, Any] = {"body": reply.body}
-        if self._queued.get(bytes.fromhex(key), (b"", False))[1]:
-            if self._sealing is None:
-                raise UserError(
-                    f"{self.path}: a reply to a private probe was collected, and the key to seal it is not set; "
-                    "set it as when the batch was submitted"
-                )
-            body = {"body": self._sealing.seal(reply.body), "sealed": True}
-        self._write({"at": "collected", "key": key, "status": reply.status, **body})
-
-    async def ended(self, batch: OpenBatch, why: str, lost: Collection[str] = ()) -> None:
-        """Note that a batch is over; calls without a reply can be made again, and cost nothing unless they are lost."""
-        for key in next((found.keys for found in self.open_batches if found.mark == batch.mark), ()):
-            self._write({"at": "lost" if key in lost else "free", "key": key, "kind": "queued", "reason": why})
-        await self._append({"at": "ended", "key": batch.mark})
 
     def sent(self, key: str, usd: float, tokens: int) -> None:
         """Note that a request is about to leave. Not synced: surviving a crash of the process is enough here."""
@@ -429,22 +327,13 @@ class Journal:
     def _note(self, line: dict[str, Any], offset: int, length: int) -> None:
         key = bytes.fromhex(line["key"])
         at = line["at"]
-        if at in ("batch", "submitted", "ended"):
-            self._note_batch(key, line)
+        if at in _OF_BATCHES:
+            if at == "queued":
+                self._queued.add(key)
             return
-        if at == "collected":
-            self._queued.pop(key, None)
-            self._collected[key] = (offset, length)
-            return
-        self._queued.pop(key, None)
-        self._collected.pop(key, None)
+        self._queued.discard(key)
         usd, tokens = self._open.pop(key, (0.0, 0))
-        if at == "queued":
-            mark, private = bytes.fromhex(line["batch"]), line.get("private", False)
-            self._queued[key] = mark, private
-            if private and mark in self._batches:
-                self._batches[mark] = replace(self._batches[mark], private=True)
-        if at in ("sent", "queued"):
+        if at == "sent":
             self._unsure_usd += usd  # an earlier request of this call never came back
             self._unsure_tokens += tokens
             self._open[key] = (float(line["usd"]), int(line["tokens"]))
@@ -460,14 +349,6 @@ class Journal:
                 self._index[key] = (offset, length)
             else:
                 self._wasted[key] = self._wasted.get(key, Usage()).plus(usage)
-
-    def _note_batch(self, mark: bytes, line: dict[str, Any]) -> None:
-        if line["at"] == "batch":
-            self._batches[mark] = OpenBatch(mark.hex(), line["model"], line["since"])
-        elif line["at"] == "submitted" and mark in self._batches:
-            self._batches[mark] = replace(self._batches[mark], id=line["id"])
-        elif line["at"] == "ended":
-            self._batches.pop(mark, None)
 
     def _load(self) -> int:
         """Index the file and return the offset at which whole lines end."""

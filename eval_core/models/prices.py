@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -47,17 +47,6 @@ class Tariff:
             + usage.output_tokens * self.output
         )
         return dollars * (self.long_factor if usage.input_tokens > _LONG * calls else 1.0)
-
-    @property
-    def halved(self) -> Tariff:
-        """What the same calls cost in a batch."""
-        return replace(
-            self,
-            input=self.input / 2,
-            output=self.output / 2,
-            cached_input=self.cached_input / 2,
-            cache_write=self.cache_write / 2,
-        )
 
     def worst(self, input_tokens: int, output_tokens: int) -> float:
         """Return the most that so many tokens can cost."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 import small
 
+from eval_core.base.removed import COMMANDS, FLAGS, KEYS
 from eval_core.cli import progress
 
 COMMAND = f"{sys.executable} -m bot"
@@ -103,3 +105,17 @@ def test_a_path_that_no_system_takes_is_a_mistake_of_the_command_line(words: str
     assert done.returncode == 2, done.stderr
     assert done.stderr.splitlines()[-1].startswith("Error: ")
     assert "bug" not in done.stderr
+
+
+def test_what_was_removed_is_named_with_what_to_do_now(project: Path, cli: small.Cli) -> None:
+    for words, said in {**{f"run {flag}": said for flag, said in FLAGS.items()}, **COMMANDS}.items():
+        ran = cli(*words.split())
+        assert ran.code == 2
+        assert f"{words.removeprefix('run ')} was removed. {said}" in ran.err
+    for key, said in KEYS.items():
+        content: object = 1
+        for part in reversed(key.split(".")):
+            content = {part: content}
+        small.write(project / ".compression-eval.yml", json.dumps(content))
+        ran = cli("run", "--quiet")
+        assert (ran.code, ran.err) == (2, f"Error: .compression-eval.yml: {key} was removed. {said}\n")

@@ -21,6 +21,7 @@ from .provider import MODEL, bench, call
 PRICE = tariff(MODEL, {MODEL: Price(input=1, output=2)})
 assert PRICE is not None
 WORST = PRICE.worst(worst_tokens(call()), 50)
+TOKENS = worst_case(call(), PRICE).tokens
 
 
 def test_the_worst_case_is_reserved_and_the_actual_settled() -> None:
@@ -159,31 +160,30 @@ def test_a_price_that_is_none_is_refused_with_an_example(flag: str) -> None:
 
 
 def test_the_last_dollar_and_the_last_token_can_be_spent() -> None:
-    for cap in (Budget(1.0), Budget(None, 100)):
-        assert cap.set_aside(Reservation(0.75, 75))
-        assert not cap.set_aside(Reservation(0.5, 26))
-        assert cap.set_aside(Reservation(0.25, 25))
-        assert (cap.unsure_usd, cap.unsure_tokens) == (1.0, 100)
+    async def scene(cap: Budget) -> None:
+        assert await cap.reserve(call(), PRICE) == Reservation(WORST, TOKENS)
+        cap.settle(Reservation(WORST, TOKENS), None)
+        assert isinstance(await Budget(WORST * 0.999).reserve(call(), PRICE), Failed)
+        assert isinstance(await Budget(None, TOKENS - 1).reserve(call(), PRICE), Failed)
+
+    for cap in (Budget(WORST), Budget(None, TOKENS)):
+        asyncio.run(scene(cap))
 
 
-def test_what_was_set_aside_for_a_batch_is_held_again_when_its_reply_is_read() -> None:
-    budget, part = Budget(2.0), Reservation(0.75, 75)
-    assert budget.set_aside(part)
-    assert budget.take_up(part) is part
-    assert (budget.unsure_usd, budget.unsure_tokens, budget.held_usd, budget.held_tokens) == (0.0, 0, 0.75, 75)
-    budget.settle(part, Usage(10, 0, 5, 0.25))
-    assert (budget.spent_usd, budget.spent_tokens, budget.held_usd, budget.held_tokens) == (0.25, 15, 0.0, 0)
-    # A reservation larger than what is known to be set aside does not give money back.
-    budget.take_up(part)
-    assert (budget.unsure_usd, budget.unsure_tokens) == (0.0, 0)
+async def _held() -> tuple[Budget, Reservation]:
+    budget = Budget(2.0)
+    part = await budget.reserve(call(), PRICE)
+    assert isinstance(part, Reservation)
+    return budget, part
 
 
 def test_a_lost_call_counts_at_its_worst_and_a_free_one_not_at_all() -> None:
-    budget, part = Budget(2.0), Reservation(0.75, 75)
-    budget.lose(budget.take_up(part))
-    assert (budget.held_usd, budget.held_tokens, budget.unsure_usd, budget.unsure_tokens) == (0.0, 0, 0.75, 75)
-    budget = Budget(2.0)
-    budget.settle(budget.take_up(part), None)
+    budget, part = asyncio.run(_held())
+    budget.lose(part)
+    assert (budget.held_usd, budget.held_tokens) == (0.0, 0)
+    assert (budget.unsure_usd, budget.unsure_tokens) == (part.usd, part.tokens)
+    budget, part = asyncio.run(_held())
+    budget.settle(part, None)
     assert (budget.held_usd, budget.spent_usd, budget.spent_tokens, budget.unsure_usd) == (0.0, 0.0, 0, 0.0)
 
 

@@ -19,7 +19,7 @@ from eval_core.base.sealing import SealingKey
 from eval_core.base.strict_json import BadJson
 from eval_core.domain.call import Completion, Draw, Failed, ModelCall, ReplyCall, Usage
 from eval_core.models.budget import Budget, Reservation
-from eval_core.models.journal import Collected, Journal, OpenBatch, call_key, parse_line
+from eval_core.models.journal import Journal, call_key, parse_line
 from tests.foreign import damaged_json
 
 from .provider import call
@@ -339,57 +339,26 @@ def test_no_bytes_make_the_line_parser_raise_anything_but_its_own_error(raw: byt
         parse_line(raw)
 
 
-def test_a_batch_is_known_from_before_its_submission_to_its_end(tmp_path: Path) -> None:
-    path, batch = tmp_path / "journal.jsonl", OpenBatch("ab" * 8, "m", 7)
-    one, two = key("one"), key("two")
-
-    async def queue() -> None:
-        with Journal(path) as journal:
-            await journal.queue(batch, {one: (1.0, 500, False), two: (2.0, 700, False)})
-
-    async def submit() -> None:
-        with Journal(path) as journal:
-            assert journal.open_batches == [replace(batch, keys=frozenset({one, two}))]
-            assert (journal.spent.unsure_usd, journal.spent.unsure_tokens) == (3.0, 1_200)
-            await journal.submitted(batch.mark, "batch_1")
-
-    async def end() -> None:
-        with Journal(path) as journal:
-            (found,) = journal.open_batches
-            assert found.id == "batch_1"
-            journal.collect(one, Collected(200, "{}"))
-            await journal.ended(found, "expired")
-
-    async def answer() -> None:
-        with Journal(path) as journal:
-            assert not journal.open_batches
-            assert journal.collected(one) == (Collected(200, "{}"), 1.0, 500)
-            assert journal.collected(two) is None
-            assert journal.spent.unsure_usd == 1.0  # until the reply is read
-            await journal.done(one, call("one"), "text", "served", USAGE, 0.0)
-            assert journal.collected(one) is None
-            assert (journal.spent.unsure_usd, journal.spent.usd) == (0.0, 0.5)
-
-    for step in (queue, submit, end, answer):
-        asyncio.run(step())
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        {"at": "batch", "key": "ab", "model": 1, "since": 0},
-        {"at": "batch", "key": "ab", "model": "m", "since": "now"},
-        {"at": "queued", "key": "ab", "batch": "xyz", "usd": 0, "tokens": 0},
-        {"at": "queued", "key": "ab", "batch": "ab", "usd": -1, "tokens": 0},
-        {"at": "submitted", "key": "ab"},
-        {"at": "collected", "key": "ab", "status": True, "body": ""},
-        {"at": "collected", "key": "ab", "status": 200, "body": {}},
-        {"at": "collected", "key": "ab", "status": 200, "body": "", "sealed": 1},
-    ],
-)
-def test_a_damaged_line_of_a_batch_is_told_apart(line: dict[str, object]) -> None:
-    with pytest.raises(BadJson):
-        parse_line(json.dumps(line).encode())
+def test_a_run_whose_calls_wait_in_a_batch_is_not_continued_and_nothing_is_paid_twice(tmp_path: Path) -> None:
+    path, one, two = tmp_path / "journal.jsonl", key("one"), key("two")
+    older: list[dict[str, object]] = [
+        {"at": "batch", "key": "ab" * 8, "model": "m", "since": 7},
+        {"at": "queued", "key": one, "batch": "ab" * 8, "usd": 1.0, "tokens": 500},
+        {"at": "queued", "key": two, "batch": "ab" * 8, "usd": 2.0, "tokens": 700},
+        {"at": "submitted", "key": "ab" * 8, "id": "batch_1"},
+        {"at": "collected", "key": one, "status": 200, "body": "{}"},
+        {"at": "free", "key": two, "kind": "queued", "reason": "expired"},
+        {"at": "ended", "key": "ab" * 8},
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in older))
+    before = path.read_bytes()
+    for _ in range(2):  # the lock is given up
+        with pytest.raises(UserError, match="1 call of this run went to a provider's batch API, which was removed"):
+            Journal(path)
+    assert path.read_bytes() == before
+    path.write_text(path.read_text() + json.dumps({**DONE, "key": one}) + "\n")
+    with Journal(path) as journal:
+        assert (one in journal, two in journal, journal.spent.unsure_usd) == (True, False, 0.0)
 
 
 # Digests that older versions wrote, when a draw was one number with its parts added to the run.
@@ -465,36 +434,27 @@ def test_a_call_without_a_known_price_costs_tokens_and_no_dollars(tmp_path: Path
 
     asyncio.run(scene())
     budget = Budget(1.0)
-    budget.settle(budget.take_up(Reservation(0.0, 50)), replace(USAGE, cost_usd=None))
+    budget.settle(Reservation(0.0, 0), replace(USAGE, cost_usd=None))
     assert (budget.spent_usd, budget.spent_tokens) == (0.0, USAGE.tokens)
 
 
 def test_a_private_reply_is_read_only_with_the_key_that_sealed_it(tmp_path: Path) -> None:
     path, private = tmp_path / "journal.jsonl", call("one", private=True)
     (mine, _), (other, _) = SealingKey.new(), SealingKey.new()
-    one, two = call_key(private), key("two")
-    batch = OpenBatch("ab", "m", 7)
+    one = call_key(private)
 
     async def write_sealed() -> None:
         with Journal(path, mine) as journal:
             await journal.done(one, private, "the answer", "served", USAGE, 1.0)
-            await journal.queue(batch, {two: (1.0, 500, True)})
-        with Journal(path) as journal, pytest.raises(UserError, match="key to seal it is not set"):
-            journal.collect(two, Collected(200, "the reply"))
-        with Journal(path, mine) as journal:
-            journal.collect(two, Collected(200, "the reply"))
-            await journal.ended(batch, "done")
         with Journal(path) as journal, pytest.raises(ValueError, match="no key"):
             await journal.done(key("three"), private, "text", "served", USAGE, 1.0)
 
     asyncio.run(write_sealed())
     assert b"the answer" not in path.read_bytes()
-    assert b"the reply" not in path.read_bytes()
-    for sealing, answer, reply in ((mine, "the answer", "the reply"), (other, None, ""), (None, None, "")):
+    for sealing, answer in ((mine, "the answer"), (other, None), (None, None)):
         with Journal(path, sealing) as journal:
-            found, collected = journal.lookup(one), journal.collected(two)
+            found = journal.lookup(one)
             assert (found and found.text) == answer
-            assert collected == (Collected(200, reply), 1.0, 500)
 
 
 def test_a_private_call_is_filed_under_a_key_that_nobody_else_can_make(tmp_path: Path) -> None:
@@ -550,7 +510,6 @@ def test_the_largest_amounts_and_none_at_all_are_read() -> None:
         {"at": "sent", "key": "ab", "usd": 1, "tokens": 1.5},
         {"at": "sent", "key": "ab", "usd": True, "tokens": 1},
         {"at": "sent", "key": "ab" * 65, "usd": 1, "tokens": 1},
-        {"at": "queued", "key": "ab", "batch": "ab", "usd": 1, "tokens": 1, "private": 1},
         {**DONE, "sealed": 1},
         {**DONE, "usage": {"input_tokens": None}},
     ):

@@ -13,17 +13,15 @@ from typing import Any
 
 import pytest
 import small
-from aiohttp import web
 
 from bot.testing import provider as loopback
-from bot.testing.batches import Batch, LoopbackBatches
 from bot.testing.provider import Asked, reply_to
 from eval_core.base.messages import Message, content_text
 from eval_core.base.sealing import SealingKey
 from eval_core.domain.call import ModelCall
 from eval_core.models.journal import call_key
 
-from .world import AGAIN, ANSWER, JUDGE, ONE_RUN, UPDATE, Provider, files_below
+from .world import ANSWER, JUDGE, ONE_RUN, Provider, files_below
 
 KEY = "COMPRESSION_EVAL_PROBES_KEY"
 QUESTION, FACT, SAID, WHY = "canary-question-7f3a", "canary-fact-91bc", "canary-answer-55d0", "canary-reason-2e6e"
@@ -155,37 +153,6 @@ def test_tool_calls_beside_a_reply_are_sealed_with_it(
     (sealed / "results/a/small-debug-run-0.json").unlink()
     assert cli(*command, "--resume").code == 0
     assert len(provider.server.asked) == asked
-
-
-@pytest.mark.parametrize("when", ["refused", "submitted", "asked about"])
-def test_a_batch_that_fails_is_not_quoted(
-    sealed: Path, cli: small.Cli, provider: Provider, monkeypatch: pytest.MonkeyPatch, when: str
-) -> None:
-    shown = LoopbackBatches._shown
-
-    def said(batch: Batch) -> str:
-        return f"invalid content: {next((word for word in CANARIES if word in str(batch.requests)), '?')}"
-
-    def quoting(self: LoopbackBatches, batch: Batch) -> dict[str, Any]:
-        body: dict[str, Any] = json.loads(json.dumps(shown(self, batch)).replace("a line cannot be used", said(batch)))
-        return body
-
-    def refusing(self: LoopbackBatches, batch: Batch) -> dict[str, Any]:
-        raise web.HTTPBadRequest(text=json.dumps({"error": {"message": said(batch)}}), content_type="application/json")
-
-    command = (*UPDATE, *provider.options, "--batch")
-    if when == "refused":
-        monkeypatch.setattr(LoopbackBatches, "_shown", quoting)
-        provider.server.batches.ends = "refuse"
-    elif when == "submitted":
-        monkeypatch.setattr(LoopbackBatches, "_shown", refusing)
-    first = cli(*command, "--label", "a")
-    if when == "asked about":
-        monkeypatch.setattr(LoopbackBatches, "_shown", refusing)
-    second = cli(*command, *AGAIN)
-    assert (first.code, second.code) == (3, 3)
-    assert "the provider's words are not kept, since private probes are among the calls" in first.err + second.err
-    assert_no_trace(sealed, first.out, first.err, second.out, second.err)
 
 
 def test_a_sealed_bank_that_cannot_be_used_is_not_quoted(sealed: Path, cli: small.Cli) -> None:

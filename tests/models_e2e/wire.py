@@ -12,8 +12,7 @@ from typing import Any
 
 from aiohttp import web
 
-from bot.testing.batches import as_chat
-from bot.testing.provider import reply_to
+from bot.testing.provider import as_chat, reply_to
 from eval_core.base.messages import Message
 
 READ, WRITTEN, FRESH, OUT = 1_000, 400, 100, 20

@@ -1,0 +1,26 @@
+"""What older versions had: each flag, command and configuration key that is gone, and what to do now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["COMMANDS", "FLAGS", "KEYS", "removed_keys"]
+
+FLAGS: Mapping[str, str] = {
+    "--batch": "It submitted calls to a provider's batch API; leave it out, as prompt caching saves about as much.",
+}
+COMMANDS: Mapping[str, str] = {}
+
+KEYS: Mapping[str, str] = {}
+
+
+def removed_keys(content: Any) -> list[str]:
+    """Return a sentence for each key of a configuration that older versions read."""
+    return [f"{key} was removed. {said}" for key, said in KEYS.items() if _has(content, key.split("."))]
+
+
+def _has(content: Any, path: list[str]) -> bool:
+    if not isinstance(content, dict) or path[0] not in content:
+        return False
+    return len(path) == 1 or _has(content[path[0]], path[1:])
