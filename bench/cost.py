@@ -99,11 +99,9 @@ def price_defaults(model: str = MODEL) -> list[Priced]:
     stored = settings.baseline_runs
     baseline = forecast(everything, models, Scope(stored, stored))
     alone = forecast(everything, models, Scope(runs, compressions))
-    grouped = _all(forecast(everything, replace(models, questions_per_call=4), known))
     return [
         _priced("first look at a pull request (3 runs)", first + drift, models, 2.5),
         _priced("the same by a label: the base once as well", labelled + drift, models),
-        _priced("first look, four questions in each call", grouped + drift, models),
         _priced("where facts decide: compressions alone", _facts(look(LOOKS[0])), models),
         _priced("the compressor's model, judged offline", _facts(look(LOOKS[0])), models, 1.0),
         _priced("all three looks in one command (10 runs)", at_once + drift, models, 6.0),

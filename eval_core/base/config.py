@@ -105,15 +105,6 @@ class ModelConfig(ConfigSection):
     ] = None
     temperature: Annotated[float | None, Field(ge=0, le=2, description="Sampling temperature of answers.")] = None
     answer_max_tokens: Annotated[int, Field(gt=0, description="The longest answer.")] = 700
-    questions_per_call: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=12,
-            description="Probes that one call answers. Above 1, the answering model is first checked for whether that "
-            "changes its scores, and is refused if it does.",
-        ),
-    ] = 1
     judge_max_tokens: Annotated[int, Field(gt=0, description="The longest grade, with its reasons.")] = 900
     compressor_max_tokens: Annotated[int, Field(gt=0, description="The longest summary.")] = 8_000
     time_limit_s: Annotated[float, Field(gt=0, description="Seconds from a request to the end of its reply.")] = 180.0

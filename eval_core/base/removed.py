@@ -12,7 +12,9 @@ FLAGS: Mapping[str, str] = {
 }
 COMMANDS: Mapping[str, str] = {}
 
-KEYS: Mapping[str, str] = {}
+KEYS: Mapping[str, str] = {
+    "models.questions_per_call": "It let several probes share a call; delete it, every probe is a call of its own.",
+}
 
 
 def removed_keys(content: Any) -> list[str]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-from pydantic import SerializerFunctionWrapHandler, ValidationError, field_validator, model_serializer
+from pydantic import SerializerFunctionWrapHandler, ValidationError, field_validator, model_serializer, model_validator
 
-from eval_core.domain.judge_record import GroupingRecord, JudgeRecord
+from eval_core.domain.judge_record import JudgeRecord
 from eval_core.domain.record import Record, RunRecord
 
 __all__ = ["ControlRuns", "Extra", "Look", "MergedShards", "RejudgedCell", "RejudgedSample"]
+
+
+_REMOVED = frozenset({"grouping"})
+"""Notes of older versions, which nothing reads any more."""
 
 
 class Look(NamedTuple):
@@ -61,8 +65,6 @@ class Extra(Record):
 
     calibration: JudgeRecord | None = None
     """What is known of the judge."""
-    grouping: GroupingRecord | None = None
-    """What answering several questions in one call does to the scores."""
     control: ControlRuns | None = None
     """A few runs of the base, measured beside the candidate."""
     drift: RejudgedSample | None = None
@@ -86,6 +88,13 @@ class Extra(Record):
     """When its answers were graded again."""
     promoted: str | None = None
     """Which runs of a pull request were taken over into this baseline."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_removed(cls, value: Any) -> Any:
+        return (
+            {name: item for name, item in value.items() if name not in _REMOVED} if isinstance(value, dict) else value
+        )
 
     @field_validator("calibration", mode="before")
     @classmethod

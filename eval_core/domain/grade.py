@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -17,7 +16,6 @@ __all__ = [
     "Answer",
     "Answerer",
     "Grade",
-    "GroupAnswerer",
     "Judge",
     "OpaqueAnswerer",
     "Unscored",
@@ -102,20 +100,6 @@ class Answerer(Protocol):
 
     async def answer(self, state: list[Message], probe: Probe, *, fixture: str, draw: Draw) -> Answer | Unscored:
         """Answer one probe from the state alone."""
-
-
-@runtime_checkable
-class GroupAnswerer(Answerer, Protocol):
-    """An answerer that can answer several probes about one state in one call."""
-
-    @property
-    def questions_per_call(self) -> int:
-        """How many probes it answers in one call; 1: each has its own."""
-
-    async def answer_together(
-        self, state: list[Message], probes: Sequence[Probe], *, fixture: str, draw: Draw
-    ) -> list[Answer | Unscored]:
-        """Answer these probes in one call. Its tokens and cost are the first answer's."""
 
 
 @runtime_checkable

@@ -1,7 +1,4 @@
-"""The record of a judge: its calibration on obvious cases and its audit on labelled answers, with their date.
-
-Beside it, the record of answering several questions in one call.
-"""
+"""The record of a judge: its calibration on obvious cases and its audit on labelled answers, with their date."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-__all__ = ["LEAST_AGREEMENT", "MOST_DAYS", "Audit", "Calibration", "GroupingRecord", "JudgeRecord", "Misranking"]
+__all__ = ["LEAST_AGREEMENT", "MOST_DAYS", "Audit", "Calibration", "JudgeRecord", "Misranking"]
 
 LEAST_AGREEMENT = 0.85
 MOST_DAYS = 30
@@ -24,10 +21,6 @@ LEAST_PROFILE = 0.25
 MOST_FOR_LENGTH = 0.75
 LEAST_KAPPA = 0.4
 LEAST_USABLE = 0.8
-MOST_FOR_GROUPING = 0.2
-"""Points by which answering several questions in one call may change the scores."""
-LEAST_GROUPED = 10
-_ONE_SIDED = 1.645  # both sides at 5 %: the change lies within the interval, and the interval within the bound
 
 
 @dataclass(frozen=True)
@@ -191,37 +184,3 @@ class JudgeRecord(BaseModel):
     def reasons(self) -> list[str]:
         """Why this judge must not decide."""
         return [*self.calibration.reasons, *self.audit.reasons]
-
-
-class GroupingRecord(BaseModel):
-    """What answering several questions in one call does to the scores, probe by probe."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    key: str
-    date: _Moment
-    questions_per_call: int
-    probes: int
-    """Probes that were answered and graded both ways."""
-    change: float
-    """Mean of the score in a shared call minus the score alone."""
-    error: float
-    """Its standard error."""
-
-    def fits(self, key: str) -> bool:
-        """Tell whether it speaks of these models and this time."""
-        return self.key == key and _days_since(self.date) <= MOST_DAYS
-
-    @property
-    def problem(self) -> str | None:
-        """Why questions must not share a call; None where that leaves the scores as they are."""
-        if self.probes < LEAST_GROUPED:
-            return f"only {self.probes} probes could be graded both ways; at least {LEAST_GROUPED} are needed"
-        off = _ONE_SIDED * self.error
-        low, high = self.change - off, self.change + off
-        if low >= -MOST_FOR_GROUPING and high <= MOST_FOR_GROUPING:
-            return None
-        return (
-            f"over {self.probes} probes the scores change by {self.change:+.2f} points, {low:+.2f} to {high:+.2f} with "
-            f"what chance explains; at most {MOST_FOR_GROUPING:g} either way is allowed"
-        )

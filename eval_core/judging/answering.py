@@ -1,28 +1,20 @@
-"""The model that answers probes: it sees the compressed state and the question, nothing else.
-
-Several questions about one state can share a call (`questions_per_call`), where that does not change the scores.
-"""
+"""The model that answers probes: it sees the compressed state and the question, nothing else."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 from eval_core.base.messages import Message
-from eval_core.domain.call import Acceptance, Draw, Failed, ModelCall, OpaqueState, Usage
+from eval_core.domain.call import Draw, Failed, ModelCall, OpaqueState, Usage
 from eval_core.domain.grade import Answer, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.judging.prompts import as_turns, render, template_digest
 from eval_core.models.client import ModelClient
 from eval_core.models.settings import Models
 
-__all__ = ["ModelAnswerer", "answer_messages", "group_messages", "grouped", "split_answers"]
+__all__ = ["ModelAnswerer", "answer_messages"]
 
 _TEMPLATES = ("answer_system.j2", "answer_question.j2")
-_GROUP_TEMPLATE = "answer_questions.j2"
-_UNREADABLE = ("malformed", "truncated", "empty")
-_NUMBER = re.compile(r"^[ \t*#]*\[\[(\d{1,2})\]\][ \t*:]*$", re.MULTILINE)
 
 
 def _state_messages(state: list[Message]) -> tuple[Message, ...]:
@@ -40,43 +32,13 @@ def answer_messages(state: list[Message], probe: Probe) -> tuple[Message, ...]:
     return *_state_messages(state), _question(probe)
 
 
-def _questions(probes: Sequence[Probe], problem: str | None = None) -> Message:
-    asked = [probe.question for probe in probes]
-    return {"role": "user", "content": render(_GROUP_TEMPLATE, questions=asked, problem=problem)}
-
-
-def group_messages(state: list[Message], probes: Sequence[Probe]) -> tuple[Message, ...]:
-    """Build the prompt for several probes: as for one, with all questions at the end."""
-    return *_state_messages(state), _questions(probes)
-
-
-def grouped(probes: Sequence[Probe], size: int) -> list[list[Probe]]:
-    """Split probes into those that share a call; private ones share none with others, whose answers are not sealed."""
-    sorts = ([probe for probe in probes if probe.private is private] for private in (False, True))
-    return [some[at : at + size] for some in sorts for at in range(0, len(some), size)]
-
-
-def split_answers(text: str, count: int) -> list[str] | str:
-    """Return the answers of one reply in the order of the questions, or what is wrong with it."""
-    _, *pieces = _NUMBER.split(text)
-    numbers, answers = [int(number) for number in pieces[::2]], [answer.strip() for answer in pieces[1::2]]
-    if numbers != list(range(1, count + 1)):
-        given = ", ".join(f"[[{number}]]" for number in numbers) or "none"
-        return f"it must hold the lines [[1]] to [[{count}]] once each, in this order; it holds {given}"
-    empty = [f"[[{number}]]" for number, answer in zip(numbers, answers, strict=True) if not answer]
-    return f"there is no answer below {' and '.join(empty)}" if empty else answers
-
-
 def answer_identity(models: Models) -> dict[str, str]:
     """Return what the fingerprint holds of the model that answers, from its settings alone."""
-    several = models.questions_per_call > 1
-    templates = (*_TEMPLATES, _GROUP_TEMPLATE) if several else _TEMPLATES
     return {
         "model": models.answer,
         "temperature": "default" if models.temperature is None else f"{models.temperature:g}",
         "max_tokens": str(models.answer_max_tokens),
-        "template": template_digest(*templates),
-        **({"questions_per_call": str(models.questions_per_call)} if several else {}),
+        "template": template_digest(*_TEMPLATES),
         **models.identity(models.answer),
     }
 
@@ -116,33 +78,6 @@ class ModelAnswerer:
     async def answer(self, state: list[Message], probe: Probe, *, fixture: str, draw: Draw) -> Answer | Unscored:
         """Ask the model."""
         return await self._ask(self.call(state, probe, fixture=fixture, draw=draw))
-
-    @property
-    def questions_per_call(self) -> int:
-        """How many probes it answers in one call."""
-        return self._client.models.questions_per_call
-
-    async def answer_together(
-        self, state: list[Message], probes: Sequence[Probe], *, fixture: str, draw: Draw
-    ) -> list[Answer | Unscored]:
-        """Ask several questions in one call; where the reply cannot be split into answers, ask them one by one."""
-        single = self.call(state, probes[0], fixture=fixture, draw=draw)
-        before, count = single.messages[:-1], len(probes)
-
-        def problem(text: str) -> str | None:
-            found = split_answers(text, count)
-            return found if isinstance(found, str) else None
-
-        outcome = await self._client.complete(
-            replace(single, messages=(*before, _questions(probes)), max_tokens=count * single.max_tokens),
-            Acceptance(problem, lambda why: (*before, _questions(probes, why))),
-        )
-        if isinstance(outcome, Failed) and outcome.kind not in _UNREADABLE:
-            return [_unanswered(outcome)] * count
-        answers = split_answers(outcome.text, count)
-        if isinstance(answers, str):
-            return [await self.answer(state, probe, fixture=fixture, draw=draw) for probe in probes]
-        return [_answer(text, Usage() if at else outcome.usage) for at, text in enumerate(answers)]
 
     async def answer_opaque(self, state: OpaqueState, probe: Probe, *, fixture: str, draw: Draw) -> Answer | Unscored:
         """Ask the model that can read the state, with the state in front."""

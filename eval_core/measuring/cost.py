@@ -25,7 +25,6 @@ from eval_core.judging.fact_judge import FactJudge
 from eval_core.judging.grading import ModelJudge
 from eval_core.measuring.forecast import (
     CHECKS,
-    GROUPING,
     EstimateRow,
     PlannedCalls,
     Scope,
@@ -35,7 +34,6 @@ from eval_core.measuring.forecast import (
     forecast_grading,
     total,
 )
-from eval_core.measuring.grouping import find_grouping, grouping_key
 from eval_core.measuring.options import Job
 from eval_core.measuring.session import find_controls
 from eval_core.measuring.wiring import planned_fingerprint
@@ -223,9 +221,6 @@ def quote(job: Job, results: Path | None = None, label: str | None = None) -> Qu
         other_budgets=max(len(target.spec.budgets) - 1, 0) if isinstance(target.spec, TargetSpec) else 0,
         controls=own & _missing_controls(cases, answerer, judge, folder, known),
         calibration=not calibrated and once,
-        grouping=models.questions_per_call > 1
-        and once
-        and find_grouping(grouping_key(answerer, judge), folder, known) is None,
         compresses=target.asks_model,
         # The sample of a run that goes on is that of its first look.
         drift=comparable if once and done is None and not base.own else None,
@@ -245,7 +240,7 @@ def quote(job: Job, results: Path | None = None, label: str | None = None) -> Qu
     for purpose, part in planned:
         purposes[purpose] = purposes.get(purpose, 0) + part.calls
     rows = _by_role(planned, models)
-    facts = [item for item in planned if item[0] in (CHECKS, "compressions", "calibration", GROUPING)]
+    facts = [item for item in planned if item[0] in (CHECKS, "compressions", "calibration")]
     return Quote(
         tuple(rows),
         tuple(purposes.items()),

@@ -24,7 +24,6 @@ from eval_core.evidence.size import SessionFacts
 from eval_core.judging.calibration import trusted
 from eval_core.measuring.base_branch import BasePlan, keep_base
 from eval_core.measuring.blame import PlainRequests
-from eval_core.measuring.grouping import check_grouping
 from eval_core.measuring.interrupt import Interruption, interruptible
 from eval_core.measuring.preflight import preflight
 from eval_core.measuring.regrade import regrade, rejudge_sample
@@ -162,17 +161,8 @@ class Trial:
         return self._keep(measurement, cast)
 
     async def _trust(self, cast: Cast, stored: Reference | None, notes: dict[str, object]) -> None:
-        """Examine judge and answers, unless that was done before."""
+        """Examine the judge, unless that was done before."""
         known = [stored.measurement] if stored else []
-        if self._does_once and cast.roles.judged and cast.stopped() is None:
-            notes["grouping"] = await check_grouping(
-                cast.roles.answerer,
-                cast.roles.judge,
-                self.cases,
-                self.folder.path.parent,
-                known,
-                stopped=lambda: cast.stopped() or cast.mistake(),
-            )
         if self._does_once and cast.roles.judged:
             notes["calibration"] = await trusted(
                 cast.roles.judge,

@@ -13,7 +13,7 @@ from eval_core.base.tokens import count_messages
 from eval_core.domain.call import ArmName, Draw, OpaqueState
 from eval_core.domain.case import Cell
 from eval_core.domain.compression import Compression, ModelUse, Outcome, Step, Subject, both_ends
-from eval_core.domain.grade import Answer, Answerer, Grade, GroupAnswerer, Judge, OpaqueAnswerer, Unscored
+from eval_core.domain.grade import Answer, Answerer, Grade, Judge, OpaqueAnswerer, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.domain.record import CensusRecord, ProbeRecord, RunRecord, SizeRecord, UseRecord
 from eval_core.evidence.census import CensusFact
@@ -25,7 +25,6 @@ from eval_core.evidence.shown import read_shown
 from eval_core.evidence.size import SessionFacts
 from eval_core.evidence.structure import read_window, structure_checks
 from eval_core.evidence.verbatim import Kept
-from eval_core.judging.answering import grouped
 from eval_core.judging.fact_judge import FactJudge
 
 __all__ = ["Executor", "run_in_turn"]
@@ -264,25 +263,22 @@ class Executor:
         )
 
     async def _answer(
-        self, state: list[Message] | OpaqueState, probes: Sequence[Probe], name: str, draw: Draw
-    ) -> Sequence[Answer | Unscored]:
-        """Answer probes that share a call; mostly, that is one."""
-        if len(probes) > 1 and isinstance(self.answerer, GroupAnswerer) and not isinstance(state, OpaqueState):
-            return await self.answerer.answer_together(state, probes, fixture=name, draw=draw)
-        (probe,) = probes
+        self, state: list[Message] | OpaqueState, probe: Probe, name: str, draw: Draw
+    ) -> Answer | Unscored:
         if not isinstance(state, OpaqueState):
-            return [await self.answerer.answer(state, probe, fixture=name, draw=draw)]
+            return await self.answerer.answer(state, probe, fixture=name, draw=draw)
         if not isinstance(self.answerer, OpaqueAnswerer):
             reason = "no answer: the compressed state can only be read by its provider"
-            return [Unscored(code="unreadable", missing="answer", reason=reason)]
-        return [await self.answerer.answer_opaque(state, probe, fixture=name, draw=draw)]
+            return Unscored(code="unreadable", missing="answer", reason=reason)
+        return await self.answerer.answer_opaque(state, probe, fixture=name, draw=draw)
 
     async def _ask(
         self, cell: Cell, state: list[Message] | OpaqueState, held: Haystack | None = None
     ) -> dict[str, _Reply]:
         name, draw = cell.case.fixture.name, Draw(cell.run, self.arm)
 
-        async def graded(probe: Probe, answer: Answer | Unscored) -> _Reply:
+        async def reply(probe: Probe) -> _Reply:
+            answer = await self._answer(state, probe, name, draw)
             if isinstance(answer, Unscored):
                 if answer.missing is None:
                     answer = Unscored(code=answer.code, missing="answer", reason=f"no answer: {answer.reason}")
@@ -291,17 +287,9 @@ class Executor:
                 return answer, self.judge.grade_state(probe_in_session(probe, self.known[name].evidence), held)
             return answer, await self.judge.grade(probe, answer.text, fixture=name, draw=draw)
 
-        async def asked(probes: Sequence[Probe]) -> dict[str, _Reply]:
-            answers = await self._answer(state, probes, name, draw)
-            replies = await asyncio.gather(*map(graded, probes, answers))
-            return dict(zip((probe.id for probe in probes), replies, strict=True))
-
-        size = 1
-        if isinstance(self.answerer, GroupAnswerer) and not isinstance(state, OpaqueState):
-            size = self.answerer.questions_per_call
-        found = await asyncio.gather(*map(asked, grouped(cell.case.probes, size)))
-        replies = {name: reply for part in found for name, reply in part.items()}
-        return {probe.id: replies[probe.id] for probe in cell.case.probes}
+        probes = cell.case.probes
+        replies = await asyncio.gather(*map(reply, probes))
+        return {probe.id: reply for probe, reply in zip(probes, replies, strict=True)}
 
     @staticmethod
     def _probe_record(probe: Probe, reply: _Reply | None, facts: StateFacts) -> ProbeRecord:

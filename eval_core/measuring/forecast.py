@@ -14,7 +14,7 @@ from eval_core.domain.call import Role, Usage
 from eval_core.domain.case import Case
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
-from eval_core.judging.answering import answer_messages, group_messages, grouped
+from eval_core.judging.answering import answer_messages
 from eval_core.judging.calibration import calibration_set
 from eval_core.judging.extractive import NOT_IN_CONTEXT
 from eval_core.judging.grading import example_replies, grade_messages
@@ -26,7 +26,6 @@ from eval_core.models.settings import Models
 __all__ = [
     "CACHED_FROM",
     "CHECKS",
-    "GROUPING",
     "EstimateRow",
     "PlannedCalls",
     "Scope",
@@ -112,8 +111,6 @@ CACHED_FROM = 1_024
 """Providers keep the beginning of a prompt from this length on."""
 CHECKS = "for checks"
 """What the calls before the run are for."""
-GROUPING = "to compare shared calls"
-"""What the calls are for that answer and grade every probe alone and in a shared call."""
 _SHORT_SUMMARY = 60.0
 
 
@@ -149,8 +146,6 @@ class Scope:
     controls: frozenset[str] | None = None
     """The fixtures whose controls are to be measured; None for all."""
     calibration: bool = True
-    grouping: bool = False
-    """Whether it is to be found out what sharing a call does to the answers."""
     compresses: bool = True
     """Whether the compressor asks a model."""
     drift: Measurement | None = None
@@ -211,13 +206,12 @@ def _questions(
     longer: float,
     output: float | None,
     times: int,
-    per_call: int = 1,
 ) -> _Tally:
     tally = _Tally()
-    for at, probes in enumerate(grouped(case.probes, per_call)):
-        prompt = group_messages(state, probes) if len(probes) > 1 else answer_messages(state, probes[0])
+    for at, probe in enumerate(case.probes):
+        prompt = answer_messages(state, probe)
         state_tokens = count_messages(prompt[:-1]) + longer
-        said = sum(count_text(answers[probe.id]) for probe in probes) if output is None else output
+        said = count_text(answers[probe.id]) if output is None else output
         read, written = (state_tokens, 0.0) if at else (0.0, state_tokens)
         tally.add(count_messages(prompt) + longer, said, read, times, written)
     return tally
@@ -323,7 +317,6 @@ def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list
             0.0 if item.tokens_after is None else item.tokens_after - count_messages(item.state),
             answer,
             scope.graded(item.case.fixture.name),
-            models.questions_per_call,
         )
         for item in stand_ins
     )
@@ -346,14 +339,6 @@ def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list
         rows.append(("controls", "judge", _sum(chain(full, empty))))
     if scope.calibration:
         rows.append(("calibration", "judge", _calibration(grade)))
-    if scope.grouping:
-        both = (
-            _questions(item.state, item.case, item.answers, 0, None, 1, size)
-            for item in stand_ins
-            for size in (1, models.questions_per_call)
-        )
-        rows.append((GROUPING, "answer", _sum(both)))
-        rows.append((GROUPING, "judge", _sum(_grades(item.case, item.answers, grade, 2) for item in stand_ins)))
     if scope.checks:
         rows += [(CHECKS, role, tally) for role, tally in _checks(scope, stand_ins, models, grade)]
     rows.append(("drift sample", "judge", _drift(scope, [item.case for item in stand_ins], grade)))

@@ -127,7 +127,6 @@ class Models:
     key: Secret | None = None
     temperature: float | None = None
     answer_max_tokens: int = 700
-    questions_per_call: int = 1
     judge_max_tokens: int = 900
     compressor_max_tokens: int = 8_000
     prices: Mapping[str, Price] = field(default_factory=dict)
@@ -271,7 +270,6 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
         key=key,
         temperature=config.temperature,
         answer_max_tokens=config.answer_max_tokens,
-        questions_per_call=config.questions_per_call,
         judge_max_tokens=config.judge_max_tokens,
         compressor_max_tokens=config.compressor_max_tokens,
         prices={**config.prices, **flags.prices},

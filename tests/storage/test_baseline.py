@@ -16,6 +16,7 @@ from eval_core.comparing.compare import compare_measurements
 from eval_core.comparing.findings import Kind
 from eval_core.comparing.noise import noise_of
 from eval_core.domain.case import Case
+from eval_core.domain.extra import Extra
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
 from eval_core.storage.baselines import (
@@ -162,6 +163,15 @@ def test_a_baseline_of_another_version_is_called_that_and_not_misspelt(stored: P
     assert str(caught.value).startswith(f"{stored}: written by another version of this program, which this one cannot")
     assert str(caught.value).endswith("; measure it again with `compression-eval baseline update`")
     assert "\n" not in str(caught.value)
+
+
+def test_notes_that_older_versions_made_are_dropped_and_others_are_not(stored: Path) -> None:
+    def change(body: dict[str, Any]) -> None:
+        body["extra"] |= {"grouping": {"key": "k", "probes": 12}, "compared": True}
+        body["digest"] = digest({key: body[key] for key in body if key not in ("digest", "schema_version")})
+
+    small.edit_json(stored, change)
+    assert load_baseline(stored)[0].extra == Extra(compared=True)
 
 
 def test_an_unreadable_baseline_is_replaced_by_an_update(stored: Path, small_measurement: Measurement) -> None:
