@@ -14,6 +14,7 @@ _COMMANDS = {
     "run": ("eval_core.cli.run:run", "Compress, probe and grade; compare with the baseline."),
     "compare": ("eval_core.cli.report:compare", "Compare two results or baselines."),
     "report": ("eval_core.cli.report:report", "Render a result again, or several side by side."),
+    "accept": ("eval_core.cli.accept:accept", "Accept an intended removal, so that it no longer counts."),
     "trend": ("eval_core.cli.report:trend", "Show the stored baselines over time."),
     "noise": ("eval_core.cli.noise:noise", "Show how noisy a baseline is, by comparing parts of it."),
     "baseline": ("eval_core.cli.baseline:baseline", "Update, show or check stored baselines."),

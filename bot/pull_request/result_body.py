@@ -25,6 +25,7 @@ READING = "https://github.com/compression-eval/compression-eval/blob/main/docs/r
 # In the order in which they are given up when the comment grows too long; the first sections never are.
 _SECTIONS = (
     "verdict",
+    "accept",
     "table",
     "details",
     "lost",
@@ -35,7 +36,7 @@ _SECTIONS = (
     "provenance",
     "reading",
 )
-_DROP = ("medians", "ignored", "metrics", "unscored", "details", "lost", "provenance", "table")
+_DROP = ("medians", "ignored", "metrics", "unscored", "details", "lost", "provenance", "accept", "table")
 _WORST = 3
 _MOST_DETAILS = 6
 

@@ -146,13 +146,16 @@ class BotConfig(ConfigSection):
 
 
 class AcceptConfig(ConfigSection):
-    """Intended removals, which the verdict no longer counts."""
+    """Intended removals, which the verdict no longer counts; `compression-eval accept` writes them."""
 
     sections: Annotated[list[str], Field(description="Sections of the summary that may go, by their label.")] = []
-    facts: Annotated[list[str], Field(description="Facts that need not be kept any more, by their value.")] = []
+    facts: Annotated[
+        dict[str, list[str]], Field(description="Facts that need not be kept any more: for each fixture, their values.")
+    ] = {}
     unseen: Annotated[
-        int, Field(ge=0, description="How many facts need not reach the compressor's model any more.")
-    ] = 0
+        dict[str, list[str]],
+        Field(description="Facts that need not reach the compressor's model any more: for each fixture, their values."),
+    ] = {}
 
 
 class PrivateProbesConfig(ConfigSection):

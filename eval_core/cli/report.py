@@ -228,7 +228,9 @@ def compare(base: Path, candidate: Path, form: str, fail_on: str, seed: int, det
     verdict, part = compare_measurements(before, after, options=Options(seed=seed), accept=settings.accept)
     verdict = with_remedy(verdict, part, str(base), after)
     known = cases_of(after, settings, config_folder(None))
-    data = ReportData(after, base=part, verdict=verdict, base_path=str(base), cases=known, task=settings.task)
+    data = ReportData(
+        after, base=part, verdict=verdict, base_path=str(base), cases=known, task=settings.task, accept=settings.accept
+    )
     print_data(data, form, details=details)
     code = exit_code(verdict, fail_on)  # type: ignore[arg-type]
     if code == 3:

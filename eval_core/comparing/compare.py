@@ -8,10 +8,12 @@ from functools import cached_property
 
 from eval_core.base.config import AcceptConfig, TaskConfig
 from eval_core.base.numbers import counted, signed
+from eval_core.comparing.acceptance import Offer, accepted_losses, offer, touched_probes, without_accepted
 from eval_core.comparing.arms import Arm, make_arm, quarantined
 from eval_core.comparing.control_runs import control_of, control_shift
 from eval_core.comparing.drift import Drift, drift_of, shift_of
-from eval_core.comparing.findings import Kind, Verdict
+from eval_core.comparing.fact_changes import fact_changes, is_exact
+from eval_core.comparing.findings import FactChange, Kind, Verdict
 from eval_core.comparing.form_changes import degenerate_runs, too_many
 from eval_core.comparing.outcome import broken_fixtures, compare_outcomes
 from eval_core.comparing.overfitting import BankOverfitting, bank_overfitting
@@ -52,6 +54,8 @@ class ReportData:
     """Why there is no comparison, if there is none."""
     task: TaskConfig = field(default_factory=TaskConfig)
     """How tokens per task are computed."""
+    accept: AcceptConfig = field(default_factory=AcceptConfig)
+    """What the verdict was told not to count."""
 
     @property
     def same_target(self) -> bool:
@@ -97,6 +101,14 @@ class ReportData:
             return "Do not merge on this verdict alone: read the warning, then try it on sessions of your own."
         return self.verdict.next_step
 
+    @cached_property
+    def offer(self) -> Offer | None:
+        """What accepts the removal that the verdict found, where it found one."""
+        base, verdict = self.base, self.verdict
+        if base is None or verdict is None:
+            return None
+        return offer(verdict, lambda accept: compare_measurements(base, self.candidate, accept=accept)[0], self.accept)
+
     @property
     def kind_is_comparable(self) -> bool:
         """Whether numbers of the two sides may stand beside each other at all."""
@@ -122,8 +134,12 @@ def compare_measurements(
     the same two measurements comes to the same verdict.
     """
     part, differing = comparable_part(base, candidate)
+    accept = accept or AcceptConfig()
+    whole, accepted = part, accepted_losses(_changes(part, candidate), accept) if accept.facts else ()
+    touched = touched_probes(candidate, accept)
+    part, candidate = without_accepted(part, accept), without_accepted(candidate, accept)
     candidate, stubs = without_stubs(part, candidate)
-    banned = quarantined(part, candidate)
+    banned = quarantined(part, candidate) | touched
     arms = make_arm(part, banned), make_arm(candidate, banned)
     control = control_of(candidate)
     day = control_shift(arms[0], make_arm(control, banned)) if control is not None and not differing else None
@@ -139,6 +155,7 @@ def compare_measurements(
         day=day,
         recorded=replace(
             read_evidence(part, candidate, accept),
+            accepted=accepted,
             stubs=len(stubs),
             runs=len(finished_runs(candidate)),
             stubs_count=bool(stubs) and stubs <= finished_runs(candidate),
@@ -153,7 +170,11 @@ def compare_measurements(
         verdict = verdict.noted(note, remark=True)
     if day is not None:
         verdict = verdict.noted(day.note)
-    return verdict, part
+    return verdict, whole
+
+
+def _changes(base: Measurement, candidate: Measurement) -> tuple[FactChange, ...]:
+    return fact_changes(base, candidate, exact=is_exact(base) and is_exact(candidate))
 
 
 def judged_alone(candidate: Measurement) -> Verdict | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -115,9 +115,7 @@ def _clear(counts: Counts, *, exact: bool) -> bool:
     return fewer_p([counts if after < before else counts.swapped]) < CLEAR_ALPHA
 
 
-def _changes(
-    base: Measurement, candidate: Measurement, fixture: str, accepted: Collection[str], *, exact: bool
-) -> Iterator[FactChange]:
+def _changes(base: Measurement, candidate: Measurement, fixture: str, *, exact: bool) -> Iterator[FactChange]:
     theirs, ours = _measured(base, fixture), _measured(candidate, fixture)
     if not theirs or not ours:
         return
@@ -125,7 +123,7 @@ def _changes(
     def change(
         source: Source, name: str, kind: str, messages: tuple[int, ...], old: _Tally, new: _Tally, shown: Shown | None
     ) -> Iterator[FactChange]:
-        if not old.runs or not new.runs or old.kept * new.runs == new.kept * old.runs or name in accepted:
+        if not old.runs or not new.runs or old.kept * new.runs == new.kept * old.runs:
             return
         counts = Counts(old.kept, old.runs, new.kept, new.runs)
         yield FactChange(
@@ -159,13 +157,9 @@ def _changes(
         yield from change("census", entry.value, entry.kind, tuple(entry.messages), old, new, shown)
 
 
-def fact_changes(
-    base: Measurement, candidate: Measurement, accepted: Collection[str] = (), *, exact: bool
-) -> tuple[FactChange, ...]:
+def fact_changes(base: Measurement, candidate: Measurement, *, exact: bool) -> tuple[FactChange, ...]:
     """Return every fact that moved: clear losses first, then clear gains, then what may be chance."""
-    found = [
-        change for fixture in candidate.fixtures for change in _changes(base, candidate, fixture, accepted, exact=exact)
-    ]
+    found = [change for fixture in candidate.fixtures for change in _changes(base, candidate, fixture, exact=exact)]
     return tuple(sorted(found, key=lambda item: (not item.clear, item.change, item.source, item.fixture, item.name)))
 
 

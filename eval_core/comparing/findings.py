@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
@@ -17,6 +17,7 @@ __all__ = [
     "FactChange",
     "FalseValue",
     "Family",
+    "Item",
     "Kind",
     "MedianFinding",
     "Reason",
@@ -141,6 +142,13 @@ StrandName = Literal["outcome", "structure", "window", "shown", "form", "facts",
 STRANDS: tuple[StrandName, ...] = get_args(StrandName)
 
 
+class Item(NamedTuple):
+    """One thing that can be removed: a section of the summary, or a fact of a fixture."""
+
+    name: str
+    fixture: str = ""
+
+
 class Strand(_Frozen):
     """One kind of evidence: what it says, apart from all others."""
 
@@ -156,8 +164,10 @@ class Strand(_Frozen):
     there and empty, which is told after what it follows from."""
     may_be_refusal: bool = False
     """Whether a model wrote those stubs, and may have refused to do the work."""
-    unseen: int = 0
-    """Facts that the compressor's model was shown before and is not shown any more."""
+    removed: tuple[Item, ...] = ()
+    """What is gone without having been accepted: sections of the summary, facts that the model is not shown."""
+    accepted: tuple[Item, ...] = ()
+    """What is gone and was accepted in the configuration; it is not counted as a loss."""
     details: tuple[str, ...] = ()
     """What exactly: names from sessions and summaries, to be shown as quotations."""
     leans_down: bool = False
@@ -343,8 +353,6 @@ class Verdict(_Frozen):
     """Where there are more of them than chance explains."""
     exact: bool = False
     """Whether the facts were counted on deterministic runs, with nothing left to chance."""
-    accept: str | None = None
-    """The line of configuration that accepts what was removed, where it may have been removed on purpose."""
     culprits: tuple[Culprit, ...] = ()
     rows: tuple[Row, ...] = ()
     units: tuple[UnitRow, ...] = ()
@@ -377,6 +385,13 @@ class Verdict(_Frozen):
         """Return the verdict with more notes, which a reader must not miss if they are remarks."""
         remarks = notes if remark else ()
         return self.model_copy(update={"notes": (*self.notes, *notes), "remarks": (*self.remarks, *remarks)})
+
+    @property
+    def harmful(self) -> bool:
+        """Whether it holds a regression: a trade of facts for size does too."""
+        if self.kind is Kind.TRADE:
+            return any(item.state is StrandState.WORSE for item in self.strands)
+        return self.kind in (Kind.BROKEN, Kind.REGRESSED, Kind.MIXED)
 
     def strand(self, name: StrandName) -> Strand | None:
         """Return what one strand says, where it was looked at."""

@@ -15,7 +15,7 @@ from itertools import chain
 
 from eval_core.base.numbers import counted, counted_mean, listed, percent, quoted, tokens
 from eval_core.comparing.exact import Counts, fewer_p, smallest_p
-from eval_core.comparing.findings import Strand, StrandState
+from eval_core.comparing.findings import Item, Strand, StrandState
 from eval_core.domain.record import RunRecord
 from eval_core.evidence.form import label_key, sections
 from eval_core.evidence.structure import orders_reader
@@ -266,7 +266,7 @@ def form_strand(change: FormChange) -> Strand:
     details += ["no sections any more, and as long as before"] if change.unlabelled else []
     details += [f"section renamed: {old} → {new}" for old, new in change.renamed]
     details += [f"new section: {label}" for label in change.new]
-    details += [f"removal accepted: {label}" for label in change.accepted]
+    details += [f"accepted: section {label}" for label in change.accepted]
     details += [f"gives its reader an order: {sentence}" for sentence in change.orders]
     details += [f"sentence gone: {sentence}" for sentence in change.sentences_gone]
     details += [f"new sentence: {sentence}" for sentence in change.sentences_new if sentence not in change.orders]
@@ -302,5 +302,7 @@ def form_strand(change: FormChange) -> Strand:
         says="; ".join(says),
         code="emptied" if change.emptied and not change.gone and not change.orders else None,
         details=tuple(details),
+        removed=tuple(map(Item, (*change.gone, *change.emptied))),
+        accepted=tuple(map(Item, change.accepted)),
         loss=lost / max(len(change.labels), 1),
     )

@@ -11,7 +11,7 @@ from eval_core.comparing.outcome import OutcomeChange
 from eval_core.comparing.strands import SizeChange
 
 __all__ = [
-    "accept_line",
+    "accepted",
     "broken",
     "changed",
     "incomplete",
@@ -70,7 +70,8 @@ def changed(kind: Kind, strands: Mapping[StrandName, Strand], size: SizeChange |
         return f"{kind.words}: {'; '.join(parts)}{f', with {at}' if at else ''}."
     if kind is Kind.TRADE:
         if size is None or not size.larger:
-            return f"{kind.words}: {'; '.join(worse[:_MOST])}, for {at}."
+            lost = "; ".join(worse[:_MOST]) or f"{accepted(strands)}, as accepted"
+            return f"{kind.words}: {lost}, for {at}."
         return f"{kind.words}: {'; '.join(better[:_MOST])}, bought with {at}."
     form = strands.get("form")
     if kind is Kind.REGRESSED and form is not None and form.code == "all_stubs" and form.says in worse:
@@ -190,15 +191,13 @@ _LOOK: dict[StrandName, str] = {
 }
 
 
-def _look(
-    fixtures: Sequence[str], strands: Mapping[StrandName, Strand], *, acceptable: bool, false_values: bool
-) -> str:
+def _look(fixtures: Sequence[str], strands: Mapping[StrandName, Strand], *, false_values: bool) -> str:
     """Say where to look first: at what was removed, at lost facts, or at what the strand that got worse lists."""
     worse = [name for name in _LOOK if name in strands and strands[name].state is StrandState.WORSE]
     if "form" in worse and strands["form"].may_be_refusal:
         return "Read one of the summaries: if the model refused, change what it is asked; then run again."
-    if acceptable:
-        return "Put back what was removed, or accept the removal as shown below; then run again."
+    if any(strands[name].removed for name in ("form", "shown") if name in worse):
+        return "Put back what was removed, or accept the removal (`compression-eval accept`); then run again."
     if fixtures:
         return f"Look at what was lost, listed below, starting with {listed(fixtures, 2)}; then fix it and run again."
     if not worse:
@@ -209,8 +208,10 @@ def _look(
     return f"Look at {_LOOK[worse[0]]}, listed below; then fix the compressor and run again."
 
 
-def _worth(size: SizeChange | None) -> str:
+def _worth(size: SizeChange | None, strands: Mapping[StrandName, Strand]) -> str:
     """Say what a larger state is to be weighed against: keeping more of the newest messages needs no compressor."""
+    if accepted(strands) and not any(item.state is StrandState.WORSE for item in strands.values()):
+        return "Merge if the smaller size is what you wanted, then update the baseline."
     if size is None or not size.larger:
         return "Decide whether the smaller size is worth the loss."
     more = percent(size.ratio - 1)
@@ -234,7 +235,6 @@ def next_step(
     more_runs: int | None = None,
     chance: float | None = None,
     exact: bool = False,
-    accept: str | None = None,
     false_values: bool = False,
 ) -> str:
     """Return one sentence on what to do; `false_values` says that such values are listed."""
@@ -249,9 +249,9 @@ def next_step(
     if kind is Kind.INCOMPLETE:
         return "Resume the run: finished calls are kept, and only the missing ones are made."
     if kind is Kind.REGRESSED:
-        return _look(fixtures, strands or {}, acceptable=accept is not None, false_values=false_values)
+        return _look(fixtures, strands or {}, false_values=false_values)
     if kind is Kind.TRADE:
-        return _worth(size)
+        return _worth(size, strands or {})
     if kind is Kind.MIXED:
         return "Decide whether the gain is worth the loss; both are listed below."
     if kind is Kind.IMPROVED:
@@ -279,9 +279,13 @@ def undecided(verdict: Verdict, fail_on: str) -> str:
     return f"{gate}{verdict.kind.words.lower()}. {verdict.next_step}"
 
 
-def accept_line(labels: Sequence[str], unseen: int = 0) -> str | None:
-    """Return the line of configuration that accepts what was removed; None where nothing was."""
-    names = ", ".join("".join(char if char.isalnum() or char == " " else " " for char in label) for label in labels)
-    parts = [f"sections: [{names}]"] if labels else []
-    parts += [f"unseen: {unseen}"] if unseen else []
-    return f"accept: {{{', '.join(parts)}}}" if parts else None
+def accepted(strands: Mapping[StrandName, Strand]) -> str:
+    """Say what is gone and was accepted."""
+
+    def count(name: StrandName, word: str) -> list[str]:
+        number = len(strands[name].accepted) if name in strands else 0
+        return [counted(number, word)] if number else []
+
+    lost, unseen = [*count("form", "section"), *count("facts", "fact")], count("shown", "fact")
+    parts = [f"{' and '.join(lost)} lost"] if lost else []
+    return " and ".join([*parts, *(f"{number} not shown to its model" for number in unseen)])

@@ -9,7 +9,8 @@
    shrank by at least twice the share, unless facts no longer reach the model.
 5. A repair alone, next to fewer messages kept verbatim, is *mixed*.
 6. Nothing gained or lost: a smaller state is an improvement, a larger one a regression. A smaller one is a *trade* if
-   fewer messages are kept verbatim, or if far more facts are kept less often than more often, each by chance or not.
+   fewer messages are kept verbatim, if what was lost was accepted, or if far more facts are kept less often than more
+   often, each by chance or not.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from eval_core.base.numbers import (
 )
 from eval_core.comparing.arms import Arm
 from eval_core.comparing.culprits import StructureChange, TestedFamily, culprits_of
-from eval_core.comparing.findings import Culprit, FactChange, Kind, Row, Strand, StrandName, StrandState
+from eval_core.comparing.findings import Culprit, FactChange, Item, Kind, Row, Strand, StrandName, StrandState
 from eval_core.comparing.hypotheses import FACT_HYPOTHESES, FACT_NAMES
 from eval_core.comparing.outcome import OutcomeChange
 from eval_core.comparing.strands import Recorded, SizeChange
@@ -204,6 +205,13 @@ def facts_strand(
     state = StrandState.WORSE if certain else weigh(loss, gain)
     if state is StrandState.SAME and evidence is not None and not evidence.result.can_reach:
         state = StrandState.CANNOT_TELL
+    accepted = recorded.accepted if recorded is not None else ()
+    if state is StrandState.SAME and accepted:
+        state = StrandState.ACCEPTED
+    details += [
+        f"accepted: {fact.name} ({fact.fixture}), in {fact.candidate_kept} of {counted(fact.candidate_runs, 'run')}"
+        for fact in accepted
+    ]
     leaning = recorded.leaning if recorded is not None and not recorded.exact and not says else None
     if leaning is not None:
         says.append("{} kept less often and {} more often".format(counted(leaning[0], "fact"), leaning[1] or "none"))
@@ -220,6 +228,7 @@ def facts_strand(
         says=", but ".join(["; ".join(says[:-1]), says[-1]]) if certain and gain > loss else "; ".join(says),
         details=tuple(details),
         leans_down=leaning is not None,
+        accepted=tuple(Item(fact.name, fact.fixture) for fact in accepted),
         loss=loss,
         gain=gain,
     )
@@ -306,5 +315,6 @@ def decide_kind(strands: Mapping[StrandName, Strand], size: SizeChange | None, *
     if size is not None and size.smaller:
         facts = strands.get("facts")
         leaning = facts is not None and facts.leans_down
-        return Kind.TRADE if shorter or leaning else Kind.IMPROVED
+        accepted = any(item.accepted for item in strands.values())
+        return Kind.TRADE if shorter or leaning or accepted else Kind.IMPROVED
     return Kind.REGRESSED if size is not None and size.larger else Kind.NO_DETECTABLE_CHANGE

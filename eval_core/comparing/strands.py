@@ -9,9 +9,10 @@ from statistics import fmean
 
 from eval_core.base.config import AcceptConfig
 from eval_core.base.numbers import counted, counted_mean, percent, tokens
+from eval_core.comparing.acceptance import covers
 from eval_core.comparing.exact import sign_p
 from eval_core.comparing.fact_changes import FalseValues, fact_changes, false_values, is_exact, never_shown, same_text
-from eval_core.comparing.findings import FactChange, FalseValue, Strand, StrandState
+from eval_core.comparing.findings import FactChange, FalseValue, Item, Strand, StrandState
 from eval_core.comparing.form_changes import FormChange, compare_form, form_strand
 from eval_core.comparing.outcome import OutcomeChange, compare_outcomes
 from eval_core.domain.measurement import Measurement
@@ -107,6 +108,8 @@ class Recorded:
     stubs: int = 0
     """Runs whose summary is a refusal or garbage."""
     runs: int = 0
+    accepted: tuple[FactChange, ...] = ()
+    """Losses that the configuration accepts; they are in none of the numbers above."""
     stubs_count: bool = False
     """Whether those runs count as the change's doing; otherwise they were left out as the model's failure."""
     model_wrote: bool = False
@@ -152,11 +155,6 @@ class Recorded:
         return (down, up) if self.size.smaller and fell and sign_p(down, up) < LEANING_ALPHA else None
 
     @property
-    def unseen(self) -> int:
-        """Facts that no longer reach the compressor's model, where that makes it worse."""
-        return self.shown.unseen if self.shown.state is StrandState.WORSE else 0
-
-    @property
     def form_strand(self) -> Strand:
         """What the form shows."""
         strand = form_strand(self.form)
@@ -175,7 +173,13 @@ class Recorded:
         else:
             says = f"no summary is written any more ({before} tokens before)"
         details = (_REFUSED,) if self.model_wrote else ()
-        told = {"may_be_refusal": self.model_wrote, "says": says, "details": (*details, *strand.details), "loss": 1.0}
+        told = {
+            "may_be_refusal": self.model_wrote,
+            "says": says,
+            "details": (*details, *strand.details),
+            "loss": 1.0,
+            "removed": (),
+        }
         return strand.model_copy(update={**told, "code": "all_stubs" if self.form.candidate_tokens else None})
 
 
@@ -250,7 +254,8 @@ def _shown(base: Measurement, candidate: Measurement, accept: AcceptConfig) -> S
     if not before:
         found = shown_finding(candidate) or (0, 0)
         return Strand(name="shown", state=StrandState.NOT_RECORDED, candidate=f"{found[0]} of {found[1]} never shown")
-    cut, uncovered, total = [], 0, 0
+    gone: list[Item] = []
+    details, uncovered, total = [], 0, 0
     for name, facts in now.items():
         if base.census.get(name) != candidate.census.get(name):
             continue
@@ -258,8 +263,9 @@ def _shown(base: Measurement, candidate: Measurement, accept: AcceptConfig) -> S
         total += len(facts)
         for at, hidden in facts.items():
             entry = candidate.census[name][at]
-            if hidden and at in known and not known[at] and entry.value not in accept.facts:
-                cut.append(f"no longer shown: {entry.value} ({entry.kind}, {name})")
+            if hidden and at in known and not known[at]:
+                gone.append(Item(entry.value, name))
+                details.append(f"no longer shown: {entry.value} ({entry.kind}, {name})")
             uncovered += not hidden and known.get(at, False)
     asked = [
         {label for runs in _ok(side).values() for run in runs if run.shown for label in run.shown.headings}
@@ -268,20 +274,23 @@ def _shown(base: Measurement, candidate: Measurement, accept: AcceptConfig) -> S
     headings = [f"no longer asked for: {label}" for label in sorted(asked[0] - asked[1])]
     headings += [f"newly asked for: {label}" for label in sorted(asked[1] - asked[0])]
     theirs, ours = shown_finding(base) or (0, 0), shown_finding(candidate) or (0, 0)
+    meant = [covers(accept.unseen, item) for item in gone]
+    details = [f"accepted: {text}" if ok else text for text, ok in zip(details, meant, strict=True)]
+    cut, accepted = ([item for item, ok in zip(gone, meant, strict=True) if ok is side] for side in (False, True))
     worse, better = len(cut) > uncovered, uncovered > len(cut)
     state = StrandState.WORSE if worse else StrandState.BETTER if better else StrandState.SAME
     if state is StrandState.SAME and headings:
         state = StrandState.CHANGED
-    accepted = worse and len(cut) <= accept.unseen
     return Strand(
         name="shown",
-        state=StrandState.ACCEPTED if accepted else state,
+        state=StrandState.ACCEPTED if accepted and not worse and not better else state,
         base=f"{theirs[0]} of {theirs[1]} never shown",
         candidate=f"{ours[0]} of {ours[1]} never shown",
         says=f"{counted(len(cut), 'fact')} no longer reach the compressor's model" if worse else "",
-        unseen=len(cut),
-        details=(*cut, *headings),
-        loss=0.0 if accepted else len(cut) / max(total, 1),
+        removed=tuple(cut),
+        accepted=tuple(accepted),
+        details=(*details, *headings),
+        loss=len(cut) / max(total, 1),
         gain=uncovered / max(total, 1),
     )
 
@@ -334,7 +343,7 @@ def read_evidence(base: Measurement, candidate: Measurement, accept: AcceptConfi
         shown=_shown(base, candidate, accept),
         # Equal facts do not make the sections equal: these are counted only where all that was written is.
         form=compare_form(theirs, ours, accept.sections, exact=exact and same_text(base) and same_text(candidate)),
-        facts=fact_changes(base, candidate, accept.facts, exact=exact),
+        facts=fact_changes(base, candidate, exact=exact),
         invented=false_values(base, candidate, "invented", exact=exact),
         stale=false_values(base, candidate, "stale", exact=exact),
         size=_size(theirs, ours),

@@ -223,7 +223,6 @@ class _Case:
         facts: Sequence[FactChange] = (),
         false_values: Sequence[FalseValue] = (),
         exact: bool = False,
-        accept: str | None = None,
         culprits: Sequence[Culprit] = (),
         rows: Sequence[Row] = (),
         units: Sequence[UnitRow] = (),
@@ -245,7 +244,6 @@ class _Case:
             facts=tuple(facts),
             false_values=tuple(false_values),
             exact=exact,
-            accept=accept,
             culprits=tuple(culprits),
             rows=tuple(rows),
             units=tuple(units),
@@ -517,11 +515,10 @@ def decide(
         text = headline.changed(kind, strands, size)
     facts = recorded.facts if recorded is not None and muted <= {"scores"} else ()
     stated = recorded.false_values if recorded is not None and muted <= {"scores"} else ()
-    accept = None
-    if recorded is not None and not recorded.all_stubs:
-        accept = headline.accept_line([*recorded.form.gone, *recorded.form.emptied], recorded.unseen)
     where = [item.fixture for item in culprits if item.fixture and item.direction == "worse"]
     where += [item.fixture for item in facts if item.clear and item.change < 0]
+    if accepted := headline.accepted(strands):
+        case.remarks.append(f"Accepted in the configuration, and not counted: {accepted}.")
     _notes(case, tested, structure, spread)
     if recorded is not None and recorded.stubs and not recorded.stubs_count:
         runs = f"{recorded.stubs} run{'s' if recorded.stubs > 1 else ''}"
@@ -538,7 +535,6 @@ def decide(
             more_runs=extra,
             chance=advice.chance if advice else None,
             exact=exact and not by_family,
-            accept=accept,
             false_values=bool(stated),
         ),
         reasons=reasons,
@@ -546,7 +542,6 @@ def decide(
         facts=facts,
         false_values=stated,
         exact=exact,
-        accept=accept,
         culprits=culprits,
         rows=rows,
         units=[unit for item in tested for unit in item.units],
@@ -589,9 +584,5 @@ def exit_code(verdict: Verdict, fail_on: FailOn = "never") -> int:
     """
     if verdict.kind is Kind.INCOMPLETE or (verdict.kind is Kind.NOT_COMPARABLE and fail_on != "never"):
         return 3
-    harmful = {Kind.BROKEN, Kind.REGRESSED, Kind.MIXED}
-    if verdict.kind is Kind.TRADE and any(item.state is StrandState.WORSE for item in verdict.strands):
-        harmful.add(Kind.TRADE)
-    unproven = harmful | {Kind.INCONCLUSIVE}
-    failing: dict[FailOn, set[Kind]] = {"never": set(), "regressed": harmful, "inconclusive": unproven}
-    return int(verdict.kind in failing[fail_on])
+    unproven = fail_on == "inconclusive" and verdict.kind is Kind.INCONCLUSIVE
+    return int(fail_on != "never" and (verdict.harmful or unproven))

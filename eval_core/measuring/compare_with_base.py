@@ -82,6 +82,7 @@ def compare_with_base(
         cases=suite,
         history=history,
         task=settings.task,
+        accept=settings.accept,
     )
 
 

@@ -102,7 +102,7 @@ def print_report(view: ReportView, out: Console, *, where: str = "", details: bo
     else:
         _print_worst(view, out)
     if view.accept:
-        out.print(Text(f"If you removed it on purpose, add this line to .compression-eval.yml: {view.accept}"))
+        out.print(Text("If you removed it on purpose: compression-eval accept"))
     out.print(Text(f"Cost: {view.cost}"))
     if where:
         hint = " (--details prints the tables here)" if details is False else ""

@@ -7,6 +7,7 @@ from statistics import fmean, median
 
 from eval_core.base.numbers import interval, percent, percents_and_change, pp, score, scores_and_change, signed
 from eval_core.base.numbers import tokens as token_words
+from eval_core.base.yaml_edit import block_yaml
 from eval_core.comparing.arms import Quarantine, quarantined
 from eval_core.comparing.compare import OFFLINE_JUDGE_NOTE, OFFLINE_NOTE, ReportData
 from eval_core.comparing.findings import Kind, Row, RowVerdict, SpreadFinding, Verdict
@@ -132,7 +133,7 @@ class ReportView:
     shown_line: str
     """How many facts are cut before the compressor's own model sees them."""
     accept: str
-    """The line of configuration that accepts what was removed."""
+    """The lines of configuration that accept the removal of what was asked for: a section, or facts to be shown."""
     chance: int
     """Facts that changed no more than chance explains; they are not listed."""
     fixtures: tuple[FixtureRow, ...]
@@ -171,6 +172,14 @@ def _strands(verdict: Verdict | None) -> tuple[StrandRow, ...]:
         StrandRow(STRAND_NAMES[item.name], item.base, item.candidate, item.state.words, item.details)
         for item in (verdict.strands if verdict else ())
     )
+
+
+def _accept(data: ReportData) -> str:
+    # A single lost fact is hardly ever meant.
+    meant = data.verdict is not None and any(strand.removed for strand in data.verdict.strands)
+    if not meant or data.offer is None or not data.offer.suffices:
+        return ""
+    return block_yaml({"accept": data.offer.added.model_dump(exclude_defaults=True)})
 
 
 def _size_line(measurement: Measurement) -> str:
@@ -419,7 +428,7 @@ def make_view(data: ReportData) -> ReportView:
         table=_table(data),
         size_line=_size_line(data.candidate),
         shown_line=_shown_line(data.candidate),
-        accept=(verdict.accept or "") if verdict else "",
+        accept=_accept(data),
         chance=sum(not item.clear for item in verdict.facts) if verdict else 0,
         fixtures=_fixture_rows(data),
         lost=tuple(row for row in changes if row.change < 0),

@@ -18,10 +18,14 @@ from bot_tickets import allowed, request
 from bot.pull_request.result_body import CommentContext, result_body
 from bot.pull_request.ticket import Ticket
 from bot.steps.comment import LIMIT
+from eval_core.base.config import Config
+from eval_core.base.files import parse
 from eval_core.base.messages import render
+from eval_core.base.strict_yaml import parse_yaml
 from eval_core.base.tokens import count_messages
 from eval_core.comparing.compare import ReportData, compare_measurements
 from eval_core.comparing.findings import Kind, Verdict
+from eval_core.comparing.verdict import exit_code
 from eval_core.compressors.context_compressor import ContextCompressor
 from eval_core.compressors.rule_based import RuleBasedSummariser
 from eval_core.compressors.summariser import Request, Section
@@ -124,12 +128,16 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Measur
     return measure
 
 
-def _comment(base: Measurement, candidate: Measurement) -> tuple[Verdict, str]:
+def _whole_comment(base: Measurement, candidate: Measurement) -> tuple[Verdict, str]:
     verdict, part = compare_measurements(base, candidate)
     cases = {case.fixture.name: case for case in suite()}
     data = ReportData(candidate, base=part, verdict=verdict, base_path="baselines/offline.json", cases=cases)
     around = CommentContext(label="eval-compression", warnings=(), judged=("fixtures",))
-    text = result_body(make_view(data), Ticket.of(request(), allowed()), around, budget=LIMIT)
+    return verdict, result_body(make_view(data), Ticket.of(request(), allowed()), around, budget=LIMIT)
+
+
+def _comment(base: Measurement, candidate: Measurement) -> tuple[Verdict, str]:
+    verdict, text = _whole_comment(base, candidate)
     return verdict, re.sub(r"<details>.*?</details>\s*", "", text, flags=re.DOTALL).strip() + "\n"
 
 
@@ -155,3 +163,13 @@ def test_the_comment_says_at_once_what_happened(
         path.write_text(shown, encoding="utf-8")
     assert verdict.kind is kind, verdict.headline
     assert shown == path.read_text(encoding="utf-8"), f"{path.name} differs; look at the change, then UPDATE_GOLDEN=1"
+
+
+def test_the_lines_that_the_comment_gives_accept_the_removal(measured: Callable[[str], Measurement]) -> None:
+    base, candidate = measured("reference"), measured("dropped-section")
+    _, text = _whole_comment(base, candidate)
+    lines = re.search(r"```yaml\n(.*?)\n```", text, flags=re.DOTALL)
+    assert lines
+    accept = parse(Config, parse_yaml(lines[1], "comment"), "comment").accept
+    verdict, _ = compare_measurements(base, candidate, accept=accept)
+    assert exit_code(verdict, "regressed") == 0, verdict.headline

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eval_core.comparing import headline
-from eval_core.comparing.findings import Family, Kind, Row, RowVerdict, Strand, StrandName, StrandState
+from eval_core.comparing.findings import Family, Item, Kind, Row, RowVerdict, Strand, StrandName, StrandState
 
 
 def row(name: str, family: Family, mde: float | None) -> Row:
@@ -42,11 +42,12 @@ def test_a_dimension_is_called_as_people_call_it() -> None:
 
 
 def test_a_removal_is_to_be_undone_or_accepted_and_a_loss_to_be_looked_at() -> None:
-    def step(accept: str | None) -> str:
-        return headline.next_step(Kind.REGRESSED, fixtures=["deploy"], accept=accept)
+    def step(*removed: Item) -> str:
+        form = Strand(name="form", state=StrandState.WORSE, loss=0.1, removed=removed)
+        return headline.next_step(Kind.REGRESSED, fixtures=["deploy"], strands={"form": form})
 
-    assert step("accept: {sections: [blockers]}").startswith("Put back what was removed, or accept the removal")
-    assert step(None).startswith("Look at what was lost, listed below, starting with deploy")
+    assert step(Item("blockers")).startswith("Put back what was removed, or accept the removal")
+    assert step().startswith("Look at what was lost, listed below, starting with deploy")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from eval_core.base.config import AcceptConfig
 from eval_core.base.errors import UserError
 from eval_core.base.messages import Message
 from eval_core.base.tokens import count_messages
-from eval_core.comparing.compare import compare_measurements, without_stubs
+from eval_core.comparing.acceptance import removal
+from eval_core.comparing.compare import ReportData, compare_measurements, without_stubs
 from eval_core.comparing.exact import Counts, fewer_p, smallest_p
 from eval_core.comparing.findings import FactChange, Kind, Strand, StrandName, StrandState
 from eval_core.comparing.form_changes import compare_form, degenerate_runs, form_strand
@@ -322,7 +323,7 @@ def test_a_dropped_section_regresses_names_itself_and_the_way_out(base: Measurem
     verdict, _ = compare_measurements(base, changed)
     assert verdict.kind is Kind.REGRESSED
     assert verdict.headline == "Regressed: the summary lost 1 section (“files modified”)."
-    assert verdict.accept == "accept: {sections: [files modified]}"
+    assert removal(verdict) == AcceptConfig(sections=["files modified"])
     calm, _ = compare_measurements(base, changed, accept=AcceptConfig(sections=["Files Modified"]))
     assert calm.kind is Kind.NO_DETECTABLE_CHANGE
     form = calm.strand("form")
@@ -360,7 +361,7 @@ def test_a_refusal_in_one_run_is_the_models_and_in_all_the_changes(base: Measure
     assert (
         "if the model refused" in compare_measurements(_by_model(base), _by_model(_edited(base, **stub)))[0].next_step
     )
-    assert verdict.accept is None
+    assert removal(verdict).sections == []
     assert len(stubs) == len(base.fixtures)
 
 
@@ -429,12 +430,19 @@ def test_facts_cut_before_the_model_are_counted_and_told_from_those_not_written(
     text = json.dumps(verdict.model_dump(mode="json"))
     assert "no longer shown" in text
     cut = sum(detail.startswith("no longer shown: ") for detail in shown.details)
-    assert verdict.accept == f"accept: {{unseen: {cut}}}"
-    for unseen, state in ((cut, StrandState.ACCEPTED), (cut - 1, StrandState.WORSE)):
+    assert len(shown.removed) == cut
+    all_of_it: dict[str, list[str]] = {}
+    for name, fixture in shown.removed:
+        all_of_it.setdefault(fixture, []).append(name)
+    but_one = {fixture: names[1:] for fixture, names in all_of_it.items()}
+    for unseen, state in ((all_of_it, StrandState.ACCEPTED), (but_one, StrandState.WORSE)):
         meant, _ = compare_measurements(wide, narrow, accept=AcceptConfig(unseen=unseen))
         accepted = meant.strand("shown")
         assert accepted is not None
         assert accepted.state is state
+    found = ReportData(narrow, base=wide, verdict=verdict).offer
+    assert found is not None
+    assert not {StrandState.WORSE, StrandState.BOTH} & {found.verdict.strand(name).state for name in ("shown", "facts")}
     assert "are cut before the compressor's model sees them" in done.out
 
 
