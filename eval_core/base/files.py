@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import hashlib
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, BinaryIO, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails
@@ -23,6 +25,7 @@ __all__ = [
     "canonical",
     "digest",
     "json_value",
+    "open_file",
     "parse",
     "pretty",
     "pretty_parts",
@@ -36,10 +39,23 @@ _MOST_PROBLEMS = 30
 _SLIP = 0.87  # "mesages" is "messages"; "note" is not "not"
 
 
+def open_file(path: Path) -> BinaryIO:
+    """Open a file to read; not a pipe, which may keep us waiting for ever, nor a device, which may never end."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        raise OSError(errno.EINVAL, "it is a pipe or a device; save what it holds in a file, and name that", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
 def read_text(path: Path) -> str:
     """Return the file as UTF-8 text or say in one sentence why not."""
     try:
-        return path.read_bytes().decode("utf-8")
+        with open_file(path) as stream:
+            return stream.read().decode("utf-8")
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except IsADirectoryError:

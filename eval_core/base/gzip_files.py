@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 
 from eval_core.base.errors import UserError
+from eval_core.base.files import open_file
 
 __all__ = ["MAX_UNPACKED", "PACKED_SUFFIX", "PLAIN_LIMIT", "pack", "packed_name", "split_name", "unpack"]
 
@@ -55,7 +56,7 @@ def unpack(path: Path) -> bytes:
     pieces: list[bytes] = []
     size = 0
     try:
-        with gzip.open(path, "rb") as stream:
+        with open_file(path) as packed, gzip.open(packed) as stream:
             while piece := stream.read(_CHUNK):
                 size += len(piece)
                 if size > MAX_UNPACKED:

@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import FrameType
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import click
 
@@ -28,8 +28,10 @@ UNEXPECTED = 70
 DEBUG = "COMPRESSION_EVAL_DEBUG"
 """Set to print the traceback of such an error instead of keeping it in a file."""
 
-_BAD_PATH = (errno.ENAMETOOLONG, errno.ELOOP)
-"""What only a path can be that somebody gave us: our own are short and have no loops."""
+_BAD_PATH = (errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EPERM)
+"""What only a path can be that somebody gave us: our own are short, have no loops, and are open to us."""
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
+"""What a disk can be, or whatever else the output goes to."""
 
 CONFIGURED = "the configured one"
 """What help shows for the default that `configured` finds."""
@@ -91,15 +93,34 @@ def run_command(root: CommandGroup) -> None:
 
     1 is left to what a command was asked to tell (a verdict, findings). Nothing that fails may end with it.
     """
+    _check_streams()
     signal.signal(signal.SIGTERM, _like_interrupt)
     try:
-        try:
-            _run(root)
-        finally:
-            with _closed_output():
-                sys.stdout.flush()  # here, and not when the interpreter ends and only a message can be printed
+        sys.exit(_run(root))
     except _OutputClosed:
         _end_like_a_filter()
+
+
+def _check_streams() -> None:
+    """Refuse to work where nobody could read the results; what else is closed reads and writes nothing.
+
+    A closed descriptor would be given to the next file that is opened, and what is printed would end up in it.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
+    closed = sys.stdout is None
+    sys.stdin, sys.stdout = sys.stdin or os.fdopen(0, "r"), sys.stdout or os.fdopen(1, "w")
+    sys.stderr = sys.stderr or os.fdopen(2, "w")
+    if closed:
+        _say("Error: standard output is closed; send it to a file, or to /dev/null")
+        sys.exit(UserError.exit_code)
+
+
+def _say(text: str) -> None:
+    """Print a message; one that nobody can read changes no exit code."""
+    with contextlib.suppress(OSError):
+        click.echo(text, err=True)
 
 
 def _like_interrupt(number: int, frame: FrameType | None) -> None:
@@ -107,36 +128,63 @@ def _like_interrupt(number: int, frame: FrameType | None) -> None:
     signal.raise_signal(signal.SIGINT)
 
 
-def _run(root: CommandGroup) -> None:
+def _run(root: CommandGroup) -> int:
+    """Run a command to its exit code; all that it printed is out before it ends."""
+    try:
+        try:
+            return _code_of(root)
+        finally:
+            with _closed_output():
+                sys.stdout.flush()  # here, and not when the interpreter ends and only a message can be printed
+    except OSError as exc:
+        return _environment_error(exc)
+
+
+def _code_of(root: CommandGroup) -> int:
     try:
         root(standalone_mode=False)
     except click.exceptions.Exit as exc:
-        sys.exit(exc.exit_code)
+        return exc.exit_code
     except click.Abort:
-        click.echo("Stopped.", err=True)
-        sys.exit(130)
+        _say("Stopped.")
+        return 130
     except click.ClickException as exc:
         if isinstance(exc, click.NoSuchOption) and exc.option_name in FLAGS:
             exc = click.UsageError(f"{exc.option_name} was removed. {FLAGS[exc.option_name]}", exc.ctx)
-        exc.show()
-        sys.exit(UserError.exit_code)  # click uses 1 for some of them, and 1 is the code of a verdict
+        with contextlib.suppress(OSError):
+            exc.show()
+        return UserError.exit_code  # click uses 1 for some of them, and 1 is the code of a verdict
     except (UserError, IncompleteError) as exc:
-        click.echo(f"Error: {exc}", err=True)
-        sys.exit(exc.exit_code)
-    except _OutputClosed:
+        _say(f"Error: {exc}")
+        return exc.exit_code
+    except (_OutputClosed, OSError):
         raise
-    except OSError as exc:
-        if exc.errno not in _BAD_PATH:
-            _end_unexpectedly(exc)
-        click.echo(f"Error: {str(exc.filename)[:200]}: {exc.strerror}; name another path", err=True)
-        sys.exit(UserError.exit_code)
     except Exception as exc:
-        _end_unexpectedly(exc)
+        return _unexpected(exc)
+    return 0
 
 
-def _end_unexpectedly(exc: Exception) -> NoReturn:
-    click.echo(unexpected(exc, os.environ), err=True)
-    sys.exit(UNEXPECTED)
+def _environment_error(exc: OSError) -> int:
+    """Tell what the machine refuses from what this program did wrong."""
+    name = f"{str(exc.filename)[:200]}: " if exc.filename else ""
+    if exc.errno in _FULL:
+        # What is buffered cannot be written either, and the interpreter would try again at its end.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _say(
+            f"Error: {name}{exc.strerror}: a file, or the output, cannot be written. Make room and repeat the command; "
+            "a run goes on with --resume"
+        )
+        return UserError.exit_code
+    if name and exc.errno in _BAD_PATH:
+        _say(f"Error: {name}{exc.strerror}; name another path")
+        return UserError.exit_code
+    return _unexpected(exc)
+
+
+def _unexpected(exc: Exception) -> int:
+    _say(unexpected(exc, os.environ))
+    return UNEXPECTED
 
 
 def _without_words(exc: BaseException) -> list[str]:

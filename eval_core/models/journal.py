@@ -28,7 +28,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from eval_core.base.errors import UserError
-from eval_core.base.files import digest
+from eval_core.base.files import digest, open_file
 from eval_core.base.numbers import counted
 from eval_core.base.sealing import Damaged, SealingKey
 from eval_core.base.strict_json import BadJson, parse_json
@@ -153,6 +153,8 @@ class Journal:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            if path.exists():
+                open_file(path).close()  # a pipe in its place would be written to, and never read back
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         except OSError as exc:
             raise UserError(f"{path}: cannot be opened: {exc.strerror}") from None

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import eval_core.compressors
-from eval_core.base.files import digest, read_text
+from eval_core.base.files import digest, open_file, read_text
 from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.domain.target import Builtin, CompressorSource, TargetSpec
 from eval_core.sandbox.isolation import interpreter, prefixes
@@ -58,7 +58,7 @@ def _file_digest(path: Path) -> str:
     """Return a digest of a file; of a link, also of where it leads to."""
     found = hashlib.sha256(os.fsencode(path.readlink()) if path.is_symlink() else b"")
     try:
-        with path.open("rb") as stream:
+        with open_file(path) as stream:
             while block := stream.read(1 << 20):
                 found.update(block)
     except OSError as exc:
@@ -119,7 +119,8 @@ def _command_packages(runtime: Path) -> dict[str, str]:
     for pattern in ("node_modules/*/package.json", "node_modules/@*/*/package.json"):
         for file in sorted(runtime.glob(pattern)):
             try:
-                described = parse_json(file.read_bytes())
+                with open_file(file) as stream:
+                    described = parse_json(stream.read())
             except (OSError, BadJson):
                 continue
             if isinstance(described, dict) and isinstance(described.get("name"), str):

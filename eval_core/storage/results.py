@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from eval_core.base.errors import UserError
-from eval_core.base.files import parse, pretty, pretty_parts, read_json, write_atomic
+from eval_core.base.files import open_file, parse, pretty, pretty_parts, read_json, write_atomic
 from eval_core.base.strict_json import parse_json
 from eval_core.domain.fingerprint import Fingerprint, differences
 from eval_core.domain.measurement import Measurement
@@ -204,7 +204,7 @@ def spending(journal: Path) -> dict[str, UseRecord]:
     found: dict[str, UseRecord] = {}
     if not journal.exists():
         return found
-    with journal.open("rb") as stream:
+    with open_file(journal) as stream:
         for raw in stream:
             try:
                 line = parse_json(raw)

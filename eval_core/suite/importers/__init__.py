@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from eval_core.base.errors import UserError
-from eval_core.base.files import digest, parse
+from eval_core.base.files import digest, open_file, parse
 from eval_core.base.messages import Message, content_text
 from eval_core.domain.fixture import MIN_MESSAGES, ROLES, Fixture
 from eval_core.suite.importers import codex, hermes, openai
@@ -73,7 +73,7 @@ def _family(name: str) -> str:
 
 def _head(path: Path) -> bytes:
     try:
-        with path.open("rb") as stream:
+        with open_file(path) as stream:
             return stream.read(16)
     except IsADirectoryError:
         raise UserError(f"{path}: is a folder; give one session log") from None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from eval_core.base.errors import UserError
+from eval_core.base.files import open_file
 
 __all__ = ["MESSAGE_KEYS", "LogRow", "Rows", "open_rows"]
 
@@ -34,7 +36,7 @@ class Rows:
 
     def __iter__(self) -> Iterator[LogRow]:
         try:
-            with self.path.open("r", encoding="utf-8") as stream:
+            with io.TextIOWrapper(open_file(self.path), encoding="utf-8") as stream:
                 first = _first_line(stream)
                 stream.seek(0)
                 if _is_document(first):
