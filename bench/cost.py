@@ -100,14 +100,14 @@ def price_defaults(model: str = MODEL) -> list[Priced]:
     baseline = forecast(everything, models, Scope(stored, stored))
     alone = forecast(everything, models, Scope(runs, compressions))
     return [
-        _priced("first look at a pull request (3 runs)", first + drift, models, 2.5),
+        _priced("first look at a pull request (3 runs)", first + drift, models, 3.5),
         _priced("the same by a label: the base once as well", labelled + drift, models),
         _priced("where facts decide: compressions alone", _facts(look(LOOKS[0])), models),
-        _priced("the compressor's model, judged offline", _facts(look(LOOKS[0])), models, 1.0),
-        _priced("all three looks in one command (10 runs)", at_once + drift, models, 6.0),
-        _priced("all three looks, on three days", first + drift + later, models, 6.0),
+        _priced("the compressor's model, judged offline", _facts(look(LOOKS[0])), models, 1.4),
+        _priced("all three looks in one command (10 runs)", at_once + drift, models, 8.4),
+        _priced("all three looks, on three days", first + drift + later, models, 8.4),
         _priced("first look, 3 fixtures", [part for _, part in seed_look] + drift, models, 1.5),
-        _priced(f"first baseline ({stored} runs)", _all(baseline), models, 8.0),
+        _priced(f"first baseline ({stored} runs)", _all(baseline), models, 11.2),
         _priced("first run without a baseline", _all(alone), models, settings.budget_usd),
     ]
 

@@ -46,6 +46,9 @@ class Fixture(ForeignRecord):
         Field(description="Exclusive end indexes of earlier segments; a compression happens at each, then at the end."),
     ] = []
     notes: Annotated[str, Field(description="Where the session came from and what was changed in it.")] = ""
+    focus_topic: Annotated[
+        str | None, Field(description="What the compressor is told to focus on, unless the run names another topic.")
+    ] = None
     truncated_to: Annotated[int | None, Field(description="Index at which a longer session was cut.")] = None
 
     @model_validator(mode="after")
@@ -75,7 +78,8 @@ class Fixture(ForeignRecord):
     @property
     def digest(self) -> str:
         """The sha256 that identifies the session's content in fingerprints."""
-        return digest(self.model_dump(mode="json"))
+        # A field that is newer than stored baselines counts only where it is used.
+        return digest(self.model_dump(mode="json", exclude=None if self.focus_topic else {"focus_topic"}))
 
 
 def fixture_files(folder: Path) -> list[Path]:

@@ -104,7 +104,7 @@ async def _stand_in(case: Case, target: Target, topic: str | None, base: Measure
     # A compressor in a process of its own is not started for an estimate; the reference stands in for it.
     strategy = target.spec.name if isinstance(target.spec, Builtin) else "anchored"
     subject = BuiltinSubject(strategy, complete=complete, model="none")
-    compression = await subject.compress(case.fixture, run=0, seed=0, focus_topic=topic)
+    compression = await subject.compress(case.fixture, run=0, seed=0, focus_topic=topic or case.fixture.focus_topic)
     silent = not isinstance(target.spec, Builtin) and target.spec.llm == "none"
     answerer, answers = ExtractiveAnswerer(), {}
     for probe in case.probes:

@@ -142,7 +142,10 @@ class Executor:
             compression = _stored_compression(earlier)
         else:
             compression = await self.subject.compress(
-                cell.case.fixture, run=cell.run, seed=self.seed + cell.run, focus_topic=self.focus_topic
+                cell.case.fixture,
+                run=cell.run,
+                seed=self.seed + cell.run,
+                focus_topic=self.focus_topic or cell.case.fixture.focus_topic,
             )
         record = await self._measure(cell, compression)
         if earlier is not None:

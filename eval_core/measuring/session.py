@@ -394,7 +394,9 @@ class MeasuringSession:
         async def point(other: Subject, case: Case) -> FrontierPoint | None:
             if self.halted():
                 return None
-            done = await other.compress(case.fixture, run=0, seed=self.seed, focus_topic=self.focus_topic)
+            done = await other.compress(
+                case.fixture, run=0, seed=self.seed, focus_topic=self.focus_topic or case.fixture.focus_topic
+            )
             if done.outcome is not Outcome.OK or done.opaque is not None:
                 return None
             facts = self.facts.setdefault(case.fixture.name, SessionFacts(case))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -40,10 +40,12 @@ class Counted:
 
     failing: Collection[str] = ()
     calls: list[tuple[str, int, int]] = field(default_factory=list)
+    topics: dict[str, str | None] = field(default_factory=dict)
     name: str = "counted"
 
     async def compress(self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None) -> Compression:
         self.calls.append((fixture.name, run, seed))
+        self.topics[fixture.name] = focus_topic
         if fixture.name in self.failing:
             return Compression(Outcome.TARGET_ERROR, "ValueError: <b>no</b> | such thing")
         return await BuiltinSubject("anchored").compress(fixture, run=run, seed=seed, focus_topic=focus_topic)
@@ -65,11 +67,18 @@ class Silent:
         return await self._inner.answer(state, probe, fixture=fixture, draw=draw)
 
 
-def measure(folder: Path, subject: Counted, *, answerer: Silent | None = None, **options: object) -> Measurement:
+def measure(
+    folder: Path,
+    subject: Counted,
+    *,
+    answerer: Silent | None = None,
+    cases: Sequence[Case] | None = None,
+    **options: object,
+) -> Measurement:
     folder.mkdir(exist_ok=True)
     roles = Roles(subject, answerer or ExtractiveAnswerer(), FactJudge(), offline=True)
     session = MeasuringSession(
-        small.cases(),
+        cases or small.cases(),
         roles,
         ResultsFolder(folder),
         folder.name,
@@ -98,6 +107,17 @@ def test_every_cell_is_run_once_with_its_own_seed_and_written_down(tmp_path: Pat
     assert stored == measurement
     assert all(run.messages for runs in stored.fixtures.values() for run in runs)
     assert not any(run.messages for runs in read_measurement(tmp_path / "a").fixtures.values() for run in runs)
+
+
+def test_a_fixture_names_its_own_focus_unless_the_run_names_one(tmp_path: Path) -> None:
+    first, *others = small.cases()
+    focused = replace(first, fixture=first.fixture.model_copy(update={"focus_topic": "the socket"}))
+    assert focused.fixture.digest != first.fixture.digest
+    for topic, expected in ((None, {"the socket", None}), ("the plan", {"the plan"})):
+        subject = Counted()
+        measure(tmp_path / str(topic), subject, cases=[focused, *others], focus_topic=topic)
+        assert set(subject.topics.values()) == expected
+        assert subject.topics[focused.fixture.name] == (topic or "the socket")
 
 
 def test_compress_only_runs_measure_facts_and_ask_nothing(tmp_path: Path) -> None:
