@@ -24,10 +24,10 @@ from eval_core.domain.case import Case, load_suite, with_private
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.private_probes import sealed_headers
-from eval_core.domain.record import PRIVATE_PLACE, CensusEntry, FactRecord, RunRecord
-from eval_core.evidence.census import CENSUS_KINDS, census
+from eval_core.domain.record import PRIVATE_PLACE, FactRecord, RunRecord
+from eval_core.evidence.census import CENSUS_KINDS
 from eval_core.evidence.invented import STRONG_KINDS
-from eval_core.evidence.retention import FixtureFacts
+from eval_core.evidence.size import SessionFacts
 from eval_core.evidence.structure import STRUCTURE_CHECKS
 from eval_core.measuring.compare_with_base import compare_with_base, own_base
 from eval_core.storage.results import SUMMARY
@@ -161,9 +161,9 @@ def _numbers(value: Any) -> Iterator[float]:
 
 def _check_words(measurement: Measurement, case: Case, file: str) -> None:
     """Refuse words about a fixture that its session and its bank do not say."""
-    name, evidence = case.fixture.name, FixtureFacts(case.fixture)
-    found = census(case.fixture.messages)
-    entries = [CensusEntry(value=fact.value, kind=fact.kind, messages=list(fact.messages)) for fact in found]
+    known = SessionFacts(case)
+    name, evidence = case.fixture.name, known.evidence
+    entries = known.entries
     # A fixture of which no run was measured, such as one of a lost shard, has no census yet.
     measured = any(run.ok for run in measurement.fixtures.get(name, ()))
     expected = (entries,) if measured else ([], entries)
@@ -200,6 +200,7 @@ def _check_signs(run: RunRecord, facts: int, messages: int, where: str) -> None:
     fits = (
         re.fullmatch(rf"(?:[01-]{{{facts}}})?", run.census.fates)
         and re.fullmatch(rf"(?:[01]{{{facts}}})?", shown)
+        and all(re.fullmatch("[01]?", fact.shown) for probe in run.probes.values() for fact in probe.facts)
         and kinds <= set(CENSUS_KINDS)
         and set(run.structure) <= set(STRUCTURE_CHECKS)
         and all(item.kind in STRONG_KINDS for item in run.invented or ())

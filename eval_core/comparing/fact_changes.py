@@ -8,6 +8,7 @@ from typing import Literal
 
 from eval_core.base.numbers import counted
 from eval_core.comparing.exact import Counts, fewer_p
+from eval_core.comparing.fates import Fate, fates
 from eval_core.comparing.findings import FEWEST_FOR_ALL, FactChange, FalseValue
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import InventedRecord, RunRecord, StaleRecord
@@ -19,7 +20,6 @@ __all__ = [
     "fact_changes",
     "false_values",
     "is_exact",
-    "never_shown",
     "same_text",
 ]
 
@@ -27,14 +27,7 @@ CLEAR_ALPHA = 0.02
 """A single fact is named as changed, not as noise, below this chance."""
 FALSE_ALPHA = 0.01
 LONGEST_NAME = 160
-Source = Literal["authored", "census"]
 Shown = Literal["never shown", "shown, not written"]
-
-
-@dataclass(frozen=True)
-class _Tally:
-    kept: int
-    runs: int
 
 
 def _measured(measurement: Measurement, fixture: str) -> list[RunRecord]:
@@ -78,34 +71,6 @@ def is_exact(measurement: Measurement) -> bool:
     return _alike(measurement, _fates) and (not measurement.model_wrote or same_text(measurement))
 
 
-def _authored(runs: Sequence[RunRecord]) -> dict[tuple[str, str], tuple[_Tally, tuple[int, ...]]]:
-    found: dict[tuple[str, str], tuple[_Tally, tuple[int, ...]]] = {}
-    for run in runs:
-        for probe, record in run.probes.items():
-            for fact in record.facts:
-                if fact.evidence:
-                    old = found.get((probe, fact.label), (_Tally(0, 0), ()))[0]
-                    found[probe, fact.label] = (_Tally(old.kept + fact.kept, old.runs + 1), tuple(fact.evidence))
-    return found
-
-
-def _census(runs: Sequence[RunRecord], size: int) -> list[_Tally]:
-    recorded = [run.census.fates for run in runs if len(run.census.fates) == size]
-    return [_Tally(sum(fates[at] != "0" for fates in recorded), len(recorded)) for at in range(size)]
-
-
-def never_shown(runs: Sequence[RunRecord], size: int) -> dict[int, bool]:
-    """Return, for each census fact at risk, whether most runs kept it from the compressor's own model."""
-    held: dict[int, list[bool]] = {}
-    for run in runs:
-        if run.shown is None or len(run.shown.facts) != size or len(run.census.fates) != size:
-            continue
-        for at, fate in enumerate(run.census.fates):
-            if fate != "-":
-                held.setdefault(at, []).append(run.shown.facts[at] == "0")
-    return {at: sum(hidden) * 2 > len(hidden) for at, hidden in held.items()}
-
-
 def _clear(counts: Counts, *, exact: bool) -> bool:
     if exact:
         return True
@@ -116,51 +81,38 @@ def _clear(counts: Counts, *, exact: bool) -> bool:
 
 
 def _changes(base: Measurement, candidate: Measurement, fixture: str, *, exact: bool) -> Iterator[FactChange]:
-    theirs, ours = _measured(base, fixture), _measured(candidate, fixture)
-    if not theirs or not ours:
-        return
-
-    def change(
-        source: Source, name: str, kind: str, messages: tuple[int, ...], old: _Tally, new: _Tally, shown: Shown | None
-    ) -> Iterator[FactChange]:
-        if not old.runs or not new.runs or old.kept * new.runs == new.kept * old.runs:
-            return
-        counts = Counts(old.kept, old.runs, new.kept, new.runs)
+    before, now = fates(base, fixture), fates(candidate, fixture)
+    for key, new in now.items():
+        old = before.get(key)
+        if old is None or old.kept_share == new.kept_share:
+            continue
+        counts = Counts(sum(old.kept), len(old.kept), sum(new.kept), len(new.kept))
         yield FactChange(
             fixture=fixture,
-            source=source,
-            name=name[:LONGEST_NAME],
-            kind=kind,
-            messages=messages,
-            base_kept=old.kept,
-            base_runs=old.runs,
-            candidate_kept=new.kept,
-            candidate_runs=new.runs,
+            name=new.name[:LONGEST_NAME],
+            kind=new.kind,
+            asked_by=tuple(new.asked_by),
+            messages=new.messages,
+            base_kept=counts.base,
+            base_runs=counts.base_runs,
+            candidate_kept=counts.candidate,
+            candidate_runs=counts.candidate_runs,
             clear=_clear(counts, exact=exact),
-            shown=shown,
+            shown=_shown(new) if new.kept_share < old.kept_share else None,
+            reworded=new.reworded,
         )
 
-    before, now = _authored(theirs), _authored(ours)
-    for (probe, label), (tally, messages) in now.items():
-        if (probe, label) in before:
-            yield from change("authored", label, probe, messages, before[probe, label][0], tally, None)
-    entries = candidate.census.get(fixture, [])
-    if entries != base.census.get(fixture):
-        return
-    hidden = never_shown(ours, len(entries))
-    pairs = zip(entries, _census(theirs, len(entries)), _census(ours, len(entries)), strict=True)
-    for at, (entry, old, new) in enumerate(pairs):
-        lost = new.runs and old.runs and new.kept / new.runs < old.kept / old.runs
-        shown: Shown | None = (
-            None if not lost or at not in hidden else "never shown" if hidden[at] else "shown, not written"
-        )
-        yield from change("census", entry.value, entry.kind, tuple(entry.messages), old, new, shown)
+
+def _shown(fate: Fate) -> Shown | None:
+    if fate.never_shown is None:
+        return None
+    return "never shown" if fate.never_shown else "shown, not written"
 
 
 def fact_changes(base: Measurement, candidate: Measurement, *, exact: bool) -> tuple[FactChange, ...]:
     """Return every fact that moved: clear losses first, then clear gains, then what may be chance."""
     found = [change for fixture in candidate.fixtures for change in _changes(base, candidate, fixture, exact=exact)]
-    return tuple(sorted(found, key=lambda item: (not item.clear, item.change, item.source, item.fixture, item.name)))
+    return tuple(sorted(found, key=lambda item: (not item.clear, item.change, not item.asked, item.fixture, item.name)))
 
 
 @dataclass(frozen=True)

@@ -181,10 +181,11 @@ class FactChange(_Frozen):
     """One fact that the two sides keep in different numbers of runs."""
 
     fixture: str
-    source: Literal["authored", "census"]
     name: str
-    kind: str
-    """The kind of a census fact, the probe of an authored one."""
+    kind: str = ""
+    """The kind of a fact that only rules found in the session."""
+    asked_by: tuple[str, ...] = ()
+    """The probes that ask for it."""
     messages: tuple[int, ...]
     base_kept: int
     base_runs: int
@@ -194,6 +195,13 @@ class FactChange(_Frozen):
     """Whether it is more than the chance of single runs."""
     shown: Literal["never shown", "shown, not written"] | None = None
     """For a loss: whether the compressor's own model saw it; null where that is not known."""
+    reworded: bool = False
+    """Whether it may be said in other words."""
+
+    @property
+    def asked(self) -> bool:
+        """Whether a probe asks for it."""
+        return bool(self.asked_by)
 
     @property
     def change(self) -> float:

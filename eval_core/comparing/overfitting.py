@@ -96,7 +96,7 @@ def _bank_fates(
     fates: list[bool] = []
     kinds: set[FactKind] = set()
     for key, (kept, at_risk) in _shares(ours).items():
-        kind = infer_kind(key[1])
+        kind = infer_kind(key)
         if alike and kind in _UNLIKE:
             continue
         kinds.add(kind)
@@ -105,14 +105,14 @@ def _bank_fates(
     return fates, kinds
 
 
-def _shares(runs: Sequence[RunRecord]) -> dict[tuple[str, str], tuple[float, bool]]:
+def _shares(runs: Sequence[RunRecord]) -> dict[str, tuple[float, bool]]:
     """Return for each public fact of the session in how many runs it is kept, and whether it was at risk in one."""
-    found: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
+    found: dict[str, list[tuple[bool, bool]]] = {}
     for run in runs:
-        for probe, record in run.probes.items():
+        for record in run.probes.values():
             for fact in record.facts:
                 if fact.evidence and PRIVATE_PLACE not in fact.evidence:
-                    found.setdefault((probe, fact.label), []).append((fact.kept, fact.at_risk))
+                    found.setdefault(fact.label, []).append((fact.kept, fact.at_risk))
     return {
         key: (sum(kept for kept, _ in seen) / len(seen), any(risk for _, risk in seen)) for key, seen in found.items()
     }

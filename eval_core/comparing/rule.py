@@ -138,8 +138,8 @@ def _retention(rows: Sequence[Row], evidence: TestedFamily | None) -> str:
     return f"{FACT_NAMES[row.name]} facts kept {percent_change(row.base, row.candidate)}"
 
 
-def _moved(facts: Sequence[FactChange], source: str) -> tuple[int, int]:
-    mine = [item for item in facts if item.source == source and item.clear]
+def _moved(facts: Sequence[FactChange], *, asked: bool) -> tuple[int, int]:
+    mine = [item for item in facts if item.asked is asked and item.clear]
     return sum(item.change < 0 for item in mine), sum(item.change > 0 for item in mine)
 
 
@@ -173,13 +173,13 @@ def facts_strand(
     details += recorded.untested if recorded else ()
     loss = gain = 0.0
     if recorded is not None and recorded.exact:
-        (lost, won), (census_lost, census_won) = (_moved(recorded.facts, name) for name in ("authored", "census"))
-        total, census = max(recorded.authored_facts, 1), max(recorded.census_facts, 1)
-        if lost or won or census_lost + census_won >= MATTERS * census:
-            loss, gain = (lost / total + census_lost / census) / 2, (won / total + census_won / census) / 2
-        if lost + census_lost + won + census_won:
-            every = recorded.authored_facts + recorded.census_facts
-            says.append(_counted_facts(lost + census_lost, won + census_won, every))
+        (lost, won), (others_lost, others_won) = (_moved(recorded.facts, asked=asked) for asked in (True, False))
+        total, others = max(recorded.asked_facts, 1), max(recorded.other_facts, 1)
+        if lost or won or others_lost + others_won >= MATTERS * others:
+            loss, gain = (lost / total + others_lost / others) / 2, (won / total + others_won / others) / 2
+        if lost + others_lost + won + others_won:
+            every = recorded.asked_facts + recorded.other_facts
+            says.append(_counted_facts(lost + others_lost, won + others_won, every))
     elif evidence is not None and evidence.significant:
         whole = [item for item in culprits if item.kind == "retention"]
         # The averages hold the single units: where they are named, these must not count a second time.
@@ -190,8 +190,8 @@ def facts_strand(
         gain = sum((item.delta or 0.0) * scale[item.kind] for item in moved if item.direction == "better")
         words = _retention(rows, evidence)
         if recorded is not None and recorded.facts:
-            moves = [_moved(recorded.facts, source) for source in ("authored", "census")]
-            totals = max(recorded.authored_facts, 1), max(recorded.census_facts, 1)
+            moves = [_moved(recorded.facts, asked=asked) for asked in (True, False)]
+            totals = max(recorded.asked_facts, 1), max(recorded.other_facts, 1)
             shares = [sum(move[at] / total for move, total in zip(moves, totals, strict=True)) / 2 for at in (0, 1)]
             # Named facts show gain and loss where the shares of the two cancel out; a loss that is spread over many
             # facts names few of them, and must not give way to one that was gained.

@@ -11,7 +11,8 @@ from eval_core.base.config import AcceptConfig
 from eval_core.base.numbers import counted, counted_mean, percent, tokens
 from eval_core.comparing.acceptance import covers
 from eval_core.comparing.exact import sign_p
-from eval_core.comparing.fact_changes import FalseValues, fact_changes, false_values, is_exact, never_shown, same_text
+from eval_core.comparing.fact_changes import FalseValues, fact_changes, false_values, is_exact, same_text
+from eval_core.comparing.fates import fates
 from eval_core.comparing.findings import FactChange, FalseValue, Item, Strand, StrandState
 from eval_core.comparing.form_changes import FormChange, compare_form, form_strand
 from eval_core.comparing.outcome import OutcomeChange, compare_outcomes
@@ -99,8 +100,10 @@ class Recorded:
     invented: FalseValues
     stale: FalseValues
     size: SizeChange
-    authored_facts: int
-    census_facts: int
+    asked_facts: int
+    """Facts of the sessions that probes ask for, each once."""
+    other_facts: int
+    """Facts of the sessions that only rules found."""
     exact: bool
     """Every run of a fixture came out the same on both sides: facts are counted, not tested."""
     judged: bool
@@ -229,11 +232,13 @@ def _window(base: Mapping[str, Sequence[RunRecord]], candidate: Mapping[str, Seq
     )
 
 
-def _hidden(measurement: Measurement) -> dict[str, dict[int, bool]]:
+def _hidden(measurement: Measurement) -> dict[str, dict[str, bool]]:
+    """Return, by fixture and key, whether a fact at risk is kept from the compressor's own model."""
+    known = {name: fates(measurement, name) for name in measurement.fixtures}
     return {
-        name: found
-        for name, runs in _ok(measurement).items()
-        if (found := never_shown(runs, len(measurement.census.get(name, []))))
+        name: hidden
+        for name, found in known.items()
+        if (hidden := {key: fate.never_shown for key, fate in found.items() if fate.never_shown is not None})
     }
 
 
@@ -257,23 +262,21 @@ def _shown(base: Measurement, candidate: Measurement, accept: AcceptConfig) -> S
     gone: list[Item] = []
     details, uncovered, total = [], 0, 0
     for name, facts in now.items():
-        if base.census.get(name) != candidate.census.get(name):
-            continue
-        known = before.get(name, {})
+        known, ours = before.get(name, {}), fates(candidate, name)
         total += len(facts)
-        for at, hidden in facts.items():
-            entry = candidate.census[name][at]
-            if hidden and at in known and not known[at]:
-                gone.append(Item(entry.value, name))
-                details.append(f"no longer shown: {entry.value} ({entry.kind}, {name})")
-            uncovered += not hidden and known.get(at, False)
+        for key, hidden in facts.items():
+            fact = ours[key]
+            if hidden and not known.get(key, True):
+                gone.append(Item(fact.name, name))
+                details.append(f"no longer shown: {fact.name} ({fact.kind or 'asked for'}, {name})")
+            uncovered += not hidden and known.get(key, False)
     asked = [
         {label for runs in _ok(side).values() for run in runs if run.shown for label in run.shown.headings}
         for side in (base, candidate)
     ]
     headings = [f"no longer asked for: {label}" for label in sorted(asked[0] - asked[1])]
     headings += [f"newly asked for: {label}" for label in sorted(asked[1] - asked[0])]
-    theirs, ours = shown_finding(base) or (0, 0), shown_finding(candidate) or (0, 0)
+    sides = shown_finding(base) or (0, 0), shown_finding(candidate) or (0, 0)
     meant = [covers(accept.unseen, item) for item in gone]
     details = [f"accepted: {text}" if ok else text for text, ok in zip(details, meant, strict=True)]
     cut, accepted = ([item for item, ok in zip(gone, meant, strict=True) if ok is side] for side in (False, True))
@@ -284,8 +287,8 @@ def _shown(base: Measurement, candidate: Measurement, accept: AcceptConfig) -> S
     return Strand(
         name="shown",
         state=StrandState.ACCEPTED if accepted and not worse and not better else state,
-        base=f"{theirs[0]} of {theirs[1]} never shown",
-        candidate=f"{ours[0]} of {ours[1]} never shown",
+        base=f"{sides[0][0]} of {sides[0][1]} never shown",
+        candidate=f"{sides[1][0]} of {sides[1][1]} never shown",
         says=f"{counted(len(cut), 'fact')} no longer reach the compressor's model" if worse else "",
         removed=tuple(cut),
         accepted=tuple(accepted),
@@ -327,16 +330,12 @@ def _size(base: Mapping[str, Sequence[RunRecord]], candidate: Mapping[str, Seque
     )
 
 
-def _authored_count(measurement: Measurement) -> int:
-    firsts = [runs[0] for runs in _ok(measurement).values()]
-    return sum(bool(fact.evidence) for run in firsts for record in run.probes.values() for fact in record.facts)
-
-
 def read_evidence(base: Measurement, candidate: Measurement, accept: AcceptConfig | None = None) -> Recorded:
     """Read every strand that the records hold."""
     accept = accept or AcceptConfig()
     exact = is_exact(base) and is_exact(candidate)
     theirs, ours = _ok(base), _ok(candidate)
+    asked = [bool(fate.asked_by) for name in ours for fate in fates(candidate, name).values()]
     return Recorded(
         outcome=compare_outcomes(base.fixtures, candidate.fixtures),
         window=_window(theirs, ours),
@@ -347,8 +346,8 @@ def read_evidence(base: Measurement, candidate: Measurement, accept: AcceptConfi
         invented=false_values(base, candidate, "invented", exact=exact),
         stale=false_values(base, candidate, "stale", exact=exact),
         size=_size(theirs, ours),
-        authored_facts=_authored_count(candidate),
-        census_facts=sum(len(entries) for entries in candidate.census.values()),
+        asked_facts=sum(asked),
+        other_facts=len(asked) - sum(asked),
         exact=exact,
         judged=candidate.judged,
         model_wrote=candidate.model_wrote,

@@ -18,7 +18,7 @@ __all__ = [
     "nearest",
 ]
 
-INSTRUMENT_VERSION = "5"
+INSTRUMENT_VERSION = "6"
 """The version of what is measured without a model: fact matching, census, structure and the offline answerer and judge.
 
 Raise it when measured values change, and only then. It is a number and not a digest of the source, so that a reworded

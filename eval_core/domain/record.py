@@ -60,8 +60,11 @@ class FactRecord(Record):
     used: bool | None = None
     """Whether the answer states it; None without an answer."""
     evidence: list[int] = []
+    """The messages that establish it; empty for a fact that is not in the session: nobody can keep it."""
     paraphrased: bool = False
     """Whether a lost fact may be there in other words; it counts as lost all the same."""
+    shown: str = ""
+    """Whether the compressor's own model saw it, by the signs of `ShownRecord.facts`; empty where not recorded."""
 
     @property
     def status(self) -> FactStatus:
@@ -80,6 +83,11 @@ class ProbeRecord(Record):
     answer: Answer | None = None
     result: Annotated[Grade | Unscored | None, Field(discriminator="kind")] = None
     """None in compress-only runs: nothing was asked."""
+
+    @property
+    def in_session(self) -> bool:
+        """Whether the session holds any of the expected facts; what it does not hold is nobody's to keep."""
+        return not self.facts or any(fact.evidence for fact in self.facts)
 
     @property
     def retention(self) -> float:
@@ -118,7 +126,7 @@ class ProbeRecord(Record):
 
 
 class CensusRecord(Record):
-    """What became of the facts that rules found in the session, counted by kind."""
+    """What became of the facts that rules found in the session and no probe asks for, counted by kind."""
 
     total: dict[str, int] = {}
     at_risk: dict[str, int] = {}
@@ -130,7 +138,7 @@ class CensusRecord(Record):
 
 
 class CensusEntry(Record):
-    """One census fact of a fixture; the runs tell its fate by its place in the list."""
+    """One census fact of a fixture that no probe asks for; the runs tell its fate by its place in the list."""
 
     value: str
     kind: str
@@ -172,7 +180,7 @@ class FormRecord(Record):
 
 
 class SizeRecord(Record):
-    """Facts of the session, authored and census together, in the state and in two plain ways to be that small."""
+    """Facts of the session, each counted once, in the state and in two plain ways to be that small."""
 
     facts: int
     kept: int

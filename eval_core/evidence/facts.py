@@ -11,6 +11,7 @@ from eval_core.evidence.fact_text import Haystack, infer_kind, normalise
 
 __all__ = [
     "Haystack",
+    "fact_key",
     "holds",
     "infer_kind",
     "normalise",
@@ -25,6 +26,11 @@ __all__ = [
 @lru_cache(maxsize=1024)
 def _expression(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
+
+
+def fact_key(value: str) -> str:
+    """Return the normal form by which two contributors of one session name the same fact."""
+    return normalise(value).rpartition("://")[2]
 
 
 def value_in(value: str, kind: FactKind, haystack: Haystack) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -176,6 +176,8 @@ class StateFacts:
     state: Haystack
     kept_verbatim: Haystack
     evidence: FixtureFacts
+    sign: Callable[[Fact], str] = lambda fact: ""
+    """Whether the compressor's own model was shown a fact."""
 
     def probe(self, probe: Probe, answer: str | None) -> list[FactRecord]:
         """Attribute each required fact of a probe."""
@@ -191,6 +193,7 @@ class StateFacts:
                     used=None if said is None else holds(fact, said),
                     evidence=self.evidence.of(fact),
                     paraphrased=not kept and possibly_paraphrased(fact, self.state),
+                    shown=self.sign(fact),
                 )
             )
         return records

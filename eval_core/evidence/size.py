@@ -18,9 +18,9 @@ from eval_core.compressors.rule_based import CandidateLine, RuleBasedSummariser,
 from eval_core.compressors.strategies import Opaque, SlidingWindow
 from eval_core.domain.case import Case
 from eval_core.domain.probe import Fact
-from eval_core.domain.record import AT_BUDGETS, FrontierPoint
+from eval_core.domain.record import AT_BUDGETS, CensusEntry, FrontierPoint
 from eval_core.evidence.census import CensusFact, census
-from eval_core.evidence.facts import Haystack, holds
+from eval_core.evidence.facts import Haystack, fact_key, holds
 from eval_core.evidence.retention import FixtureFacts, fact_stands
 
 __all__ = ["SessionFacts"]
@@ -60,18 +60,27 @@ class SessionFacts:
 
     @cached_property
     def census(self) -> tuple[CensusFact, ...]:
-        """The facts found in the session."""
-        return census(self.messages)
+        """The facts found in the session that no probe asks for: one fact is counted once."""
+        asked = {fact_key(value) for fact, _ in self.authored if fact.all is None for value in fact.values}
+        found: dict[str, CensusFact] = {}
+        for fact in census(self.messages):
+            found.setdefault(fact_key(fact.value), fact)
+        return tuple(fact for key, fact in found.items() if key not in asked)
+
+    @property
+    def entries(self) -> list[CensusEntry]:
+        """The same as a measurement stores them."""
+        return [CensusEntry(value=fact.value, kind=fact.kind, messages=list(fact.messages)) for fact in self.census]
 
     @cached_property
     def authored(self) -> list[tuple[Fact, list[int]]]:
-        """The facts that probes ask for and the session holds, with the messages that establish them."""
-        required = [fact for probe in self.case.bank.probes for fact in probe.required]
-        return [(fact, places) for fact in required if (places := self.evidence.of(fact))]
+        """The facts that probes ask for and the session holds, each once, with the messages that establish them."""
+        required = {fact_key(fact.label): fact for probe in self.case.bank.probes for fact in probe.required}
+        return [(fact, places) for fact in required.values() if (places := self.evidence.of(fact))]
 
     @cached_property
     def total(self) -> int:
-        """All facts, authored and census."""
+        """All facts, those that probes ask for and the others."""
         return len(self.authored) + len(self.census)
 
     @cached_property

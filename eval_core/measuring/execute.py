@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from eval_core.base.messages import Message
@@ -17,11 +17,11 @@ from eval_core.domain.grade import Answer, Answerer, Grade, Judge, OpaqueAnswere
 from eval_core.domain.probe import Probe
 from eval_core.domain.record import CensusRecord, ProbeRecord, RunRecord, SizeRecord, UseRecord
 from eval_core.evidence.census import CensusFact
-from eval_core.evidence.facts import Haystack
+from eval_core.evidence.facts import Haystack, fact_key
 from eval_core.evidence.form import read_form, written_texts
 from eval_core.evidence.invented import read_invented, read_stale
 from eval_core.evidence.retention import CensusRetention, StateFacts, census_retention, probe_in_session
-from eval_core.evidence.shown import read_shown
+from eval_core.evidence.shown import Requests
 from eval_core.evidence.size import SessionFacts
 from eval_core.evidence.structure import read_window, structure_checks
 from eval_core.evidence.verbatim import Kept
@@ -63,6 +63,20 @@ def _stored_compression(record: RunRecord) -> Compression:
         notes=tuple(record.notes),
         refused=record.refused,
     )
+
+
+def _as_shown(record: RunRecord, earlier: RunRecord) -> RunRecord:
+    """Take over what an earlier record of the same compression says of its requests."""
+    signs = {(name, fact.label): fact.shown for name, probe in earlier.probes.items() for fact in probe.facts}
+    probes = {
+        name: probe.model_copy(
+            update={
+                "facts": [fact.model_copy(update={"shown": signs.get((name, fact.label), "")}) for fact in probe.facts]
+            }
+        )
+        for name, probe in record.probes.items()
+    }
+    return record.model_copy(update={"shown": earlier.shown, "probes": probes})
 
 
 def _measurable(compression: Compression) -> bool:
@@ -150,7 +164,7 @@ class Executor:
         record = await self._measure(cell, compression)
         if earlier is not None:
             # The requests are gone, and what they showed was written down when they were made.
-            record = record.model_copy(update={"shown": earlier.shown})
+            record = _as_shown(record, earlier)
         self.on_record(record)
         return record
 
@@ -232,15 +246,19 @@ class Executor:
             "invented": read_invented(written, known.text),
             "stale": read_stale(cell.case.bank.probes, held),
         }
+        facts = StateFacts(held, kept.haystack, known.evidence)
         if compression.requests is not None:
-            read["shown"] = read_shown(compression.requests, known.census, known.lines)
-        return bare.model_copy(update=read), StateFacts(held, kept.haystack, known.evidence)
+            requests = Requests(compression.requests)
+            read["shown"] = requests.record(known.census, known.lines)
+            facts = replace(facts, sign=requests.sign)
+        return bare.model_copy(update=read), facts
 
     def _attribute(self, cell: Cell, bare: RunRecord, facts: StateFacts, replies: Mapping[str, _Reply]) -> RunRecord:
         probes = {probe.id: self._probe_record(probe, replies.get(probe.id), facts) for probe in cell.case.probes}
         known = self.known[cell.case.fixture.name]
         # Without the private ones: they rotate, and what is counted here must be the same facts in every run.
-        authored = [fact for probe in cell.case.bank.probes for fact in probes[probe.id].facts if fact.evidence]
+        public = (fact for probe in cell.case.bank.probes for fact in probes[probe.id].facts if fact.evidence)
+        authored = list({fact_key(fact.label): fact for fact in public}.values())
         kept = sum(fact.kept for fact in authored) + len(bare.census.fates) - bare.census.fates.count("0")
         lost = [fact.evidence[0] for fact in authored if not fact.kept]
         lost += [

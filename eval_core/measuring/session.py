@@ -25,7 +25,7 @@ from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.grade import Answer, Answerer, Grade, Judge
 from eval_core.domain.measurement import Controls, Measurement, ProbeControl, Provenance
 from eval_core.domain.probe import Probe
-from eval_core.domain.record import CensusEntry, FrontierPoint, RunRecord, UseRecord
+from eval_core.domain.record import FrontierPoint, RunRecord, UseRecord
 from eval_core.domain.shard import Shard
 from eval_core.domain.target import CompressorSource
 from eval_core.evidence.facts import Haystack, holds
@@ -457,7 +457,7 @@ class MeasuringSession:
             probe_types={case.fixture.name: case.probe_types for case in self.cases},
             drafts=draft_counts(self.cases),
             controls=controls,
-            census={name: _entries(facts) for name, facts in read.items()},
+            census={name: facts.entries for name, facts in read.items()},
             frontier={}
             if at_budgets is None
             else {name: [*facts.frontier, *at_budgets.get(name, [])] for name, facts in read.items()},
@@ -470,10 +470,6 @@ class MeasuringSession:
         """Write the summary."""
         self.folder.write_measurement(measurement)
         return measurement
-
-
-def _entries(facts: SessionFacts) -> list[CensusEntry]:
-    return [CensusEntry(value=fact.value, kind=fact.kind, messages=list(fact.messages)) for fact in facts.census]
 
 
 async def read_ahead(sessions: Iterable[SessionFacts], enough: Callable[[], bool] = lambda: False) -> None:

@@ -43,13 +43,24 @@ def _scores(measurement: Measurement) -> dict[str, float]:
     return {name: round(fmean(values), 4) for name, values in sorted(scores.items())}
 
 
+def _absent(measurement: Measurement) -> set[str]:
+    """Return the probes of which the session holds no fact: they ask for what nobody can keep."""
+    return {
+        f"{fixture}/{probe}"
+        for fixture, runs in measurement.fixtures.items()
+        for run in runs
+        for probe, record in run.probes.items()
+        if not record.in_session
+    }
+
+
 def _dimension(measurement: Measurement, name: str) -> float:
     values = [
         record.result.scores[name]
         for runs in measurement.fixtures.values()
         for run in runs
         for record in run.probes.values()
-        if isinstance(record.result, Grade)
+        if isinstance(record.result, Grade) and record.in_session
     ]
     return fmean(values) if values else math.nan
 
@@ -97,9 +108,10 @@ def _public(target: str) -> str:
 def json_report(data: ReportData, environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """Build the report; digests that the caller passed in its environment are echoed."""
     measurement = data.candidate
-    manifest = sorted(f"{name}/{probe}" for name, probes in measurement.probe_types.items() for probe in probes)
+    asked = {f"{name}/{probe}" for name, probes in measurement.probe_types.items() for probe in probes}
+    manifest = sorted(asked - _absent(measurement))
     fixtures = json.dumps(measurement.fingerprint.fixtures, sort_keys=True)
-    scores = _scores(measurement)
+    scores = {name: score for name, score in _scores(measurement).items() if name in manifest}
     unscored = [name for name in manifest if name not in scores]
     artifacts, continuity = _preserved(data, "artifact_trail"), _preserved(data, "continuity")
     before, after = _tokens(data)

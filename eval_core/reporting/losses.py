@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import median
 
 from eval_core.comparing.arms import quarantined
-from eval_core.comparing.fact_changes import LONGEST_NAME
+from eval_core.comparing.fates import fates
 from eval_core.comparing.findings import Verdict
 from eval_core.comparing.verdict import Options
 from eval_core.domain.grade import PASS_SCORE, Grade, Unscored
@@ -18,8 +18,8 @@ __all__ = [
     "PARAPHRASED",
     "LostFact",
     "Miss",
-    "changed_facts",
     "doubts",
+    "lost_facts",
     "misses",
     "named_facts",
     "outage",
@@ -64,64 +64,50 @@ class LostFact:
         return self.kept - (1.0 if self.base_kept is None else self.base_kept)
 
 
-def _kept_shares(runs: Iterable[RunRecord]) -> dict[tuple[str, str], tuple[float, int, tuple[int, ...]]]:
-    """Return, for each fact, the share of runs that keep it, how many runs there are, and where it was."""
-    found: dict[tuple[str, str], list[bool]] = {}
-    evidence: dict[tuple[str, str], tuple[int, ...]] = {}
-    for run in runs:
-        for probe, record in run.probes.items():
-            for fact in record.facts:
-                found.setdefault((probe, fact.label), []).append(fact.kept)
-                evidence[(probe, fact.label)] = tuple(fact.evidence)
-    return {key: (fmean(kept), len(kept), evidence[key]) for key, kept in found.items()}
-
-
 PARAPHRASED = "possibly paraphrased"
+_MOST_PROBES = 2
 
 
-def _reworded(runs: Iterable[RunRecord]) -> set[tuple[str, str]]:
-    """Return the facts, with their probes, that a run lost by their words and may say in others."""
-    return {
-        (probe, fact.label)
-        for run in runs
-        for probe, record in run.probes.items()
-        for fact in record.facts
-        if fact.paraphrased
-    }
+def _who(asked_by: Sequence[str], kind: str) -> str:
+    """Name the probes that ask for a fact, or the kind of one that nobody asks for."""
+    if not asked_by:
+        return f"census, {kind}"
+    more = len(asked_by) - _MOST_PROBES
+    return ", ".join(asked_by[:_MOST_PROBES]) + (f" and {more} more" if more > 0 else "")
 
 
-def changed_facts(candidate: Measurement, base: Measurement | None) -> list[LostFact]:
-    """Return the facts that are kept less (or, at the end, more) often than before, worst first."""
-    rows = []
-    for fixture, runs in candidate.fixtures.items():
-        before = _kept_shares(base.fixtures.get(fixture, [])) if base else {}
-        reworded = _reworded(runs)
-        for (probe, fact), (kept, number, evidence) in _kept_shares(runs).items():
-            known = before.get((probe, fact))
-            why = PARAPHRASED if (probe, fact) in reworded else ""
-            row = LostFact(fixture, probe, fact, evidence, kept, known[0] if known else None, number, why)
-            if abs(row.change) > 1e-9:
-                rows.append(row)
+def lost_facts(candidate: Measurement) -> list[LostFact]:
+    """Return the facts asked for that are not kept in every run, worst first; there is no baseline."""
+    rows = [
+        LostFact(
+            fixture=fixture,
+            probe=_who(fate.asked_by, fate.kind),
+            fact=fate.name,
+            evidence=fate.messages,
+            kept=fate.kept_share,
+            base_kept=None,
+            runs=len(fate.kept),
+            why=PARAPHRASED if fate.reworded else "",
+        )
+        for fixture in candidate.fixtures
+        for fate in fates(candidate, fixture).values()
+        if fate.asked_by and fate.kept_share < 1
+    ]
     return sorted(rows, key=lambda row: (row.change, row.fixture, row.probe, row.fact))
 
 
-def named_facts(verdict: Verdict, candidate: Measurement) -> list[LostFact]:
+def named_facts(verdict: Verdict) -> list[LostFact]:
     """Return the facts that moved for certain, worst first; what may be chance is only counted."""
-    reworded = {
-        (fixture, probe, label[:LONGEST_NAME])
-        for fixture, runs in candidate.fixtures.items()
-        for probe, label in _reworded(runs)
-    }
     return [
         LostFact(
             fixture=item.fixture,
-            probe=item.kind if item.source == "authored" else f"census, {item.kind}",
+            probe=_who(item.asked_by, item.kind),
             fact=item.name,
             evidence=item.messages,
             kept=item.candidate_kept / item.candidate_runs,
             base_kept=item.base_kept / item.base_runs,
             runs=item.candidate_runs,
-            why=item.shown or (PARAPHRASED if (item.fixture, item.kind, item.name) in reworded else ""),
+            why=PARAPHRASED if item.reworded and item.change < 0 else item.shown or "",
         )
         for item in verdict.facts
         if item.clear
@@ -145,6 +131,8 @@ def _why(runs: list[RunRecord], probe: str) -> str:
     ignored: list[str] = []
     for record in records:
         for fact in record.facts:
+            if not fact.evidence:
+                continue
             if not fact.kept:
                 lost.setdefault(fact.label, fact.evidence)
                 reworded |= {fact.label} if fact.paraphrased else set()

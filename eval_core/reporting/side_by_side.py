@@ -11,6 +11,7 @@ from statistics import fmean
 
 from eval_core.base.errors import UserError
 from eval_core.base.numbers import percent, score
+from eval_core.comparing.fates import fates
 from eval_core.domain.fingerprint import differences
 from eval_core.domain.grade import Grade
 from eval_core.domain.measurement import Measurement
@@ -90,21 +91,6 @@ def _row(name: str, measurement: Measurement, fixtures: Sequence[str]) -> tuple[
     )
 
 
-def _kept(measurement: Measurement, fixture: str) -> dict[tuple[bool, str, str], float]:
-    """Return the share of runs that keep each fact, by whether it is asked for, by what, and its name."""
-    tallies: dict[tuple[bool, str, str], list[bool]] = {}
-    entries = measurement.census.get(fixture, [])
-    for run in _runs(measurement, [fixture])[fixture]:
-        for probe, record in run.probes.items():
-            for fact in record.facts:
-                if fact.evidence:
-                    tallies.setdefault((True, probe, fact.label), []).append(fact.kept)
-        if len(run.census.fates) == len(entries):
-            for entry, fate in zip(entries, run.census.fates, strict=True):
-                tallies.setdefault((False, entry.kind, entry.value), []).append(fate != "0")
-    return {key: fmean(map(float, kept)) for key, kept in tallies.items()}
-
-
 def side_by_side(measurements: Sequence[Measurement]) -> SideBySide:
     """Put results beside each other, over the fixtures that all of them have."""
     fixtures = [name for name in measurements[0].fixtures if all(name in other.fixtures for other in measurements)]
@@ -119,14 +105,12 @@ def side_by_side(measurements: Sequence[Measurement]) -> SideBySide:
     )
     facts = []
     for fixture in fixtures:
-        shares = [_kept(item, fixture) for item in measurements]
-        seen: set[tuple[str, tuple[float | None, ...]]] = set()
-        for key in dict.fromkeys(key for found in shares for key in found):
-            fact = FactKept(fixture, key[2], key[1], key[0], tuple(found.get(key) for found in shares))
-            # A value that a probe asks for and the census found as well is one line.
-            if (fact.name.casefold(), fact.kept) not in seen:
-                seen.add((fact.name.casefold(), fact.kept))
-                facts.append(fact)
+        sides = [fates(item, fixture) for item in measurements]
+        known = {key: fate for found in reversed(sides) for key, fate in found.items()}
+        for key, fate in known.items():
+            shares = tuple(found[key].kept_share if key in found else None for found in sides)
+            source = ", ".join(fate.asked_by) or fate.kind
+            facts.append(FactKept(fixture, fate.name, source, bool(fate.asked_by), shares))
     apart = sorted((fact for fact in facts if fact.spread > 0), key=lambda fact: (-fact.spread, not fact.asked))
     notes = []
     left_out = {name for item in measurements for name in item.fixtures} - set(fixtures)

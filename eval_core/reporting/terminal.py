@@ -143,11 +143,8 @@ def _print_worst(view: ReportView, out: Console) -> None:
 
 
 def _worst(lost: Sequence[LostFact]) -> list[LostFact]:
-    """Return three losses: what probes ask for before what was only found, each value once."""
-    found: dict[tuple[str, str], LostFact] = {}
-    for fact in sorted(lost, key=lambda item: item.probe.startswith("census")):
-        found.setdefault((fact.fixture, fact.fact.casefold()), fact)
-    return list(found.values())[:_WORST]
+    """Return three losses: what probes ask for before what was only found."""
+    return sorted(lost, key=lambda item: item.probe.startswith("census"))[:_WORST]
 
 
 def _print_details(view: ReportView, out: Console) -> None:

@@ -17,7 +17,7 @@ from eval_core.comparing.strands import shown_finding
 from eval_core.domain.compression import Outcome
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
-from eval_core.reporting.losses import LostFact, Miss, changed_facts, doubts, misses, named_facts, unscored
+from eval_core.reporting.losses import LostFact, Miss, doubts, lost_facts, misses, named_facts, unscored
 from eval_core.reporting.metrics import Metric, TokensPerTask, target_metrics, tokens_per_task
 
 __all__ = ["COLUMNS", "MARKS", "STEP_NOTE", "FixtureRow", "ReportView", "StrandRow", "TableRow", "make_view"]
@@ -311,6 +311,7 @@ def _untested(measurement: Measurement) -> tuple[str, ...]:
     named = []
     for fixture, runs in measurement.fixtures.items():
         facts = [fact for run in runs if run.ok for record in run.probes.values() for fact in record.facts]
+        facts = [fact for fact in facts if fact.evidence]
         spared = sum(1 for fact in facts if not fact.at_risk)
         if facts and spared * 2 > len(facts):
             count = len({run.run for run in runs if run.ok}) or 1
@@ -402,9 +403,9 @@ def make_view(data: ReportData) -> ReportView:
     verdict = data.verdict
     comparable_base = data.base if data.kind_is_comparable else None
     if verdict is not None and comparable_base is not None:
-        changes = named_facts(verdict, data.candidate)
+        changes = named_facts(verdict)
     else:
-        changes = changed_facts(data.candidate, None)
+        changes = lost_facts(data.candidate)
     note = OFFLINE_NOTE if data.candidate.offline else _judge_note(data.candidate)
     failing = sorted(
         {

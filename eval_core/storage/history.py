@@ -13,6 +13,7 @@ from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.history_line import HistoryLine
 from eval_core.domain.measurement import Measurement
+from eval_core.domain.record import RunRecord
 
 __all__ = [
     "append_history",
@@ -75,9 +76,7 @@ def run_means(measurement: Measurement) -> dict[str, dict[str, list[float]]]:
         ]
         found[fixture] = {
             "overall": [round(sum(scores) / len(scores), 4) for scores in grades if scores],
-            "authored facts": [
-                round(sum(record.retention for record in run.probes.values()) / len(run.probes), 4) for run in rows
-            ],
+            "authored facts": [round(sum(shares) / len(shares), 4) for run in rows if (shares := _retention(run))],
         }
     return found
 
@@ -116,7 +115,11 @@ def _lines(folder: Path) -> Iterator[tuple[int, HistoryLine | None, str]]:
 def retention_of(measurement: Measurement) -> Iterator[float]:
     """Yield the share of its facts that each probe of each run kept."""
     for runs in measurement.fixtures.values():
-        yield from (record.retention for run in runs for record in run.probes.values())
+        yield from (share for run in runs for share in _retention(run))
+
+
+def _retention(run: RunRecord) -> list[float]:
+    return [record.retention for record in run.probes.values() if record.facts and record.in_session]
 
 
 def grades_of(measurement: Measurement) -> Iterator[Grade]:

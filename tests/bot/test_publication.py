@@ -199,7 +199,7 @@ FORGERIES: dict[str, tuple[Callable[[Json], None], str]] = {
     "fact": (_set(f"{RUN}/probes/recall-refusal/facts/0/label", "another"), "other facts than the bank's"),
     "place": (_set(f"{RUN}/probes/recall-refusal/facts/0/evidence", [0]), "other facts than the bank's"),
     "stale": (_set(f"{RUN}/stale", [{"probe": "recall-refusal", "value": "x"}]), "no probe calls superseded"),
-    "fates": (_set(f"{RUN}/census/fates", "10"), "no measurement has"),
+    "fates": (_set(f"{RUN}/census/fates", "10" * 50), "no measurement has"),
     "kind": (_set(f"{RUN}/invented", [{"kind": "joke", "value": "x"}]), "no measurement has"),
     "verbatim": (_set(f"{RUN}/verbatim", [10_000]), "no measurement has"),
     "check": (lambda body: body["fixtures"]["small-plan"][0]["structure"].update({"all good": True}), "no measurement"),

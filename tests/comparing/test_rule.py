@@ -117,9 +117,9 @@ def fact(change: int, source: str = "authored", *, clear: bool = True) -> FactCh
     return FactChange.model_validate(
         {
             "fixture": "f",
-            "source": source,
+            "asked_by": ("probe",) if source == "authored" else (),
             "name": "n",
-            "kind": "path",
+            "kind": "" if source == "authored" else "path",
             "messages": (1,),
             "base_kept": 2 if change < 0 else 0,
             "base_runs": 2,
@@ -148,8 +148,8 @@ def recorded(
         invented=invented,
         stale=stale,
         size=size(100),
-        authored_facts=authored,
-        census_facts=every,
+        asked_facts=authored,
+        other_facts=every,
         exact=exact,
         judged=judged,
     )

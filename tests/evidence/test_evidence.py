@@ -278,7 +278,7 @@ def test_lost_facts_have_names_places_and_runs(base: Measurement, suite: list[Ca
     assert verdict.kind is Kind.REGRESSED
     lost = [item for item in verdict.facts if item.change < 0]
     assert all(item.messages and item.base_kept == item.base_runs and item.candidate_kept == 0 for item in lost)
-    assert {item.source for item in lost} == {"authored", "census"}
+    assert {item.asked for item in lost} == {True, False}
     facts = verdict.strand("facts")
     assert facts is not None
     assert " facts lost, " in facts.says
@@ -426,7 +426,7 @@ def test_facts_cut_before_the_model_are_counted_and_told_from_those_not_written(
     assert shown is not None
     assert shown.state is StrandState.WORSE
     assert any(detail.startswith("no longer shown: ") for detail in shown.details)
-    assert all(item.shown for item in verdict.facts if item.source == "census" and item.change < 0)
+    assert all(item.shown for item in verdict.facts if item.change < 0)
     text = json.dumps(verdict.model_dump(mode="json"))
     assert "no longer shown" in text
     cut = sum(detail.startswith("no longer shown: ") for detail in shown.details)
@@ -449,7 +449,6 @@ def test_facts_cut_before_the_model_are_counted_and_told_from_those_not_written(
 def test_a_loss_spread_over_many_facts_does_not_give_way_to_one_that_was_gained(base: Measurement) -> None:
     gained = FactChange(
         fixture=next(iter(base.fixtures)),
-        source="census",
         name="x",
         kind="path",
         messages=(1,),

@@ -336,6 +336,7 @@ def test_a_record_on_disk_is_whole_and_says_what_became_of_each_fact(tmp_path: P
         "used": True,
         "evidence": [1, 3],
         "paraphrased": False,
+        "shown": "",
     }
     assert body["summary"].startswith("[Summary of the earlier session]")
     assert body["verbatim"] == [0, *range(12, 17)]

@@ -10,10 +10,10 @@ from eval_core.base.messages import full_text
 from eval_core.base.numbers import percent
 from eval_core.base.numbers import tokens as token_words
 from eval_core.comparing.compare import ReportData
+from eval_core.comparing.fates import fates
 from eval_core.comparing.findings import FactChange, StructureFinding
 from eval_core.domain.case import Case
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import RunRecord
 from eval_core.evidence.structure import STRUCTURE_CHECKS
 from eval_core.reporting.html.plots import PlotTable
 from eval_core.reporting.html.text import Sentence, fact_values, sentence_of, slug
@@ -59,9 +59,6 @@ class Changes:
 
     lost: tuple[FactLine, ...]
     gained: tuple[FactLine, ...]
-    lost_count: int
-    gained_count: int
-    """Facts as the verdict counts them: a value that a probe asks for and the census found is two, in one line."""
     chance: int
     broken: tuple[BrokenCheck, ...]
     compared: bool
@@ -90,7 +87,7 @@ def _sentence(case: Case | None, change: FactChange) -> Sentence | None:
             fact
             for probe in case.bank.probes
             for fact in probe.expected_facts
-            if change.source == "authored" and probe.id == change.kind and fact.label == change.name
+            if probe.id in change.asked_by and fact.label == change.name
         ),
         None,
     )
@@ -108,61 +105,45 @@ def _runs(change: FactChange) -> str:
     return f"gone in {gone} of {change.candidate_runs} runs, before in {gone_before} of {change.base_runs}"
 
 
+def _line(data: ReportData, change: FactChange) -> FactLine:
+    return FactLine(
+        fixture=change.fixture,
+        name=change.name,
+        asked_by=change.asked_by,
+        kind=change.kind,
+        messages=tuple(sorted(change.messages)),
+        sentence=_sentence(data.cases.get(change.fixture), change),
+        base=f"{change.base_kept} of {change.base_runs}",
+        candidate=f"{change.candidate_kept} of {change.candidate_runs}",
+        runs=_runs(change),
+        why=change.shown or "",
+        summary=summary_anchor(change.fixture),
+    )
+
+
 def _lines(data: ReportData, found: Sequence[FactChange]) -> tuple[FactLine, ...]:
-    """Return one line for each value of a fixture, whoever asks for it."""
-    grouped: dict[tuple[str, str], list[FactChange]] = {}
-    for change in found:
-        grouped.setdefault((change.fixture, change.name.casefold()), []).append(change)
-    lines = []
-    for alike in grouped.values():
-        first = alike[0]
-        lines.append(
-            FactLine(
-                fixture=first.fixture,
-                name=first.name,
-                asked_by=tuple(dict.fromkeys(item.kind for item in alike if item.source == "authored")),
-                kind=next((item.kind for item in alike if item.source == "census"), ""),
-                messages=tuple(sorted({number for item in alike for number in item.messages})),
-                sentence=_sentence(data.cases.get(first.fixture), first),
-                base=f"{first.base_kept} of {first.base_runs}",
-                candidate=f"{first.candidate_kept} of {first.candidate_runs}",
-                runs=_runs(first),
-                why=next((item.shown for item in alike if item.shown), ""),
-                summary=summary_anchor(first.fixture),
-            )
-        )
-    # What a probe asks for comes first: somebody thought of it as needed.
-    return tuple(sorted(lines, key=lambda line: not line.asked_by))
+    """Return one line for each fact: what a probe asks for comes first, since somebody thought of it as needed."""
+    return tuple(sorted((_line(data, change) for change in found), key=lambda line: not line.asked_by))
 
 
 def _lost_alone(data: ReportData) -> list[FactChange]:
     """Return what a measurement loses against its sessions, where there is nothing to compare it with."""
-    found = []
-    for fixture, records in data.candidate.fixtures.items():
-        runs: list[RunRecord] = [run for run in records if run.ok]
-        tallies: dict[tuple[str, str], tuple[int, tuple[int, ...]]] = {}
-        for run in runs:
-            for probe, record in run.probes.items():
-                for fact in record.facts:
-                    if fact.evidence:
-                        kept, _ = tallies.get((probe, fact.label), (0, ()))
-                        tallies[probe, fact.label] = (kept + fact.kept, tuple(fact.evidence))
-        for (probe, label), (kept, evidence) in tallies.items():
-            if kept < len(runs):
-                found.append(
-                    FactChange(
-                        fixture=fixture,
-                        source="authored",
-                        name=label,
-                        kind=probe,
-                        messages=evidence,
-                        base_kept=len(runs),
-                        base_runs=len(runs),
-                        candidate_kept=kept,
-                        candidate_runs=len(runs),
-                        clear=True,
-                    )
-                )
+    found = [
+        FactChange(
+            fixture=fixture,
+            name=fate.name,
+            asked_by=tuple(fate.asked_by),
+            messages=fate.messages,
+            base_kept=len(fate.kept),
+            base_runs=len(fate.kept),
+            candidate_kept=sum(fate.kept),
+            candidate_runs=len(fate.kept),
+            clear=True,
+        )
+        for fixture in data.candidate.fixtures
+        for fate in fates(data.candidate, fixture).values()
+        if fate.asked_by and not all(fate.kept)
+    ]
     return sorted(found, key=lambda item: (item.change, item.fixture, item.name))
 
 
@@ -186,15 +167,13 @@ def changes(data: ReportData) -> Changes:
     verdict = data.verdict
     if verdict is None or not data.kind_is_comparable:
         alone = _lost_alone(data)
-        return Changes(_lines(data, alone), (), len(alone), 0, 0, (), compared=False)
+        return Changes(_lines(data, alone), (), 0, (), compared=False)
     clear = [change for change in verdict.facts if change.clear]
     lost = [change for change in clear if change.change < 0]
     gained = [change for change in reversed(clear) if change.change > 0]
     return Changes(
         lost=_lines(data, lost),
         gained=_lines(data, gained),
-        lost_count=len(lost),
-        gained_count=len(gained),
         chance=len(verdict.facts) - len(clear),
         broken=_broken(verdict.structure),
         compared=True,

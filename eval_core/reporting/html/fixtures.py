@@ -329,6 +329,7 @@ def _facts(
     found = [
         FactOfSession(label, fact_values(label, authored.get((probe, label)), texts), "", probe, evidence)
         for (probe, label), evidence in known.items()
+        if evidence
     ]
     return found + [
         FactOfSession(entry.value, (entry.value,), entry.kind, "", tuple(entry.messages))

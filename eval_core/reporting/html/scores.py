@@ -55,7 +55,7 @@ def probe_means(records: Iterable[tuple[RunRecord, ProbeRecord]]) -> dict[str, f
 
 def retention(records: Iterable[tuple[RunRecord, ProbeRecord]]) -> float | None:
     """Return the share of expected facts that is still there, over all runs."""
-    return mean(record.retention for _, record in records if record.facts)
+    return mean(record.retention for _, record in records if record.facts and record.in_session)
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def _run_scores(run: RunRecord, banned: set[tuple[str, str]]) -> dict[str, float
 
 
 def _run_facts(run: RunRecord) -> dict[str, float]:
-    shares = {"authored facts": mean(record.retention for record in run.probes.values() if record.facts)}
+    shares = {"authored facts": retention((run, record) for record in run.probes.values())}
     total = sum(run.census.total.values())
     shares["census"] = 1 - sum(run.census.lost.values()) / total if total else None
     return {name: share for name, share in shares.items() if share is not None}
