@@ -15,7 +15,6 @@ from eval_core.domain.record import PRIVATE_PLACE
 def _lost(name: str, kept: int = 0, *, clear: bool = True, place: int = 1) -> FactChange:
     return FactChange(
         fixture="deploy",
-        source="census",
         name=name,
         kind="path",
         messages=(place,),
