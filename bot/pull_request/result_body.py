@@ -13,6 +13,7 @@ from bot.github.escape import inline
 from bot.pull_request.ticket import Ticket
 from eval_core.base.numbers import counted, percent
 from eval_core.comparing.findings import StrandState
+from eval_core.comparing.headline import look_again
 from eval_core.domain.grade import DIMENSIONS
 from eval_core.domain.record import PRIVATE_PLACE
 from eval_core.reporting.losses import PARAPHRASED, LostFact, places
@@ -69,6 +70,7 @@ def result_body(view: ReportView, ticket: Ticket, around: CommentContext, *, bud
             "ticket": ticket,
             "around": around,
             "lead": _lead(view.headline),
+            "next_step": _next_step(view, around.label),
             "worst": [*_false_values(view), *(_loss(view, fact) for fact in view.lost)][:_WORST],
             "ignored": ticket.ignored_files,
             "ignored_count": len(ticket.ignored_files) + ticket.ignored_more,
@@ -107,6 +109,12 @@ def _lead(headline: str) -> str:
     """Leave out the verdict's words: the comment's title says them."""
     _, colon, rest = headline.partition(": ")
     return f"{rest[0].upper()}{rest[1:]}" if colon and rest else headline
+
+
+def _next_step(view: ReportView, label: str) -> str:
+    """Return what to do; here the next look is asked for by the label, not by a command."""
+    advice = view.data.verdict.advice if view.data.verdict else None
+    return look_again(advice, f"add the label `{label}` again") if advice else view.next_step
 
 
 def _loss(view: ReportView, fact: LostFact) -> str:

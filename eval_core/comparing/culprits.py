@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from eval_core.comparing.arms import Arm, Array
 from eval_core.comparing.findings import Advice, Culprit, Direction, Family, Row, RowVerdict, TestSummary, UnitRow
-from eval_core.comparing.looks import RUNS_AT_LOOK, share
+from eval_core.comparing.looks import next_look, share
 from eval_core.comparing.permutation import Hypothesis, PermutationResult, UnitDelta, quantile
 
 __all__ = [
     "MAJORITY",
     "StructureChange",
     "TestedFamily",
-    "advised_runs",
+    "advised_look",
     "chance_to_settle",
     "changes",
     "culprits_of",
@@ -83,8 +83,7 @@ def changes(base: Arm, candidate: Arm) -> tuple[StructureChange, ...]:
 _DRAWS = 400
 _TOGETHER = 0.6
 """The part of the luck that all rows of a comparison share."""
-_LIKELY, _FAIR = 0.5, 0.2
-"""The first planned look that more likely than not settles it is advised; one with less than a fair chance is not."""
+_FAIR = 0.2
 
 
 @dataclass(frozen=True)
@@ -292,15 +291,14 @@ def _row_after(
     return estimate > item.crit * stricter * later, estimate + half <= evidence.margin
 
 
-def advised_runs(evidence: Sequence[TestedFamily], graded: int) -> Advice | None:
-    """Return the further runs of each fixture up to the next planned look that likely settles it, and how likely.
+def advised_look(evidence: Sequence[TestedFamily], graded: int) -> Advice | None:
+    """Return what the next planned look adds, and how likely that settles it; None after the last look.
 
-    None where no planned look gives even a fair chance.
+    A chance is told only where it is fair: a low one is more often wrong than of use.
     """
-    later = [
-        Advice(runs=count - graded, chance=chance_to_settle(evidence, graded, count - graded))
-        for count in RUNS_AT_LOOK
-        if count > graded
-    ]
-    best = next((item for item in later if item.chance >= _LIKELY), later[-1] if later else None)
-    return best if best is not None and best.chance >= _FAIR else None
+    runs = next_look(graded)
+    if runs is None or not evidence:
+        return None
+    reachable = all(item.result.can_reach for item in evidence)
+    chance = chance_to_settle(evidence, graded, runs - graded) if reachable else 0.0
+    return Advice(runs=runs - graded, chance=chance if chance >= _FAIR else None)

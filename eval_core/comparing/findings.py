@@ -258,10 +258,11 @@ class Row(_Frozen):
 
 
 class Advice(_Frozen):
-    """How many more runs of each fixture may settle what is open, and how likely that is."""
+    """How many more runs of each fixture the next look takes, and how likely they settle what is open."""
 
     runs: int
-    chance: float
+    chance: float | None = None
+    """Null where it is low, or not known."""
 
 
 class SpreadFinding(_Frozen):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 
 from eval_core.base.numbers import counted, interval, listed, percent, percent_change, points, pp, signed, tokens
-from eval_core.comparing.findings import Kind, Reason, Row, RowVerdict, Strand, StrandName, StrandState, Verdict
+from eval_core.comparing.findings import Advice, Kind, Reason, Row, RowVerdict, Strand, StrandName, StrandState, Verdict
 from eval_core.comparing.hypotheses import FACT_NAMES, OVERALL
 from eval_core.comparing.outcome import OutcomeChange
 from eval_core.comparing.strands import SizeChange
@@ -16,6 +17,7 @@ __all__ = [
     "changed",
     "incomplete",
     "inconclusive",
+    "look_again",
     "next_step",
     "no_change",
     "not_comparable",
@@ -132,13 +134,8 @@ def no_change(rows: Sequence[Row], facts: Strand | None, size: SizeChange | None
     return f"{Kind.NO_DETECTABLE_CHANGE.words}: {described}{least}."
 
 
-def _resolve(row: Row) -> str:
-    text = points if row.family == "scores" else pp
-    return "" if row.mde_two_more is None else f"2 more runs would resolve {text(row.mde_two_more)}"
-
-
 def inconclusive(rows: Sequence[Row], unreachable: str | None) -> str:
-    """Say what is still open and what two more runs would show."""
+    """Say what is still open; what to do about it is the next step's to say."""
     if not rows:
         return f"{Kind.INCONCLUSIVE.words}: nothing that was compared had anything at risk."
     overall, facts = _lead(rows)
@@ -148,10 +145,8 @@ def inconclusive(rows: Sequence[Row], unreachable: str | None) -> str:
     widest = max(open_rows, key=lambda row: (row.ci90_high or 9.0) - (row.ci90_low or -9.0), default=first)
     if first.verdict is not RowVerdict.INCONCLUSIVE and widest is not first:
         parts.append(f"open: {_row(widest)}")
-    # Where so few runs could not have shown anything, a promise about two more would be empty.
-    promise = unreachable or _resolve(widest if first.verdict is not RowVerdict.INCONCLUSIVE else first)
-    if promise:
-        parts.append(promise)
+    if unreachable:
+        parts.append(unreachable)
     return f"{Kind.INCONCLUSIVE.words}: {'; '.join(parts)}."
 
 
@@ -232,8 +227,8 @@ def next_step(
     fixtures: Sequence[str] = (),
     strands: Mapping[StrandName, Strand] | None = None,
     size: SizeChange | None = None,
-    more_runs: int | None = None,
-    chance: float | None = None,
+    advice: Advice | None = None,
+    label: str = "",
     exact: bool = False,
     false_values: bool = False,
 ) -> str:
@@ -259,18 +254,19 @@ def next_step(
     if kind is Kind.NO_DETECTABLE_CHANGE:
         # What was counted has no change too small to be seen.
         return "Nothing to do." if exact else "Nothing to do, unless a smaller change matters to you."
-    if more_runs is None:
-        return "More candidate runs alone are unlikely to settle it: add baseline runs as well, or more fixtures."
-    if chance is None:
-        return f"Add {counted(more_runs, 'run')} of each fixture; fewer cannot show any change."
-    return (
-        f"Add {counted(more_runs, 'run')} of each fixture; the chance that this settles it is about {_rough(chance)}."
-    )
+    if advice is None:
+        return "Add fixtures, or runs of the baseline: the last planned look left it open, or nothing was at risk."
+    return look_again(advice, f"run `compression-eval run --label {shlex.quote(label)} --next-look`")
 
 
-def _rough(chance: float) -> str:
-    """Return a chance to the nearest ten percent: it is an estimate itself."""
-    return percent(min(0.9, max(0.1, round(chance, 1))))
+def look_again(advice: Advice, how: str) -> str:
+    """Say how to take the next look, what it adds, and how likely it settles the matter where that is likely."""
+    added = f"It adds {counted(advice.runs, 'run')} of each fixture"
+    if advice.chance is None:
+        return f"Look again: {how}. {added}."
+    # To the nearest ten percent: it is an estimate itself.
+    rough = min(0.9, max(0.1, round(advice.chance, 1)))
+    return f"Look again: {how}. {added}; the chance that this settles it is about {percent(rough)}."
 
 
 def undecided(verdict: Verdict, fail_on: str) -> str:

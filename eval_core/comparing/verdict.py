@@ -16,7 +16,7 @@ from eval_core.comparing.control_runs import ControlShift
 from eval_core.comparing.culprits import (
     StructureChange,
     TestedFamily,
-    advised_runs,
+    advised_look,
     changes,
     culprits_of,
     row_of,
@@ -55,7 +55,7 @@ from eval_core.comparing.hypotheses import (
     score_blocks,
 )
 from eval_core.comparing.outcome import broken_fixtures, outcome_culprits
-from eval_core.comparing.permutation import LIMIT, MOST_EXTRA, Design, Hypothesis, Shift, permute
+from eval_core.comparing.permutation import LIMIT, Hypothesis, Shift, permute
 from eval_core.comparing.rule import decide_kind, facts_strand, outcome_strand, scores_strand, structure_strand
 from eval_core.comparing.stability import spread_changes
 from eval_core.comparing.strands import Recorded
@@ -333,24 +333,12 @@ def _by_facts(found: Sequence[TestedFamily]) -> Direction | None:
     return ways.pop() if ways else None
 
 
-def _unreachable(evidence: Sequence[TestedFamily]) -> tuple[str | None, int | None]:
-    """Return the words for a design with too few runs, and how many more would do."""
-    short = [item for item in evidence if not item.result.can_reach]
-    if not short:
-        return None, None
-    first = short[0]
-    words = f"with so few runs no {first.family} could be significant (smallest p {p_value(first.result.attainable_p)})"
-    enough = [_runs_to_reach(item) for item in short]
-    return words, None if None in enough else max(runs for runs in enough if runs is not None)
-
-
-def _runs_to_reach(evidence: TestedFamily) -> int | None:
-    """Return how many more candidate runs would let the test become significant at all."""
-    runs = evidence.result.runs.values()
-    for extra in range(1, MOST_EXTRA + 1):
-        if Design(tuple((n + extra, m) for n, m in runs)).attainable_p <= evidence.result.alpha:
-            return extra
-    return None
+def _unreachable(evidence: Sequence[TestedFamily]) -> str | None:
+    """Return the words for a design with too few runs."""
+    short = next((item for item in evidence if not item.result.can_reach), None)
+    if short is None:
+        return None
+    return f"with so few runs no {short.family} could be significant (smallest p {p_value(short.result.attainable_p)})"
 
 
 def _stability(item: SpreadFinding) -> str:
@@ -496,7 +484,7 @@ def decide(
         certain=states_false and strands["facts"].state is StrandState.WORSE,
         settled=settled or (exact and bool(rows)),
     )
-    unreachable, extra = _unreachable(tested)
+    unreachable = _unreachable(tested)
     advice: Advice | None = None
     if reasons and kind in (Kind.NO_DETECTABLE_CHANGE, Kind.INCONCLUSIVE):
         # Calm as far as it was compared is not calm: nothing passes a gate on half of the evidence.
@@ -505,8 +493,7 @@ def decide(
         text = headline.no_change(rows, strands.get("facts"), size, exact=exact and not by_family)
     elif kind is Kind.INCONCLUSIVE:
         text = headline.inconclusive(rows, unreachable)
-        advice = None if unreachable else advised_runs(tested, case.measured.graded)
-        extra = extra if advice is None else advice.runs
+        advice = advised_look(tested, case.measured.graded)
     elif kind is Kind.NOT_COMPARABLE:
         text = headline.not_comparable(incomparable)
     elif kind is Kind.INCOMPLETE:
@@ -532,8 +519,8 @@ def decide(
             fixtures=[name for name, _ in Counter(where).most_common()],
             strands=strands,
             size=size,
-            more_runs=extra,
-            chance=advice.chance if advice else None,
+            advice=advice,
+            label=candidate.label,
             exact=exact and not by_family,
             false_values=bool(stated),
         ),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from eval_core.base.errors import UserError
 from eval_core.comparing.arms import Arm
 from eval_core.comparing.drift import Drift
-from eval_core.comparing.findings import Kind, RowVerdict, Verdict
+from eval_core.comparing.findings import Advice, Kind, RowVerdict, Verdict
 from eval_core.comparing.looks import next_look, runs_at, share, spent
 from eval_core.comparing.verdict import FailOn, Options, decide, exit_code
 from eval_core.domain.extra import Look
@@ -120,8 +120,8 @@ def test_too_few_runs_are_inconclusive_and_say_so() -> None:
     verdict = decide(constant(3, 4.0, fixtures=1), constant(1, 3.0, fixtures=1))
     assert verdict.kind is Kind.INCONCLUSIVE
     assert "with so few runs no scores could be significant" in verdict.headline
-    # C(3 + n, n) arrangements: 84 at n = 6 are the first to allow p <= 0.02 * 0.6, the level of the facts.
-    assert verdict.next_step == "Add 5 runs of each fixture; fewer cannot show any change."
+    assert verdict.advice == Advice(runs=2)
+    assert "--next-look" in verdict.next_step
     assert not verdict.tests[0].can_reach
 
 
@@ -137,15 +137,16 @@ def test_one_test_that_can_reach_significance_does_not_speak_for_one_that_cannot
     assert verdict.kind is Kind.INCONCLUSIVE
 
 
-def test_wide_intervals_are_inconclusive_and_say_what_more_runs_would_show() -> None:
+def test_wide_intervals_are_inconclusive_and_give_one_advice() -> None:
     verdict = decide(noisy(1, 4, mean=3, sd=0.7, fixtures=2), noisy(3, 3, mean=3, sd=0.7, fixtures=2))
     assert verdict.kind is Kind.INCONCLUSIVE
-    assert "2 more runs would resolve" in verdict.headline
-    overall = verdict.row("overall")
-    assert overall is not None
-    assert overall.mde is not None
-    assert overall.mde_two_more is not None
-    assert overall.mde_two_more < overall.mde
+    assert "more runs" not in verdict.headline
+    assert verdict.advice is not None
+    assert verdict.advice.runs == 3
+    assert verdict.next_step.count("--next-look") == 1
+    last = decide(noisy(1, 10, mean=3, sd=0.9, fixtures=1), noisy(3, 10, mean=3, sd=0.9, fixtures=1))
+    assert (last.kind, last.advice) == (Kind.INCONCLUSIVE, None)
+    assert "--next-look" not in last.next_step
 
 
 # Before any number: comparable, complete
