@@ -58,7 +58,11 @@ def write_agent(root: Path, mark: str = "base", *, environment: bool = True, sui
 
 def kept(results: Path, fixture: str = "small-debug") -> list[str]:
     """Return what the compressor left of a session."""
-    path = next(path for path in sorted(results.rglob(f"{fixture}-run-0.json")) if "latest" not in path.parts)
+    path = next(
+        path
+        for path in sorted(results.rglob(f"{fixture}-run-0.json"))
+        if not {"latest", "base"} & set(path.relative_to(results).parts)
+    )
     return [message["content"] for message in json.loads(path.read_text(encoding="utf-8"))["messages"]]
 
 

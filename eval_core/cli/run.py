@@ -329,7 +329,7 @@ def _with_git_base(job: Job, results: Path, *, quiet: bool) -> Iterator[Job]:
         yield job
         return
     with exported(target.tree, point.sha) as tree:
-        job = replace(job, base_tree=tree, base_sha=point.sha)
+        job = replace(job, base_tree=tree, base_point=point)
         if not quiet and job.expected_base(job.load_cases(), results).own:
             where = f"{point.branch} at {point.sha[:12]}, where this branch left it"
             click.echo(f"Comparing with {where}, not with a stored baseline.", err=True)

@@ -73,6 +73,8 @@ class Extra(Record):
     """What had been measured at earlier verdicts about the same candidate."""
     base: Literal["rerun", "regraded"] | None = None
     """The folder `base` below the result holds the base: measured in this run, or its answers graded again."""
+    branch: str | None = None
+    """The branch that this was measured of, where it is the base of another measurement."""
     stale: bool = False
     """The base branch has moved on since the stored baseline was measured."""
     compared: bool = False

@@ -16,12 +16,13 @@ from typing import Literal
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import write_atomic
-from eval_core.base.globs import matches
+from eval_core.base.globs import matches, watched_digest
 from eval_core.base.numbers import counted
 from eval_core.comparing.compare import compare_measurements
+from eval_core.comparing.verdict import exit_code
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Measurement
-from eval_core.storage.baselines import Reference, dump_baseline, is_of_other_files, load_side
+from eval_core.storage.baselines import Reference, dump_baseline, load_side
 
 __all__ = [
     "BasePlan",
@@ -31,6 +32,7 @@ __all__ = [
     "branch_point",
     "exported",
     "keep_base",
+    "name_of",
     "plan_base",
     "stale_note",
 ]
@@ -42,10 +44,12 @@ _DEFAULT_BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "mas
 
 @dataclass(frozen=True)
 class BranchPoint:
-    """The last commit that a checked-out branch shares with the default branch."""
+    """The last commit that a branch shares with the branch it is to be merged into."""
 
     sha: str
     branch: str
+    tip: str | None = None
+    """Digest of the watched files that the branch has now, where it has changed some since."""
 
 
 def _git(tree: Path, *words: str) -> bytes | None:
@@ -64,11 +68,27 @@ def branch_point(tree: Path, watch: Sequence[str]) -> BranchPoint | None:
         if found is None:
             continue
         sha = found.decode().strip()
-        changed = _git(tree, "diff", "--name-only", "--no-renames", "--relative", "-z", sha, "--", ".") or b""
         added = _git(tree, "ls-files", "--others", "--exclude-standard", "-z") or b""
-        names = os.fsdecode(changed + added).split("\0")
-        return BranchPoint(sha, branch) if any(name and matches(name, watch) for name in names) else None
+        if not _any_watched(_changed(tree, sha) + added, watch):
+            return None
+        return BranchPoint(sha, branch, _tip(tree, sha, branch, watch))
     return None
+
+
+def _tip(tree: Path, sha: str, branch: str, watch: Sequence[str]) -> str | None:
+    if not _any_watched(_changed(tree, sha, branch), watch):
+        return None
+    with exported(tree, branch) as there:
+        return watched_digest(there, watch)
+
+
+def _changed(tree: Path, *commits: str) -> bytes:
+    """Return the names of files below the tree that differ between commits, or from one in the checkout."""
+    return _git(tree, "diff", "--name-only", "--no-renames", "--relative", "-z", *commits, "--", ".") or b""
+
+
+def _any_watched(names: bytes, watch: Sequence[str]) -> bool:
+    return any(name and matches(name, watch) for name in os.fsdecode(names).split("\0"))
 
 
 @contextmanager
@@ -97,7 +117,7 @@ class BasePlan:
     digest: str | None = None
     """Of the watched files of the base."""
     stale: bool = False
-    """Whether the stored baseline was measured from other files."""
+    """Whether the base branch has left the stored baseline behind."""
     shelf: Path | None = None
     """Where the measurement of the whole base is kept for later runs."""
     known: Measurement | None = None
@@ -114,28 +134,35 @@ def plan_base(
     *,
     control: Literal["auto", "always", "never"],
     rerun: bool,
+    required: bool,
     base_digest: str | None,
     base_known: bool,
+    tip_digest: str | None,
     offline: bool,
     shelf: Path | None,
     runs: int,
 ) -> BasePlan:
     """Decide what of the base is measured beside the candidate.
 
-    A stale baseline would blame the candidate for what the base branch did. One that is not stale may still be from
-    another day; runs without models know no days.
+    A baseline of other files than the base would blame the candidate for what others did, and none at all is no reason
+    not to compare, unless that very one is `required`. One of the same files may still be from another day; runs
+    without models know no days. A baseline of the files that the base branch has now is not stale: the candidate's
+    base is older.
     """
     a_control: BaseInRun = "nothing" if offline else "control"
     if rerun:
         return BasePlan("whole", base_digest, shelf=shelf)
     if not base_known or control == "never":
         return BasePlan()
-    comparable = reference is not None and reference.comparable
-    stale = reference is not None and comparable and is_of_other_files(reference.measurement, base_digest)
-    if control != "always" and not stale:
-        return BasePlan(a_control if comparable else "nothing", base_digest)
+    stored = reference.measurement if reference is not None and reference.comparable else None
+    others = stored is not None and stored.provenance.watched not in (None, base_digest)
+    if control != "always" and stored is not None and not others:
+        return BasePlan(a_control, base_digest)
+    if required and stored is None:
+        return BasePlan("nothing", base_digest)
     known = _measured_base(shelf, runs) if shelf is not None else None
-    return BasePlan("whole" if known is None else a_control, base_digest, stale, shelf, known)
+    at_tip = stored is not None and stored.provenance.watched == tip_digest
+    return BasePlan("whole" if known is None else a_control, base_digest, others and not at_tip, shelf, known)
 
 
 def base_store(results: Path, digest: str, fingerprint: Fingerprint) -> Path:
@@ -167,13 +194,19 @@ def _age(base: Measurement, candidate: Measurement) -> str:
     return "today" if days <= 0 else f"{counted(days, 'day')} ago"
 
 
-def _commits_behind(sha: str | None, root: Path) -> str:
+def _commits_behind(sha: str | None, root: Path, base: str | None = None) -> str:
     """Return how many commits the base branch has had since, as far as the history is at hand."""
     if sha is None:
         return ""
-    found = (_git(root, "rev-list", "--count", f"{sha}..HEAD") or b"").strip()
+    found = (_git(root, "rev-list", "--count", f"{sha}..{base or 'HEAD'}") or b"").strip()
     count = int(found) if found.isdigit() else 0
     return f", {counted(count, 'commit')} behind the base branch" if count else ""
+
+
+def name_of(base: Measurement, unknown: str = "the base branch") -> str:
+    """Return the branch and the commit of a base that was measured in the same run, as far as they are known."""
+    sha = base.provenance.source_sha
+    return f"{base.extra.branch or unknown}{f' at {sha[:12]}' if sha else ''}"
 
 
 def base_note(base: Measurement, candidate: Measurement, *, path: Path, in_run: bool, root: Path) -> str:
@@ -183,18 +216,22 @@ def base_note(base: Measurement, candidate: Measurement, *, path: Path, in_run: 
     if in_run and base.extra.regraded:
         return f"Base: the stored baseline, measured {_age(base, candidate)}{at}, its answers graded again in this run."
     if in_run:
-        return f"Base: the base branch{at}, measured {_age(base, candidate)} and not taken from a stored baseline."
+        return f"Base: {name_of(base)}, measured {_age(base, candidate)} and not taken from a stored baseline."
     shown = os.path.relpath(path, root) if path.is_relative_to(root) else str(path)
     return f"Base: the stored baseline {shown}, measured {_age(base, candidate)}{at}{_commits_behind(sha, root)}."
 
 
-def stale_note(base: Measurement, candidate: Measurement, *, left_behind: Path, root: Path) -> str:
-    """Say that the base branch has left a stored baseline behind, and what it lost or gained since."""
-    stored = load_side(left_behind)
+def stale_note(base: Measurement, candidate: Measurement, *, left_behind: Reference, root: Path) -> tuple[str, bool]:
+    """Say that the base branch has left a stored baseline behind, and what it lost since; tell whether it lost."""
+    stored = left_behind.measurement
     verdict, _ = compare_measurements(stored, base)
-    behind = _commits_behind(stored.provenance.source_sha, root)
-    return (
-        f"The stored baseline {os.path.relpath(left_behind, root)} is stale: it was measured "
+    lost = exit_code(verdict, "regressed") == 1
+    behind = _commits_behind(stored.provenance.source_sha, root, base.provenance.source_sha)
+    others = "This change did not cause that. Look into it on the base branch, then renew the baseline"
+    note = (
+        f"The stored baseline {os.path.relpath(left_behind.path, root)} is stale: it was measured "
         f"{_age(stored, candidate)} from other files than the base branch has now{behind}. "
-        f"The base branch against it: {verdict.headline} Renew it with `compression-eval baseline update`."
+        f"{name_of(base, 'The base branch')} against it: {verdict.headline} "
+        f"{others if lost else 'Renew it'} with `compression-eval baseline update`."
     )
+    return note, lost

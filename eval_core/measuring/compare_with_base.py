@@ -16,12 +16,12 @@ from eval_core.base.numbers import counted
 from eval_core.base.sealing import SealingKey
 from eval_core.comparing.compare import ReportData, compare_measurements, judged_alone
 from eval_core.comparing.drift import graded_cells
-from eval_core.comparing.findings import Verdict
+from eval_core.comparing.findings import Kind, Verdict
 from eval_core.domain.case import Case, load_suite, with_private
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.private_probes import private_banks
-from eval_core.measuring.base_branch import base_note, stale_note
-from eval_core.storage.baselines import find_reference, load_side
+from eval_core.measuring.base_branch import base_note, name_of, stale_note
+from eval_core.storage.baselines import Reference, find_reference, load_side
 from eval_core.storage.history import read_history
 from eval_core.storage.results import BASE_FOLDER
 
@@ -59,20 +59,25 @@ def compare_with_base(
     suite = {case.fixture.name: replace(case, private=None) for case in cases}
     baselines = root / settings.baselines
     found = find_reference(compare_to, baselines, measurement.fingerprint)
-    kept = found.path if found else None
-    path = own[0] if own is not None else kept
+    path = own[0] if own is not None else found.path if found else None
     if path is None:
         why = f"no baseline in {baselines}; `compression-eval baseline update` makes one"
-        note = "none was asked for" if compare_to == "none" else why
+        why = "none was asked for" if compare_to == "none" else why
         alone = judged_alone(measurement)
-        return ReportData(measurement, verdict=alone, cases=suite, note=note, task=settings.task)
+        return ReportData(measurement, verdict=alone, cases=suite, note=why, task=settings.task)
     base = own[1] if own is not None else load_side(path)
+    if own is not None and _never_runs(base):
+        # Where both fail, nobody knows whether this change is to blame; what is new has only itself to blame.
+        new = bool(settings.watch) and base.provenance.watched is None
+        alone = judged_alone(measurement) if new else None
+        return ReportData(
+            measurement, verdict=alone, cases=suite, note=_nothing_there(base, new=new), task=settings.task
+        )
     verdict, part = compare_measurements(base, measurement, accept=settings.accept)
     verdict = with_remedy(verdict, part, str(path), measurement)
-    left_behind = kept if own is not None and measurement.extra.stale else None
     verdict = verdict.noted(base_note(base, measurement, path=path, in_run=own is not None, root=root))
-    if left_behind is not None:
-        verdict = verdict.noted(stale_note(base, measurement, left_behind=left_behind, root=root), remark=True)
+    if own is not None and not base.extra.regraded:
+        verdict = _about_baseline(verdict, found, base, measurement, root)
     history = read_history(baselines, path.stem)
     return ReportData(
         measurement,
@@ -84,6 +89,47 @@ def compare_with_base(
         task=settings.task,
         accept=settings.accept,
     )
+
+
+_LOST_BY_OTHERS = "Nothing to do in this change; look into what the base branch lost since its baseline."
+_UPDATE = "`compression-eval baseline update`"
+
+
+def _about_baseline(
+    verdict: Verdict, found: Reference | None, base: Measurement, measurement: Measurement, root: Path
+) -> Verdict:
+    """Say why the base was measured in the same run, and what that means for the stored baseline."""
+    if found is None:
+        return verdict.noted(f"No baseline is stored; {_UPDATE} stores one, which saves measuring the base each time.")
+    if not found.comparable:
+        path = os.path.relpath(found.path, root)
+        return verdict.noted(
+            f"The stored baseline {path} has other fixtures, probes, models or settings; {_UPDATE} renews it."
+        )
+    if not measurement.extra.stale:
+        return verdict
+    note, lost = stale_note(base, measurement, left_behind=found, root=root)
+    verdict = verdict.noted(note, remark=True)
+    if lost and verdict.kind is Kind.NO_DETECTABLE_CHANGE:
+        return verdict.model_copy(update={"next_step": _LOST_BY_OTHERS})
+    return verdict
+
+
+def _never_runs(base: Measurement) -> bool:
+    """Tell whether the compressor of a base that was measured fails in every run, by its own fault."""
+    runs = [run for found in base.fixtures.values() for run in found]
+    return not base.stopped and bool(runs) and not any(run.ok or run.outcome.retryable for run in runs)
+
+
+def _nothing_there(base: Measurement, *, new: bool) -> str:
+    """Say that the base has no compressor, or one that never runs."""
+    where = name_of(base)
+    if new:
+        return (
+            f"{where} has no compressor yet (no file that `watch` names), so there is nothing to compare this one with"
+        )
+    how = " or ".join(sorted({run.outcome.words for found in base.fixtures.values() for run in found}))
+    return f"the compressor of {where} {how}, in every run, so there is nothing to compare this one with"
 
 
 def with_remedy(verdict: Verdict, base: Measurement, path: str, candidate: Measurement) -> Verdict:

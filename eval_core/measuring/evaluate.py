@@ -22,7 +22,7 @@ from eval_core.domain.measurement import Controls, Measurement, comparable_part
 from eval_core.domain.record import RunRecord
 from eval_core.evidence.size import SessionFacts
 from eval_core.judging.calibration import trusted
-from eval_core.measuring.base_branch import BasePlan, keep_base
+from eval_core.measuring.base_branch import BasePlan, BranchPoint, keep_base
 from eval_core.measuring.blame import PlainRequests
 from eval_core.measuring.interrupt import Interruption, interruptible
 from eval_core.measuring.preflight import preflight
@@ -105,8 +105,6 @@ class Trial:
         notes: dict[str, object] = {}
         here = {cell.case.fixture.name: cell.case for cell in job.cells(self.cases)}
         facts = {name: SessionFacts(case) for name, case in here.items()}
-        if reference is not None or job.baseline == "rerun":
-            notes["compared"] = True
         tried = ahead = None
         # Of more shards than fixture-runs, some have nothing to do: they try no model and have no budget for it.
         if cast.client is not None and here:
@@ -124,6 +122,8 @@ class Trial:
             ResultsFolder(self.folder.path / BASE_FOLDER).write_measurement(plan.known)
         if plan.own:
             notes["base"] = "rerun"
+        if plan.own or reference is not None:
+            notes["compared"] = True
         if plan.beside != "nothing":
             sessions.insert(0, self._beside(cast, plan, controls, interruption))
         for session in sessions:
@@ -144,7 +144,7 @@ class Trial:
         else:
             measured, sample = await asyncio.gather(measure_together(sessions), self._sample(again, cast))
         for session, base_measurement in zip(sessions[:-1], measured[:-1], strict=True):
-            base_measurement = _from_files(base_measurement, plan.digest, job.base_sha)
+            base_measurement = _from_files(base_measurement, plan.digest, job.base_point)
             session.finish(base_measurement)
             if plan.beside == "control":
                 notes["control"] = keep_control(base_measurement)
@@ -300,11 +300,12 @@ class Trial:
         return measurement
 
 
-def _from_files(measurement: Measurement, digest: str | None, sha: str | None = None) -> Measurement:
-    """Note which watched files were measured, and the commit that they are of where their folder does not say it."""
-    named = {} if sha is None else {"source_sha": sha}
+def _from_files(measurement: Measurement, digest: str | None, point: BranchPoint | None = None) -> Measurement:
+    """Note which watched files were measured, and the commit and branch that they are of where these are known."""
+    named = {} if point is None else {"source_sha": point.sha}
     provenance = measurement.provenance.model_copy(update={"watched": digest, **named})
-    return measurement.model_copy(update={"provenance": provenance})
+    measurement = measurement.model_copy(update={"provenance": provenance})
+    return measurement if point is None else measurement.noting(branch=point.branch)
 
 
 async def _under_way(client: ModelClient, tried: asyncio.Task[None]) -> None:

@@ -23,7 +23,7 @@ from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord
 from eval_core.domain.shard import Shard
 from eval_core.domain.target import Builtin, CompressorSource
-from eval_core.measuring.base_branch import BasePlan, base_store, plan_base
+from eval_core.measuring.base_branch import BasePlan, BranchPoint, base_store, plan_base
 from eval_core.measuring.compare_with_base import compare_with_base, load_cases, own_base
 from eval_core.measuring.evaluate import Trial
 from eval_core.measuring.wiring import Traffic, planned_fingerprint
@@ -72,8 +72,8 @@ class Job:
     baseline: Literal["stored", "rerun"] = "stored"
     """rerun: measure the base beside the candidate instead of reading a stored result."""
     base_tree: Path | None = None
-    base_sha: str | None = None
-    """The commit of `base_tree`, where that folder does not say it itself."""
+    base_point: BranchPoint | None = None
+    """The commit of `base_tree` and its branch, where they are known."""
     drift_sample: int = SAMPLE
     """Stored answers that are graded again to see whether the judge drifted; 0 for none."""
     regrade_baseline: bool = False
@@ -162,8 +162,10 @@ class Job:
             reference,
             control="never" if self.compare_to == "none" else self.settings.baseline.control,
             rerun=self.baseline == "rerun",
+            required=self.compare_to != "auto",
             base_digest=digest,
             base_known=self.base_tree is not None,
+            tip_digest=None if self.base_point is None else self.base_point.tip,
             offline=self.models is None,
             shelf=base_store(results, digest, fingerprint) if digest else None,
             runs=self.plan[0],

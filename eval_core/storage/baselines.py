@@ -27,7 +27,6 @@ __all__ = [
     "dump_baseline",
     "find_baseline",
     "find_reference",
-    "is_of_other_files",
     "list_baselines",
     "load_baseline",
     "load_side",
@@ -266,14 +265,9 @@ def stale_fields(path: Path, cases: Sequence[Case], watched: str | None) -> list
     fields = [name for name in dict.fromkeys([*now, *then]) if now.get(name) != then.get(name)]
     if stored.instrument != INSTRUMENT_VERSION:
         fields.append("the code that finds facts")
-    if is_of_other_files(measurement, watched):
+    if watched is not None and measurement.provenance.watched not in (None, watched):
         fields.append("watched files")
     return fields
-
-
-def is_of_other_files(measurement: Measurement, watched: str | None) -> bool:
-    """Tell whether a measurement is known to be of other watched files than those with this digest."""
-    return None not in (measurement.provenance.watched, watched) and measurement.provenance.watched != watched
 
 
 def list_baselines(folder: Path) -> list[Path]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import small
 
 from eval_core.base.config import BaselineConfig, Config
+from eval_core.base.globs import watched_digest
 from eval_core.comparing.compare import ReportData
 from eval_core.comparing.findings import Kind
-from eval_core.measuring.base_branch import branch_point, exported
+from eval_core.measuring.base_branch import BranchPoint, branch_point, exported
 from eval_core.measuring.options import Job
 from eval_core.sandbox.isolation import detect
 from eval_core.storage.baselines import store_baseline
@@ -67,6 +69,7 @@ def test_a_docstring_is_not_blamed_for_what_the_base_lost(root: Path, tmp_path: 
     (stale,) = [note for note in data.verdict.notes if "is stale" in note]
     assert "The base branch against it: Regressed" in stale
     assert "baselines/offline.json" in stale
+    assert data.next_step == "Nothing to do in this change; look into what the base branch lost since its baseline."
     assert any(note.startswith("Base: the base branch, measured today and not taken") for note in data.verdict.notes)
 
 
@@ -76,6 +79,78 @@ def test_without_a_control_the_stale_baseline_blames_it(root: Path, tmp_path: Pa
     data = measure(job, tmp_path / "results")
     assert data.verdict is not None
     assert data.verdict.kind is Kind.REGRESSED
+
+
+def test_without_a_baseline_the_base_is_measured_in_the_same_run(root: Path, tmp_path: Path) -> None:
+    (root / "baselines/offline.json").unlink()
+    data = measure(pull_request(root, LOSES), tmp_path / "results")
+    assert data.verdict is not None
+    assert data.verdict.kind is Kind.REGRESSED
+    assert any(note.startswith("No baseline is stored; ") for note in data.verdict.notes)
+    assert list((tmp_path / "results/a/base").glob("*-run-*.json"))
+    again = measure(pull_request(root, KEEPS), tmp_path / "results", "b")
+    assert again.verdict is not None
+    assert again.verdict.kind is Kind.NO_DETECTABLE_CHANGE
+    assert again.next_step == "Nothing to do."
+    assert not list((tmp_path / "results/b/base").glob("*-run-*.json")), "measured once"
+
+
+def test_a_baseline_of_other_conditions_is_no_obstacle_either(root: Path, tmp_path: Path) -> None:
+    data = measure(pull_request(root, LOSES, focus_topic="the quota"), tmp_path / "results")
+    assert data.verdict is not None
+    assert data.verdict.kind is Kind.REGRESSED
+    assert any("has other fixtures, probes, models or settings" in note for note in data.verdict.notes)
+
+
+def test_a_baseline_that_was_asked_for_by_its_path_is_the_only_one(root: Path, tmp_path: Path) -> None:
+    job = pull_request(root, LOSES, focus_topic="the quota")
+    data = measure(replace(job, compare_to=str(root / "baselines/offline.json")), tmp_path / "results")
+    assert data.verdict is not None
+    assert data.verdict.kind is Kind.NOT_COMPARABLE
+    assert not (tmp_path / "results/a/base").exists()
+
+
+@pytest.mark.parametrize("suite", ["with a baseline", "without one"])
+def test_a_change_that_brings_the_first_compressor_has_nothing_to_compare_with(
+    root: Path, tmp_path: Path, suite: str
+) -> None:
+    if suite == "without one":
+        (root / "baselines/offline.json").unlink()
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    point = BranchPoint("c" * 40, "main")
+    data = measure(replace(pull_request(root, LOSES), base_tree=empty, base_point=point), tmp_path / "results")
+    assert data.verdict is None
+    assert data.note == (
+        f"main at {'c' * 12} has no compressor yet (no file that `watch` names), so there is nothing to compare this "
+        "one with"
+    )
+
+
+def test_a_base_whose_compressor_fails_in_every_run_does_not_blame_the_change(root: Path, tmp_path: Path) -> None:
+    (root / "baselines/offline.json").unlink()
+    broken = "import nothing_of_the_kind\n" + KEEPS
+    small.write(root / "mini.py", broken)
+    for label, source in (("mended", KEEPS), ("as-broken", broken + "# with a comment\n")):
+        data = measure(pull_request(root, source), tmp_path / "results", label)
+        assert data.verdict is None
+        assert data.note == (
+            "the compressor of the base branch could not be imported or constructed, in every run, so there is "
+            "nothing to compare this one with"
+        )
+
+
+def test_a_baseline_of_the_tip_is_not_called_stale_where_the_base_is_older(root: Path, tmp_path: Path) -> None:
+    older = tmp_path / "older"
+    small.write(older / "mini.py", LOSES)
+    tip = watched_digest(root, ["mini.py"])
+    job = replace(pull_request(root, DOCUMENTED), base_tree=older, base_point=BranchPoint("c" * 40, "main", tip))
+    data = measure(job, tmp_path / "results")
+    assert data.verdict is not None
+    assert data.verdict.kind is Kind.NO_DETECTABLE_CHANGE, "main has improved since; this change has done nothing"
+    assert data.next_step == "Nothing to do."
+    assert data.verdict.remarks == ()
+    assert any(note.startswith(f"Base: main at {'c' * 12}, ") for note in data.verdict.notes)
 
 
 def test_a_base_tree_is_measured_once(root: Path, tmp_path: Path) -> None:
@@ -155,8 +230,30 @@ def test_on_the_command_line_the_base_is_where_the_branch_left_the_default_branc
     assert ran.code == 0
     assert ran.out.startswith("= No detectable change: ")
     assert f"Comparing with main at {lost[:12]}, where this branch left it" in ran.err
-    assert "The base branch against it: Regressed" in " ".join(ran.out.split())
-    assert f"Base: the base branch at {lost[:12]}, measured today" in (root / "results/a/report.md").read_text()
+    assert f"main at {lost[:12]} against it: Regressed" in " ".join(ran.out.split())
+    assert f"Base: main at {lost[:12]}, measured today" in (root / "results/a/report.md").read_text()
+
+
+def test_on_the_command_line_no_baseline_is_needed_where_git_knows_the_base(
+    root: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    small.write(root / ".gitignore", "results/\nbaselines/\n")
+    small.write(root / ".compression-eval.yml", json.dumps(CONFIG))
+    (root / "baselines/offline.json").unlink()
+    git(root, "init", "-q", "-b", "main")
+    first = commit(root, KEEPS, "first")
+    once = ("run", "--fixtures", small.cases()[0].fixture.name, "--fail-on", "regressed")
+    on_main = cli(*once)
+    assert on_main.code == 3, "nothing has changed, and nothing is stored"
+    assert "`compression-eval baseline update` makes one" in on_main.err
+    git(root, "checkout", "-qb", "work")
+    commit(root, DOCUMENTED.replace("// 9", "* 6 // 7"), "a docstring")
+    calm = cli(*once)
+    assert calm.code == 0
+    assert f"Comparing with main at {first[:12]}, where this branch left it" in calm.err
+    small.write(root / "mini.py", LOSES)
+    assert cli(*once, "--quiet").code == 1
 
 
 def test_a_checkout_that_changed_no_watched_file_has_no_base_to_measure(tmp_path: Path) -> None:
@@ -172,7 +269,7 @@ def test_a_checkout_that_changed_no_watched_file_has_no_base_to_measure(tmp_path
     small.write(sub / "mini.py", LOSES)
     found = branch_point(sub, watch)
     assert found is not None
-    assert (found.sha, found.branch) == (first, "main")
+    assert (found.sha, found.branch, found.tip) == (first, "main", None)
     with exported(sub, found.sha) as tree:
         assert [path.name for path in tree.iterdir()] == ["mini.py"]
         assert (tree / "mini.py").read_text() == KEEPS
