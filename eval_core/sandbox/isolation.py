@@ -13,18 +13,18 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from eval_core.base.errors import UserError
+from eval_core.sandbox.credentials import credentials_in
 from eval_core.sandbox.memory import LIMITERS, PROCESSORS, MemoryGroup, MemoryLimiter, find_limiter, memory_group
 from eval_core.sandbox.seccomp import abi_of, program
 
 __all__ = [
-    "ALWAYS_HIDDEN",
     "CHILD",
     "NONE_WARNING",
     "Level",
@@ -44,9 +44,6 @@ __all__ = [
 
 CHILD = Path(__file__).parent / "child"
 TREE, LAUNCHER, GATEWAY, HOME = "/subject", "/launcher", "/gw", "/home/subject"
-
-ALWAYS_HIDDEN = (".git", ".env", ".netrc", ".npmrc", ".pypirc", ".aws", ".ssh", ".compression-eval.yml")
-"""Names at the root of the tree that never help a compressor and often hold a credential."""
 
 PREFIX_PARTS = ("bin", "lib", "lib64", "share")
 """What an interpreter needs of its prefix; the rest of the folder (pip.conf, or a whole home) stays out."""
@@ -176,13 +173,20 @@ def view_of(
     binds += [*tree_binds, (str(CHILD), LAUNCHER)]
     if gateway is not None:
         binds.append((str(gateway), GATEWAY))
-    masks: list[tuple[str, bool]] = []
-    for name in dict.fromkeys((*ALWAYS_HIDDEN, *hidden)):
-        # Where the name is a link, what it leads to is what has to be covered.
-        path = (tree / name).resolve()
-        if tree in path.parents and path.exists():
-            masks.append((f"{TREE}/{path.relative_to(tree)}", path.is_dir()))
+    shut = tuple(tree / name for name in hidden)
+    masks = _masks([*shut, *credentials_in(tree, shut)], tree, TREE)
+    for outside, inside in [] if runtime is None else runtime_mounts(Path(runtime)):
+        shown = Path(outside).resolve()
+        masks += _masks(credentials_in(shown), shown, inside)
     return SandboxView(python=str(python), binds=tuple(binds), masks=tuple(masks), links=tuple(links))
+
+
+def _masks(paths: Iterable[Path], root: Path, inside: str) -> list[tuple[str, bool]]:
+    """Return what covers the paths below a root; where one is a link, what it leads to is what has to be covered."""
+    real = {Path(os.path.realpath(path)): None for path in paths}  # of links that go round in circles, too
+    below = [path for path in real if root in path.parents and real.keys().isdisjoint(path.parents)]
+    seen = [path for path in below if os.path.exists(path)]  # noqa: PTH110 - Path's raises where nobody may look
+    return [(f"{inside}/{path.relative_to(root)}", path.is_dir()) for path in seen]
 
 
 # Choosing a sandbox and writing its command line.

@@ -34,6 +34,14 @@ from eval_core.sandbox.subject import ProcessSubject
 ROOT = Path(__file__).parents[2]
 ATTACKS = Path(__file__).parent / "attacks"
 
+# What careless checkouts hold at any depth.
+CREDENTIALS = (
+    ".env", ".env.local", ".ENV.production", "prod.env", ".envrc", ".git-credentials", "sub/.git/config", ".git/config",
+    ".netrc", ".npmrc", ".pypirc", ".pgpass", "id_rsa", "id_ed25519", "server.pem", "server.key", "store.p12",
+    ".aws/credentials", ".ssh/config", ".docker/config.json", ".kube/config", "service-account-prod.json",
+    "terraform.tfstate", ".streamlit/secrets.toml", "a/b/c/d/.env",
+)  # fmt: skip
+
 # Holds the canary in its environment, in its memory and behind a descriptor, and says where.
 VICTIM = """
 import ctypes, os, sys
@@ -148,6 +156,10 @@ def tree(secret: str, stage: dict[str, Any], tmp_path_factory: pytest.TempPathFa
     (root / ".env").write_text(f"KEY={secret}\n")
     (root / "probes").mkdir()
     (root / "probes" / "a.probes.json").write_text(json.dumps({"expected": secret}))
+    for name in CREDENTIALS:
+        place = root / "deep" / "er" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(f"-----BEGIN PRIVATE KEY-----\n{secret}\n")
     (root / "way-out").symlink_to(stage["file"])
     return root
 

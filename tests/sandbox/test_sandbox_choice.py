@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+import small
 
 from eval_core.base.errors import UserError
 from eval_core.domain.compression import Outcome
@@ -197,7 +198,54 @@ def test_only_the_parts_of_a_prefix_that_an_interpreter_needs_are_seen(python, t
     assert ("/subject/probes", True) in view.masks
     assert ("/subject/.git", True) in view.masks
     assert ("/subject/.env", False) in view.masks
-    assert len(view.masks) == 3
+    covered = {Path(path) for path, _ in view.masks}
+    held = [Path("/subject") / path.relative_to(tree) for path in (tree / "deep").rglob("*") if path.is_file()]
+    assert [path for path in held if covered.isdisjoint((path, *path.parents))] == []
+    assert len(held) > 20
+
+
+def test_what_only_looks_like_a_credential_is_shown(tmp_path):
+    """Code reads these when it starts: templates with defaults, certificates, packages of that name."""
+    for name in (
+        ".env.example",
+        "deep/.env.template",
+        "cacert.pem",
+        "credentials/__init__.py",
+        "environment.py",
+        "keys.py",
+    ):
+        small.write(tmp_path / name, "-----BEGIN CERTIFICATE-----\n")
+    assert view_of(Path("/usr/bin/python3"), tmp_path, None).masks == ()
+
+
+def test_a_link_named_like_a_credential_covers_what_it_leads_to_and_nothing_is_covered_twice(tmp_path):
+    small.write(tmp_path / "settings" / "dev", "KEY=1")
+    small.write(tmp_path / "probes" / "deep" / ".env", "KEY=1")
+    small.write(tmp_path / ".git" / "sub" / ".env", "KEY=1")
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / ".env").symlink_to("../settings/dev")
+    (tmp_path / "app" / ".netrc").symlink_to("/etc/passwd")
+    (tmp_path / "app" / ".npmrc").symlink_to(".npmrc")
+    (tmp_path / "app" / ".pypirc").symlink_to("nowhere")
+    view = view_of(Path("/usr/bin/python3"), tmp_path, None, ("probes",))
+    assert sorted(view.masks) == [
+        ("/subject/.git", True), ("/subject/probes", True), ("/subject/settings/dev", False),
+    ]  # fmt: skip
+
+
+def test_the_folder_that_a_command_lives_from_is_covered_too(tmp_path):
+    tree, runtime = tmp_path / "tree", tmp_path / "runtime"
+    tree.mkdir()
+    small.write(runtime / "node_modules" / "pkg" / ".npmrc", "token")
+    masks = view_of(Path("/usr/bin/python3"), tree, None, (), str(runtime)).masks
+    assert set(masks) == {(f"{runtime}/node_modules/pkg/.npmrc", False), ("/node_modules/pkg/.npmrc", False)}
+
+
+def test_more_credentials_than_can_be_covered_are_refused_by_name(tmp_path):
+    for number in range(2_001):
+        (tmp_path / f"{number}.key").touch()
+    with pytest.raises(UserError, match=r"more than 2,000 files are named like credentials \(0.key"):
+        view_of(Path("/usr/bin/python3"), tmp_path, None)
 
 
 def test_a_tree_given_by_a_relative_path_is_shown_and_its_hidden_names_are_covered(python, tmp_path, monkeypatch):

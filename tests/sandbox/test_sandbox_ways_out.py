@@ -22,7 +22,8 @@ loader.loader.exec_module(hostile)
 ANYBODY = [
     "key_in_the_environment", "key_in_the_environment_of_any_process", "key_in_an_inherited_descriptor",
     "key_in_a_descriptor_of_another_process", "file_of_the_host", "home_of_the_host", "git_config_of_the_tree",
-    "dot_env_of_the_tree", "probes_of_the_tree", "pip_conf_of_the_environment", "link_in_the_tree_that_leads_out",
+    "dot_env_of_the_tree", "credentials_below_the_root_of_the_tree", "probes_of_the_tree",
+    "pip_conf_of_the_environment", "link_in_the_tree_that_leads_out",
     "dot_dot_out_of_the_tree", "shared_memory_file_of_the_host", "shared_memory_segment_of_the_host",
     "loopback_of_the_host_over_tcp", "loopback_of_the_host_over_udp", "abstract_socket_of_the_host",
     "path_socket_of_the_host", "netlink_socket", "write_into_the_tree", "write_into_a_folder_of_the_host",

@@ -180,6 +180,12 @@ def dot_env_of_the_tree(config):
 
 
 @attempt
+def credentials_below_the_root_of_the_tree(config):
+    below = (os.path.join(folder, name) for folder, _, names in os.walk(config["tree"] + "/deep") for name in names)
+    return first(below, regular)
+
+
+@attempt
 def probes_of_the_tree(config):
     return first(glob.glob(config["tree"] + "/probes/*"))
 
