@@ -125,7 +125,7 @@ def _detection(quick: bool) -> Iterator[Figure]:
     count = 100 if quick else 500
     with multiprocessing.Pool(2) as pool:
         for name in ("same vs same", "uniform −0.3"):
-            setting = Setting(name, 5, "mid", SCENARIOS[name])
+            setting = Setting(name, 5, change=SCENARIOS[name])
             found = pool.map(partial(trial, setting=setting), range(count), chunksize=10)
             share = sum(item.alarm for item in found) / count
             same = name == "same vs same"

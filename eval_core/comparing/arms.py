@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from eval_core.base.errors import UserError
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import RunRecord
+from eval_core.domain.record import PRIVATE_PLACE, CensusEntry, RunRecord
 
 __all__ = [
     "Arm",
@@ -49,6 +50,10 @@ class FixtureArm:
     """Score cells planned: graded runs x probes. 0 where no grading was planned."""
     planned_facts: int
     """Fact cells planned: fact runs x probes, whether or not a probe had anything at risk."""
+    kept: Mapping[str, Array] = field(default_factory=dict)
+    """Each single fact, expected or of the census: [fact runs], 1 kept, 0 lost; NaN where the run is missing."""
+    tokens: Array | None = None
+    """[fact runs]: the retained tokens; NaN where the run is missing."""
 
     @property
     def score_cells(self) -> int:
@@ -119,6 +124,11 @@ def _check_fixture(label: str, name: str, arm: FixtureArm) -> None:
     _check_range(where, "the share of facts kept", arm.facts, arm.probes, 0.0, 1.0)
     _check_range(where, "the share of census facts kept", arm.census, arm.census_kinds, 0.0, 1.0)
     _check_range(where, "the number of census facts", arm.census_weights, arm.census_kinds, 0.0, np.inf)
+    for fact, values in arm.kept.items():
+        _check_shape(where, f"the fact {fact!r}", values, (runs,))
+    if arm.tokens is not None:
+        _check_shape(where, "tokens", arm.tokens, (runs,))
+        _check_range(where, "the number of tokens", arm.tokens[:, None], ("retained",), 0.0, np.inf)
     finite = np.isfinite(arm.scores)
     partial = finite.any(axis=2) & ~finite.all(axis=2)
     if partial.any():
@@ -185,8 +195,34 @@ def _failed(runs: list[RunRecord]) -> int:
     return sum(not run.ok and not run.outcome.retryable for run in runs)
 
 
+def _kept(runs: Sequence[RunRecord], census: Sequence[CensusEntry]) -> dict[str, Array]:
+    """Return for each fact whether each run kept it; what a probe expects and the census found is one fact."""
+    found: dict[str, Array] = {}
+
+    def note(fact: str, row: int, kept: bool) -> None:
+        found.setdefault(fact, np.full(len(runs), np.nan))[row] = kept
+
+    for row, run in enumerate(runs):
+        if not run.ok:
+            continue
+        if len(run.census.fates) == len(census):
+            for entry, fate in zip(census, run.census.fates, strict=True):
+                note(entry.value, row, fate != "0")
+        for probe, record in run.probes.items():
+            for fact in record.facts:
+                if fact.evidence:
+                    # Private facts are numbered in each probe, for want of a text.
+                    private = PRIVATE_PLACE in fact.evidence
+                    note(f"{probe} / {fact.label}" if private else fact.label, row, fact.kept)
+    return found
+
+
 def _fixture_arm(
-    runs: list[RunRecord], probes: tuple[str, ...], planned: tuple[int, int], banned: Collection[str]
+    runs: list[RunRecord],
+    probes: tuple[str, ...],
+    planned: tuple[int, int],
+    banned: Collection[str],
+    kept: Callable[[Sequence[RunRecord]], dict[str, Array]],
 ) -> FixtureArm:
     graded = [run for run in runs if run.graded]
     ordered = graded + [run for run in runs if not run.graded]
@@ -217,6 +253,8 @@ def _fixture_arm(
         structure=tuple(dict(run.structure) if run.ok else {} for run in ordered),
         planned_scores=(planned[0] - _failed(graded)) * (len(probes) - len(set(banned) & set(probes))),
         planned_facts=(planned[1] - _failed(ordered)) * len(probes),
+        kept=kept(ordered),
+        tokens=np.array([run.tokens_after if run.ok else np.nan for run in ordered], dtype=np.float64),
     )
 
 
@@ -231,6 +269,7 @@ def make_arm(measurement: Measurement, banned: Quarantine = ()) -> Arm:
                 tuple(measurement.probe_types.get(name, {})),
                 planned,
                 {probe for fixture, probe in banned if fixture == name},
+                partial(_kept, census=measurement.census.get(name, [])),
             )
             for name, runs in measurement.fixtures.items()
         },

@@ -17,6 +17,7 @@ __all__ = [
     "FactChange",
     "FalseValue",
     "Family",
+    "FurtherTest",
     "Item",
     "Kind",
     "MedianFinding",
@@ -331,6 +332,16 @@ class TestSummary(_Frozen):
     """Per fixture: candidate runs, baseline runs."""
 
 
+class FurtherTest(_Frozen):
+    """A test beside those of the averages; of the facts gained only to be weighed against those lost."""
+
+    name: Literal["facts lost", "facts gained", "retained tokens"]
+    alpha: float
+    p: float
+    smallest: int | None = None
+    """So many facts of one fixture, lost in every run, would have been certain."""
+
+
 class Coverage(_Frozen):
     """How much of the planned grid was measured."""
 
@@ -369,6 +380,8 @@ class Verdict(_Frozen):
     medians: tuple[MedianFinding, ...] = ()
     spread: tuple[SpreadFinding, ...] = ()
     tests: tuple[TestSummary, ...] = ()
+    further_tests: tuple[FurtherTest, ...] = ()
+    """Of single facts, and of the size where it was not counted."""
     coverage: tuple[Coverage, ...] = ()
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()

@@ -116,8 +116,10 @@ def _lead(rows: Sequence[Row]) -> tuple[Row | None, Row | None]:
     return overall, next((row for row in rows if row.family == "facts"), None)
 
 
-def no_change(rows: Sequence[Row], facts: Strand | None, size: SizeChange | None, *, exact: bool) -> str:
-    """Say that nothing moved; where runs vary, also what would have been seen."""
+def no_change(
+    rows: Sequence[Row], facts: Strand | None, size: SizeChange | None, *, exact: bool, single: int | None = None
+) -> str:
+    """Say that nothing moved; where runs vary, also what would have been seen: everywhere, and in one fixture."""
     if exact:
         at = f", at {tokens(size.candidate_tokens)} tokens" if size is not None else ""
         what = (facts.says if facts else "") or "every fact is kept or lost as before"
@@ -129,13 +131,19 @@ def no_change(rows: Sequence[Row], facts: Strand | None, size: SizeChange | None
         seen.append(points(overall.mde))
     if kept is not None and kept.mde is not None:  # facts that were counted are all seen
         seen.append(f"about {pp(kept.mde)} of facts")
+    if single is not None:
+        seen.append(f"{counted(single, 'fact')} of one fixture lost in every run")
     described = _row(first) if first is not None else "nothing measured"
-    least = f"; smallest detectable change: {' or '.join(seen)}" if seen else ""
+    least = (
+        f"; smallest detectable change: {' or '.join(filter(None, [', '.join(seen[:-1]), *seen[-1:]]))}" if seen else ""
+    )
     return f"{Kind.NO_DETECTABLE_CHANGE.words}: {described}{least}."
 
 
-def inconclusive(rows: Sequence[Row], unreachable: str | None) -> str:
-    """Say what is still open; what to do about it is the next step's to say."""
+def inconclusive(rows: Sequence[Row], unreachable: str | None, hints: Sequence[str] = ()) -> str:
+    """Say what is still open; what to do about it is the next step's to say. `hints` are what may be luck or not."""
+    if hints:
+        return f"{Kind.INCONCLUSIVE.words}: {'; '.join(hints)}."
     if not rows:
         return f"{Kind.INCONCLUSIVE.words}: nothing that was compared had anything at risk."
     overall, facts = _lead(rows)

@@ -19,12 +19,14 @@ __all__ = [
     "FACT_HYPOTHESES",
     "FACT_NAMES",
     "SCORE_HYPOTHESES",
+    "SIZE",
     "Block",
     "Explained",
     "Unit",
     "fact_blocks",
     "row_name",
     "score_blocks",
+    "size_blocks",
 ]
 
 OVERALL = "overall"
@@ -32,6 +34,7 @@ AUTHORED = "authored facts"
 CENSUS = "census"
 SCORE_HYPOTHESES = (*DIMENSIONS, OVERALL)
 FACT_HYPOTHESES = (AUTHORED, CENSUS)
+SIZE = "retained tokens"
 FACT_NAMES = {AUTHORED: "expected", CENSUS: "census"}
 """What readers see: a probe bank lists its facts as `expected_facts`."""
 
@@ -287,3 +290,18 @@ def fact_blocks(base: Arm, candidate: Arm) -> tuple[Block, ...]:
     pairs = ((name, arm, candidate.fixtures.get(name)) for name, arm in base.fixtures.items())
     blocks = (_fact_block(name, arm, other) for name, arm, other in pairs if other is not None)
     return tuple(block for block in blocks if block is not None)
+
+
+def size_blocks(base: Arm, candidate: Arm) -> tuple[Block, ...]:
+    """Return the logarithms of the retained tokens of the fixtures that both sides compressed."""
+    found = []
+    for name, arm in base.fixtures.items():
+        other = candidate.fixtures.get(name)
+        if other is None or arm.tokens is None or other.tokens is None:
+            continue
+        ours, theirs = (side[np.isfinite(side)] for side in (other.tokens, arm.tokens))
+        if len(ours) and len(theirs):
+            means = np.log(np.maximum(np.concatenate([ours, theirs]), 1.0))[:, None]
+            nothing = Explained.nothing(len(means), 1, 0)
+            found.append(Block(name, len(ours), len(theirs), means, (), np.zeros((len(means), 0)), nothing, ()))
+    return tuple(found)

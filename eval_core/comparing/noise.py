@@ -102,6 +102,8 @@ def _part(arm: FixtureArm, graded: NDArray[np.intp], rest: NDArray[np.intp]) -> 
         census=arm.census[rows],
         census_weights=arm.census_weights[rows],
         structure=tuple(arm.structure[row] for row in rows),
+        kept={fact: values[rows] for fact, values in arm.kept.items()},
+        tokens=None if arm.tokens is None else arm.tokens[rows],
     )
     return dataclasses.replace(fixture, planned_scores=fixture.score_cells, planned_facts=fixture.fact_cells)
 

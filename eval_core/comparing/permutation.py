@@ -23,6 +23,7 @@ __all__ = [
     "PermutationResult",
     "Shift",
     "UnitDelta",
+    "at_least",
     "permute",
     "quantile",
 ]
@@ -240,7 +241,7 @@ class PermutationResult:
     left_out: tuple[Unit, ...]
 
 
-def _at_least(statistic: Array, values: Array | None = None) -> Counts:
+def at_least(statistic: Array, values: Array | None = None) -> Counts:
     """Count, for each value, the arrangements whose statistic is at least as large, ties included."""
     wanted = statistic if values is None else values
     slack = wanted - TOLERANCE * np.maximum(1.0, np.abs(wanted))
@@ -306,7 +307,7 @@ def _relabel(blocks: Sequence[Block], design: Design) -> _Sums:
         unit_squares[1][:] += (units**2).sum() - inside - (moved**2).sum(axis=1) / m
         for arm, runs in enumerate((n, m)):
             unit_degrees[arm][:] += (runs - 1) * len(block.units)
-        largest.append(np.abs(moved).max(axis=1) * (1 / n + 1 / m))
+        largest.append(np.abs(moved).max(axis=1, initial=0.0) * (1 / n + 1 / m))
     known = np.maximum(fixtures, 1)
     ours, theirs = _variances(squares, degrees)
     # One spread of a unit for each arm: a single unit has too few runs to tell its own.
@@ -410,7 +411,7 @@ def _unit_deltas(blocks: Sequence[Block], sums: _Sums, day: float, cost: int) ->
         tested = block.values[: block.candidate_runs].mean(axis=0) - block.values[block.candidate_runs :].mean(axis=0)
         raw = block.values + block.explained.values
         candidate, base = raw[: block.candidate_runs].mean(axis=0), raw[block.candidate_runs :].mean(axis=0)
-        beaten = np.maximum(_at_least(sums.local, np.abs(tested - day) / se), 1)
+        beaten = np.maximum(at_least(sums.local, np.abs(tested - day) / se), 1)
         fewest = min(fewest, int(beaten.min(initial=fewest)))
         shares = np.minimum(1.0, cost * beaten / len(sums.local))
         found += [
@@ -444,11 +445,11 @@ class _Group:
     @property
     def beaten(self) -> Counts:
         """For each arrangement how many look at least as different, at the group's cost."""
-        return self.cost * _at_least(self.largest)
+        return self.cost * at_least(self.largest)
 
     def adjusted(self, standardised: float) -> int:
         """Return the same for one average as it was measured."""
-        beaten = int(_at_least(self.largest, np.array([standardised]))[0])
+        beaten = int(at_least(self.largest, np.array([standardised]))[0])
         return min(self.cost * max(beaten, 1), len(self.largest))
 
 
@@ -484,7 +485,7 @@ def permute(
     statistic[:, measured] = np.abs(sums.delta[:, measured]) / sums.se[:, measured]
     groups = _groups(statistic, measured, hypotheses.index(lead) if lead is not None else None)
     local_cost = LOCAL_COST if len(groups) == 1 else REST_LOCAL_COST
-    combined = np.minimum.reduce([*(group.beaten for group in groups), local_cost * _at_least(sums.local)])
+    combined = np.minimum.reduce([*(group.beaten for group in groups), local_cost * at_least(sums.local)])
     count = design.count
     readings = [_read(hypotheses[index], index, blocks, sums, shift) for index in measured]
     found = {}

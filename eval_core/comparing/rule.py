@@ -22,6 +22,7 @@ from eval_core.base.numbers import (
     counted,
     interval,
     listed,
+    p_value,
     percent_change,
     percents_and_change,
     quoted,
@@ -29,6 +30,7 @@ from eval_core.base.numbers import (
     signed,
 )
 from eval_core.comparing.arms import Arm
+from eval_core.comparing.clear_losses import ClearTest
 from eval_core.comparing.culprits import StructureChange, TestedFamily, culprits_of
 from eval_core.comparing.findings import Culprit, FactChange, Item, Kind, Row, Strand, StrandName, StrandState
 from eval_core.comparing.hypotheses import FACT_HYPOTHESES, FACT_NAMES
@@ -165,8 +167,18 @@ def _counted_facts(lost: int, gained: int, total: int) -> str:
     return f"{lost} of {total} facts lost, {gained} gained"
 
 
+def _clearly(recorded: Recorded | None, clear: ClearTest) -> str:
+    """Say how many facts were lost for certain, as many as are listed."""
+    lost = sum(item.clear and item.change < 0 for item in recorded.facts) if recorded is not None else 0
+    return f"{counted(lost or len(clear.lost.facts), 'fact')} clearly lost"
+
+
 def facts_strand(
-    recorded: Recorded | None, evidence: TestedFamily | None, culprits: Sequence[Culprit], rows: Sequence[Row]
+    recorded: Recorded | None,
+    evidence: TestedFamily | None,
+    culprits: Sequence[Culprit],
+    rows: Sequence[Row],
+    clear: ClearTest | None = None,
 ) -> Strand:
     """Say what became of the facts: counted where runs are deterministic, tested where they vary."""
     says, details = _false(recorded) if recorded else ([], [])
@@ -201,6 +213,10 @@ def facts_strand(
             named = [*([f"{lost} clearly lost"] if lost else []), *([f"{won} clearly gained"] if won else [])]
             words += f" ({', '.join(named)})" if named else ""
         says.append(words)
+    if clear is not None and clear.worse:
+        if not any("clearly lost" in text for text in says):
+            says.append(_clearly(recorded, clear))
+        loss, gain = max(loss, clear.loss), max(gain, clear.gain)
     certain = recorded is not None and (recorded.invented.more or recorded.stale.more)
     state = StrandState.WORSE if certain else weigh(loss, gain)
     if state is StrandState.SAME and evidence is not None and not evidence.result.can_reach:
@@ -234,6 +250,17 @@ def facts_strand(
     )
 
 
+def _moved_scores(moved: Sequence[Culprit], worse: bool) -> str:
+    """Say what decided: an average with its interval, or else single probes, or the p of an average beyond facts."""
+    dimensions = [item for item in moved if item.kind == "dimension"]
+    certain = [item for item in dimensions if (item.ci_low or 0) > 0 or (item.ci_high or 0) < 0]
+    if len(dimensions) < len(moved) and not certain:
+        return f"{counted(len(moved) - len(dimensions), 'probe')} answered {'worse' if worse else 'better'}"
+    first = max(certain or dimensions, key=lambda item: (item.name == "overall", abs(item.delta or 0.0)))
+    how = interval(first.ci_low, first.ci_high) if certain else f"(p {p_value(first.p or 0.0)})"
+    return f"{first.name.replace('_', ' ')} {signed(first.delta)} {how}"
+
+
 def scores_strand(
     evidence: TestedFamily | None, culprits: Sequence[Culprit], rows: Sequence[Row], *, judged: bool
 ) -> Strand:
@@ -265,11 +292,7 @@ def scores_strand(
     weights = [(item.direction, abs(item.delta or 0.0) / 5 / units) for item in dimensions or moved]
     loss = sum(weight for direction, weight in weights if direction == "worse")
     gain = sum(weight for direction, weight in weights if direction == "better")
-    if dimensions:
-        first = max(dimensions, key=lambda item: (item.name == "overall", abs(item.delta or 0.0)))
-        says = f"{first.name.replace('_', ' ')} {signed(first.delta)} {interval(first.ci_low, first.ci_high)}"
-    else:
-        says = f"{counted(len(moved), 'probe')} answered {'worse' if loss > gain else 'better'}"
+    says = _moved_scores(moved, loss > gain)
     number = max(len(dimensions), 1)
     return strand(weigh(loss, gain), says, loss / number, gain / number)
 

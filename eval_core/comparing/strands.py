@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from eval_core.base.config import AcceptConfig
-from eval_core.base.numbers import counted, counted_mean, percent, tokens
+from eval_core.base.numbers import counted, counted_mean, p_value, percent, tokens
 from eval_core.comparing.acceptance import covers
 from eval_core.comparing.exact import sign_p
 from eval_core.comparing.fact_changes import FalseValues, fact_changes, false_values, is_exact, same_text
@@ -22,7 +22,7 @@ from eval_core.domain.record import RunRecord, WindowRecord
 __all__ = ["GROWTH", "LIFT", "Recorded", "SizeChange", "read_evidence", "shown_finding"]
 
 GROWTH = 0.05
-"""A state that is larger or smaller by more than this is another size; unchanged compressors stay within 0.023."""
+"""A state that is larger or smaller by more than this is another size, if that is more than runs vary."""
 LEANING_ALPHA = 0.01
 """Of the facts that moved, so many more went down than up only with this chance, if each went its own way."""
 LIFT = 0.03
@@ -47,6 +47,9 @@ class SizeChange:
     candidate_lift: float = 0.0
     """That share less the share which the newest messages of the same size hold."""
     fixtures: tuple[tuple[str, float, float], ...] = ()
+    p: float | None = None
+    """The chance of such a difference if nothing changed; None where the sizes were counted."""
+    alpha: float = 0.0
 
     @property
     def ratio(self) -> float:
@@ -55,13 +58,17 @@ class SizeChange:
 
     @property
     def larger(self) -> bool:
-        """Whether the state grew by more than runs vary."""
-        return self.ratio > 1 + GROWTH
+        """Whether the state grew, by enough to matter and by more than runs vary."""
+        return self.ratio > 1 + GROWTH and self._sure
 
     @property
     def smaller(self) -> bool:
-        """Whether the state shrank by more than runs vary."""
-        return self.ratio < 1 - GROWTH
+        """Whether the state shrank, by enough to matter and by more than runs vary."""
+        return self.ratio < 1 - GROWTH and self._sure
+
+    @property
+    def _sure(self) -> bool:
+        return self.p is None or self.p <= self.alpha
 
     @property
     def bought(self) -> bool:
@@ -72,18 +79,21 @@ class SizeChange:
     def strand(self) -> Strand:
         """Say what the size shows; a size alone is neither good nor bad."""
         state = StrandState.CHANGED if self.larger or self.smaller else StrandState.SAME
+        if abs(self.ratio - 1) > GROWTH and state is StrandState.SAME:
+            state = StrandState.CANNOT_TELL
         details = [
             f"{name}: {tokens(before)} → {tokens(after)} tokens"
             for name, before, after in self.fixtures
             if abs(after / max(before, 1.0) - 1) > GROWTH
         ]
-        word = "larger" if self.larger else "smaller"
+        word = "larger" if self.ratio > 1 else "smaller"
+        luck = f", which may be luck (p {p_value(self.p)})" if state is StrandState.CANNOT_TELL and self.p else ""
         return Strand(
             name="size",
             state=state if self.base_tokens else StrandState.NOT_RECORDED,
             base=f"{tokens(self.base_tokens)} tokens",
             candidate=f"{tokens(self.candidate_tokens)} tokens",
-            says=f"the state is {percent(abs(self.ratio - 1))} {word}" if state is StrandState.CHANGED else "",
+            says=f"the state is {percent(abs(self.ratio - 1))} {word}{luck}" if state is not StrandState.SAME else "",
             details=tuple(details),
         )
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
-from eval_core.base.numbers import listed, p_value, percent, score, signed
+import numpy as np
+
+from eval_core.base.numbers import counted, listed, p_value, percent, score, signed
 from eval_core.comparing import headline
 from eval_core.comparing import looks as looking
 from eval_core.comparing import medians as median_rule
 from eval_core.comparing.arms import Arm, FixtureArm, validate
+from eval_core.comparing.clear_losses import ClearTest, clear_changes, kept_blocks
 from eval_core.comparing.control_runs import ControlShift
 from eval_core.comparing.culprits import (
     StructureChange,
@@ -31,6 +35,7 @@ from eval_core.comparing.findings import (
     Direction,
     FactChange,
     FalseValue,
+    FurtherTest,
     Kind,
     MedianFinding,
     Reason,
@@ -50,15 +55,18 @@ from eval_core.comparing.hypotheses import (
     FACT_HYPOTHESES,
     OVERALL,
     SCORE_HYPOTHESES,
+    SIZE,
+    Block,
     fact_blocks,
     row_name,
     score_blocks,
+    size_blocks,
 )
 from eval_core.comparing.outcome import broken_fixtures, outcome_culprits
 from eval_core.comparing.permutation import LIMIT, Hypothesis, Shift, permute
 from eval_core.comparing.rule import decide_kind, facts_strand, outcome_strand, scores_strand, structure_strand
 from eval_core.comparing.stability import spread_changes
-from eval_core.comparing.strands import Recorded
+from eval_core.comparing.strands import GROWTH, Recorded, SizeChange
 from eval_core.domain.extra import Look
 from eval_core.domain.fingerprint import Difference
 
@@ -154,6 +162,8 @@ def gaps(base: Arm, candidate: Arm, coverage: Sequence[Coverage], floor: float) 
 # The decision: from two arms to one verdict, in a fixed order, with every number that led to it.
 
 FailOn = Literal["never", "regressed", "inconclusive"]
+HINT = 0.01
+"""A single probe or kind of fact with so small a chance keeps a verdict from being calm."""
 _CALM = (RowVerdict.NO_DETECTABLE_CHANGE, RowVerdict.ADVISORY)
 
 
@@ -161,8 +171,11 @@ _CALM = (RowVerdict.NO_DETECTABLE_CHANGE, RowVerdict.ADVISORY)
 class Options:
     """The constants of the rule; the defaults are the shipped rule."""
 
-    alpha_scores: float = 0.03
-    alpha_facts: float = 0.02
+    alpha_scores: float = 0.025
+    alpha_facts: float = 0.008
+    alpha_losses: float = 0.01
+    """For single facts that are clearly lost; one fixture with 3 runs against 10 reaches 2 of 286 arrangements."""
+    alpha_size: float = 0.007
     culprit_alpha: float = 0.05
     """Adjusted p up to which a dimension or probe of a significant test is named."""
     margin_scores: float = 0.35
@@ -171,6 +184,11 @@ class Options:
     coverage_floor: float = 0.95
     arrangements: int = LIMIT
     seed: int = 0
+
+    @property
+    def alpha_compressions(self) -> float:
+        """What everything may spend that needs no grade."""
+        return self.alpha_facts + self.alpha_losses + self.alpha_size
 
 
 @dataclass(frozen=True)
@@ -196,21 +214,23 @@ class _Case:
         )
 
     @property
-    def levels(self) -> tuple[float, float]:
-        """The alpha of the score test and of the fact test at this look."""
+    def shares(self) -> tuple[float, float]:
+        """The parts of alpha that graded runs, and that compressions, may spend at this look."""
         now = self.measured
         return (
-            self.options.alpha_scores * looking.share(now.graded, (look.graded for look in self.earlier)),
-            self.options.alpha_facts * looking.share(now.compressed, (look.compressed for look in self.earlier)),
+            looking.share(now.graded, (look.graded for look in self.earlier)),
+            looking.share(now.compressed, (look.compressed for look in self.earlier)),
         )
+
+    def alpha(self, graded: float, compressed: float) -> float:
+        """Return what these shares of alpha are, all tests together."""
+        return round(self.options.alpha_scores * graded + self.options.alpha_compressions * compressed, 12)
 
     @property
     def spent(self) -> float:
         """What all looks up to this one have spent."""
         now = self.measured
-        return self.options.alpha_scores * looking.spent(now.graded) + self.options.alpha_facts * looking.spent(
-            now.compressed
-        )
+        return self.alpha(looking.spent(now.graded), looking.spent(now.compressed))
 
     def verdict(
         self,
@@ -230,6 +250,7 @@ class _Case:
         medians: Sequence[MedianFinding] = (),
         spread: Sequence[SpreadFinding] = (),
         tests: Sequence[TestSummary] = (),
+        further_tests: Sequence[FurtherTest] = (),
         coverage: Sequence[Coverage] = (),
         advice: Advice | None = None,
     ) -> Verdict:
@@ -251,14 +272,15 @@ class _Case:
             medians=tuple(medians),
             spread=tuple(spread),
             tests=tuple(tests),
+            further_tests=tuple(further_tests),
             coverage=tuple(coverage),
             notes=tuple(self.notes),
             remarks=tuple(self.remarks),
             advice=advice,
             look=1 + sum(look.graded < self.measured.graded for look in self.earlier),
             planned_looks=len(looking.RUNS_AT_LOOK),
-            alpha=round(sum(self.levels), 12),
-            alpha_spent=round(self.spent, 12),
+            alpha=self.alpha(*self.shares),
+            alpha_spent=self.spent,
         )
 
 
@@ -296,14 +318,15 @@ def _incomparable(
 
 
 def _test(
-    case: _Case, muted: set[str], *, counted: bool, judged: bool
+    case: _Case, muted: set[str], *, deterministic: bool, judged: bool
 ) -> tuple[list[TestedFamily], list[SpreadFinding]]:
     """Run the tests that are not muted, each with its part of alpha for this look, and look at the spread.
 
-    `counted` says that the facts are those of deterministic runs, which have no spread; without a judge, scores follow
-    from the facts and have none of their own.
+    `deterministic` says that the facts are those of deterministic runs, which have no spread; without a judge, scores
+    follow from the facts and have none of their own.
     """
-    options, (alpha_scores, alpha_facts) = case.options, case.levels
+    options, (share_scores, share_facts) = case.options, case.shares
+    alpha_scores, alpha_facts = options.alpha_scores * share_scores, options.alpha_facts * share_facts
     scores = score_blocks(case.base, case.candidate) if not muted else []
     facts = fact_blocks(case.base, case.candidate) if muted <= {"scores"} else []
     seed, limit = options.seed, options.arrangements
@@ -322,9 +345,58 @@ def _test(
             p=item.p,
             verdict="less_stable" if item.less_stable else "more_stable",
         )
-        for item in spread_changes(scores if judged else [], [] if counted else facts, seed=seed, limit=limit)
+        for item in spread_changes(scores if judged else [], [] if deterministic else facts, seed=seed, limit=limit)
     ]
     return found, spread
+
+
+def _clear(case: _Case) -> ClearTest | None:
+    """Look for single facts that were lost."""
+    options = case.options
+    blocks = kept_blocks(case.base, case.candidate)
+    return clear_changes(
+        blocks, alpha=options.alpha_losses * case.shares[1], seed=options.seed, limit=options.arrangements
+    )
+
+
+def _with_size(case: _Case, recorded: Recorded) -> Recorded:
+    """Return the records with the size tested, unless it was counted: so little luck cannot make another size."""
+    options, blocks = case.options, size_blocks(case.base, case.candidate)
+    if recorded.exact and all(map(_narrow, blocks)):
+        return recorded
+    alpha = options.alpha_size * case.shares[1]
+    found = permute(blocks, (SIZE,), alpha=alpha, seed=options.seed, limit=options.arrangements)
+    return recorded if found is None else replace(recorded, size=replace(recorded.size, p=found.p, alpha=alpha))
+
+
+def _narrow(block: Block) -> bool:
+    """Tell whether the sizes of each side differ by less than what is another size."""
+    arms = block.means[: block.candidate_runs], block.means[block.candidate_runs :]
+    return all(float(np.ptp(arm)) < math.log1p(GROWTH) for arm in arms)
+
+
+def _further(clear: ClearTest | None, size: SizeChange | None) -> list[FurtherTest]:
+    found = []
+    if clear is not None:
+        found.append(FurtherTest(name="facts lost", alpha=clear.alpha, p=clear.lost.p, smallest=clear.smallest))
+        if clear.worse and clear.gained.facts:
+            found.append(FurtherTest(name="facts gained", alpha=clear.alpha, p=clear.gained.p))
+    if size is not None and size.p is not None:
+        found.append(FurtherTest(name="retained tokens", alpha=size.alpha, p=size.p))
+    return found
+
+
+def _hints(tested: Sequence[TestedFamily], clear: ClearTest | None) -> list[str]:
+    """Say what may be luck, and too little of it to be called calm."""
+    found = []
+    if clear is not None and clear.open:
+        lost = counted(len(clear.lost.facts), "fact")
+        found.append(f"{lost} clearly less often kept, which may be luck (p {p_value(clear.lost.p)})")
+    for item in tested:
+        if item.result.p_local <= HINT:
+            unit = "probe" if item.family == "scores" else "kind of fact"
+            found.append(f"one {unit} moved much, which may be luck (p {p_value(item.result.p_local)})")
+    return found
 
 
 def _by_facts(found: Sequence[TestedFamily]) -> Direction | None:
@@ -388,11 +460,11 @@ def _rows(
 ) -> list[Row]:
     rows = []
     for item in evidence:
-        counted = recorded is not None and recorded.exact and item.family == "facts"
+        exact = recorded is not None and recorded.exact and item.family == "facts"
         advisory = recorded is not None and not recorded.judged and item.family == "scores"
-        state = facts_strand(recorded, None, (), ()).state if counted else StrandState.SAME
+        state = facts_strand(recorded, None, (), ()).state if exact else StrandState.SAME
         for hypothesis in item.result.hypotheses:
-            if counted:
+            if exact:
                 rows.append(_counted(item, hypothesis, state, medians))
             elif advisory and hypothesis.name == OVERALL:
                 row = _counted(item, hypothesis, StrandState.SAME, medians)
@@ -460,17 +532,21 @@ def decide(
     structure = changes(base, candidate)
     judged = recorded is None or recorded.judged
     exact = recorded is not None and recorded.exact
-    evidence, spread = _test(case, muted, counted=exact, judged=judged)
+    evidence, spread = _test(case, muted, deterministic=exact, judged=judged)
     tested = [
         item for item in evidence if not (exact and item.family == "facts") and (judged or item.family == "facts")
     ]
     certain = structure_culprits(structure)
+    clear = None if exact or not muted <= {"scores"} else _clear(case)
+    if recorded is not None:
+        recorded = _with_size(case, recorded)
+    hints = _hints(tested, clear)
     culprits = [culprit for item in tested for culprit in culprits_of(item)] + certain
     rows = _rows(evidence, (median_rule.medians(base), median_rule.medians(candidate)), recorded)
     by_family = {item.family: item for item in tested}
     size = recorded.size if recorded is not None and muted <= {"scores"} else None
     found = [structure_strand(structure, base, candidate)]
-    found.append(facts_strand(recorded, by_family.get("facts"), culprits, rows))
+    found.append(facts_strand(recorded, by_family.get("facts"), culprits, rows, clear))
     found.append(scores_strand(by_family.get("scores"), culprits, rows, judged=judged))
     if recorded is not None:
         found += [outcome_strand(recorded.outcome), recorded.window, recorded.shown, recorded.form_strand]
@@ -482,7 +558,7 @@ def decide(
         strands,
         size,
         certain=states_false and strands["facts"].state is StrandState.WORSE,
-        settled=settled or (exact and bool(rows)),
+        settled=(settled and not hints) or (exact and bool(rows)),
     )
     unreachable = _unreachable(tested)
     advice: Advice | None = None
@@ -490,9 +566,10 @@ def decide(
         # Calm as far as it was compared is not calm: nothing passes a gate on half of the evidence.
         kind = Kind.NOT_COMPARABLE if incomparable else Kind.INCOMPLETE
     if kind is Kind.NO_DETECTABLE_CHANGE:
-        text = headline.no_change(rows, strands.get("facts"), size, exact=exact and not by_family)
+        single = clear.smallest if clear is not None else None
+        text = headline.no_change(rows, strands.get("facts"), size, exact=exact and not by_family, single=single)
     elif kind is Kind.INCONCLUSIVE:
-        text = headline.inconclusive(rows, unreachable)
+        text = headline.inconclusive(rows, unreachable, hints)
         advice = advised_look(tested, case.measured.graded)
     elif kind is Kind.NOT_COMPARABLE:
         text = headline.not_comparable(incomparable)
@@ -539,6 +616,7 @@ def decide(
             for row in median_rule.table(base, candidate)
         ],
         tests=[item.summary for item in tested],
+        further_tests=_further(clear, size),
         coverage=coverage,
         advice=advice,
     )

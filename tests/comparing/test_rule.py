@@ -7,15 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from eval_core.comparing import verdict as verdict_module
 from eval_core.comparing.arms import Arm
 from eval_core.comparing.control_runs import ControlShift
 from eval_core.comparing.culprits import StructureChange
 from eval_core.comparing.fact_changes import FalseValues
-from eval_core.comparing.findings import FactChange, FalseValue, Kind, Strand, StrandName, StrandState, Verdict
+from eval_core.comparing.findings import Culprit, FactChange, FalseValue, Kind, Strand, StrandName, StrandState, Verdict
 from eval_core.comparing.form_changes import FormChange
 from eval_core.comparing.outcome import Failures, OutcomeChange
 from eval_core.comparing.permutation import Shift
-from eval_core.comparing.rule import decide_kind, facts_strand, outcome_strand, structure_strand, weigh
+from eval_core.comparing.rule import decide_kind, facts_strand, outcome_strand, scores_strand, structure_strand, weigh
 from eval_core.comparing.strands import Recorded, SizeChange
 from eval_core.comparing.verdict import Options, decide, exit_code
 from eval_core.domain.compression import Outcome
@@ -308,10 +309,31 @@ def test_facts_named_lost_count_where_the_averages_hide_them() -> None:
 
 def test_the_shipped_rule_is_the_documented_one() -> None:
     shipped = Options()
-    assert shipped.alpha_scores + shipped.alpha_facts == pytest.approx(0.05)
+    assert shipped.alpha_scores + shipped.alpha_compressions == pytest.approx(0.05)
     assert shipped.margin_scores / 5 == pytest.approx(shipped.margin_facts) == pytest.approx(0.07)
     assert (shipped.culprit_alpha, shipped.coverage_floor, shipped.seed) == (0.05, 0.95, 0)
-    assert (shipped.alpha_scores, shipped.alpha_facts) == (0.03, 0.02)
+    assert (shipped.alpha_scores, shipped.alpha_facts) == (0.025, 0.008)
+    assert (shipped.alpha_losses, shipped.alpha_size) == (0.01, 0.007)
+
+
+def test_a_sentence_shows_the_interval_of_what_decided_and_none_that_contains_zero() -> None:
+    def culprit(name: str, low: float, high: float, kind: str = "dimension") -> Culprit:
+        body = {"kind": kind, "direction": "worse", "name": name, "delta": -0.4, "ci_low": low, "ci_high": high}
+        return Culprit.model_validate({**body, "p": 0.02})
+
+    evidence, _ = verdict_module._test(
+        verdict_module._Case(noisy(1, 10), noisy(2, 3, mean=3.0), Options(arrangements=200)),
+        set(),
+        deterministic=False,
+        judged=True,
+    )
+    unsure, sure = culprit("overall", -0.9, 0.1), culprit("accuracy", -0.7, -0.1)
+    for found, says in (
+        ([unsure, sure], "accuracy −0.40 [−0.70, −0.10]"),
+        ([unsure, culprit("p1", 0, 0, "probe")], "1 probe answered worse"),
+        ([unsure], "overall −0.40 (p 0.020)"),
+    ):
+        assert scores_strand(evidence[0], found, (), judged=True).says == says
 
 
 def test_runs_left_out_as_stubs_are_counted_in_a_note() -> None:

@@ -326,8 +326,8 @@ def test_a_later_look_at_the_same_runs_gives_the_same_verdict() -> None:
 def test_a_look_after_more_runs_spends_what_is_left() -> None:
     base = noisy(1, 10, mean=4.0)
     first, second = decide(base, noisy(2, 3)), decide(base, noisy(2, 6), earlier=[Look(3, 3)])
-    assert first.tests[0].alpha == pytest.approx(0.03 * 0.75)
-    assert second.tests[0].alpha == pytest.approx(0.03 * 0.1)
+    assert first.tests[0].alpha == pytest.approx(0.025 * 0.75)
+    assert second.tests[0].alpha == pytest.approx(0.025 * 0.1)
     assert (first.look, second.look) == (1, 2)
     assert second.alpha_spent == pytest.approx(0.05 * 0.85)
 
