@@ -81,7 +81,7 @@ def result_body(view: ReportView, ticket: Ticket, around: CommentContext, *, bud
                 (row.name, detail)
                 for row in view.strands
                 if row.name != STRAND_NAMES["size"]
-                for detail in row.details[:_MOST_DETAILS]
+                for detail in row.first(_MOST_DETAILS)
             ],
             "same": [row.name for row in view.strands if row.verdict == StrandState.SAME.words],
             "dimensions_folded": not {name.replace("_", " ") for name in DIMENSIONS}

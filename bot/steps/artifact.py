@@ -170,7 +170,7 @@ def _check_words(measurement: Measurement, case: Case, file: str) -> None:
     if measurement.census.get(name, []) not in expected:
         raise UserError(f"{file}: census.{name}: not what is found in the fixture; refused")
     worst = {f"{entry.kind}: {entry.value}" for entry in entries}
-    facts = {probe.id: [(fact.label, evidence.of(fact)) for fact in probe.required] for probe in case.bank.probes}
+    facts = {probe.id: [(fact.name, evidence.of(fact)) for fact in probe.required] for probe in case.bank.probes}
     superseded = {(probe.id, fact.values[0]) for probe in case.bank.probes for fact in probe.superseded}
     for run in measurement.fixtures[name]:
         where = f"{file}: fixtures.{name}, run {run.run}"

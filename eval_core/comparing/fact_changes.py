@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -26,6 +27,8 @@ __all__ = [
 CLEAR_ALPHA = 0.02
 """A single fact is named as changed, not as noise, below this chance."""
 FALSE_ALPHA = 0.01
+MANY = 5
+"""So many false values in one run are another matter than one that a model may coin."""
 LONGEST_NAME = 160
 Shown = Literal["never shown", "shown, not written"]
 
@@ -119,13 +122,8 @@ def fact_changes(base: Measurement, candidate: Measurement, *, exact: bool) -> t
 class FalseValues:
     """Values that a state should not hold: invented ones, or superseded ones without their successor."""
 
-    recorded: bool
-    base_runs: int
-    """Runs with at least one, of all."""
-    candidate_runs: int
     more: bool
     """Whether the candidate has more of them than chance explains."""
-    fewer: bool
     named: tuple[FalseValue, ...]
     """Values that the candidate states and no run of the base does."""
 
@@ -162,19 +160,31 @@ def _found(measurement: Measurement, fixture: str, which: str) -> list[dict[str,
     return [values for values in read if values is not None]
 
 
+def _more(counts: Mapping[int, Sequence[Counts]]) -> bool:
+    """Tell whether more runs state at least one value of their own, or many, than chance explains."""
+    chances = [fewer_p([item.swapped for item in found]) for found in counts.values()]
+    return min(chances) * len(chances) < FALSE_ALPHA
+
+
 def false_values(
     base: Measurement, candidate: Measurement, which: Literal["invented", "stale"], *, exact: bool
 ) -> FalseValues:
-    """Compare how many runs state invented (or stale) values, and name those that are new."""
-    counts: list[Counts] = []
+    """Compare how many runs state invented (or stale) values that no other run of the base states, and name the new.
+
+    What several runs of the base state belongs to the compressor's own text, such as a preface that names files.
+    """
+    found = {name: (_found(base, name, which), _found(candidate, name, which)) for name in candidate.fixtures}
+    known = Counter(value for theirs, _ in found.values() for values in theirs for value in values)
+    counts: dict[int, list[Counts]] = {least: [] for least in (1, MANY)}
     fresh: dict[str, _Fresh] = {}
-    gone = 0
-    for fixture in candidate.fixtures:
-        theirs, ours = _found(base, fixture, which), _found(candidate, fixture, which)
+    for fixture, (theirs, ours) in found.items():
         if not theirs or not ours:
             continue
-        known: Mapping[str, str] = {value: kind for values in theirs for value, kind in values.items()}
-        counts.append(Counts(sum(map(bool, theirs)), len(theirs), sum(map(bool, ours)), len(ours)))
+        own = [sum(known[value] == 1 for value in values) for values in theirs]
+        new = [sum(value not in known for value in values) for values in ours]
+        for least, of in counts.items():
+            happened = [sum(number >= least for number in side) for side in (own, new)]
+            of.append(Counts(happened[0], len(own), happened[1], len(new)))
         for value, kind in {value: kind for values in ours for value, kind in values.items()}.items():
             if value not in known:
                 seen = fresh.get(value, _Fresh(kind))
@@ -183,16 +193,9 @@ def false_values(
                 fresh[value] = _Fresh(
                     kind, (*seen.fixtures, fixture), seen.times + times, seen.runs + len(ours), fewest
                 )
-        gone += len(known.keys() - {value for values in ours for value in values})
-    more = bool(fresh) if exact else bool(counts) and fewer_p([item.swapped for item in counts]) < FALSE_ALPHA
-    fewer = bool(gone) and not fresh if exact else bool(counts) and fewer_p(counts) < FALSE_ALPHA
     ranked = sorted(fresh.items(), key=lambda item: (-item[1].times, item[0]))
     return FalseValues(
-        recorded=bool(counts),
-        base_runs=sum(item.base for item in counts),
-        candidate_runs=sum(item.candidate for item in counts),
-        more=more,
-        fewer=fewer,
+        more=bool(fresh) if exact else _more(counts),
         named=tuple(
             FalseValue(kind=which, value=value, where=seen.words, in_all=seen.in_all) for value, seen in ranked
         ),

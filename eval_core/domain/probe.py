@@ -29,6 +29,32 @@ PROBE_TYPES: tuple[str, ...] = get_args(ProbeType)
 FACT_KINDS: tuple[str, ...] = get_args(FactKind)
 
 
+# What a pattern says to a machine, and its words for people, in the order in which they are replaced.
+_READABLE = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (r"\(\?[aiLmsux]+\)|\\[bB]|(?<!\\)[\^$](?![^\[]*\])|\(\?(?:[:=!]|<[=!]|P?<\w+>)", ""),
+        (r"(?:\\[sSwW]|\[\^?(?:\\.|[^\]\\])+\]|(?<!\\)\.)(?:[*+?]|\{[\d,]*\})\??", " \u2026 "),
+        (r"\\d(?:[*+?]|\{[\d,]*\})?\??", "N"),
+        (r"\\[sSwW]", " "),
+        (r"\[(\w)\w\]", r"\1"),
+        (r"(?<=\w)\?|(?<!\\)[()\[\]]|(?<=[\w)])[*+?]", ""),
+        (r"(?<!\\)\|", " or "),
+        (r"\\(.)", r"\1"),
+        (r"(?:\s|\u2026)*\u2026(?:\s|\u2026)*", " \u2026 "),
+        (r"\s+", " "),
+    )
+)
+
+
+def _readable(pattern: str) -> str:
+    """Return the words of a regular expression, or the expression itself where none are left."""
+    text = pattern
+    for expression, words in _READABLE:
+        text = expression.sub(words, text)
+    return text.strip(" \u2026") or pattern
+
+
 class Fact(ForeignRecord):
     """One thing that must (or, with `not`, must no longer) be said. Exactly one form is given."""
 
@@ -78,9 +104,14 @@ class Fact(ForeignRecord):
 
     @property
     def label(self) -> str:
-        """How the fact is shown to people."""
+        """The fact as its author wrote it."""
         joiner = " and " if self.all else " or "
         return ("not " if self.superseded else "") + joiner.join(self.values)
+
+    @property
+    def name(self) -> str:
+        """How people read it: a regular expression by its words."""
+        return self.label if self.regex is None else _readable(self.regex)
 
 
 class Probe(ForeignRecord):

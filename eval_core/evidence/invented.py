@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from eval_core.domain.probe import Fact, Probe
@@ -25,6 +26,24 @@ def _known_path(value: str, session: Haystack) -> bool:
     if not all(part in session.text for part in parts):
         return False
     return "/".join(parts[-2:]) in session.text or (len(parts) > 1 and _joined(parts[-2], parts[-1], session.text))
+
+
+ABSOLUTE = "absolute path"
+# In an address a slash follows a slash or a host; in `src/a.py` a word.
+_ABSOLUTE = re.compile(r"(?<![\w.~/:\-\]})>])/(?:[\w.@+-]+/)*[\w.@+-]*\.[A-Za-z]\w{0,7}\b")
+
+
+def _known_absolute(plain: str, session: Haystack) -> bool:
+    """Tell whether the session says the whole path, or names its folder and, from there, the file."""
+    if _stands(plain, session.text):
+        return True
+    cuts = [at for at, char in enumerate(plain) if char == "/" and at]
+    return any(_stands(plain[:at], session.text) and _stands(plain[at + 1 :], session.text) for at in cuts)
+
+
+def _stands(part: str, text: str) -> bool:
+    """Tell whether a part of a path is in a text, not cut off from a longer name."""
+    return re.search(rf"(?<![\w.-]){re.escape(part)}(?![\w-]|\.\w)", text) is not None
 
 
 def _joined(folder: str, name: str, text: str) -> bool:
@@ -57,17 +76,25 @@ def _known(kind: str, value: str, session: Haystack) -> bool:
     return (kind == "path" and _known_path(value, session)) or (kind == "url" and _known_url(value, session))
 
 
+def _stated(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the values of strong kinds, and the paths from the root: where a project lies is a claim of its own."""
+    yield from ((kind, value) for kind, value in extract(text, "assistant") if kind in STRONG_KINDS)
+    yield from ((ABSOLUTE, match.group()) for match in _ABSOLUTE.finditer(text))
+
+
 def read_invented(texts: Sequence[str], session: Haystack) -> list[InventedRecord]:
     """Return the values of strong kinds in the compressor's own text that are nowhere in the session."""
     found: dict[tuple[str, str], InventedRecord] = {}
     seen: set[tuple[str, str]] = set()
-    for kind, value in chain.from_iterable(extract(text, "assistant") for text in texts):
+    for kind, value in chain.from_iterable(map(_stated, texts)):
         key = (kind, value)
-        if kind not in STRONG_KINDS or key in seen or (kind == "path" and "." not in value.rsplit("/", 1)[-1]):
+        if key in seen or (kind == "path" and "." not in value.rsplit("/", 1)[-1]):
             continue
         seen.add(key)
-        if not _known(kind, value, session):
-            found.setdefault((kind, normalise(value)), InventedRecord(kind=kind, value=value[:160]))
+        if not (_known_absolute(normalise(value), session) if kind == ABSOLUTE else _known(kind, value, session)):
+            found.setdefault(
+                (kind, normalise(value)), InventedRecord(kind="path" if kind == ABSOLUTE else kind, value=value[:160])
+            )
             if len(found) == _MOST:
                 break
     return list(found.values())

@@ -187,7 +187,7 @@ class StateFacts:
             kept = holds(fact, self.state)
             records.append(
                 FactRecord(
-                    label=fact.label,
+                    label=fact.name,
                     kept=kept,
                     at_risk=not holds(fact, self.kept_verbatim),
                     used=None if said is None else holds(fact, said),

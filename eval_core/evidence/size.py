@@ -75,7 +75,7 @@ class SessionFacts:
     @cached_property
     def authored(self) -> list[tuple[Fact, list[int]]]:
         """The facts that probes ask for and the session holds, each once, with the messages that establish them."""
-        required = {fact_key(fact.label): fact for probe in self.case.bank.probes for fact in probe.required}
+        required = {fact_key(fact.name): fact for probe in self.case.bank.probes for fact in probe.required}
         return [(fact, places) for fact in required.values() if (places := self.evidence.of(fact))]
 
     @cached_property

@@ -65,11 +65,11 @@ class FactJudge:
 
     def grade_state(self, probe: Probe, state: Haystack) -> Grade:
         """Grade by the facts that a compressed state holds: whatever is added to it, no score falls."""
-        return self.grade_kept(probe, {fact.label for fact in probe.required if holds(fact, state)})
+        return self.grade_kept(probe, {fact.name for fact in probe.required if holds(fact, state)})
 
     def grade_kept(self, probe: Probe, kept: Collection[str]) -> Grade:
         """Grade by the facts that are known to have been kept, named by their labels."""
-        found = [fact for fact in probe.required if fact.label in kept]
+        found = [fact for fact in probe.required if fact.name in kept]
         return self._graded(probe, found, parts=1.0, form=float(bool(found)), stale=())
 
     async def grade(self, probe: Probe, answer: str, *, fixture: str, draw: Draw) -> Grade | Unscored:
@@ -97,7 +97,7 @@ class FactJudge:
             "continuity": 5 * r * r,
             "instruction_following": 5 * form * (0.4 + 0.6 * r),
         }
-        missing = [fact.label for fact in required if fact not in found]
+        missing = [fact.name for fact in required if fact not in found]
         reason = f"{len(found)} of {len(required)} facts"
         if missing:
             reason += f"; missing: {', '.join(missing)}"

@@ -129,6 +129,10 @@ def _print_worst(view: ReportView, out: Console) -> None:
         for fact in _worst(view.lost):
             out.print(Text("  ") + _line(_fact_line(fact)), no_wrap=not short, overflow="fold" if short else "ellipsis")
     for title, lines in (
+        (
+            "Stated and should not be",
+            [item.words for item in view.data.verdict.false_values] if view.data.verdict else [],
+        ),
         ("Failed", [f"{fixture.fixture}: {fixture.note}" for fixture in view.fixtures if fixture.note]),
         ("Not scored (excluded, not counted as 0)", [f"{count} x {reason}" for reason, count in view.unscored.items()]),
         ("The compressor printed", [view.printed] if view.printed else []),
@@ -151,7 +155,7 @@ def _print_details(view: ReportView, out: Console) -> None:
     strands = [(row.name, row.base or "-", row.candidate or "-", row.verdict) for row in view.strands]
     print_table(out, "\nEvidence", ("", "base", "this run", "says"), strands)
     for strand in view.strands:
-        for detail in strand.details[:6] if strand.name != "Size" else ():
+        for detail in strand.first(6) if strand.name != "Size" else ():
             out.print(Text("  ") + _line(f"{strand.name}: {detail}"))
     print_table(
         out,

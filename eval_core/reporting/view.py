@@ -95,6 +95,11 @@ class StrandRow:
     details: tuple[str, ...]
     """Quotations from sessions and summaries: whoever shows them makes them harmless."""
 
+    def first(self, most: int) -> tuple[str, ...]:
+        """Return the first details, and how many more there are."""
+        more = len(self.details) - most
+        return (*self.details[:most], f"and {more} more") if more > 0 else self.details
+
 
 @dataclass(frozen=True)
 class FixtureRow:

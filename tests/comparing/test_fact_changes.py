@@ -157,3 +157,25 @@ def test_facts_that_moved_both_ways_do_not_lean(once: Measurement) -> None:
 @pytest.mark.parametrize(("down", "up", "p"), [(0, 0, 1.0), (1, 0, 0.5), (3, 1, 5 / 16), (7, 0, 1 / 128)])
 def test_the_sign_test_is_the_binomial_one(down: int, up: int, p: float) -> None:
     assert sign_p(down, up) == p
+
+
+PREFACE = inventing("https://x.test/preface")
+
+
+def test_what_every_base_run_invents_hides_no_new_inventions(once: Measurement) -> None:
+    base = runs(once, nonce, PREFACE, model=True, number=10)
+    assert verdict(base, runs(once, nonce, PREFACE, model=True, number=3)).kind is Kind.NO_DETECTABLE_CHANGE
+    false = [inventing(f"https://x.test/{number}-{{}}") for number in range(4)]
+    found = verdict(base, runs(once, nonce, PREFACE, *false, model=True, number=3))
+    assert found.kind is Kind.REGRESSED
+    assert len(found.false_values) == 12
+    assert "https://x.test/preface" not in [item.value for item in found.false_values]
+
+
+def test_a_model_that_coins_a_value_now_and_then_is_told_from_one_that_coins_many(once: Measurement) -> None:
+    coining = inventing("https://x.test/coined-{}")
+    base = runs(once, nonce, coining, model=True, number=10)
+    other = inventing("https://x.test/other-{}")
+    assert verdict(base, runs(once, nonce, other, model=True, number=5)).kind is not Kind.REGRESSED
+    many = [inventing(f"https://x.test/{number}-{{}}") for number in range(6)]
+    assert verdict(base, runs(once, nonce, *many, model=True, number=5)).kind is Kind.REGRESSED

@@ -25,7 +25,7 @@ ABSENT = "no-such-file-anywhere.py"
 def test_no_fact_of_the_shipped_suite_is_counted_twice(shipped: list[Case]) -> None:
     for case in shipped:
         known = SessionFacts(case)
-        asked = [fact_key(fact.label) for fact, _ in known.authored]
+        asked = [fact_key(fact.name) for fact, _ in known.authored]
         values = {fact_key(value) for fact, _ in known.authored if fact.all is None for value in fact.values}
         found = [fact_key(fact.value) for fact in known.census]
         assert len(set(asked)) == len(asked)
@@ -75,3 +75,20 @@ def test_a_fact_in_no_message_is_listed_and_scored_nowhere(absent: ReportData) -
     report = json_report(absent, environ={})
     assert f"{name}/alone" not in {*report["probe_scores"], *report["probe_manifest"], *report["unscored_probes"]}
     assert set(report["probe_manifest"]) == {f"{name}/{probe.id}" for probe in small.debug_bank().probes}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        ("(?i)offset[^.]{0,140}(shrink|pending)|skip", "offset … shrink or pending or skip"),
+        (r"8 (tests )?passed", "8 tests passed"),
+        (r"\bport\s*[:=]?\s*8413\b", "port … 8413"),
+        (r"v?2\.4\.1", "v2.4.1"),
+        (r"[Cc]ache (?:miss|fault)", "Cache miss or fault"),
+        (r"\d{2,3} ms", "N ms"),
+        (".+", ".+"),
+    ],
+)
+def test_a_regular_expression_is_named_by_its_words(pattern: str, name: str) -> None:
+    (fact,) = small.probe([{"regex": pattern}]).expected_facts
+    assert (fact.name, fact.label) == (name, pattern)

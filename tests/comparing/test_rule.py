@@ -24,7 +24,7 @@ from eval_core.domain.compression import Outcome
 from .arms import constant, fixture, noisy
 
 SAME, WORSE, BETTER, BOTH = StrandState.SAME, StrandState.WORSE, StrandState.BETTER, StrandState.BOTH
-NONE = FalseValues(True, 0, 0, more=False, fewer=False, named=())
+NONE = FalseValues(more=False, named=())
 
 
 def strand(name: StrandName, loss: float = 0.0, gain: float = 0.0, state: StrandState | None = None) -> Strand:
@@ -198,7 +198,7 @@ def test_an_invented_or_stale_value_is_worse_whatever_was_gained() -> None:
     stale = invented.model_copy(update={"kind": "stale"})
 
     def more(item: FalseValue) -> FalseValues:
-        return FalseValues(True, 0, 2, more=True, fewer=False, named=(item,))
+        return FalseValues(more=True, named=(item,))
 
     found = facts_strand(recorded(fact(1), invented=more(invented)), None, (), ())
     assert (found.state, found.details) == (WORSE, ("invented: 8081 (port, a)",))
@@ -207,13 +207,13 @@ def test_an_invented_or_stale_value_is_worse_whatever_was_gained() -> None:
     found = facts_strand(recorded(stale=more(stale)), None, (), ())
     assert found.says == "the summary states 1 superseded value without the new one"
     assert (found.state, found.details) == (WORSE, ("stale: 8081 (port, a)",))
-    unnamed = FalseValues(True, 1, 2, more=True, fewer=False, named=())
+    unnamed = FalseValues(more=True, named=())
     found = facts_strand(recorded(fact(-1), invented=unnamed, stale=unnamed), None, (), ())
     assert found.says == (
         "the summary states invented values more often; the summary states superseded values more often without the"
         " new one; 1 of 110 facts lost, none gained"
     )
-    harmless = FalseValues(True, 2, 2, more=False, fewer=False, named=(invented,))
+    harmless = FalseValues(more=False, named=(invented,))
     found = facts_strand(recorded(invented=harmless), None, (), ())
     assert (found.state, found.details) == (SAME, ())
 

@@ -64,3 +64,25 @@ def test_nobody_would_call_it_a_fact(source: Source, text: str) -> None:
 )
 def test_the_number_of_a_pull_request_is_read_wherever_a_sentence_ends(text: str) -> None:
     assert ("pr", "#638") in extract(text, "assistant")
+
+
+@pytest.mark.parametrize(
+    ("summary", "invented"),
+    [
+        ("It is in /srv/app/src/store/queue.py.", ["/srv/app/src/store/queue.py"]),
+        ("It is in /work/relay/src/store/queue.py.", []),
+        ("It is in /work/relay/docs/plan.md.", ["/work/relay/docs/plan.md"]),
+        ("Logs: /var/log/relay/out.log", []),
+        ("Logs: /var/log/relay/err.log", ["/var/log/relay/err.log"]),
+        (
+            "See https://relay.example/src/store/queue.py and src/store/queue.py",
+            ["https://relay.example/src/store/queue.py"],
+        ),
+    ],
+)
+def test_an_absolute_path_is_known_only_with_its_folder(summary: str, invented: list[str]) -> None:
+    session = Haystack.of("cd /work/relay\nsrc/store/queue.py writes /var/log/relay/out.log for https://relay.example")
+    assert (
+        sorted({item.value for item in read_invented([summary], session)} - {"relay/err.log", "docs/plan.md"})
+        == invented
+    )

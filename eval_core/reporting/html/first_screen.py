@@ -87,7 +87,7 @@ def _sentence(case: Case | None, change: FactChange) -> Sentence | None:
             fact
             for probe in case.bank.probes
             for fact in probe.expected_facts
-            if probe.id in change.asked_by and fact.label == change.name
+            if probe.id in change.asked_by and fact.name == change.name
         ),
         None,
     )

@@ -318,7 +318,7 @@ def _facts(
     """Return the facts that probes ask for, then those of the census."""
     case = data.cases.get(name)
     authored = {
-        (probe.id, fact.label): fact for probe in (case.bank.probes if case else ()) for fact in probe.expected_facts
+        (probe.id, fact.name): fact for probe in (case.bank.probes if case else ()) for fact in probe.expected_facts
     }
     known: dict[tuple[str, str], tuple[int, ...]] = {}
     for run in runs:
