@@ -18,7 +18,6 @@ from itertools import pairwise
 from pathlib import Path
 
 from eval_core.base.config import Config
-from eval_core.comparing.drift import SAMPLE
 from eval_core.measuring.cost import make_stand_ins
 from eval_core.measuring.forecast import CHECKS, EstimateRow, PlannedCalls, Scope, estimate, forecast, total
 from eval_core.measuring.options import Job
@@ -79,20 +78,6 @@ def price_defaults(model: str = MODEL) -> list[Priced]:
     known = Scope(LOOKS[0], LOOKS[0], controls=frozenset(), calibration=False)
     first = [part for _, part in look(LOOKS[0])]
     labelled = _all(forecast(everything, models, replace(known, base_runs=control, base_compress_runs=control)))
-    rubric = forecast(everything, models, Scope(1, 1))
-    graded = sum(part.calls for purpose, part in rubric if purpose == "grades")
-    drift = [
-        PlannedCalls(
-            part.role,
-            part.model,
-            SAMPLE,
-            part.input_tokens * SAMPLE // graded,
-            part.output_tokens * SAMPLE // graded,
-            part.shared_tokens * SAMPLE // graded,
-        )
-        for purpose, part in rubric
-        if purpose == "grades"
-    ]
     at_once = _all(look(LOOKS[-1]))  # `--all-looks`: the cache of the first look serves the others
     later = [part for before, after in pairwise(LOOKS) for part in later_look(after - before)]
     seed_look = forecast(seed, models, Scope(3, 3, controls=frozenset(), calibration=False))
@@ -100,13 +85,13 @@ def price_defaults(model: str = MODEL) -> list[Priced]:
     baseline = forecast(everything, models, Scope(stored, stored))
     alone = forecast(everything, models, Scope(runs, compressions))
     return [
-        _priced("first look at a pull request (3 runs)", first + drift, models, 3.5),
-        _priced("the same by a label: the base once as well", labelled + drift, models),
+        _priced("first look at a pull request (3 runs)", first, models, 3.5),
+        _priced("the same by a label: the base once as well", labelled, models),
         _priced("where facts decide: compressions alone", _facts(look(LOOKS[0])), models),
         _priced("the compressor's model, judged offline", _facts(look(LOOKS[0])), models, 1.4),
-        _priced("all three looks in one command (10 runs)", at_once + drift, models, 8.4),
-        _priced("all three looks, on three days", first + drift + later, models, 8.4),
-        _priced("first look, 3 fixtures", [part for _, part in seed_look] + drift, models, 1.5),
+        _priced("all three looks in one command (10 runs)", at_once, models, 8.4),
+        _priced("all three looks, on three days", first + later, models, 8.4),
+        _priced("first look, 3 fixtures", _all(seed_look), models, 1.5),
         _priced(f"first baseline ({stored} runs)", _all(baseline), models, 11.2),
         _priced("first run without a baseline", _all(alone), models, settings.budget_usd),
     ]

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from eval_core.comparing.arms import Arm, Array, FixtureArm
 from eval_core.comparing.control_runs import control_shift
-from eval_core.comparing.drift import ALPHA, CONFIRMED, GradedCell, Regraded, check, confirm, sample
 from eval_core.comparing.fact_changes import FalseValues
 from eval_core.comparing.findings import Kind, Strand, StrandState, Verdict
 from eval_core.comparing.form_changes import FormChange
@@ -454,54 +453,6 @@ def any_size_trial(seed: int, setting: Setting) -> Looked:
     return looked_trial(seed, replace(setting, change=Change(shift=shift)))
 
 
-@dataclass(frozen=True)
-class Judge:
-    """How a judge grades today what it graded when the baseline was made."""
-
-    name: str
-    shift: float = 0.0
-    scale: float = 1.0
-    """How far from the middle of the scale a grade lies, against then."""
-    noise: float = 0.35
-    """SD of one grade of an answer, then and now."""
-
-
-JUDGES = (
-    Judge("the same judge"),
-    Judge("the same, noisy judge", noise=0.9),
-    Judge("every grade 0.10 lower", shift=-0.10),
-    Judge("every grade 0.25 lower", shift=-0.25),
-    Judge("every grade 0.25 lower, noisy", shift=-0.25, noise=0.9),
-    Judge("scale halved around the middle", scale=0.5),
-)
-
-
-def drift_trial(seed: int, judge: Judge, fixtures: int) -> tuple[bool, bool]:
-    """Grade stored answers of a baseline again: was there a first alarm, and was it confirmed?"""
-    random = np.random.default_rng(seed)
-    shape = (fixtures, DESIGNS["paid"].base, PROBES)
-    # Most answers are good, some are poor; the dimensions of an answer hang together.
-    worth = np.clip(5 * random.beta(4, 1.2, shape), 0, 5)[..., None] + random.normal(0, 0.3, (*shape, len(LOADINGS)))
-
-    def graded(true: Array) -> Array:
-        one = random.normal(0, judge.noise, (*shape, 1)) + random.normal(0, 0.7 * judge.noise, true.shape)
-        return np.floor(np.clip(true + one, 0, 5) + random.random(true.shape)).clip(0, 5)
-
-    old, new = graded(worth), graded(2.5 + judge.scale * (worth - 2.5) + judge.shift)
-    cells = [GradedCell(f"fixture-{at}", run, f"probe-{probe}") for at, run, probe in np.ndindex(shape)]
-    pairs = {
-        cell: Regraded(cell, tuple(old[index]), tuple(new[index]))
-        for cell, index in zip(cells, np.ndindex(shape), strict=True)
-    }
-    first = sample(cells, seed=seed)
-    found = check([pairs[cell] for cell in first], alpha=ALPHA)
-    if found is None or not found.fired:
-        return False, False
-    second = sample([cell for cell in cells if cell not in set(first)], seed=seed + 1)
-    both = confirm(found, check([pairs[cell] for cell in (*first, *second)], alpha=CONFIRMED))
-    return True, both is not None and both.fired
-
-
 def _percent(flags: Sequence[bool]) -> str:
     return f"{100 * sum(flags) / len(flags):.1f}"
 
@@ -641,18 +592,7 @@ def looks(pool: multiprocessing.pool.Pool, seeds: range, sizes: Sequence[int]) -
             print(f"| {' | '.join(cells)} |", flush=True)
 
 
-def drift(pool: multiprocessing.pool.Pool, seeds: range, sizes: Sequence[int]) -> None:
-    """Grade stored answers again with a judge that changed, or did not."""
-    print("\n## Judge drift: 90 stored answers graded again, a first alarm confirmed by others, % of comparisons")
-    _table(("judge", "fixtures", "first alarm", "confirmed"))
-    for size in sizes:
-        for judge in JUDGES:
-            found = pool.map(partial(drift_trial, judge=judge, fixtures=size), seeds, chunksize=10)
-            cells = [judge.name, str(size), *(_percent([item[at] for item in found]) for at in (0, 1))]
-            print(f"| {' | '.join(cells)} |", flush=True)
-
-
-TABLES = {"harmless": harmless, "power": power, "day": day, "looks": looks, "shared": shared, "drift": drift}
+TABLES = {"harmless": harmless, "power": power, "day": day, "looks": looks, "shared": shared}
 
 
 def main() -> None:

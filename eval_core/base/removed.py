@@ -9,8 +9,13 @@ __all__ = ["COMMANDS", "FLAGS", "KEYS", "removed_keys"]
 
 FLAGS: Mapping[str, str] = {
     "--batch": "It submitted calls to a provider's batch API; leave it out, as prompt caching saves about as much.",
+    "--drift-sample": "It graded stored answers again; leave it out, a control run of the base shows the same.",
+    "--regrade-baseline": "It graded a baseline's answers again; use --baseline rerun, or renew the baseline.",
+    "--regraded": "It told the judge's share of the noise; see the line “Repeats” of `judge calibrate`.",
 }
-COMMANDS: Mapping[str, str] = {}
+COMMANDS: Mapping[str, str] = {
+    "judge regrade": "It graded stored answers again; use `baseline update`, or `run --baseline rerun`.",
+}
 
 KEYS: Mapping[str, str] = {
     "models.questions_per_call": "It let several probes share a call; delete it, every probe is a call of its own.",

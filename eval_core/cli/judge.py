@@ -1,4 +1,4 @@
-"""`compression-eval judge`: calibrate, regrade."""
+"""`compression-eval judge`: calibrate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from eval_core.domain.judge_record import JudgeRecord
-    from eval_core.domain.probe import Probe
     from eval_core.measuring.options import Job
     from eval_core.measuring.wiring import Cast
 
@@ -25,13 +24,7 @@ __all__ = ["judge"]
 
 @click.group(cls=CommandGroup)
 def judge() -> None:
-    """Calibrate the judge, or grade stored answers again.
-
-    \b
-    Examples:
-      compression-eval judge calibrate --model anthropic/claude-sonnet-4-5
-      compression-eval judge regrade baselines/models.json --model anthropic/claude-sonnet-4-5
-    """
+    """Calibrate the judge."""
 
 
 def _options(command: Any) -> Any:
@@ -73,11 +66,11 @@ async def _cast(job: Job, journal: Path) -> AsyncIterator[Cast]:
             yield cast
 
 
-def _print_grading(job: Job, answers: list[tuple[Probe, str]], root: Path, *, again: bool = False) -> None:
+def _print_examination(job: Job, root: Path, *, again: bool) -> None:
     from eval_core.cli.run import print_quote
-    from eval_core.measuring.cost import quote_grading
+    from eval_core.measuring.cost import quote_examination
 
-    found = quote_grading(job, answers, root, again=again)
+    found = quote_examination(job, root, again=again)
     if found is None:
         click.echo("Offline: grades are rule-based, no model call, no cost.")
     elif not found.rows:
@@ -103,12 +96,13 @@ def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **o
 
     from eval_core.base.errors import IncompleteError, UserError
     from eval_core.judging.calibration import CALIBRATION, calibration_key, examine, find_record, keep_record
+    from eval_core.judging.judge_audit import audit
 
     job = _job(options)
     root = results or job.results
     journal = root / CALIBRATION / "journal.jsonl"
     if dry_run:
-        _print_grading(job, [], root, again=again)
+        _print_examination(job, root, again=again)
         return
     if again:
         journal.unlink(missing_ok=True)
@@ -118,6 +112,8 @@ def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **o
             judged = cast.roles.judge
             found = None if again else find_record(calibration_key(judged), root, ())
             record = found or await examine(judged, cast.served_judge)
+            if record.audit is None:
+                record = record.model_copy(update={"audit": await audit(judged)})
             if (mistake := cast.mistake()) is not None:
                 raise UserError(mistake)
             if cast.roles.judged:
@@ -136,99 +132,10 @@ def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **o
         click.echo(f"  {miss}")
     if result.unscored:
         click.echo(f"Not graded: {len(result.unscored)}; the first: {result.unscored[0]}")
-    for line in record.audit.lines():
+    assert record.audit is not None
+    for line in (*record.audit.lines(), record.audit.sensitivity):
         click.echo(line)
-    click.echo(record.audit.sensitivity)
     if record.reasons:
         click.echo(f"This judge should not be used: {'; '.join(record.reasons)}.")
         sys.exit(1)
     click.echo("This judge may be used.")
-
-
-@judge.command()
-@click.argument("path", type=click.Path(path_type=Path))
-@click.option("--output", type=click.Path(path_type=Path), help="Write a baseline file here.")
-@click.option("--label", help="Folder under the results folder; default: the current time.")
-@click.option("--resume", is_flag=True, help="Complete an interrupted regrade of the same label.")
-@click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
-@_options
-@model_options
-def regrade(
-    path: Path,
-    output: Path | None,
-    label: str | None,
-    dry_run: bool,
-    results: Path | None,
-    quiet: bool,
-    **options: Any,
-) -> None:
-    """Grade the stored answers of a baseline file or results folder again with the current judge.
-
-    \b
-    Examples:
-      compression-eval judge regrade baselines/models.json --output baselines/models.json
-      compression-eval judge regrade results/before --judge-model openai/gpt-4.1
-    """
-    import asyncio
-
-    from eval_core.base.errors import IncompleteError, UserError
-    from eval_core.cli.progress import Progress, show_progress
-    from eval_core.comparing.noise import noise_of
-    from eval_core.domain.measurement import Measurement
-    from eval_core.judging.calibration import trusted
-    from eval_core.measuring.regrade import check_banks, describe_shift, stored_answers
-    from eval_core.measuring.regrade import regrade as grade_again
-    from eval_core.measuring.session import now
-    from eval_core.storage.baselines import load_side, store_baseline
-    from eval_core.storage.results import ResultsFolder, free_label, open_results, spending
-
-    if output is not None and output.suffix != ".json":
-        raise UserError(f"--output {output}: a baseline file ends in .json")
-    stored = load_side(path)
-    job = _job(options, names=",".join(stored.fixtures))
-    cases = job.load_cases()
-    check_banks(stored, cases, str(path))
-    root = results or job.results
-    if dry_run:
-        _print_grading(job, stored_answers(stored, cases), root)
-        return
-    name = label or free_label(root, now().strftime("%Y-%m-%d_%H-%M-%S"))
-
-    async def run(folder: ResultsFolder, progress: Progress) -> Measurement:
-        async with _cast(job, folder.journal) as cast:
-            progress.watch(cast.traffic)
-            judged, base = cast.roles.judge, stored
-            if cast.roles.judged:
-                audit = await trusted(
-                    judged,
-                    root,
-                    [stored],
-                    anyway=job.trust_judge,
-                    served=cast.served_judge,
-                    stopped=lambda: cast.stopped() or cast.mistake(),
-                )
-                base = stored.noting(calibration=audit)
-            fresh = await grade_again(base, cases, judged, on_record=progress.record, stopped=cast.stopped)
-            if (mistake := cast.mistake()) is not None:
-                raise UserError(mistake)
-            return fresh.model_copy(update={"use": spending(folder.journal), "label": name})
-
-    with open_results(root, name, resume=job.resume) as folder:
-        total = sum(len(runs) for runs in stored.fixtures.values())
-        with show_progress(total, quiet=quiet) as progress:
-            fresh = asyncio.run(run(folder, progress))
-        folder.write_measurement(fresh)
-    click.echo(describe_shift(stored, fresh))
-    if fresh.stopped:
-        raise IncompleteError(
-            f"{fresh.stopped}; the grades so far are kept in {root / name}: "
-            f"`compression-eval judge regrade {path} --label {name} --resume` with the same options completes it"
-        )
-    if output is not None:
-        store_baseline(fresh, output.parent, output.stem, noise=noise_of(fresh), force=True)
-        click.echo(f"Written to {output}.")
-    else:
-        click.echo(
-            f"Written to {root / name}; `compression-eval baseline update NAME --from {root / name}` stores it, "
-            f"`--compare-to {root / name}` compares with it."
-        )

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
-
-if TYPE_CHECKING:
-    from eval_core.domain.measurement import Measurement
 
 __all__ = ["noise"]
 
@@ -17,18 +13,13 @@ __all__ = ["noise"]
 @click.argument("baseline", type=click.Path(path_type=Path))
 @click.option("--splits", type=click.IntRange(10, 5000), default=200, show_default=True, help="Random splits.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the splits.")
-@click.option(
-    "--regraded",
-    type=click.Path(path_type=Path),
-    help="Results of a run that graded a sample of this baseline again; shows the judge's share of the noise.",
-)
-def noise(baseline: Path, splits: int, seed: int, regraded: Path | None) -> None:
+def noise(baseline: Path, splits: int, seed: int) -> None:
     """Compare random parts of a baseline: how large is the noise, and how often does it look like a change?
 
     \b
     Examples:
       compression-eval noise baselines/offline.json
-      compression-eval noise baselines/models.json --regraded results/latest
+      compression-eval noise baselines/models.json
     """
     from rich.text import Text
 
@@ -59,8 +50,6 @@ def noise(baseline: Path, splits: int, seed: int, regraded: Path | None) -> None
         [(row_name(floor.name), f"{floor.sd:.3f}", str(floor.fixtures)) for floor in floors],
     )
     overall = next((floor for floor in floors if floor.name == "overall"), None)
-    if regraded is not None and overall is not None:
-        out.print(Text(f"\n{_shares(measurement, load_side(regraded), overall.sd)}"))
     if overall is None or overall.sd < 1e-9:
         out.print(Text("\nAll runs are identical: any change of the scores is real."))
         return
@@ -70,27 +59,4 @@ def noise(baseline: Path, splits: int, seed: int, regraded: Path | None) -> None
         "\nRuns needed to detect a change of the overall score",
         ("change", "candidate runs of each fixture"),
         [(f"{row.change:g}", "more than 50" if row.runs is None else str(row.runs)) for row in rows],
-    )
-
-
-def _shares(base: Measurement, again: Measurement, run_sd: float) -> str:
-    """Say how much of the noise of a run's mean the judge causes, from answers that it graded twice."""
-    import numpy as np
-
-    from eval_core.base.errors import UserError
-    from eval_core.base.numbers import percent
-    from eval_core.comparing.drift import regraded_pairs
-    from eval_core.comparing.noise import variance_shares
-
-    pairs = regraded_pairs(base, again)
-    if not pairs:
-        raise UserError(
-            f"--regraded: {again.label} holds no grades of this baseline's answers; runs with a model judge keep some "
-            "(--drift-sample)"
-        )
-    probes = min(len(types) for types in base.probe_types.values())
-    shares = variance_shares(run_sd, probes, np.array([[pair.old, pair.new] for pair in pairs]))
-    return (
-        f"Of the noise of a run's overall mean, the judge causes about {percent(shares.judge)}, new compressions and "
-        f"answers {percent(shares.compression)} ({len(pairs)} answers graded twice)."
     )

@@ -220,13 +220,11 @@ def compare(base: Path, candidate: Path, form: str, fail_on: str, seed: int, det
     from eval_core.comparing.compare import ReportData, compare_measurements
     from eval_core.comparing.headline import undecided
     from eval_core.comparing.verdict import Options, exit_code
-    from eval_core.measuring.compare_with_base import with_remedy
     from eval_core.storage.baselines import load_side
 
     before, after = load_side(base), load_side(candidate)
     settings = load_config(None)
     verdict, part = compare_measurements(before, after, options=Options(seed=seed), accept=settings.accept)
-    verdict = with_remedy(verdict, part, str(base), after)
     known = cases_of(after, settings, config_folder(None))
     data = ReportData(
         after, base=part, verdict=verdict, base_path=str(base), cases=known, task=settings.task, accept=settings.accept

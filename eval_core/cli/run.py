@@ -389,14 +389,6 @@ def _is_open(data: ReportData) -> bool:
     type=click.Path(path_type=Path),
     help="The tree of the base.  [default: the commit where the checked-out branch left the default branch]",
 )
-@click.option(
-    "--drift-sample",
-    type=click.IntRange(0, 1000),
-    default=90,
-    show_default=True,
-    help="Stored answers graded again to see whether the judge drifted; 0: none.",
-)
-@click.option("--regrade-baseline", is_flag=True, help="If the judge drifted, grade the baseline's answers again.")
 @click.option("--details", is_flag=True, help="Print the tables as well.")
 @click.option("--next-look", is_flag=True, help="With --label: add runs up to the next planned look (3, 6, 10 graded).")
 @click.option(

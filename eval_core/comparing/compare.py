@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from eval_core.base.config import AcceptConfig, TaskConfig
-from eval_core.base.numbers import counted, signed
+from eval_core.base.numbers import counted
 from eval_core.comparing.acceptance import Offer, accepted_losses, offer, touched_probes, without_accepted
 from eval_core.comparing.arms import Arm, make_arm, quarantined
 from eval_core.comparing.control_runs import control_of, control_shift
-from eval_core.comparing.drift import Drift, drift_of, shift_of
 from eval_core.comparing.fact_changes import fact_changes, is_exact
 from eval_core.comparing.findings import FactChange, Kind, Verdict
 from eval_core.comparing.form_changes import degenerate_runs, too_many
@@ -124,15 +123,10 @@ def compare_measurements(
     base: Measurement,
     candidate: Measurement,
     *,
-    drift: Drift | None = None,
     options: Options | None = None,
     accept: AcceptConfig | None = None,
 ) -> tuple[Verdict, Measurement]:
-    """Decide, and return the verdict with the part of the base that was compared.
-
-    The drift of the judge follows from the answers that the candidate's run has graded again, so that every view of
-    the same two measurements comes to the same verdict.
-    """
+    """Decide, and return the verdict with the part of the base that was compared."""
     part, differing = comparable_part(base, candidate)
     accept = accept or AcceptConfig()
     whole, accepted = part, accepted_losses(_changes(part, candidate), accept) if accept.facts else ()
@@ -143,15 +137,10 @@ def compare_measurements(
     arms = make_arm(part, banned), make_arm(candidate, banned)
     control = control_of(candidate)
     day = control_shift(arms[0], make_arm(control, banned)) if control is not None and not differing else None
-    moved = drift_of(part, candidate) if drift is None else drift
-    corrected = moved if moved is not None and moved.fired and moved.small else None
-    shift = None if day is None or day.changed else day.shift
     verdict = decide(
         *arms,
         differences=differing,
-        # The control was graded by the judge of today too: what it shows holds the judge's shift.
-        shift=shift_of(corrected) if corrected is not None and shift is None else shift,
-        drift=None if corrected is not None else moved,
+        shift=None if day is None or day.changed else day.shift,
         day=day,
         recorded=replace(
             read_evidence(part, candidate, accept),
@@ -163,11 +152,6 @@ def compare_measurements(
         options=options,
         earlier=candidate.extra.looks,
     )
-    if corrected is not None:
-        name, points = corrected.largest
-        moved_by = f"The judge's grades ({name}) have shifted by {signed(points)} since the baseline"
-        note = f"{moved_by}; the scores are corrected for it."
-        verdict = verdict.noted(note, remark=True)
     if day is not None:
         verdict = verdict.noted(day.note)
     return verdict, whole

@@ -105,9 +105,9 @@ class _Frozen(BaseModel):
 
 
 class Reason(_Frozen):
-    """Why it could not be decided: a field that differs, a judge that drifted, a side that is missing."""
+    """Why it could not be decided: a field that differs, models that changed, a side that is missing."""
 
-    code: Literal["difference", "drift", "models", "missing", "coverage", "failing"]
+    code: Literal["difference", "models", "missing", "coverage", "failing"]
     text: str
     mutes: Literal["everything", "facts", "scores"] = "everything"
     """What cannot be compared because of it; where facts cannot, scores cannot either."""

@@ -159,7 +159,7 @@ def inconclusive(rows: Sequence[Row], unreachable: str | None, hints: Sequence[s
 
 
 def not_comparable(reasons: Sequence[Reason]) -> str:
-    """Say which field differs, or that the judge drifted; no number of the comparison."""
+    """Say which field differs, or that the models changed; no number of the comparison."""
     return f"{Kind.NOT_COMPARABLE.words}: {listed([reason.text for reason in reasons])}."
 
 
@@ -246,9 +246,7 @@ def next_step(
     if kind is Kind.NOT_COMPARABLE:
         if any(reason.code == "difference" for reason in reasons):
             return "Update the baseline with these settings, or run again with the baseline's."
-        if any(reason.code == "models" for reason in reasons):
-            return "Measure the baseline again with the current models, then compare."
-        return "Grade the baseline's stored answers again with the current judge, then compare."
+        return "Measure the baseline again with the current models, then compare."
     if kind is Kind.INCOMPLETE:
         return "Resume the run: finished calls are kept, and only the missing ones are made."
     if kind is Kind.REGRESSED:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval_core.base.errors import UserError
-from eval_core.comparing.arms import Arm, Array, FixtureArm, make_arm
+from eval_core.comparing.arms import Arm, FixtureArm, make_arm
 from eval_core.comparing.findings import Kind
 from eval_core.comparing.hypotheses import FACT_HYPOTHESES, SCORE_HYPOTHESES, fact_blocks, row_name, score_blocks
 from eval_core.comparing.permutation import quantile
@@ -23,13 +23,11 @@ __all__ = [
     "FalseAlarms",
     "NoiseFloor",
     "RunsNeeded",
-    "VarianceShares",
     "false_alarms",
     "noise_floor",
     "noise_of",
     "noise_rows",
     "runs_needed",
-    "variance_shares",
 ]
 
 ALARMS = {Kind.REGRESSED, Kind.IMPROVED, Kind.MIXED}
@@ -73,16 +71,6 @@ class NoiseFloor:
     sd: float
     fixtures: int
     df: int
-
-
-@dataclass(frozen=True)
-class VarianceShares:
-    """Where the variance of a run's mean score comes from."""
-
-    judge: float
-    """The part that grading the same answer again would show."""
-    compression: float
-    """The rest: fresh compressions and answers."""
 
 
 @dataclass(frozen=True)
@@ -170,18 +158,6 @@ def noise_of(measurement: Measurement) -> dict[str, float]:
 def noise_rows(noise: Mapping[str, float]) -> list[tuple[str, float]]:
     """Return the rows whose runs differ, as readers call them, with the standard deviation of a run's mean."""
     return [(row_name(name), sd) for name, sd in noise.items() if sd]
-
-
-def variance_shares(run_sd: float, probes: int, rejudged: Array) -> VarianceShares:
-    """Return the judge's share in the variance of a run's overall mean.
-
-    `rejudged` is [answers, gradings, dimensions]: stored answers, each graded at least twice.
-    """
-    if rejudged.ndim != 3 or rejudged.shape[1] < 2:
-        raise UserError(f"re-judged grades have the shape {rejudged.shape}; grade each answer at least twice")
-    within = float(rejudged.mean(axis=2).var(axis=1, ddof=1).mean())
-    judge = min(1.0, within / probes / run_sd**2) if run_sd > 0 else 0.0
-    return VarianceShares(judge, 1.0 - judge)
 
 
 def runs_needed(

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from eval_core.base.numbers import counted, listed, p_value, percent, score, signed
+from eval_core.base.numbers import counted, listed, p_value, percent, score
 from eval_core.comparing import headline
 from eval_core.comparing import looks as looking
 from eval_core.comparing import medians as median_rule
@@ -26,7 +26,6 @@ from eval_core.comparing.culprits import (
     row_of,
     structure_culprits,
 )
-from eval_core.comparing.drift import Drift
 from eval_core.comparing.findings import (
     STRANDS,
     Advice,
@@ -294,9 +293,7 @@ _MUTED_BY: dict[str, Literal["facts", "scores"]] = {
 """What a differing field of the fingerprint keeps from being compared; any other field forbids everything."""
 
 
-def _incomparable(
-    differences: Iterable[tuple[str, str, str]], drift: Drift | None, day: ControlShift | None
-) -> list[Reason]:
+def _incomparable(differences: Iterable[tuple[str, str, str]], day: ControlShift | None) -> list[Reason]:
     reasons = [
         Reason(
             code="difference",
@@ -308,10 +305,6 @@ def _incomparable(
         )
         for item in (Difference(*difference) for difference in differences)
     ]
-    if drift is not None and drift.fired:
-        name, shift = drift.largest
-        text = f"the judge drifted: stored answers graded again move {name} by {signed(shift)} (p {p_value(drift.p)})"
-        reasons.append(Reason(code="drift", text=text, mutes="scores"))
     if day is not None and day.changed:
         reasons.append(Reason(code="models", text=day.says, mutes="scores"))
     return reasons
@@ -502,7 +495,6 @@ def decide(
     candidate: Arm,
     *,
     differences: Iterable[tuple[str, str, str]] = (),
-    drift: Drift | None = None,
     recorded: Recorded | None = None,
     day: ControlShift | None = None,
     shift: Shift | None = None,
@@ -511,14 +503,14 @@ def decide(
 ) -> Verdict:
     """Compare two arms. `earlier` says what had been measured of this candidate when it was last looked at.
 
-    What cannot be compared, or was not measured, mutes what it touches and nothing else: a judge that drifted hides
-    no broken structure and no lost fact. `recorded` is what the records say beside the arrays of the arms.
+    What cannot be compared, or was not measured, mutes what it touches and nothing else: models that
+    changed hide no broken structure and no lost fact. `recorded` is what the records say beside the arrays of the arms.
     """
     case = _Case(base, candidate, options or Options(), tuple(earlier), shift)
     validate(base)
     validate(candidate)
     coverage = coverage_of(base, candidate)
-    incomparable = _incomparable(differences, drift, day)
+    incomparable = _incomparable(differences, day)
     missing = gaps(base, candidate, coverage, case.options.coverage_floor)
     reasons = [*incomparable, *missing]
     muted: set[str] = {reason.mutes for reason in reasons}

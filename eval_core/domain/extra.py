@@ -9,10 +9,10 @@ from pydantic import SerializerFunctionWrapHandler, ValidationError, field_valid
 from eval_core.domain.judge_record import JudgeRecord
 from eval_core.domain.record import Record, RunRecord
 
-__all__ = ["ControlRuns", "Extra", "Look", "MergedShards", "RejudgedCell", "RejudgedSample"]
+__all__ = ["ControlRuns", "Extra", "Look", "MergedShards"]
 
 
-_REMOVED = frozenset({"grouping"})
+_REMOVED = frozenset({"grouping", "drift", "regraded"})
 """Notes of older versions, which nothing reads any more."""
 
 
@@ -31,27 +31,6 @@ class ControlRuns(Record):
     source_sha: str | None = None
 
 
-class RejudgedCell(Record):
-    """One stored answer of a baseline and its grades of today."""
-
-    fixture: str
-    run: int
-    probe: str
-    answer: str
-    """Digest of the answer: another baseline's cell of the same name is another answer."""
-    scores: list[float]
-
-
-class RejudgedSample(Record):
-    """The sample that a run graded again."""
-
-    cells: list[RejudgedCell] = []
-    confirming: list[RejudgedCell] = []
-    """A second sample, graded because the first one raised an alarm."""
-    unscored: int = 0
-    cost_usd: float | None = 0.0
-
-
 class MergedShards(Record):
     """The shards that a result was merged from."""
 
@@ -67,12 +46,10 @@ class Extra(Record):
     """What is known of the judge."""
     control: ControlRuns | None = None
     """A few runs of the base, measured beside the candidate."""
-    drift: RejudgedSample | None = None
-    """Stored answers of the baseline that were graded again."""
     looks: tuple[Look, ...] = ()
     """What had been measured at earlier verdicts about the same candidate."""
-    base: Literal["rerun", "regraded"] | None = None
-    """The folder `base` below the result holds the base: measured in this run, or its answers graded again."""
+    base: Literal["rerun"] | None = None
+    """The folder `base` below the result holds the base, measured in this run."""
     branch: str | None = None
     """The branch that this was measured of, where it is the base of another measurement."""
     stale: bool = False
@@ -86,17 +63,17 @@ class Extra(Record):
     shard: str | None = None
     """Which part of a run it is."""
     shards: MergedShards | None = None
-    regraded: str | None = None
-    """When its answers were graded again."""
     promoted: str | None = None
     """Which runs of a pull request were taken over into this baseline."""
 
     @model_validator(mode="before")
     @classmethod
     def _without_removed(cls, value: Any) -> Any:
-        return (
-            {name: item for name, item in value.items() if name not in _REMOVED} if isinstance(value, dict) else value
-        )
+        if not isinstance(value, dict):
+            return value
+        # A base whose answers were graded again is a copy of the stored one, which it is compared with now.
+        left_out = _REMOVED | ({"base"} if value.get("base") == "regraded" else set())
+        return {name: item for name, item in value.items() if name not in left_out}
 
     @field_validator("calibration", mode="before")
     @classmethod

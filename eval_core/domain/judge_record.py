@@ -162,7 +162,8 @@ class JudgeRecord(BaseModel):
     """The model as the provider names it."""
     date: _Moment
     calibration: Calibration
-    audit: Audit
+    audit: Audit | None = None
+    """By `judge calibrate` alone."""
 
     @field_validator("date")
     @classmethod
@@ -183,4 +184,4 @@ class JudgeRecord(BaseModel):
     @property
     def reasons(self) -> list[str]:
         """Why this judge must not decide."""
-        return [*self.calibration.reasons, *self.audit.reasons]
+        return [*self.calibration.reasons, *(self.audit.reasons if self.audit else ())]

@@ -20,8 +20,8 @@ __all__ = ["Shard", "parse_shard", "shard_of_folder"]
 
 _FORM = re.compile(r"([0-9]{1,3})/([0-9]{1,3})")
 _FOLDER = re.compile(r"(?P<label>.+)-shard-(?P<index>[0-9]{1,3})-of-(?P<of>[0-9]{1,3})")
-_ONCE = 250
-"""Calls that the first shard makes for all, about: the judge's calibration and audit, and the sample for its drift."""
+_ONCE = 90
+"""Calls that the first shard makes for all, about: the judge's calibration and the checks."""
 
 
 def _weight(cell: Cell) -> int:

@@ -21,7 +21,7 @@ from eval_core.domain.grade import Grade, Judge, Unscored
 from eval_core.domain.judge_record import LEAST_AGREEMENT, Calibration, JudgeRecord, Misranking
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
-from eval_core.judging.judge_audit import audit, labelled_set
+from eval_core.judging.judge_audit import labelled_set
 
 __all__ = [
     "CALIBRATION",
@@ -112,7 +112,7 @@ async def calibrate(judge: Judge, data: CalibrationSet | None = None, *, run: in
     return Calibration(right / pairs if pairs else None, pairs, tuple(gross), tuple(unscored), scored)
 
 
-# Whether a judge may decide: its calibration and audit, paid for once and kept by judge, data, model and date.
+# Whether a judge may decide: its calibration, paid for once and kept by judge, data, model and date.
 
 CALIBRATION = "calibration"
 """The folder below the results."""
@@ -141,15 +141,16 @@ def find_record(
 
 def keep_record(results: Path, record: JudgeRecord) -> None:
     """Keep a record beside the results, unless grades are missing: an outage says nothing about the judge."""
-    if not record.calibration.unscored and record.audit.usable == record.audit.answers:
+    audited = record.audit is None or record.audit.usable == record.audit.answers
+    if audited and not record.calibration.unscored:
         write_atomic(results / CALIBRATION / f"{record.key}.json", pretty(record.model_dump(mode="json")))
 
 
 async def examine(judge: Judge, served: Callable[[], str | None]) -> JudgeRecord:
-    """Measure calibration and audit."""
-    calibration, audited = await asyncio.gather(calibrate(judge), audit(judge))
+    """Calibrate a judge."""
+    calibration = await calibrate(judge)
     moment = _now().strftime("%Y-%m-%dT%H:%M:%SZ")
-    return JudgeRecord(key=calibration_key(judge), served=served(), date=moment, calibration=calibration, audit=audited)
+    return JudgeRecord(key=calibration_key(judge), served=served(), date=moment, calibration=calibration)
 
 
 @asynccontextmanager
@@ -197,7 +198,7 @@ async def trusted(
     if record.reasons and stopped() is None:
         raise UserError(
             f"the judge {judge.identity['model']} is not fit to decide: {'; '.join(record.reasons)}. At least "
-            f"{LEAST_AGREEMENT:.0%} of the plain cases, no gross error and a faithful scale are needed: choose another "
+            f"{LEAST_AGREEMENT:.0%} of the plain cases and no gross error are needed: choose another "
             "--judge-model, or continue anyway with --trust-judge (`compression-eval judge calibrate` shows the "
             "cases)"
         )

@@ -213,8 +213,6 @@ def base_note(base: Measurement, candidate: Measurement, *, path: Path, in_run: 
     """Say which base it is, and how old."""
     sha = base.provenance.source_sha
     at = f" at {sha[:12]}" if sha else ""
-    if in_run and base.extra.regraded:
-        return f"Base: the stored baseline, measured {_age(base, candidate)}{at}, its answers graded again in this run."
     if in_run:
         return f"Base: {name_of(base)}, measured {_age(base, candidate)} and not taken from a stored baseline."
     shown = os.path.relpath(path, root) if path.is_relative_to(root) else str(path)

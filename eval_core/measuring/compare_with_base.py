@@ -12,10 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from eval_core.base.config import Config
-from eval_core.base.numbers import counted
 from eval_core.base.sealing import SealingKey
 from eval_core.comparing.compare import ReportData, compare_measurements, judged_alone
-from eval_core.comparing.drift import graded_cells
 from eval_core.comparing.findings import Kind, Verdict
 from eval_core.domain.case import Case, load_suite, with_private
 from eval_core.domain.measurement import Measurement
@@ -25,11 +23,11 @@ from eval_core.storage.baselines import Reference, find_reference, load_side
 from eval_core.storage.history import read_history
 from eval_core.storage.results import BASE_FOLDER
 
-__all__ = ["compare_with_base", "load_cases", "own_base", "with_remedy"]
+__all__ = ["compare_with_base", "load_cases", "own_base"]
 
 
 def own_base(measurement: Measurement, folder: Path | None) -> Path | None:
-    """Return the base that a run has measured or graded itself, if it did."""
+    """Return the base that a run has measured itself, if it did."""
     return None if folder is None or measurement.extra.base is None else folder / BASE_FOLDER
 
 
@@ -74,9 +72,8 @@ def compare_with_base(
             measurement, verdict=alone, cases=suite, note=_nothing_there(base, new=new), task=settings.task
         )
     verdict, part = compare_measurements(base, measurement, accept=settings.accept)
-    verdict = with_remedy(verdict, part, str(path), measurement)
     verdict = verdict.noted(base_note(base, measurement, path=path, in_run=own is not None, root=root))
-    if own is not None and not base.extra.regraded:
+    if own is not None:
         verdict = _about_baseline(verdict, found, base, measurement, root)
     history = read_history(baselines, path.stem)
     return ReportData(
@@ -130,23 +127,3 @@ def _nothing_there(base: Measurement, *, new: bool) -> str:
         )
     how = " or ".join(sorted({run.outcome.words for found in base.fixtures.values() for run in found}))
     return f"the compressor of {where} {how}, in every run, so there is nothing to compare this one with"
-
-
-def with_remedy(verdict: Verdict, base: Measurement, path: str, candidate: Measurement) -> Verdict:
-    """Where only the judge's drift forbids a comparison, let the next step name the command that mends it."""
-    if not verdict.reasons or any(reason.code != "drift" for reason in verdict.reasons):
-        return verdict
-    return verdict.model_copy(update={"next_step": _remedy(base, path, candidate)})
-
-
-def _remedy(base: Measurement, path: str, candidate: Measurement) -> str:
-    """Say what to do about a drifted judge, and what that costs, from what the sample cost."""
-    calls = sum(1 for _ in graded_cells(base))
-    found = candidate.extra.drift
-    price = ""
-    if found and found.cells and found.cost_usd is not None:
-        price = f", about ${found.cost_usd / (len(found.cells) + len(found.confirming)) * calls:.2f}"
-    return (
-        f"Grade the baseline's stored answers again with the current judge ({counted(calls, 'call')}{price}): "
-        f"`compression-eval judge regrade {path}`, or run with --regrade-baseline."
-    )

@@ -16,7 +16,6 @@ from eval_core.domain.call import Completion, Draw, ModelCall
 from eval_core.domain.case import Case, Cell, make_plan
 from eval_core.domain.grade import Answer, Answerer, Judge
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.probe import Probe
 from eval_core.domain.target import Builtin, TargetSpec
 from eval_core.judging.answering import ModelAnswerer
 from eval_core.judging.calibration import calibration_key, find_record
@@ -31,7 +30,7 @@ from eval_core.measuring.forecast import (
     StandIn,
     estimate,
     forecast,
-    forecast_grading,
+    forecast_examination,
     total,
 )
 from eval_core.measuring.options import Job
@@ -45,7 +44,7 @@ from eval_core.sandbox.targets import BuiltinSubject, Target
 from eval_core.storage.baselines import Reference, find_reference, stored_reference
 from eval_core.storage.results import ResultsFolder
 
-__all__ = ["LabelPrice", "Quote", "make_stand_ins", "price_of_one_label", "quote", "quote_grading"]
+__all__ = ["LabelPrice", "Quote", "make_stand_ins", "price_of_one_label", "quote", "quote_examination"]
 
 # How long replies usually are, until a stored baseline of the same models tells.
 _ANSWER_CHARS = 350  # about 60 words; the instructions allow 100, and the facts asked for need a quarter of that
@@ -222,9 +221,6 @@ def quote(job: Job, results: Path | None = None, label: str | None = None) -> Qu
         controls=own & _missing_controls(cases, answerer, judge, folder, known),
         calibration=not calibrated and once,
         compresses=target.asks_model,
-        # The sample of a run that goes on is that of its first look.
-        drift=comparable if once and done is None and not base.own else None,
-        drift_sample=job.drift_sample,
         output={role: use.output_tokens / use.calls for role, use in comparable.use.items() if use.calls}
         if comparable
         else {},
@@ -285,19 +281,17 @@ def _too_long(stand_ins: Sequence[StandIn], models: Models, *, compresses: bool)
     return tuple(notes)
 
 
-def quote_grading(
-    job: Job, answers: Sequence[tuple[Probe, str]], results: Path, *, again: bool = False
-) -> Quote | None:
-    """Estimate the grading of answers, with the calibration of the judge where it is not known; None offline."""
+def quote_examination(job: Job, results: Path, *, again: bool = False) -> Quote | None:
+    """Estimate the calibration and the audit of the judge, as far as they are not known; None offline."""
     models = job.models
     if models is None or models.offline_judge:
         return None
-    judge = ModelJudge(ModelClient(models))
-    calibrated = not again and find_record(calibration_key(judge), results, ()) is not None
-    planned = forecast_grading(answers, models, calibration=not (calibrated or (bool(answers) and job.trust_judge)))
+    known = None if again else find_record(calibration_key(ModelJudge(ModelClient(models))), results, ())
+    planned = forecast_examination(
+        models, calibrated=known is not None, audited=known is not None and known.audit is not None
+    )
     purposes = tuple((purpose, part.calls) for purpose, part in planned)
-    rows = _by_role(planned, models)
-    return Quote(tuple(rows), purposes, job.budget_usd or job.settings.budget_usd)
+    return Quote(tuple(_by_role(planned, models)), purposes, job.budget_usd or job.settings.budget_usd)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Carrying a job out: trust the judge, measure, look for drift, and keep what later comparisons need."""
+"""Carrying a job out: trust the judge, measure, and keep what later comparisons need."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from eval_core.base.errors import UserError
 from eval_core.base.threads import compute
 from eval_core.comparing.compare import compare_measurements
 from eval_core.comparing.control_runs import keep_control
-from eval_core.comparing.drift import drift_of
 from eval_core.comparing.findings import Kind
 from eval_core.comparing.looks import looks_before
 from eval_core.domain.case import Case
-from eval_core.domain.extra import Extra, Look, RejudgedSample
+from eval_core.domain.extra import Extra, Look
 from eval_core.domain.fingerprint import Fingerprint
-from eval_core.domain.measurement import Controls, Measurement, comparable_part
+from eval_core.domain.measurement import Controls, Measurement
 from eval_core.domain.record import RunRecord
 from eval_core.evidence.size import SessionFacts
 from eval_core.judging.calibration import trusted
@@ -26,7 +25,6 @@ from eval_core.measuring.base_branch import BasePlan, BranchPoint, keep_base
 from eval_core.measuring.blame import PlainRequests
 from eval_core.measuring.interrupt import Interruption, interruptible
 from eval_core.measuring.preflight import preflight
-from eval_core.measuring.regrade import regrade, rejudge_sample
 from eval_core.measuring.session import MeasuringSession, find_controls, measure_together, read_ahead
 from eval_core.measuring.wiring import Cast, Roles, Traffic, make_cast, make_fingerprint
 from eval_core.sandbox.targets import Target
@@ -131,7 +129,6 @@ class Trial:
         if tried is not None:
             await tried
             await self._trust(cast, stored, notes)
-        again = reference if reference and reference.comparable and cast.roles.judged and not plan.own else None
         # A control is there for the day; what decides is the whole base, or the stored baseline.
         standing = None if plan.beside == "whole" else plan.known or (reference.measurement if reference else None)
         if job.stops_early and (standing is not None or plan.beside == "whole"):
@@ -140,9 +137,8 @@ class Trial:
                 return self._settled(found[0] if standing is None else standing, found[-1], before)
 
             measured = await measure_together(sessions, settled)
-            sample = await self._sample(again, cast) if measured[-1].planned_runs else None
         else:
-            measured, sample = await asyncio.gather(measure_together(sessions), self._sample(again, cast))
+            measured = await measure_together(sessions)
         for session, base_measurement in zip(sessions[:-1], measured[:-1], strict=True):
             base_measurement = _from_files(base_measurement, plan.digest, job.base_point)
             session.finish(base_measurement)
@@ -153,11 +149,7 @@ class Trial:
         if ahead is not None:
             await ahead
         measurement = measured[-1]
-        if sample is not None:
-            notes["drift"] = sample
         measurement = measurement.noting(**notes, looks=looks_before(before, measurement))
-        if again is not None and job.regrade_baseline:
-            measurement = await self._regraded(again, measurement, cast)
         return self._keep(measurement, cast)
 
     async def _trust(self, cast: Cast, stored: Reference | None, notes: dict[str, object]) -> None:
@@ -264,29 +256,6 @@ class Trial:
         candidate = candidate.model_copy(update={"extra": Extra(looks=looks_before(before, candidate))})
         verdict, _ = compare_measurements(base, candidate, accept=self.job.settings.accept)
         return verdict.kind in _DECIDED
-
-    async def _sample(self, reference: Reference | None, cast: Cast) -> RejudgedSample | None:
-        """Grade some of the baseline's answers again, to see whether the judge is still the same."""
-        if reference is None or not self.job.drift_sample or not self._does_once:
-            return None
-        return await rejudge_sample(
-            reference.measurement,
-            self.cases,
-            cast.roles.judge,
-            size=self.job.drift_sample,
-            # Other answers in every run; the same ones when a run is resumed.
-            seed=self.job.seed + int.from_bytes(self.folder.path.name.encode()[-6:]),
-        )
-
-    async def _regraded(self, reference: Reference, measurement: Measurement, cast: Cast) -> Measurement:
-        """Where the judge drifted, grade all of the baseline's answers again and compare with that."""
-        base, _ = comparable_part(reference.measurement, measurement)
-        drift = drift_of(base, measurement)
-        if drift is None or not drift.fired:
-            return measurement
-        fresh = await regrade(base, self.cases, cast.roles.judge, stopped=cast.stopped)
-        ResultsFolder(self.folder.path / BASE_FOLDER).write_measurement(fresh)
-        return measurement.noting(base="regraded")
 
     def _keep(self, measurement: Measurement, cast: Cast) -> Measurement:
         measurement = _from_files(measurement, self.job.digest_of(self.job.load_target().tree))

@@ -9,10 +9,8 @@ from statistics import fmean
 
 from eval_core.base.messages import Message
 from eval_core.base.tokens import count_messages, count_text
-from eval_core.comparing.drift import GradedCell, graded_cells, sample
 from eval_core.domain.call import Role, Usage
 from eval_core.domain.case import Case
-from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
 from eval_core.judging.answering import answer_messages
 from eval_core.judging.calibration import calibration_set
@@ -32,7 +30,7 @@ __all__ = [
     "StandIn",
     "estimate",
     "forecast",
-    "forecast_grading",
+    "forecast_examination",
     "total",
 ]
 
@@ -148,8 +146,6 @@ class Scope:
     calibration: bool = True
     compresses: bool = True
     """Whether the compressor asks a model."""
-    drift: Measurement | None = None
-    drift_sample: int = 0
     output: dict[str, float] = field(default_factory=dict)
     """Role to the tokens of a usual reply, where an earlier run of the same models tells."""
     left: Mapping[str, tuple[int, int]] | None = None
@@ -238,9 +234,13 @@ def _sum(tallies: Iterator[_Tally]) -> _Tally:
 
 def _calibration(output: float) -> _Tally:
     plain = [(group.probe, answer.text) for group in calibration_set().groups for answer in group.answers]
+    return _gradings(plain, output)
+
+
+def _audit(output: float) -> _Tally:
     labelled = [(group.probe, answer.text) for group in labelled_set().groups for answer in group.answers]
     again = labelled[:: max(1, len(labelled) // REPEATED)][:REPEATED]
-    return _gradings([*plain, *labelled, *again], output)
+    return _gradings([*labelled, *again], output)
 
 
 def _gradings(answers: Iterable[tuple[Probe, str]], output: float) -> _Tally:
@@ -251,14 +251,11 @@ def _gradings(answers: Iterable[tuple[Probe, str]], output: float) -> _Tally:
     return tally
 
 
-def forecast_grading(
-    answers: Iterable[tuple[Probe, str]], models: Models, *, calibration: bool, output: float | None = None
-) -> list[tuple[str, PlannedCalls]]:
-    """Return the calls that grade these answers, after a calibration where one is needed."""
-    usual = _usual_grade() if output is None else output
-    rows = [("grades", _gradings(answers, usual))]
-    if calibration:
-        rows.append(("calibration", _calibration(usual)))
+def forecast_examination(models: Models, *, calibrated: bool, audited: bool) -> list[tuple[str, PlannedCalls]]:
+    """Return the calls that examine a judge, without those that were made before."""
+    usual = _usual_grade()
+    rows = [] if calibrated else [("calibration", _calibration(usual))]
+    rows += [] if audited else [("audit", _audit(usual))]
     return [
         (
             purpose,
@@ -267,7 +264,6 @@ def forecast_grading(
             ),
         )
         for purpose, tally in rows
-        if tally.calls
     ]
 
 
@@ -288,22 +284,6 @@ def _checks(scope: Scope, stand_ins: Sequence[StandIn], models: Models, grade: f
         for one in answers:
             judge.add(count_messages(grade_messages(group.probe, one.text)), grade)
     return [("compressor", compress), ("answer", answer), ("judge", judge)]
-
-
-def _drift(scope: Scope, cases: Sequence[Case], output: float) -> _Tally:
-    tally = _Tally()
-    if scope.drift is None or not scope.drift_sample:
-        return tally
-    probes = {(case.fixture.name, probe.id): probe for case in cases for probe in case.bank.probes}
-    stored: dict[GradedCell, str] = {
-        cell: record.answer.text
-        for cell, record in graded_cells(scope.drift)
-        if record.answer and (cell.fixture, cell.probe) in probes
-    }
-    for cell in sample(list(stored), scope.drift_sample):
-        rubric, question = grade_messages(probes[cell.fixture, cell.probe], stored[cell])
-        tally.add(count_messages([rubric, question]), output, count_messages([rubric]))
-    return tally
 
 
 def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list[tuple[str, PlannedCalls]]:
@@ -341,7 +321,6 @@ def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list
         rows.append(("calibration", "judge", _calibration(grade)))
     if scope.checks:
         rows += [(CHECKS, role, tally) for role, tally in _checks(scope, stand_ins, models, grade)]
-    rows.append(("drift sample", "judge", _drift(scope, [item.case for item in stand_ins], grade)))
     model = {"compressor": models.compressor, "answer": models.answer, "judge": models.judge}
     return [
         (

@@ -14,7 +14,6 @@ from eval_core.base.errors import UserError
 from eval_core.base.globs import watched_digest
 from eval_core.base.sealing import SealingKey
 from eval_core.comparing.compare import ReportData
-from eval_core.comparing.drift import SAMPLE
 from eval_core.comparing.looks import runs_at
 from eval_core.domain.case import Case, Cell, make_plan
 from eval_core.domain.extra import Look
@@ -74,9 +73,6 @@ class Job:
     base_tree: Path | None = None
     base_point: BranchPoint | None = None
     """The commit of `base_tree` and its branch, where they are known."""
-    drift_sample: int = SAMPLE
-    """Stored answers that are graded again to see whether the judge drifted; 0 for none."""
-    regrade_baseline: bool = False
     trust_judge: bool = False
     every_private_probe: bool = False
     """Ask all private probes and not the drawn share: a baseline must serve every draw."""
@@ -245,10 +241,10 @@ class Job:
             load_side(Path(self.compare_to))
         if self.baseline == "rerun" or self.base_tree is not None:
             self.load_base_target()
-        if self.shard is not None and (self.baseline == "rerun" or self.regrade_baseline):
+        if self.shard is not None and self.baseline == "rerun":
             raise UserError(
-                f"--shard {self.shard}: the base is not measured in shards; leave out --baseline rerun and "
-                "--regrade-baseline, and compare the merged result with a stored baseline"
+                f"--shard {self.shard}: the base is not measured in shards; leave out --baseline rerun, and compare "
+                "the merged result with a stored baseline"
             )
 
     def compared(self, measurement: Measurement, cases: list[Case], folder: Path | None = None) -> ReportData:

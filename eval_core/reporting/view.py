@@ -372,13 +372,14 @@ def _provenance(data: ReportData) -> tuple[tuple[str, str], ...]:
 
 
 def _judge(measurement: Measurement) -> list[tuple[str, str]]:
-    """Say what a difference of grades is worth with this judge, where it was audited."""
+    """Say how the judge did on obvious cases, and what a difference of its grades is worth where it was audited."""
     record = measurement.extra.calibration
     if record is None:
         return []
-    return [
-        ("Judge", f"audited {record.date[:10]} on {record.audit.usable} labelled answers. {record.audit.sensitivity}")
-    ]
+    found = record.calibration
+    right = "no pair could be" if found.agreement is None else f"{percent(found.agreement)} of {found.pairs} pairs"
+    worth = f" {record.audit.sensitivity}" if record.audit is not None else ""
+    return [("Judge", f"calibrated {record.date[:10]}: {right} ranked correctly.{worth}")]
 
 
 def _other_models(measurement: Measurement) -> tuple[str, ...]:

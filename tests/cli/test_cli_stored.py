@@ -171,12 +171,6 @@ def test_the_noise_of_equal_runs_is_zero(based: Path, cli: small.Cli) -> None:
     assert "All runs are identical" in ran.out
 
 
-def test_results_without_a_second_grading_say_nothing_of_the_judge_s_noise(based: Path, cli: small.Cli) -> None:
-    ran = cli("noise", "baselines/offline.json", "--splits", "10", "--regraded", "baselines/offline.json")
-    assert ran.code == 2
-    assert "holds no grades of this baseline's answers" in ran.err
-
-
 FORGETS = """\
 def compress(messages):
     return [{"role": "user", "content": "We talked."}]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from eval_core.base.errors import UserError
-from eval_core.comparing.noise import false_alarms, noise_floor, noise_rows, runs_needed, variance_shares
+from eval_core.comparing.noise import false_alarms, noise_floor, noise_rows, runs_needed
 from eval_core.comparing.verdict import Options
 
 from .arms import constant, noisy
@@ -59,19 +59,6 @@ def test_the_noise_floor_is_the_pooled_spread_of_run_means() -> None:
 
 def test_one_run_measures_no_noise() -> None:
     assert noise_floor(constant(1, 4.0)) == ()
-
-
-def test_the_judges_share_is_its_variance_over_that_of_a_run_mean() -> None:
-    # Two gradings half a point apart have the variance 0.125; ten probes average it to a tenth.
-    rejudged = np.stack([np.full((4, 6), 3.0), np.full((4, 6), 3.5)], axis=1)
-    shares = variance_shares(0.25, 10, rejudged)
-    assert shares.judge == pytest.approx(0.0125 / 0.0625)
-    assert shares.judge + shares.compression == 1.0
-
-
-def test_grading_once_tells_nothing_of_the_judge() -> None:
-    with pytest.raises(UserError, match="at least twice"):
-        variance_shares(0.25, 10, np.zeros((4, 1, 6)))
 
 
 def test_smaller_changes_need_more_runs_and_some_cannot_be_had() -> None:

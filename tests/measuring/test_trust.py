@@ -14,11 +14,9 @@ from eval_core.domain.grade import Grade, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.judging.calibration import calibration_set, trusted
 from eval_core.judging.grading import ModelJudge
-from eval_core.judging.judge_audit import REPEATED, labelled_set
 from tests.models.provider import bench
 
 ANSWERS = sum(len(group.answers) for group in calibration_set().groups)
-LABELLED = sum(len(group.answers) for group in labelled_set().groups)
 
 
 def test_two_runs_that_start_together_pay_for_one_calibration(tmp_path: Path) -> None:
@@ -32,7 +30,7 @@ def test_two_runs_that_start_together_pay_for_one_calibration(tmp_path: Path) ->
         found = await asyncio.gather(run(0), run(1))
         kept, asked = zip(*found, strict=True)
         assert kept[0] == kept[1]
-        assert sorted(asked) == [0, ANSWERS + LABELLED + REPEATED]
+        assert sorted(asked) == [0, ANSWERS]
 
     asyncio.run(scene())
 

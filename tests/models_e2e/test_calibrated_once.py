@@ -11,11 +11,10 @@ import pytest
 import small
 
 from eval_core.judging.calibration import calibration_set
-from eval_core.judging.judge_audit import labelled_set
 
 from .world import JUDGE, ONE_RUN, Provider, faulty
 
-ANSWERS = sum(len(group.answers) for group in (*calibration_set().groups, *labelled_set().groups))
+ANSWERS = sum(len(group.answers) for group in calibration_set().groups)
 
 
 def test_two_runs_in_two_processes_pay_for_one_calibration(one_probe: Path, provider: Provider) -> None:
@@ -33,7 +32,7 @@ def test_two_runs_in_two_processes_pay_for_one_calibration(one_probe: Path, prov
     ]
     said = [process.communicate(timeout=150)[0].decode() for process in both]
     assert [process.returncode for process in both] == [0, 0], said
-    # One calibration and audit; the other run has only its checks, grades and controls to ask for.
+    # One calibration; the other run has only its checks, grades and controls to ask for.
     assert ANSWERS < len(provider.asked_of(JUDGE)) < 2 * ANSWERS, said
 
 

@@ -14,7 +14,7 @@ from .judges import shifted
 from .world import JUDGE, Provider
 
 THREE = ("--runs", "3", "--compress-runs", "3")
-BESIDE = ("--base-tree", ".", "--drift-sample", "0", "--trust-judge", "--quiet")
+BESIDE = ("--base-tree", ".", "--trust-judge", "--quiet")
 
 
 @pytest.fixture

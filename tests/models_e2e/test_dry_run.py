@@ -32,7 +32,7 @@ def test_nothing_is_sent_and_nothing_written(project: Path, cli: small.Cli, prov
     assert ran.code == 0
     assert "Estimate; nothing was sent" in ran.out
     assert "with prompt caching" in ran.out
-    assert "163 calibration" in ran.out
+    assert "85 calibration" in ran.out
     assert not provider.server.asked
     assert not (project / "results").exists()
 
@@ -84,16 +84,13 @@ def test_with_a_cache_that_charges_for_what_it_keeps_it_agrees_as_well(project: 
         assert found.total.cached_cost_usd == pytest.approx(bill, rel=WITHIN)
 
 
-def test_what_a_baseline_holds_is_not_counted_again_and_drift_is(
-    three_probes: Path, cli: small.Cli, provider: Provider
-) -> None:
+def test_what_a_baseline_holds_is_not_counted_again(three_probes: Path, cli: small.Cli, provider: Provider) -> None:
     assert cli("baseline", "update", "--runs", "2", *provider.options, "--quiet").code == 0
     before = len(provider.server.asked), provider.bill()
     found = quoted(runs=2, compress_runs=2)
     purposes = dict(found.purposes)
     assert "calibration" not in purposes
     assert "controls" not in purposes
-    assert purposes["drift sample"] == 6
     assert cli("run", "--runs", "2", "--compress-runs", "2", *provider.options, "--quiet").code == 0
     assert found.total.calls == len(provider.server.asked) - before[0]
     assert found.total.cost_usd == pytest.approx(provider.bill() - before[1], rel=WITHIN)
@@ -142,7 +139,7 @@ def test_a_baseline_says_beforehand_what_it_will_cost(three_probes: Path, cli: s
     assert cost == pytest.approx(provider.bill(), rel=WITHIN)
 
 
-def test_a_calibration_and_a_regrade_say_so_too(three_probes: Path, cli: small.Cli, provider: Provider) -> None:
+def test_a_calibration_says_so_too(three_probes: Path, cli: small.Cli, provider: Provider) -> None:
     said = cli("judge", "calibrate", "--dry-run", *provider.options)
     assert not provider.server.asked
     assert cli("judge", "calibrate", *provider.options).code == 0
@@ -150,14 +147,6 @@ def test_a_calibration_and_a_regrade_say_so_too(three_probes: Path, cli: small.C
     assert calls == len(provider.server.asked) == 163
     assert cost == pytest.approx(provider.bill(), rel=WITHIN)
     assert "Nothing to pay for" in cli("judge", "calibrate", "--dry-run", *provider.options).out
-
-    assert cli("run", "--runs", "1", "--compress-runs", "1", "--label", "a", "--quiet").code == 0
-    said = cli("judge", "regrade", "results/a", "--dry-run", *provider.options)
-    before = len(provider.server.asked), provider.bill()
-    assert cli("judge", "regrade", "results/a", "--label", "b", "--quiet", *provider.options).code == 0
-    calls, cost = total_of(said.out)
-    assert calls == len(provider.server.asked) - before[0]
-    assert cost == pytest.approx(provider.bill() - before[1], rel=0.2)
 
 
 def test_controls_are_paid_for_once_over_labels_and_compressors(
@@ -207,7 +196,7 @@ def test_each_shard_is_priced_by_its_own_part(project: Path, cli: small.Cli, pro
         assert calls == pytest.approx(len(provider.server.asked) - before[0], rel=0.1)
         assert usd == pytest.approx(provider.bill() - before[1], rel=WITHIN)
         said.append(calls)
-    assert said[0] > said[1] + 150, "the first one calibrates the judge"
+    assert said[0] > said[1] + 60, "the first one calibrates the judge"
 
 
 def test_a_further_look_is_priced_by_what_it_adds(three_probes: Path, cli: small.Cli, provider: Provider) -> None:

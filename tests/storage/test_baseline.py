@@ -167,7 +167,13 @@ def test_a_baseline_of_another_version_is_called_that_and_not_misspelt(stored: P
 
 def test_notes_that_older_versions_made_are_dropped_and_others_are_not(stored: Path) -> None:
     def change(body: dict[str, Any]) -> None:
-        body["extra"] |= {"grouping": {"key": "k", "probes": 12}, "compared": True}
+        body["extra"] |= {
+            "grouping": {"key": "k", "probes": 12},
+            "drift": {"cells": [], "confirming": [], "unscored": 3},
+            "regraded": "2026-11-01T00:00:00Z",
+            "base": "regraded",
+            "compared": True,
+        }
         body["digest"] = digest({key: body[key] for key in body if key not in ("digest", "schema_version")})
 
     small.edit_json(stored, change)
