@@ -556,10 +556,18 @@ class GitHub:
 
     @_parses
     def compare(self, base: str, head: str) -> Comparison:
-        """Count the commits that `head` is ahead of and behind `base`."""
+        """Count the commits that `head` is ahead of and behind `base`, and list the files that it changed since."""
         path = f"{self._base}/compare/{quote(base, safe='')}...{quote(head, safe='')}"
         data = self._transport.get(path, f"comparison of {base[:12]} with {head[:12]}", {"per_page": 1})
-        return Comparison(ahead=int(data["ahead_by"]), behind=int(data["behind_by"]))
+        changed = (
+            item for item in data.get("files") or () for item in (item["filename"], item.get("previous_filename"))
+        )
+        return Comparison(
+            ahead=int(data["ahead_by"]),
+            behind=int(data["behind_by"]),
+            merge_base=str(data["merge_base_commit"]["sha"]),
+            files=tuple(str(name) for name in changed if name),
+        )
 
     def answer(self, path: str) -> Any:
         """Return GitHub's answer about the repository as it is, the first page of a list."""
@@ -593,9 +601,7 @@ def _pull(data: Mapping[str, Any]) -> Pull:
         base_ref=str(base["ref"]),
         labels=tuple(str(label["name"]) for label in data["labels"]),
         changed_files=int(data["changed_files"]),
-        merge_commit_sha=data.get("merge_commit_sha"),
         html_url=str(data["html_url"]),
-        mergeable=data.get("mergeable"),
     )
 
 

@@ -46,11 +46,7 @@ class Pull:
     base_ref: str
     labels: tuple[str, ...]
     changed_files: int
-    merge_commit_sha: str | None
-    """Of an open pull request: a merge that GitHub tried, as soon as it has done so."""
     html_url: str
-    mergeable: bool | None = None
-    """None as long as GitHub has not tried."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,10 +96,13 @@ class Commit:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """How far a commit is from another."""
+    """How far a commit is from another, and what it changed since they parted."""
 
     ahead: int
     behind: int
+    merge_base: str
+    files: tuple[str, ...]
+    """Old and new names; GitHub lists no more than 300 files."""
 
 
 @dataclass(frozen=True, kw_only=True)

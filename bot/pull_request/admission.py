@@ -90,6 +90,7 @@ Why = Literal[
     "looks",
     "daily-quota",
     "unfit",
+    "no-merge-base",
     "not-default",
     "command",
     "pull-requests-off",

@@ -52,7 +52,8 @@ class CommentContext:
     """What was taken from the base branch, so that whoever reproduces the result does the same."""
     report_url: str | None = None
     """Where the full report opens; None leaves the link to the run."""
-    baseline_age: str = ""
+    base: str = ""
+    """What the pull request was compared with."""
 
 
 @cache

@@ -48,8 +48,13 @@ class Ticket(BaseModel):
     pr: Annotated[int | None, Field(ge=1, le=9_999_999)]
     sha: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
     base_sha: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
-    merge_sha: Annotated[str | None, Field(pattern=r"^[0-9a-f]{40}$")] = None
-    """The merge of the two that GitHub made, where the base branch has commits that the pull request lacks."""
+    """The tip of the base branch: what judges comes from there."""
+    base_ref: Annotated[str | None, Field(max_length=255)] = None
+    """The base branch by its name."""
+    merge_base: Annotated[str | None, Field(pattern=r"^[0-9a-f]{40}$")] = None
+    """Where the pull request branched from it; None for a baseline."""
+    behind: Annotated[int, Field(ge=0)] = 0
+    """Commits of the base branch that the pull request lacks."""
     sender: Annotated[str, Field(pattern=f"^{LOGIN}$")]
     runs: Annotated[int | None, Field(ge=1, le=50)]
     fixtures: list[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]]
@@ -86,9 +91,17 @@ class Ticket(BaseModel):
             warnings=list(allowed.warnings),
         )
 
-    def merged(self, merge_sha: str | None, warning: str) -> Ticket:
-        """Return the ticket of a pull request that is measured merged, or as it is, with what the reader is told."""
-        return self.model_copy(update={"merge_sha": merge_sha, "warnings": [*self.warnings, warning]})
+    def against(self, base_ref: str, merge_base: str, behind: int, warnings: list[str]) -> Ticket:
+        """Return the ticket of a pull request that is measured against this commit, with what the reader is told."""
+        told = [*self.warnings, *warnings]
+        return self.model_copy(
+            update={"base_ref": base_ref, "merge_base": merge_base, "behind": behind, "warnings": told}
+        )
+
+    @property
+    def compared_sha(self) -> str:
+        """The commit whose compressor is the base: what the pull request branched from, not what others did since."""
+        return self.merge_base or self.base_sha
 
     @property
     def line(self) -> str:

@@ -29,6 +29,7 @@ from eval_core.evidence.census import CENSUS_KINDS
 from eval_core.evidence.invented import STRONG_KINDS
 from eval_core.evidence.size import SessionFacts
 from eval_core.evidence.structure import STRUCTURE_CHECKS
+from eval_core.measuring.base_branch import name_of
 from eval_core.measuring.compare_with_base import compare_with_base, own_base
 from eval_core.storage.results import SUMMARY
 
@@ -57,10 +58,12 @@ def read_result(ticket: Ticket, config: Config, root: Path, folder: Path) -> Rep
     if (path := own_base(measurement, folder)) is None:
         return compare_with_base(measurement, cases, settings=config, root=root)
     base = _read_checked(path, f"{path.name}/{SUMMARY}", cases)
-    provenance = base.provenance.model_copy(update={"source_sha": ticket.base_sha, "dirty": False})
-    base = base.model_copy(update={"provenance": provenance, "label": f"{ticket.label}/{path.name}"})
+    if measurement.extra.base == "rerun":
+        provenance = base.provenance.model_copy(update={"source_sha": ticket.compared_sha, "dirty": False})
+        base = base.model_copy(update={"provenance": provenance}).noting(branch=ticket.base_ref)
+    base = base.model_copy(update={"label": f"{ticket.label}/{path.name}"})
     data = compare_with_base(measurement, cases, settings=config, root=root, own=(path, base))
-    return replace(data, base_path=f"base branch at {ticket.base_sha[:12]}, measured in this run")
+    return data if data.base is None else replace(data, base_path=f"{name_of(base)}, measured in this run")
 
 
 def read_measured(ticket: Ticket, config: Config, root: Path, folder: Path) -> tuple[Measurement, Sequence[Case]]:

@@ -13,9 +13,11 @@ from bot.steps.fetch import BASE, SHARDS, SUBJECT
 from bot.steps.reuse import reuse_results
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
+from eval_core.base.globs import watched_digest
 from eval_core.comparing.compare import ReportData
 from eval_core.domain.record import RunRecord
 from eval_core.domain.shard import Shard
+from eval_core.measuring.base_branch import BranchPoint
 from eval_core.measuring.merge import merge_shards
 from eval_core.measuring.options import Job
 from eval_core.reporting.write import write_reports
@@ -57,8 +59,9 @@ def evaluate(
         settings=config,
         root=root,
         tree=work / (BASE if baseline else SUBJECT),
-        # Measured as well where the stored baseline is of other files, or of another day.
+        # Measured as well where there is no baseline of its files, or where that is of another day.
         base_tree=None if baseline else work / BASE,
+        base_point=None if baseline else _branch_point(ticket, config, root, work),
         names=tuple(ticket.fixtures) or None,
         runs=ticket.runs or (config.baseline_runs if baseline else None),
         resume=True,
@@ -89,6 +92,14 @@ def evaluate(
             write_reports(data, folder)
     forget_error(folder.path)
     return data, folder
+
+
+def _branch_point(ticket: Ticket, config: Config, root: Path, work: Path) -> BranchPoint | None:
+    """Return what the pull request branched from; the checkout is the tip of that branch."""
+    if ticket.base_ref is None:
+        return None
+    tip = watched_digest(root, config.watch, [work]) if ticket.behind else None
+    return BranchPoint(ticket.compared_sha, ticket.base_ref, tip)
 
 
 # The merge job: the shards of an evaluation become one result. It has no key and no write token.

@@ -241,8 +241,8 @@ class _Capped(io.RawIOBase):
 
 SUBJECT = "subject"
 BASE = "base"
-"""The tree that a baseline is measured of: fetched as a pull request's is, since a checkout differs from GitHub's
-archive where .gitattributes leaves files out of archives or keeps them elsewhere."""
+"""The tree that a pull request is compared with, or that a baseline is measured of: fetched as a pull request's is,
+since a checkout differs from GitHub's archive where .gitattributes leaves files out or keeps them elsewhere."""
 SHARDS = "shards"
 """The artifacts of an evaluation's shards, one folder each."""
 EARLIER = "earlier"
@@ -254,10 +254,9 @@ ACCEPTED = "accepted"
 def fetch(github: GitHub, ticket: Ticket, work: Path, shard: Shard | None = None) -> None:
     """Bring the tree of the evaluated commit, and what was measured of it before, into the work folder."""
     if ticket.pr is not None:
-        # As it would be merged: what the base branch has gained since must not count against the pull request.
-        fetch_tree(github, ticket.merge_sha or ticket.sha, work / SUBJECT)
-    # Also beside a pull request: what its base is now tells whether the stored baseline is still of it.
-    fetch_tree(github, ticket.base_sha, work / BASE)
+        fetch_tree(github, ticket.sha, work / SUBJECT)
+    # Beside a pull request it is what that branched from: what others did since must not count for or against it.
+    fetch_tree(github, ticket.compared_sha, work / BASE)
     _download(github, ticket.artifact + (shard.suffix if shard else ""), work / EARLIER)
     if ticket.mode == "baseline" and ticket.pr is not None:
         _download(github, evaluation_artifact(ticket.sha), work / ACCEPTED)

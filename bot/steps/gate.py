@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -23,7 +23,6 @@ from bot.steps.estimate import RunEstimate
 from eval_core.base.config import BotConfig, Config
 from eval_core.base.errors import IncompleteError, UserError, bug_message
 from eval_core.base.globs import matches
-from eval_core.base.numbers import counted
 
 __all__ = [
     "ENVIRONMENT",
@@ -109,8 +108,7 @@ def _runs_today(
 ENVIRONMENT = "compression-eval"
 """The environment that holds the model key, and whose reviewers approve a run."""
 
-_TRIED_AFTER = (1.0, 3.0, 5.0)
-"""Seconds to wait for GitHub to try a merge; asking for the pull request makes it try."""
+_SHOWN = 3
 
 ReadConfig = Callable[[GitHub, str], tuple[Config, str | None]]
 Describe = Callable[[Config], RunEstimate]
@@ -171,6 +169,8 @@ class _Gate:
     read_config: ReadConfig
     describe: Describe
     own_token: bool
+    base_moved: bool = False
+    """Whether the base branch has changed watched files since the pull request left it."""
 
     def run(self) -> Admission | NotAdmitted:
         pull = None if self.request.pr is None else self.github.pull(self.request.pr)
@@ -180,7 +180,10 @@ class _Gate:
         config, unfit = self.read_config(self.github, base_sha)
         if request.label is not None and request.label != config.bot.label:
             return NotAdmitted(f"the label {inline(request.label)} is not {inline(config.bot.label)}")
-        decision = self._decision(pull, base_sha, config, unfit)
+        facts = gather(
+            self.github, request, config.bot, pull=pull, base_sha=base_sha, workflow=WORKFLOW, check=CHECK_NAME
+        )
+        decision = self._decision(facts, config, unfit)
         if request.label is not None and request.pr is not None:
             # Consumed whatever was decided: a label that stays on would look like a promise.
             consumed = self.github.remove_label(request.pr, request.label)
@@ -193,47 +196,31 @@ class _Gate:
                 return NotAdmitted(decision.why)
             return NotAdmitted(decision.why, self._tell(decision.why, pull))
         ticket = Ticket.of(request, decision, config.bot.shards)
-        if pull is not None and ticket.mode == "evaluate":
-            ticket = self._as_merged(ticket, pull)
+        if pull is not None and request.mode == "evaluate":
+            found = self._against(ticket, pull, facts, config)
+            if isinstance(found, Refused):
+                return NotAdmitted(found.why, self._tell(found.why, pull))
+            ticket = found
         return self._announced(ticket, config, pull)
 
-    def _as_merged(self, ticket: Ticket, pull: Pull) -> Ticket:
-        """Let the pull request be measured as it would be merged, where the base branch has moved on since."""
-        behind = self.github.compare(ticket.base_sha, ticket.sha).behind
-        if not behind:
-            return ticket  # The commit holds the whole base branch: merging it would change no file of it.
-        lacks = f"{counted(behind, 'commit')} of {inline(pull.base_ref)}"
-        for pause in _TRIED_AFTER:
-            if pull.mergeable is not None or pull.head_sha != ticket.sha:
-                break
-            self.github.wait(pause)
-            pull = self.github.pull(pull.number)
-        merge = pull.merge_commit_sha if pull.mergeable and pull.head_sha == ticket.sha else None
-        if merge is not None and self._parents(merge) == {ticket.base_sha, ticket.sha}:
-            return ticket.merged(merge, f"Measured as it would be merged: with {lacks} that the pull request lacks.")
-        why = "does not merge cleanly" if pull.mergeable is False else "could not be merged for this"
-        return ticket.merged(
-            None,
-            f"Measured as it is, because it {why}: it lacks {lacks}, and what they changed counts as its own change. "
-            f"Merge {inline(pull.base_ref)} into it, then add the label again.",
-        )
-
-    def _parents(self, sha: str) -> set[str]:
+    def _against(self, ticket: Ticket, pull: Pull, facts: Facts, config: Config) -> Ticket | Refused:
+        """Let the pull request be measured against what it branched from: what others did since is not its doing."""
         try:
-            return set(self.github.commit(sha).parents)
+            # From the head to the tip: the files are those that the base branch has changed since.
+            since = self.github.compare(ticket.sha, ticket.base_sha)
         except NotFound:
-            return set()
+            return Refused(
+                f"GitHub finds no commit that {ticket.sha[:7]} and {inline(pull.base_ref)} share: rebase the pull "
+                "request, then add the label again.",
+                "no-merge-base",
+            )
+        self.base_moved = any(matches(name, config.watch) for name in since.files)
+        mine = {name for file in facts.files for name in (file.path, file.previous)}
+        both = sorted({name for name in since.files if name in mine and matches(name, config.watch)})
+        warnings = [] if not both else [_both_changed(both, pull.base_ref)]
+        return ticket.against(pull.base_ref, since.merge_base, since.ahead, warnings)
 
-    def _decision(self, pull: Pull | None, base_sha: str, config: Config, unfit: str | None) -> Allowed | Refused:
-        facts = gather(
-            self.github,
-            self.request,
-            config.bot,
-            pull=pull,
-            base_sha=base_sha,
-            workflow=WORKFLOW,
-            check=CHECK_NAME,
-        )
+    def _decision(self, facts: Facts, config: Config, unfit: str | None) -> Allowed | Refused:
         decision = decide(self.request, facts, config)
         if isinstance(decision, Refused):
             return decision
@@ -267,7 +254,7 @@ class _Gate:
         if pull is None or ticket.mode != "evaluate":
             return Admission(ticket)
         waits = self.github.reviewers_of(ENVIRONMENT)
-        plan = self.describe(config)
+        plan = self.describe(_with_whole_base(config) if self.base_moved else config)
         check = Check(self.github, ticket.sha, ticket.run, ticket.run_url)
         title = "Waiting for approval" if waits else "Evaluating"
         summary = f"{title}. [Live log]({ticket.run_url}); expected: {plan.minutes}. Estimated cost: {plan.cost}."
@@ -332,6 +319,23 @@ def _pinned(request: EvaluationRequest, pull: Pull | None) -> EvaluationRequest:
     if pull is None or len(request.sha) == 40:
         return request
     return replace(request, sha=pull.head_sha) if pull.head_sha.startswith(request.sha) else request
+
+
+def _both_changed(names: Sequence[str], branch: str) -> str:
+    """Say which files will meet in the merge, which nobody has measured."""
+    shown = ", ".join(inline(name, 100) for name in names[:_SHOWN])
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return (
+        f"{inline(branch)} has changed {shown}{more} as well since this pull request left it. The two together are not "
+        f"measured: merge {inline(branch)} into the pull request and add the label again for that."
+    )
+
+
+def _with_whole_base(config: Config) -> Config:
+    """Return the configuration of a run that has to measure its base: a stored baseline would be of other files."""
+    if config.baseline.control == "never":
+        return config
+    return config.model_copy(update={"baseline": config.baseline.model_copy(update={"control": "always"})})
 
 
 def _note(plan: RunEstimate, ticket: Ticket) -> str:

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from bot.github.escape import inline
 from bot.github.repository import GitHub
+from bot.github.resources import Pull
 from bot.pull_request.body import asker, ended_why
 from bot.pull_request.ledger import EvaluationEnded, EvaluationStarted, LedgerEvent, NoticeKind, ResultMeasured
 from bot.pull_request.ticket import Ticket, read_error
@@ -67,6 +68,8 @@ class ResultAsked(BaseModel):
     """How the evaluate job ended."""
     head: str | None
     """The last commit of the pull request; None where GitHub does not tell."""
+    base_ref: str | None = None
+    """The branch that it is meant for now."""
     report_url: str | None
 
 
@@ -181,7 +184,8 @@ class _Writer:
 
     def saying(self, folder: Path, result: str) -> _Saying:
         """Say the result if there is one, however the job ended; else say how it ended."""
-        head = self._head()
+        pull = self._pull()
+        head = pull.head_sha if pull is not None else None
         asked = ResultAsked(
             ticket=self.ticket,
             config=self.config,
@@ -189,6 +193,7 @@ class _Writer:
             folder=folder,
             result=result,
             head=head,
+            base_ref=pull.base_ref if pull is not None else None,
             report_url=_checked(self.report_url, self.ticket),
         )
         try:
@@ -229,10 +234,10 @@ class _Writer:
         report = f"{title}. {inline(reason, 600)}" if reason else title
         return _Saying(kind, title, report, event)
 
-    def _head(self) -> str | None:
+    def _pull(self) -> Pull | None:
         assert self.ticket.pr is not None
         try:
-            return self.github.pull(self.ticket.pr).head_sha
+            return self.github.pull(self.ticket.pr)
         except (UserError, IncompleteError):
             return None
 

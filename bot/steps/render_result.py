@@ -21,6 +21,7 @@ from bot.steps.comment import RESULT_BUDGET
 from bot.steps.publish import RenderedResult, ResultAsked
 from eval_core.base.config import CONFIG_FILE
 from eval_core.base.errors import UserError
+from eval_core.base.numbers import counted
 from eval_core.comparing.compare import ReportData
 from eval_core.comparing.findings import Kind
 from eval_core.reporting.markdown import render_markdown
@@ -55,7 +56,7 @@ def _written(asked: ResultAsked, data: ReportData, commits_since: CommitsSince) 
         warnings=_warnings(asked, data),
         judged=judged,
         report_url=asked.report_url,
-        baseline_age=_age(data, commits_since),
+        base=_base(asked, data, commits_since),
     )
     return RenderedResult(
         outcome=view.kind.value if view.kind else Kind.NOT_COMPARABLE.value,
@@ -68,6 +69,16 @@ def _written(asked: ResultAsked, data: ReportData, commits_since: CommitsSince) 
 def _warnings(asked: ResultAsked, data: ReportData) -> list[str]:
     """Return the gate's warnings, with what has become of the job since; the ledger tells a moved head."""
     found = list(asked.ticket.warnings)
+    ticket = asked.ticket
+    if asked.base_ref is not None and ticket.base_ref not in (None, asked.base_ref):
+        found.append(
+            f"The pull request is meant for {inline(asked.base_ref)} now. This was measured for "
+            f"{inline(ticket.base_ref or '')}; add the label again."
+        )
+    if data.base is None and ticket.behind:
+        found.append(
+            f"Merge {_branch(asked)} into the pull request: it lacks {counted(ticket.behind, 'commit')} of it."
+        )
     if asked.head is None:
         found.append(f"Whether {asked.ticket.sha[:7]} is still the head could not be checked.")
     if data.overfitting is not None:
@@ -81,15 +92,24 @@ def _warnings(asked: ResultAsked, data: ReportData) -> list[str]:
     return found
 
 
-def _age(data: ReportData, commits_since: CommitsSince) -> str:
-    """Say what the pull request was compared with: the base branch of this run, or a baseline and its age."""
+def _base(asked: ResultAsked, data: ReportData, commits_since: CommitsSince) -> str:
+    """Say what the pull request was compared with: the commit that it branched from, or a baseline and its age."""
     if data.base is None:
         return ""
+    ticket = asked.ticket
+    behind = f", {counted(ticket.behind, 'commit')} behind its tip" if ticket.behind else ""
+    base = f"{_branch(asked)} at {ticket.compared_sha[:7]}{behind}"
     if data.candidate.extra.base == "rerun":
-        at = (data.base.provenance.source_sha or "")[:12]
-        return f"compared with the base branch at {at}, not with a stored baseline"
+        return f"compared with {base}"
     age = age_words(data.base.provenance, commits_since)
-    return f"baseline {age}" if age else ""
+    stored = f"stored baseline{f' ({age})' if age else ''}"
+    if asked.config.baseline.control == "never":
+        return f"compared with the {stored}, whatever {base} is"
+    return f"compared with {base}, by its {stored}"
+
+
+def _branch(asked: ResultAsked) -> str:
+    return inline(asked.ticket.base_ref) if asked.ticket.base_ref else "the base branch"
 
 
 def _in_repository(data: ReportData, root: Path) -> ReportData:

@@ -21,7 +21,8 @@ from bot.pull_request.ledger import EvaluationEnded, ResultMeasured
 from bot.pull_request.ticket import read_ticket
 from bot.steps.base_config import read_base_config
 from bot.steps.comment import MARKER, Sticky
-from bot.steps.fetch import SUBJECT, fetch
+from bot.steps.estimate import RunEstimate
+from bot.steps.fetch import BASE, SUBJECT, fetch
 from bot.steps.gate import Admission, NotAdmitted, admit
 from bot.steps.publish import begin
 from bot.testing import journey
@@ -61,9 +62,8 @@ def enter(gh: LoopbackGitHub) -> Admit:
         kinds = {"inputs": "workflow_dispatch", "comment": "issue_comment"}
         name = next((kinds[key] for key in kinds if key in payload), "pull_request_target")
         env = {**environment(run, attempt), "GITHUB_SHA": sha or gh.state.refs["heads/main"]}
-        return admit(
-            client(gh), name, payload, env, read_config=lambda *_: (config, unfit), describe=lambda _: PLAN, **more
-        )
+        given = {"describe": lambda _: PLAN, **more}
+        return admit(client(gh), name, payload, env, read_config=lambda *_: (config, unfit), **given)
 
     return call
 
@@ -101,40 +101,82 @@ def test_what_the_pull_request_changed_of_the_judging_files_is_written_down(gh: 
     assert kinds == {"fixture", "probe", "baseline", "configuration", "dependencies", "workflow"}
 
 
-def test_a_pull_request_that_lacks_commits_of_its_base_is_measured_as_it_would_be_merged(
+def test_a_pull_request_that_lacks_commits_of_its_base_is_compared_with_what_it_branched_from(
     gh: LoopbackGitHub, enter: Admit, tmp_path: Path
 ) -> None:
-    head = gh.state.pulls[1].head_sha
+    head, fork = gh.state.pulls[1].head_sha, gh.state.refs["heads/main"]
     tip = gh.push("main", {**adopted.base_tree(), "agent/added_since.py": b"NEW = 1\n"})
     decision = enter()
     assert isinstance(decision, Admission)
-    merge = decision.ticket.merge_sha
-    assert merge is not None
-    assert gh.state.history.commits[merge].parents == (tip, head)
-    assert decision.ticket.warnings == [
-        "Measured as it would be merged: with 1 commit of `main` that the pull request lacks."
-    ]
-    fetch(client(gh), decision.ticket, tmp_path / "work")
-    subject = tmp_path / "work" / SUBJECT
-    assert (subject / "agent/added_since.py").read_bytes() == b"NEW = 1\n"
-    assert (subject / adopted.COMPRESSOR).read_bytes() == adopted.worse_tree(adopted.base_tree())[adopted.COMPRESSOR]
+    ticket = decision.ticket
+    assert (ticket.sha, ticket.base_sha, ticket.compared_sha) == (head, tip, fork)
+    assert (ticket.base_ref, ticket.behind, ticket.warnings) == ("main", 1, [])
+    fetch(client(gh), ticket, tmp_path / "work")
+    for folder, tree in ((SUBJECT, adopted.worse_tree(adopted.base_tree())), (BASE, adopted.base_tree())):
+        assert (tmp_path / "work" / folder / adopted.COMPRESSOR).read_bytes() == tree[adopted.COMPRESSOR]
+        assert not (tmp_path / "work" / folder / "agent/added_since.py").exists()
 
 
-def test_one_that_conflicts_is_measured_as_it_is_and_the_comment_will_say_so(gh: LoopbackGitHub, enter: Admit) -> None:
+def test_files_that_both_sides_changed_are_named(gh: LoopbackGitHub, enter: Admit) -> None:
     tree = adopted.base_tree()
     gh.push("main", {**tree, adopted.COMPRESSOR: tree[adopted.COMPRESSOR] + b"# also changed here\n"})
     decision = enter()
     assert isinstance(decision, Admission)
-    assert decision.ticket.merge_sha is None
     (warning,) = decision.ticket.warnings
-    assert warning.startswith("Measured as it is, because it does not merge cleanly: it lacks 1 commit of `main`")
-    assert warning.endswith("Merge `main` into it, then add the label again.")
+    assert warning == (
+        f"`main` has changed `{adopted.COMPRESSOR}` as well since this pull request left it. The two together are not "
+        "measured: merge `main` into the pull request and add the label again for that."
+    )
 
 
-def test_one_that_holds_its_whole_base_needs_no_merge_and_no_words(gh: LoopbackGitHub, enter: Admit) -> None:
+def test_one_that_holds_its_whole_base_is_compared_with_the_tip(gh: LoopbackGitHub, enter: Admit) -> None:
+    gh.push("main", {**adopted.base_tree(), "agent/added_since.py": b"NEW = 1\n"})
+    merged = {**adopted.worse_tree(adopted.base_tree()), "agent/added_since.py": b"NEW = 1\n"}
+    gh.push_to_pull(1, merged, onto=(gh.state.pulls[1].head_sha, gh.state.refs["heads/main"]))
     decision = enter()
     assert isinstance(decision, Admission)
-    assert (decision.ticket.merge_sha, decision.ticket.warnings) == (None, [])
+    ticket = decision.ticket
+    assert ticket.compared_sha == ticket.base_sha == gh.state.refs["heads/main"]
+    assert (ticket.behind, ticket.warnings) == (0, [])
+
+
+def test_a_retargeted_pull_request_is_compared_with_where_it_left_the_new_branch(
+    gh: LoopbackGitHub, enter: Admit
+) -> None:
+    first = gh.state.refs["heads/main"]
+    gh.push("main", {**adopted.base_tree(), "README.md": b"main\n"})
+    gh.state.refs["heads/release"] = first
+    tip = gh.push("release", {**adopted.base_tree(), "README.md": b"release\n"})
+    gh.retarget(1, "release")
+    decision = enter()
+    assert isinstance(decision, Admission)
+    ticket = decision.ticket
+    assert (ticket.base_ref, ticket.base_sha, ticket.compared_sha) == ("release", tip, first)
+
+
+def test_a_head_that_shares_no_commit_with_its_base_is_refused(gh: LoopbackGitHub, enter: Admit) -> None:
+    gh.push_to_pull(1, adopted.worse_tree(adopted.base_tree()), onto=())
+    refused = enter()
+    assert isinstance(refused, NotAdmitted)
+    assert "finds no commit that" in refused.why
+    assert "rebase the pull request" in only_comment(gh)
+
+
+def test_the_estimate_counts_the_whole_base_where_the_branch_changed_watched_files(
+    gh: LoopbackGitHub, enter: Admit
+) -> None:
+    asked: list[str] = []
+
+    def describe(config: Config) -> RunEstimate:
+        asked.append(config.baseline.control)
+        return PLAN
+
+    enter(describe=describe)
+    gh.label(1, adopted.LABEL)
+    tree = adopted.base_tree()
+    gh.push("main", {**tree, adopted.COMPRESSOR: tree[adopted.COMPRESSOR] + b"# changed here\n"})
+    enter(describe=describe, run=101)
+    assert asked == ["auto", "always"]
 
 
 def refusals() -> dict[str, tuple[Callable[[LoopbackGitHub], Any], str]]:

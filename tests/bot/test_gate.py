@@ -43,7 +43,6 @@ PULL = Pull(
     base_ref="main",
     labels=("eval-compression",),
     changed_files=1,
-    merge_commit_sha=None,
     html_url="https://github.com/acme/agent/pull/7",
 )
 

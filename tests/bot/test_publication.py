@@ -616,11 +616,13 @@ def test_a_base_measured_in_the_run_is_what_a_pull_request_is_compared_with(
     gh: LoopbackGitHub, post: Post, summary: Json
 ) -> None:
     body = {**summary, "extra": {"base": "rerun", "stale": True}}
-    posted = post(body, base=summary)
+    fork = gh.state.refs["heads/main"]
+    tip = gh.push("main", {**adopted.base_tree(), "README.md": b"main goes on\n"})
+    posted = post(body, base=summary, ticket=ticket_for(gh, base_ref="main", merge_base=fork, base_sha=tip, behind=1))
     assert posted.title.startswith("No detectable change")
     assert "The stored baseline baselines/offline.json is stale" in posted.report
     assert "against it: Regressed" in posted.report
-    assert f"base branch at {ticket_for(gh).base_sha[:12]}, measured in this run" in posted.report
+    assert f"main at {fork[:12]}, measured in this run" in posted.report
     comment = gh.comments(1)[-1].body
     first_screen, folded = comment.split("<details>", 1)
     # What the base lost is told where it is seen, and no age of a baseline that was not used.
@@ -628,7 +630,8 @@ def test_a_base_measured_in_the_run_is_what_a_pull_request_is_compared_with(
     assert "against it: Regressed" in first_screen
     assert "Nothing to do." not in comment
     assert "is stale" not in folded
-    assert "compared with the base branch at" in first_screen
+    assert f"compared with `main` at {fork[:7]}, 1 commit behind its tip" in first_screen
+    assert f"git worktree add ../base {fork}" in comment
     assert "days old" not in comment
     assert "compression-eval run --baseline rerun --base-tree ../base\n" in comment
 

@@ -61,7 +61,7 @@ class History:
 
     commits: dict[str, StoredCommit] = field(default_factory=dict)
     tried: dict[tuple[str, str], str | None] = field(default_factory=dict)
-    """The merges that were tried, by base and head; None where they conflict."""
+    """The merges that were tried, by the base's branch and the head; None where they conflict."""
 
     def add(self, tree: Tree, parents: tuple[str, ...], message: str, author: str) -> StoredCommit:
         """Store a commit; the same files on the same parent give a new SHA each time, as on GitHub."""
@@ -94,13 +94,16 @@ class History:
             level = [parent for sha in level if sha in self.commits for parent in self.commits[sha].parents]
         return None
 
-    def tried_merge(self, base: str, head: str) -> str | None:
-        """Return the commit of a merge that was tried, file by file; None where both sides changed the same file."""
-        if (base, head) not in self.tried:
-            tree = self._merged(base, head)
-            made = None if tree is None else self.add(tree, (base, head), f"Merge {head} into {base}", "web-flow")
-            self.tried[base, head] = made.sha if made is not None else None
-        return self.tried[base, head]
+    def tried_merge(self, branch: str, tip: str, head: str) -> str | None:
+        """Return the commit of a merge that was tried, file by file; None where both sides changed the same file.
+
+        As on GitHub, a new head is tried and a branch that moves on is not: its merge is then of an old tip.
+        """
+        if (branch, head) not in self.tried:
+            tree = self._merged(tip, head)
+            made = None if tree is None else self.add(tree, (tip, head), f"Merge {head} into {tip}", "web-flow")
+            self.tried[branch, head] = made.sha if made is not None else None
+        return self.tried[branch, head]
 
     def _merged(self, base: str, head: str) -> Tree | None:
         fork = self.merge_base(head, base)

@@ -126,15 +126,23 @@ class Seed:
             self.state.pulls[pull.number] = pull
             return pull
 
-    def push_to_pull(self, number: int, tree: Mapping[str, bytes], *, force: bool = False) -> str:
-        """Move a pull request's head; force leaves the old head without a branch."""
+    def push_to_pull(
+        self, number: int, tree: Mapping[str, bytes], *, force: bool = False, onto: Sequence[str] | None = None
+    ) -> str:
+        """Move a pull request's head; force, and another parent, leave the old head without a branch."""
         with self._lock:
             pull = self.state.pulls[number]
-            parent = pull.base_sha if force else pull.head_sha
-            pull.head_sha = self.commit(tree, (parent,), "More", pull.author)
+            parents = (pull.base_sha if force else pull.head_sha,) if onto is None else onto
+            pull.head_sha = self.commit(tree, parents, "More", pull.author)
             if pull.head_repo == self.state.repo:
                 self.state.refs[f"heads/{pull.head_ref}"] = pull.head_sha
             return pull.head_sha
+
+    def retarget(self, number: int, base: str) -> None:
+        """Let a pull request be meant for another branch."""
+        with self._lock:
+            pull = self.state.pulls[number]
+            pull.base_ref, pull.base_sha = base, self.state.refs[f"heads/{base}"]
 
     def forget_commit(self, sha: str) -> None:
         """Collect a commit as garbage."""

@@ -10,10 +10,13 @@ from aiohttp import web
 
 from bot.testing.github.api_request import Exchange, Handler, Json, Problem, answer
 from bot.testing.github.commits import blob_sha
+from bot.testing.github.routes.pulls import file_shape
 from bot.testing.github.shapes import commit, node_id
 from bot.testing.github.state import now
 
 __all__ = ["ROUTES"]
+
+MOST_COMPARED = 300
 
 
 def _ref(ex: Exchange, name: str) -> Json:
@@ -109,7 +112,10 @@ async def show_commit(ex: Exchange) -> web.Response:
 
 
 async def compare(ex: Exchange) -> web.Response:
-    """Count how far two commits are apart."""
+    """Count how far two commits are apart, and list what the later one changed since they parted.
+
+    Commits come in pages; files only with the first, and never more than 300.
+    """
     ex.needs("contents", level="read", role="read")
     history = ex.state.history
     base_ref, _, head_ref = ex.part("basehead").partition("...")
@@ -123,6 +129,8 @@ async def compare(ex: Exchange) -> web.Response:
     behind = history.ancestors(base) - history.ancestors(head)
     status = {(False, False): "identical", (True, False): "ahead", (False, True): "behind", (True, True): "diverged"}
     here = f"{ex.url}/repos/{ex.state.repo}/compare/{base}...{head}"
+    files = history.diff(merge_base, head)[:MOST_COMPARED] if ex.request.query.get("page", "1") == "1" else []
+    size = int(ex.request.query.get("per_page", 250))
     value = {
         "url": here,
         "html_url": here,
@@ -135,8 +143,8 @@ async def compare(ex: Exchange) -> web.Response:
         "ahead_by": len(ahead),
         "behind_by": len(behind),
         "total_commits": len(ahead),
-        "commits": [commit(ex.state, ex.url, history.commits[sha]) for sha in sorted(ahead)][:100],
-        "files": [],
+        "commits": [commit(ex.state, ex.url, history.commits[sha]) for sha in sorted(ahead)][:size],
+        "files": [file_shape(ex, file, head) for file in files],
     }
     return answer(value)
 

@@ -12,7 +12,7 @@ from bot.testing.github.commits import FileDiff
 from bot.testing.github.shapes import label, node_id, repository, stamp, user
 from bot.testing.github.state import ACTIONS_BOT, Account, StoredPull, now
 
-__all__ = ["ROUTES", "changed", "find", "shape"]
+__all__ = ["ROUTES", "changed", "file_shape", "find", "shape"]
 
 MOST_FILES = 3_000
 BODY_LIMIT = 65_536
@@ -45,7 +45,7 @@ def shape(ex: Exchange, pull: StoredPull) -> Json:
     author = user(state.account(pull.author) or Account("ghost", 10_137), url)
     files = changed(ex, pull)
     tip = state.refs.get(f"heads/{pull.base_ref}", pull.base_sha)
-    tried = None if pull.merged else state.history.tried_merge(tip, pull.head_sha)
+    tried = None if pull.merged else state.history.tried_merge(pull.base_ref, tip, pull.head_sha)
     links = {
         "self": mine,
         "html": html,
@@ -114,6 +114,25 @@ def _end(ex: Exchange, owner: str, ref: str, sha: str, repo: str | None) -> Json
     }
 
 
+def file_shape(ex: Exchange, file: FileDiff, sha: str) -> Json:
+    """Show a file that differs between two commits, of which `sha` is the later one."""
+    here, raw, path = f"{ex.url}/repos/{ex.state.repo}", f"{ex.url}/{ex.state.repo}", quote(file.path)
+    value: Json = {
+        "sha": file.sha,
+        "filename": file.path,
+        "status": file.status,
+        "additions": file.additions,
+        "deletions": file.deletions,
+        "changes": file.additions + file.deletions,
+        "blob_url": f"{raw}/blob/{sha}/{path}",
+        "raw_url": f"{raw}/raw/{sha}/{path}",
+        "contents_url": f"{here}/contents/{path}?ref={sha}",
+    }
+    if file.previous:
+        value["previous_filename"] = file.previous
+    return value
+
+
 async def show(ex: Exchange) -> web.Response:
     """Show one pull request."""
     ex.needs("pull_requests", level="read", role="read")
@@ -139,26 +158,7 @@ async def files(ex: Exchange) -> web.Response:
     """List the changed files; never more than 3,000."""
     ex.needs("pull_requests", level="read", role="read")
     pull = find(ex, ex.number("number"))
-    here, raw = f"{ex.url}/repos/{ex.state.repo}", f"{ex.url}/{ex.state.repo}"
-
-    def entry(file: FileDiff) -> Json:
-        path = quote(file.path)
-        value: Json = {
-            "sha": file.sha,
-            "filename": file.path,
-            "status": file.status,
-            "additions": file.additions,
-            "deletions": file.deletions,
-            "changes": file.additions + file.deletions,
-            "blob_url": f"{raw}/blob/{pull.head_sha}/{path}",
-            "raw_url": f"{raw}/raw/{pull.head_sha}/{path}",
-            "contents_url": f"{here}/contents/{path}?ref={pull.head_sha}",
-        }
-        if file.previous:
-            value["previous_filename"] = file.previous
-        return value
-
-    return ex.page([entry(file) for file in changed(ex, pull)[:MOST_FILES]])
+    return ex.page([file_shape(ex, file, pull.head_sha) for file in changed(ex, pull)[:MOST_FILES]])
 
 
 async def create(ex: Exchange) -> web.Response:
