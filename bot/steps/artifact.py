@@ -202,8 +202,8 @@ def _check_signs(run: RunRecord, facts: int, messages: int, where: str) -> None:
     shown = run.shown.facts if run.shown is not None else ""
     fits = (
         re.fullmatch(rf"(?:[01-]{{{facts}}})?", run.census.fates)
-        and re.fullmatch(rf"(?:[01]{{{facts}}})?", shown)
-        and all(re.fullmatch("[01]?", fact.shown) for probe in run.probes.values() for fact in probe.facts)
+        and re.fullmatch(rf"(?:[01p]{{{facts}}})?", shown)
+        and all(re.fullmatch("[01p]?", fact.shown) for probe in run.probes.values() for fact in probe.facts)
         and kinds <= set(CENSUS_KINDS)
         and set(run.structure) <= set(STRUCTURE_CHECKS)
         and all(item.kind in STRONG_KINDS for item in run.invented or ())

@@ -12,6 +12,7 @@ __all__ = [
     "counted_mean",
     "interval",
     "listed",
+    "ordinal",
     "p_value",
     "percent",
     "percent_change",
@@ -143,6 +144,14 @@ def counted_mean(value: float, noun: str) -> str:
 def tokens(count: float) -> str:
     """Return a number of tokens: 640, 5.2k."""
     return f"{count / 1000:.1f}k" if count >= 999.5 else f"{count:.0f}"
+
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+
+def ordinal(number: int) -> str:
+    """Return the word for a place in an order, from 1."""
+    return _ORDINALS[number - 1] if number <= len(_ORDINALS) else f"number {number}"
 
 
 def quoted(text: str) -> str:

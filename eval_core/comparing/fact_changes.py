@@ -30,7 +30,7 @@ FALSE_ALPHA = 0.01
 MANY = 5
 """So many false values in one run are another matter than one that a model may coin."""
 LONGEST_NAME = 160
-Shown = Literal["never shown", "shown, not written"]
+Shown = Literal["never shown", "not passed on", "shown, not written"]
 
 
 def _measured(measurement: Measurement, fixture: str) -> list[RunRecord]:
@@ -109,7 +109,9 @@ def _changes(base: Measurement, candidate: Measurement, fixture: str, *, exact: 
 def _shown(fate: Fate) -> Shown | None:
     if fate.never_shown is None:
         return None
-    return "never shown" if fate.never_shown else "shown, not written"
+    if fate.never_shown:
+        return "never shown"
+    return "not passed on" if fate.hidden else "shown, not written"
 
 
 def fact_changes(base: Measurement, candidate: Measurement, *, exact: bool) -> tuple[FactChange, ...]:

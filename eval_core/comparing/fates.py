@@ -41,6 +41,11 @@ class Fate:
         """Whether most runs kept it from the compressor's own model; None where nobody looked."""
         return self.shown.count("0") * 2 > len(self.shown) if self.shown else None
 
+    @property
+    def hidden(self) -> bool | None:
+        """Whether most runs kept it from the model, or did not pass it on from an earlier summary."""
+        return self.shown.count("1") * 2 < len(self.shown) if self.shown else None
+
 
 def _asked(run: RunRecord) -> Iterator[tuple[str, str, FactRecord]]:
     """Yield the facts that probes ask for and the session holds, by their key and probe."""

@@ -194,7 +194,7 @@ class FactChange(_Frozen):
     candidate_runs: int
     clear: bool
     """Whether it is more than the chance of single runs."""
-    shown: Literal["never shown", "shown, not written"] | None = None
+    shown: Literal["never shown", "not passed on", "shown, not written"] | None = None
     """For a loss: whether the compressor's own model saw it; null where that is not known."""
     reworded: bool = False
     """Whether it may be said in other words."""

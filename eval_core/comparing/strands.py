@@ -9,17 +9,17 @@ from statistics import fmean
 
 from eval_core.base.config import AcceptConfig
 from eval_core.base.numbers import counted, counted_mean, p_value, percent, tokens
-from eval_core.comparing.acceptance import covers
 from eval_core.comparing.exact import sign_p
 from eval_core.comparing.fact_changes import FalseValues, fact_changes, false_values, is_exact, same_text
 from eval_core.comparing.fates import fates
-from eval_core.comparing.findings import FactChange, FalseValue, Item, Strand, StrandState
+from eval_core.comparing.findings import FactChange, FalseValue, Strand, StrandState
 from eval_core.comparing.form_changes import FormChange, compare_form, form_strand
 from eval_core.comparing.outcome import OutcomeChange, compare_outcomes
+from eval_core.comparing.shown_changes import shown_strand
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord, WindowRecord
 
-__all__ = ["GROWTH", "LIFT", "Recorded", "SizeChange", "read_evidence", "shown_finding"]
+__all__ = ["GROWTH", "LIFT", "Recorded", "SizeChange", "read_evidence"]
 
 GROWTH = 0.05
 """A state that is larger or smaller by more than this is another size, if that is more than runs vary."""
@@ -242,72 +242,6 @@ def _window(base: Mapping[str, Sequence[RunRecord]], candidate: Mapping[str, Seq
     )
 
 
-def _hidden(measurement: Measurement) -> dict[str, dict[str, bool]]:
-    """Return, by fixture and key, whether a fact at risk is kept from the compressor's own model."""
-    known = {name: fates(measurement, name) for name in measurement.fixtures}
-    return {
-        name: hidden
-        for name, found in known.items()
-        if (hidden := {key: fate.never_shown for key, fate in found.items() if fate.never_shown is not None})
-    }
-
-
-def shown_finding(measurement: Measurement) -> tuple[int, int] | None:
-    """Return how many facts at risk never reach the compressor's own model, of how many; None where it has none."""
-    hidden = _hidden(measurement)
-    every = [value for found in hidden.values() for value in found.values()]
-    return (sum(every), len(every)) if every else None
-
-
-def _shown(base: Measurement, candidate: Measurement, accept: AcceptConfig) -> Strand:
-    calls = [run.shown for runs in _ok(candidate).values() for run in runs]
-    if not any(calls):
-        return Strand(name="shown", state=StrandState.NOT_RECORDED)
-    before, now = _hidden(base), _hidden(candidate)
-    if not now:
-        return Strand(name="shown", state=StrandState.SAME, candidate="no model was called")
-    if not before:
-        found = shown_finding(candidate) or (0, 0)
-        return Strand(name="shown", state=StrandState.NOT_RECORDED, candidate=f"{found[0]} of {found[1]} never shown")
-    gone: list[Item] = []
-    details, uncovered, total = [], 0, 0
-    for name, facts in now.items():
-        known, ours = before.get(name, {}), fates(candidate, name)
-        total += len(facts)
-        for key, hidden in facts.items():
-            fact = ours[key]
-            if hidden and not known.get(key, True):
-                gone.append(Item(fact.name, name))
-                details.append(f"no longer shown: {fact.name} ({fact.kind or 'asked for'}, {name})")
-            uncovered += not hidden and known.get(key, False)
-    asked = [
-        {label for runs in _ok(side).values() for run in runs if run.shown for label in run.shown.headings}
-        for side in (base, candidate)
-    ]
-    headings = [f"no longer asked for: {label}" for label in sorted(asked[0] - asked[1])]
-    headings += [f"newly asked for: {label}" for label in sorted(asked[1] - asked[0])]
-    sides = shown_finding(base) or (0, 0), shown_finding(candidate) or (0, 0)
-    meant = [covers(accept.unseen, item) for item in gone]
-    details = [f"accepted: {text}" if ok else text for text, ok in zip(details, meant, strict=True)]
-    cut, accepted = ([item for item, ok in zip(gone, meant, strict=True) if ok is side] for side in (False, True))
-    worse, better = len(cut) > uncovered, uncovered > len(cut)
-    state = StrandState.WORSE if worse else StrandState.BETTER if better else StrandState.SAME
-    if state is StrandState.SAME and headings:
-        state = StrandState.CHANGED
-    return Strand(
-        name="shown",
-        state=StrandState.ACCEPTED if accepted and not worse and not better else state,
-        base=f"{sides[0][0]} of {sides[0][1]} never shown",
-        candidate=f"{sides[1][0]} of {sides[1][1]} never shown",
-        says=f"{counted(len(cut), 'fact')} no longer reach the compressor's model" if worse else "",
-        removed=tuple(cut),
-        accepted=tuple(accepted),
-        details=(*details, *headings),
-        loss=len(cut) / max(total, 1),
-        gain=uncovered / max(total, 1),
-    )
-
-
 def _size(base: Mapping[str, Sequence[RunRecord]], candidate: Mapping[str, Sequence[RunRecord]]) -> SizeChange:
     names = sorted(base.keys() & candidate.keys())
     if not names:
@@ -349,7 +283,7 @@ def read_evidence(base: Measurement, candidate: Measurement, accept: AcceptConfi
     return Recorded(
         outcome=compare_outcomes(base.fixtures, candidate.fixtures),
         window=_window(theirs, ours),
-        shown=_shown(base, candidate, accept),
+        shown=shown_strand(base, candidate, accept),
         # Equal facts do not make the sections equal: these are counted only where all that was written is.
         form=compare_form(theirs, ours, accept.sections, exact=exact and same_text(base) and same_text(candidate)),
         facts=fact_changes(base, candidate, exact=exact),

@@ -162,7 +162,12 @@ class ShownRecord(Record):
     digest: str
     headings: list[str] = []
     facts: str = ""
-    """One sign for each census fact: 1 in a request, 0 in none."""
+    """One sign for each census fact: 1 in a request, 0 in none, p where a summary had it that was not passed on to the
+    next request, so that it was gone."""
+    carried: list[float | None] = []
+    """For each compression after the first, the share of the facts in the summary before it that its requests hold."""
+    order: float | None = None
+    """The share of neighbouring messages that are shown in their order; null where too few are recognised."""
 
 
 class SectionRecord(Record):
@@ -273,6 +278,8 @@ class RunRecord(Record):
     size: SizeRecord | None = None
     invented: list[InventedRecord] | None = None
     stale: list[StaleRecord] | None = None
+    held: list[int] = []
+    """After each compression of a chained session, how many of its facts the state holds."""
     refetch_tokens: int = 0
     """Tokens of the messages that must be read again for the facts that were lost and needed, each message once."""
     refetch_facts: int | None = None

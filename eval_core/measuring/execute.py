@@ -76,7 +76,7 @@ def _as_shown(record: RunRecord, earlier: RunRecord) -> RunRecord:
         )
         for name, probe in record.probes.items()
     }
-    return record.model_copy(update={"shown": earlier.shown, "probes": probes})
+    return record.model_copy(update={"shown": earlier.shown, "held": earlier.held, "probes": probes})
 
 
 def _measurable(compression: Compression) -> bool:
@@ -247,9 +247,12 @@ class Executor:
             "stale": read_stale(cell.case.bank.probes, held),
         }
         facts = StateFacts(held, kept.haystack, known.evidence)
+        if len(compression.steps) > 1:
+            read["held"] = [known.kept_by(step.messages) for step in compression.steps]
         if compression.requests is not None:
-            requests = Requests(compression.requests)
-            read["shown"] = requests.record(known.census, known.lines)
+            states = [step.messages for step in compression.steps]
+            requests = Requests(compression.requests, fixture.messages, fixture.cuts, states)
+            read["shown"] = requests.record([fact for fact, _ in known.authored], known.census, known.lines)
             facts = replace(facts, sign=requests.sign)
         return bare.model_copy(update=read), facts
 

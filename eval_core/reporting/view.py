@@ -13,7 +13,7 @@ from eval_core.comparing.compare import OFFLINE_JUDGE_NOTE, OFFLINE_NOTE, Report
 from eval_core.comparing.findings import Kind, Row, RowVerdict, SpreadFinding, Verdict
 from eval_core.comparing.hypotheses import FACT_NAMES, OVERALL
 from eval_core.comparing.medians import STEP
-from eval_core.comparing.strands import shown_finding
+from eval_core.comparing.shown_changes import shown_finding
 from eval_core.domain.compression import Outcome
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement

@@ -22,7 +22,8 @@ from eval_core.comparing.findings import FactChange, Kind, Strand, StrandName, S
 from eval_core.comparing.form_changes import compare_form, degenerate_runs, form_strand
 from eval_core.comparing.headline import changed
 from eval_core.comparing.rule import decide_kind, weigh
-from eval_core.comparing.strands import read_evidence, shown_finding
+from eval_core.comparing.shown_changes import shown_finding
+from eval_core.comparing.strands import read_evidence
 from eval_core.comparing.verdict import decide, exit_code
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
