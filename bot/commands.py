@@ -60,8 +60,6 @@ def bot() -> None:
     begin     says that a reviewer approved and it has started    GITHUB_TOKEN, TICKET
     publish   comment and check run                               GITHUB_TOKEN, TICKET
     baseline  proposes the measured baseline by pull request      GITHUB_TOKEN, TICKET
-    remind    fails if a baseline is older than configured        GITHUB_TOKEN
-    record    stores GitHub's responses about a run, for tests    GITHUB_TOKEN
     """
 
 
@@ -338,64 +336,3 @@ def baseline(work: Path, name: str | None) -> None:
     )
     _summary(proposed.message)
     click.echo(proposed.message)
-
-
-@bot.command()
-def remind() -> None:
-    """Fail when a baseline is older than bot.remind_after_days, so that a scheduled run reminds you.
-
-    \b
-    Example (in a workflow on a schedule):
-      compression-eval bot remind
-    """
-    from bot.github.repository import GitHub
-    from bot.steps.baseline_age import old_baselines
-    from eval_core.base.config import load_config
-
-    config = load_config(None, Path())
-    if config.bot.remind_after_days is None:
-        click.echo("bot.remind_after_days is not set: there is nothing to check.")
-        return
-    github, here = GitHub.from_environment(os.environ), _environment("GITHUB_SHA")
-
-    def commits_since(sha: str) -> int | None:
-        try:
-            return github.compare(sha, here).ahead
-        except (UserError, IncompleteError):
-            return None
-
-    found = old_baselines(config, Path(), commits_since)
-    for line in found:
-        click.echo(f"::warning::{line}")
-    if found:
-        raise IncompleteError(
-            f"{' '.join(found)} Renew it: start the workflow in baseline mode, or write `/eval-compression baseline` "
-            "in a merged pull request; bot.remind_after_days sets the age"
-        )
-    click.echo("No baseline is older than that.")
-
-
-@bot.command()
-@click.option("--pr", type=click.IntRange(min=1), required=True, help="A pull request that the bot has evaluated.")
-@click.option("--run", "run_id", type=click.IntRange(min=1), required=True, help="The id of the workflow's run.")
-@click.option(
-    "--output",
-    type=click.Path(path_type=Path),
-    default=Path("tests/bot/recorded"),
-    show_default=True,
-    help="Folder for the responses.",
-)
-def record(pr: int, run_id: int, output: Path) -> None:
-    """Store GitHub's own responses about one run, so that tests can compare the loopback GitHub with them.
-
-    It only reads. Use a repository made for this purpose: names and texts of the pull request are stored.
-
-    \b
-    Example:
-      GITHUB_REPOSITORY=you/sandbox GITHUB_TOKEN=... compression-eval bot record --pr 1 --run 4711
-    """
-    from bot.github.repository import GitHub
-    from bot.steps.recording import record_run
-
-    written = record_run(GitHub.from_environment(os.environ), pr, run_id, output)
-    click.echo(f"{len(written)} responses in {output}: {', '.join(sorted(written))}.")

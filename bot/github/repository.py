@@ -569,10 +569,6 @@ class GitHub:
             files=tuple(str(name) for name in changed if name),
         )
 
-    def answer(self, path: str) -> Any:
-        """Return GitHub's answer about the repository as it is, the first page of a list."""
-        return self._transport.get(f"{self._base}{path}", path or self.repo, expect=object)
-
     @_parses
     def default_branch(self) -> str:
         """Return the name of the repository's default branch."""

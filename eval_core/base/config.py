@@ -139,10 +139,6 @@ class BotConfig(ConfigSection):
     mention: Annotated[
         bool, Field(description="Mention the person who requested the evaluation when it ends, which notifies them.")
     ] = True
-    remind_after_days: Annotated[
-        int | None,
-        Field(ge=1, description="Age of a baseline at which the scheduled run fails, to remind you; none: never."),
-    ] = None
 
 
 class AcceptConfig(ConfigSection):

@@ -14,11 +14,14 @@ FLAGS: Mapping[str, str] = {
     "--regraded": "It told the judge's share of the noise; see the line “Repeats” of `judge calibrate`.",
 }
 COMMANDS: Mapping[str, str] = {
+    "bot record": "It stored GitHub's responses for our own tests; there is nothing to do now.",
+    "bot remind": "It failed for an old baseline; delete the job `remind` and its `schedule` from the workflow.",
     "judge regrade": "It graded stored answers again; use `baseline update`, or `run --baseline rerun`.",
 }
 
 KEYS: Mapping[str, str] = {
     "models.questions_per_call": "It let several probes share a call; delete it, every probe is a call of its own.",
+    "bot.remind_after_days": "It set the age for `bot remind`; delete it, the comment says how old a baseline is.",
 }
 
 

@@ -89,7 +89,6 @@ def test_permissions_are_named_job_by_job_and_are_those_that_the_journey_is_test
     assert of("begin") == journey._BEGIN
     assert of("publish") == journey._PUBLISH
     assert of("merge") == {"contents": "read"}
-    assert of("remind") == {"contents": "read"}
     assert of("propose") == {"contents": "write", "pull_requests": "write"}
 
 
@@ -125,7 +124,7 @@ def test_no_checkout_keeps_its_token_or_takes_the_pull_requests_code(workflow: d
     assert len(checkouts) == len(workflow["jobs"])
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
     refs = {name: job["steps"][0]["with"].get("ref") for name, job in workflow["jobs"].items()}
-    assert {name for name, ref in refs.items() if ref is None} == {"gate", "remind"}
+    assert {name for name, ref in refs.items() if ref is None} == {"gate"}
     assert {ref for ref in refs.values() if ref} == {"${{ needs.gate.outputs.base_sha }}"}
 
 
@@ -165,13 +164,6 @@ def test_the_command_in_a_comment_is_off_and_one_line_turns_it_on(text: str, wor
     assert "startsWith(github.event.comment.body, '/eval-compression')" in workflow["jobs"]["gate"]["if"]
 
 
-def test_the_reminder_is_off_and_one_line_turns_it_on(text: str, workflow: dict[Any, Any]) -> None:
-    assert "schedule" not in workflow[True]
-    turned_on = yaml.safe_load(text.replace("  # schedule:", "  schedule:"))
-    assert list(turned_on[True]["schedule"][0]) == ["cron"]
-    assert workflow["jobs"]["remind"]["if"] == "github.event_name == 'schedule'"
-
-
 def test_the_evaluation_ends_by_itself_ten_minutes_before_the_job_would_be_cut_off(workflow: dict[Any, Any]) -> None:
     job = workflow["jobs"]["evaluate"]
     (command,) = [step["run"] for step in job["steps"] if "bot evaluate" in step.get("run", "")]
@@ -200,7 +192,7 @@ def test_an_adopter_gets_the_same_file_but_for_the_lines_that_install(text: str,
     uses = f"      - uses: {action}\n"
     bot, gate = (f"{uses}        with:\n          job: {job}\n" for job in ("bot", "gate"))
     counts = (given.count(bot), given.count(gate), given.count(uses))
-    assert counts == (4, 1, text.count("run: scripts/install-action"))
+    assert counts == (3, 1, text.count("run: scripts/install-action"))
     back = (
         given.replace(bot, BOT_INSTALL)
         .replace(gate, GATE_INSTALL)
@@ -220,7 +212,6 @@ def test_only_the_jobs_that_need_models_install_them(text: str) -> None:
     assert installs == {
         "gate": "scripts/install-action gate",
         "begin": "scripts/install-action bot",
-        "remind": "scripts/install-action bot",
         "evaluate": "scripts/install-action",
         "merge": "scripts/install-action",
         "publish": "scripts/install-action bot",
