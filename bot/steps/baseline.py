@@ -18,6 +18,7 @@ from eval_core.base.errors import IncompleteError, UserError
 from eval_core.base.numbers import counted, points, pp, score
 from eval_core.comparing.compare import ReportData, compare_measurements
 from eval_core.comparing.findings import RowVerdict, Verdict
+from eval_core.comparing.hypotheses import row_name
 from eval_core.comparing.noise import NO_NOISE, noise_of, noise_rows
 from eval_core.comparing.trend import cumulative_changes
 from eval_core.domain.measurement import Measurement
@@ -86,10 +87,12 @@ def propose(
             f"Pull request #{newer.number} proposes the baseline of a newer commit; this one stays in the artifact "
             f"{ticket.artifact}.",
         )
-    change = _changed(verdict, chosen)
+    shares = (before.facts_kept if before else None, measurement.facts_kept)
+    moved = None if None in shares else (shares[1] or 0.0) - (shares[0] or 0.0)
+    change = _changed(verdict, chosen, moved)
     body = _body(ticket, measurement, change, noise, f"{config.baselines}/{chosen}.json", own_token=own_token)
-    for moved in cumulative_changes(read_history(baselines, chosen)):
-        body += f"\n\n{inline(moved.sentence, 500)}"
+    for trend in cumulative_changes(read_history(baselines, chosen)):
+        body += f"\n\n{inline(trend.sentence, 500)}"
     files = {
         f"{config.baselines}/{path.name}": path,
         f"{config.baselines}/history.jsonl": path.parent / "history.jsonl",
@@ -141,8 +144,11 @@ def _write_branch(github: GitHub, ticket: Ticket, files: Mapping[str, Path]) -> 
     contents.delete_branch(stage)
 
 
-def _changed(verdict: Verdict | None, name: str) -> _Change:
-    """Say whether the new baseline is better, worse or merely newer, in a title that can be judged at a glance."""
+def _changed(verdict: Verdict | None, name: str, kept: float | None = None) -> _Change:
+    """Say whether the new baseline is better, worse or merely newer, in a title that can be judged at a glance.
+
+    `kept` is the change of the share of all facts kept, which is named rather than that of some of them.
+    """
     start = f"Compression baseline {name}"
     if verdict is None:
         return _Change(f"{start}: the first one", "There was no such baseline before.")
@@ -153,8 +159,10 @@ def _changed(verdict: Verdict | None, name: str) -> _Change:
     row = row or next(iter(moved), None)
     if row is None:
         return _Change(f"{start}: refresh", sentence)
-    size = pp(row.delta) if row.family == "facts" else points(row.delta)
-    what = "" if row is overall else f" ({row.name.replace('_', ' ')})"
+    size, what = points(row.delta), "" if row is overall else f" ({row_name(row.name)})"
+    if row.family == "facts":
+        alike = kept is not None and kept * row.delta > 0
+        size, what = (pp(kept or 0.0), " (facts kept)") if alike else (pp(row.delta), what)
     if row.verdict is RowVerdict.WORSE:
         return _Change(f"{start}: worse by {size}{what}, needs a reason", sentence, worse=True)
     return _Change(f"{start}: better by {size}{what}", sentence)

@@ -158,9 +158,10 @@ def show(path: Path) -> None:
     out.print(Text("\nHistory", style="bold"))
     lines = read_history(path.parent, path.stem)
     for line in lines:
-        overall, kept = (line.values.get(name, "?") for name in ("overall", "facts_kept"))
+        overall, kept, asked = (line.values.get(name, "?") for name in ("overall", "facts_kept", "expected_kept"))
+        facts = f"facts kept {kept}" if asked == "?" else f"facts that probes ask for {asked}"
         sha = (line.source_sha or "unknown")[:12]
-        out.print(Text(f"  {line.date[:40]}  overall {overall}  facts kept {kept}  {sha}"))
+        out.print(Text(f"  {line.date[:40]}  overall {overall}  {facts}  {sha}"))
     for change in cumulative_changes(lines):
         out.print(Text(f"  {change.sentence}"))
 

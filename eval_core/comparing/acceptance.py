@@ -16,14 +16,14 @@ from eval_core.comparing.fact_changes import LONGEST_NAME
 from eval_core.comparing.findings import FactChange, Item, StrandState, Verdict
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import PRIVATE_PLACE, CensusEntry, FactRecord, RunRecord
-from eval_core.evidence.fact_text import normalise
+from eval_core.evidence.facts import fact_key
 
 __all__ = ["Offer", "accepted_losses", "covers", "offer", "removal", "touched_probes", "without_accepted"]
 
 
 @cache
 def _key(name: str) -> str:
-    return normalise(name[:LONGEST_NAME])
+    return fact_key(name[:LONGEST_NAME])
 
 
 def covers(items: Mapping[str, Sequence[str]], item: Item) -> bool:

@@ -104,7 +104,7 @@ def _only_size(kind: Kind, facts: Strand | None) -> str:
 def _row(row: Row) -> str:
     if row.family == "scores":
         return f"{row.name.replace('_', ' ')} {signed(row.delta)} {interval(row.ci_low, row.ci_high)}"
-    text = f"{FACT_NAMES[row.name]} facts kept {percent_change(row.base, row.candidate)}"
+    text = f"{FACT_NAMES[row.name]}: {percent_change(row.base, row.candidate)} kept"
     if row.ci_low is None or row.ci_high is None:
         return text
     return f"{text} [{pp(row.ci_low, sign=True)}, {pp(row.ci_high, sign=True)}]"

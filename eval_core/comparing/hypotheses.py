@@ -35,13 +35,13 @@ CENSUS = "census"
 SCORE_HYPOTHESES = (*DIMENSIONS, OVERALL)
 FACT_HYPOTHESES = (AUTHORED, CENSUS)
 SIZE = "retained tokens"
-FACT_NAMES = {AUTHORED: "expected", CENSUS: "census"}
-"""What readers see: a probe bank lists its facts as `expected_facts`."""
+FACT_NAMES = {AUTHORED: "facts that probes ask for", CENSUS: "other facts"}
+"""What readers see; the other facts are those that rules found in the sessions."""
 
 
 def row_name(hypothesis: str) -> str:
     """Return what readers call a hypothesis."""
-    return f"{FACT_NAMES[hypothesis]} facts" if hypothesis in FACT_NAMES else hypothesis.replace("_", " ")
+    return FACT_NAMES.get(hypothesis, hypothesis.replace("_", " "))
 
 
 _LEAST_SQUARE = 1e-6

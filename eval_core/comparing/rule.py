@@ -130,14 +130,17 @@ def structure_strand(changes: Sequence[StructureChange], base: Arm, candidate: A
     )
 
 
-def _retention(rows: Sequence[Row], evidence: TestedFamily | None) -> str:
-    """Say how the share of facts moved: of the row that moved most, named rows first."""
+def _retention(rows: Sequence[Row], evidence: TestedFamily | None, size: SizeChange | None) -> str:
+    """Say how the share of facts kept moved: of all, and of the row that moved most, named rows first."""
     named = {item.name for item in culprits_of(evidence)} if evidence else set()
     family = [row for row in rows if row.family == "facts"]
     if not family:
         return ""
     row = max(family, key=lambda row: (row.name in named, abs(row.delta)))
-    return f"{FACT_NAMES[row.name]} facts kept {percent_change(row.base, row.candidate)}"
+    change = percent_change(row.base, row.candidate)
+    if size is None or not size.recorded:
+        return f"{FACT_NAMES[row.name]}: {change} kept"
+    return f"facts kept {percent_change(size.base_kept, size.candidate_kept)} ({FACT_NAMES[row.name]} {change})"
 
 
 def _moved(facts: Sequence[FactChange], *, asked: bool) -> tuple[int, int]:
@@ -200,7 +203,7 @@ def facts_strand(
         scale = {"retention": 1 / len(FACT_HYPOTHESES), "fact": 1 / units, "census": 1 / units}
         loss = sum(-(item.delta or 0.0) * scale[item.kind] for item in moved if item.direction == "worse")
         gain = sum((item.delta or 0.0) * scale[item.kind] for item in moved if item.direction == "better")
-        words = _retention(rows, evidence)
+        words = _retention(rows, evidence, recorded.size if recorded is not None else None)
         if recorded is not None and recorded.facts:
             moves = [_moved(recorded.facts, asked=asked) for asked in (True, False)]
             totals = max(recorded.asked_facts, 1), max(recorded.other_facts, 1)
@@ -234,8 +237,12 @@ def facts_strand(
     kept = [row for row in rows if row.family == "facts"]
     # With as many digits as in the table, which shows the change as well.
     shown = [(FACT_NAMES[row.name], *percents_and_change(row.base, row.candidate)) for row in kept]
-    base = ", ".join(f"{name} {before}" for name, before, _, _ in shown)
-    candidate = ", ".join(f"{name} {after}" for name, _, after, _ in shown)
+    details += [f"{name}: {before} → {after}" for name, before, after, _ in shown if before != after]
+    base, candidate = (", ".join(f"{row[0]} {row[side]}" for row in shown) for side in (1, 2))
+    if recorded is not None and recorded.size.recorded:
+        base, candidate, _ = percents_and_change(recorded.size.base_kept, recorded.size.candidate_kept)
+    if recorded is not None and recorded.false_values:
+        candidate = ", ".join(filter(None, [candidate, f"{counted(len(recorded.false_values), 'false value')}"]))
     return Strand(
         name="facts",
         state=state,

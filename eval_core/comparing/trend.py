@@ -14,16 +14,16 @@ import numpy as np
 
 from eval_core.base.numbers import counted, interval, p_value, percent_change, signed
 from eval_core.comparing.arms import Array
-from eval_core.comparing.hypotheses import AUTHORED, OVERALL, Block, Explained, Unit
+from eval_core.comparing.hypotheses import OVERALL, Block, Explained, Unit
 from eval_core.comparing.permutation import permute
-from eval_core.domain.history_line import HistoryLine
+from eval_core.domain.history_line import FACTS_KEPT, HistoryLine
 
 __all__ = ["ALPHA", "BACK", "Trend", "cumulative_changes"]
 
 BACK = 10
 """How many baselines are looked back at most."""
 ALPHA = 0.05
-_NAMES = (OVERALL, AUTHORED)
+_NAMES = (OVERALL, FACTS_KEPT)
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def _change(first: HistoryLine, last: HistoryLine, steps: int, tests: int) -> Tr
     blocks = {name: _blocks(first, last, name) for name in _NAMES}
     level = ALPHA / len(_NAMES) / tests
     results = {name: permute(blocks[name], (name,), alpha=level) for name in _NAMES}
-    graded, kept = results[OVERALL], results[AUTHORED]
+    graded, kept = results[OVERALL], results[FACTS_KEPT]
     if kept is None:
         return None
     row = graded.hypotheses[0] if graded is not None else None

@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["HistoryLine"]
+__all__ = ["ALL_FACTS", "FACTS_KEPT", "HistoryLine"]
+
+ALL_FACTS = "all facts, each once"
+"""What a line's facts_kept is the share of."""
+FACTS_KEPT = "facts kept"
+"""The name of that share among the means of each run."""
 
 _LONGEST_RELEASE = 40
 
@@ -56,7 +61,10 @@ class HistoryLine:
     judged: bool = True
     """Whether a model graded."""
     values: Mapping[str, float] = field(default_factory=dict)
-    """Means over all runs: overall, the dimensions, facts_kept, tokens, cost_usd; without those not measured."""
+    """Means over all runs: overall, the dimensions, facts_kept, tokens, cost_usd; without those not measured.
+
+    Older lines have expected_kept in place of facts_kept: only facts that probes ask for. The two are not compared.
+    """
     verdict: str = ""
     """What it was found to be against the baseline it replaced."""
     release: str = ""
@@ -69,6 +77,9 @@ class HistoryLine:
         if not {"date", "baseline"} <= line.keys():
             return None
         # Lines of the first version have the dimensions in a table of their own, and do not say who graded.
+        values = _numbers(line.get("dims")) | _numbers(line)
+        if line.get("counted") != ALL_FACTS and "facts_kept" in values:
+            values["expected_kept"] = values.pop("facts_kept")
         return cls(
             date=_text(line["date"]),
             baseline=_text(line["baseline"]),
@@ -76,7 +87,7 @@ class HistoryLine:
             source_sha=_text(line.get("source_sha")),
             fingerprint=_text(line.get("fingerprint")),
             judged=bool(line.get("judged", line["baseline"] != "offline")),
-            values=_numbers(line.get("dims")) | _numbers(line),
+            values=values,
             verdict=_text(line.get("verdict")),
             release=_text(line.get("release"))[:_LONGEST_RELEASE],
             runs=_runs(line.get("runs")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -78,6 +79,19 @@ class Measurement(BaseModel):
     def noting(self, **notes: object) -> Measurement:
         """Return the same measurement with these fields of its `extra`."""
         return self.model_copy(update={"extra": self.extra.model_copy(update=notes)})
+
+    @property
+    def facts_kept(self) -> float | None:
+        """The share of all facts kept, which every report calls by this name; None where no run recorded it.
+
+        Facts that probes ask for and facts found by rules are counted together, each once; fixtures weigh the same.
+        """
+        sides = [
+            [share for run in runs if run.ok and run.size and (share := run.size.share) is not None]
+            for runs in self.fixtures.values()
+        ]
+        means = [fmean(shares) for shares in sides if shares]
+        return fmean(means) if means else None
 
     @property
     def judged(self) -> bool:

@@ -194,6 +194,11 @@ class SizeRecord(Record):
     proportional: float
     """Facts left if every message were cut to the same share of its length."""
 
+    @property
+    def share(self) -> float | None:
+        """The facts kept, as a share; None of a session without facts."""
+        return self.kept / self.facts if self.facts else None
+
 
 class InventedRecord(Record):
     """A value that the compressor wrote and that is nowhere in the session."""

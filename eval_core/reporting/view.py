@@ -38,14 +38,14 @@ _ROW_WORDS = {
     RowVerdict.INCONCLUSIVE: "inconclusive",
     RowVerdict.ADVISORY: "advisory",
 }
-_ROW_NAMES = {name: f"{words} facts kept" for name, words in FACT_NAMES.items()}
+_ROW_NAMES = FACT_NAMES
 STRAND_NAMES = {
     "outcome": "Compresses",
     "structure": "Structure",
     "window": "Kept verbatim",
     "shown": "Shown to its model",
     "form": "Form of the summary",
-    "facts": "Facts",
+    "facts": "Facts kept",
     "size": "Size",
     "scores": "Scores",
 }

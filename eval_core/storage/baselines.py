@@ -17,7 +17,7 @@ from eval_core.domain.compression import Outcome
 from eval_core.domain.fingerprint import INSTRUMENT_VERSION, Difference, Fingerprint, differences, narrowed, nearest
 from eval_core.domain.grade import DIMENSIONS, PASS_SCORE
 from eval_core.domain.measurement import SCHEMA_VERSION, Measurement
-from eval_core.storage.history import append_history, grades_of, mean_of, retention_of
+from eval_core.storage.history import append_history, grades_of
 from eval_core.storage.results import read_measurement
 
 __all__ = [
@@ -222,7 +222,7 @@ def store_baseline(
     if not accept_failing and not any(grade.overall >= PASS_SCORE for grade in grades_of(measurement)):
         raise UserError(
             f"this compressor fails: no answer reaches {PASS_SCORE:g} of 5 (pass rate 0 %, facts kept "
-            f"{percent(mean_of(retention_of(measurement)))}), and against such a baseline every change looks good. "
+            f"{percent(measurement.facts_kept)}), and against such a baseline every change looks good. "
             "Nothing was stored: see what is left of the sessions with `compression-eval report`, or store what was "
             f"measured all the same: `compression-eval baseline update --from results/{measurement.label} "
             "--accept-failing`"

@@ -11,16 +11,14 @@ from pathlib import Path
 from eval_core.base.files import read_text, write_atomic
 from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.domain.grade import DIMENSIONS, Grade
-from eval_core.domain.history_line import HistoryLine
+from eval_core.domain.history_line import ALL_FACTS, FACTS_KEPT, HistoryLine
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import RunRecord
 
 __all__ = [
     "append_history",
     "grades_of",
     "mean_of",
     "read_history",
-    "retention_of",
     "run_means",
     "source_release",
 ]
@@ -46,7 +44,8 @@ def append_history(
         "judged": measurement.judged,
         "overall": mean_of(grade.overall for grade in grades_of(measurement)),
         **{dim: mean_of(grade.scores[dim] for grade in grades_of(measurement)) for dim in DIMENSIONS},
-        "facts_kept": mean_of(retention_of(measurement)),
+        "counted": ALL_FACTS,
+        "facts_kept": None if (kept := measurement.facts_kept) is None else round(kept, 4),
         "tokens": mean_of(float(run.tokens_after) for runs in measurement.fixtures.values() for run in runs if run.ok),
         "cost_usd": _cost(measurement),
         **({"verdict": verdict} if verdict else {}),
@@ -76,7 +75,9 @@ def run_means(measurement: Measurement) -> dict[str, dict[str, list[float]]]:
         ]
         found[fixture] = {
             "overall": [round(sum(scores) / len(scores), 4) for scores in grades if scores],
-            "authored facts": [round(sum(shares) / len(shares), 4) for run in rows if (shares := _retention(run))],
+            FACTS_KEPT: [
+                round(share, 4) for run in rows if run.size is not None and (share := run.size.share) is not None
+            ],
         }
     return found
 
@@ -110,16 +111,6 @@ def _lines(folder: Path) -> Iterator[tuple[int, HistoryLine | None, str]]:
             yield number, None, "an object without date and baseline"
         else:
             yield number, found, ""
-
-
-def retention_of(measurement: Measurement) -> Iterator[float]:
-    """Yield the share of its facts that each probe of each run kept."""
-    for runs in measurement.fixtures.values():
-        yield from (share for run in runs for share in _retention(run))
-
-
-def _retention(run: RunRecord) -> list[float]:
-    return [record.retention for record in run.probes.values() if record.facts and record.in_session]
 
 
 def grades_of(measurement: Measurement) -> Iterator[Grade]:

@@ -213,7 +213,7 @@ def test_the_title_says_what_it_means_and_a_worse_baseline_is_a_draft_that_asks_
 ) -> None:
     offer()
     pull = proposal(gh)
-    assert pull.title.startswith("Compression baseline offline: worse by 62 pp (authored facts)")
+    assert pull.title.startswith("Compression baseline offline: worse by 62 pp (facts kept)")
     assert pull.title.endswith("needs a reason")
     assert pull.draft
     assert "Why is this acceptable?" in pull.body
@@ -235,7 +235,7 @@ def test_a_better_baseline_says_by_how_much(gh: LoopbackGitHub, offer: Propose, 
     folder.write_measurement(adopted.measured("anchored", 4))
     ticket = ticket_for(gh, mode="baseline", pr=None, sha=gh.state.refs["heads/main"])
     propose(client(gh), ticket, load_config(None, worse), root=worse, folder=folder.path)
-    assert proposal(gh).title.startswith("Compression baseline offline: better by 62 pp (authored facts)")
+    assert proposal(gh).title.startswith("Compression baseline offline: better by 62 pp (facts kept)")
 
 
 def test_a_plan_without_drafts_gets_the_same_pull_request_with_the_same_words(

@@ -80,7 +80,10 @@ def test_a_lost_fact_that_may_be_said_in_other_words_is_marked_in_the_comment_an
     lost = view().lost[0]
     data = view().data
     runs = {name: [_reworded(run, lost.fact) for run in found] for name, found in data.candidate.fixtures.items()}
-    shown = make_view(replace(data, candidate=data.candidate.model_copy(update={"fixtures": runs})))
+    candidate = data.candidate.model_copy(update={"fixtures": runs})
+    assert data.base is not None
+    verdict, _ = compare_measurements(data.base, candidate)
+    shown = make_view(replace(data, candidate=candidate, verdict=verdict))
     assert "is gone in 3 of 3 runs (possibly paraphrased); the baseline always kept it" in text(shown=shown)
     assert "| possibly paraphrased |" in text(shown=shown)
     assert "(baseline 100 %), possibly paraphrased" in render_markdown(shown)
@@ -153,7 +156,7 @@ def test_all_six_dimensions_are_in_the_table_with_the_verdict_beside_the_name() 
     judged = make_view(report_world.REPORTS["regressed"]())
     rows = re.findall(r"^\| ([a-z ]+) \| ([a-z ]+) \|", text(shown=judged), re.MULTILINE)
     names = [name for name, _ in rows]
-    assert names[:3] == ["overall", "expected facts kept", "census facts kept"]
+    assert names[:3] == ["overall", "facts that probes ask for", "other facts"]
     assert set(names[3:]) == {name.replace("_", " ") for name in DIMENSIONS}
     assert {verdict for _, verdict in rows} == {"worse"}
 

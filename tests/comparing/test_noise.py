@@ -68,4 +68,4 @@ def test_smaller_changes_need_more_runs_and_some_cannot_be_had() -> None:
 
 def test_only_rows_that_vary_are_listed_by_the_names_that_readers_know() -> None:
     noise = {"artifact_trail": 0.2, "overall": 0.0, "authored facts": 0.01, "census": 0.0}
-    assert noise_rows(noise) == [("artifact trail", 0.2), ("expected facts", 0.01)]
+    assert noise_rows(noise) == [("artifact trail", 0.2), ("facts that probes ask for", 0.01)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,9 @@ import small
 from eval_core.base.errors import UserError
 from eval_core.comparing.trend import Trend, cumulative_changes
 from eval_core.domain.extra import Extra
-from eval_core.domain.history_line import HistoryLine
+from eval_core.domain.history_line import ALL_FACTS, FACTS_KEPT, HistoryLine
+from eval_core.domain.measurement import Measurement
+from eval_core.domain.record import RunRecord
 from eval_core.reporting.html import render_trend
 from eval_core.storage.baselines import store_baseline
 from eval_core.storage.history import append_history, read_history
@@ -25,7 +28,7 @@ def line(number: int, overall: float, facts: float = 0.8, fingerprint: str = "sa
     def runs(mean: float, sd: float) -> tuple[float, ...]:
         return tuple(float(value) for value in mean + random.normal(0, sd, 10))
 
-    fixtures = {f"f{at}": {"overall": runs(overall, 0.25), "authored facts": runs(facts, 0.03)} for at in range(3)}
+    fixtures = {f"f{at}": {"overall": runs(overall, 0.25), "facts kept": runs(facts, 0.03)} for at in range(3)}
     return HistoryLine(date=f"2026-01-{number + 1:02}", baseline="models", fingerprint=fingerprint, runs=fixtures)
 
 
@@ -85,7 +88,7 @@ def test_a_steady_line_and_one_of_other_conditions_say_nothing() -> None:
 
 def test_a_line_of_copies_is_counted_and_not_tested() -> None:
     def copies(number: int, overall: float, facts: float) -> HistoryLine:
-        runs = {"f0": {"overall": (overall,) * 10, "authored facts": (facts,) * 10}}
+        runs = {"f0": {"overall": (overall,) * 10, "facts kept": (facts,) * 10}}
         return replace(line(number, overall), runs=runs)
 
     moved = trend([copies(0, 4.25, 0.8), copies(1, 4.0, 0.75)])
@@ -115,3 +118,48 @@ def test_no_path_promotes_more_than_three_runs_that_were_compared(tmp_path: Path
         accepted = measured.model_copy(update={"offline": False, "planned_runs": runs, "extra": Extra(compared=True)})
         with pytest.raises(UserError, match=f"these {runs} graded runs .* at most 3 runs of an accepted change"):
             store_baseline(accepted, tmp_path / "baselines", "models", noise={})
+
+
+def test_the_trend_counts_the_facts_that_the_headline_counts(
+    shipped_runs: Callable[[str], Measurement], tmp_path: Path
+) -> None:
+    base = shipped_runs("anchored")
+
+    def losing(run: RunRecord) -> RunRecord:
+        """Lose a tenth of all facts, none of which a probe asks for."""
+        assert run.size is not None
+        lost = run.size.facts // 10
+        return run.model_copy(update={"size": run.size.model_copy(update={"kept": run.size.kept - lost})})
+
+    fixtures = {name: [losing(run) for run in runs] for name, runs in base.fixtures.items()}
+    worse = base.model_copy(update={"fixtures": fixtures})
+    for measured in (base, worse):
+        append_history(tmp_path, "offline", measured)
+    before, after = read_history(tmp_path)
+    assert (before.values["facts_kept"], after.values["facts_kept"]) == (
+        round(base.facts_kept or 0.0, 4),
+        round(worse.facts_kept or 0.0, 4),
+    )
+    (found,) = cumulative_changes([before, after])
+    assert found.significant
+    assert found.facts[1] - found.facts[0] == pytest.approx((worse.facts_kept or 0) - (base.facts_kept or 0), abs=1e-3)
+
+
+def test_older_lines_say_what_they_counted_and_are_compared_with_no_newer_one() -> None:
+    old = HistoryLine.parse(
+        {"date": "2026-01-01", "baseline": "x", "facts_kept": 0.9, "runs": {"f": {"authored facts": [0.9, 0.9]}}}
+    )
+    new = HistoryLine.parse(
+        {
+            "date": "2026-01-02",
+            "baseline": "x",
+            "facts_kept": 0.8,
+            "counted": ALL_FACTS,
+            "runs": {"f": {FACTS_KEPT: [0.8, 0.8]}},
+        }
+    )
+    assert old is not None
+    assert new is not None
+    assert old.values == {"expected_kept": 0.9}
+    assert new.values == {"facts_kept": 0.8}
+    assert cumulative_changes([old, new]) == ()

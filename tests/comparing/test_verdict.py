@@ -81,13 +81,13 @@ def test_a_deterministic_regression_is_seen() -> None:
 def test_scores_up_and_facts_down_is_mixed_and_both_are_told() -> None:
     verdict = decide(constant(3, 3.0, fact=0.9), constant(3, 4.0, fact=0.6))
     assert verdict.kind is Kind.MIXED
-    assert verdict.headline.startswith("Mixed: expected facts kept 90 % → 60 %; overall +1.00 [")
+    assert verdict.headline.startswith("Mixed: facts that probes ask for: 90 % → 60 % kept; overall +1.00 [")
 
 
 def test_facts_alone_decide_when_the_judge_was_not_called() -> None:
     verdict = decide(constant(10, 4.0, fact=0.85), without_scores(constant(10, 4.0, fact=0.62)))
     assert verdict.kind is Kind.REGRESSED
-    assert verdict.headline == "Regressed: expected facts kept 85 % → 62 %."
+    assert verdict.headline == "Regressed: facts that probes ask for: 85 % → 62 % kept."
     assert [test.family for test in verdict.tests] == ["facts"]
     assert any("No scores were compared" in note for note in verdict.notes)
 

@@ -57,7 +57,7 @@ def test_less_stable_runs_have_a_row_of_their_own_and_are_told_above_the_fold() 
 def test_where_sides_may_not_be_compared_no_number_of_the_baseline_is_shown() -> None:
     view = make_view(report_world.not_comparable())
     assert view.kind is Kind.NOT_COMPARABLE
-    assert {row.name for row in view.table} == {"expected facts kept", "census facts kept"}
+    assert {row.name for row in view.table} == {"facts that probes ask for", "other facts"}
     assert all(row.deltas == () for row in view.fixtures)
     assert all(fact.base_kept is None for fact in view.lost)
 
@@ -95,7 +95,7 @@ def test_a_failed_fixture_shows_dashes_and_its_outcome() -> None:
 
 def test_what_moved_and_what_everybody_looks_for_comes_first() -> None:
     names = [row.name for row in make_view(report_world.regressed()).table]
-    assert set(names[:3]) == {"overall", "expected facts kept", "census facts kept"}
+    assert set(names[:3]) == {"overall", "facts that probes ask for", "other facts"}
     assert len(names) == 9
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from eval_core.base.messages import full_text
-from eval_core.base.numbers import percent
+from eval_core.base.numbers import percent, percents_and_change
 from eval_core.base.numbers import tokens as token_words
 from eval_core.comparing.compare import ReportData
 from eval_core.comparing.fates import fates
@@ -180,13 +180,6 @@ def changes(data: ReportData) -> Changes:
     )
 
 
-_TILE_NAMES = {"overall": "overall score, 0 to 5"}
-_TILE_NOTES = {
-    "expected facts kept": "asked for by probes",
-    "census facts kept": "found in the sessions by rules",
-}
-
-
 @dataclass(frozen=True)
 class Tile:
     """One number, and what it was before."""
@@ -213,6 +206,12 @@ def _tokens(count: float, *, sign: bool = False) -> str:
     return f"{'−' if count < 0 else '+' if sign and count else ''}{abs(count):,.0f}"
 
 
+def _moved(name: str, value: str, base: str, delta: str, note: str = "") -> Tile:
+    same = delta.strip("−+0. p") == ""
+    way = "" if same else "down" if delta.startswith("−") else "up"
+    return Tile(name, value, base, "" if same else delta, way, note)
+
+
 def tiles(candidate: Measurement, base: Measurement | None, tables: Sequence[PlotTable], cost: str) -> list[Tile]:
     """Return the tiles of a report, size and facts first."""
     found = []
@@ -221,22 +220,23 @@ def tiles(candidate: Measurement, base: Measurement | None, tables: Sequence[Plo
         # Fewer tokens alone are neither good nor bad.
         change = f"{'−' if now < before else '+'}{percent(abs(now / before - 1))}" if before and now != before else ""
         found.append(Tile("tokens kept", token_words(now), token_words(before) if before else "", change))
+    if (kept := candidate.facts_kept) is not None:
+        old = base.facts_kept if base else None
+        shown, value, delta = percents_and_change(kept if old is None else old, kept)
+        note = "each fact once, whether a probe asks for it or not"
+        found.append(_moved("facts kept", value, "" if old is None else shown, delta, note))
     rows = {row.name: row for table in tables for row in table.rows}
-    for name in ("expected facts kept", "census facts kept", "overall"):
-        if (row := rows.get(name)) is not None:
-            same = row.delta.strip("−+0. p") == ""
-            way = "" if same else "down" if row.delta.startswith("−") else "up"
-            known = "" if row.base == "–" else row.base
-            note = _TILE_NOTES.get(name, "")
-            found.append(Tile(_TILE_NAMES.get(name, name), row.candidate, known, "" if same else row.delta, way, note))
+    if (row := rows.get("overall")) is not None:
+        known = "" if row.base == "–" else row.base
+        found.append(_moved("overall score, 0 to 5", row.candidate, known, row.delta))
     if (task := tokens_per_task(candidate)) is not None:
-        old = tokens_per_task(base) if base else None
-        moved = task.net - old.net if old else 0.0
+        earlier = tokens_per_task(base) if base else None
+        moved = task.net - earlier.net if earlier else 0.0
         found.append(
             Tile(
                 "net saving per task",
                 _tokens(task.net),
-                _tokens(old.net) if old else "",
+                _tokens(earlier.net) if earlier else "",
                 _tokens(moved, sign=True) if round(moved) else "",
                 "down" if moved < 0 else "up",
                 f"tokens over {task.turns:.0f} more turns, including re-reading what was lost",

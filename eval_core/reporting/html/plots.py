@@ -22,7 +22,7 @@ __all__ = [
     "plot_tables",
 ]
 
-_TITLES = {name: f"{words} facts kept" for name, words in FACT_NAMES.items()}
+_TITLES = FACT_NAMES
 ORDER = (
     "overall",
     "accuracy",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from eval_core.base.numbers import percent, score
 from eval_core.base.numbers import tokens as token_words
 from eval_core.comparing.findings import Kind
+from eval_core.comparing.hypotheses import AUTHORED
 from eval_core.domain.history_line import HistoryLine
 from eval_core.domain.measurement import Measurement
 from eval_core.reporting.html.plots import ORDER, Tick, nice
@@ -79,10 +80,11 @@ class _Measure:
 _MEASURES = (
     *(_Measure(name, name.replace("_", " "), 5.0, 1.0, score) for name in ORDER),
     _Measure("facts_kept", "facts kept", 1.0, 0.2, percent),
+    _Measure("expected_kept", "facts kept, of those that probes ask for", 1.0, 0.2, percent),
     _Measure("tokens", "tokens kept", math.inf, 100.0, token_words),
     _Measure("cost_usd", "cost of the baseline", math.inf, 0.1, lambda value: f"${value:.2f}"),
 )
-_FIRST = ("overall", "facts_kept", "tokens", "cost_usd")
+_FIRST = ("overall", "facts_kept", "expected_kept", "tokens", "cost_usd")
 """What most want to know; the dimensions of the score follow."""
 _OFFLINE_NAMES = {"overall": "offline grade"}
 _CSS = {Kind.REGRESSED: "worse", Kind.BROKEN: "worse", Kind.IMPROVED: "better"}
@@ -100,8 +102,10 @@ def verdict_mark(line: HistoryLine) -> VerdictMark | None:
 def _current(candidate: Measurement | None, key: str) -> float | None:
     if candidate is None:
         return None
+    if key == "facts_kept":
+        return candidate.facts_kept
     means = side_means(candidate)
-    found = means.get("authored facts" if key == "facts_kept" else key)
+    found = means.get(AUTHORED if key == "expected_kept" else key)
     return found.value if found else None
 
 
