@@ -15,12 +15,12 @@ _TICK = "\u02cb"
 _PIPE = "\u2223"
 
 
-def fenced(text: str, limit: int = 4_000) -> str:
+def fenced(text: str, limit: int = 4_000, language: str = "text") -> str:
     """Return a code block, with the blank lines it needs, that the text cannot break out of."""
     body = _neutral(_cut(text, limit))
     longest = max((len(run) for run in re.findall("`+", body)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"\n\n{fence}text\n{body}\n{fence}\n\n"
+    return f"\n\n{fence}{language}\n{body}\n{fence}\n\n"
 
 
 def inline(text: str, limit: int = 200) -> str:

@@ -9,7 +9,7 @@ from functools import cache
 
 from jinja2 import Template
 
-from bot.github.escape import inline
+from bot.github.escape import fenced, inline
 from bot.pull_request.ticket import Ticket
 from eval_core.base.numbers import counted, percent
 from eval_core.comparing.findings import StrandState
@@ -28,6 +28,7 @@ _SECTIONS = (
     "verdict",
     "accept",
     "table",
+    "asks",
     "details",
     "lost",
     "unscored",
@@ -37,9 +38,10 @@ _SECTIONS = (
     "provenance",
     "reading",
 )
-_DROP = ("medians", "ignored", "metrics", "unscored", "details", "lost", "provenance", "accept", "table")
+_DROP = ("medians", "ignored", "metrics", "unscored", "details", "lost", "provenance", "asks", "accept", "table")
 _WORST = 3
 _MOST_DETAILS = 6
+_MOST_ASKED = 40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +62,7 @@ class CommentContext:
 def _template() -> Template:
     environment = markdown_environment("bot").overlay()
     environment.filters["inline"] = inline
+    environment.filters["diff"] = lambda lines: fenced("\n".join(lines[:_MOST_ASKED]), language="diff")
     return environment.get_template("comment.md.j2")
 
 

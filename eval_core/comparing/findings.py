@@ -139,7 +139,7 @@ class Culprit(_Frozen):
         return f"{self.fixture} / {self.name}" if self.fixture else self.name
 
 
-StrandName = Literal["outcome", "structure", "window", "shown", "form", "facts", "size", "scores"]
+StrandName = Literal["outcome", "structure", "window", "shown", "asks", "form", "facts", "size", "scores"]
 STRANDS: tuple[StrandName, ...] = get_args(StrandName)
 
 

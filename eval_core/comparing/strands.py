@@ -9,6 +9,7 @@ from statistics import fmean
 
 from eval_core.base.config import AcceptConfig
 from eval_core.base.numbers import counted, counted_mean, p_value, percent, tokens
+from eval_core.comparing.asks_changes import AsksChange, compare_asks
 from eval_core.comparing.exact import sign_p
 from eval_core.comparing.fact_changes import FalseValues, fact_changes, false_values, is_exact, same_text
 from eval_core.comparing.fates import fates
@@ -105,6 +106,7 @@ class Recorded:
     outcome: OutcomeChange
     window: Strand
     shown: Strand
+    asks: AsksChange
     form: FormChange
     facts: tuple[FactChange, ...]
     invented: FalseValues
@@ -284,6 +286,7 @@ def read_evidence(base: Measurement, candidate: Measurement, accept: AcceptConfi
         outcome=compare_outcomes(base.fixtures, candidate.fixtures),
         window=_window(theirs, ours),
         shown=shown_strand(base, candidate, accept),
+        asks=compare_asks(base, candidate),
         # Equal facts do not make the sections equal: these are counted only where all that was written is.
         form=compare_form(theirs, ours, accept.sections, exact=exact and same_text(base) and same_text(candidate)),
         facts=fact_changes(base, candidate, exact=exact),

@@ -482,6 +482,7 @@ _LEVELS: dict[StrandName, tuple[str, ...]] = {
     "structure": ("everything",),
     "window": ("everything",),
     "shown": ("everything",),
+    "asks": ("everything",),
     "form": ("everything", "facts"),
     "facts": ("everything", "facts"),
     "size": ("everything", "facts"),
@@ -541,7 +542,8 @@ def decide(
     found.append(facts_strand(recorded, by_family.get("facts"), culprits, rows, clear))
     found.append(scores_strand(by_family.get("scores"), culprits, rows, judged=judged))
     if recorded is not None:
-        found += [outcome_strand(recorded.outcome), recorded.window, recorded.shown, recorded.form_strand]
+        found += [outcome_strand(recorded.outcome), recorded.window, recorded.shown]
+        found += [recorded.asks.strand, recorded.form_strand]
         found.append(recorded.size.strand)
     strands = {item.name: _muted(item, reasons, _LEVELS[item.name]) for item in found}
     settled = bool(rows) and all(row.verdict in _CALM for row in rows) and all(item.result.can_reach for item in tested)

@@ -15,6 +15,7 @@ __all__ = [
     "AT_BUDGETS",
     "PRIVATE",
     "PRIVATE_PLACE",
+    "AsksRecord",
     "CensusEntry",
     "CensusRecord",
     "FactRecord",
@@ -170,6 +171,17 @@ class ShownRecord(Record):
     """The share of neighbouring messages that are shown in their order; null where too few are recognised."""
 
 
+class AsksRecord(Record):
+    """What one step said to the compressor's model apart from the session."""
+
+    step: int
+    """From 0."""
+    text: str
+    """The instructions, each line once; `[...]` is where the session's text was."""
+    session: str
+    """Digest of the session's text in the requests."""
+
+
 class SectionRecord(Record):
     """One labelled part of what the compressor wrote; 0 tokens where it says nothing."""
 
@@ -279,6 +291,7 @@ class RunRecord(Record):
     window: WindowRecord | None = None
     """This and the following are null in results of older versions: not recorded."""
     shown: ShownRecord | None = None
+    asks: list[AsksRecord] | None = None
     form: FormRecord | None = None
     size: SizeRecord | None = None
     invented: list[InventedRecord] | None = None

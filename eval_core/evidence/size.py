@@ -19,6 +19,7 @@ from eval_core.compressors.strategies import Opaque, SlidingWindow
 from eval_core.domain.case import Case
 from eval_core.domain.probe import Fact
 from eval_core.domain.record import AT_BUDGETS, CensusEntry, FrontierPoint
+from eval_core.domain.session_text import SessionText
 from eval_core.evidence.census import CensusFact, census
 from eval_core.evidence.facts import Haystack, fact_key, holds
 from eval_core.evidence.retention import FixtureFacts, fact_stands
@@ -87,6 +88,11 @@ class SessionFacts:
     def text(self) -> Haystack:
         """The whole session."""
         return Haystack.of_messages(self.messages)
+
+    @cached_property
+    def said(self) -> SessionText:
+        """The session's words, to know them again in a request."""
+        return SessionText(self.messages)
 
     @cached_property
     def lines(self) -> frozenset[str]:

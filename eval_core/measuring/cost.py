@@ -16,6 +16,7 @@ from eval_core.domain.call import Completion, Draw, ModelCall
 from eval_core.domain.case import Case, Cell, make_plan
 from eval_core.domain.grade import Answer, Answerer, Judge
 from eval_core.domain.measurement import Measurement
+from eval_core.domain.session_text import SessionText
 from eval_core.domain.target import Builtin, TargetSpec
 from eval_core.judging.answering import ModelAnswerer
 from eval_core.judging.calibration import calibration_key, find_record
@@ -37,7 +38,7 @@ from eval_core.measuring.options import Job
 from eval_core.measuring.session import find_controls
 from eval_core.measuring.wiring import planned_fingerprint
 from eval_core.models.client import ModelClient
-from eval_core.models.offline import complete_offline
+from eval_core.models.offline import OfflineModel
 from eval_core.models.presets import LIMITS
 from eval_core.models.settings import Models
 from eval_core.sandbox.targets import BuiltinSubject, Target
@@ -93,11 +94,12 @@ async def _stand_in(case: Case, target: Target, topic: str | None, base: Measure
     """Compress once by rules, writing down what a model would have been asked."""
     calls: list[ModelCall] = []
     replies: list[Completion] = []
+    model = OfflineModel(SessionText(case.fixture.messages))
 
     async def complete(call: ModelCall) -> Completion:
         calls.append(call)
         room = min(call.max_tokens, _SUMMARY_CHARS // _CHARS_PER_TOKEN)
-        replies.append(await complete_offline(replace(call, max_tokens=room)))
+        replies.append(await model.complete(replace(call, max_tokens=room)))
         return replies[-1]
 
     # A compressor in a process of its own is not started for an estimate; the reference stands in for it.

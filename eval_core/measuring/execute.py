@@ -16,6 +16,7 @@ from eval_core.domain.compression import Compression, ModelUse, Outcome, Step, S
 from eval_core.domain.grade import Answer, Answerer, Grade, Judge, OpaqueAnswerer, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.domain.record import CensusRecord, ProbeRecord, RunRecord, SizeRecord, UseRecord
+from eval_core.evidence.asks import read_asks
 from eval_core.evidence.census import CensusFact
 from eval_core.evidence.facts import Haystack, fact_key
 from eval_core.evidence.form import read_form, written_texts
@@ -76,7 +77,9 @@ def _as_shown(record: RunRecord, earlier: RunRecord) -> RunRecord:
         )
         for name, probe in record.probes.items()
     }
-    return record.model_copy(update={"shown": earlier.shown, "held": earlier.held, "probes": probes})
+    return record.model_copy(
+        update={"shown": earlier.shown, "asks": earlier.asks, "held": earlier.held, "probes": probes}
+    )
 
 
 def _measurable(compression: Compression) -> bool:
@@ -229,6 +232,10 @@ class Executor:
             use={"compressor": _model_use(compression.use)},
             refused=compression.refused,
         )
+        if compression.requests is not None:
+            # What was asked is known where the compressor failed, too.
+            asks = read_asks(compression.requests, compression.steps, known.said)
+            bare = bare.model_copy(update={"asks": asks})
         if not _measurable(compression):
             return bare, None
         state = compression.state

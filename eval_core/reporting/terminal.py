@@ -29,6 +29,7 @@ _STYLES = {
     Kind.NO_DETECTABLE_CHANGE: "bold cyan",
 }
 _WORST = 3
+_ASKS = 8
 _ONE_LINE = 70  # columns in which a lost fact can be told with its runs and its message
 _LONGEST_ERROR = 1_000  # characters of an error; the report has all of it
 _PIPED_WIDTH = 160  # a pipe has no width; wide enough that no row breaks
@@ -97,6 +98,13 @@ def print_report(view: ReportView, out: Console, *, where: str = "", details: bo
         out.print(Text(f"Warning: {warning}", style="yellow"))
     if view.offline_note:
         out.print(Text(f"({view.offline_note})", style="dim"))
+    if view.asks:
+        most = len(view.asks) if details else _ASKS
+        out.print(Text("What it asks of its model:", style="bold"))
+        for line in view.asks[:most]:
+            out.print(Text("  ") + _line(line), no_wrap=not details, overflow="fold" if details else "ellipsis")
+        if len(view.asks) > most:
+            out.print(Text(f"  and {len(view.asks) - most} more lines"))
     if details:
         _print_details(view, out)
     else:

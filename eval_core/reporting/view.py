@@ -10,7 +10,7 @@ from eval_core.base.numbers import tokens as token_words
 from eval_core.base.yaml_edit import block_yaml
 from eval_core.comparing.arms import Quarantine, quarantined
 from eval_core.comparing.compare import OFFLINE_JUDGE_NOTE, OFFLINE_NOTE, ReportData
-from eval_core.comparing.findings import Kind, Row, RowVerdict, SpreadFinding, Verdict
+from eval_core.comparing.findings import Kind, Row, RowVerdict, SpreadFinding, StrandState, Verdict
 from eval_core.comparing.hypotheses import FACT_NAMES, OVERALL
 from eval_core.comparing.medians import STEP
 from eval_core.comparing.shown_changes import shown_finding
@@ -44,6 +44,7 @@ STRAND_NAMES = {
     "structure": "Structure",
     "window": "Kept verbatim",
     "shown": "Shown to its model",
+    "asks": "Asked of its model",
     "form": "Form of the summary",
     "facts": "Facts kept",
     "size": "Size",
@@ -132,6 +133,8 @@ class ReportView:
     notes: tuple[str, ...]
     """What else the verdict rests on."""
     strands: tuple[StrandRow, ...]
+    asks: tuple[str, ...]
+    """The changed lines of the instructions to the compressor's model, as a diff; quotations, as details are."""
     table: tuple[TableRow, ...]
     size_line: str
     """Facts kept at this size, beside what plain ways to be that small would keep."""
@@ -174,7 +177,13 @@ def _table(data: ReportData) -> tuple[TableRow, ...]:
 
 def _strands(verdict: Verdict | None) -> tuple[StrandRow, ...]:
     return tuple(
-        StrandRow(STRAND_NAMES[item.name], item.base, item.candidate, item.state.words, item.details)
+        StrandRow(
+            STRAND_NAMES[item.name],
+            item.base,
+            item.candidate,
+            item.state.words,
+            () if item.name == "asks" and item.state is StrandState.CHANGED else item.details,
+        )
         for item in (verdict.strands if verdict else ())
     )
 
@@ -432,6 +441,7 @@ def make_view(data: ReportData) -> ReportView:
         remarks=verdict.remarks if verdict else (),
         notes=tuple(note for note in verdict.notes if note not in verdict.remarks) if verdict else (),
         strands=_strands(verdict),
+        asks=asks.details if verdict and (asks := verdict.strand("asks")) and asks.state is StrandState.CHANGED else (),
         table=_table(data),
         size_line=_size_line(data.candidate),
         shown_line=_shown_line(data.candidate),

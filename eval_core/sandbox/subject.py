@@ -18,7 +18,9 @@ from eval_core.base.messages import Message
 from eval_core.domain.call import Draw
 from eval_core.domain.compression import Compression, Outcome, Step
 from eval_core.domain.fixture import Fixture
+from eval_core.domain.session_text import SessionText
 from eval_core.domain.target import TargetSpec
+from eval_core.models.offline import OfflineModel
 from eval_core.sandbox.allowance import Allowance
 from eval_core.sandbox.classify import CallRecord, StepEvidence, StepVerdict, classify, no_summary, requests_of, use_of
 from eval_core.sandbox.gateway import SOCKET, Complete, Gateway, GatewayLimits
@@ -141,7 +143,8 @@ class ProcessSubject:
     sandbox: SandboxChoice
     model: str
     """The compressor model, served whatever the target asks for."""
-    complete: Complete
+    complete: Complete | None
+    """None lets the offline stand-in answer."""
     count: Count
     hidden: tuple[str, ...] = ()
     """Paths in the tree that the target must not see: probes, fixtures, baselines, results."""
@@ -161,6 +164,9 @@ class ProcessSubject:
 
     async def compress(self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None) -> Compression:
         """Compress a fixture once; the provider's faults are tried again, the target's are its result."""
+        if self.complete is None:
+            stood_in = replace(self, complete=OfflineModel(SessionText(fixture.messages)).complete)
+            return await stood_in.compress(fixture, run=run, seed=seed, focus_topic=focus_topic)
         job = _Job(fixture, run, seed, focus_topic)
         calls: list[CallRecord] = []
         notes: list[str] = []
@@ -203,7 +209,8 @@ class ProcessSubject:
     async def running(self, segments: int, draw: Draw, allowance: Allowance | None = None) -> AsyncIterator[Running]:
         """Start a child behind its self-test, with the gateway beside it, and end both with the block."""
         python = interpreter(self.spec.python)
-        gateway = Gateway(model=self.model, complete=self.complete, draw=draw, limits=self.limits, allowance=allowance)
+        complete = self.complete or OfflineModel(SessionText()).complete
+        gateway = Gateway(model=self.model, complete=complete, draw=draw, limits=self.limits, allowance=allowance)
         needs_model = self.spec.llm == "required"
         async with AsyncExitStack() as stack:
             folder = stack.enter_context(run_folder())

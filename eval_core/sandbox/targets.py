@@ -25,7 +25,7 @@ from eval_core.domain.call import Completion, Draw, Failed, ModelCall
 from eval_core.domain.compression import Compression, ModelRequest, ModelUse, Outcome, Step, Subject
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.target import Builtin, TargetSpec, read_target, target_from
-from eval_core.models.offline import OFFLINE_MODEL, complete_offline
+from eval_core.models.offline import OFFLINE_MODEL
 from eval_core.models.refusals import said_instead
 from eval_core.sandbox.classify import NO_USE
 from eval_core.sandbox.isolation import Wanted, detect, interpreter
@@ -238,7 +238,7 @@ class Target:
             tree=self.tree,
             sandbox=choice,
             model=model or OFFLINE_MODEL,
-            complete=complete or complete_offline,
+            complete=complete,
             count=count_messages,
             hidden=hidden,
         )

@@ -110,6 +110,8 @@ def dump_baseline(measurement: Measurement, noise: Mapping[str, float]) -> str:
         for run in runs:
             del run["messages"]
             run["summary"] = _reference(run["summary"], texts)
+            for asked in run["asks"] or ():
+                asked["text"] = _reference(asked["text"], texts)
             for probe, record in run["probes"].items():
                 facts[fixture].setdefault(probe, [[fact["label"], fact["evidence"]] for fact in record["facts"]])
                 run["probes"][probe] = _pack_probe(record, texts)
@@ -155,6 +157,8 @@ def _read_baseline(path: Path, changed_ns: int, size: int) -> tuple[Measurement,
                 if "same_as" in run:
                     continue
                 run["summary"] = texts[run["summary"]]
+                for asked in run.get("asks") or ():
+                    asked["text"] = texts[asked["text"]]
                 probes = run["probes"].items()
                 run["probes"] = {name: _unpack_probe(packed, facts[fixture][name], texts) for name, packed in probes}
             body["fixtures"][fixture] = _unfold(runs)

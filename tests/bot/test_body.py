@@ -143,7 +143,7 @@ def test_the_page_on_the_comment_explains_the_marks_that_it_has() -> None:
 def test_what_did_not_change_is_one_line_and_the_verdict_is_the_second_column() -> None:
     shown = text()
     assert "| Evidence | Verdict | Base | This PR |" in shown
-    assert "Unchanged: Compresses, Shown to its model." in shown
+    assert "Unchanged: Compresses, Shown to its model, Asked of its model." in shown
     assert "| same |" not in shown
 
 
