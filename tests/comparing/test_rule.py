@@ -9,6 +9,7 @@ import pytest
 
 from eval_core.comparing import verdict as verdict_module
 from eval_core.comparing.arms import Arm
+from eval_core.comparing.asks_changes import AsksChange
 from eval_core.comparing.control_runs import ControlShift
 from eval_core.comparing.culprits import StructureChange
 from eval_core.comparing.fact_changes import FalseValues
@@ -144,6 +145,7 @@ def recorded(
         outcome=OutcomeChange((), (), (), (), ()),
         window=strand("window"),
         shown=strand("shown"),
+        asks=AsksChange(strand("asks")),
         form=FormChange(True),
         facts=facts,
         invented=invented,
