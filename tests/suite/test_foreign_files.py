@@ -14,7 +14,7 @@ from eval_core.domain.fixture import dump_fixture, load_fixture
 from eval_core.domain.probe import dump_bank, load_bank
 from eval_core.suite.audit import audit_fixture
 from eval_core.suite.scrub import ScrubOptions, scrub_fixture
-from eval_core.suite.scrub.person_names import home_folders
+from eval_core.suite.scrub.people import home_folders
 from tests.suite.conftest import openai_rows
 
 

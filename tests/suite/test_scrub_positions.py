@@ -9,7 +9,7 @@ import pytest
 
 from eval_core.domain.fixture import Fixture
 from eval_core.suite.scrub import ScrubOptions, scrub_fixture
-from eval_core.suite.scrub.named_fields import field_kind
+from eval_core.suite.scrub.people_fields import field_kind
 from eval_core.suite.scrub.pipeline import message_texts
 from eval_core.suite.scrub.replace import Replacer
 

@@ -7,9 +7,10 @@ import json
 import pytest
 
 from eval_core.domain.fixture import Fixture
-from eval_core.suite.scrub import ScrubOptions, scrub_fixture
+from eval_core.suite.audit import audit_fixture
+from eval_core.suite.scrub import Identities, ScrubOptions, harvest, scrub_fixture, session_texts
 from eval_core.suite.scrub.beside_people import beside_people
-from eval_core.suite.scrub.pipeline import session_texts
+from eval_core.suite.scrub.replace import leaves
 
 
 def _scrubbed(output: str, command: str = "cat notes.txt") -> str:
@@ -154,3 +155,48 @@ def test_a_machine_called_after_an_ordinary_word_leaves_the_word_alone() -> None
     scrubbed = _scrubbed('url: [host: "ledger.orvendale.net", port: 443]\nmodified: src/relay/ledger.py')
     assert "ledger.orvendale.net" not in scrubbed
     assert "src/relay/ledger.py" in scrubbed
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("owner: Bogdan Țurcanu\nI asked Bogdan, and Țurcanu will merge it", ("Bogdan", "Țurcanu")),
+        ("thanks to Bogdan Țurcanu for the fix", ("Bogdan", "Țurcanu")),
+        ("contact: Lê Quang Vinh\nVinh called, then Quang", ("Lê", "Quang", "Vinh")),
+        ("I spoke with Lê Quang Vinh today", ("Quang", "Vinh")),
+        ("担当者: 田中 美咲\n田中さんに確認済み、美咲さんが対応", ("田中", "美咲")),
+        ("昨日、田中 美咲さんが確認しました", ("田中", "美咲")),
+    ],
+)
+def test_no_half_of_a_name_stays(text: str, parts: tuple[str, ...]) -> None:
+    scrubbed = _scrubbed(text)
+    assert [part for part in parts if part in scrubbed] == []
+
+
+@pytest.mark.parametrize("value", ["محمد العتيبي", "هبة الله عبد المنعم", "小野寺 拓海", "Соломія Куцик"])
+def test_a_name_in_another_script_goes_from_under_a_plain_name_key(value: str) -> None:
+    assert value not in _scrubbed(json.dumps({"id": 7, "name": value}, ensure_ascii=False))
+
+
+def test_coordinates_of_a_drawing_are_no_place() -> None:
+    text = '<g transform="translate(12.34567, 45.67891)"><path d="M12.34567,45.67891 L13.00001,46.12345"/></g>'
+    assert text in _scrubbed(text)
+
+
+@pytest.mark.parametrize("word", ["worker", "network", "work", "workspace"])
+def test_a_machine_called_after_a_word_makes_no_finding_of_longer_words(word: str) -> None:
+    fixture = Fixture(
+        name="machine",
+        messages=[
+            {"role": "user", "content": f"$ ssh dev@work\nthe {word} of the queue is slow"},
+            {"role": "assistant", "content": "Fine."},
+            {"role": "user", "content": "Thanks."},
+            {"role": "assistant", "content": "Done."},
+        ],
+    )
+    found, _ = harvest(piece for text in session_texts(fixture) for piece in leaves(text))
+    people = Identities(groups=[(one.alias,) for one in found if not one.doubtful])
+    options = ScrubOptions(people, keep_system=True, max_output=None)
+    after = scrub_fixture(fixture, options).fixture
+    assert word in after.messages[0]["content"]
+    assert audit_fixture(after, people) == []

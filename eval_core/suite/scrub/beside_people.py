@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.id_numbers import PERSONAL_NUMBER_WORDS, is_number_label
+from eval_core.suite.scrub.numbers import is_number_label
 from eval_core.suite.scrub.tables import rows
+from eval_core.suite.scrub.words import word_list
 
 __all__ = ["WEIGHTS", "beside_people"]
 
@@ -33,7 +34,7 @@ WEIGHTS = {
     "a line of code": -4,
     "shaped like the number of a document": -4,
 }
-_ENOUGH = 5
+_ENOUGH, _MANY_DIGITS = 5, 8
 
 _SOMEBODY = re.compile(r"(?<![\w@/\\.-])(?:Person\d+|person\d+@example\.com)(?![\w/\\-])")
 _MARKED = re.compile(
@@ -54,21 +55,11 @@ _ANY_NUMBER = re.compile(
     r"(?i)(?:.*(?:nummer|number|numarası|número|numero|numéro|номер|číslo|numer|szám|번호|番号|号码|號碼|id|nr|no"
     r"|num)|n[°º])\.?"
 )
-_OTHER_WORDS = (
-    "order invoice ticket issue pr build job run port pid version release commit line row page "
-    "size total amount price "
-    "eur usd gbp sek bytes count batch step epoch duration took at rate ratio score bug case task "
-    "item sku isbn ean "
-    "rechnung facture factura fattura bestellung commande pedido ordine zamówienie timestamp ts "
-    "time date since until "
-    "created updated lieferschein artikel lot waybill awb amount betrag montant importe monto "
-    "importo kwota exit status code error seed offset width height process thread job"
-)
-_OTHER = frozenset(_OTHER_WORDS.split())
 _ABBREVIATION = re.compile(r"(?:[^\W\d_a-zà-ÿа-я]\.?){3,6}|(?:[^\W\d_a-zà-ÿа-я]\.){2}")
 _PLAIN = re.compile(
     r"\d{1,5}|(?!\d{1,3}(?:\.\d{3}){2,}\Z)\d+\.\d+(?:\.\d+)*|(?:[0-9A-F]{2}[ :-]){3,}[0-9A-F]{2}"
-    r"|\d{1,3}(?:\.\d{1,3}){3}/\d{1,2}|1[5-9]\d{8}(?:\d{3}){0,3}|(?:19|20)\d\d(?:[-/.]\d\d?){1,2}(?!\d).*|\d\d?[./-]\d\d?[./-](?:19"
+    r"|\d{1,3}(?:\.\d{1,3}){3}/\d{1,2}|1[5-9]\d{8}(?:\d{3}){0,3}|(?:19|20)\d\d(?:[-/.]\d\d?){1,2}(?!\d).*"
+    r"|\d\d?[./-]\d\d?[./-](?:19"
     r"|20)?\d\d"
 )
 # Orders, invoices and tickets: ORD-250611-0617, T-2025-004417.
@@ -221,27 +212,29 @@ def _evidence(line: str, before: str, value: str, digits: int, *, column: bool) 
         yield "shaped like the number of a document"
     if _MARKED.search(line):
         yield "another personal number on the line"
-    if digits >= 8:
+    if digits >= _MANY_DIGITS:
         yield "eight digits or more"
     if any(map(str.isalpha, value)):
         yield "letters and digits"
     label = _LABEL.search(before)
-    if column:
+    if column or (label is None and (not before.strip() or before.rstrip(" \"'")[-1:] in "|,;\t")):
         yield "fills a cell"
-    if label is None:
-        if not before.strip() or before.rstrip(" \"'")[-1:] in "|,;\t":
-            yield "fills a cell"
-        return
-    words = [word for word in re.split(r"[\W_]+", label["word"].lower()) if word]
-    whole = [word for word in re.split(r"[^\w.°º]+", before.lower()) if word][-3:]
-    if any(word in _OTHER for word in words + whole[-2:]):
-        yield "a word for something else before it"
-    elif any(word.strip(".:") in PERSONAL_NUMBER_WORDS for word in words + whole[-2:]):
-        yield "a word for somebody's number before it"
-    elif _ABBREVIATION.fullmatch(label["word"]):
-        yield "an abbreviation before it"
-    elif _ANY_NUMBER.fullmatch(label["word"]) and label["word"].lower() not in ("id", "no"):
-        yield "a word for any number before it"
+    if label is not None and (name := _label_evidence(label["word"], before)):
+        yield name
+
+
+def _label_evidence(word: str, before: str) -> str | None:
+    """Return what the word before a number, and the one before that, say about it."""
+    words = {part for part in re.split(r"[\W_]+", word.lower()) if part}
+    words |= {part.strip(".:") for part in [one for one in re.split(r"[^\w.°º]+", before.lower()) if one][-2:]}
+    if not word_list("other numbers").isdisjoint(words):
+        return "a word for something else before it"
+    if not word_list("personal numbers").isdisjoint(words):
+        return "a word for somebody's number before it"
+    if _ABBREVIATION.fullmatch(word):
+        return "an abbreviation before it"
+    any_number = _ANY_NUMBER.fullmatch(word) and word.lower() not in ("id", "no")
+    return "a word for any number before it" if any_number else None
 
 
 _TOWN = re.compile(

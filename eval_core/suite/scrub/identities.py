@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from eval_core.base.files import read_text
 from eval_core.suite.scrub.detect import context_hits
 from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.ordinary_words import is_common_word, is_generic
+from eval_core.suite.scrub.words import is_common_word, is_generic, is_ordinary
 
-__all__ = ["Candidate", "Identities", "harvest", "identity_pattern", "identity_words", "load_identities"]
+__all__ = ["Candidate", "Identities", "harvest", "identity_pattern", "identity_words", "load_identities", "local_part"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Candidate:
     @property
     def doubtful(self) -> bool:
         """Whether it is more likely an ordinary word or a product: never taken without being confirmed."""
-        return is_common_word(self.alias) or self.loose > max(20, 5 * self.marked)
+        return is_common_word(self.alias) or is_ordinary(self.alias) or self.loose > max(20, 5 * self.marked)
 
 
 @dataclass
@@ -72,69 +72,76 @@ def _fits(login: str, first: str, last: str) -> bool:
     return login in (first, last, first + last, last + first, first[:1] + last, first + last[:1], last + first[:1])
 
 
+class _Harvest:
+    """Names found in a session, with where they were found and which of them are one person's."""
+
+    def __init__(self) -> None:
+        self.sources: defaultdict[str, set[str]] = defaultdict(set)
+        self.marked: Counter[str] = Counter()
+        self.spelling: dict[str, str] = {}
+        self.links: set[tuple[str, ...]] = set()
+
+    def add(self, alias: str, source: str) -> None:
+        """Count a name where only names stand."""
+        alias = alias.strip(" .,-'\"")
+        if len(alias) >= 2 and not is_generic(alias) and not alias.isdigit():
+            self.spelling.setdefault(alias.lower(), alias)
+            self.sources[alias.lower()].add(source)
+            self.marked[alias.lower()] += 1
+
+    def look(self, text: str, hit: Hit, addresses: list[Hit]) -> None:
+        """Take what one hit says about a person."""
+        written = text[hit.start : hit.end]
+        if hit.rule == "home-folder":
+            self.add(written, "home folder")
+        elif hit.rule == "email":
+            local = local_part(hit.entity)
+            self.add(local, "e-mail")
+            self.links.add((hit.entity, local))
+        elif hit.rule == "author":
+            self.add(written, "author")
+            self._link_author(written, [one.entity for one in addresses if 0 <= one.start - hit.end <= 3])
+        elif hit.rule.startswith(("printed-", "field-")):
+            self.add(written, {"user": "account", "host": "host", "name": "full name"}[hit.kind])
+
+    def _link_author(self, name: str, addresses: list[str]) -> None:
+        self.links.update((name.lower(), address) for address in addresses)
+        parts = [part for part in re.split(r"[ .]", name) if len(part) > 2 and part[0].isupper()]
+        for part in (parts[0], parts[-1]) if len(parts) > 1 else ():
+            self.add(part, "part of an author's name")
+            self.links.add((name.lower(), part.lower()))
+
+    def link_logins(self) -> None:
+        """Link logins to the full names that they are made of."""
+        logins = [alias for alias in self.sources if " " not in alias and "@" not in alias]
+        for name in [alias for alias in self.sources if " " in alias]:
+            parts = name.split()
+            self.links.update((name, login) for login in logins if _fits(login, parts[0], parts[-1]))
+
+
+def local_part(address: str) -> str:
+    """Return what names somebody in an address: 1234+login@users.noreply..., login+tag@..."""
+    return re.sub(r"^\d+\+", "", address.partition("@")[0]).partition("+")[0]
+
+
 def harvest(pieces: Iterable[tuple[str, str | None]]) -> tuple[list[Candidate], list[tuple[str, ...]]]:
     """Return candidate names and the groups of aliases that belong to one person each.
 
     `pieces` are the readable pieces of a session with the JSON keys that they stand under.
     """
-    sources: defaultdict[str, set[str]] = defaultdict(set)
-    marked: Counter[str] = Counter()
-    spelling: dict[str, str] = {}
-    links: set[tuple[str, ...]] = set()
-    words: Counter[str] = Counter()
-
-    def add(alias: str, source: str) -> None:
-        alias = alias.strip(" .,-'\"")
-        if len(alias) < 2 or is_generic(alias) or alias.isdigit():
-            return
-        spelling.setdefault(alias.lower(), alias)
-        sources[alias.lower()].add(source)
-        marked[alias.lower()] += 1
-
+    found, words = _Harvest(), Counter[str]()
     for text, key in pieces:
         words.update(word.lower() for word in re.findall(r"[\w.\-]+", text))
-        found = context_hits(text, key)
-        addresses = [hit for hit in found if hit.rule == "email"]
-        for hit in found:
-            written = text[hit.start : hit.end]
-            if hit.rule == "home-folder":
-                add(written, "home folder")
-            elif hit.rule == "email":
-                local = re.sub(r"^\d+\+", "", hit.entity.partition("@")[0]).partition("+")[
-                    0
-                ]  # 1234+login@users.noreply
-                add(local, "e-mail")
-                links.add((hit.entity, local))
-            elif hit.rule == "author":
-                _author(text, hit, addresses, add, links)
-            elif hit.rule.startswith(("printed-", "field-")):
-                add(written, {"user": "account", "host": "host", "name": "full name"}[hit.kind])
-    names = [alias for alias in sources if " " in alias]
-    for name in names:
-        parts = name.split()
-        for login in [alias for alias in sources if " " not in alias and "@" not in alias]:
-            if _fits(login, parts[0], parts[-1]):
-                links.add((name, login))
+        hits = context_hits(text, key)
+        addresses = [hit for hit in hits if hit.rule == "email"]
+        for hit in hits:
+            found.look(text, hit, addresses)
+    found.link_logins()
     candidates = [
-        Candidate(spelling[key], tuple(sorted(sources[key])), marked[key], max(0, words[key] - marked[key]))
-        for key in sorted(sources)
+        Candidate(found.spelling[one], tuple(sorted(where)), found.marked[one], max(0, words[one] - found.marked[one]))
+        for one, where in sorted(found.sources.items())
     ]
-    return candidates, sorted(links)
-
-
-def _author(
-    text: str, hit: Hit, addresses: list[Hit], add: Callable[[str, str], None], links: set[tuple[str, ...]]
-) -> None:
-    name = text[hit.start : hit.end]
-    add(name, "author")
-    for address in addresses:
-        if 0 <= address.start - hit.end <= 3:
-            links.add((name.lower(), address.entity))
-    parts = [part for part in re.split(r"[ .]", name) if len(part) > 2 and part[0].isupper()]
-    if len(parts) > 1:
-        for part in (parts[0], parts[-1]):
-            add(part, "part of an author's name")
-            links.add((name.lower(), part.lower()))
+    return candidates, sorted(found.links)
 
 
 def identity_words(text: str, pattern: re.Pattern[str] | None) -> Iterator[Hit]:

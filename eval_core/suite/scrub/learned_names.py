@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.ordinary_words import (
+from eval_core.suite.scrub.words import (
     is_common_word,
     is_foreign_word,
     is_given_name,
@@ -22,17 +22,18 @@ from eval_core.suite.scrub.ordinary_words import (
 __all__ = ["LearnedNames", "written_from_address"]
 
 _MIN_LENGTH = 4
-_LOOSE = 20
+_LOOSE, _OFTEN = 20, 5  # a word that stands elsewhere more than 20 times, and 5 times as often as a name, is none
 _SENTENCE = re.compile(r"(?:\A|\n|[.!?:] )[ \t\"'(*#>-]*\Z")
 _ISSUE = re.compile(r"-\d{1,6}(?!\d)")
-_OFTEN = 5
+# Scripts that set no space between words: a name is found in the middle of a run of letters.
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]{2,}")
 
 
 @dataclass(frozen=True)
 class _Alias:
     kind: str
     entity: str
-    exact: bool
+    exact: bool = False
     """Whether the spelling matters: "Baker" is a name where "baker" is a trade."""
     rule: str = "learned"
 
@@ -49,35 +50,31 @@ def _forms(hit: Hit, spelling: str) -> Iterator[tuple[str, _Alias]]:
         if is_given_name(spelling) or is_surname(spelling):
             yield spelling, _Alias("name", hit.entity, exact=True, rule=hit.rule)
         return
-    yield spelling.lower(), _Alias(hit.kind, hit.entity, exact=False, rule=hit.rule)
+    yield spelling.lower(), _Alias(hit.kind, hit.entity, rule=hit.rule)
     short = spelling.partition(".")[0].lower()
-    known = is_ordinary(short) or is_technical(short)
-    if hit.kind == "host" and "." in spelling and not known:  # not every ledger is ledger.acme.dev
-        yield short, _Alias("host", hit.entity, exact=False)
+    if hit.kind == "host" and "." in spelling and not (is_ordinary(short) or is_technical(short)):
+        yield short, _Alias("host", hit.entity)  # not every ledger is ledger.acme.dev
     words = spelling.replace(",", " ").split()
-    if hit.kind != "name" or len(words) < 2:
-        return
-    first, last = (words[-1], words[0]) if "," in spelling else (words[0], words[-1])
-    yield f"{first} {last}".lower(), _Alias("name", hit.entity, exact=False)
-    yield f"{last}, {first}".lower(), _Alias("name", hit.entity, exact=False)
-    yield f"{first[0]}. {last}".lower(), _Alias("name", hit.entity, exact=False)
-    one, two = _plain(first), _plain(last)
-    for login in (
-        f"{one}.{two}",
-        f"{one}_{two}",
-        f"{one}-{two}",
-        one + two,
-        one[:1] + two,
-        two + one[:1],
-        f"{two}.{one}",
-        f"{one}.{two[:1]}",
-        one + two[:1],
-    ):
+    if hit.kind == "name" and len(words) > 1:
+        yield from _forms_of_person(hit, [*words[1:], words[0]] if "," in spelling else words)
+
+
+def _forms_of_person(hit: Hit, words: list[str]) -> Iterator[tuple[str, _Alias]]:
+    first, last = words[0], words[-1]
+    for form in (f"{first} {last}", f"{last}, {first}", f"{first[0]}. {last}"):
+        yield form.lower(), _Alias("name", hit.entity)
+    for login in _logins(_plain(first), _plain(last)):
         if not is_ordinary(login):  # D. One is not who is meant by "done"
-            yield login.lower(), _Alias("user", hit.entity, exact=False)
-    for part in (first, last):
-        if len(part) >= _MIN_LENGTH or (len(part) == _MIN_LENGTH - 1 and not is_ordinary(part)):
+            yield login.lower(), _Alias("user", hit.entity)
+    for part in words:
+        short = len(part) == _MIN_LENGTH - 1 or (not part.isascii() and len(part) > 1)
+        if len(part) >= _MIN_LENGTH or (short and not is_ordinary(part) and not part.islower()):
             yield part, _Alias("name", hit.entity, exact=True)
+
+
+def _logins(one: str, two: str) -> Iterator[str]:
+    yield from (f"{one}{joint}{two}" for joint in (".", "_", "-", ""))
+    yield from (one[:1] + two, two + one[:1], f"{two}.{one}", f"{one}.{two[:1]}", one + two[:1])
 
 
 def written_from_address(local: str) -> Iterator[tuple[str, str]]:
@@ -97,7 +94,8 @@ def written_from_address(local: str) -> Iterator[tuple[str, str]]:
 _SURE_RULES = ("home-folder", "email", "author", "mention", "identity", "machine")
 # The homes of people and the namespaces of registries are passed over; folders and files of projects are kept.
 _FOLDER = re.compile(
-    r"(?:^|[\s/\"'])(?:home|Users|users|media|mail|people|staff|profiles?|u)/[\w.-]+|[\w-]\.(?:io|com|org|ht|dev)[/:][\w.-]+"
+    r"(?:^|[\s/\"'])(?:home|Users|users|media|mail|people|staff|profiles?|u)/[\w.-]+|[\w-]\.(?:io|com|org|ht"
+    r"|dev)[/:][\w.-]+"
     r"|(?<=[\w.]/)([a-z][a-z0-9-]{2,30})(?=[/.\s\"':,)]|$)"
     r"|(?<![\w@/.~:-])([a-z][a-z0-9-]{2,30})(?=/[\w.-]+\.[a-z]{1,5}\b)",
     re.MULTILINE,
@@ -106,11 +104,8 @@ _FOLDER = re.compile(
 
 def _things(texts: Iterable[str]) -> set[str]:
     """Return the words that are folders, files or services in these texts, other than the homes of people."""
-    found: set[str] = set()
-    for text in texts:
-        for match in _FOLDER.finditer(text) if "/" in text else ():
-            found.update(name for name in match.groups() if name)
-    return found
+    found = (match.groups() for text in texts if "/" in text for match in _FOLDER.finditer(text))
+    return {name for names in found for name in names if name}
 
 
 class LearnedNames:
@@ -134,59 +129,60 @@ class LearnedNames:
 
     def settle(self, pieces: Iterable[str]) -> None:
         """Decide which names are rare enough to be taken out everywhere; the others go only where they were seen."""
-        texts = list(pieces)
         for hit, spelling in self._seen.values():
-            for form, alias in _forms(hit, spelling):
-                if (
-                    len(form) >= (_MIN_LENGTH - alias.exact)
-                    and (not is_common_word(form) or (alias.exact and len(form) > _MIN_LENGTH - 1))
-                    and form.lower() not in self._spared
-                ):
-                    self._aliases.setdefault(form, alias)
-            parts = spelling.replace(",", " ").split()
-            given = _plain(parts[-1 if "," in spelling else 0]).lower() if hit.kind == "name" and parts else ""
-            if len(given) > _MIN_LENGTH and not is_ordinary(given) and given not in self._spared:
-                self._given.setdefault(given, hit.entity)
+            self._add_forms(hit, spelling)
         if self._given:
             self._numbered = re.compile(rf"(?<![^\W_])({'|'.join(map(re.escape, self._given))})\d{{1,4}}(?![^\W_])")
-        if not self._aliases:
-            return
-        counts: Counter[str] = Counter()
-        words = self._compiled(self._aliases)
-        for text in texts:
-            counts.update(match.group().lower() for match in words.finditer(text))
-        things = _things(texts)
-        for form, alias in list(self._aliases.items()):
-            if alias.kind == "user" and alias.rule not in _SURE_RULES and form in things:
-                del self._aliases[form]  # the account of a service, called like its folder
-                continue
-            loose = counts[form.lower()] - self._marked[form.lower()]
-            if " " not in form and loose > max(_LOOSE, _OFTEN * self._marked[form.lower()]):
-                del self._aliases[form]  # a product's name more likely than a person's
-        self._pattern = self._compiled(self._aliases) if self._aliases else None
+        if self._aliases:
+            self._drop_things(list(pieces))
+        self._pattern = _compiled(self._aliases) if self._aliases else None
 
-    @staticmethod
-    def _compiled(aliases: Iterable[str]) -> re.Pattern[str]:
-        ordered = sorted(aliases, key=len, reverse=True)
-        bodies = "|".join(re.escape(alias).replace(r"\ ", r"\s+") for alias in ordered)
-        return re.compile(rf"(?<![^\W_])(?:{bodies})(?![^\W_])", re.IGNORECASE)
+    def _add_forms(self, hit: Hit, spelling: str) -> None:
+        for form, alias in _forms(hit, spelling):
+            long = len(form) >= _MIN_LENGTH - alias.exact or (alias.exact and not form.isascii())
+            common = is_common_word(form) and not (alias.exact and len(form) >= _MIN_LENGTH)
+            if long and (not common or not form.isascii()) and form.lower() not in self._spared:
+                self._aliases.setdefault(form, alias)
+        parts = spelling.replace(",", " ").split()
+        given = _plain(parts[-1 if "," in spelling else 0]).lower() if hit.kind == "name" and parts else ""
+        if len(given) > _MIN_LENGTH and not is_ordinary(given) and given not in self._spared:
+            self._given.setdefault(given, hit.entity)
+
+    def _drop_things(self, texts: list[str]) -> None:
+        """Forget the accounts of services, called like their folders, and words that occur too often for a name."""
+        words, things = _compiled(self._aliases), _things(texts)
+        counts = Counter(match.group().lower() for text in texts for match in words.finditer(text))
+        for form, alias in list(self._aliases.items()):
+            thing = alias.kind == "user" and alias.rule not in _SURE_RULES and form in things
+            marked = self._marked[form.lower()]
+            if thing or (" " not in form and counts[form.lower()] - marked > max(_LOOSE, _OFTEN * marked)):
+                del self._aliases[form]
 
     def hits(self, text: str) -> Iterator[Hit]:
         """Find the learned names in a text."""
         for match in self._numbered.finditer(text) if self._numbered else ():
             yield Hit(match.start(), match.end(), "learned", "user", self._given[match[1]])
-        if self._pattern is None:
-            return
-        for match in self._pattern.finditer(text):
+        for match in self._pattern.finditer(text) if self._pattern else ():
             found = " ".join(match.group().split())
             alias = self._aliases.get(found) or self._aliases.get(found.lower())
-            if alias is None:  # another spelling of a name that only counts as written
-                continue
-            if is_common_word(found) and _SENTENCE.search(text, max(0, match.start() - 4), match.start()):
-                continue  # "Mark the test as slow"
-            around = text[match.start() - 1 : match.start()] + text[match.end() : match.end() + 1]
-            if found.isupper() and alias.kind != "name" and (_ISSUE.match(text, match.end()) or "_" in around):
-                continue  # the key of a project, the name of a variable: SHOP-911, SHOP_URL
-            written = alias.kind == "user" and found[0].isupper() and not found.isupper()
-            rule = alias.rule if alias.kind == "number" else "learned"
-            yield Hit(match.start(), match.end(), rule, "name" if written else alias.kind, alias.entity)
+            if alias is not None and not _is_word_here(text, match, found, alias):
+                written = alias.kind == "user" and found[0].isupper() and not found.isupper()
+                rule = alias.rule if alias.kind == "number" else "learned"
+                yield Hit(match.start(), match.end(), rule, "name" if written else alias.kind, alias.entity)
+
+
+def _is_word_here(text: str, match: re.Match[str], found: str, alias: _Alias) -> bool:
+    """Tell a word that begins a sentence, the key of a project, and the name of a variable: SHOP-911, SHOP_URL."""
+    if is_common_word(found) and found.isascii() and _SENTENCE.search(text, max(0, match.start() - 4), match.start()):
+        return True  # "Mark the test as slow"
+    around = text[match.start() - 1 : match.start()] + text[match.end() : match.end() + 1]
+    capitals = found.isascii() and found.isupper() and alias.kind != "name"
+    return capitals and (_ISSUE.match(text, match.end()) is not None or "_" in around)
+
+
+def _compiled(aliases: Iterable[str]) -> re.Pattern[str]:
+    ordered = sorted(aliases, key=len, reverse=True)
+    unspaced = [alias for alias in ordered if _UNSPACED.fullmatch(alias)]
+    bodies = "|".join(re.escape(alias).replace(r"\ ", r"\s+") for alias in ordered if alias not in unspaced)
+    forms = [rf"(?<![^\W_])(?:{bodies})(?![^\W_])"] * bool(bodies) + list(map(re.escape, unspaced))
+    return re.compile("|".join(forms), re.IGNORECASE)

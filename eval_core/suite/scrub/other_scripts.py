@@ -1,5 +1,4 @@
-"""Names in scripts other than Latin: after a label, beside a title, where somebody speaks, and by how they are "
-"built."""
+"""Names in other scripts than Latin: after a label, beside a title, where somebody speaks, and by their form."""
 
 from __future__ import annotations
 
@@ -8,8 +7,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.named_fields import field_kind
-from eval_core.suite.scrub.ordinary_words import is_name_elsewhere
+from eval_core.suite.scrub.people_fields import field_kind
+from eval_core.suite.scrub.words import is_name_elsewhere, word_list
 
 __all__ = ["other_scripts"]
 
@@ -17,6 +16,7 @@ _SCRIPT = "\u0370-\u1fff\u2c00-\ud7ff\uf900-\ufaff\ufb1d-\ufefc"
 _HAN = "\u4e00-\u9fff々"
 _KANA = "\u3040-\u30ff"
 _HANGUL = "\uac00-\ud7a3"
+_ANY, _LONGEST = re.compile(rf"[{_SCRIPT}]"), 40
 _NAME = re.compile(rf"[{_SCRIPT}]{{1,20}}(?:[ ・·\u200c][{_SCRIPT}]{{1,20}}){{0,3}}")
 _LABEL_WORDS = (
     r"姓名|名前|氏名|お名前|担当者?|作成者|申請者|送信者|差出人|宛先|お届け先|利用者|会員名|患者名?|联系人|聯絡人"
@@ -52,7 +52,8 @@ _HONOURED = re.compile(
 )
 # Titles of languages that write words apart; one or two words follow.
 _TITLED = re.compile(
-    r"(?<![\w])(?:السيدة?|الدكتورة?|د\.|الأستاذة?|أ\.|المهندسة?|م\.|آقای|خانم|دکتر|[לבהומ]?(?:מר|גב'|גברת|ד\"ר)|שלום|היי|ฯ|คุณ|นาย|นางสาว"
+    r"(?<![\w])(?:السيدة?|الدكتورة?|د\.|الأستاذة?|أ\.|المهندسة?|م\.|آقای|خانم|دکتر|[לבהומ]?(?:מר|גב'|גברת|ד\"ר)"
+    r"|שלום|היי|ฯ|คุณ|นาย|นางสาว"
     r"|นาง|श्रीमती|श्री|डॉ\.?"
     r"|κ\.|κα|κύριος|κυρία|г-н|г-жа|господин|госпожа|товарищ|тов\.|пан|пані|д-р|պարոն|տիկին|ბატონი|ქალბატონი)"
     rf"\s?(?P<value>[{_SCRIPT}]{{2,20}}(?: [{_SCRIPT}]{{2,20}})?)"
@@ -110,7 +111,9 @@ _SPACED_HAN = re.compile(
     rf"|[、。,，(（<:：\d]|\s*$|[ 　]?様)",
     re.M,
 )
-_KATAKANA = re.compile(r"(?<![\u30a0-\u30ff])[\u30a1-\u30f6ー]{2,10}・[\u30a1-\u30f6ー]{2,12}(?![\u30a0-\u30ff])")
+_KATAKANA = re.compile(
+    r"(?<![\u30a0-\u30ff])(?P<value>[\u30a1-\u30f6ー]{2,10}・[\u30a1-\u30f6ー]{2,12})(?![\u30a0-\u30ff])"
+)
 # How a name is read, in a cell of its own.
 _READING = re.compile(
     r"(?:^|(?<=[|,\t;:]))\s?(?P<value>[\u30a1-\u30f6ー]{2,8}[ 　][\u30a1-\u30f6ー]{1,8})\s?(?=[|,\t;]|$)", re.M
@@ -122,12 +125,6 @@ _KOREAN_NAME = re.compile(
     rf"|이가|이랑)\b|$)",
     re.M,
 )
-_NO_NAME_TEXT = (
-    "皆 お客 客 各位 担当者 管理者 お疲れ ユーザー サーバー 고객 사용자 관리자 여러분 お客様 利用者 老 大家 各 那 何 "
-    "이것은 서비스 "
-    "고객사 담당자 이메일 정보를 전화 주소 住所 電話 名前 氏名 地址 电话"
-)
-_NO_NAME = frozenset(_NO_NAME_TEXT.split())
 
 
 def _hit(start: int, value: str) -> Hit:
@@ -136,20 +133,17 @@ def _hit(start: int, value: str) -> Hit:
 
 def other_scripts(text: str, key: str | None) -> Iterator[Hit]:
     """Find names that are not written in Latin letters."""
-    if text.isascii() or not re.search(rf"[{_SCRIPT}]", text):
+    if text.isascii() or not _ANY.search(text):
         return
-    if key is not None and field_kind(key) in ("person", "owner", "people", "first", "account"):
-        whole = _NAME.fullmatch(text.strip())
-        if whole and len(whole.group()) <= 30:
-            yield _hit(text.index(whole.group()), whole.group())
+    whole = _NAME.fullmatch(text.strip()) if key is not None and len(text) <= _LONGEST else None
+    if whole and _holds_name(str(key), whole.group()):
+        yield _hit(text.index(whole.group()), whole.group())
     for pattern in _PLACES:
         for match in pattern.finditer(text):
             group = str(match.lastgroup)
             value = match[group].rstrip()
-            if value not in _NO_NAME and len(value) > 1:
+            if value not in word_list("greetings of other scripts") and len(value) > 1:
                 yield _hit(match.start(group), value)
-    for match in _KATAKANA.finditer(text):
-        yield _hit(match.start(), match.group())
     yield from _capitalised(text)
     for match in _NAME.finditer(text):
         # Two words, both in the lists: a person in running text.
@@ -159,7 +153,15 @@ def other_scripts(text: str, key: str | None) -> Iterator[Hit]:
                 yield _hit(start, f"{one} {two}")
 
 
+def _holds_name(key: str, value: str) -> bool:
+    """Tell the key of a person; under a plain `name`, two words or more are one, a single word may be a thing."""
+    kind = field_kind(key)
+    plain = kind == "none" and key.rpartition("_")[2].lower() == "name" and len(value.split()) > 1
+    return plain or kind in ("person", "owner", "people", "first", "account")
+
+
 _PLACES = (
+    _KATAKANA,
     _READING,
     _LABELLED,
     _LABELLED_IN_ENGLISH,

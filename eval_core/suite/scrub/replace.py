@@ -9,22 +9,23 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from eval_core.suite.scrub.beside_people import beside_people
-from eval_core.suite.scrub.detect import context_hits
+from eval_core.suite.scrub.commands import told_by_commands
+from eval_core.suite.scrub.detect import context_hits, is_spared
+from eval_core.suite.scrub.fields import HEADER_KEYS
 from eval_core.suite.scrub.hits import Hit, settle
-from eval_core.suite.scrub.identities import Identities, identity_pattern, identity_words
+from eval_core.suite.scrub.identities import Identities, identity_pattern, identity_words, local_part
 from eval_core.suite.scrub.learned_names import LearnedNames, written_from_address
-from eval_core.suite.scrub.ordinary_words import (
+from eval_core.suite.scrub.people import formatted_names, printed, said_by_commands
+from eval_core.suite.scrub.suspects import Uses, asks_for_people, suspects
+from eval_core.suite.scrub.tokens import public_tokens
+from eval_core.suite.scrub.values import key_strength
+from eval_core.suite.scrub.words import (
     is_foreign_word,
     is_generic,
     is_ordinary,
     is_person_name,
     is_public_domain,
 )
-from eval_core.suite.scrub.secret_commands import told_by_commands
-from eval_core.suite.scrub.secret_settings import HEADER_KEYS
-from eval_core.suite.scrub.secret_values import key_strength, public_tokens
-from eval_core.suite.scrub.suspects import Uses, asks_for_people, suspects
-from eval_core.suite.scrub.tool_output import formatted_names, printed, printed_in_json, said_by_commands
 
 __all__ = [
     "Pseudonyms",
@@ -157,16 +158,22 @@ def _document(text: str, visit: Visit, key: str | None, depth: int) -> str:
                 current = f"{owner}_{value}" if owner and value in ("name", "value") else value
                 if value.lower() in _VALUES and (named := beside.get(len(stack))):
                     current = named
-            elif current is not None and current.rpartition("_")[2].lower() in _NAMES:
-                named = re.split(r"[/.:]", value)[-1]
-                if key_strength(named) in ("strong", "phrase") or named.lower() in HEADER_KEYS:
-                    beside[len(stack)] = named
+            elif (named := _setting_named(current, value)) is not None:
+                beside[len(stack)] = named
             out.append(replaced)
         else:
             scalar = visit(lexeme, current) if sum(char.isdigit() for char in lexeme) > 3 else lexeme
             out.append(lexeme if scalar == lexeme else _encode(scalar, scalar))
     out.append(text[at:])
     return "".join(out)
+
+
+def _setting_named(key: str | None, value: str) -> str | None:
+    """Return the name of a secret setting that a field called `name` or `key` gives."""
+    named = re.split(r"[/.:]", value)[-1]
+    naming = key is not None and key.rpartition("_")[2].lower() in _NAMES
+    secret = naming and (key_strength(named) in ("strong", "phrase") or named.lower() in HEADER_KEYS)
+    return named if secret else None
 
 
 def _literal(token: str, unfinished: bool, visit: Visit, key: str | None, depth: int) -> tuple[str, str]:
@@ -278,12 +285,13 @@ _NUMBER = re.compile(r"(?!(?:19|20)\d\d[-/.]?\d\d[-/.]?\d\d\Z)[A-Z0-9][A-Z0-9-]{
 _USERINFO = re.compile(r"://[^\s/@]{0,200}@\Z")
 
 
-def _worth_sweeping(value: str, least_digits: int = 0) -> bool:
-    """Tell whether a secret, or a number with many digits, is rare enough to be taken out wherever it stands."""
-    plain = value.isalpha() and (value.islower() or value.istitle())
-    if least_digits:
-        return sum(map(str.isdigit, value)) >= least_digits
-    return len(value) >= 8 and not plain and not value.isdigit()
+_LONG_PHONE, _MANY_DIGITS, _LONG_SECRET = 9, 8, 8
+
+
+def _is_rare(secret: str) -> bool:
+    """Tell whether a secret is rare enough to be taken out wherever it stands."""
+    plain = secret.isalpha() and (secret.islower() or secret.istitle())
+    return len(secret) >= _LONG_SECRET and not plain and not secret.isdigit()
 
 
 def _squash(alias: str) -> str:
@@ -311,29 +319,15 @@ class Replacer:
 
     def learn(self, texts: Sequence[str]) -> None:
         """Look at everything once, so that a secret or a name seen once is known everywhere."""
-        for text in texts:
-            pieces = leaves(text)
-            for whole in {text, *(piece for piece, _ in pieces)}:
-                for hit in printed_in_json(whole):
-                    self._names.add(hit, whole[hit.start : hit.end])
-            for piece, key in pieces:
-                for hit in settle(self._hits(piece, key), piece):
-                    placeholder = self.pseudonyms.placeholder(hit)
-                    self._originals.setdefault(piece[hit.start : hit.end].lower(), placeholder)
-                    self._learn_name(hit, piece[hit.start : hit.end])
-                    if hit.kind == "email" and not is_public_domain(domain := hit.entity.partition("@")[2]):
-                        self._domains.add(domain)
-                    number = piece[hit.start : hit.end]
-                    if hit.kind == "phone" and len(hit.entity) > 9:
-                        self._known.setdefault(hit.entity, hit)
-                    if hit.kind == "number" and _NUMBER.fullmatch(number) and _worth_sweeping(number, least_digits=8):
-                        self._known.setdefault(number, hit)
-                    if hit.kind == "secret" and _worth_sweeping(hit.entity):
-                        self._known.setdefault(hit.entity, hit)
-                        if (encoded := quote(hit.entity, safe="")) != hit.entity:
-                            self._known.setdefault(encoded, hit)
-        self._names.settle(piece for text in texts for piece, _ in leaves(text))
-        for token in {token for text in texts for piece, _ in leaves(text) for token in public_tokens(piece)}:
+        pieces = [leaf for text in texts for leaf in leaves(text)]
+        for piece, key in pieces:
+            for hit in settle(self._hits(piece, key), piece):
+                placeholder = self.pseudonyms.placeholder(hit)
+                self._originals.setdefault(piece[hit.start : hit.end].lower(), placeholder)
+                self._learn_name(hit, piece[hit.start : hit.end])
+                self._learn_value(hit, piece[hit.start : hit.end])
+        self._names.settle(piece for piece, _ in pieces)
+        for token in {token for piece, _ in pieces for token in public_tokens(piece)}:
             self._known.pop(token, None)
             self._public.add(token)
         if self._domains:
@@ -343,14 +337,26 @@ class Replacer:
             ordered = sorted(self._known, key=len, reverse=True)
             self._sweep = re.compile("|".join(re.escape(value) for value in ordered))
 
+    def _learn_value(self, hit: Hit, written: str) -> None:
+        """Remember a secret, a number or a company's domain, to find it wherever it stands."""
+        if hit.kind == "email" and not is_public_domain(domain := hit.entity.partition("@")[2]):
+            self._domains.add(domain)
+        elif hit.kind == "phone" and len(hit.entity) > _LONG_PHONE:
+            self._known.setdefault(hit.entity, hit)
+        elif hit.kind == "number" and _NUMBER.fullmatch(written) and sum(map(str.isdigit, written)) >= _MANY_DIGITS:
+            self._known.setdefault(written, hit)
+        elif hit.kind == "secret" and _is_rare(hit.entity):
+            for form in (hit.entity, quote(hit.entity, safe="")):
+                self._known.setdefault(form, hit)
+
     def _learn_name(self, hit: Hit, spelling: str) -> None:
         if hit.kind in ("user", "host", "name") and not hit.rule.startswith("weak-"):
-            # An ordinary word may be somebody's account; elsewhere in the session it is the word.
-            word = is_ordinary(spelling) or is_foreign_word(spelling)
-            if hit.kind != "user" or hit.rule == "home-folder" or not word:
+            # An ordinary word may be somebody's account or machine; elsewhere in the session it is the word.
+            word = hit.kind != "name" and (is_ordinary(spelling) or is_foreign_word(spelling))
+            if hit.rule == "home-folder" or not word:
                 self._names.add(hit, spelling)
         elif hit.kind == "email":
-            local = re.sub(r"^\d+\+", "", hit.entity.partition("@")[0]).partition("+")[0]
+            local = local_part(hit.entity)
             if not is_generic(local) and not is_ordinary(local) and not is_foreign_word(local):
                 self.pseudonyms.link(hit.entity, local)
                 self._names.add(replace(hit, kind="user", entity=local), local)
@@ -388,6 +394,8 @@ class Replacer:
                 found = True
         for piece, _ in pieces:
             for hit in beside_people(piece):
+                if is_spared(hit, piece):
+                    continue
                 self._names.add(hit, piece[hit.start : hit.end])
                 found = True
         if found:

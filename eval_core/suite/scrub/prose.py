@@ -1,6 +1,6 @@
-"""Weigh a word that may be a secret: its shape, what the text around it says, and what speaks against it.
+"""Secrets in prose: sentences that tell one, and words weighed by what their line says about credentials.
 
-The other detectors know how particular formats write a secret. This one knows none. Every word gets points for its
+The other detectors know how particular formats write a secret. `weighed` knows none. Every word gets points for its
 shape and for the nearest word of its line, of the line above, of its column or of its JSON key that speaks of
 credentials, and loses points for what explains it otherwise. `WEIGHTS` holds all of them, `ENOUGH` the sum that takes
 the word out.
@@ -13,20 +13,167 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from eval_core.suite.scrub.hits import Hit, is_mark, secret_hit
-from eval_core.suite.scrub.ordinary_words import is_ordinary, is_technical
-from eval_core.suite.scrub.secret_values import (
+from eval_core.suite.scrub.hits import Hit, is_mark, secret_hit, value_hit
+from eval_core.suite.scrub.values import (
     FOREIGN_SECRETS,
+    UUID,
     is_drawn,
     is_ordinary_code,
     is_other_thing,
+    is_password,
     is_path,
     is_public_before,
+    key_strength,
     looks_random,
     unwordly,
 )
+from eval_core.suite.scrub.words import is_foreign_word, is_ordinary, is_technical, word_list
 
-__all__ = ["ENOUGH", "WEIGHTS", "shape_of", "speaks_of_secrets", "weighed"]
+__all__ = ["ENOUGH", "WEIGHTS", "codes", "sentences", "weighed"]
+
+# Sentences: "the password is ...", "log in with app / ...".
+
+_ODD_CASE = re.compile(r"(?=.*[._@-])(?=.*[a-z][A-Z])(?=.*[A-Z]{2}).+|.*[a-z][A-Z][a-z]?[A-Z].*")
+_PROSE = re.compile(
+    r"(?i)(?:\b(?P<name>password|passwort|passphrase|passwd|pass|pwd|pin|token|secret|api[ -]?key|access key"
+    r"|secret key|key|credentials?|mot de passe|contraseña|clave|senha|hasło|hasła|wachtwoord|lösenord(?:et)?"
+    r"|passord(?:et)?|adgangskode"
+    r"|kodeord|salasana|heslo|jelszó|şifre|parola|pw|пароль)\b(?!@)|(?P<cjk>密码|密碼|口令|パスワード|비밀번호))"
+    r"[^\n.:=\"'`]{0,30}?(?:[ \t]+(?:is|was|ist|lautet|are|est|es|é|är|er|on|to|of|now|это)[ \t]+"
+    r"|[ \t]*[：:=是は][ \t]*"
+    r"|[ \t]+)(?P<quote>[\"'`«“]?)(?P<value>[^\s\"'`»”,;]{4,100})"
+)
+# A secret beside a login.
+_BESIDE_LOGIN = re.compile(
+    r"(?i)\b(?:log(?:ging)?[ -]?(?:in|on)|sign(?:ing)?[ -]?in|login|credentials?|creds|wi-?fi|wlan|vpn|guest"
+    r"|account|access|user|hasło|passwor[dt]|mot de passe|contraseña|senha|пароль)\b[^\n.:]{0,24}?[: \t]+"
+    r"[\w.@+-]{2,40}[ \t]?(?:/|:|,|and|with)[ \t]?[\"'`]?(?P<value>[^\s\"'`,;/]{6,60})"
+    r"|\b(?:try|use|with|as|via|is|using)[ \t]+[\"'`]?[a-z][\w.@-]{1,30}[:/]"
+    r"(?P<pair>[^\s\"'`/:@]{6,60})(?=[\"'`\s,.]|$)"
+)
+_DRAWN_SIGNS = re.compile(r"[^\w/.:-]|[A-Z].*\d|\d[A-Z].*-|_\w*\d|-\w*\d")
+# After "token" or "key" a version, a name with a number or a path is more likely than a secret.
+_ORDINARY = re.compile(
+    r"[a-z]+(?:\+[a-z0-9]+)+|[a-z]{2,}\d*(?:-(?:[a-z]+|v?\d{1,4}))+|(?:[a-z]{2,}-)+[0-9a-f]{8,64}"
+    r"|v?\d[\d.,:/-]*\w{0,3}|[A-Za-z]+[-_.]?\d{1,3}|[\w./-]+/[\w./-]+|#\d+"
+)
+_CHECKSUM = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
+_SAID = (
+    "password",
+    "passwort",
+    "passphrase",
+    "pin",
+    "mot de passe",
+    "contraseña",
+    "senha",
+    "пароль",
+    "密码",
+    "パスワード",
+)
+
+
+# A phrase of plain words in quotes, right after the word for it.
+_QUOTED_PHRASE = re.compile(
+    rf"(?i:passphrase|password|pass phrase|{FOREIGN_SECRETS})\w*(?: (?:is|was|ist|est|es|è|é|är|er|on"
+    rf"|jest))?[ :=]{{1,3}}[\"“„«'`]"
+    r"(?P<value>[^\W\dA-Z_]{2,12}(?:[ -](?:[^\W\dA-Z_]{2,12}|\d{1,4})){3,11})[\"”“»'`]"
+)
+
+_MARKUP = re.compile(r"\\(?:f[A-Z0-9]|[*(-])|[=<>]=|^SHA\d+:|^\(")
+_TOLD_BEFORE = re.compile(r"[：:=是は]|\b(?:is|was|ist|lautet|are|est|es|é|är|er|on|to|now)\s*[\"'`«“]?\Z")
+_WORD_BEFORE = re.compile(r"[\w-]+(?=[ _-]?\Z)")
+_GROUPED = re.compile(r"[a-z]{4}(?:-[a-z]{4}){3}")
+
+
+def sentences(text: str, _key: str | None) -> Iterator[Hit]:
+    """Find secrets that a sentence tells."""
+    for match in _BESIDE_LOGIN.finditer(text):
+        group = str(match.lastgroup)
+        value = match[group].rstrip(".:!?)")
+        drawn = _DRAWN_SIGNS.search(value) if group == "value" else unwordly(value, told=True)
+        if drawn and any(map(str.isdigit, value)) and is_password(value):
+            yield secret_hit(match.start(group), match.start(group) + len(value), "prose", text)
+    for match in _QUOTED_PHRASE.finditer(text):
+        if word_list("sentences").isdisjoint(re.split(r"[ -]", match["value"])):
+            yield value_hit(match, "value", "prose", text)
+    for match in _PROSE.finditer(text):
+        value = match["value"].rstrip(".:!?)")
+        if _is_told(text, match, value):
+            yield secret_hit(match.start("value"), match.start("value") + len(value), "prose", text)
+
+
+def _is_told(text: str, match: re.Match[str], value: str) -> bool:
+    """Decide for what a sentence says after a word for a secret."""
+    name = (match["name"] or "password").lower()
+    if name == "pin" and value.isdigit():
+        return 4 <= len(value) <= 8
+    if _MARKUP.search(value) or not _is_odd(name, value):
+        return False
+    kinds = {"d" if c.isdigit() else "a" if c.isalpha() else "s" for c in value}
+    if not _TOLD_BEFORE.search(text[match.start() : match.start("value")]) and (len(kinds) < 3 or len(value) < 8):
+        return False
+    before = _WORD_BEFORE.search(text[max(0, match.start() - 24) : match.start()])
+    if before and name in ("key", "token") and key_strength(f"{before[0].rstrip('-_')}_{name}") == "none":
+        return False  # an idempotency key, a partition key
+    ordinary = name not in _SAID and (_ORDINARY.fullmatch(value) or _CHECKSUM.fullmatch(value))
+    return not ordinary and is_password(value)
+
+
+def _is_odd(name: str, value: str) -> bool:
+    if name not in ("key", "token") and _GROUPED.fullmatch(value):
+        return True
+    odd = re.search(r"\d|\w[!#%$^&*+]\w", value) or (_ODD_CASE.fullmatch(value) and unwordly(value, told=True))
+    return len(value) >= 4 and bool(odd) and re.search(r"[^\W\d]", value) is not None
+
+
+# What mail providers hand out for programs: four groups of four letters that are no words.
+_APP_PASSWORD = re.compile(r"(?<![\w-])[a-z]{4}(?: [a-z]{4}){3}(?![\w-]| [a-z])")
+_FOREIGN_CODE = re.compile(
+    r"(?i)(?:vahvistuskood|bekräftelsekod|bekreftelseskod|bestätigungscode|code de (?:vérification|confirmation)"
+    r"|código de (?:verificación|confirmación|verificação)|codice di (?:verifica|conferma)|kod weryfikacyjny"
+    r"|ověřovací kód|doğrulama kodu|verificatiecode|код подтверждения|код підтвердження|验证码|驗證碼|認証コード"
+    r"|인증번호|mã xác (?:minh|nhận)|kode verifikasi|κωδικός επιβεβαίωσης)[^\n\d]{0,40}(?P<value>\d{4,8})(?!\d)"
+)
+
+
+# Codes that let somebody in, and addresses that hold a key in their path.
+_NUMBER = r"(?P<code>\d{4,8}|\d{3}[ -]\d{3})"
+_CODES = re.compile(
+    r"(?i)\b(?:(?:verification|security|confirmation|one[- ]time|2fa|mfa|two[- ]factor|login|auth\w*|sms|access"
+    r"|pairing"
+    r"|unlock|alarm|door|gate|entry|safe|lock|voicemail|activation|sign-?in|bestätigungs|sicherheits)[ -]?"
+    rf"(?:code|pin|passcode|password|number)(?: (?:for|of|to) [\w ]{{1,40}}?)?|otp|2fa|passcode"
+    rf"|pin(?: [A-Z]{{2,5}})?)(?: (?:is|was"
+    rf"|code|ist|est"
+    rf"|es))?[: ]{{1,3}}{_NUMBER}\b"
+    r"|(?<![\w-])(?P<before>\d{4,8}) is your [^\n.]{0,40}(?:code|pin|password)\b"
+    r"|\b(?:recovery|backup|scratch|2fa|emergency)[ _-](?:codes?|keys?)(?: (?:is|are))?[: \n-]{1,6}"
+    r"(?P<codes>(?:[a-z0-9]{4,8}(?:[ -][a-z0-9]{4,8}){0,7}[,\s]{0,6}){1,16})"
+    r"|\b(?:code|key)(?: is)?[: ]{1,3}(?P<grouped>[A-Z0-9]{4,5}(?:-[A-Z0-9]{4,5}){1,5})\b"
+    r"|(?<![\w-])(?P<licence>(?-i:[A-Z0-9]{5}(?:-[A-Z0-9]{5}){3,4}|[A-Z0-9]{4}(?:-[A-Z0-9]{4}){3,7}"
+    r"|\d{6}(?:-\d{6}){7}))(?![\w-])"
+)
+
+
+def codes(text: str, _key: str | None) -> Iterator[Hit]:
+    """Find codes that let somebody in."""
+    for match in (*_FOREIGN_CODE.finditer(text), *_CODES.finditer(text)):
+        group = str(match.lastgroup)
+        if group in ("value", "code", "before") or _is_drawn_code(group, match[group]):
+            yield value_hit(match, group, "code", text)
+    for match in _APP_PASSWORD.finditer(text):
+        if sum(is_ordinary(word) or is_foreign_word(word) for word in match.group().split()) < 2:
+            yield secret_hit(match.start(), match.end(), "code", text)
+
+
+def _is_drawn_code(group: str, value: str) -> bool:
+    digits, letters = any(map(str.isdigit, value)), any(map(str.isalpha, value))
+    if group == "licence":
+        return digits and (letters or value.count("-") == 7)
+    return (digits or value.count("-") > 1) and not is_ordinary_code(value)
+
+
+# Words weighed by their line.
 
 ENOUGH = 5
 WEIGHTS = {
@@ -90,7 +237,7 @@ _OTHER_KEY = re.compile(
     r"|area|byte|machine|op|qr|bar|vs|by|first|second|single|test|get|gpio)[ _.-]?\Z"
 )
 # What may stand between a word and the secret that it names.
-_TOLD = re.compile(
+_BETWEEN = re.compile(
     r"[\w\])}.]{0,24}[\"'`»”]{0,2}(?:\s?\([^()\n]{1,24}\))?"
     r"(?:[\s:=：>→|,/-]{1,8}|\s{2,40}(?:REG_[A-Z_]+\s+)?|\s+(?:is|was|now|to|are|be|ist|lautet|war|est|es|era|è|é|és"
     r"|är|er|on|je|jest|este|là"
@@ -117,12 +264,11 @@ _CHOSEN_BODY = (
 _CHOSEN = re.compile(_CHOSEN_BODY)
 _CHOSEN_ALONE = re.compile(rf"(?<![^\s\"'`=:,(\[>|{{}}/«“„])(?:{_CHOSEN_BODY})(?=[\s\"'`,;:)\]<|}}@/»”“]|\.?(?:\s|$))")
 _NUMBERED = re.compile(r"[A-Z][a-z]{2,}[-_.]\d{3,6}")
-_CODE = re.compile(
+_GROUPED_CODE = re.compile(
     r"(?=[A-Z0-9-]*\d)(?=[A-Z0-9-]*[A-Z])[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){1,6}|\d{5}-\d{5}"
     r"|(?=(?:[a-z-]*\d){3})(?=[0-9-]*[a-z])[a-z0-9]{4,6}(?:-[a-z0-9]{4,6}){1,6}"
 )
 _HEX = re.compile(r"[0-9a-f]{32,128}|[0-9A-F]{32,128}")
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DIGITS = re.compile(r"(?!(\d)\1+\Z)\d{4,10}|\d\d(?:-\d\d){2,3}")
 _PHRASE = re.compile(r"[A-Za-z]{3,}(?:[-._][A-Za-z]{3,}){2,7}\d{0,4}[!?]?")
 _NUMBERED_PHRASE = re.compile(r"[A-Za-z]{3,}[-._][A-Za-z]{3,}[-._]?\d{2,6}")
@@ -138,7 +284,7 @@ _NO_VALUE = re.compile(
     r"|[\w.]+\*[\w.]+|\w+[?:]\w*\.\w+|[^ -~].*"
 )
 # Lines that hold nothing but codes or the words of a phrase, after one that announces them.
-_CODES = re.compile(
+_LISTED_CODES = re.compile(
     r"(?:\d{1,2}[.)] ?|[-*•] )?(?P<code>[a-z0-9]{4,8}(?:[ -][a-z0-9]{4,8}){1,9}|[A-Z0-9]{4,8}(?:[ -][A-Z0-9]{4,8}){1,9}"
     r"|\d{6,10})(?=\s{2,}|\s*$|,)"
 )
@@ -173,9 +319,9 @@ def _cues(text: str) -> list[_Cue]:
     return found
 
 
-def speaks_of_secrets(text: str) -> bool:
-    """Tell whether a text names a secret, such as a password or a private key."""
-    return any(cue.named for cue in _cues(text))
+# The shape of a word, by the form of it whole; those that need a look at the parts follow in `shape_of`.
+_SHORT_HEX = re.compile(r"(?=.*\d)(?=.*[a-fA-F])(?:[0-9a-f]{16,31}|[0-9A-F]{16,31})")
+_OPERATOR = re.compile(r"&&|\?\?|\|\|")
 
 
 @lru_cache(maxsize=32_768)
@@ -183,41 +329,53 @@ def shape_of(word: str) -> str | None:
     """Return which of the shapes in `WEIGHTS` a word has, or None for a word, a name, a path, a number."""
     if _DIGITS.fullmatch(word):
         return "digits"
-    if _UUID.fullmatch(word):
+    if UUID.fullmatch(word):
         return "uuid" if 2 * word.count("0") < len(word) else None
     if len(word) < 6:
         return None
+    if shape := _plain_shape(word):
+        return shape if shape != "hex" or len(set(word)) > 6 else None
+    if is_other_thing(word) or _NO_VALUE.fullmatch(word) or _OPERATOR.search(word) or _is_words(word):
+        return None
+    return _odd_shape(word)
+
+
+def _plain_shape(word: str) -> str | None:
     if _CHOSEN.fullmatch(word):
         return "chosen"
-    if re.fullmatch(r"[0-9a-f]{16,31}|[0-9A-F]{16,31}", word) and not word.isdigit() and not word.isalpha():
+    if _SHORT_HEX.fullmatch(word):
         return "short hex"
     if _HEX.fullmatch(word):
-        return "hex" if len(set(word)) > 6 else None
-    if _CODE.fullmatch(word) and not is_ordinary_code(word):
+        return "hex"
+    if _GROUPED_CODE.fullmatch(word) and not is_ordinary_code(word):
         return "code"
-    if _BASE64.fullmatch(word) and looks_random(word) and not is_path(word):
-        return "random"
-    if is_other_thing(word) or _NO_VALUE.fullmatch(word) or re.search(r"&&|\?\?|\|\|", word):
-        return None
+    return "random" if _BASE64.fullmatch(word) and looks_random(word) and not is_path(word) else None
+
+
+def _is_words(word: str) -> bool:
+    """Tell words run together, as identifiers are; a name of two words has longer pieces than a draw."""
     pieces = _LETTERS.findall(word)
+    if not _WORDS_ONLY.fullmatch(word):
+        return False
     if word.isalpha() and _MIXED.search(word) and len(word) >= 8 and not any(map(_is_known, pieces)):
-        return "odd" if len(word) < 4 * len(pieces) else None  # a name of two words has longer pieces
-    if _WORDS_ONLY.fullmatch(word) and (word[0] in "_-" or sum(map(len, pieces)) >= 2.9 * len(pieces)):
-        return None  # words run together
+        return len(word) >= 4 * len(pieces)
+    return word[0] in "_-" or sum(map(len, pieces)) >= 2.9 * len(pieces)
+
+
+def _odd_shape(word: str) -> str | None:
+    if word.isalpha() and _MIXED.search(word) and len(word) >= 8 and not any(map(_is_known, _LETTERS.findall(word))):
+        return "odd"
     if _NUMBERED.fullmatch(word):
         return "numbered"
-    if looks_random(word):
-        return "random"
-    if is_drawn(word):
-        return "drawn"
+    if looks_random(word) or is_drawn(word):
+        return "random" if looks_random(word) else "drawn"
     if unwordly(word, told=True):
         low = word.islower() and word.isalnum() and len(re.findall(r"\d+|[a-z]+", word)) >= 5
         return "drawn" if low or unwordly(word) else "odd"
     if _NUMBERED_PHRASE.fullmatch(word):
         return "numbered phrase"
-    if _PHRASE.fullmatch(word) and all(is_ordinary(piece) for piece in re.findall(r"[A-Za-z]+", word)):
-        return "phrase"
-    return None
+    plain = _PHRASE.fullmatch(word) and all(map(is_ordinary, re.findall(r"[A-Za-z]+", word)))
+    return "phrase" if plain else None
 
 
 def _is_known(piece: str) -> bool:
@@ -248,24 +406,11 @@ def weighed(text: str, key: str | None) -> Iterator[Hit]:
     for match in _LINE.finditer(text):
         line, offset = match.group(), match.start()
         cues = _cues(line)
-        if table is not None and not table.holds(line):
-            table = None
-        if cues or above is not None or table is not None:
-            whole = len(line) < _LONGEST
-            for start, word, given in _words(line):
-                points = _points(line, start, word, given, cues if whole else _nearest(cues, start), above, table)
-                if points >= ENOUGH:
-                    yield secret_hit(offset + start, offset + start + len(word), "weighed", text)
-            for cue in cues:
-                if cue.named and (groups := _GROUPS.match(line, cue.end)) and any(map(str.isdigit, groups["value"])):
-                    yield secret_hit(offset + groups.start("value"), offset + groups.end("value"), "weighed", text)
-            for start, end in _listed(line, above) if above is not None else ():
-                yield secret_hit(offset + start, offset + end, "weighed", text)
-        if table is None:
-            table = _header(line, cues)
-        if cues and (
-            line.rstrip().endswith(_ANNOUNCES) or _SEED_CUE.search(line) or _CODES_CUE.search(line) or _ASKS.match(line)
-        ):
+        table = table if table is not None and table.holds(line) else None
+        for start, end in _heavy(line, cues, above, table) if cues or above or table else ():
+            yield secret_hit(offset + start, offset + end, "weighed", text)
+        table = table or _header(line, cues)
+        if cues and _announces(line):
             above = _Above(line)
         elif above is not None and not above.goes_on(line):
             above = None
@@ -273,11 +418,31 @@ def weighed(text: str, key: str | None) -> Iterator[Hit]:
         if not is_mark(match.group()):
             yield secret_hit(match.start(), match.end(), "weighed", text)
     for match in _BYTES.finditer(text) if "," in text else ():
-        line_start = text.rfind("\n", 0, match.start()) + 1
-        numbers = [int(number) for number in match.group().split(",")]
-        drawn = 128 <= max(numbers) < 256 and len(set(numbers)) > 0.8 * len(numbers) and numbers != sorted(numbers)
-        if drawn and _cues(text[max(line_start, match.start() - _CUE_LIMIT) : match.start()]):
+        if _are_drawn_bytes(match.group()) and _cues(text[max(0, match.start() - _CUE_LIMIT) : match.start()]):
             yield secret_hit(match.start(), match.end(), "weighed", text)
+
+
+def _announces(line: str) -> bool:
+    return bool(
+        line.rstrip().endswith(_ANNOUNCES) or _SEED_CUE.search(line) or _CODES_CUE.search(line) or _ASKS.match(line)
+    )
+
+
+def _are_drawn_bytes(row: str) -> bool:
+    numbers = [int(number) for number in row.split(",")]
+    return 128 <= max(numbers) < 256 and len(set(numbers)) > 0.8 * len(numbers) and numbers != sorted(numbers)
+
+
+def _heavy(line: str, cues: list[_Cue], above: _Above | None, table: _Table | None) -> Iterator[tuple[int, int]]:
+    """Yield where the words of a line begin and end that weigh enough, and codes in groups."""
+    whole = len(line) < _LONGEST
+    for start, word, given in _words(line):
+        if _points(line, start, word, given, cues if whole else _nearest(cues, start), above, table) >= ENOUGH:
+            yield start, start + len(word)
+    for cue in cues:
+        if cue.named and (groups := _GROUPS.match(line, cue.end)) and any(map(str.isdigit, groups["value"])):
+            yield groups.span("value")
+    yield from _listed(line, above) if above is not None else ()
 
 
 def _nearest(cues: list[_Cue], start: int) -> list[_Cue]:
@@ -295,9 +460,15 @@ class _Above:
         self.codes = _CODES_CUE.search(line) is not None
         self.phrase = _SEED_CUE.search(line) is not None
 
+    def evidence(self, rest: str) -> str | None:
+        """Return what this line says about a word of the next one, which has this rest."""
+        if self.announces:
+            return "named above" if self.named else "hinted above"
+        return "named above" if self.asks and not re.search(r"\w", rest) else None
+
     def goes_on(self, line: str) -> bool:
         """Tell whether a line is one of a list that was announced."""
-        return (self.codes and _CODES.match(line.strip()) is not None) or (
+        return (self.codes and _LISTED_CODES.match(line.strip()) is not None) or (
             self.phrase and _SEED.fullmatch(line) is not None
         )
 
@@ -310,7 +481,7 @@ def _listed(line: str, above: _Above) -> Iterator[tuple[int, int]]:
         yield start, start + len(body)
     elif above.codes:
         at, found = 0, list[tuple[int, int]]()
-        for match in _CODES.finditer(body):
+        for match in _LISTED_CODES.finditer(body):
             if body[at : match.start()].strip(" ,\t"):
                 return
             at = match.end()
@@ -324,55 +495,42 @@ def _points(
     line: str, start: int, word: str, given: bool, cues: list[_Cue], above: _Above | None, table: _Table | None
 ) -> int:
     """Return what a word weighs where it stands."""
-    shape = shape_of(word)
-    if shape is None or line[start + len(word) : start + len(word) + 1] == "(":
+    shape, end = shape_of(word), start + len(word)
+    if shape is None or line[end : end + 1] == "(":
         return 0
-    evidence = (table.evidence(line, start) if table is not None else None) or _evidence(
-        line, start, start + len(word), cues, above, shape
-    )
-    if evidence is None:
-        return 0
-    if shape in _ONLY_NAMED and not evidence.startswith("named"):
+    evidence = (table.evidence(line, start) if table is not None else None) or _evidence(line, start, end, cues, shape)
+    if evidence is None and above is not None and shape != "digits" and len(line.split()) <= 3:
+        evidence = above.evidence(line[:start] + line[end:])
+    if evidence is None or (shape in _ONLY_NAMED and not evidence.startswith("named")):
         return 0  # an id more likely than a key
-    points = WEIGHTS[shape] + WEIGHTS[evidence]
-    if given:
-        points += WEIGHTS["assigned"]
-    camel = shape != "odd" and not word.islower() and word.isalnum()
-    if points >= ENOUGH and camel and _RUN.search(word):
-        points += WEIGHTS["wordlike"]
-    if points >= ENOUGH and is_public_before(line, start):
-        points += WEIGHTS["explained"]
-    if points >= ENOUGH and _CODE_LINE.match(line):
-        points += WEIGHTS["code line"]
-    return points
+    points = WEIGHTS[shape] + WEIGHTS[evidence] + given * WEIGHTS["assigned"]
+    return points + _against(line, start, word, shape) if points >= ENOUGH else points
 
 
-def _evidence(line: str, start: int, end: int, cues: list[_Cue], above: _Above | None, shape: str) -> str | None:
-    """Return the strongest thing that speaks of credentials here."""
-    best: str | None = None
-    for cue in cues:
-        if cue.start < end and cue.end > start:
-            continue  # a part of the word itself
-        gap = line[cue.end : start] if cue.end <= start else None
-        kind = "named" if cue.named else "hinted"
-        if gap is not None and len(gap) <= 60 and _TOLD.fullmatch(gap):
-            found = kind
-        elif gap is None:
-            found = f"{kind} after"
-        elif _CLAUSE.search(gap[-_CUE_LIMIT:]):
-            continue
-        else:
-            found = f"{kind} on the line"
-        if shape == "digits" and (found != "named" or not _CODE_WORDS.search(cue.text)):
-            continue
-        if best is None or WEIGHTS[found] > WEIGHTS[best]:
-            best = found
-    if best is None and above is not None and shape != "digits" and len(line.split()) <= 3:
-        if above.announces:
-            best = "named above" if above.named else "hinted above"
-        elif above.asks and not re.search(r"\w", line[:start] + line[end:]):
-            best = "named above"
-    return best
+def _against(line: str, start: int, word: str, shape: str) -> int:
+    """Return what speaks against a word that weighs enough."""
+    camel = shape != "odd" and not word.islower() and word.isalnum() and _RUN.search(word) is not None
+    explained, code = is_public_before(line, start), _CODE_LINE.match(line) is not None
+    return camel * WEIGHTS["wordlike"] + explained * WEIGHTS["explained"] + code * WEIGHTS["code line"]
+
+
+def _evidence(line: str, start: int, end: int, cues: list[_Cue], shape: str) -> str | None:
+    """Return the strongest thing on the line that speaks of credentials."""
+    found = [name for cue in cues if (name := _relation(line, start, end, cue, digits=shape == "digits"))]
+    return max(found, key=WEIGHTS.__getitem__, default=None)
+
+
+def _relation(line: str, start: int, end: int, cue: _Cue, *, digits: bool) -> str | None:
+    """Return how a word that speaks of credentials relates to another one on its line."""
+    if cue.start < end and cue.end > start:
+        return None  # a part of the word itself
+    gap = line[cue.end : start] if cue.end <= start else None
+    kind = "named" if cue.named else "hinted"
+    if gap is not None and len(gap) <= 60 and _BETWEEN.fullmatch(gap):
+        return kind if not digits or (cue.named and _CODE_WORDS.search(cue.text)) else None
+    if digits or (gap is not None and _CLAUSE.search(gap[-_CUE_LIMIT:])):
+        return None
+    return f"{kind} after" if gap is None else f"{kind} on the line"
 
 
 class _Table(NamedTuple):
