@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Literal, get_args
 
 from eval_core.base.numbers import counted, counted_mean, listed, percent, quoted, tokens
 from eval_core.comparing.exact import Counts, fewer_p, smallest_p
@@ -35,6 +36,10 @@ STUB = 0.25
 """A run with at most this share of the base's sections, and of its shortest own text, is a refusal or garbage."""
 MOVED = 0.5
 """A section that came out empty was moved, not lost, if this share of the words that only it held is still written."""
+MERGED = 0.8
+"""A section whose heading is gone was merged into others if this share of those words is still written."""
+UNTESTED_ALPHA = 0.05
+"""A label that no run has any more is told, and keeps the verdict open, below this chance for it alone."""
 STANDING = 0.9
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _WORD = re.compile(r"[^\W\d_]{3,}")
@@ -51,6 +56,12 @@ class FormChange:
     emptied: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
     """Sections that came out empty while what they held is written elsewhere."""
+    merged: tuple[str, ...] = ()
+    """Sections whose heading is gone while what they held is written elsewhere."""
+    missing: tuple[str, ...] = ()
+    """Sections that no run has any more, where there are too few runs to call them gone."""
+    runs: int = 0
+    """Of the candidate."""
     unlabelled: bool = False
     """The summaries have hardly any sections and are as long as before: they are written in another form."""
     renamed: tuple[tuple[str, str], ...] = ()
@@ -108,6 +119,10 @@ def _dropped(counts: Sequence[Counts], tests: int, *, exact: bool) -> bool:
     return fewer_p(counts) * tests < ALPHA
 
 
+def _in_no_run(counts: Sequence[Counts]) -> bool:
+    return not any(item.candidate for item in counts) and fewer_p(counts) <= UNTESTED_ALPHA + 1e-9
+
+
 def _frequent(texts: Sequence[str]) -> set[str]:
     """Return the words that at least half of the texts hold."""
     found = Counter(word for text in texts for word in set(_WORD.findall(text.lower())))
@@ -121,14 +136,14 @@ def _words(runs: Sequence[RunRecord], label: str, *, inside: bool = True) -> set
     )
 
 
-def _is_elsewhere(base: Runs, candidate: Runs, label: str) -> bool:
-    """Tell whether most of the words that only this section of the base held are still in the summaries."""
+def _is_elsewhere(base: Runs, candidate: Runs, label: str, share: float) -> bool:
+    """Tell whether that share of the words that only this section of the base held is still in the summaries."""
     held = kept = 0
     for name in base.keys() & candidate.keys():
         own = _words(base[name], label) - _words(base[name], label, inside=False)
         held += len(own)
         kept += len(own & _frequent([run.summary for run in candidate[name]]))
-    return held > 0 and kept >= MOVED * held
+    return held > 0 and kept >= share * held
 
 
 def _similarity(base: Runs, candidate: Runs, old: str, new: str) -> float:
@@ -155,6 +170,22 @@ def _standing(runs: Runs) -> set[str]:
     return kept or set()
 
 
+_What = Literal["merged", "gone", "missing", "moved", "emptied"]
+
+
+def _what(base: Runs, candidate: Runs, label: str, tests: int, *, exact: bool) -> _What | None:
+    """Return what became of a section of the base, None where it is there as before."""
+    named = _counts(base, candidate, label, filled=False, exact=exact)
+    dropped = _dropped(named, tests, exact=exact)
+    if dropped or (not exact and _in_no_run(named)):
+        if _is_elsewhere(base, candidate, label, MERGED):
+            return "merged" if dropped else None
+        return "gone" if dropped else "missing"
+    if _dropped(_counts(base, candidate, label, filled=True, exact=exact), tests, exact=exact):
+        return "moved" if _is_elsewhere(base, candidate, label, MOVED) else "emptied"
+    return None
+
+
 def compare_form(
     base_runs: Runs, candidate_runs: Runs, accepted: Collection[str] = (), *, exact: bool = False
 ) -> FormChange:
@@ -167,21 +198,18 @@ def compare_form(
     usual = sorted(_usual(base))
     allowed = {label_key(label) for label in accepted}
     fresh = sorted(_usual(candidate) - set(usual))
-    gone: list[str] = []
-    emptied: list[str] = []
-    moved: list[str] = []
+    found: dict[_What, list[str]] = {what: [] for what in get_args(_What)}
     renamed: list[tuple[str, str]] = []
     for label in usual:
-        named = _counts(base, candidate, label, filled=False, exact=exact)
-        filled = _counts(base, candidate, label, filled=True, exact=exact)
-        if _dropped(named, len(usual), exact=exact):
-            match = max(fresh, key=lambda new: _similarity(base, candidate, label, new), default=None)
-            if match is not None and _similarity(base, candidate, label, match) > SAME_WORDS:
-                renamed.append((label, match))
-            else:
-                gone.append(label)
-        elif _dropped(filled, len(usual), exact=exact):
-            (moved if _is_elsewhere(base, candidate, label) else emptied).append(label)
+        what = _what(base, candidate, label, len(usual), exact=exact)
+        match = max(fresh, key=lambda new: _similarity(base, candidate, label, new), default="") if what else ""
+        if what is None:
+            continue
+        if match and what in ("merged", "gone", "missing") and _similarity(base, candidate, label, match) > SAME_WORDS:
+            renamed += [(label, match)] if what != "missing" else []
+        else:
+            found[what].append(label)
+    gone, emptied = found["gone"], found["emptied"]
     before, now = list(chain(*base.values())), list(chain(*candidate.values()))
     lengths = [
         (sum(_tokens(run) for run in candidate[name]) / len(candidate[name]))
@@ -192,16 +220,19 @@ def compare_form(
     length = sum(lengths) / len(lengths)
     typical = sum(len(_labels(run, filled=False) & set(usual)) for run in before) / len(before)
     left = sum(len(_labels(run, filled=False) & {*usual, *fresh}) for run in now) / len(now)
-    unlabelled = bool(gone) and left <= STUB * typical and length >= LENGTH[0]
+    unlabelled = bool(gone or found["merged"]) and left <= STUB * typical and length >= LENGTH[0]
     if unlabelled:
-        gone = []
+        gone = found["merged"] = []
     everywhere = [_counts(base, candidate, label, filled=False, exact=False) for label in usual[:1]]
     return FormChange(
         recorded=True,
         labels=tuple(usual),
         gone=tuple(label for label in gone if label not in allowed),
         emptied=tuple(label for label in emptied if label not in allowed),
-        moved=tuple(moved),
+        moved=tuple(found["moved"]),
+        merged=tuple(found["merged"]),
+        missing=tuple(label for label in found["missing"] if label not in allowed),
+        runs=len(now),
         unlabelled=unlabelled,
         renamed=tuple(renamed),
         new=tuple(label for label in fresh if label not in dict(renamed).values()),
@@ -263,6 +294,8 @@ def form_strand(change: FormChange) -> Strand:
     details = [f"section gone: {label}" for label in change.gone]
     details += [f"section emptied: {label}" for label in change.emptied]
     details += [f"section empty, its content is elsewhere: {label}" for label in change.moved]
+    details += [f"section gone, its content is elsewhere: {label}" for label in change.merged]
+    details += [f"section in none of {counted(change.runs, 'run')}, too few to be tested: {x}" for x in change.missing]
     details += ["no sections any more, and as long as before"] if change.unlabelled else []
     details += [f"section renamed: {old} → {new}" for old, new in change.renamed]
     details += [f"new section: {label}" for label in change.new]
@@ -276,6 +309,8 @@ def form_strand(change: FormChange) -> Strand:
     lost = len(change.gone) + len(change.emptied)
     if lost or change.orders:
         state = StrandState.WORSE
+    elif change.missing:
+        state = StrandState.CANNOT_TELL
     elif change.accepted:
         state = StrandState.ACCEPTED
     elif details:
@@ -292,6 +327,9 @@ def form_strand(change: FormChange) -> Strand:
     if change.emptied:
         names = listed(list(map(quoted, change.emptied)))
         says.append(f"{counted(len(change.emptied), 'section')} came out empty ({names})")
+    if change.missing:
+        names = listed(list(map(quoted, change.missing)))
+        says.append(f"{counted(len(change.missing), 'section')} in none of {counted(change.runs, 'run')} ({names})")
     if change.orders:
         says.append("the summary gives its reader orders")
     return Strand(

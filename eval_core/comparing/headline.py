@@ -22,6 +22,7 @@ __all__ = [
     "no_change",
     "not_comparable",
     "undecided",
+    "untested",
 ]
 
 _ORDER: tuple[StrandName, ...] = ("outcome", "form", "structure", "shown", "facts", "scores", "window")
@@ -49,6 +50,12 @@ def _at(size: SizeChange | None) -> str:
     word = "more" if size.larger else "fewer"
     sizes = f"{tokens(size.base_tokens)} → {tokens(size.candidate_tokens)}"
     return f"{percent(abs(size.ratio - 1))} {word} tokens ({sizes})"
+
+
+def untested(strands: Mapping[StrandName, Strand]) -> list[str]:
+    """Return what every run shows and too few runs are there to test: a heading that no summary has any more."""
+    form = strands.get("form")
+    return [form.says] if form is not None and form.state is StrandState.CANNOT_TELL and form.says else []
 
 
 def _gains(strands: Mapping[StrandName, Strand]) -> list[str]:
@@ -88,6 +95,7 @@ def changed(kind: Kind, strands: Mapping[StrandName, Strand], size: SizeChange |
     if not moved:
         return f"{kind.words}: {_only_size(kind, strands.get('facts'))} {at}."
     clauses = [clause for text in moved[:_MOST] for clause in text.split("; ")][:_MOST_CLAUSES]
+    clauses += [text for text in untested(strands) if text not in clauses]
     # What speaks against the verdict is told beside it: the room that a cut frees is filled with other facts.
     but = f", but {against[0]}" if against and against[0] not in moved else ""
     return f"{kind.words}: {'; '.join(clauses)}{but}{f', with {at}' if at else ''}."

@@ -533,7 +533,6 @@ def decide(
     clear = None if exact or not muted <= {"scores"} else _clear(case)
     if recorded is not None:
         recorded = _with_size(case, recorded)
-    hints = _hints(tested, clear)
     culprits = [culprit for item in tested for culprit in culprits_of(item)] + certain
     rows = _rows(evidence, (median_rule.medians(base), median_rule.medians(candidate)), recorded)
     by_family = {item.family: item for item in tested}
@@ -546,6 +545,7 @@ def decide(
         found += [recorded.asks.strand, recorded.form_strand]
         found.append(recorded.size.strand)
     strands = {item.name: _muted(item, reasons, _LEVELS[item.name]) for item in found}
+    hints = [*headline.untested(strands), *_hints(tested, clear)]
     settled = bool(rows) and all(row.verdict in _CALM for row in rows) and all(item.result.can_reach for item in tested)
     states_false = recorded is not None and (recorded.invented.more or recorded.stale.more)
     kind = decide_kind(

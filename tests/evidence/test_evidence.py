@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from eval_core.comparing.strands import read_evidence
 from eval_core.comparing.verdict import decide, exit_code
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
+from eval_core.domain.fingerprint import narrowed
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import AT_BUDGETS, FormRecord, RunRecord, SectionRecord
 from eval_core.domain.target import read_target
@@ -313,11 +315,16 @@ def test_facts_bought_with_size_are_a_trade(base: Measurement) -> None:
     assert exit_code(verdict, "regressed") == 0
 
 
+def _without_files(summary: str) -> str:
+    head, _, rest = summary.partition("## Files Modified\n")
+    return head + "##" + rest.partition("\n##")[2]
+
+
 def test_a_dropped_section_regresses_names_itself_and_the_way_out(base: Measurement) -> None:
     def without(run: RunRecord) -> RunRecord:
         assert run.form is not None
-        kept = [item for item in run.form.sections if item.label != "files modified"]
-        return run.model_copy(update={"form": run.form.model_copy(update={"sections": kept})})
+        text = _without_files(run.summary)
+        return run.model_copy(update={"summary": text, "form": read_form([text])})
 
     fixtures = {name: [without(run) for run in runs] for name, runs in base.fixtures.items()}
     changed = base.model_copy(update={"fixtures": fixtures})
@@ -569,3 +576,39 @@ def test_a_repaired_check_hides_nothing(
         "window": _strand("window", window, 0.1, 0.0),
     }
     assert decide_kind(strands, None, certain=False, settled=True) is kind
+
+
+def _rewritten(base: Measurement, edit: Callable[[str], str], *, runs: int, model: bool = True) -> Measurement:
+    """The measurement with edited summaries, in as many runs as a model would write them."""
+
+    def edited(run: RunRecord, at: int) -> RunRecord:
+        text = edit(run.summary) + f"\n- run {at}"
+        return run.model_copy(update={"run": at, "summary": text, "form": read_form([text])})
+
+    fixtures = {
+        name: [edited(records[0], at) for at in range(runs)] for name, records in list(base.fixtures.items())[:1]
+    }
+    planned = {"planned_runs": runs, "planned_compress_runs": runs, "deterministic": None, "fixtures": fixtures}
+    name = next(iter(fixtures))
+    fingerprint = narrowed(base.fingerprint, [name])
+    return _by_model(base.model_copy(update={**planned, "fingerprint": fingerprint}))
+
+
+def test_sections_that_are_merged_with_every_word_kept_are_no_loss(base: Measurement) -> None:
+    def merged(text: str) -> str:
+        return text.replace("## Files Modified\n", "")
+
+    before, after = (_rewritten(base, edit, runs=10) for edit in (str, merged))
+    form = compare_measurements(before, after)[0].strand("form")
+    assert form is not None
+    assert form.state is StrandState.CHANGED
+    assert "section gone, its content is elsewhere: files modified" in form.details
+
+
+def test_a_heading_that_no_run_has_any_more_is_in_the_headline(base: Measurement) -> None:
+    before, after = _rewritten(base, str, runs=10), _rewritten(base, _without_files, runs=3)
+    verdict, _ = compare_measurements(before, after)
+    assert verdict.kind is Kind.INCONCLUSIVE
+    assert "1 section in none of 3 runs (“files modified”)" in verdict.headline
+    same, _ = compare_measurements(before, _rewritten(base, str, runs=3))
+    assert "in none of" not in same.headline
