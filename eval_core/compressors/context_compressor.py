@@ -16,6 +16,8 @@ __all__ = ["SUMMARY_MARK", "ContextCompressor", "head_length", "tail_start"]
 
 SUMMARY_MARK = "[Summary of the earlier session]"
 _CHARS_PER_TOKEN = 4
+_LEAST_TOKENS = 500
+"""Room that a summary has however full the window is."""
 
 
 def _estimate(messages: Sequence[dict[str, Any]]) -> int:
@@ -105,13 +107,14 @@ class ContextCompressor:
             self._summary = self._summary or message_text(middle[0]).removeprefix(SUMMARY_MARK).strip()
             middle = middle[1:]
         total = self._count(messages) if current_tokens is None else current_tokens
+        most = self._most(messages, [*messages[:head], *messages[tail:]], total)
         request = Request(
             messages=middle,
             previous=self._previous(),
             sections=self._template_sections,
-            max_chars=self._room(middle, total),
+            max_chars=self._room(middle, most),
             focus_topic=focus_topic,
-            total_chars=self._most(middle, total),
+            total_chars=most,
         )
         text = self._checked(request)
         if text is None:
@@ -139,13 +142,17 @@ class ContextCompressor:
     def _previous(self) -> str | None:
         return self._summary
 
-    def _room(self, middle: Sequence[dict[str, Any]], total: int) -> int:
+    def _room(self, middle: Sequence[dict[str, Any]], most: int) -> int:
         """Return the characters a summary may take: its share, or less where the window's target demands it."""
-        size = sum(_size(message) for message in middle)
-        return min(int(size * self._summary_share), self._most(middle, total))
+        size = sum(map(_size, middle))
+        return min(int(size * self._summary_share), most)
 
-    def _most(self, middle: Sequence[dict[str, Any]], total: int) -> int:
-        """Return the characters that the window's target leaves for the whole summary."""
-        size = sum(_size(message) for message in middle)
-        kept_tokens = max(total - size // _CHARS_PER_TOKEN, 0)
-        return max(int(self.thresholds.target * self.window) - kept_tokens, 500) * _CHARS_PER_TOKEN
+    def _most(self, messages: Sequence[dict[str, Any]], kept: Sequence[dict[str, Any]], total: int) -> int:
+        """Return the characters that the window's target leaves for the whole summary beside what is kept.
+
+        All in characters, as many to a token as this session has: its own count and an estimate do not mix.
+        """
+        size = sum(map(_size, messages))
+        per_token = size / total if total else _CHARS_PER_TOKEN
+        room = self.thresholds.target * self.window * per_token - sum(map(_size, kept))
+        return max(int(room), _LEAST_TOKENS * _CHARS_PER_TOKEN)

@@ -164,6 +164,8 @@ class RuleBasedSummariser:
         summary = self.read(request.messages, request.max_chars, request.focus_topic)
         if request.previous:
             summary = AnchoredSummary.from_markdown(request.previous, titles or SECTIONS).merge(summary)
+        if request.total_chars is not None:
+            summary = summary.fitted(request.total_chars, titles)
         return summary.to_markdown(titles)
 
     def read(self, messages: Sequence[dict[str, Any]], max_chars: int, focus_topic: str | None) -> AnchoredSummary:

@@ -60,10 +60,14 @@ class SlidingWindow:
         sizes = [len(str(message)) for message in messages]
         room = self.share * sum(sizes)
         start = len(messages)
-        while start > head and room > 0:
+        while start > head and sizes[start - 1] <= room:
             start -= 1
             room -= sizes[start]
-        return [*messages[:head], *messages[max(tail_start(messages, len(messages) - start), head) :]]
+        # Rather less than the share than one output that alone is more than it; the last message always stays.
+        while start < len(messages) and messages[start].get("role") == "tool":
+            start += 1
+        keep = max(len(messages) - start, 1)
+        return [*messages[:head], *messages[max(tail_start(messages, keep), head) :]]
 
 
 class Opaque:
@@ -104,17 +108,17 @@ def _squeeze(request: Request) -> str:
     return " ".join(words)
 
 
-STRATEGIES: dict[str, Callable[[Summariser | None], Compressor]] = {
-    "anchored": lambda summariser: ContextCompressor(summariser=summariser),
-    "regenerative": lambda summariser: Regenerative(summariser=summariser),
-    "sliding-window": lambda summariser: SlidingWindow(),
-    "opaque": lambda summariser: Opaque(summariser),
+STRATEGIES: dict[str, Callable[[Summariser | None, int | None], Compressor]] = {
+    "anchored": lambda summariser, window: ContextCompressor(summariser=summariser, context_length=window),
+    "regenerative": lambda summariser, window: Regenerative(summariser=summariser, context_length=window),
+    "sliding-window": lambda summariser, window: SlidingWindow(),
+    "opaque": lambda summariser, window: Opaque(summariser),
 }
 
 ASK_NOBODY = frozenset({"sliding-window"})
 """Strategies that call no model, though there is one."""
 
 
-def create(name: str, summariser: Summariser | None = None) -> Compressor:
-    """Return a new compressor of the named strategy; KeyError for an unknown name."""
-    return STRATEGIES[name](summariser)
+def create(name: str, summariser: Summariser | None = None, window: int | None = None) -> Compressor:
+    """Return a new compressor of the named strategy, for an effective window; KeyError for an unknown name."""
+    return STRATEGIES[name](summariser, window)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from .decision import Decision, extend_blockers, extend_decisions, extend_values
 
@@ -43,6 +43,18 @@ def _section(title: str, wanted: dict[str, str]) -> str | None:
     # "status" keeps its s, and plurals lose theirs.
     meant = _NOUNS.get(re.sub(r"(?<!u)s$", "", words.pop())) if len(words) == 1 else None
     return meant if meant in wanted else None
+
+
+def _count_left_out(lines: list[str]) -> tuple[int, list[str]]:
+    """Return how many lines an earlier compression left out, and the lines without its note."""
+    earlier = re.fullmatch(rf"(\d+) {_LEFT_OUT}", lines[0]) if lines else None
+    return (int(earlier[1]), lines[1:]) if earlier else (0, list(lines))
+
+
+def _length(entry: str | Decision | tuple[str, list[str]]) -> int:
+    if isinstance(entry, tuple):
+        return len(entry[0]) + sum(len(change) + 2 for change in entry[1])
+    return len(entry if isinstance(entry, str) else entry.line())
 
 
 _Item = TypeVar("_Item", str, Decision)
@@ -90,18 +102,30 @@ class AnchoredSummary:
         )
 
     def fitted(self, max_chars: int, sections: dict[str, str] | None = None) -> AnchoredSummary:
-        """Leave out the oldest lines of the current state until the text fits, and say in it how many were."""
+        """Leave out the oldest lines until the text fits, and say in it how many were.
+
+        Lines of the current state go first, then changes of files, decisions and requests: what is hardest to find
+        again stays longest. The newest line of each section stays.
+        """
         over = len(self.to_markdown(sections)) - max_chars
-        lines = list(self.current_state)
-        gone = 0
-        if lines and (earlier := re.fullmatch(rf"(\d+) {_LEFT_OUT}", lines[0])):
-            gone = int(earlier[1])
-            del lines[0]
+        gone, state = _count_left_out(self.current_state)
         before = gone
-        while over > 0 and len(lines) > 1:
-            over -= len(lines.pop(0)) + 3
-            gone += 1
-        return self if gone == before else replace(self, current_state=[f"{gone} {_LEFT_OUT}", *lines])
+        kept: dict[str, list[Any]] = {"current_state": state, "files_modified": list(self.files_modified.items())}
+        kept |= {name: list(getattr(self, name)) for name in ("blockers", "decisions_made", "session_intent")}
+        for lines in kept.values():
+            while over > 0 and len(lines) > 1:
+                over -= _length(lines.pop(0)) + 3
+                gone += 1
+        if gone == before:
+            return self
+        return replace(
+            self,
+            current_state=[f"{gone} {_LEFT_OUT}", *kept["current_state"]],
+            files_modified=dict(kept["files_modified"]),
+            blockers=kept["blockers"],
+            decisions_made=kept["decisions_made"],
+            session_intent=kept["session_intent"],
+        )
 
     def to_markdown(self, sections: dict[str, str] | None = None) -> str:
         """Render the sections in their order; an empty one is written out as empty."""

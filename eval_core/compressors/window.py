@@ -9,14 +9,15 @@ from enum import StrEnum
 __all__ = ["STATIC_WINDOW", "Level", "Thresholds", "effective_window"]
 
 STATIC_WINDOW = 200_000
-_DEFAULT_EFFECTIVE = 160_000  # what is left of the static window after the system's own overhead
+_EFFECTIVE = 0.8
+"""What is left of a model's window after the system's own overhead."""
 _ENVIRONMENT = "CLAUDE_EFFECTIVE_CONTEXT"
 
 
-def effective_window() -> int:
-    """Return the usable window, which the environment may set."""
+def effective_window(static: int = STATIC_WINDOW) -> int:
+    """Return the usable part of a model's window, which the environment may set."""
     value = os.environ.get(_ENVIRONMENT, "")
-    return int(value) if value.isdigit() and int(value) > 0 else _DEFAULT_EFFECTIVE
+    return int(value) if value.isdigit() and int(value) > 0 else int(_EFFECTIVE * static)
 
 
 class Level(StrEnum):

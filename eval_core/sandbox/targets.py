@@ -21,6 +21,7 @@ from eval_core.base.threads import computing, waiting
 from eval_core.base.tokens import count_messages
 from eval_core.compressors.strategies import ASK_NOBODY, STRATEGIES, create
 from eval_core.compressors.summariser import ModelSummariser
+from eval_core.compressors.window import effective_window
 from eval_core.domain.call import Completion, Draw, Failed, ModelCall
 from eval_core.domain.compression import Compression, ModelRequest, ModelUse, Outcome, Step, Subject
 from eval_core.domain.fixture import Fixture
@@ -174,7 +175,8 @@ class BuiltinSubject:
             return self._steps(fixture, bridge, focus_topic)
 
     def _steps(self, fixture: Fixture, bridge: _Bridge | None, focus_topic: str | None) -> tuple[Step, ...]:
-        compressor = create(self.strategy, ModelSummariser(bridge) if bridge else None)
+        summariser = ModelSummariser(bridge) if bridge else None
+        compressor = create(self.strategy, summariser, effective_window(fixture.context_length))
         state: list[Message] = []
         steps = []
         start = 0
