@@ -83,7 +83,8 @@ def price_defaults(model: str = MODEL) -> list[Priced]:
     seed_look = forecast(seed, models, Scope(3, 3, controls=frozenset(), calibration=False))
     stored = settings.baseline_runs
     baseline = forecast(everything, models, Scope(stored, stored))
-    alone = forecast(everything, models, Scope(runs, compressions))
+    whole = Scope(runs, compressions, base_runs=runs, base_compress_runs=compressions)
+    alone = forecast(everything, models, whole)
     return [
         _priced("first look at a pull request (3 runs)", first, models, 3.5),
         _priced("the same by a label: the base once as well", labelled, models),
@@ -93,7 +94,7 @@ def price_defaults(model: str = MODEL) -> list[Priced]:
         _priced("all three looks, on three days", first + later, models, 8.4),
         _priced("first look, 3 fixtures", _all(seed_look), models, 1.5),
         _priced(f"first baseline ({stored} runs)", _all(baseline), models, 11.2),
-        _priced("first run without a baseline", _all(alone), models, settings.budget_usd),
+        _priced("the first label without a baseline: the whole base as well", _all(alone), models, settings.budget_usd),
     ]
 
 

@@ -113,7 +113,7 @@ def _baselines(job: Job, cases: list[Case]) -> Iterator[Diagnosis]:
     folder = job.root / job.settings.baselines
     paths, watched = list_baselines(folder), job.digest_of(job.root)
     if not paths:
-        advice = "`compression-eval baseline update` makes one; until then there is nothing to compare with"
+        advice = "`compression-eval baseline update` makes one; until then the base is measured beside each change"
         yield Diagnosis("missing", f"{folder}: no baseline", advice)
     for path in paths:
         if stale := stale_fields(path, cases, watched):
