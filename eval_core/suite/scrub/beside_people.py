@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.numbers import is_number_label
+from eval_core.suite.scrub.personal_numbers import is_number_label
 from eval_core.suite.scrub.tables import rows
 from eval_core.suite.scrub.words import word_list
 

@@ -6,16 +6,30 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from eval_core.suite.scrub.commands import command_secrets
-from eval_core.suite.scrub.fields import among_secrets, assignments, cookies, headers, named_values, under_key, urls
 from eval_core.suite.scrub.hits import Detector, Hit, secret_hit
-from eval_core.suite.scrub.numbers import accounts, addresses, national_ids, phones, records, said_numbers
 from eval_core.suite.scrub.other_scripts import other_scripts
 from eval_core.suite.scrub.people import authors, emails, home_folders, mentions, printed, two_names
 from eval_core.suite.scrub.people_fields import field_hits
-from eval_core.suite.scrub.prose import codes, sentences, weighed
-from eval_core.suite.scrub.tokens import hashed_passwords, key_blocks, provider_tokens, random_tokens, short_draws
-from eval_core.suite.scrub.values import read_base64
+from eval_core.suite.scrub.personal_numbers import accounts, addresses, national_ids, phones, records, said_numbers
+from eval_core.suite.scrub.secret_commands import command_secrets
+from eval_core.suite.scrub.secret_fields import (
+    among_secrets,
+    assignments,
+    cookies,
+    headers,
+    named_values,
+    under_key,
+    urls,
+)
+from eval_core.suite.scrub.secret_prose import codes, sentences, weighed
+from eval_core.suite.scrub.secret_tokens import (
+    hashed_passwords,
+    key_blocks,
+    provider_tokens,
+    random_tokens,
+    short_draws,
+)
+from eval_core.suite.scrub.secret_values import read_base64
 
 __all__ = ["DETECTORS", "context_hits", "is_spared"]
 

@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Literal, cast
 
 from eval_core.suite.scrub.hits import Hit, is_mark
-from eval_core.suite.scrub.numbers import is_fictional_phone, is_number_label, keyed_rule, number_in_field
+from eval_core.suite.scrub.personal_numbers import is_fictional_phone, is_number_label, keyed_rule, number_in_field
+from eval_core.suite.scrub.secret_values import key_words
 from eval_core.suite.scrub.tables import TableCell, rows
-from eval_core.suite.scrub.values import key_words
 from eval_core.suite.scrub.words import (
     UPPER,
     folded,

@@ -9,16 +9,16 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from eval_core.suite.scrub.beside_people import beside_people
-from eval_core.suite.scrub.commands import told_by_commands
 from eval_core.suite.scrub.detect import context_hits, is_spared
-from eval_core.suite.scrub.fields import HEADER_KEYS
 from eval_core.suite.scrub.hits import Hit, settle
 from eval_core.suite.scrub.identities import Identities, identity_pattern, identity_words, local_part
 from eval_core.suite.scrub.learned_names import LearnedNames, written_from_address
 from eval_core.suite.scrub.people import formatted_names, printed, said_by_commands
+from eval_core.suite.scrub.secret_commands import told_by_commands
+from eval_core.suite.scrub.secret_fields import HEADER_KEYS
+from eval_core.suite.scrub.secret_tokens import public_tokens
+from eval_core.suite.scrub.secret_values import key_strength
 from eval_core.suite.scrub.suspects import Uses, asks_for_people, suspects
-from eval_core.suite.scrub.tokens import public_tokens
-from eval_core.suite.scrub.values import key_strength
 from eval_core.suite.scrub.words import (
     is_foreign_word,
     is_generic,

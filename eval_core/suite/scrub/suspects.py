@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from eval_core.suite.scrub.hits import Hit
-from eval_core.suite.scrub.numbers import is_number_label
 from eval_core.suite.scrub.people_fields import field_kind
-from eval_core.suite.scrub.values import SECRET_WORD, key_words
+from eval_core.suite.scrub.personal_numbers import is_number_label
+from eval_core.suite.scrub.secret_values import SECRET_WORD, key_words
 from eval_core.suite.scrub.words import (
     is_calendar,
     is_generic,

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from eval_core.suite.scrub.hits import Hit, is_mark, secret_hit, value_hit
-from eval_core.suite.scrub.values import (
+from eval_core.suite.scrub.secret_values import (
     HEXED,
     Strength,
     is_password,

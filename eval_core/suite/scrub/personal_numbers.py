@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 
 from eval_core.suite.scrub.hits import Hit, is_mark
-from eval_core.suite.scrub.values import UUID, key_words
+from eval_core.suite.scrub.secret_values import UUID, key_words
 from eval_core.suite.scrub.words import is_ordinary, word_list
 
 __all__ = [

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from eval_core.suite.scrub.hits import Hit, value_hit
-from eval_core.suite.scrub.values import (
+from eval_core.suite.scrub.secret_values import (
     HEXED,
     UUID,
     is_mixed,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from eval_core.suite.scrub.hits import Hit, is_mark, secret_hit, value_hit
-from eval_core.suite.scrub.values import (
+from eval_core.suite.scrub.secret_values import (
     PUBLIC_BEFORE,
     PUBLIC_PREFIX,
     ULID,

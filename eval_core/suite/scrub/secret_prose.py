@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from eval_core.suite.scrub.hits import Hit, is_mark, secret_hit, value_hit
-from eval_core.suite.scrub.values import (
+from eval_core.suite.scrub.secret_values import (
     FOREIGN_SECRETS,
     UUID,
     is_drawn,
