@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from eval_core.base.errors import UserError
-from eval_core.base.numbers import counted
+from eval_core.base.numbers import counted, listed
 from eval_core.cli.completion import complete_fixtures, complete_labels, complete_targets
 
 if TYPE_CHECKING:
@@ -333,6 +333,11 @@ def _with_git_base(job: Job, results: Path, *, quiet: bool) -> Iterator[Job]:
         if not quiet and job.expected_base(job.load_cases(), results).own:
             where = f"{point.branch} at {point.sha[:12]}, where this branch left it"
             click.echo(f"Comparing with {where}, not with a stored baseline.", err=True)
+        if not quiet and point.both:
+            files = listed([name if name.isprintable() else ascii(name) for name in point.both])
+            click.echo(
+                f"{point.branch} has changed {files} as well since; the two together are not measured.", err=True
+            )
         yield job
 
 

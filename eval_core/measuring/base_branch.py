@@ -50,6 +50,8 @@ class BranchPoint:
     branch: str
     tip: str | None = None
     """Digest of the watched files that the branch has now, where it has changed some since."""
+    both: tuple[str, ...] = ()
+    """Watched files that both sides have changed since."""
 
 
 def _git(tree: Path, *words: str) -> bytes | None:
@@ -68,27 +70,21 @@ def branch_point(tree: Path, watch: Sequence[str]) -> BranchPoint | None:
         if found is None:
             continue
         sha = found.decode().strip()
-        added = _git(tree, "ls-files", "--others", "--exclude-standard", "-z") or b""
-        if not _any_watched(_changed(tree, sha) + added, watch):
-            return None
-        return BranchPoint(sha, branch, _tip(tree, sha, branch, watch))
+        mine = _changed(tree, watch, sha)
+        theirs = _changed(tree, watch, sha, branch) if mine else None
+        if not theirs:
+            return BranchPoint(sha, branch) if mine else None
+        with exported(tree, branch) as there:
+            return BranchPoint(sha, branch, watched_digest(there, watch), tuple(sorted(mine & theirs)))
     return None
 
 
-def _tip(tree: Path, sha: str, branch: str, watch: Sequence[str]) -> str | None:
-    if not _any_watched(_changed(tree, sha, branch), watch):
-        return None
-    with exported(tree, branch) as there:
-        return watched_digest(there, watch)
-
-
-def _changed(tree: Path, *commits: str) -> bytes:
-    """Return the names of files below the tree that differ between commits, or from one in the checkout."""
-    return _git(tree, "diff", "--name-only", "--no-renames", "--relative", "-z", *commits, "--", ".") or b""
-
-
-def _any_watched(names: bytes, watch: Sequence[str]) -> bool:
-    return any(name and matches(name, watch) for name in os.fsdecode(names).split("\0"))
+def _changed(tree: Path, watch: Sequence[str], *commits: str) -> set[str]:
+    """Return the watched files below the tree that differ between two commits, or from one in the checkout."""
+    names = _git(tree, "diff", "--name-only", "--no-renames", "--relative", "-z", *commits, "--", ".") or b""
+    if len(commits) == 1:
+        names += _git(tree, "ls-files", "--others", "--exclude-standard", "-z") or b""
+    return {name for name in os.fsdecode(names).split("\0") if name and matches(name, watch)}
 
 
 @contextmanager

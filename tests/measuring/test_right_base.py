@@ -230,6 +230,7 @@ def test_on_the_command_line_the_base_is_where_the_branch_left_the_default_branc
     assert ran.code == 0
     assert ran.out.startswith("= No detectable change: ")
     assert f"Comparing with main at {lost[:12]}, where this branch left it" in ran.err
+    assert "main has changed mini.py as well since; the two together are not measured." in ran.err
     assert f"main at {lost[:12]} against it: Regressed" in " ".join(ran.out.split())
     assert f"Base: main at {lost[:12]}, measured today" in (root / "results/a/report.md").read_text()
 
@@ -277,3 +278,13 @@ def test_a_checkout_that_changed_no_watched_file_has_no_base_to_measure(tmp_path
     small.write(sub / "mini.py", KEEPS)
     small.write(sub / "new.md", "not yet added")
     assert branch_point(sub, watch) == found
+    git(tmp_path, "checkout", "-qb", "work")
+    commit(sub, LOSES, "mine")
+    git(tmp_path, "checkout", "-q", "main")
+    small.write(sub / "theirs.md", "of others")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-qm", "not mine")
+    git(tmp_path, "checkout", "-q", "work")
+    apart = branch_point(sub, watch)
+    assert apart is not None
+    assert (apart.sha, apart.both, apart.tip is None) == (first, (), False)
