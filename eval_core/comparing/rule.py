@@ -220,6 +220,8 @@ def facts_strand(
         if not any("clearly lost" in text for text in says):
             says.append(_clearly(recorded, clear))
         loss, gain = max(loss, clear.loss), max(gain, clear.gain)
+    if recorded is not None and recorded.cause and says and loss > gain:
+        says[-1] += f": {recorded.cause}"
     certain = recorded is not None and (recorded.invented.more or recorded.stale.more)
     state = StrandState.WORSE if certain else weigh(loss, gain)
     if state is StrandState.SAME and evidence is not None and not evidence.result.can_reach:

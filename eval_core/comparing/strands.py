@@ -10,6 +10,7 @@ from statistics import fmean
 from eval_core.base.config import AcceptConfig
 from eval_core.base.numbers import counted, counted_mean, p_value, percent, tokens
 from eval_core.comparing.asks_changes import AsksChange, compare_asks
+from eval_core.comparing.causes import cause_of
 from eval_core.comparing.exact import sign_p
 from eval_core.comparing.fact_changes import FalseValues, fact_changes, false_values, is_exact, same_text
 from eval_core.comparing.fates import fates
@@ -120,6 +121,8 @@ class Recorded:
     """Every run of a fixture came out the same on both sides: facts are counted, not tested."""
     judged: bool
     """Whether a model judged; without one the grades are advice."""
+    cause: str = ""
+    """What the facts that are clearly lost have in common, in one clause."""
     stubs: int = 0
     """Runs whose summary is a refusal or garbage."""
     runs: int = 0
@@ -282,6 +285,7 @@ def read_evidence(base: Measurement, candidate: Measurement, accept: AcceptConfi
     exact = is_exact(base) and is_exact(candidate)
     theirs, ours = _ok(base), _ok(candidate)
     asked = [bool(fate.asked_by) for name in ours for fate in fates(candidate, name).values()]
+    facts = fact_changes(base, candidate, exact=exact)
     return Recorded(
         outcome=compare_outcomes(base.fixtures, candidate.fixtures),
         window=_window(theirs, ours),
@@ -289,7 +293,8 @@ def read_evidence(base: Measurement, candidate: Measurement, accept: AcceptConfi
         asks=compare_asks(base, candidate),
         # Equal facts do not make the sections equal: these are counted only where all that was written is.
         form=compare_form(theirs, ours, accept.sections, exact=exact and same_text(base) and same_text(candidate)),
-        facts=fact_changes(base, candidate, exact=exact),
+        facts=facts,
+        cause=cause_of(facts, base, candidate),
         invented=false_values(base, candidate, "invented", exact=exact),
         stale=false_values(base, candidate, "stale", exact=exact),
         size=_size(theirs, ours),
