@@ -33,7 +33,7 @@ GERMAN = (
             "French",
         ),
         (
-            "El cargador está en la cola. No se debe borrar la ruta para que siga como es; los datos se copian por el bus.",
+            "El cargador está en la cola. No borrar la ruta para que siga como es; los datos se copian por el bus.",
             "Spanish",
         ),
         ("加载器已经移到新的队列，测试全部通过。用户要求保留旧路径。", "Chinese"),
