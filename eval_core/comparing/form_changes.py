@@ -37,7 +37,7 @@ STUB = 0.25
 MOVED = 0.5
 """A section that came out empty was moved, not lost, if this share of the words that only it held is still written."""
 MERGED = 0.8
-"""A section whose heading is gone was merged into others if this share of those words is still written."""
+"""A section whose heading is gone was merged into another if that one holds this share of those words."""
 UNTESTED_ALPHA = 0.05
 """A label that no run has any more is told, and keeps the verdict open, below this chance for it alone."""
 STANDING = 0.9
@@ -136,14 +136,27 @@ def _words(runs: Sequence[RunRecord], label: str, *, inside: bool = True) -> set
     )
 
 
-def _is_elsewhere(base: Runs, candidate: Runs, label: str, share: float) -> bool:
-    """Tell whether that share of the words that only this section of the base held is still in the summaries."""
+def _is_merged(base: Runs, candidate: Runs, label: str) -> bool:
+    """Tell whether one section of the candidate holds the words that only this one of the base held.
+
+    Lines that a model now writes under this heading and then under that are not where a reader looks for them.
+    """
+    held, kept = 0, Counter[str]()
+    for name in base.keys() & candidate.keys():
+        own = _words(base[name], label) - _words(base[name], label, inside=False)
+        held += len(own)
+        kept.update({other: len(own & _words(candidate[name], other)) for other in _usual({name: candidate[name]})})
+    return held > 0 and max(kept.values(), default=0) >= MERGED * held
+
+
+def _is_elsewhere(base: Runs, candidate: Runs, label: str) -> bool:
+    """Tell whether most of the words that only this section of the base held are still in the summaries."""
     held = kept = 0
     for name in base.keys() & candidate.keys():
         own = _words(base[name], label) - _words(base[name], label, inside=False)
         held += len(own)
         kept += len(own & _frequent([run.summary for run in candidate[name]]))
-    return held > 0 and kept >= share * held
+    return held > 0 and kept >= MOVED * held
 
 
 def _similarity(base: Runs, candidate: Runs, old: str, new: str) -> float:
@@ -178,11 +191,11 @@ def _what(base: Runs, candidate: Runs, label: str, tests: int, *, exact: bool) -
     named = _counts(base, candidate, label, filled=False, exact=exact)
     dropped = _dropped(named, tests, exact=exact)
     if dropped or (not exact and _in_no_run(named)):
-        if _is_elsewhere(base, candidate, label, MERGED):
+        if _is_merged(base, candidate, label):
             return "merged" if dropped else None
         return "gone" if dropped else "missing"
     if _dropped(_counts(base, candidate, label, filled=True, exact=exact), tests, exact=exact):
-        return "moved" if _is_elsewhere(base, candidate, label, MOVED) else "emptied"
+        return "moved" if _is_elsewhere(base, candidate, label) else "emptied"
     return None
 
 
@@ -294,7 +307,7 @@ def form_strand(change: FormChange) -> Strand:
     details = [f"section gone: {label}" for label in change.gone]
     details += [f"section emptied: {label}" for label in change.emptied]
     details += [f"section empty, its content is elsewhere: {label}" for label in change.moved]
-    details += [f"section gone, its content is elsewhere: {label}" for label in change.merged]
+    details += [f"section gone, its content is in another: {label}" for label in change.merged]
     details += [f"section in none of {counted(change.runs, 'run')}, too few to be tested: {x}" for x in change.missing]
     details += ["no sections any more, and as long as before"] if change.unlabelled else []
     details += [f"section renamed: {old} → {new}" for old, new in change.renamed]

@@ -602,7 +602,7 @@ def test_sections_that_are_merged_with_every_word_kept_are_no_loss(base: Measure
     form = compare_measurements(before, after)[0].strand("form")
     assert form is not None
     assert form.state is StrandState.CHANGED
-    assert "section gone, its content is elsewhere: files modified" in form.details
+    assert "section gone, its content is in another: files modified" in form.details
 
 
 def test_a_heading_that_no_run_has_any_more_is_in_the_headline(base: Measurement) -> None:
