@@ -16,8 +16,8 @@ WORK = "work"
 
 
 @pytest.fixture
-def journey(tmp_path: Path) -> Journey:
-    tree = adopted.configured(adopted.base_tree(), "bot: {shards: 2}\n")
+def journey(request: pytest.FixtureRequest, tmp_path: Path) -> Journey:
+    tree = adopted.configured(adopted.base_tree(baseline=getattr(request, "param", True)), "bot: {shards: 2}\n")
     github, pull = adopted.world(tree)
     self = Journey(github, adopted.on_disk(tree, tmp_path / "checkout"), tmp_path / WORK)
     self.pull = pull  # type: ignore[attr-defined]
@@ -38,6 +38,7 @@ def evaluate(journey: Journey, outputs: dict[str, str], tmp_path: Path, job: dic
     return Path(work, "results", read_ticket(outputs["ticket"]).label + job["suffix"])
 
 
+@pytest.mark.parametrize("journey", [True, False], indirect=True, ids=["baseline", "no baseline"])
 def test_two_jobs_share_the_work_and_the_comment_is_that_of_one(journey: Journey, tmp_path: Path) -> None:
     with journey.github:
         outputs, ticket = gate(journey)
