@@ -123,7 +123,7 @@ def _nothing_there(base: Measurement, *, new: bool) -> str:
     where = name_of(base)
     if new:
         return (
-            f"{where} has no compressor yet (no file that `watch` names), so there is nothing to compare this one with"
+            f"there is no compressor in {where} yet (no file that `watch` names), so there is nothing to compare with"
         )
     how = " or ".join(sorted({run.outcome.words for found in base.fixtures.values() for run in found}))
-    return f"the compressor of {where} {how}, in every run, so there is nothing to compare this one with"
+    return f"the compressor of {where} {how}, in every run, so there is nothing to compare with"

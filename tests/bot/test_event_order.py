@@ -219,8 +219,8 @@ def test_the_pull_request_that_brings_the_compressor_is_told_so_in_one_sentence(
     repository = open_pull(without, GOOD)
     ticket, posted, comment = repository.label()
     assert posted.title == (
-        f"No comparison: main at {ticket.base_sha[:12]} has no compressor yet (no file that `watch` names), so there "
-        "is nothing to compare this one with."
+        f"No comparison: there is no compressor in main at {ticket.base_sha[:12]} yet (no file that `watch` names), so "
+        "there is nothing to compare with."
     )
     assert "compared with" not in comment
 
@@ -232,7 +232,7 @@ def test_githubs_test_merge_stays_that_of_an_old_tip(open_pull: OpenPull) -> Non
     client = GitHub(adopted.REPO, github.job_token(), api_url=github.url)
 
     def tried() -> str:
-        return str(client.answer("/pulls/1")["merge_commit_sha"])
+        return str(client._transport.get(f"/repos/{adopted.REPO}/pulls/1", "pull request")["merge_commit_sha"])
 
     before, old_tip = tried(), github.state.refs["heads/main"]
     github.push("main", documented(GOOD))

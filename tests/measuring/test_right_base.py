@@ -122,8 +122,8 @@ def test_a_change_that_brings_the_first_compressor_has_nothing_to_compare_with(
     data = measure(replace(pull_request(root, LOSES), base_tree=empty, base_point=point), tmp_path / "results")
     assert data.verdict is None
     assert data.note == (
-        f"main at {'c' * 12} has no compressor yet (no file that `watch` names), so there is nothing to compare this "
-        "one with"
+        f"there is no compressor in main at {'c' * 12} yet (no file that `watch` names), so there is nothing to "
+        "compare with"
     )
 
 
@@ -136,7 +136,7 @@ def test_a_base_whose_compressor_fails_in_every_run_does_not_blame_the_change(ro
         assert data.verdict is None
         assert data.note == (
             "the compressor of the base branch could not be imported or constructed, in every run, so there is "
-            "nothing to compare this one with"
+            "nothing to compare with"
         )
 
 
