@@ -21,6 +21,7 @@ from eval_core.measuring.base_branch import BranchPoint
 from eval_core.measuring.merge import merge_shards
 from eval_core.measuring.options import Job
 from eval_core.reporting.write import write_reports
+from eval_core.sandbox.isolation import Wanted
 from eval_core.storage.results import ResultsFolder, open_results
 
 __all__ = [
@@ -51,8 +52,12 @@ def evaluate(
     on_record: Callable[[RunRecord], None],
     deadline_minutes: int | None = None,
     shard: Shard | None = None,
+    sandbox: Wanted = "auto",
 ) -> tuple[ReportData, ResultsFolder]:
-    """Measure the evaluated commit with everything else from the base branch, always sandboxed."""
+    """Measure the evaluated commit with everything else from the base branch.
+
+    No command, variable or file of a workflow sets `sandbox`: only the demo does, for code that we ship ourselves.
+    """
     check_target(config, root)
     baseline = ticket.mode == "baseline"
     job = Job(
@@ -69,6 +74,7 @@ def evaluate(
         compare_to="none" if baseline else "auto",
         deadline_minutes=deadline_minutes,
         shard=shard,
+        sandbox=sandbox,
     )
     if baseline:
         job = replace(job.with_runs(job.plan[0]), every_private_probe=True)

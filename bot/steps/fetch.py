@@ -18,6 +18,7 @@ from pathlib import Path
 from bot.github.repository import TARBALL_LIMIT, WORKFLOW, GitHub
 from bot.pull_request.ticket import Ticket, evaluation_artifact
 from eval_core.base.errors import UserError
+from eval_core.base.tar_files import write_member
 from eval_core.domain.shard import Shard
 from eval_core.storage.results import BASE_FOLDER, CONTROL_FOLDER
 
@@ -157,7 +158,8 @@ def _extract(tar: tarfile.TarFile, stream: _Capped, sha: str, into: Path, limits
             raise UserError(f"{what}: {name!r} appears twice; refused")
         seen.add(name)
         if member.issym():
-            links.append(member.replace(name=name, deep=False))
+            member.name = name
+            links.append(member)
         elif member.isreg() or member.isdir():
             size += member.size
             if member.size > limits.file or size > limits.unpacked:
@@ -167,7 +169,7 @@ def _extract(tar: tarfile.TarFile, stream: _Capped, sha: str, into: Path, limits
                 )
             # A commit may have any date; one that no file can have changes nothing about the files.
             date = member.mtime if 0 <= member.mtime < _LATEST else 0
-            tar.extract(member.replace(name=name, mtime=date, deep=False), into, filter="data")
+            write_member(tar, member, into / name, date)
         else:
             raise UserError(f"{what}: {name!r} is neither a file, a folder nor a symbolic link; refused")
     if not seen:

@@ -72,7 +72,7 @@ def demo_tree() -> dict[str, bytes]:
     written = {path: text.encode() for path, text in plan.files.items() if text}
     # The shipped baseline is of the same code under its own name; in this repository the code has another one.
     measurement, noise = load_baseline(shipped("baselines/offline.json"))
-    provenance = measurement.provenance.model_copy(update={"target": plan.target})
+    provenance = measurement.provenance.model_copy(update={"target": plan.target, "watched": None})
     measurement = measurement.model_copy(update={"provenance": provenance})
     tree["baselines/offline.json"] = dump_baseline(measurement, noise).encode()
     # Offline nothing varies from run to run: as many compressions as graded runs are enough, and much quicker.
@@ -89,6 +89,18 @@ def demo_pull(tree: dict[str, bytes]) -> dict[str, bytes]:
     return {**tree, path: "".join(kept).encode()}
 
 
+def _need_sandbox() -> None:
+    from eval_core.base.errors import UserError
+    from eval_core.sandbox.isolation import detect
+
+    try:
+        detect()
+    except UserError as exc:
+        raise UserError(
+            f"{exc}. The demo's compressor is part of this program, so `compression-eval demo --sandbox none` is safe"
+        ) from None
+
+
 @click.command()
 @click.option(
     "--output",
@@ -97,21 +109,32 @@ def demo_pull(tree: dict[str, bytes]) -> dict[str, bytes]:
     show_default=True,
     help="Where the comment, the rendered page and the report are written.",
 )
-def demo(output: Path) -> None:
+@click.option(
+    "--sandbox",
+    type=click.Choice(["auto", "none"]),
+    default="auto",
+    show_default=True,
+    help="none: run the demo's compressor, which is part of this program, as it is.",
+)
+def demo(output: Path, sandbox: str) -> None:
     """Play a labelled pull request on a local GitHub, up to the comment. No account, no key, no network.
 
     \b
-    Example:
+    Examples:
       compression-eval demo
+      compression-eval demo --sandbox none   # where bubblewrap cannot be installed
     """
     from bot.testing.github.server import LoopbackGitHub
     from bot.testing.journey import Journey, label_event, write_tree
     from eval_core.base.config import CONFIG_FILE, load_config
+    from eval_core.base.errors import UserError
     from eval_core.base.files import write_atomic
     from eval_core.cli.report import print_data
     from eval_core.measuring.options import Job
     from eval_core.storage.results import read_runs
 
+    if sandbox == "auto":
+        _need_sandbox()
     tree = demo_tree()
     # Before the journey, not after it: a place that cannot be written to is known at once.
     write_atomic(output / "comment.md", "")
@@ -128,13 +151,17 @@ def demo(output: Path) -> None:
         click.echo(
             f"Pull request #{pull.number} drops one line of the summary's template; the label is added.", err=True
         )
-        journey = Journey(github, checkout, work, say=lambda line: click.echo(f"  {line}", err=True))
+        journey = Journey(
+            github, checkout, work, say=lambda line: click.echo(f"  {line}", err=True), sandboxed=sandbox == "auto"
+        )
         journey.play(label_event(REPO, pull, "maintainer"))
         body = github.comments(pull.number)[-1].body
-        for report in work.glob("results/*/report.html"):
-            write_atomic(output / "report.html", report.read_text(encoding="utf-8"))
-            measured = read_runs(report.parent)
-            data = Job(load_config(checkout / CONFIG_FILE), checkout).compared(measured, [], report.parent)
+        report = next(work.glob("results/*/report.html"), None)
+        if report is None:
+            raise UserError("the demo could not be measured; what went wrong is printed above")
+        write_atomic(output / "report.html", report.read_text(encoding="utf-8"))
+        measured = read_runs(report.parent)
+        data = Job(load_config(checkout / CONFIG_FILE), checkout).compared(measured, [], report.parent)
     write_atomic(output / "comment.md", body)
     write_atomic(output / "comment.html", comment_page(body, pull.title))
     print_data(data, "text", where=output / "report.html", details=None)

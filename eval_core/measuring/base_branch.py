@@ -18,6 +18,7 @@ from eval_core.base.errors import UserError
 from eval_core.base.files import write_atomic
 from eval_core.base.globs import matches, watched_digest
 from eval_core.base.numbers import counted
+from eval_core.base.tar_files import write_member
 from eval_core.comparing.compare import compare_measurements
 from eval_core.comparing.verdict import exit_code
 from eval_core.domain.fingerprint import Fingerprint
@@ -95,7 +96,14 @@ def exported(tree: Path, sha: str) -> Iterator[Path]:
         raise UserError(f"{tree}: git cannot export {sha[:12]}; give the tree of the base with --base-tree")
     with tempfile.TemporaryDirectory(prefix="compression-eval-base-") as folder:
         with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-            files.extractall(folder, filter="data")
+            links = []
+            for member in files:
+                if member.issym():
+                    links.append(member)
+                else:
+                    write_member(files, member, Path(folder, member.name), member.mtime)
+            for link in links:  # last, so that no file is written through one
+                Path(folder, link.name).symlink_to(link.linkname)
         yield Path(folder)
 
 

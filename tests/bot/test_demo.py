@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,3 +51,24 @@ def test_the_page_shows_tables_and_folds() -> None:
     assert "<table>" in page
     assert "<details>" in page
     assert "A &lt;title&gt;" in page
+
+
+@pytest.mark.e2e
+def test_the_demo_says_what_to_do_without_a_sandbox_and_runs_our_own_code_without_one(tmp_path: Path) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "git").symlink_to(shutil.which("git") or "git")
+    environment = {"PATH": str(programs), "PYTHONPATH": str(small.REPOSITORY)}
+
+    def demo(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "bot", "demo", *words]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+    refused = demo()
+    assert refused.returncode == 2
+    assert "compression-eval demo --sandbox none" in refused.stderr
+    assert not (tmp_path / "results").exists()
+    ran = demo("--sandbox", "none")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith("▼ Regressed: ")
+    assert "stale" not in ran.stdout
