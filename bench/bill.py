@@ -41,7 +41,8 @@ class Cache:
     @property
     def price(self) -> str:
         """Return it as on the command line."""
-        return f"{self.model}={INPUT:g},{OUTPUT:g},{CACHED:g},{self.write:g}"
+        price = f"input: {INPUT:g}, output: {OUTPUT:g}, cached_input: {CACHED:g}, cache_write: {self.write:g}"
+        return f"models.prices={{{self.model}: {{{price}}}}}"
 
     def bill(self, used: Mapping[str, Any]) -> float:
         """Return what a provider charges for what it delivered."""
@@ -66,10 +67,12 @@ class Case:
 CASES = (
     Case("the compressor's model, judged offline", ("run", "--judge", "offline", "--compare-to", "none")),
     Case("first baseline", ("baseline", "update", "--accept-failing")),
-    Case("first look", ("run", "--label", "look", "--stop", "full")),
-    Case("second look", ("run", "--label", "look", "--next-look", "--stop", "full")),
-    Case("third look", ("run", "--label", "look", "--next-look", "--stop", "full")),
-    Case("first look, 3 fixtures", ("run", "--label", "three", "--stop", "full", "--fixtures", ",".join(SEED_SHAPE))),
+    Case("first look", ("run", "--label", "look", "--set", "stop=full")),
+    Case("second look", ("run", "--label", "look", "--next-look", "--set", "stop=full")),
+    Case("third look", ("run", "--label", "look", "--next-look", "--set", "stop=full")),
+    Case(
+        "first look, 3 fixtures", ("run", "--label", "three", "--set", "stop=full", "--fixtures", ",".join(SEED_SHAPE))
+    ),
     Case("shard 1 of 2", ("run", "--label", "parts", "--shard", "1/2")),
     Case("shard 2 of 2", ("run", "--label", "parts", "--shard", "2/2")),
     Case(
@@ -78,7 +81,7 @@ CASES = (
         Cache("claude-loopback-new", "--marked-cache", WRITE),  # no controls and no calibration are known of it
     ),
     Case("first baseline, cache without marks", ("baseline", "update", "--accept-failing"), AUTOMATIC),
-    Case("first look, cache without marks", ("run", "--label", "plain", "--stop", "full"), AUTOMATIC),
+    Case("first look, cache without marks", ("run", "--label", "plain", "--set", "stop=full"), AUTOMATIC),
 )
 
 
@@ -125,7 +128,7 @@ def bill() -> Iterator[Billed]:
         (folder / ".compression-eval.yml").write_text(places, encoding="utf-8")
         for case in CASES:
             with provider(case.cache.option, "--sampling", "--latency", "0.05") as url:
-                model = ("--model", case.cache.model, "--api-base", url, "--price", case.cache.price)
+                model = ("--model", case.cache.model, "--set", f"models.api_base={url}", "--set", case.cache.price)
                 command = (*case.words, *_TARGET, *model)
                 said = _run(folder, *command, "--dry-run")
                 total = next(line for line in said.splitlines() if line.startswith("total"))

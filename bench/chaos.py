@@ -122,9 +122,28 @@ class _Command:
     """The command in a process of its own."""
 
     def __init__(self, folder: Path, url: str, runs: int, label: str) -> None:
-        words = ["run", "--model", MODEL, "--api-base", url, "--price", f"{MODEL}=1,4", "--budget-usd", "1000"]
-        words += ["--fixtures", ",".join(FIXTURES), "--runs", str(runs), "--compress-runs", str(runs), "--stop", "full"]
-        words += ["--target", "builtin:anchored", "--compare-to", "none", "--trust-judge", "--quiet"]
+        words = [
+            "run",
+            "--model",
+            MODEL,
+            "--set",
+            f"models.api_base={url}",
+            "--set",
+            f"models.prices={{{MODEL}: {{input: 1, output: 4}}}}",
+            "--budget-usd",
+            "1000",
+        ]
+        words += [
+            "--fixtures",
+            ",".join(FIXTURES),
+            "--runs",
+            str(runs),
+            "--set",
+            f"compress_runs={runs}",
+            "--set",
+            "stop=full",
+        ]
+        words += ["--target", "builtin:anchored", "--compare-to", "none", "--set", "models.trust_judge=true", "--quiet"]
         self._words = [sys.executable, "-m", "bot", *words, "--label", label, "--resume"]
         self._folder = folder
         self.journal = folder / "results" / label / "journal.jsonl"

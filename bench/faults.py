@@ -85,7 +85,8 @@ def _prepared(folder: Path) -> list[str]:
     (folder / ".compression-eval.yml").write_text(places, encoding="utf-8")
     words = ["--compare-to", "none", "--target", "builtin:anchored"]
     for role in ROLES:
-        words += [f"--{role}-model", f"loopback/{role}", "--price", f"loopback/{role}={INPUT:g},{OUTPUT:g}"]
+        words += ["--set", f"models.{role}=loopback/{role}"]
+        words += ["--set", f"models.prices={{loopback/{role}: {{input: {INPUT:g}, output: {OUTPUT:g}}}}}"]
     return words
 
 
@@ -94,7 +95,7 @@ def price() -> float:
     """Return what the dry run names, without a prompt cache: the loopback has none here."""
     with tempfile.TemporaryDirectory() as name:
         words = _prepared(Path(name))
-        said = _run(Path(name), [*words, "--api-base", "http://127.0.0.1:9/v1", "--dry-run"]).stdout
+        said = _run(Path(name), [*words, "--set", "models.api_base=http://127.0.0.1:9/v1", "--dry-run"]).stdout
     total = next(line for line in said.splitlines() if line.startswith("total"))
     return float(total.split("$")[1].split()[0])
 
@@ -103,7 +104,7 @@ def suffer(fault: str, role: str) -> Ended:
     """Run the command against a provider that fails in one role."""
     with tempfile.TemporaryDirectory() as name, _serving(fault, role) as server:
         folder = Path(name)
-        words = [*_prepared(folder), "--api-base", server.base_url, "--budget-usd", "100", "--quiet"]
+        words = [*_prepared(folder), "--set", f"models.api_base={server.base_url}", "--budget-usd", "100", "--quiet"]
         began = time.monotonic()
         done = _run(folder, words)
         seconds = time.monotonic() - began

@@ -23,9 +23,8 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from bench.plan import Size, client_at, evaluate, provider, warm_up
-from eval_core.base.config import Config, Price
+from eval_core.base.config import Config, ModelConfig, Price
 from eval_core.measuring.options import Job
-from eval_core.models.settings import ModelFlags
 from eval_core.storage.results import open_results
 
 REPOSITORY = Path(__file__).parents[1]
@@ -47,17 +46,15 @@ class Measured:
 
 def pipeline(url: str, runs: int, concurrency: int) -> Measured:
     """Measure the real pipeline."""
-    flags = ModelFlags(model=MODEL, api_base=url, prices={MODEL: Price(input=1, output=4, cached_input=0.1)})
+    prices = {MODEL: Price(input=1, output=4, cached_input=0.1)}
+    models = ModelConfig(compressor=MODEL, api_base=url, prices=prices, trust_judge=True)
     job = Job(
-        Config(),
+        Config(models=models, concurrency=concurrency),
         root=REPOSITORY,
-        flags=flags,
         runs=runs,
         compress_runs=runs,
         budget_usd=1000.0,
-        concurrency=concurrency,
         compare_to="none",
-        trust_judge=True,
     )
     cases = job.load_cases()
     with tempfile.TemporaryDirectory() as folder, open_results(Path(folder), "bench", resume=False) as results:

@@ -202,8 +202,19 @@ def timed(name: str, latency: float, place: Place | None = None) -> Timed:
             command += ["--no-cache", "--no-table", "--no-progress-bar", "--no-write"]
             took, _ = _run(command, folder, (0, 100))  # 100: some assertions failed, which is no matter here
         elif name == "ours, command":
-            flags = ["--model", "openai/loopback", "--api-base", url, "--price", "openai/loopback=1,4,0.1"]
-            flags += ["--runs", "3", "--compress-runs", "3", "--compare-to", "none", "--trust-judge", "--quiet"]
+            flags = ["--model", "openai/loopback", "--set", f"models.api_base={url}"]
+            flags += ["--set", "models.prices={openai/loopback: {input: 1, output: 4, cached_input: 0.1}}"]
+            flags += [
+                "--runs",
+                "3",
+                "--set",
+                "compress_runs=3",
+                "--compare-to",
+                "none",
+                "--set",
+                "models.trust_judge=true",
+                "--quiet",
+            ]
             flags += ["--budget-usd", "1000", "--target", "builtin:anchored", "--results", folder]
             took, _ = _run([sys.executable, "-m", "bot", "run", *flags], folder)
         else:

@@ -27,7 +27,6 @@ from eval_core.domain.fixture import Fixture, dump_fixture
 from eval_core.domain.grade import Grade
 from eval_core.domain.probe import ProbeBank, dump_bank
 from eval_core.measuring.options import Job
-from eval_core.models.settings import ModelFlags
 from eval_core.storage.results import open_results
 
 MODEL = "smollm2-135m"
@@ -149,18 +148,21 @@ def pipeline(base_url: str, root: Path, judge_tokens: int) -> None:
     fixture, bank = _session()
     for name, text in (("fixtures/tiny.json", dump_fixture(fixture)), ("probes/tiny.probes.json", dump_bank(bank))):
         write_atomic(root / name, text)
-    limits = ModelConfig(
+    models = ModelConfig(
+        compressor=MODEL,
+        api_base=base_url,
+        prices={MODEL: Price(input=0, output=0)},
+        trust_judge=True,
         temperature=0.0,
         answer_max_tokens=300,
         judge_max_tokens=judge_tokens,
         compressor_max_tokens=1000,
         params={f"openai/{MODEL}": ModelParams(logit_bias=_ENDING)},
     )
-    flags = ModelFlags(model=MODEL, api_base=base_url, prices={MODEL: Price(input=0, output=0)})
     for turn in ("first", "resumed"):
         job = Job(
-            Config(models=limits), root, flags=flags, runs=1, compress_runs=1, concurrency=2, compare_to="none",
-            trust_judge=True, resume=turn == "resumed",
+            Config(models=models, concurrency=2), root, runs=1, compress_runs=1, compare_to="none",
+            resume=turn == "resumed",
         )  # fmt: skip
         began = time.perf_counter()
         with open_results(root / "results", "tiny", resume=True) as folder:

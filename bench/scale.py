@@ -136,8 +136,27 @@ def _run(folder: Path, *words: str) -> Process:
 def _shard(folder: Path, runs: int, shard: str) -> Process:
     """Measure one shard against a provider of its own."""
     with provider() as url:
-        words = ["run", "--model", MODEL, "--api-base", url, "--price", f"{MODEL}=1,4", "--budget-usd", "10000"]
-        words += ["--runs", str(runs), "--compress-runs", str(runs), "--target", "builtin:anchored", "--trust-judge"]
+        words = [
+            "run",
+            "--model",
+            MODEL,
+            "--set",
+            f"models.api_base={url}",
+            "--set",
+            f"models.prices={{{MODEL}: {{input: 1, output: 4}}}}",
+            "--budget-usd",
+            "10000",
+        ]
+        words += [
+            "--runs",
+            str(runs),
+            "--set",
+            f"compress_runs={runs}",
+            "--target",
+            "builtin:anchored",
+            "--set",
+            "models.trust_judge=true",
+        ]
         words += ["--compare-to", "none", "--quiet", "--label", "scale"]
         found = _run(folder, *words, "--shard", shard)
         with urlopen(f"{url}/stats") as reply:

@@ -30,7 +30,7 @@ ADAPTER = """\
 def compress(shortener, messages, call):
     return [*shortener.compress(messages), {"role": "assistant", "content": "through the adapter"}]
 """
-RUN = ("run", "--runs", "1", "--compress-runs", "1", "--fixtures", "small-debug", "--quiet", "--compare-to", "none")
+RUN = ("run", "--runs", "1", "--set", "compress_runs=1", "--fixtures", "small-debug", "--quiet", "--compare-to", "none")
 
 
 def make_environment(folder: Path) -> Path:

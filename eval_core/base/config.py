@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from eval_core.base.errors import UserError
 from eval_core.base.files import parse
 from eval_core.base.removed import removed_keys
-from eval_core.base.strict_yaml import read_yaml
+from eval_core.base.strict_yaml import parse_yaml, read_yaml
 
 __all__ = [
     "CONFIG_FILE",
@@ -35,7 +36,7 @@ MOST_SHARDS = 100
 class ConfigSection(BaseModel):
     """A part of the configuration; a misspelt field is an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Price(ConfigSection):
@@ -105,6 +106,7 @@ class ModelConfig(ConfigSection):
     ] = None
     temperature: Annotated[float | None, Field(ge=0, le=2, description="Sampling temperature of answers.")] = None
     answer_max_tokens: Annotated[int, Field(gt=0, description="The longest answer.")] = 700
+    trust_judge: Annotated[bool, Field(description="Use the judge even if it misranks obvious cases.")] = False
     judge_max_tokens: Annotated[int, Field(gt=0, description="The longest grade, with its reasons.")] = 900
     compressor_max_tokens: Annotated[int, Field(gt=0, description="The longest summary.")] = 8_000
     time_limit_s: Annotated[float, Field(gt=0, description="Seconds from a request to the end of its reply.")] = 180.0
@@ -225,6 +227,16 @@ class Config(ConfigSection):
     baseline_runs: Annotated[int, Field(ge=1, le=50, description="Graded runs stored in a baseline.")] = 10
     baseline: BaselineConfig = BaselineConfig()
     budget_usd: Annotated[float, Field(gt=0, description="No run spends more than this.")] = 8.0
+    max_tokens_total: Annotated[
+        int | None, Field(gt=0, description="No run uses more tokens than this, e.g. where a price is unknown.")
+    ] = None
+    stop: Annotated[
+        Literal["full", "early"] | None,
+        Field(
+            description="early: skip grading where facts alone decide; full: grade everything. Default: early with "
+            "models, full offline."
+        ),
+    ] = None
     deadline_minutes: Annotated[
         float | None, Field(gt=0, description="No model call starts later than this; the result is then incomplete.")
     ] = None
@@ -249,12 +261,33 @@ def config_folder(path: Path | None) -> Path:
     return Path() if found == here else found
 
 
-def load_config(path: Path | None, root: Path | None = None) -> Config:
-    """Read the configuration; without a path, the usual file if it is there, else the defaults."""
+def load_config(path: Path | None, root: Path | None = None, changes: Iterable[str] = ()) -> Config:
+    """Read the configuration; without a path, the usual file if it is there, else the defaults.
+
+    Each of the `changes` is a KEY=VALUE that goes before the file.
+    """
     where = path or (config_folder(None) if root is None else root) / CONFIG_FILE
-    if path is None and not where.exists():
-        return Config()
-    content = read_yaml(where) or {}
+    there = path is not None or where.exists()
+    content = read_yaml(where) or {} if there else {}
+    config = _checked(content, str(where)) if there else Config()
+    for change in changes:
+        key, equals, value = change.partition("=")
+        if not equals or not key.strip(". "):
+            raise UserError(f"--set {change}: expected KEY=VALUE, e.g. --set models.time_limit_s=60")
+        content = _changed(content, key.strip().split("."), parse_yaml(value, f"--set {key}"))
+        config = _checked(content, f"--set {key}")
+    return config
+
+
+def _checked(content: Any, where: str) -> Config:
     if gone := removed_keys(content):
         raise UserError(f"{where}: {' '.join(gone)}")
-    return parse(Config, content, str(where))
+    return parse(Config, content, where)
+
+
+def _changed(content: Any, path: list[str], value: Any) -> Any:
+    """Return a value with another one at a path; a mapping is added to the one that is there."""
+    if path:
+        value, content = {path[0]: value}, content if isinstance(content, dict) else {}
+        return {**content, path[0]: _changed(content.get(path[0]), path[1:], value[path[0]])}
+    return {**content, **value} if isinstance(content, dict) and isinstance(value, dict) else value

@@ -11,9 +11,8 @@ __all__ = ["noise"]
 
 @click.command()
 @click.argument("baseline", type=click.Path(path_type=Path))
-@click.option("--splits", type=click.IntRange(10, 5000), default=200, show_default=True, help="Random splits.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the splits.")
-def noise(baseline: Path, splits: int, seed: int) -> None:
+def noise(baseline: Path, seed: int) -> None:
     """Compare random parts of a baseline: how large is the noise, and how often does it look like a change?
 
     \b
@@ -32,7 +31,7 @@ def noise(baseline: Path, splits: int, seed: int) -> None:
 
     measurement = load_side(baseline)
     arm = make_arm(measurement, quarantined(measurement))
-    alarms = false_alarms(arm, splits=splits, seed=seed)
+    alarms = false_alarms(arm, seed=seed)
     low, high = alarms.interval
     out = console()
     out.print(

@@ -92,7 +92,7 @@ def print_quote(found: Quote) -> None:
     for note in found.notes:
         out.print(Text(note))
     if cost is None:
-        out.print(Text("A price is unknown: give it with --price MODEL=IN,OUT (dollars per million tokens)."))
+        out.print(Text("A price is unknown: give it under models.prices, in dollars per million tokens."))
     else:
         out.print(Text(found.covered))
 
@@ -141,7 +141,6 @@ def run_options(command: Any) -> Any:
                 show_default=True,
                 help="Sandbox for your own target; none runs it with your permissions.",
             ),
-            click.option("--seed", type=int, default=0, show_default=True, help="Seed for everything random."),
             click.option("--quiet", is_flag=True, help="No progress on stderr."),
         )
     ):
@@ -169,29 +168,19 @@ def model_options(command: Any) -> Any:
         (
             click.option("--model", help="Model for all three roles (litellm name); none: offline."),
             click.option("--compressor-model", help="Model that the compressor calls."),
-            click.option("--answer-model", help="Model that answers the probes."),
             click.option(
                 "--judge-model",
                 "--judge",
                 help="Model that grades, or offline: only compressions cost money; the rest is rule-based.",
             ),
-            click.option(
-                "--api-base",
-                help="Base URL of an OpenAI-compatible server, or a preset: github-models, ollama, vllm, openrouter.",
-            ),
             click.option("--budget-usd", type=_MORE_THAN_NOTHING, help="Spend no more than this."),
             click.option(
-                "--deadline",
-                "deadline_minutes",
-                type=_MORE_THAN_NOTHING,
-                help="Minutes after which no model call starts; the result is then incomplete.",
+                "--set",
+                "changes",
+                multiple=True,
+                metavar="KEY=VALUE",
+                help="Set a key of the configuration for this run, e.g. --set compress_runs=5.",
             ),
-            click.option("--max-tokens-total", type=click.IntRange(min=1), help="Use no more tokens than this."),
-            click.option("--price", "prices", multiple=True, help="MODEL=IN,OUT in dollars per million tokens."),
-            click.option(
-                "--concurrency", type=click.IntRange(1, 256), help="Maximum number of concurrent model calls."
-            ),
-            click.option("--trust-judge", is_flag=True, help="Use the judge even if it misranks obvious cases."),
         )
     ):
         command = option(command)
@@ -202,22 +191,20 @@ def make_job(options: dict[str, Any]) -> Job:
     """Build the job from the options of `run_options` and `model_options`, and what else a command knows."""
     from eval_core.base.config import config_folder, load_config
     from eval_core.measuring.options import Job
-    from eval_core.models.prices import parse_prices
     from eval_core.models.settings import ModelFlags
 
     flags = ModelFlags(
         model=options.pop("model"),
         compressor=options.pop("compressor_model"),
-        answer=options.pop("answer_model"),
         judge=options.pop("judge_model"),
-        api_base=options.pop("api_base"),
-        prices=parse_prices(options.pop("prices")),
     )
     names, config, targets = options.pop("names"), options.pop("config"), options.pop("targets")
     if len(targets) > 1:
         raise UserError(f"--target: this takes one target, not {len(targets)}; `run` alone compares several")
+    if options.get("compare_to") == "rerun":
+        options |= {"compare_to": "auto", "baseline": "rerun"}
     return Job(
-        settings=load_config(config),
+        settings=load_config(config, changes=options.pop("changes")),
         root=config_folder(config),
         flags=flags,
         names=_fixture_names(names),
@@ -362,17 +349,10 @@ def _is_open(data: ReportData) -> bool:
 @run_options
 @click.option("--runs", type=click.IntRange(1, 50), help="Graded runs of each fixture.  [default: 3]")
 @click.option(
-    "--compress-runs",
-    type=click.IntRange(1, 200),
-    help="Compressions of each fixture.  [default: as many as are graded; 10 where they are free]",
-)
-@click.option(
-    "--compare-to", default="auto", show_default=True, help="auto, none, a baseline file or a results folder."
-)
-@click.option(
-    "--stop",
-    type=click.Choice(["full", "early"]),
-    help="early: skip grading where facts alone decide.  [default: early with models, full offline]",
+    "--compare-to",
+    default="auto",
+    show_default=True,
+    help="auto, none, a baseline file, a results folder, or rerun: measure the base in the same run.",
 )
 @click.option(
     "--fail-on",
@@ -383,18 +363,10 @@ def _is_open(data: ReportData) -> bool:
 )
 @click.option("--format", "form", type=click.Choice(["text", "md", "json"]), default="text", show_default=True)
 @click.option(
-    "--baseline",
-    type=click.Choice(["stored", "rerun"]),
-    default="stored",
-    show_default=True,
-    help="rerun: measure the base in the same run, alternating with the candidate.",
-)
-@click.option(
     "--base-tree",
     type=click.Path(path_type=Path),
     help="The tree of the base.  [default: the commit where the checked-out branch left the default branch]",
 )
-@click.option("--details", is_flag=True, help="Print the tables as well.")
 @click.option("--next-look", is_flag=True, help="With --label: add runs up to the next planned look (3, 6, 10 graded).")
 @click.option(
     "--all-looks",
@@ -410,7 +382,6 @@ def run(
     quiet: bool,
     fail_on: Any,
     form: str,
-    details: bool,
     next_look: bool,
     all_looks: bool,
     dry_run: bool,
@@ -430,7 +401,7 @@ def run(
       compression-eval run --model anthropic/claude-sonnet-4-5 --judge offline
       compression-eval run --compare-to results/before --fail-on regressed
       compression-eval run --target target.yml --tree ../my-agent
-      compression-eval run --baseline rerun --base-tree ../main --target target.yml
+      compression-eval run --compare-to rerun --base-tree ../main --target target.yml
       compression-eval run --target builtin:anchored --target builtin:regenerative --target mine.yml --label choice
       compression-eval run --label before --next-look
       compression-eval run --model anthropic/claude-sonnet-4-5 --all-looks
@@ -468,7 +439,7 @@ def run(
             data = execute(job, data.candidate.label, results, quiet=quiet)
     if part is not None:
         _end_shard(data, part, root, shlex.join([label or "", *(("--results", str(results)) if results else ())]))
-    print_data(data, form, where=root / data.candidate.label / "report.html", details=details)
+    print_data(data, form, where=root / data.candidate.label / "report.html")
     end_run(data, fail_on, root, f"`{resume_command(data.candidate.label)}` completes it")
 
 

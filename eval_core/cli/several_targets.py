@@ -60,7 +60,7 @@ def run_several(
     if job.compare_to != "auto":
         raise UserError("--compare-to: with several targets each is compared with the first one named")
     if job.baseline == "rerun" or job.shard is not None:
-        raise UserError("--baseline rerun and --shard take one target; run several targets without them")
+        raise UserError("--compare-to rerun and --shard take one target; run several targets without them")
     jobs = [replace(job, target=target) for target in targets]
     for one in jobs:  # a mistake in the last must not come out after the first is paid for
         one.load_target()

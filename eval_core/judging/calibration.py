@@ -199,7 +199,7 @@ async def trusted(
         raise UserError(
             f"the judge {judge.identity['model']} is not fit to decide: {'; '.join(record.reasons)}. At least "
             f"{LEAST_AGREEMENT:.0%} of the plain cases and no gross error are needed: choose another "
-            "--judge-model, or continue anyway with --trust-judge (`compression-eval judge calibrate` shows the "
+            "--judge-model, or continue anyway with models.trust_judge (`compression-eval judge calibrate` shows the "
             "cases)"
         )
     return record

@@ -205,7 +205,7 @@ def quote(job: Job, results: Path | None = None, label: str | None = None) -> Qu
     comparable = reference.measurement if reference and reference.comparable else None
     known = [stored.measurement] if stored else []
     folder = results or job.results
-    calibrated = job.trust_judge or find_record(calibration_key(judge), folder, known) is not None
+    calibrated = job.settings.models.trust_judge or find_record(calibration_key(judge), folder, known) is not None
     base = job.expected_base(cases, folder)
     runs, compress_runs = job.plan
     base_runs, base_compress_runs = job.base_runs(base)

@@ -244,7 +244,7 @@ def _budget(job: Job, cases: list[Case]) -> Iterator[Diagnosis]:
     budget = price.budget_usd
     if price.usd is None:
         unknown = ", ".join(price.unpriced)
-        advice = "give it under models.prices, or with --price MODEL=IN,OUT (dollars per million tokens)"
+        advice = "give it under models.prices (dollars per million tokens)"
         yield Diagnosis("broken", f"price of {unknown}: unknown, so the budget of ${budget:g} cannot be kept", advice)
     elif price.usd > budget:
         advice = "raise budget_usd, or run fewer fixtures or runs; a run that stops early can be resumed"

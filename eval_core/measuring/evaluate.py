@@ -61,8 +61,8 @@ class Trial:
                 job.models,
                 journal=self.folder.journal,
                 budget_usd=job.budget(self.cases),
-                max_tokens_total=job.max_tokens_total,
-                concurrency=job.concurrency or job.settings.concurrency,
+                max_tokens_total=job.settings.max_tokens_total,
+                concurrency=job.settings.concurrency,
                 sandbox=job.sandbox,
                 hidden=job.hidden,
                 deadline_s=job.deadline_s,
@@ -160,7 +160,7 @@ class Trial:
                 cast.roles.judge,
                 self.folder.path.parent,
                 known,
-                anyway=self.job.trust_judge,
+                anyway=self.job.settings.models.trust_judge,
                 served=cast.served_judge,
                 stopped=lambda: cast.stopped() or cast.mistake(),
             )
@@ -180,7 +180,7 @@ class Trial:
             case,
             compresses=cast.compresses_with_model,
             judged=cast.roles.judged,
-            trust_judge=self.job.trust_judge,
+            trust_judge=self.job.settings.models.trust_judge,
         )
         # A budget that is used up is said by the budget, in its own words.
         if problem is not None and not (cast.budget and cast.budget.refused):
@@ -218,7 +218,7 @@ class Trial:
             compress_runs=compress_runs,
             seed=self.job.seed,
             focus_topic=self.job.topic,
-            concurrency=self.job.concurrency or self.job.settings.concurrency,
+            concurrency=self.job.settings.concurrency,
             tree=target.tree,
             source=self.job.source(target),
             known_controls=controls,

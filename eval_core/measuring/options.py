@@ -57,11 +57,7 @@ class Job:
     budget_usd: float | None = None
     deadline_minutes: float | None = None
     """No model call starts later than this after the beginning of the run."""
-    max_tokens_total: int | None = None
     focus_topic: str | None = None
-    concurrency: int | None = None
-    stop: Literal["full", "early"] | None = None
-    """early: no grading where facts alone decide. By default so where grades cost money."""
     sandbox: Wanted = "auto"
     seed: int = 0
     resume: bool = False
@@ -73,7 +69,6 @@ class Job:
     base_tree: Path | None = None
     base_point: BranchPoint | None = None
     """The commit of `base_tree` and its branch, where they are known."""
-    trust_judge: bool = False
     every_private_probe: bool = False
     """Ask all private probes and not the drawn share: a baseline must serve every draw."""
     shard: Shard | None = None
@@ -88,7 +83,7 @@ class Job:
     def stops_early(self) -> bool:
         """Whether grading is left out where facts alone decide; a shard cannot know what the others found."""
         free = self.models is None or self.models.offline_judge
-        return self.shard is None and (self.stop or ("full" if free else "early")) == "early"
+        return self.shard is None and (self.settings.stop or ("full" if free else "early")) == "early"
 
     @property
     def plan(self) -> tuple[int, int]:
@@ -133,7 +128,7 @@ class Job:
         if self.base_tree is None:
             if isinstance(target.spec, Builtin):
                 return target
-            raise UserError("--baseline rerun: give the tree of the base with --base-tree")
+            raise UserError("--compare-to rerun: give the tree of the base with --base-tree")
         if not self.base_tree.is_dir():
             raise UserError(f"--base-tree {self.base_tree}: no such folder; it holds the tree of the base commit")
         return find_target(self.target, self.settings.target, self.root, self.base_tree)
@@ -243,7 +238,7 @@ class Job:
             self.load_base_target()
         if self.shard is not None and self.baseline == "rerun":
             raise UserError(
-                f"--shard {self.shard}: the base is not measured in shards; leave out --baseline rerun, and compare "
+                f"--shard {self.shard}: the base is not measured in shards; leave out --compare-to rerun, and compare "
                 "the merged result with a stored baseline"
             )
 

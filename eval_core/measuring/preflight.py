@@ -151,7 +151,7 @@ async def preflight(
     if judged and not trust_judge and (order := graded.misranked()) is not None:
         raise UserError(
             f"the judge {judge.identity['model']} is not fit to decide: it graded three answers from right to wrong as "
-            f"{order}. Choose another --judge-model, or continue anyway with --trust-judge "
+            f"{order}. Choose another --judge-model, or continue anyway with models.trust_judge "
             "(`compression-eval judge calibrate` shows more cases)"
         )
     return None

@@ -168,7 +168,7 @@ class Cast:
         if self.budget.tokens is None:
             return f"the budget of ${self.budget.usd:g} is used up (${spent:.4f} spent); raise it with --budget-usd"
         used = f"{self.budget.spent_tokens:,} of {self.budget.tokens:,} tokens, ${spent:.4f} of ${self.budget.usd:g}"
-        return f"the budget is used up ({used}); raise it with --budget-usd or --max-tokens-total"
+        return f"the budget is used up ({used}); raise it with --budget-usd or max_tokens_total"
 
     def mistake(self) -> str | None:
         """Return what is wrong with the configuration, a key or a model's name, where no model ever answered.

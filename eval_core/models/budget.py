@@ -71,9 +71,8 @@ class Budget:
         if unknown and self.usd is not None and self.tokens is None:
             names = ", ".join(unknown)
             raise UserError(
-                f"{names}: price unknown, so the budget of ${self.usd:g} cannot be kept; give it with "
-                f"--price {unknown[0]}=IN,OUT (dollars per million tokens; 0,0 for a local model), under models.prices "
-                "in the configuration, or cap tokens with --max-tokens-total"
+                f"{names}: price unknown, so the budget of ${self.usd:g} cannot be kept; give it under "
+                "models.prices (dollars per million tokens; 0 for a local model), or cap tokens with max_tokens_total"
             )
 
     async def reserve(
@@ -129,5 +128,5 @@ class Budget:
             )
         return (
             f"token cap of {self.tokens:,} reached: {self.spent_tokens + self.unsure_tokens:,} used, and the next call "
-            f"may use {wanted.tokens:,}; raise --max-tokens-total and resume"
+            f"may use {wanted.tokens:,}; raise max_tokens_total and resume"
         )

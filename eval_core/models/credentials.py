@@ -94,7 +94,7 @@ def _provider(model: str) -> str:
     except Exception:  # whatever it makes of the name, it cannot send anything
         raise UserError(
             f"{model}: this names no provider that litellm knows; write PROVIDER/MODEL, e.g. openai/{model}, or give "
-            "the server with --api-base"
+            "the server with models.api_base"
         ) from None
 
 

@@ -58,8 +58,8 @@ _REMEDIES: Mapping[FailureKind, str] = MappingProxyType(
     {
         "timeout": "the provider hangs, or models.time_limit_s is too short for this model",
         "server": "the provider is down; resume later",
-        "connection": "check --api-base and the network",
-        "rate_limit": "the rate limit leaves no room; lower --concurrency, or resume later",
+        "connection": "check models.api_base and the network",
+        "rate_limit": "the rate limit leaves no room; lower concurrency, or resume later",
         "empty": "this model returns empty replies; choose another",
         "refusal": "this model refuses the work; name another",
         "malformed": "this model's replies cannot be read; name another",
@@ -69,8 +69,8 @@ _REMEDIES: Mapping[FailureKind, str] = MappingProxyType(
         "larger window, or leave long sessions out with --fixtures",
         "payment": "the account is out of credit or quota; top it up, or name another model",
         "bad_request": "the provider rejects what is asked of this model: check models.params and the model's name",
-        "not_found": "check the model's name as the provider spells it and, with --api-base, the URL: it usually ends "
-        "with /v1",
+        "not_found": "check the model's name as the provider spells it and, with models.api_base, the URL: it usually "
+        "ends with /v1",
     }
 )
 

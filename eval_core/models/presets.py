@@ -1,4 +1,4 @@
-"""Presets of providers, with address, key and price: `models.endpoints.NAME.preset`, or `--api-base NAME`.
+"""Presets of providers, with address, key and price: `models.endpoints.NAME.preset`, or `models.api_base`.
 
 Shapes were checked against the providers' published request formats and against a server on loopback; there is no
 account behind them. What a provider changes can be set beside the preset, which then gives way.

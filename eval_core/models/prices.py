@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.util import find_spec
@@ -12,13 +12,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pydantic import ValidationError
-
 from eval_core.base.config import EndpointConfig, Price
-from eval_core.base.errors import UserError
 from eval_core.domain.call import Usage
 
-__all__ = ["Tariff", "known_model", "listed_as", "parse_prices", "supports_schema", "tariff"]
+__all__ = ["Tariff", "known_model", "listed_as", "supports_schema", "tariff"]
 
 _LONG = 200_000  # the length at which providers with two prices change to the higher one
 _MILLION = 1_000_000
@@ -153,28 +150,3 @@ def tariff(model: str, prices: Mapping[str, Price] = MappingProxyType({}), liste
     if entry is not None and (found := _listed(entry)) is not None:
         return found
     return Tariff(0.0, 0.0, 0.0, 0.0) if model.partition("/")[0] in _OWN_MACHINE else None
-
-
-def parse_prices(flags: Iterable[str]) -> dict[str, Price]:
-    """Read `MODEL=IN,OUT[,CACHED[,WRITE]]` flags, in dollars per million tokens."""
-    prices = {}
-    for flag in flags:
-        model, separator, numbers = flag.rpartition("=")
-        parts = numbers.split(",")
-        try:
-            if not separator or not model or not 2 <= len(parts) <= 4:
-                raise ValueError
-            values = [float(part) for part in parts]
-            if not all(0 <= value < float("inf") for value in values):
-                raise ValueError
-            prices[model] = Price(
-                input=values[0],
-                output=values[1],
-                cached_input=values[2] if values[2:] else None,
-                cache_write=values[3] if values[3:] else None,
-            )
-        except (ValueError, ValidationError):
-            raise UserError(
-                f"--price {flag}: expected MODEL=IN,OUT in dollars per million tokens, e.g. --price my/model=0.5,1.5"
-            ) from None
-    return prices

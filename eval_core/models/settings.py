@@ -93,10 +93,7 @@ class ModelFlags:
 
     model: str | None = None
     compressor: str | None = None
-    answer: str | None = None
     judge: str | None = None
-    api_base: str | None = None
-    prices: Mapping[str, Price] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -218,7 +215,7 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
 
     def chosen(role: Role) -> str | None:
         return (
-            (getattr(flags, role) or flags.model)
+            ({"compressor": flags.compressor, "judge": flags.judge}.get(role) or flags.model)
             or (env(f"{role.upper()}_MODEL") or env("MODEL"))
             or getattr(config, role)
         )
@@ -226,8 +223,6 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
     compressor, answer, judge = (chosen(role) for role in ROLES)
     offline_judge = judge == OFFLINE_JUDGE
     if offline_judge:
-        if flags.answer:
-            raise UserError(f"--answer-model {flags.answer}: with --judge offline no model answers; leave it out")
         answer = judge = compressor
     some = compressor or answer or judge
     if some is None:
@@ -235,9 +230,9 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
     answer = answer or compressor or some
     for model in (compressor, answer, judge):
         _refuse_logins(model)
-    said = flags.api_base or env("API_BASE")
+    said = env("API_BASE")
     base = said or config.api_base
-    where = "--api-base" if flags.api_base else f"{_ENV}API_BASE" if env("API_BASE") else "models.api_base"
+    where = f"{_ENV}API_BASE" if said else "models.api_base"
     key = _key(GENERAL_KEY, environ)
     chosen_models = dict.fromkeys((compressor or answer, answer, judge or answer))
     # A preset's name in place of the URL, and its other settings with it; what the file says of one model goes before.
@@ -256,7 +251,7 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
         if preset is not None and found.url is None:
             found = with_preset(found, preset)
         if said:
-            # The command line and the environment go before the file, and mean a server that speaks OpenAI's protocol.
+            # The environment goes before the file, and means a server that speaks OpenAI's protocol.
             found = found.model_copy(update={"url": url, "protocol": "openai"})
         endpoints[model] = found
     return Models(
@@ -272,7 +267,7 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
         answer_max_tokens=config.answer_max_tokens,
         judge_max_tokens=config.judge_max_tokens,
         compressor_max_tokens=config.compressor_max_tokens,
-        prices={**config.prices, **flags.prices},
+        prices=config.prices,
         params={model: params.model_dump(exclude_none=True) for model, params in config.params.items()},
         offline_judge=offline_judge,
     )

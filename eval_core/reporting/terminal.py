@@ -113,7 +113,7 @@ def print_report(view: ReportView, out: Console, *, where: str = "", details: bo
         out.print(Text("If you removed it on purpose: compression-eval accept"))
     out.print(Text(f"Cost: {view.cost}"))
     if where:
-        hint = " (--details prints the tables here)" if details is False else ""
+        hint = " (`report --details` prints the tables)" if details is False else ""
         out.print(Text(f"Report: {where}{hint}"))
     elif details is False:
         out.print(Text("Tables: --details. The page with both summaries: --format html > report.html"))

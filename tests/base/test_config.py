@@ -69,3 +69,42 @@ def test_a_tag_of_yaml_runs_nothing(tmp_path: Path) -> None:
     path = small.write(tmp_path / "c.yml", "focus_topic: !!python/object/apply:os.getcwd []")
     with pytest.raises(UserError, match="broken YAML"):
         load_config(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (["runs=5", "models.judge=j", "concurrency=2"], {"runs": 5, "concurrency": 2, "judge": "j"}),
+        (["models.prices={b: {input: 3, output: 4}}"], {"prices": {"a": 1.0, "b": 3.0}}),
+        (["models.prices={a: {input: 3, output: 4}}"], {"prices": {"a": 3.0}}),
+        (["stop=full", "stop=early"], {"stop": "early"}),
+        (["models.api_base=http://127.0.0.1:1/v1?a=b"], {"api_base": "http://127.0.0.1:1/v1?a=b"}),
+        (["watch=[a, b]"], {"watch": ["a", "b"]}),
+    ],
+)
+def test_a_key_can_be_set_for_one_run(tmp_path: Path, changes: list[str], said: dict[str, object]) -> None:
+    path = tmp_path / "c.yml"
+    path.write_text("runs: 2\nwatch: [c]\nmodels: {judge: other, prices: {a: {input: 1, output: 2}}}\n")
+    config = load_config(path, changes=changes)
+    found = {**config.model_dump(), **config.models.model_dump()}
+    found["prices"] = {name: price.input for name, price in config.models.prices.items()}
+    assert {name: found[name] for name in said} == said
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("runs", "--set runs: expected KEY=VALUE, e.g. "),
+        ("=5", "--set =5: expected KEY=VALUE, e.g. "),
+        ("runs=many", "--set runs: runs: "),
+        ("models.nothing=1", "--set models.nothing: models.nothing: "),
+        ("models.questions_per_call=4", "models.questions_per_call was removed. "),
+    ],
+)
+def test_a_key_that_cannot_be_set_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError) as caught:
+        load_config(None, changes=[change])
+    assert said in str(caught.value)

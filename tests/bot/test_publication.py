@@ -633,7 +633,7 @@ def test_a_base_measured_in_the_run_is_what_a_pull_request_is_compared_with(
     assert f"compared with `main` at {fork[:7]}, 1 commit behind its tip" in first_screen
     assert f"git worktree add ../base {fork}" in comment
     assert "days old" not in comment
-    assert "compression-eval run --baseline rerun --base-tree ../base\n" in comment
+    assert "compression-eval run --compare-to rerun --base-tree ../base\n" in comment
 
 
 @pytest.mark.parametrize("spoilt", ["missing", "grade", "word", "fixture"])

@@ -8,9 +8,11 @@ import sys
 import threading
 from pathlib import Path
 
+import click
 import pytest
 import small
 
+from bot.cli import root
 from eval_core.base.removed import COMMANDS, FLAGS, KEYS
 from eval_core.cli import progress
 
@@ -119,3 +121,9 @@ def test_what_was_removed_is_named_with_what_to_do_now(project: Path, cli: small
         small.write(project / ".compression-eval.yml", json.dumps(content))
         ran = cli("run", "--quiet")
         assert (ran.code, ran.err) == (2, f"Error: .compression-eval.yml: {key} was removed. {said}\n")
+
+
+def test_run_has_at_most_24_flags() -> None:
+    command = root.get_command(click.Context(root), "run")
+    assert command is not None
+    assert sum(isinstance(param, click.Option) for param in command.params) <= 24

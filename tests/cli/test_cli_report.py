@@ -13,7 +13,7 @@ import small
 
 from eval_core.cli.progress import Progress
 
-FAST = ("--runs", "1", "--compress-runs", "2", "--quiet", "--compare-to", "none")
+FAST = ("--runs", "1", "--set", "compress_runs=2", "--quiet", "--compare-to", "none")
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_a_report_is_a_screen_and_its_tables_come_when_asked_for(measured: Path,
     lines = ran.out.splitlines()
     assert lines[0].startswith(("▼ Regressed: ", "⇄ Trade: "))
     assert len(lines) <= 15
-    assert lines[-1] == "Report: results/opaque/report.html (--details prints the tables here)"
+    assert lines[-1] == "Report: results/opaque/report.html (`report --details` prints the tables)"
     assert "Medians by fixture" not in ran.out
     ran = cli("report", "results/opaque", "--compare-to", "results/anchored", "--details")
     assert "Medians by fixture" in ran.out

@@ -10,7 +10,7 @@ import small
 
 from eval_core.cli.several_targets import target_labels
 
-FAST = ("--runs", "1", "--compress-runs", "3", "--quiet")
+FAST = ("--runs", "1", "--set", "compress_runs=3", "--quiet")
 TWO = ("--target", "builtin:anchored", "--target", "builtin:opaque")
 
 
@@ -50,7 +50,7 @@ def test_a_run_that_was_cut_short_goes_on_where_it_was(project: Path, cli: small
     [
         (("run", "--target", "builtin:anchored", "--target", "nowhere.yml"), "--target nowhere.yml: no such file"),
         (("run", *TWO, "--compare-to", "none"), "each is compared with the first one named"),
-        (("run", *TWO, "--baseline", "rerun"), "take one target"),
+        (("run", *TWO, "--compare-to", "rerun"), "take one target"),
         (("run", *TWO, "--dry-run"), "--dry-run takes one target"),
         (("run", *TWO, "--format", "json"), "--format json takes one target"),
         (("baseline", "update", *TWO), "this takes one target, not 2"),

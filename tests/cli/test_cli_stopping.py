@@ -1,4 +1,4 @@
-"""`run --stop early`, `--baseline rerun` and progress, offline."""
+"""Ending early, `--compare-to rerun` and progress, offline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from eval_core.measuring.wiring import Traffic
 
 def test_grading_is_skipped_where_facts_decide(project: Path, cli: small.Cli) -> None:
     cli("baseline", "update", "--quiet")
-    ran = cli("run", "--target", "builtin:opaque", "--stop", "early", "--label", "a", "--quiet")
+    ran = cli("run", "--target", "builtin:opaque", "--set", "stop=early", "--label", "a", "--quiet")
     assert ran.out.startswith("▼ Regressed: ")
     summary = json.loads((project / "results/a/summary.json").read_text())
     assert summary["planned_runs"] == 0
@@ -26,7 +26,7 @@ def test_grading_is_skipped_where_facts_decide(project: Path, cli: small.Cli) ->
 
 def test_grading_follows_where_facts_do_not_decide(project: Path, cli: small.Cli) -> None:
     cli("baseline", "update", "--quiet")
-    ran = cli("run", "--stop", "early", "--label", "a")
+    ran = cli("run", "--set", "stop=early", "--label", "a")
     assert ran.out.startswith("= No detectable change: ")
     assert "30 of 30 fixture-runs" in ran.err
     summary = json.loads((project / "results/a/summary.json").read_text())
@@ -34,14 +34,14 @@ def test_grading_follows_where_facts_do_not_decide(project: Path, cli: small.Cli
 
 
 def test_without_a_baseline_there_is_nothing_to_stop_for(project: Path, cli: small.Cli) -> None:
-    ran = cli("run", "--stop", "early", "--runs", "1", "--compress-runs", "1", "--label", "a", "--quiet")
+    ran = cli("run", "--set", "stop=early", "--runs", "1", "--set", "compress_runs=1", "--label", "a", "--quiet")
     assert ran.code == 0
     assert json.loads((project / "results/a/summary.json").read_text())["planned_runs"] == 1
 
 
 @pytest.mark.parametrize("compare_to", ["auto", "none"])
 def test_a_gate_without_a_baseline_is_not_passed(project: Path, cli: small.Cli, compare_to: str) -> None:
-    once = ("run", "--runs", "1", "--compress-runs", "1", "--compare-to", compare_to, "--quiet")
+    once = ("run", "--runs", "1", "--set", "compress_runs=1", "--compare-to", compare_to, "--quiet")
     ran = cli(*once, "--fail-on", "regressed")
     assert ran.code == 3
     assert "--fail-on regressed cannot be decided: nothing to compare with" in ran.err
@@ -50,7 +50,7 @@ def test_a_gate_without_a_baseline_is_not_passed(project: Path, cli: small.Cli, 
 
 
 def test_a_compressor_against_itself_in_one_run_shows_no_change(project: Path, cli: small.Cli) -> None:
-    ran = cli("run", "--runs", "3", "--baseline", "rerun", "--label", "a")
+    ran = cli("run", "--runs", "3", "--compare-to", "rerun", "--label", "a")
     assert ran.code == 0
     assert ran.out.startswith("= No detectable change: ")
     assert "60 of 60 fixture-runs" in ran.err

@@ -19,7 +19,7 @@ from bot.cli import root
 
 ROOT = Path(__file__).parents[2]
 COMMAND = f"PYTHONPATH={ROOT} {sys.executable} -m bot"
-RUN = "run --fixtures small-debug --runs 1 --compress-runs 1 --label a"
+RUN = "run --fixtures small-debug --runs 1 --set compress_runs=1 --label a"
 COMMANDS = {
     "--help": 0,
     "fixture list": 0,
@@ -132,7 +132,7 @@ def test_no_file_that_a_command_looks_for_can_make_it_wait(project: Path, cli: s
     small.write(project / ".compression-eval.yml", "target: target.yml\nwatch: ['*.py']\n")
     small.write(project / "target.yml", "compressor: keep:keep\nllm: none\nadapter: bridge.py\n")
     small.write(project / "bridge.py", "")
-    run = ("run", "--runs", "1", "--compress-runs", "1", "--label", "a", "--quiet")
+    run = ("run", "--runs", "1", "--set", "compress_runs=1", "--label", "a", "--quiet")
     assert cli("baseline", "update", "--runs", "1", "--accept-failing", "--quiet").code == 0
     assert cli(*run).code == 0
     small.write(project / "results" / "a" / "journal.jsonl", "")

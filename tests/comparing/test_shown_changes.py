@@ -73,7 +73,7 @@ def measured(tmp_path: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch) ->
     for way in ("plain", "forgetting", "reversed"):
         small.write(tmp_path / f"{way}.yml", f"compressor: rounds:compress\n{call}\nenv: {{WAY: {way}}}\n")
         done = cli(
-            "run", "--runs", "1", "--compress-runs", "1", "--quiet", "--target", f"{way}.yml", "--sandbox", "none",
+            "run", "--runs", "1", "--set", "compress_runs=1", "--quiet", "--target", f"{way}.yml", "--sandbox", "none",
             "--compare-to", "none", "--label", way,
         )  # fmt: skip
         assert done.code == 0, done.err

@@ -417,8 +417,8 @@ def test_facts_cut_before_the_model_are_counted_and_told_from_those_not_written(
     for limit in (100_000, 200):
         small.write(project / f"t{limit}.yml", f"compressor: cuts:compress\n{call}\nenv: {{LIMIT: '{limit}'}}\n")
         done = cli(
-            "run", "--runs", "1", "--compress-runs", "1", "--quiet", "--target", f"t{limit}.yml", "--sandbox", "none",
-            "--compare-to", "none", "--label", f"l{limit}",
+            "run", "--runs", "1", "--set", "compress_runs=1", "--quiet", "--target", f"t{limit}.yml",
+            "--sandbox", "none", "--compare-to", "none", "--label", f"l{limit}",
         )  # fmt: skip
         assert done.code == 0
     wide, narrow = (
@@ -491,7 +491,7 @@ def test_a_target_that_takes_a_budget_is_run_at_each_for_the_picture_of_size(pro
     text = "compressor: newest:compress\ncall: {keep: '${BUDGET}'}\nllm: none\nbudgets: [400, 200, 800]\n"
     small.write(project / "newest.yml", text)
     done = cli(
-        "run", "--runs", "1", "--compress-runs", "1", "--quiet", "--target", "newest.yml", "--sandbox", "none",
+        "run", "--runs", "1", "--set", "compress_runs=1", "--quiet", "--target", "newest.yml", "--sandbox", "none",
         "--compare-to", "none", "--label", "l",
     )  # fmt: skip
     assert done.code == 0, done.err

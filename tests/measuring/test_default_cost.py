@@ -50,7 +50,7 @@ def test_compressions_that_cost_money_are_bought_with_the_graded_runs(
 
 
 def test_the_dry_run_says_whether_the_budget_is_enough_with_caching_alone(project: Path, cli: small.Cli) -> None:
-    price = ("--model", "m/x", "--price", "m/x=3,15,0.3")
+    price = ("--model", "m/x", "--set", "models.prices={m/x: {input: 3, output: 15, cached_input: 0.3}}")
     ran = cli("run", "--dry-run", *price, "--budget-usd", "0.001")
     assert "is less than that" in ran.out
     assert "covers it." in cli("run", "--dry-run", *price, "--budget-usd", "50").out

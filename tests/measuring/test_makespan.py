@@ -14,12 +14,12 @@ from aiohttp import web
 
 from bot.testing.provider import Asked, LoopbackProvider
 from eval_core.base import tokens
-from eval_core.base.config import Config, Price
+from eval_core.base.config import Config, ModelConfig, Price
 from eval_core.domain.call import Draw, ModelCall, Role
 from eval_core.measuring.options import Job
 from eval_core.measuring.session import CONTROL
 from eval_core.models.client import ModelClient
-from eval_core.models.settings import ModelFlags, Models
+from eval_core.models.settings import Models
 from eval_core.storage.results import open_results
 
 REPOSITORY = Path(__file__).parents[2]
@@ -58,17 +58,14 @@ def test_the_checks_before_a_run_do_not_wait_for_each_other(tmp_path: Path) -> N
     """One compression, one answer and three grades leave together; with one behind another this would not end."""
     provider = TogetherProvider()
     with serving(provider) as url:
-        flags = ModelFlags(model=MODEL, api_base=url, prices={MODEL: Price(input=1, output=4)})
+        models = ModelConfig(compressor=MODEL, api_base=url, prices={MODEL: Price(input=1, output=4)}, trust_judge=True)
         job = Job(
-            Config(),
+            Config(models=models, concurrency=5),
             root=REPOSITORY,
-            flags=flags,
             runs=1,
             compress_runs=1,
             budget_usd=1000.0,
-            concurrency=5,
             compare_to="none",
-            trust_judge=True,
             target="builtin:anchored",
         )
         with open_results(tmp_path, "bench", resume=False) as results:

@@ -16,7 +16,7 @@ from eval_core.domain.case import make_plan
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.shard import Shard, parse_shard
 
-TWO = ("--runs", "2", "--compress-runs", "3", "--quiet")
+TWO = ("--runs", "2", "--set", "compress_runs=3", "--quiet")
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 9, 40])
@@ -173,7 +173,7 @@ def test_a_copy_of_a_shard_does_not_pass_for_another(project: Path, cli: small.C
 
 def test_a_shard_needs_a_label_and_measures_no_second_arm(project: Path, cli: small.Cli) -> None:
     assert "name the run with --label" in cli("run", "--shard", "1/2", *TWO).err
-    ran = cli("run", "--label", "a", "--shard", "1/2", "--baseline", "rerun", *TWO)
+    ran = cli("run", "--label", "a", "--shard", "1/2", "--compare-to", "rerun", *TWO)
     assert ran.code == 2
     assert "not measured in shards" in ran.err
     assert "no shards of nobody here" in cli("merge", "nobody").err
@@ -186,7 +186,7 @@ def test_shards_of_different_code_or_plans_are_not_mixed(project: Path, cli: sma
     assert ran.code == 2
     assert "shard 2/2 measured something else than shard 1/2: target" in ran.err
     assert cli("run", "--label", "b", "--shard", "1/2", *TWO).code == 0
-    assert cli("run", "--label", "b", "--shard", "2/2", "--runs", "1", "--compress-runs", "1", "--quiet").code == 0
+    assert cli("run", "--label", "b", "--shard", "2/2", "--runs", "1", "--set", "compress_runs=1", "--quiet").code == 0
     assert "shard 1/2: runs" in cli("merge", "b").err
     assert cli("run", "--label", "b", "--shard", "2/3", *TWO).code == 0
     assert "shards of different splits" in cli("merge", "b").err

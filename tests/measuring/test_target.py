@@ -55,7 +55,7 @@ def test_an_agent_s_runner_finds_its_report_and_an_otherwise_unchanged_tree(
     monkeypatch.setenv("HERMES_EVALUATOR_DIGEST", "e" * 64)
     monkeypatch.setenv("HERMES_BATTERY_DIGEST", "b" * 64)
     before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
-    ran = cli("run", "--runs", "1", "--compress-runs", "1", "--compare-to", "none", "--quiet")
+    ran = cli("run", "--runs", "1", "--set", "compress_runs=1", "--compare-to", "none", "--quiet")
     assert ran.code == 0, ran.err
     after = {path: path.read_bytes() for path in project.rglob("*") if path.is_file() and "results" not in path.parts}
     assert after == before

@@ -234,7 +234,7 @@ def test_a_connection_that_is_never_made_costs_nothing(server: str, tmp_path: Pa
             failed = await at.client.complete(call())
             assert isinstance(failed, Failed)
             assert (failed.kind, failed.retryable) == ("connection", True)
-            assert "check --api-base and the network" in failed.message
+            assert "check models.api_base and the network" in failed.message
             assert at.client.budget is not None
             assert (at.client.budget.spent_usd, at.client.budget.unsure_usd) == (0, 0)
 

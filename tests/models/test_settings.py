@@ -43,16 +43,13 @@ def test_flags_go_before_environment_before_file(
     assert chosen(resolve(ModelFlags(**flags), environ, ModelConfig(**config))) == expected  # type: ignore[arg-type]
 
 
-def test_the_base_url_and_prices_follow_the_same_order() -> None:
+def test_the_base_url_of_the_environment_goes_before_the_files() -> None:
     config = ModelConfig(
         judge="j", api_base="http://file/v1", prices={"j": Price(input=1, output=1), "k": Price(input=2, output=2)}
     )
-    models = resolve(
-        ModelFlags(prices={"j": Price(input=9, output=9)}), {"COMPRESSION_EVAL_API_BASE": "http://env/v1/"}, config
-    )
+    models = resolve(ModelFlags(), {"COMPRESSION_EVAL_API_BASE": "http://env/v1/"}, config)
     assert models is not None
     assert models.api_base == "http://env/v1"
-    assert models.prices["j"].input == 9
     assert models.prices["k"].input == 2
 
 
@@ -148,12 +145,14 @@ def test_every_model_may_have_an_endpoint_of_its_own() -> None:
     assert free is not None
     assert (price.input, price.output) == (3e-6, 4e-6)
     assert free.worst(10**6, 10**6) == 0
-    said = resolve(ModelFlags(api_base="http://127.0.0.1:3/v1"), environ, config)  # the command line goes before
+    said = resolve(
+        ModelFlags(), {**environ, "COMPRESSION_EVAL_API_BASE": "http://127.0.0.1:3/v1"}, config
+    )  # the environment goes before
     assert said is not None
     assert {said.endpoint(model).api_base for model in said.distinct} == {"http://127.0.0.1:3/v1"}
 
 
-def test_what_the_file_says_of_one_server_is_not_carried_to_the_one_on_the_command_line() -> None:
+def test_what_the_file_says_of_one_server_is_not_carried_to_the_one_of_the_environment() -> None:
     """A key would leave for a stranger, and a free server's price would leave the budget without meaning."""
     config = ModelConfig(
         compressor="ours",
@@ -167,18 +166,18 @@ def test_what_the_file_says_of_one_server_is_not_carried_to_the_one_on_the_comma
     )
     environ = {"A_KEY": "a" * 20, "GITHUB_TOKEN": "g" * 20}
     for base, url in (("http://127.0.0.1:3/v1", "http://127.0.0.1:3/v1"), ("vllm", "http://localhost:8000/v1")):
-        models = resolve(ModelFlags(api_base=base), environ, config)
+        models = resolve(ModelFlags(), {**environ, "COMPRESSION_EVAL_API_BASE": base}, config)
         assert models is not None
         for model in ("ours", "openai/gpt-4.1"):
             assert (models.endpoint(model).api_base, models.endpoint(model).key) == (url, None)
         assert models.endpoint("ours").max_output == 77, "that is the model's own"
-    elsewhere = resolve(ModelFlags(api_base="http://127.0.0.1:3/v1"), environ, config)
+    elsewhere = resolve(ModelFlags(), {**environ, "COMPRESSION_EVAL_API_BASE": "http://127.0.0.1:3/v1"}, config)
     assert elsewhere is not None
     assert elsewhere.tariff("ours") is None
     listed = elsewhere.tariff("openai/gpt-4.1")
     assert listed is not None
     assert listed.input > 0
-    same = resolve(ModelFlags(api_base="http://127.0.0.1:2/v1/"), environ, config)
+    same = resolve(ModelFlags(), {**environ, "COMPRESSION_EVAL_API_BASE": "http://127.0.0.1:2/v1/"}, config)
     assert same is not None
     own = same.endpoint("ours")
     assert own.key is not None
@@ -191,7 +190,7 @@ def test_what_the_file_says_of_one_server_is_not_carried_to_the_one_on_the_comma
     [("ollama", "http://localhost:11434/v1"), ("vllm", "http://localhost:8000/v1")],
 )
 def test_a_preset_may_take_the_place_of_the_url(preset: str, url: str) -> None:
-    models = resolve(ModelFlags(model="llama3.2", api_base=preset), {}, NOTHING)
+    models = resolve(ModelFlags(model="llama3.2"), {"COMPRESSION_EVAL_API_BASE": preset}, NOTHING)
     assert models is not None
     assert models.endpoint("llama3.2").api_base == url
     assert not models.through_litellm
@@ -202,7 +201,7 @@ def test_a_preset_may_take_the_place_of_the_url(preset: str, url: str) -> None:
 
 
 def test_a_preset_that_needs_a_key_says_which() -> None:
-    models = resolve(ModelFlags(model="openai/gpt-4o-mini", api_base="openrouter"), {}, NOTHING)
+    models = resolve(ModelFlags(model="openai/gpt-4o-mini"), {"COMPRESSION_EVAL_API_BASE": "openrouter"}, NOTHING)
     assert models is not None
     with pytest.raises(UserError, match="OPENROUTER_API_KEY"):
         require_keys(models)
@@ -212,7 +211,7 @@ def test_a_preset_that_needs_a_key_says_which() -> None:
 @pytest.mark.parametrize("preset", ["azure", "bedrock", "vertex"])
 def test_a_preset_without_a_url_is_no_base_url(preset: str) -> None:
     with pytest.raises(UserError, match="reached by the model's name"):
-        resolve(ModelFlags(model="m", api_base=preset), {}, NOTHING)
+        resolve(ModelFlags(model="m"), {"COMPRESSION_EVAL_API_BASE": preset}, NOTHING)
 
 
 @pytest.mark.parametrize("name", ["github_copilot/gpt-4o", "chatgpt/gpt-5"])
@@ -248,7 +247,7 @@ def test_without_a_base_url_names_are_left_to_litellm() -> None:
 
 
 def test_a_local_server_needs_no_key() -> None:
-    models = resolve(ModelFlags(model="m", api_base="http://127.0.0.1:1/v1"), {}, NOTHING)
+    models = resolve(ModelFlags(model="m"), {"COMPRESSION_EVAL_API_BASE": "http://127.0.0.1:1/v1"}, NOTHING)
     assert models is not None
     assert models.endpoint("m").key is None
     require_keys(models)

@@ -20,7 +20,7 @@ from .world import COMPRESSOR, Provider
 def test_an_open_verdict_goes_on_to_the_next_look_in_the_same_command(
     one_probe: Path, cli: small.Cli, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = (*provider.options, "--trust-judge")
+    options = (*provider.options, "--set", "models.trust_judge=true")
     assert cli("baseline", "update", "--runs", "3", *options, "--accept-failing", "--quiet").code == 0
     seen: list[int] = []
 
@@ -29,7 +29,7 @@ def test_an_open_verdict_goes_on_to_the_next_look_in_the_same_command(
         return len(seen) == 1
 
     monkeypatch.setattr("eval_core.cli.run._is_open", open_once)
-    ran = cli("run", *options, "--stop", "full", "--label", "a", "--all-looks")
+    ran = cli("run", *options, "--set", "stop=full", "--label", "a", "--all-looks")
     assert ran.code == 0, ran.err
     assert seen == [3, 6]
     assert "Inconclusive after 3 graded runs; going on to 6." in ran.err

@@ -48,7 +48,7 @@ def test_a_configuration_that_no_provider_takes_says_what_to_do(
     one_probe: Path, cli: small.Cli, provider: Provider, fault: str, advice: str
 ) -> None:
     provider.behave = faulty(fault, JUDGE)
-    ran = cli("run", "--runs", "1", "--compress-runs", "1", *provider.options, "--label", "a", "--quiet")
+    ran = cli("run", "--runs", "1", "--set", "compress_runs=1", *provider.options, "--label", "a", "--quiet")
     assert ran.code == 3  # the other models answered, and what they gave is kept
     assert advice in ran.err
     assert "--label a --quiet --resume" in ran.err

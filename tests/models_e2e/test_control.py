@@ -13,8 +13,8 @@ from eval_core.storage.results import read_measurement
 from .judges import shifted
 from .world import JUDGE, Provider
 
-THREE = ("--runs", "3", "--compress-runs", "3")
-BESIDE = ("--base-tree", ".", "--trust-judge", "--quiet")
+THREE = ("--runs", "3", "--set", "compress_runs=3")
+BESIDE = ("--base-tree", ".", "--set", "models.trust_judge=true", "--quiet")
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_one_run_of_the_base_is_made_beside_the_candidate_and_its_shift_is_told(
     project: Path, cli: small.Cli, provider: Provider
 ) -> None:
     before = len(provider.asked_of(JUDGE))
-    ran = cli("run", *THREE, *provider.options, *BESIDE, "--label", "a", "--stop", "full")
+    ran = cli("run", *THREE, *provider.options, *BESIDE, "--label", "a", "--set", "stop=full")
     assert ran.code == 0, ran.err
     assert control("a") == [1, 1, 1]
     assert len(provider.asked_of(JUDGE)) - before == 3 + 3 * 3 + 3
@@ -45,11 +45,11 @@ def test_models_that_changed_mute_the_scores_and_nothing_else(
     project: Path, cli: small.Cli, provider: Provider
 ) -> None:
     provider.reply = shifted(-1)
-    ran = cli("run", *THREE, *provider.options, *BESIDE, "--label", "a", "--stop", "full", "--fail-on", "regressed")
+    ran = cli("run", *THREE, *provider.options, *BESIDE, "--label", "a", "--set", "stop=full", "--fail-on", "regressed")
     assert ran.code == 3
     assert ran.out.startswith("≠ Not comparable: the models have changed since the baseline (3 runs of the base made")
     assert "Measure the baseline again" in ran.out
-    without = cli("run", *THREE, *provider.options, *BESIDE[2:], "--label", "b", "--stop", "full")
+    without = cli("run", *THREE, *provider.options, *BESIDE[2:], "--label", "b", "--set", "stop=full")
     assert without.out.startswith("▼ Regressed: ")
 
 

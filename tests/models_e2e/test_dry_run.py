@@ -11,18 +11,16 @@ from bot.steps.estimate import describe
 from eval_core.base.config import Config, ModelConfig, Price
 from eval_core.measuring.cost import Quote, price_of_one_label, quote
 from eval_core.measuring.options import Job
-from eval_core.models.prices import parse_prices
-from eval_core.models.settings import ModelFlags
 
-from .world import ANSWER, CHECKS, COMPRESSOR, JUDGE, Provider, serving
+from .world import ANSWER, CHECKS, COMPRESSOR, JUDGE, Provider, served_at, serving
 
 WITHIN = 0.15
 
 
 def quoted(**options: object) -> Quote:
-    prices = parse_prices([f"{model}=1,4,0.1" for model in (COMPRESSOR, ANSWER, JUDGE)])
-    flags = ModelFlags(compressor=COMPRESSOR, answer=ANSWER, judge=JUDGE, prices=prices)
-    found = quote(Job(Config(), flags=flags, **options))  # type: ignore[arg-type]
+    prices = {model: Price(input=1, output=4, cached_input=0.1) for model in (COMPRESSOR, ANSWER, JUDGE)}
+    models = ModelConfig(compressor=COMPRESSOR, answer=ANSWER, judge=JUDGE, prices=prices)
+    found = quote(Job(Config(models=models), **options))  # type: ignore[arg-type]
     assert found is not None
     return found
 
@@ -50,7 +48,7 @@ def test_an_unknown_price_is_unknown_and_not_zero(project: Path, cli: small.Cli)
 
 def test_the_estimate_agrees_with_the_bill(project: Path, cli: small.Cli, provider: Provider) -> None:
     found = quoted(runs=2, compress_runs=3)
-    assert cli("run", "--runs", "2", "--compress-runs", "3", *provider.options, "--quiet").code == 0
+    assert cli("run", "--runs", "2", "--set", "compress_runs=3", *provider.options, "--quiet").code == 0
     # Equal answers with and without the session are graded once: the stand-ins cannot know which these are.
     assert found.total.calls == pytest.approx(len(provider.server.asked), rel=0.03)
     assert found.total.cost_usd == pytest.approx(provider.bill(), rel=WITHIN)
@@ -61,7 +59,7 @@ def test_with_prompt_caching_it_agrees_too(project: Path, cli: small.Cli) -> Non
     caching.server._prompt_cache = True
     with serving(caching) as provider:
         found = quoted(runs=1, compress_runs=1)
-        assert cli("run", "--runs", "1", "--compress-runs", "1", *provider.options, "--quiet").code == 0
+        assert cli("run", "--runs", "1", "--set", "compress_runs=1", *provider.options, "--quiet").code == 0
         assert found.total.cached_cost_usd == pytest.approx(provider.cached_bill(), rel=WITHIN)
         assert found.total.cached_cost_usd < found.total.cost_usd
 
@@ -72,11 +70,12 @@ def test_with_a_cache_that_charges_for_what_it_keeps_it_agrees_as_well(project: 
     keeping.server._marked_cache = True
     keeping.server._sampling = True  # every run writes another summary, and each of them is kept anew
     with serving(keeping) as provider:
-        prices = parse_prices([f"{claude}=1,4,0.1,1.25"])
-        found = quote(Job(Config(), flags=ModelFlags(model=claude, prices=prices), runs=2, compress_runs=3))
+        prices = {claude: Price(input=1, output=4, cached_input=0.1, cache_write=1.25)}
+        found = quote(Job(Config(models=ModelConfig(compressor=claude, prices=prices)), runs=2, compress_runs=3))
         assert found is not None
-        options = ("--model", claude, "--price", f"{claude}=1,4,0.1,1.25", "--api-base", provider.server.base_url)
-        assert cli("run", "--runs", "2", "--compress-runs", "3", *options, "--quiet").code == 0
+        price = "input: 1, output: 4, cached_input: 0.1, cache_write: 1.25"
+        options = ("--model", claude, *served_at(provider.server.base_url, claude, price=price))
+        assert cli("run", "--runs", "2", "--set", "compress_runs=3", *options, "--quiet").code == 0
         server = provider.server
         bill = provider.cached_bill() + 0.25 * server.written_tokens / 1e6
         assert server.written_tokens > 0
@@ -91,7 +90,7 @@ def test_what_a_baseline_holds_is_not_counted_again(three_probes: Path, cli: sma
     purposes = dict(found.purposes)
     assert "calibration" not in purposes
     assert "controls" not in purposes
-    assert cli("run", "--runs", "2", "--compress-runs", "2", *provider.options, "--quiet").code == 0
+    assert cli("run", "--runs", "2", "--set", "compress_runs=2", *provider.options, "--quiet").code == 0
     assert found.total.calls == len(provider.server.asked) - before[0]
     assert found.total.cost_usd == pytest.approx(provider.bill() - before[1], rel=WITHIN)
 
@@ -112,7 +111,7 @@ def total_of(out: str) -> tuple[int, float]:
 
 
 def test_the_limits_of_a_free_provider_are_said(project: Path, cli: small.Cli) -> None:
-    ran = cli("run", "--model", "openai/gpt-4o-mini", "--api-base", "github-models", "--dry-run")
+    ran = cli("run", "--model", "openai/gpt-4o-mini", "--set", "models.api_base=github-models", "--dry-run")
     assert ran.code == 0, ran.err
     assert "github-models allows 50 requests a day" in " ".join(ran.out.split())
     assert "$0.0000" in ran.out
@@ -121,9 +120,9 @@ def test_the_limits_of_a_free_provider_are_said(project: Path, cli: small.Cli) -
 
 
 @pytest.mark.parametrize("amount", ["nan", "inf", "-1", "0"])
-@pytest.mark.parametrize("option", ["--budget-usd", "--deadline"])
+@pytest.mark.parametrize("option", ["budget_usd", "deadline_minutes"])
 def test_a_limit_that_no_run_can_keep_is_refused(option: str, amount: str, three_probes: Path, cli: small.Cli) -> None:
-    ran = cli("run", "--dry-run", option, amount)
+    ran = cli("run", "--dry-run", "--set", f"{option}={amount}")
     assert ran.code == 2
     assert option in ran.err
 
@@ -152,7 +151,16 @@ def test_a_calibration_says_so_too(three_probes: Path, cli: small.Cli, provider:
 def test_controls_are_paid_for_once_over_labels_and_compressors(
     three_probes: Path, cli: small.Cli, provider: Provider
 ) -> None:
-    options = ("--runs", "1", "--compress-runs", "1", *provider.options, "--trust-judge", "--quiet")
+    options = (
+        "--runs",
+        "1",
+        "--set",
+        "compress_runs=1",
+        *provider.options,
+        "--set",
+        "models.trust_judge=true",
+        "--quiet",
+    )
     assert dict(quoted(runs=1, compress_runs=1).purposes)["controls"] == 12
     assert cli("run", *options, "--label", "a").code == 0
     assert "controls" not in dict(quoted(runs=1, compress_runs=1).purposes)
@@ -186,7 +194,7 @@ def test_a_session_that_does_not_fit_a_model_is_named_before_anything_is_spent(p
 
 
 def test_each_shard_is_priced_by_its_own_part(project: Path, cli: small.Cli, provider: Provider) -> None:
-    options = ("--runs", "2", "--compress-runs", "2", *provider.options, "--label", "a")
+    options = ("--runs", "2", "--set", "compress_runs=2", *provider.options, "--label", "a")
     said = []
     for shard in ("1/3", "2/3", "3/3"):
         before = len(provider.server.asked), provider.bill()
@@ -201,7 +209,7 @@ def test_each_shard_is_priced_by_its_own_part(project: Path, cli: small.Cli, pro
 
 def test_a_further_look_is_priced_by_what_it_adds(three_probes: Path, cli: small.Cli, provider: Provider) -> None:
     assert cli("baseline", "update", "--runs", "2", *provider.options, "--quiet", "--accept-failing").code == 0
-    options = (*provider.options, "--stop", "full", "--label", "a")
+    options = (*provider.options, "--set", "stop=full", "--label", "a")
     assert cli("run", *options, "--quiet").code == 0
     before = len(provider.server.asked), provider.bill()
     calls, usd = total_of(cli("run", *options, "--next-look", "--dry-run").out)
@@ -211,7 +219,7 @@ def test_a_further_look_is_priced_by_what_it_adds(three_probes: Path, cli: small
 
 
 def test_a_run_that_is_complete_costs_nothing_to_resume(three_probes: Path, cli: small.Cli, provider: Provider) -> None:
-    options = ("--runs", "1", "--compress-runs", "1", *provider.options, "--label", "a")
+    options = ("--runs", "1", "--set", "compress_runs=1", *provider.options, "--label", "a")
     assert cli("run", *options, "--quiet").code == 0
     ran = cli("run", *options, "--resume", "--dry-run")
     assert ran.code == 0, ran.err

@@ -45,7 +45,7 @@ def test_a_lasting_fault_leaves_the_run_incomplete_and_resumable(
     fault: str, one_probe: Path, cli: small.Cli, provider: Provider
 ) -> None:
     model, kind = FAULTS[fault]
-    command = ("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a")
+    command = ("run", *ONE_RUN, *provider.options, "--set", "models.trust_judge=true", "--label", "a")
     provider.behave = faulty(fault, model, after=CHECKS[model])
     ran = cli(*command, "--quiet")
     assert ran.code == 3, ran.err
@@ -113,7 +113,10 @@ def test_a_model_that_never_answers_stops_the_run_before_it_spends(
     summary = json.loads((three_probes / "results/a/summary.json").read_text())
     assert {run["outcome"] for runs in summary["fixtures"].values() for run in runs} == {"infra"}
     provider.behave = lambda asked: None
-    assert cli(*command, "--resume", "--runs", "1", "--compress-runs", "1", "--trust-judge").code == 0
+    assert (
+        cli(*command, "--resume", "--runs", "1", "--set", "compress_runs=1", "--set", "models.trust_judge=true").code
+        == 0
+    )
 
 
 @pytest.mark.parametrize("fault", ["429", "500", "reset", "empty", "truncated"])
@@ -121,7 +124,7 @@ def test_a_passing_fault_is_not_seen_in_the_result(
     fault: str, one_probe: Path, cli: small.Cli, provider: Provider
 ) -> None:
     provider.behave = faulty(fault, ANSWER, times=1)
-    ran = cli("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet")
+    ran = cli("run", *ONE_RUN, *provider.options, "--set", "models.trust_judge=true", "--label", "a", "--quiet")
     assert ran.code == 0, ran.err
     (result,) = results_of(json.loads((one_probe / "results/a/summary.json").read_text()))
     assert result["scores"]["accuracy"] == 5.0
@@ -132,7 +135,7 @@ def test_a_passing_fault_is_not_seen_in_the_result(
 def test_a_fault_of_the_compressors_model_is_no_result_of_the_compressor(
     fault: str, one_probe: Path, cli: small.Cli, provider: Provider
 ) -> None:
-    command = ("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet")
+    command = ("run", *ONE_RUN, *provider.options, "--set", "models.trust_judge=true", "--label", "a", "--quiet")
     provider.behave = faulty(fault, COMPRESSOR)
     ran = cli(*command)
     assert ran.code == 3
@@ -146,17 +149,30 @@ def test_a_fault_of_the_compressors_model_is_no_result_of_the_compressor(
 
 def test_nobody_listening_is_an_outage(one_probe: Path, cli: small.Cli, provider: Provider) -> None:
     options = [word.replace(provider.server.base_url, "http://127.0.0.1:9/v1") for word in provider.options]
-    ran = cli("run", *ONE_RUN, *options, "--trust-judge", "--label", "a", "--quiet")
+    ran = cli("run", *ONE_RUN, *options, "--set", "models.trust_judge=true", "--label", "a", "--quiet")
     assert ran.code == 3
     assert "connection" in (one_probe / "results/a/report.md").read_text()
-    assert cli("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet", "--resume").code == 0
+    assert (
+        cli(
+            "run",
+            *ONE_RUN,
+            *provider.options,
+            "--set",
+            "models.trust_judge=true",
+            "--label",
+            "a",
+            "--quiet",
+            "--resume",
+        ).code
+        == 0
+    )
 
 
 @pytest.mark.parametrize(("fault", "words"), [("401", "no such key"), ("404", "no such model")])
 def test_a_key_or_name_that_no_model_ever_answered_to_is_one_message_and_exit_code_2(
     fault: str, words: str, one_probe: Path, cli: small.Cli, provider: Provider
 ) -> None:
-    command = ("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet")
+    command = ("run", *ONE_RUN, *provider.options, "--set", "models.trust_judge=true", "--label", "a", "--quiet")
     provider.behave = lambda asked: fault
     ran = cli(*command)
     assert (ran.code, ran.out) == (2, "")
@@ -172,7 +188,7 @@ def test_a_key_or_name_that_no_model_ever_answered_to_is_one_message_and_exit_co
 def test_what_was_paid_for_is_kept_where_a_key_or_a_name_fails_later_in_every_role(
     fault: str, one_probe: Path, cli: small.Cli, provider: Provider
 ) -> None:
-    command = ("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet")
+    command = ("run", *ONE_RUN, *provider.options, "--set", "models.trust_judge=true", "--label", "a", "--quiet")
     provider.behave = faulty("500", JUDGE, after=CHECKS[JUDGE])
     assert cli(*command).code == 3
     provider.behave = lambda asked: fault
@@ -200,12 +216,12 @@ def test_what_costs_nothing_is_measured_though_a_model_cannot_be_used(
     assert (run["outcome"], run["size"]["facts"] > 0) == ("ok", True)
     assert not provider.asked_of(COMPRESSOR)
     provider.behave = lambda asked: None
-    assert cli(*command, "--resume", "--trust-judge").code == 0
+    assert cli(*command, "--resume", "--set", "models.trust_judge=true").code == 0
 
 
 def test_a_model_that_another_one_answers_for_is_named(one_probe: Path, cli: small.Cli, provider: Provider) -> None:
     provider.behave = faulty("wrong-model", JUDGE)
-    ran = cli("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet")
+    ran = cli("run", *ONE_RUN, *provider.options, "--set", "models.trust_judge=true", "--label", "a", "--quiet")
     assert ran.code == 0
     assert "openai/judge: 6 replies came from another-model" in ran.out
     assert "another-model" in (one_probe / "results/a/report.md").read_text()
@@ -221,7 +237,17 @@ def test_a_provider_that_fails_one_call_in_ten_costs_no_cell(
 ) -> None:
     provider.behave = lambda asked: fault if asked.number % 10 == 4 else None
     ran = cli(
-        "run", "--runs", "2", "--compress-runs", "2", *provider.options, "--trust-judge", "--label", "a", "--quiet"
+        "run",
+        "--runs",
+        "2",
+        "--set",
+        "compress_runs=2",
+        *provider.options,
+        "--set",
+        "models.trust_judge=true",
+        "--label",
+        "a",
+        "--quiet",
     )
     assert ran.code == 0, ran.err
     summary = json.loads((three_probes / "results/a/summary.json").read_text())
@@ -236,15 +262,16 @@ def test_after_the_deadline_the_result_is_incomplete_with_the_numbers_it_has(
         "run",
         "--runs",
         "1",
-        "--compress-runs",
-        "8",
+        "--set",
+        "compress_runs=8",
         *provider.options,
-        "--trust-judge",
+        "--set",
+        "models.trust_judge=true",
         "--label",
         "a",
         "--quiet",
     )
-    ran = cli(*command, "--concurrency", "2", "--deadline", "0.02")
+    ran = cli(*command, "--set", "concurrency=2", "--set", "deadline_minutes=0.02")
     assert ran.code == 3, ran.err
     assert "Incomplete: the deadline of 0.02 minutes was reached" in ran.err
     assert "--resume` completes it" in ran.err
@@ -277,7 +304,7 @@ def test_an_agents_runner_reads_an_outage_as_unavailable(
     monkeypatch.setenv("HERMES_EVALUATOR_DIGEST", "e" * 64)
     monkeypatch.setenv("HERMES_BATTERY_DIGEST", "b" * 64)
     provider.behave = faulty("500", model)
-    ran = cli("run", *ONE_RUN, *provider.options, "--trust-judge", "--quiet")
+    ran = cli("run", *ONE_RUN, *provider.options, "--set", "models.trust_judge=true", "--quiet")
     assert ran.code == 0, "the runner takes any other code for a crash and reads no report"
     report = json.loads((one_probe / "results/latest/report.json").read_text())
     assert report["status"] == "unavailable"
@@ -308,7 +335,17 @@ def test_a_cell_that_failed_every_attempt_is_asked_for_once_more_at_the_end(
 
     provider.behave = behave
     ran = cli(
-        "run", "--runs", "1", "--compress-runs", "1", *provider.options, "--trust-judge", "--label", "a", "--quiet"
+        "run",
+        "--runs",
+        "1",
+        "--set",
+        "compress_runs=1",
+        *provider.options,
+        "--set",
+        "models.trust_judge=true",
+        "--label",
+        "a",
+        "--quiet",
     )
     assert ran.code == 0, ran.err
     assert sum(failures.values()) == 3

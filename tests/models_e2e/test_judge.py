@@ -16,7 +16,7 @@ from eval_core.domain.grade import DIMENSIONS
 
 from .world import CHECKS, JUDGE, ONE_RUN, Provider
 
-TWO_RUNS = ("--runs", "2", "--compress-runs", "2")
+TWO_RUNS = ("--runs", "2", "--set", "compress_runs=2")
 CALIBRATION, AUDIT = 85, 78
 """Plain cases; 66 labelled answers, 12 of these twice."""
 PREFLIGHT = 4
@@ -57,13 +57,16 @@ class TestCalibration:
         assert ran.code == 2
         assert ran.err.startswith("Error: the judge openai/judge is not fit to decide: it graded three answers ")
         assert "right answer 5.0, partial answer 5.0, wrong_path answer 5.0" in ran.err
-        assert "--trust-judge" in ran.err
+        assert "--set", "models.trust_judge=true" in ran.err
         assert len(provider.server.asked) == sum(CHECKS.values())
         calibrated = cli("judge", "calibrate", *provider.options)
         assert calibrated.code == 1
         assert "This judge should not be used: " in calibrated.out
         assert len(provider.server.asked) == sum(CHECKS.values()) + CALIBRATION + AUDIT
-        assert cli("run", *ONE_RUN, *provider.options, "--label", "b", "--quiet", "--trust-judge").code == 0
+        assert (
+            cli("run", *ONE_RUN, *provider.options, "--label", "b", "--quiet", "--set", "models.trust_judge=true").code
+            == 0
+        )
 
     def test_a_baseline_remembers_the_calibration(self, one_probe: Path, cli: small.Cli, provider: Provider) -> None:
         assert cli("baseline", "update", "--runs", "1", *provider.options, "--quiet").code == 0

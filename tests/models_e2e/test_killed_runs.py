@@ -27,7 +27,17 @@ def done(journal: Path) -> int:
 
 
 def test_five_kills_lose_at_most_what_was_in_flight(project: Path, provider: Provider) -> None:
-    arguments = ["run", "--runs", "1", "--compress-runs", "2", *provider.options, "--trust-judge", "--quiet"]
+    arguments = [
+        "run",
+        "--runs",
+        "1",
+        "--set",
+        "compress_runs=2",
+        *provider.options,
+        "--set",
+        "models.trust_judge=true",
+        "--quiet",
+    ]
     line = json.dumps([*arguments, "--label", "a", "--resume"]) + "\n"
     journal = project / "results/a/journal.jsonl"
     moments = random.Random(20)
@@ -81,7 +91,7 @@ def test_five_kills_lose_at_most_what_was_in_flight(project: Path, provider: Pro
 def test_a_damaged_line_is_said_and_counted_where_its_call_is_made_again(
     project: Path, provider: Provider, cli: small.Cli, caplog: pytest.LogCaptureFixture
 ) -> None:
-    command = ("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet")
+    command = ("run", *ONE_RUN, *provider.options, "--set", "models.trust_judge=true", "--label", "a", "--quiet")
     assert "could not be read" not in cli(*command).out
     journal, folder = project / "results/a/journal.jsonl", project / "results/a"
     lines = journal.read_bytes().splitlines(keepends=True)

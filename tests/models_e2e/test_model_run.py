@@ -13,7 +13,7 @@ import small
 from bot.testing.provider import reply_to
 from eval_core.base.messages import Message, content_text
 
-from .world import ANSWER, COMPRESSOR, JUDGE, ONE_RUN, Provider, files_below, results_of
+from .world import ANSWER, COMPRESSOR, JUDGE, ONE_RUN, Provider, files_below, results_of, served_at
 
 SHORT_SUMMARIES = "models: {compressor_max_tokens: 1000}"
 
@@ -38,8 +38,8 @@ def test_a_run_completes_and_resuming_it_sends_nothing(project: Path, cli: small
 def test_the_judge_being_the_answering_model_is_allowed_and_said(
     one_probe: Path, cli: small.Cli, provider: Provider
 ) -> None:
-    base = ("--api-base", provider.server.base_url, "--price", "openai/same=1,4")
-    ran = cli("run", *ONE_RUN, "--model", "openai/same", *base, "--trust-judge", "--quiet")
+    base = served_at(provider.server.base_url, "openai/same", price="input: 1, output: 4")
+    ran = cli("run", *ONE_RUN, "--model", "openai/same", *base, "--set", "models.trust_judge=true", "--quiet")
     assert ran.code == 0
     assert "the judge is the same model as the compressor and the answer model" in ran.out
 
@@ -48,7 +48,7 @@ def test_the_budget_stops_a_run_and_a_larger_one_completes_it(
     one_probe: Path, cli: small.Cli, provider: Provider
 ) -> None:
     small.write(one_probe / ".compression-eval.yml", SHORT_SUMMARIES)
-    command = ("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet")
+    command = ("run", *ONE_RUN, *provider.options, "--set", "models.trust_judge=true", "--label", "a", "--quiet")
     ran = cli(*command, "--budget-usd", "0.01")
     assert ran.code == 3
     assert "Incomplete: the budget of $0.01 is used up" in ran.err
@@ -64,15 +64,15 @@ def test_the_budget_stops_a_run_and_a_larger_one_completes_it(
 
 def test_a_cap_on_tokens_stops_a_run_too(one_probe: Path, cli: small.Cli, provider: Provider) -> None:
     small.write(one_probe / ".compression-eval.yml", SHORT_SUMMARIES)
-    command = ("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet")
-    ran = cli(*command, "--max-tokens-total", "8000")
+    command = ("run", *ONE_RUN, *provider.options, "--set", "models.trust_judge=true", "--label", "a", "--quiet")
+    ran = cli(*command, "--set", "max_tokens_total=8000")
     assert ran.code == 3
     assert "of 8,000 tokens" in ran.err
     assert 0 < provider.server.input_tokens + provider.server.output_tokens <= 8_000
 
 
 def test_a_dollar_budget_needs_a_price(one_probe: Path, cli: small.Cli, provider: Provider) -> None:
-    ran = cli("run", *ONE_RUN, "--model", "openai/nobody-knows-it", "--api-base", provider.server.base_url, "--quiet")
+    ran = cli("run", *ONE_RUN, "--model", "openai/nobody-knows-it", *served_at(provider.server.base_url), "--quiet")
     assert ran.code == 2
     assert "price unknown" in ran.err
     assert not provider.server.asked
@@ -83,7 +83,7 @@ def test_the_key_reaches_the_provider_and_no_file(
 ) -> None:
     canary = "canary-" + secrets.token_hex(16)
     monkeypatch.setenv("COMPRESSION_EVAL_API_KEY", canary)
-    ran = cli("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a")
+    ran = cli("run", *ONE_RUN, *provider.options, "--set", "models.trust_judge=true", "--label", "a")
     assert ran.code == 0
     assert canary not in ran.out + ran.err
     for path, content in files_below(one_probe):
@@ -113,8 +113,9 @@ def test_a_summary_that_asks_for_full_marks_moves_no_fact_and_is_flagged(
         return PLEA if "condense" in text[:2_000] or PLEA in text else reply_to(messages)
 
     provider.reply = obedient
-    ran = cli("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet", "--details")
+    ran = cli("run", *ONE_RUN, *provider.options, "--set", "models.trust_judge=true", "--label", "a", "--quiet")
     assert ran.code == 0
+    ran = cli("report", "results/a", "--details")
     record = json.loads((one_probe / "results/a/small-debug-run-0.json").read_text())["probes"]["recall-error"]
     assert record["result"]["scores"]["accuracy"] == 5
     assert [fact["kept"] for fact in record["facts"]] == [False, False]
@@ -128,12 +129,24 @@ def test_a_summary_that_asks_for_full_marks_moves_no_fact_and_is_flagged(
 def test_with_models_nothing_is_graded_where_facts_alone_decide(
     project: Path, cli: small.Cli, provider: Provider
 ) -> None:
-    assert cli("baseline", "update", "--runs", "4", *provider.options, "--trust-judge", "--quiet").code == 0
+    assert (
+        cli("baseline", "update", "--runs", "4", *provider.options, "--set", "models.trust_judge=true", "--quiet").code
+        == 0
+    )
     before = len(provider.asked_of(ANSWER))
-    options = ("--runs", "4", "--compress-runs", "10", *provider.options, "--trust-judge", "--quiet")
+    options = (
+        "--runs",
+        "4",
+        "--set",
+        "compress_runs=10",
+        *provider.options,
+        "--set",
+        "models.trust_judge=true",
+        "--quiet",
+    )
     ran = cli("run", *options, "--target", "builtin:opaque", "--label", "a")
     assert ran.out.startswith("▼ Regressed"), ran.out + ran.err
     assert len(provider.asked_of(ANSWER)) == before + 1  # the check before the run
-    ran = cli("run", *options, "--target", "builtin:opaque", "--label", "b", "--stop", "full")
+    ran = cli("run", *options, "--target", "builtin:opaque", "--label", "b", "--set", "stop=full")
     assert ran.out.startswith("▼ Regressed")
     assert len(provider.asked_of(ANSWER)) > before + 40

@@ -8,28 +8,25 @@ from pathlib import Path
 import pytest
 import small
 
-from eval_core.base.config import Config, ModelConfig
-from eval_core.base.errors import UserError
+from eval_core.base.config import Config, ModelConfig, Price
 from eval_core.measuring.cost import quote
 from eval_core.measuring.options import Job
-from eval_core.models.prices import parse_prices
 from eval_core.models.settings import ModelFlags, resolve
 
-from .world import COMPRESSOR, Provider
+from .world import COMPRESSOR, Provider, served_at
 
-PRICE = f"{COMPRESSOR}=1,4,0.1"
-RUNS = ("--runs", "2", "--compress-runs", "3")
+PRICES = {COMPRESSOR: Price(input=1, output=4, cached_input=0.1)}
+RUNS = ("--runs", "2", "--set", "compress_runs=3")
 
 
 def options(provider: Provider) -> tuple[str, ...]:
-    return ("--compressor-model", COMPRESSOR, "--api-base", provider.server.base_url, "--price", PRICE)
+    return ("--compressor-model", COMPRESSOR, *served_at(provider.server.base_url, COMPRESSOR))
 
 
 def test_only_compressions_are_sent_and_paid(project: Path, cli: small.Cli, provider: Provider) -> None:
     found = quote(
         Job(
-            Config(),
-            flags=ModelFlags(compressor=COMPRESSOR, judge="offline", prices=parse_prices([PRICE])),
+            Config(models=ModelConfig(compressor=COMPRESSOR, judge="offline", prices=PRICES)),
             runs=2,
             compress_runs=3,
         )
@@ -59,11 +56,9 @@ def test_its_baseline_has_a_name_of_its_own(one_probe: Path, cli: small.Cli, pro
     assert (one_probe / "baselines" / "offline-judge.json").exists()
 
 
-def test_the_file_can_say_it_and_an_answering_model_beside_it_is_refused() -> None:
+def test_the_file_can_say_it() -> None:
     models = resolve(ModelFlags(), {}, ModelConfig(compressor=COMPRESSOR, answer="openai/other", judge="offline"))
     assert models is not None
     assert models.offline_judge
     assert models.distinct == (COMPRESSOR,)
     assert resolve(ModelFlags(judge="offline"), {}, ModelConfig()) is None
-    with pytest.raises(UserError, match="--answer-model openai/x: with --judge offline no model answers; leave it out"):
-        resolve(ModelFlags(model=COMPRESSOR, answer="openai/x", judge="offline"), {}, ModelConfig())

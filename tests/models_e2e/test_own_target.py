@@ -25,7 +25,18 @@ def target(one_probe: Path) -> Path:
 def test_the_gateways_calls_are_in_the_runs_journal_and_are_not_repeated(
     target: Path, cli: small.Cli, provider: Provider
 ) -> None:
-    command = ("run", *ONE_RUN, *provider.options, "--target", target.name, "--trust-judge", "--label", "a", "--quiet")
+    command = (
+        "run",
+        *ONE_RUN,
+        *provider.options,
+        "--target",
+        target.name,
+        "--set",
+        "models.trust_judge=true",
+        "--label",
+        "a",
+        "--quiet",
+    )
     ran = cli(*command)
     assert ran.code == 0, ran.out + ran.err
     folder = target.parent / "results/a"
@@ -44,7 +55,18 @@ def test_the_gateways_calls_are_in_the_runs_journal_and_are_not_repeated(
 
 
 def test_the_budget_covers_the_compressors_calls(target: Path, cli: small.Cli, provider: Provider) -> None:
-    command = ("run", *ONE_RUN, *provider.options, "--target", target.name, "--trust-judge", "--label", "a", "--quiet")
+    command = (
+        "run",
+        *ONE_RUN,
+        *provider.options,
+        "--target",
+        target.name,
+        "--set",
+        "models.trust_judge=true",
+        "--label",
+        "a",
+        "--quiet",
+    )
     ran = cli(*command, "--budget-usd", "0.001")
     assert ran.code == 3
     assert not provider.server.asked
@@ -56,8 +78,19 @@ def test_the_base_is_measured_in_the_same_run(target: Path, cli: small.Cli, prov
     base = target.parent / "base"
     small.write(base / "mini.py", SOURCE)
     small.write(target.parent / "mini.py", SOURCE.replace("Summary so far:", "Earlier:"))
-    command = ("run", "--runs", "2", "--compress-runs", "2", *provider.options, "--target", target.name, "--label", "a")
-    ran = cli(*command, "--trust-judge", "--baseline", "rerun", "--base-tree", "base", "--quiet")
+    command = (
+        "run",
+        "--runs",
+        "2",
+        "--set",
+        "compress_runs=2",
+        *provider.options,
+        "--target",
+        target.name,
+        "--label",
+        "a",
+    )
+    ran = cli(*command, "--set", "models.trust_judge=true", "--compare-to", "rerun", "--base-tree", "base", "--quiet")
     assert ran.code == 0, ran.out + ran.err
     assert "No comparison" not in ran.out
     assert len(provider.asked_of(COMPRESSOR)) == 4  # two draws of each, though all four prompts may be equal
@@ -67,9 +100,9 @@ def test_the_base_is_measured_in_the_same_run(target: Path, cli: small.Cli, prov
 
 
 def test_a_rerun_needs_the_tree_of_the_base(target: Path, cli: small.Cli) -> None:
-    ran = cli("run", *ONE_RUN, "--target", target.name, "--baseline", "rerun", "--quiet")
+    ran = cli("run", *ONE_RUN, "--target", target.name, "--compare-to", "rerun", "--quiet")
     assert ran.code == 2
     assert "give the tree of the base with --base-tree" in ran.err
-    ran = cli("run", *ONE_RUN, "--target", target.name, "--baseline", "rerun", "--base-tree", "nowhere", "--quiet")
+    ran = cli("run", *ONE_RUN, "--target", target.name, "--compare-to", "rerun", "--base-tree", "nowhere", "--quiet")
     assert ran.code == 2
     assert "--base-tree nowhere: no such folder" in ran.err

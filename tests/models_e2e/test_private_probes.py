@@ -77,7 +77,7 @@ def test_questions_facts_answers_and_reasons_leave_no_trace_and_scores_do(
     sealed: Path, cli: small.Cli, provider: Provider
 ) -> None:
     provider.reply = talkative
-    command = ("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a")
+    command = ("run", *ONE_RUN, *provider.options, "--set", "models.trust_judge=true", "--label", "a")
     ran = cli(*command)
     assert ran.code == 0, ran.err
     assert sum(QUESTION in asked.last for asked in provider.asked_of(ANSWER)) >= 4
@@ -103,7 +103,7 @@ def test_an_error_that_quotes_the_prompt_is_kept_by_its_kind_alone(
 ) -> None:
     monkeypatch.setitem(loopback._ERRORS, "400", lambda: loopback._error(400, f"cannot read: {QUESTION} {FACT}"))
     provider.behave = lambda asked: "400" if QUESTION in str(asked.body) and asked.model == JUDGE else None
-    ran = cli("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a")
+    ran = cli("run", *ONE_RUN, *provider.options, "--set", "models.trust_judge=true", "--label", "a")
     assert_no_trace(sealed, ran.out, ran.err)
     assert '"kind":"bad_request"' in (sealed / "results/a/journal.jsonl").read_text()
 
@@ -123,7 +123,7 @@ def test_a_judge_that_writes_the_question_where_a_score_belongs_is_not_quoted(
         return plain
 
     provider.reply = reply
-    ran = cli("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a")
+    ran = cli("run", *ONE_RUN, *provider.options, "--set", "models.trust_judge=true", "--label", "a")
     assert '"kind":"malformed"' in (sealed / "results/a/journal.jsonl").read_text()
     assert "this model's replies cannot be read" in ran.err
     assert_no_trace(sealed, ran.out, ran.err)
@@ -144,7 +144,7 @@ def test_tool_calls_beside_a_reply_are_sealed_with_it(
         return body
 
     monkeypatch.setattr(loopback.LoopbackProvider, "_completion", completion)
-    command = ("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a")
+    command = ("run", *ONE_RUN, *provider.options, "--set", "models.trust_judge=true", "--label", "a")
     ran = cli(*command)
     assert ran.code == 0, ran.err
     assert '"calls":' in (sealed / "results/a/journal.jsonl").read_text()
@@ -191,7 +191,7 @@ def test_the_journal_does_not_confirm_a_guess_and_finds_its_calls_after_a_change
         return call_key(call)
 
     monkeypatch.setattr("eval_core.models.journal.call_key", key_of)
-    command = ("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a")
+    command = ("run", *ONE_RUN, *provider.options, "--set", "models.trust_judge=true", "--label", "a")
     assert cli(*command).code == 0
     lines = [json.loads(line) for line in (sealed / "results/a/journal.jsonl").read_text().splitlines()]
     keys = {line["key"] for line in lines}
@@ -215,7 +215,18 @@ def test_a_run_that_is_killed_in_the_middle_leaves_no_trace_either(sealed: Path,
 
     provider.reply, provider.behave = talkative, behave
     (sealed / "tmp").mkdir()
-    command = [sys.executable, "-m", "bot", "run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a"]
+    command = [
+        sys.executable,
+        "-m",
+        "bot",
+        "run",
+        *ONE_RUN,
+        *provider.options,
+        "--set",
+        "models.trust_judge=true",
+        "--label",
+        "a",
+    ]
     environment = {**os.environ, "TMPDIR": str(sealed / "tmp"), "PYTHONPATH": str(small.REPOSITORY)}
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=sealed, env=environment, stdout=pipe, stderr=pipe, text=True) as started:
@@ -231,7 +242,7 @@ def test_without_the_key_the_public_probes_are_asked_and_compared_with_the_full_
     assert cli("baseline", "update", "--runs", "3").code == 0
     assert_no_trace(sealed)
     monkeypatch.delenv(KEY)
-    ran = cli("run", "--runs", "3", "--compress-runs", "3", "--label", "a")
+    ran = cli("run", "--runs", "3", "--set", "compress_runs=3", "--label", "a")
     assert ran.code == 0, ran.err
     assert f"4 private probes are not asked: {KEY} is not set" in ran.err
     verdict = json.loads((sealed / "results/a/verdict.json").read_text())
@@ -246,7 +257,7 @@ def test_each_period_draws_another_share_and_every_share_fits_the_baseline(
     for seed in range(6):
         config = f"private_probes: {{file: probes/private.sealed.json, share: 0.5, rotate_days: 0, seed: {seed}}}\n"
         small.write(sealed / ".compression-eval.yml", config)
-        ran = cli("run", "--runs", "3", "--compress-runs", "3", "--label", f"seed-{seed}")
+        ran = cli("run", "--runs", "3", "--set", "compress_runs=3", "--label", f"seed-{seed}")
         assert ran.code == 0, ran.err
         record = json.loads((sealed / f"results/seed-{seed}/small-debug-run-0.json").read_text())
         drawn = frozenset(name for name in record["probes"] if name != "recall-error")
@@ -260,10 +271,10 @@ def test_each_period_draws_another_share_and_every_share_fits_the_baseline(
 def test_a_baseline_of_one_share_is_not_compared_with_another(sealed: Path, cli: small.Cli) -> None:
     half = "private_probes: {file: probes/private.sealed.json, share: 0.5, rotate_days: 0}\n"
     small.write(sealed / ".compression-eval.yml", half)
-    assert cli("run", "--runs", "3", "--compress-runs", "3", "--label", "half").code == 0
+    assert cli("run", "--runs", "3", "--set", "compress_runs=3", "--label", "half").code == 0
     assert cli("baseline", "update", "--from", "results/half").code == 0
     small.write(sealed / ".compression-eval.yml", CONFIG)
-    ran = cli("run", "--runs", "3", "--compress-runs", "3", "--label", "whole")
+    ran = cli("run", "--runs", "3", "--set", "compress_runs=3", "--label", "whole")
     verdict = json.loads((sealed / "results/whole/verdict.json").read_text())
     assert verdict["kind"] == "not_comparable", ran.out
     assert "private probes of small-debug" in json.dumps(verdict["reasons"])

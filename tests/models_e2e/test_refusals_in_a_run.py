@@ -44,7 +44,18 @@ def test_a_refusal_in_every_run_is_a_bad_completion(
 ) -> None:
     always = refusing(lambda number: True)
     provider.reply = lambda messages: said if (text := always(messages)) == REFUSAL else text
-    options = ("--runs", "1", "--compress-runs", "3", *provider.options, "--trust-judge", "--label", "a", "--quiet")
+    options = (
+        "--runs",
+        "1",
+        "--set",
+        "compress_runs=3",
+        *provider.options,
+        "--set",
+        "models.trust_judge=true",
+        "--label",
+        "a",
+        "--quiet",
+    )
     ran = cli("run", *options)
     assert ran.code == 3
     runs = runs_of(one_probe)
@@ -69,7 +80,18 @@ def test_a_compressor_that_asks_for_no_summary_is_broken_and_its_model_is_not_bl
     provider.reply = lambda messages: gets if asks in content_text(messages[0]) else reply_to(messages)
     small.write(one_probe / "mini.py", SOURCE.replace("You summarise what an agent did.", asks))
     small.write(one_probe / "target.yml", SPEC)
-    options = ("--runs", "2", "--target", "target.yml", *provider.options, "--trust-judge", "--label", "a", "--quiet")
+    options = (
+        "--runs",
+        "2",
+        "--target",
+        "target.yml",
+        *provider.options,
+        "--set",
+        "models.trust_judge=true",
+        "--label",
+        "a",
+        "--quiet",
+    )
     ran = cli("run", *options, "--fail-on", "regressed")
     said = " ".join(ran.out.split())
     assert "Broken: 2 of 2 runs of small-debug failed: the compressor asks its model for what it does not write" in said
@@ -100,7 +122,16 @@ def test_who_waits_for_a_call_that_the_model_answers_for_everybody_else_is_broke
     provider.behave = behave
     small.write(one_probe / "mini.py", SOURCE.replace("You summarise what an agent did.", "Write without end."))
     small.write(one_probe / "target.yml", SPEC)
-    options = (*provider.options, "--target", "target.yml", "--trust-judge", "--label", "a", "--quiet")
+    options = (
+        *provider.options,
+        "--target",
+        "target.yml",
+        "--set",
+        "models.trust_judge=true",
+        "--label",
+        "a",
+        "--quiet",
+    )
     ran = cli("run", *ONE_RUN, *options, "--fail-on", "regressed")
     (run,) = runs_of(one_probe)
     assert (run["outcome"], ran.code) == (("bad_completion", 3) if everybody else ("refused", 1))
@@ -118,7 +149,18 @@ def test_a_shard_that_is_resumed_knows_whose_doing_a_refusal_was(
         return REFUSAL if "You condense" in text and not plain else reply_to(messages)
 
     provider.reply = reply
-    options = ("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--shard", "1/1", "--quiet")
+    options = (
+        "run",
+        *ONE_RUN,
+        *provider.options,
+        "--set",
+        "models.trust_judge=true",
+        "--label",
+        "a",
+        "--shard",
+        "1/1",
+        "--quiet",
+    )
     assert cli(*options).code == 0
     asked = len(provider.server.asked)
     assert cli(*options, "--resume").code == 0
@@ -145,7 +187,16 @@ def test_one_word_is_no_summary_only_where_the_compressor_uses_it_as_one(
     source = SOURCE if used else SOURCE.replace(" + summary}", ' + "The rest was left out."}')
     small.write(one_probe / "mini.py", source)
     small.write(one_probe / "target.yml", SPEC)
-    options = (*provider.options, "--target", "target.yml", "--trust-judge", "--label", "a", "--quiet")
+    options = (
+        *provider.options,
+        "--target",
+        "target.yml",
+        "--set",
+        "models.trust_judge=true",
+        "--label",
+        "a",
+        "--quiet",
+    )
     ran = cli("run", *ONE_RUN, *options)
     (run,) = runs_of(one_probe)
     if used:
@@ -158,7 +209,7 @@ def test_one_word_is_no_summary_only_where_the_compressor_uses_it_as_one(
 def test_a_model_that_refuses_everybody_is_not_held_against_the_compressor_though_it_wrote_for_the_base(
     one_probe: Path, cli: small.Cli, provider: Provider
 ) -> None:
-    options = (*provider.options, "--trust-judge", "--quiet")
+    options = (*provider.options, "--set", "models.trust_judge=true", "--quiet")
     assert cli("baseline", "update", "--runs", "3", *options).code == 0
     provider.reply = refusing(lambda number: True)
     ran = cli("run", "--runs", "3", *options, "--label", "a", "--fail-on", "regressed")
@@ -172,8 +223,19 @@ def test_a_model_that_refuses_for_a_while_is_asked_again_and_measured(
 ) -> None:
     """The two refusals are all runs; the plain request and everything after it is answered."""
     provider.reply = refusing(lambda number: number < 2)
-    options = ("--runs", "1", "--compress-runs", "2", *provider.options, "--trust-judge", "--label", "a", "--quiet")
-    ran = cli("run", *options, "--concurrency", "1")
+    options = (
+        "--runs",
+        "1",
+        "--set",
+        "compress_runs=2",
+        *provider.options,
+        "--set",
+        "models.trust_judge=true",
+        "--label",
+        "a",
+        "--quiet",
+    )
+    ran = cli("run", *options, "--set", "concurrency=1")
     assert ran.code == 0, ran.err
     assert [(run["outcome"], run["refused"]) for run in runs_of(one_probe)] == [("ok", "")] * 2
 
@@ -183,7 +245,7 @@ def test_a_provider_that_begins_to_refuse_between_the_plain_requests_is_to_blame
 ) -> None:
     """One refusal, one plain summary, and from then on refusals for everybody."""
     provider.reply = refusing(lambda number: number != 1)
-    ran = cli("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet")
+    ran = cli("run", *ONE_RUN, *provider.options, "--set", "models.trust_judge=true", "--label", "a", "--quiet")
     assert ran.code == 3
     (run,) = runs_of(one_probe)
     assert (run["outcome"], run["answered_plainly"]) == ("bad_completion", False)
@@ -191,8 +253,19 @@ def test_a_provider_that_begins_to_refuse_between_the_plain_requests_is_to_blame
 
 def test_a_refusal_in_some_runs_is_the_compressors_own(one_probe: Path, cli: small.Cli, provider: Provider) -> None:
     provider.reply = refusing(lambda number: number == 1)
-    options = ("--runs", "1", "--compress-runs", "3", *provider.options, "--trust-judge", "--label", "a", "--quiet")
-    ran = cli("run", *options, "--concurrency", "1")
+    options = (
+        "--runs",
+        "1",
+        "--set",
+        "compress_runs=3",
+        *provider.options,
+        "--set",
+        "models.trust_judge=true",
+        "--label",
+        "a",
+        "--quiet",
+    )
+    ran = cli("run", *options, "--set", "concurrency=1")
     assert ran.code == 0, ran.err
     runs = runs_of(one_probe)
     assert [run["outcome"] for run in runs] == ["ok"] * 3
@@ -205,7 +278,7 @@ def test_an_answer_that_refuses_is_unscored_and_not_zero(one_probe: Path, cli: s
         return REFUSAL if asks else reply_to(messages)
 
     provider.reply = reply
-    ran = cli("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet")
+    ran = cli("run", *ONE_RUN, *provider.options, "--set", "models.trust_judge=true", "--label", "a", "--quiet")
     assert ran.code == 3
     (result,) = results_of(json.loads((one_probe / "results/a/summary.json").read_text()))
     assert result["kind"] == "unscored"
@@ -230,6 +303,6 @@ def test_a_compressor_that_refuses_the_check_once_is_asked_again(
     provider.reply = lambda messages: (
         said.pop() if said and "EXPORT_BUCKET" in content_text(messages[-1]) else reply_to(messages)
     )
-    ran = cli("run", *ONE_RUN, *provider.options, "--trust-judge", "--label", "a", "--quiet")
+    ran = cli("run", *ONE_RUN, *provider.options, "--set", "models.trust_judge=true", "--label", "a", "--quiet")
     assert ran.code == 0, ran.err
     assert not said

@@ -15,7 +15,7 @@ from eval_core.domain.shard import Shard
 
 from .world import ANSWER, CHECKS, COMPRESSOR, JUDGE, Provider, faulty
 
-PLAN = ("--runs", "2", "--compress-runs", "2", "--quiet", "--stop", "full")
+PLAN = ("--runs", "2", "--set", "compress_runs=2", "--quiet", "--set", "stop=full")
 
 
 def summary(project: Path, label: str) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def test_a_shard_spends_its_part_of_the_budget_and_the_rest_comes_back(
 ) -> None:
     share = Shard(2, 3).share(make_plan(small.cases(), 2, 2))
     assert 0 < share < 0.5
-    options = ("--label", "a", *PLAN, *provider.options, "--trust-judge")
+    options = ("--label", "a", *PLAN, *provider.options, "--set", "models.trust_judge=true")
     # Enough for the whole, too little for this part of it.
     ran = cli("run", *options, "--shard", "2/3", "--budget-usd", "0.05")
     assert ran.code == 3
@@ -92,7 +92,7 @@ def test_a_shard_spends_its_part_of_the_budget_and_the_rest_comes_back(
 def test_a_shard_whose_model_fails_is_resumed_alone(
     three_probes: Path, cli: small.Cli, provider: Provider, model: str
 ) -> None:
-    options = ("--label", "a", *PLAN, *provider.options, "--trust-judge")
+    options = ("--label", "a", *PLAN, *provider.options, "--set", "models.trust_judge=true")
     assert cli("run", *options, "--shard", "1/2").code == 0
     provider.behave = faulty("402", model)
     assert cli("run", *options, "--shard", "2/2").code == 3
@@ -109,7 +109,18 @@ def test_a_shard_whose_model_fails_is_resumed_alone(
 def test_a_shard_without_work_is_done_at_once_and_calls_nobody(
     three_probes: Path, cli: small.Cli, provider: Provider
 ) -> None:
-    options = ("--label", "a", "--runs", "1", "--compress-runs", "1", "--quiet", *provider.options, "--trust-judge")
+    options = (
+        "--label",
+        "a",
+        "--runs",
+        "1",
+        "--set",
+        "compress_runs=1",
+        "--quiet",
+        *provider.options,
+        "--set",
+        "models.trust_judge=true",
+    )
     cells = len(make_plan(small.cases(), 1, 1))
     count = 2 * cells
     idle = [n for n in range(1, count + 1) if not Shard(n, count).cells(make_plan(small.cases(), 1, 1))]
@@ -130,7 +141,7 @@ def test_a_shard_without_work_is_done_at_once_and_calls_nobody(
 def test_the_next_look_in_shards_pays_for_its_own_runs_alone(
     three_probes: Path, cli: small.Cli, provider: Provider
 ) -> None:
-    options = ("--label", "a", "--quiet", *provider.options, "--trust-judge", "--compare-to", "none")
+    options = ("--label", "a", "--quiet", *provider.options, "--set", "models.trust_judge=true", "--compare-to", "none")
 
     def look(*more: str) -> int:
         before = len(provider.server.asked)
@@ -156,7 +167,17 @@ def test_the_next_look_in_shards_pays_for_its_own_runs_alone(
 def test_the_price_of_a_shard_is_held_against_its_part_of_the_budget(
     three_probes: Path, cli: small.Cli, provider: Provider
 ) -> None:
-    options = ("--label", "a", *PLAN, *provider.options, "--trust-judge", "--budget-usd", "2", "--dry-run")
+    options = (
+        "--label",
+        "a",
+        *PLAN,
+        *provider.options,
+        "--set",
+        "models.trust_judge=true",
+        "--budget-usd",
+        "2",
+        "--dry-run",
+    )
     said = [cli("run", *options, "--shard", f"{index}/3").out for index in (1, 2, 3)]
     parts = [float(found[1]) for out in said if (found := re.search(r"The budget of \$([\d.]+) covers it\.", out))]
     assert len(parts) == 3

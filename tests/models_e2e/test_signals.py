@@ -71,7 +71,16 @@ def hosting(said: Path) -> Iterator[Host]:
 
 
 def command(provider: Provider) -> tuple[str, ...]:
-    options = ("--runs", "1", "--compress-runs", "2", *provider.options, "--trust-judge", "--quiet")
+    options = (
+        "--runs",
+        "1",
+        "--set",
+        "compress_runs=2",
+        *provider.options,
+        "--set",
+        "models.trust_judge=true",
+        "--quiet",
+    )
     return ("run", *options, "--label", "a", "--resume")
 
 

@@ -31,7 +31,7 @@ from .wire import FRESH, OUT, READ, WRITTEN, Seen, Wire, wired
 from .world import ONE_RUN
 
 KEY = "a-key-of-nobody-0123456789"
-RUN = ("run", *ONE_RUN, "--trust-judge", "--label", "a", "--quiet")
+RUN = ("run", *ONE_RUN, "--set", "models.trust_judge=true", "--label", "a", "--quiet")
 RUBRIC = "artifact_trail"
 
 
@@ -156,7 +156,7 @@ def configured(
         **({"params": {way.model: params}} if params else {}),
     }
     Path(".compression-eval.yml").write_text(json.dumps({"models": models}), encoding="utf-8")
-    return (*RUN, "--price", f"{way.model}=1,4,0.1,2")
+    return (*RUN, "--set", f"models.prices={{{way.model}: {{input: 1, output: 4, cached_input: 0.1, cache_write: 2}}}}")
 
 
 def at(body: Any, dotted: str) -> Any:
@@ -292,7 +292,9 @@ def test_what_cannot_be_put_into_a_provider_s_protocol_is_a_bad_request_and_cost
     for variable, value in way.environ.items():
         monkeypatch.setenv(variable, value)
     config = ModelConfig(judge=way.model, endpoints={way.model: EndpointConfig(url=wire.url, **way.endpoint)})
-    models = resolve(ModelFlags(prices={way.model: Price(input=1, output=4)}), os.environ, config)
+    models = resolve(
+        ModelFlags(), os.environ, config.model_copy(update={"prices": {way.model: Price(input=1, output=4)}})
+    )
     assert models is not None
 
     async def scene() -> None:
@@ -338,12 +340,13 @@ def test_a_redirect_takes_neither_the_key_nor_the_session_to_another_address(
 
 
 @pytest.mark.parametrize("name", ["anthropic", "azure", "bedrock-claude", "github-models"])
-def test_an_address_on_the_command_line_gets_everything_in_openais_protocol(
+def test_an_address_in_the_environment_gets_everything_in_openais_protocol(
     name: str, wire: Wire, cli: small.Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     way = WAYS[name]
     command = configured(way, wire, monkeypatch, url="http://127.0.0.1:9")
-    assert cli(*command, "--api-base", f"{wire.url}/v1").code == 0
+    monkeypatch.setenv("COMPRESSION_EVAL_API_BASE", f"{wire.url}/v1")
+    assert cli(*command).code == 0
     assert {seen.path for seen in wire.calls} == {"/v1/chat/completions"}
     assert {seen.body["model"] for seen in wire.calls} == {way.model}
 
@@ -373,7 +376,7 @@ def test_what_is_missing_for_a_provider_is_said_before_anything_is_sent(
     monkeypatch.delenv("AWS_PROFILE", raising=False)
     models = {"judge": model, "endpoints": {model: endpoint}}
     Path(".compression-eval.yml").write_text(json.dumps({"models": models}), encoding="utf-8")
-    ran = cli(*RUN, "--price", f"{model}=1,4")
+    ran = cli(*RUN, "--set", f"models.prices={{{model}: {{input: 1, output: 4}}}}")
     assert ran.code == 2
     assert said in ran.err
     assert ran.err.count("\n") == 1

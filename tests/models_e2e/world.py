@@ -16,11 +16,17 @@ from eval_core.base.messages import Message
 from eval_core.domain.case import Case
 
 COMPRESSOR, ANSWER, JUDGE = "openai/compressor", "openai/answerer", "openai/judge"
-ONE_RUN = ("--runs", "1", "--compress-runs", "1")
+ONE_RUN = ("--runs", "1", "--set", "compress_runs=1")
 
-UPDATE = ("baseline", "update", "--runs", "2", "--trust-judge", "--quiet")
+UPDATE = ("baseline", "update", "--runs", "2", "--set", "models.trust_judge=true", "--quiet")
 """A small measurement that asks models; with AGAIN it goes on where it was."""
 AGAIN = ("--label", "a", "--resume")
+
+
+def served_at(url: str, *models: str, price: str = "input: 1, output: 4, cached_input: 0.1") -> tuple[str, ...]:
+    """Return the options that send calls to a server, at a price for each of these models."""
+    prices = ", ".join(f"{model}: {{{price}}}" for model in models)
+    return ("--set", f"models.api_base={url}", "--set", f"models.prices={{{prices}}}")
 
 
 class Provider:
@@ -36,9 +42,8 @@ class Provider:
     @property
     def options(self) -> tuple[str, ...]:
         """The options of a command that calls this provider."""
-        roles = ("--compressor-model", COMPRESSOR, "--answer-model", ANSWER, "--judge-model", JUDGE)
-        prices = [word for model in (COMPRESSOR, ANSWER, JUDGE) for word in ("--price", f"{model}=1,4,0.1")]
-        return (*roles, "--api-base", self.server.base_url, *prices)
+        roles = ("--compressor-model", COMPRESSOR, "--set", f"models.answer={ANSWER}", "--judge-model", JUDGE)
+        return (*roles, *served_at(self.server.base_url, COMPRESSOR, ANSWER, JUDGE))
 
     def asked_of(self, model: str) -> list[Asked]:
         """Return the requests for one model, without the short compression before the run."""

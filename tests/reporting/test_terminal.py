@@ -45,7 +45,7 @@ def test_without_details_it_fits_on_a_screen(name: str) -> None:
     text = printed(report_world.REPORTS[name](), details=False, where="results/x/report.html")
     assert_golden(f"{name}-brief.txt", text)
     assert len(text.splitlines()) <= 15
-    assert text.splitlines()[-1] == "Report: results/x/report.html (--details prints the tables here)"
+    assert text.splitlines()[-1] == "Report: results/x/report.html (`report --details` prints the tables)"
 
 
 def test_the_error_of_a_broken_compressor_is_not_cut_at_the_edge(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,7 +197,7 @@ def test_losing_nearly_everything_costs_more_than_forgetting_the_beginning(shipp
 
 
 def test_turns_and_prices_of_tokens_per_task_are_settings(project: Path, cli: small.Cli) -> None:
-    cli("run", "--runs", "1", "--compress-runs", "1", "--quiet", "--compare-to", "none", "--label", "l")
+    cli("run", "--runs", "1", "--set", "compress_runs=1", "--quiet", "--compare-to", "none", "--label", "l")
     measured = read_measurement(project / "results" / "l")
     usual, long = tokens_per_task(measured), tokens_per_task(measured, task=TaskConfig(turns=40, cached_price=1.0))
     assert usual is not None
