@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from eval_core.base.errors import IncompleteError, UserError, bug_message
+from eval_core.base.markdown_text import plain
 from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.cli.entry import CommandGroup
 
@@ -38,7 +39,7 @@ class _Steps(CommandGroup):
         try:
             return super().invoke(ctx)
         except (UserError, IncompleteError) as exc:
-            _summary(f"**{ctx.invoked_subcommand}:** {exc}")
+            _summary(f"**{ctx.invoked_subcommand}:** {plain(str(exc), 2_000)}")
             raise
         except (click.exceptions.Exit, click.ClickException, click.Abort):
             raise

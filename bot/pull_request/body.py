@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from bot.github.escape import inline
 from bot.pull_request.ledger import Ledger, LedgerNotice, LedgerResult, LedgerRun, NoticeKind
 from eval_core.base.config import BotConfig
-from eval_core.base.markdown_text import prose
+from eval_core.base.markdown_text import inline, prose
 
 __all__ = ["asker", "ended_why", "mark", "render"]
 

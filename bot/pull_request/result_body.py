@@ -9,8 +9,8 @@ from functools import cache
 
 from jinja2 import Template
 
-from bot.github.escape import fenced, inline
 from bot.pull_request.ticket import Ticket
+from eval_core.base.markdown_text import fenced, inline
 from eval_core.base.numbers import counted, percent
 from eval_core.comparing.findings import StrandState
 from eval_core.comparing.headline import look_again
@@ -61,7 +61,6 @@ class CommentContext:
 @cache
 def _template() -> Template:
     environment = markdown_environment("bot").overlay()
-    environment.filters["inline"] = inline
     environment.filters["diff"] = lambda lines: fenced("\n".join(lines[:_MOST_ASKED]), language="diff")
     return environment.get_template("comment.md.j2")
 

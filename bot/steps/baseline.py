@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.github.api_error import Forbidden, NotFound
-from bot.github.escape import inline
 from bot.github.repository import GitHub
 from bot.github.resources import OpenedPull
 from bot.pull_request.ticket import Ticket
 from bot.steps.artifact import read_measured
 from eval_core.base.config import Config
 from eval_core.base.errors import IncompleteError, UserError
+from eval_core.base.markdown_text import inline
 from eval_core.base.numbers import counted, points, pp, score
 from eval_core.comparing.compare import ReportData, compare_measurements
 from eval_core.comparing.findings import RowVerdict, Verdict

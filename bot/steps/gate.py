@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bot.github.api_error import Conflict, NotFound
-from bot.github.escape import inline
 from bot.github.repository import WORKFLOW, GitHub
 from bot.github.resources import Pull
 from bot.pull_request.admission import EVALUATOR, Allowed, Facts, Refused, decide, label_gone
@@ -23,6 +22,7 @@ from bot.steps.estimate import RunEstimate
 from eval_core.base.config import BotConfig, Config
 from eval_core.base.errors import IncompleteError, UserError, bug_message
 from eval_core.base.globs import matches
+from eval_core.base.markdown_text import inline
 
 __all__ = [
     "ENVIRONMENT",

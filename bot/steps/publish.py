@@ -12,7 +12,6 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from bot.github.escape import inline
 from bot.github.repository import GitHub
 from bot.github.resources import Pull
 from bot.pull_request.body import asker, ended_why
@@ -23,6 +22,7 @@ from bot.steps.comment import Sticky
 from bot.steps.without_token import start_without_token
 from eval_core.base.config import Config
 from eval_core.base.errors import IncompleteError, UserError, bug_message
+from eval_core.base.markdown_text import inline
 
 __all__ = [
     "Published",

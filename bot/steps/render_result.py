@@ -13,7 +13,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from bot.github.escape import inline
 from bot.pull_request.result_body import CommentContext, result_body
 from bot.steps.artifact import read_result
 from bot.steps.baseline_age import CommitsSince, age_words
@@ -21,6 +20,7 @@ from bot.steps.comment import RESULT_BUDGET
 from bot.steps.publish import RenderedResult, ResultAsked
 from eval_core.base.config import CONFIG_FILE
 from eval_core.base.errors import UserError
+from eval_core.base.markdown_text import inline
 from eval_core.base.numbers import counted
 from eval_core.comparing.compare import ReportData
 from eval_core.comparing.findings import Kind

@@ -20,6 +20,7 @@ import click
 
 from eval_core.base.errors import IncompleteError, UserError
 from eval_core.base.removed import COMMANDS, FLAGS
+from eval_core.base.screen import Inert
 
 __all__ = ["CONFIGURED", "DEBUG", "UNEXPECTED", "CommandGroup", "configured", "run_command", "unexpected"]
 
@@ -96,7 +97,10 @@ def run_command(root: CommandGroup) -> None:
     _check_streams()
     signal.signal(signal.SIGTERM, _like_interrupt)
     try:
-        sys.exit(_run(root))
+        # What others wrote may be in any message. A file gets it as it is: the output may be data.
+        out = Inert(sys.stdout) if sys.stdout.isatty() else sys.stdout
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(Inert(sys.stderr)):
+            sys.exit(_run(root))
     except _OutputClosed:
         _end_like_a_filter()
 

@@ -108,10 +108,11 @@ def show_waiting(what: str) -> Iterator[None]:
     """Say what is under way if it takes longer than a moment; for work without steps to count."""
     began = time.monotonic()
     if sys.stderr.isatty():
-        from rich.console import Console
         from rich.text import Text
 
-        with Console(stderr=True).status("") as status:
+        from eval_core.reporting.terminal import console
+
+        with console(sys.stderr).status("") as status:
             status.stop()
 
             def tick() -> None:
@@ -166,12 +167,13 @@ def _plain(progress: Progress) -> Iterator[None]:
 
 @contextmanager
 def _live(progress: Progress) -> Iterator[None]:
-    from rich.console import Console
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
 
+    from eval_core.reporting.terminal import console
+
     columns = (BarColumn(bar_width=20), TextColumn("{task.description}", markup=False))
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Bar(*columns, console=console(sys.stderr), transient=True) as bar:
         task = bar.add_task("", total=progress.total)
 
         def refresh() -> None:

@@ -7,7 +7,7 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from eval_core.base.markdown_text import plain, unlinked
+from eval_core.base.markdown_text import inline, plain, unlinked
 from eval_core.base.numbers import percent
 from eval_core.domain.grade import PASS_SCORE
 from eval_core.reporting.losses import LostFact, places
@@ -48,6 +48,7 @@ def markdown_environment(package: str) -> Environment:
     )
     environment.filters.update(
         md=plain,
+        inline=inline,
         exact=_Exact,
         places=places,
         share=percent,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TextIO
@@ -14,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from eval_core.base.numbers import counted, percent
+from eval_core.base.screen import STEERING, Inert
 from eval_core.comparing.findings import Kind
 from eval_core.reporting.losses import LostFact, places
 from eval_core.reporting.view import COLUMNS, MARKS, STEP_NOTE, ReportView
@@ -35,9 +35,6 @@ _LONGEST_ERROR = 1_000  # characters of an error; the report has all of it
 _PIPED_WIDTH = 160  # a pipe has no width; wide enough that no row breaks
 
 
-_STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-
-
 class _Printer(Console):
     """A console that no text can steer, and that leaves a closed pipe to the command, which knows how to end."""
 
@@ -47,12 +44,14 @@ class _Printer(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Render; a result that somebody else made may hold control characters anywhere."""
         for segment in super().render(renderable, options):
-            yield segment if segment.control else Segment(_STEERING.sub("\ufffd", segment.text), segment.style)
+            yield segment if segment.control else Segment(STEERING.sub("\ufffd", segment.text), segment.style)
 
 
 def console(stream: TextIO | None = None) -> Console:
     """Return a console that respects NO_COLOR and the terminal's width."""
     target = stream or sys.stdout
+    if isinstance(target, Inert):
+        target = target.stream
     width = None if target.isatty() else _PIPED_WIDTH
     # Without markup and emoji: "[unknown]" and ":warning:" are what we or a session wrote, not orders to rich.
     return _Printer(file=target, width=width, highlight=False, markup=False, emoji=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import cmarkgfm
@@ -17,3 +18,12 @@ def render(markdown: str) -> str:
 
 def outside_code(rendered: str) -> str:
     return re.sub(r"<code[^>]*>.*?</code>", "", rendered, flags=re.DOTALL)
+
+
+_REFERENCE = re.compile(r"@\w|#\d|\bgh-\d|(?<![\w/=.#-])[0-9a-f]{7,40}(?![\w/=-])", re.IGNORECASE)
+
+
+def references(rendered: str) -> list[str]:
+    """Return what GitHub would make links or mentions of: it looks in the text, outside of code and links."""
+    shown = re.sub(r"<a\b.*?</a>", "", outside_code(rendered), flags=re.DOTALL)
+    return _REFERENCE.findall(html.unescape(re.sub(r"<[^>]*>", "", shown)))

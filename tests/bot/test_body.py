@@ -61,7 +61,7 @@ def text(
         label="eval-compression",
         warnings=warnings,
         judged=JUDGED,
-        base="compared with `main` at bbbbbbb, by its stored baseline (12 days old, 3 commits behind)",
+        base="compared with `main` at `bbbbbbb`, by its stored baseline (12 days old, 3 commits behind)",
     )
     return result_body(shown or view(), ticket, around, budget=budget)
 
@@ -112,10 +112,8 @@ def test_the_first_screen_says_the_verdict_the_worst_losses_what_to_do_and_where
     )
     assert view().next_step in first
     assert f"[Full report in the artifact of this run]({TICKET.run_url})" in first
-    assert (
-        f"({TICKET.run_url}) · compared with `main` at bbbbbbb, by its stored baseline (12 days old, 3 commits behind)"
-        in first
-    )
+    base = "compared with `main` at `bbbbbbb`, by its stored baseline (12 days old, 3 commits behind)"
+    assert f"({TICKET.run_url}) · {base}" in first
     assert first.index(view().size_line) < first.index("\n- ")
     assert table
     assert "**Facts" not in open_part

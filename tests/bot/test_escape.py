@@ -6,12 +6,12 @@ import html
 import re
 
 import pytest
-from bot_rendering import LIVE, outside_code, render
+from bot_rendering import LIVE, outside_code, references, render
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.github.escape import fenced, inline
 from bot.steps.comment import MARKER
+from eval_core.base.markdown_text import fenced, inline, plain, prose, unlinked
 
 HOSTILE = {
     "mention": "@maintainer and @acme/everyone please approve",
@@ -50,7 +50,8 @@ HOSTILE = {
     "filler": "\u3164\u115f\u2800",
     "entity": "&lt;b&gt; &#64;maintainer &commat;maintainer",
     "emoji": ":rocket: :+1:",
-    "issue": "#1 acme/agent#2 GH-3 fixes #4",
+    "issue": "#1 acme/agent#2 GH-3 fixes #4 (gh-5)",
+    "commit": f"{'ab12' * 10} 0a1b2c3 acme/agent@0a1b2c3d [0a1b2c3d] 1234567",
     "task": "- [x] approved\n- [ ] merge",
     "mermaid": "```mermaid\ngraph TD; A-->B\n```",
     "math": "$$\\href{https://example.invalid}{x}$$ $`x`$",
@@ -74,6 +75,15 @@ def check_block(text: str) -> None:
     check_harmless(rendered, fenced(text))
 
 
+def check_text(text: str) -> None:
+    """Check text that is shown as text, in a paragraph and in a list."""
+    for made in (plain(text), prose(text)):
+        rendered = render(f"before {made} after\n\n- one: {made}\n")
+        assert rendered.startswith("<p>before ")
+        assert rendered.count("<p>") == 1
+        check_harmless(re.sub(r"</?(?:ul|li)>", "", rendered), made)
+
+
 def check_cell(text: str) -> None:
     head = "| probe | said | score |\n|---|---|---|\n"
     rendered = render(f"{head}| one | {inline(text)} | 3 |\n| two | x | 4 |\n\nafter\n")
@@ -83,12 +93,13 @@ def check_cell(text: str) -> None:
     assert "<td>3</td>" in rendered
     assert rendered.endswith("<p>after</p>\n")
     assert rendered.count("<code>") == 1
+    assert outside_code(rendered).count("http") == 0
     check_harmless(rendered, inline(text))
 
 
 def check_harmless(rendered: str, raw: str) -> None:
     assert not LIVE.search(rendered), rendered
-    assert outside_code(rendered).count("http") == 0
+    assert references(rendered) == []
     assert "@" not in raw
     assert "<!--" not in raw
     assert "-->" not in raw
@@ -102,6 +113,11 @@ def test_a_block_holds_its_text(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", HOSTILE)
+def test_text_stays_text(case: str) -> None:
+    check_text(HOSTILE[case])
+
+
+@pytest.mark.parametrize("case", HOSTILE)
 def test_a_cell_holds_its_text(case: str) -> None:
     check_cell(HOSTILE[case])
 
@@ -109,6 +125,7 @@ def test_a_cell_holds_its_text(case: str) -> None:
 @pytest.mark.parametrize("first", ["fence", "marker", "details", "open comment", "cell break"])
 @pytest.mark.parametrize("second", ["long fence", "tick", "close comment", "table"])
 def test_two_payloads_cannot_join_forces(first: str, second: str) -> None:
+    check_text(f"{HOSTILE[first]} {HOSTILE[second]}")
     both = render(f"a{fenced(HOSTILE[first])}b{fenced(HOSTILE[second])}c")
     assert both.count("<pre") == 2
     assert all(f"<p>{letter}</p>" in both for letter in "abc")
@@ -117,21 +134,34 @@ def test_two_payloads_cannot_join_forces(first: str, second: str) -> None:
     assert outside_code(line) == "<p>x  y  z</p>\n"
 
 
-def test_a_block_inside_details_stays_inside() -> None:
-    rendered = render(f"<details><summary>more</summary>{fenced(HOSTILE['details'])}</details>\n")
-    assert rendered.count("</details>") == 1
-    assert rendered.rstrip().endswith("</details>")
-
-
 def test_what_is_shown_is_what_was_written() -> None:
-    text = "def f(a):\n\treturn `a` | {'ä': \"漢字\"} # 100 % <b>\n"
-    shown = re.search(r"<code[^>]*>(.*?)</code>", render(fenced(text)), re.DOTALL)
-    assert shown is not None
-    assert html.unescape(shown.group(1)) == text + "\n"
+    text = "def f(a): return `a` | {'ä': \"漢字\"} # 100 % <b>"
+    shown = render(plain(text)).removeprefix("<p>").removesuffix("</p>\n")
+    assert html.unescape(shown) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("see #1, acme/agent#2 and GH-3", "see ＃1, acme/agent＃2 and GH‑3"),
+        ("since 0a1b2c3 and a@0a1b2c3d4e", "since <code>0a1b2c3</code> and a＠<code>0a1b2c3d4e</code>"),
+        ("&#64;a &num;1 R&D", "&amp;\uff0364;a &amp;num;1 R&amp;D"),
+        ("in src/0a1b2c3d.py: 41 of 3,000,000", "in src/0a1b2c3d.py: 41 of 3,000,000"),
+    ],
+)
+def test_references_are_read_as_they_were_written_and_lead_nowhere(text: str, shown: str) -> None:
+    for made in (plain(text), prose(text), unlinked(text)):
+        assert render(made) == f"<p>{shown}</p>\n"
+
+
+def test_links_of_our_own_stay_links() -> None:
+    link = f"[log](https://github.com/acme/agent/commit/{'ab' * 20}) [here](#headline-12) `#1`"
+    assert unlinked(link) == link
 
 
 def test_invisible_characters_are_named() -> None:
-    assert "[U+202E]" in fenced(HOSTILE["bidi"])
+    assert "[U+202E]" in inline(HOSTILE["bidi"])
+    assert "U+202E" in plain(HOSTILE["bidi"])
     assert inline("a\u200bb") == "`a[U+200B]b`"
 
 
@@ -153,6 +183,7 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES, max_size=12).map("".join))
 def test_no_mixture_of_signs_gets_out(text: str) -> None:
     check_block(text)
+    check_text(text)
     check_cell(text)
 
 
@@ -160,4 +191,5 @@ def test_no_mixture_of_signs_gets_out(text: str) -> None:
 @given(st.text(max_size=40))
 def test_no_unicode_gets_out(text: str) -> None:
     check_block(text)
+    check_text(text)
     check_cell(text)

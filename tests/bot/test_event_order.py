@@ -120,7 +120,7 @@ def test_the_base_improves_after_the_branch_point(open_pull: OpenPull, measured:
     assert posted.title.startswith(NOTHING_CHANGED)
     assert "**Next step:** Nothing to do." in comment
     assert "is stale" not in comment
-    assert f"compared with `main` at {fork[:7]}, 1 commit behind its tip" in comment
+    assert f"compared with `main` at `{fork[:7]}`, 1 commit behind its tip" in comment
 
 
 def test_the_base_loses_after_the_branch_point(open_pull: OpenPull, measured: adopted.Tree) -> None:
@@ -150,7 +150,7 @@ def test_the_first_label_in_a_fresh_repository_needs_no_baseline(open_pull: Open
     ticket, posted, comment = repository.label()
     assert posted.title.startswith("Regressed")
     assert measured_base(repository, ticket)
-    assert f"compared with `main` at {ticket.base_sha[:7]}" in comment
+    assert f"compared with `main` at `{ticket.base_sha[:7]}`" in comment
     assert "No baseline is stored" in comment
 
 
@@ -160,7 +160,7 @@ def test_a_baseline_of_the_very_files_is_taken_as_it_is(open_pull: OpenPull, mea
     ticket, posted, comment = repository.label()
     assert posted.title.startswith("Regressed")
     assert not measured_base(repository, ticket)
-    assert f"compared with `main` at {ticket.base_sha[:7]}, by its stored baseline" in comment
+    assert f"compared with `main` at `{ticket.base_sha[:7]}`, by its stored baseline" in comment
 
 
 def test_a_stale_baseline_blames_nobody_and_the_next_step_says_what_is_left_to_do(
@@ -171,7 +171,7 @@ def test_a_stale_baseline_blames_nobody_and_the_next_step_says_what_is_left_to_d
     ticket, posted, comment = repository.label()
     assert posted.title.startswith(NOTHING_CHANGED)
     assert measured_base(repository, ticket)
-    assert f"main at {ticket.base_sha[:12]} against it: Regressed" in comment
+    assert f"main at `{ticket.base_sha[:12]}` against it: Regressed" in comment
     assert "**Next step:** Nothing to do in this change; look into what the base branch lost" in comment
     assert "Nothing to do." not in comment
 
@@ -189,7 +189,7 @@ def test_a_retargeted_pull_request_is_measured_for_its_new_base(open_pull: OpenP
     second, posted, comment = repository.label()
     assert (second.base_ref, second.compared_sha) == ("release", release)
     assert posted.title.startswith(NOTHING_CHANGED)
-    assert f"compared with `release` at {release[:7]}" in comment
+    assert f"compared with `release` at `{release[:7]}`" in comment
 
 
 def test_a_base_that_changes_while_the_jobs_run_is_told(open_pull: OpenPull) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import adopted
 import pytest
 import small
-from bot_rendering import LIVE, outside_code, render
+from bot_rendering import LIVE, outside_code, references, render
 from bot_tickets import ticket_for
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -38,7 +38,8 @@ Json = dict[str, Any]
 PAYLOADS = {
     "tags": "</code></td></table></details></script><h1>evil</h1><img src=x onerror=evil()><script>evil()</script>",
     "markdown": "`|` **evil** [evil](https://evil.invalid) ![evil](https://evil.invalid/p.png) | |\n# evil\n> evil",
-    "mention": "@maintainer https://evil.invalid www.evil.invalid evil@evil.invalid #1 acme/agent#2",
+    "mention": "@maintainer https://evil.invalid www.evil.invalid evil@evil.invalid",
+    "reference": "#1 acme/agent#2 GH-3 deadbeef5 acme/agent@deadbeef6 &num;1 &#64;maintainer",
     "marker": f"{MARKER}\n<!-- evil --> ```\nevil\n```",
     "attribute": '" onmouseover="evil()" x=\'evil\' style="evil',
     "terminal": "\x1b]0;evil\x07\x1b[2J\x1b[31mevil\x9b31m\r\x08\x00\u202eevil\u2066",
@@ -148,7 +149,7 @@ def assert_inert(data: ReportData, world: tuple[LoopbackGitHub, Path, Json], *, 
         html = outside_code(render(text))
         html = re.sub(r"</?(?:details|summary|strong|em|ul|ol|li|a|h[2-4]|blockquote|br|del|hr)\b[^>]*>", "", html)
         assert not LIVE.search(html.replace('<pre lang="sh">', "")), html
-        assert "@maintainer" not in html
+        assert references(render(text)) == []
         links = re.findall(r'(?:href|src)="([^"]*)"', outside_code(render(text)))
         assert all("evil" not in link for link in links), links
     assert "\n" not in view.headline or not names_are_plain

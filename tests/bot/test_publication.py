@@ -622,7 +622,7 @@ def test_a_base_measured_in_the_run_is_what_a_pull_request_is_compared_with(
     assert posted.title.startswith("No detectable change")
     assert "The stored baseline baselines/offline.json is stale" in posted.report
     assert "against it: Regressed" in posted.report
-    assert f"main at {fork[:12]}, measured in this run" in posted.report
+    assert f"main at `{fork[:12]}`, measured in this run" in posted.report
     comment = gh.comments(1)[-1].body
     first_screen, folded = comment.split("<details>", 1)
     # What the base lost is told where it is seen, and no age of a baseline that was not used.
@@ -630,7 +630,7 @@ def test_a_base_measured_in_the_run_is_what_a_pull_request_is_compared_with(
     assert "against it: Regressed" in first_screen
     assert "Nothing to do." not in comment
     assert "is stale" not in folded
-    assert f"compared with `main` at {fork[:7]}, 1 commit behind its tip" in first_screen
+    assert f"compared with `main` at `{fork[:7]}`, 1 commit behind its tip" in first_screen
     assert f"git worktree add ../base {fork}" in comment
     assert "days old" not in comment
     assert "compression-eval run --compare-to rerun --base-tree ../base\n" in comment

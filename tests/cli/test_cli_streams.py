@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
+import re
 import signal
 import subprocess
 import sys
@@ -66,6 +69,53 @@ def test_a_disk_that_is_full_in_the_middle_of_a_run_is_named_and_the_run_goes_on
     assert "File too large" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert shell(f"{COMMAND} {RUN} --quiet --resume").returncode == 0
+
+
+STEERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+SAID = "no: \\x1b[2J\\x1b]0;owned\\x07 \\x9b31m \\u202egnp \\x00\\x08 ``` end"
+FAILING = f"""
+import sys, click, bot.cli as cli
+from eval_core.base.errors import UserError
+
+@click.command()
+def failing():
+    click.echo("{SAID}")
+    click.echo("{SAID}", err=True)
+    raise UserError("{SAID}")
+
+cli._COMMANDS["failing"] = ("__main__:failing", "")
+sys.argv = ["compression-eval", "failing"]
+cli.main()
+"""
+
+
+def on_a_terminal(*words: str) -> tuple[int, str]:
+    """Run a command whose output and messages are on a terminal, and return what it shows."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        words, stdin=theirs, stdout=theirs, stderr=theirs, env=os.environ | {"PYTHONPATH": str(ROOT)}
+    ) as ran:
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # how the end of a terminal is told
+            while piece := os.read(ours, 65_536):
+                shown += piece
+    os.close(ours)
+    return ran.returncode, shown.decode()
+
+
+def test_no_text_steers_the_terminal() -> None:
+    code, shown = on_a_terminal(sys.executable, "-c", FAILING)
+    assert code == 2
+    assert shown.count("end") == 3
+    assert not STEERS.search(shown), ascii(shown)
+
+
+def test_what_is_shown_while_a_run_is_under_way_may_steer_it(project: Path) -> None:
+    code, shown = on_a_terminal(sys.executable, "-m", "bot", *RUN.split(), "--target", "builtin:anchored")
+    assert code == 0
+    assert "\x1b[" in shown
+    assert "\ufffd" not in shown
 
 
 def _commands(
