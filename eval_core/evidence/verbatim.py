@@ -10,8 +10,7 @@ from functools import cached_property
 
 from eval_core.base.files import canonical
 from eval_core.base.messages import Message, content_text, full_text, tool_calls
-from eval_core.domain.probe import Fact
-from eval_core.evidence.facts import Haystack, holds
+from eval_core.evidence.facts import Haystack
 
 __all__ = ["Alignment", "Kept", "align", "message_key", "verbatim_indexes"]
 
@@ -163,10 +162,6 @@ class Kept:
     def own(self) -> Haystack:
         """Everything the compressor wrote or changed."""
         return Haystack.of_all(self.own_texts)
-
-    def restates(self, fact: Fact) -> bool:
-        """Tell whether a message left verbatim states the fact, so that the compression never risked it."""
-        return holds(fact, self.haystack)
 
     def untested(self, evidence: Iterable[int]) -> bool:
         """Tell whether all the evidence was left verbatim: such a fact measures nothing."""

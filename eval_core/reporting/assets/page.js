@@ -55,7 +55,8 @@
   try {
     data = await unpack($("data").textContent);
   } catch (error) {
-    $("summaries").append(el("p", { class: "warn" }, `The data of this page cannot be read (${error.message}): it may have been cut short while it was saved.`));
+    const why = typeof DecompressionStream === "function" ? "it may have been cut short while it was saved." : "use a browser of 2023 or later.";
+    $("summaries").append(el("p", { class: "warn" }, `The data of this page cannot be read (${error.message}): ${why}`));
     return;
   }
   const fixtures = data.fixtures;

@@ -325,7 +325,7 @@ def render_html(data: ReportData) -> str:
     headline = view.headline.removeprefix(f"{verdict.kind.words}: ") if verdict else view.headline
     return render_page(
         "page.html.j2",
-        "\n".join(map(asset, ("inflate.js", "diff.js", "page.js"))),
+        "\n".join(map(asset, ("unpack.js", "diff.js", "page.js"))),
         packed=pack(
             {
                 "compared": compared,

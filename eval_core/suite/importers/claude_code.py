@@ -25,7 +25,6 @@ class ClaudeCode:
         self._answers: dict[str, Message] = {}  # message.id -> the message its rows are merged into
         self._calls: set[str] = set()
         self._rows: set[str] = set()
-        self._summary_due = False
 
     def add(self, row: dict[str, Any], where: str) -> None:
         """Append one row."""
