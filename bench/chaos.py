@@ -30,8 +30,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bot.testing.provider import MISBEHAVIOURS, Asked, LoopbackProvider
 from eval_core.base.shipped import shipped
+from tests.model_provider import MISBEHAVIOURS, Asked, LoopbackProvider
 
 MODEL = "loopback/model"
 CONCURRENCY = 16

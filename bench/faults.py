@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bot.testing.provider import MISBEHAVIOURS, Asked, LoopbackProvider
 from eval_core.base.shipped import shipped
+from tests.model_provider import MISBEHAVIOURS, Asked, LoopbackProvider
 
 ROLES = ("compressor", "answer", "judge")
 OF_THE_JUDGE = frozenset({"invalid-json", "wrong-schema", "out-of-range", "not-a-number"})

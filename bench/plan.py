@@ -45,8 +45,9 @@ class Size:
 @contextmanager
 def provider(*options: str) -> Iterator[str]:
     """Run the loopback provider in a process of its own and yield its base URL."""
-    command = [sys.executable, "-m", "bot.testing.provider", *options]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, "-m", "tests.model_provider", *options]
+    root = Path(__file__).parents[1]
+    with subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         try:

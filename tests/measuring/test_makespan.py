@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from bot.testing.provider import Asked, LoopbackProvider
 from eval_core.base import tokens
 from eval_core.base.config import Config, ModelConfig, Price
 from eval_core.domain.call import Draw, ModelCall, Role
@@ -21,6 +20,7 @@ from eval_core.measuring.session import CONTROL
 from eval_core.models.client import ModelClient
 from eval_core.models.settings import Models
 from eval_core.storage.results import open_results
+from tests.model_provider import Asked, LoopbackProvider
 
 REPOSITORY = Path(__file__).parents[2]
 MODEL = "loopback/model"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from bot.testing.provider import LoopbackProvider
 from eval_core.base.errors import UserError
 from eval_core.domain.call import Draw
 from eval_core.domain.grade import Grade, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.judging.calibration import calibration_set, trusted
 from eval_core.judging.grading import ModelJudge
+from tests.model_provider import LoopbackProvider
 from tests.models.provider import bench
 
 ANSWERS = sum(len(group.answers) for group in calibration_set().groups)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.testing.provider import Asked, LoopbackProvider
 from eval_core.base.config import Price
 from eval_core.domain.call import Draw, ModelCall
 from eval_core.models.budget import Budget
@@ -16,6 +15,7 @@ from eval_core.models.client import ModelClient
 from eval_core.models.journal import Journal
 from eval_core.models.retry import RetryPolicy
 from eval_core.models.settings import Models
+from tests.model_provider import Asked, LoopbackProvider
 
 from .faketime import FakeTime
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from bot.testing.provider import LoopbackProvider
 from eval_core.base.config import Price
 from eval_core.base.errors import UserError
 from eval_core.base.tokens import count_bytes, count_messages
@@ -15,6 +14,7 @@ from eval_core.domain.call import Completion, Failed, Usage
 from eval_core.models.budget import Budget, Reservation, worst_case, worst_tokens
 from eval_core.models.journal import Spent
 from eval_core.models.prices import tariff
+from tests.model_provider import LoopbackProvider
 
 from .provider import MODEL, bench, call
 

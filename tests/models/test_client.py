@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from bot.testing.provider import Asked, LoopbackProvider
 from eval_core.base.errors import UserError
 from eval_core.domain.call import Completion
 from eval_core.models.budget import Budget, worst_tokens
 from eval_core.models.client import ModelClient
 from eval_core.models.settings import Models
+from tests.model_provider import Asked, LoopbackProvider
 
 from .provider import bench, call
 

@@ -20,7 +20,6 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from bot.testing.provider import MISBEHAVIOURS, Asked, LoopbackProvider
 from eval_core.base.messages import Message
 from eval_core.base.tokens import count_messages, count_text
 from eval_core.domain.call import Completion, Draw, Failed, Usage
@@ -31,6 +30,7 @@ from eval_core.judging.grading import ModelJudge
 from eval_core.models import transport
 from eval_core.models.faults import Fault, fault_of, fault_of_status
 from eval_core.models.health import ModelHealth
+from tests.model_provider import MISBEHAVIOURS, Asked, LoopbackProvider
 
 from .provider import MODEL, bench, call, only_first
 

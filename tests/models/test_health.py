@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.testing.provider import Asked, LoopbackProvider
 from eval_core.domain.call import Completion, Draw, Failed
 from eval_core.models.faults import Fault
 from eval_core.models.health import BREAKERS, ModelHealth
+from tests.model_provider import Asked, LoopbackProvider
 
 from .faketime import FakeTime
 from .provider import MODEL, bench, call

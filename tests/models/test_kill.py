@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.testing.provider import Asked, LoopbackProvider
 from eval_core.models.journal import Journal, call_key
+from tests.model_provider import Asked, LoopbackProvider
 
 from . import worker
 from .provider import call

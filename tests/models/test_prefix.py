@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from bot.testing.provider import Asked, LoopbackProvider
 from eval_core.base.messages import Message
 from eval_core.domain.call import Completion, Draw, ModelCall
 from eval_core.models.transport import mark_prefix, prefix_digest, wants_marks
+from tests.model_provider import Asked, LoopbackProvider
 
 from .provider import MODEL, bench
 

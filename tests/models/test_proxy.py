@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.testing.provider import LoopbackProvider
 from eval_core.models.openai_compatible import DirectConnections
 from eval_core.models.settings import Endpoint
 from eval_core.models.transport import Attempt
+from tests.model_provider import LoopbackProvider
 
 from .provider import call
 

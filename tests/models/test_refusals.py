@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.testing.provider import LoopbackProvider
 from eval_core.domain.call import Completion, Failed
 from eval_core.models.refusals import refusal_in
+from tests.model_provider import LoopbackProvider
 
 from .provider import MODEL, bench, call
 

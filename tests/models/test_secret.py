@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.testing.provider import LoopbackProvider
 from eval_core.domain.call import Failed
 from eval_core.models.settings import Endpoint, Models, Secret, environment_secrets, redact
+from tests.model_provider import LoopbackProvider
 
 from .provider import bench, call
 
@@ -44,7 +44,7 @@ def test_a_key_that_the_provider_quotes_back_reaches_neither_message_nor_journal
 
     async def scene() -> str:
         provider = LoopbackProvider(behave=lambda asked: "401")
-        from bot.testing import provider as loopback
+        from tests import model_provider as loopback
 
         original = loopback._ERRORS["401"]
         loopback._ERRORS["401"] = lambda: loopback._error(401, f"Incorrect API key provided: {value}.")

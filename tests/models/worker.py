@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from bot.testing.provider import LoopbackProvider
 from eval_core.models.budget import Budget
 from eval_core.models.client import ModelClient
 from eval_core.models.journal import Journal
 from eval_core.models.retry import RetryPolicy
+from tests.model_provider import LoopbackProvider
 
 from .provider import call, models_at
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import small
 
-from bot.testing import provider as loopback
 from eval_core.domain.case import Case
 from eval_core.models.retry import RetryPolicy
 from eval_core.models.transport import load_litellm
+from tests import model_provider as loopback
 
 from .world import Provider, serving, tiny
 

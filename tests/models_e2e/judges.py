@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 
-from bot.testing.provider import reply_to
 from eval_core.base.messages import Message
+from tests.model_provider import reply_to
 
 
 def shifted(by: float) -> Callable[[Sequence[Message]], str]:

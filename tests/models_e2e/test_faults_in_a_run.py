@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import small
 
-from bot.testing.provider import Asked
+from tests.model_provider import Asked
 
 from .world import ANSWER, CHECKS, COMPRESSOR, JUDGE, ONE_RUN, Provider, faulty, results_of
 

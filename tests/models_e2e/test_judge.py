@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import small
 
-from bot.testing.provider import reply_to
 from eval_core.base.messages import Message
 from eval_core.domain.grade import DIMENSIONS
+from tests.model_provider import reply_to
 
 from .world import CHECKS, JUDGE, ONE_RUN, Provider
 

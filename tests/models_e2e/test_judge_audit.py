@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 import small
 
-from bot.testing.provider import reply_to
 from eval_core.base.messages import Message, content_text
 from eval_core.domain.grade import DIMENSIONS
 from eval_core.judging.calibration import calibration_set
 from eval_core.judging.judge_audit import labelled_set
+from tests.model_provider import reply_to
 
 from .world import CHECKS, JUDGE, ONE_RUN, Provider
 

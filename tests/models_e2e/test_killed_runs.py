@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import small
 
-from bot.testing.provider import Asked
+from tests.model_provider import Asked
 
 from .world import ONE_RUN, Provider, results_of
 

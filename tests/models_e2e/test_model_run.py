@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import small
 
-from bot.testing.provider import reply_to
 from eval_core.base.messages import Message, content_text
+from tests.model_provider import reply_to
 
 from .world import ANSWER, COMPRESSOR, JUDGE, ONE_RUN, Provider, files_below, results_of, served_at
 

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 import small
 
-from bot.testing import provider as loopback
-from bot.testing.provider import Asked, reply_to
 from eval_core.base.messages import Message, content_text
 from eval_core.base.sealing import SealingKey
 from eval_core.domain.call import ModelCall
 from eval_core.models.journal import call_key
+from tests import model_provider as loopback
+from tests.model_provider import Asked, reply_to
 
 from .world import ANSWER, JUDGE, ONE_RUN, Provider, files_below
 

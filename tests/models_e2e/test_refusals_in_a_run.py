@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import small
 
-from bot.testing.provider import Asked, reply_to
 from eval_core.base.messages import Message, content_text
 from eval_core.sandbox.isolation import detect
+from tests.model_provider import Asked, reply_to
 
 from .own_target import SOURCE, SPEC
 from .world import ONE_RUN, Provider, results_of

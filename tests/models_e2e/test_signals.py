@@ -17,8 +17,8 @@ from typing import IO
 import pytest
 import small
 
-from bot.testing.provider import Asked
 from eval_core.measuring.interrupt import interruptible
+from tests.model_provider import Asked
 
 from .world import Provider, results_of
 

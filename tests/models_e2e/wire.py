@@ -12,8 +12,8 @@ from typing import Any
 
 from aiohttp import web
 
-from bot.testing.provider import as_chat, reply_to
 from eval_core.base.messages import Message
+from tests.model_provider import as_chat, reply_to
 
 READ, WRITTEN, FRESH, OUT = 1_000, 400, 100, 20
 """What every call used, by its own account; the last of it is the output."""

@@ -11,9 +11,9 @@ from typing import Any
 
 import small
 
-from bot.testing.provider import Asked, LoopbackProvider, reply_to
 from eval_core.base.messages import Message
 from eval_core.domain.case import Case
+from tests.model_provider import Asked, LoopbackProvider, reply_to
 
 COMPRESSOR, ANSWER, JUDGE = "openai/compressor", "openai/answerer", "openai/judge"
 ONE_RUN = ("--runs", "1", "--set", "compress_runs=1")

@@ -89,8 +89,8 @@ def test_the_code_and_the_data_come_from_the_wheel(installed: Path, tmp_path: Pa
 _TRACE = """
 import atexit, json, pathlib, sys
 def write():
-    if sys.argv[1:2] == ["bot"]:
-        path = pathlib.Path(__file__).parent / f"{sys.argv[2]}.json"
+    if sys.argv[1:2] in (["bot"], ["demo"]):
+        path = pathlib.Path(__file__).parent / f"{sys.argv[-1] if sys.argv[1] == 'demo' else sys.argv[2]}.json"
         path.write_text(json.dumps(sorted(sys.modules)))
 atexit.register(write)
 """
@@ -115,6 +115,15 @@ def demonstrated(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 def test_the_demo_runs_in_an_empty_folder(demonstrated: Path) -> None:
     assert "Regressed" in (demonstrated / "results/demo/comment.md").read_text(encoding="utf-8")
+
+
+def test_the_wheel_holds_of_the_loopbacks_what_the_demo_needs_and_nothing_else(
+    demonstrated: Path, installed: Path
+) -> None:
+    loaded = set(json.loads((demonstrated / "demo.json").read_text(encoding="utf-8")))
+    files = (installed / "bot" / "testing").rglob("*.py")
+    names = {".".join(path.relative_to(installed).with_suffix("").parts).removesuffix(".__init__") for path in files}
+    assert names - loaded == set()
 
 
 @pytest.mark.parametrize(("step", "most"), [("gate", 60), ("fetch", 50), ("setup", 30), ("publish", 45)])

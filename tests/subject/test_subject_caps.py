@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from bot.testing.provider import Asked, LoopbackProvider
 from eval_core.base.config import Price
 from eval_core.base.messages import Message
 from eval_core.domain.call import Completion, Draw, Failed, ModelCall, Usage
@@ -26,6 +25,7 @@ from eval_core.sandbox.isolation import SandboxChoice
 from eval_core.sandbox.latency import held_up
 from eval_core.sandbox.subject import ProcessSubject
 from eval_core.sandbox.targets import resolve_paths
+from tests.model_provider import Asked, LoopbackProvider
 
 TREE = """
 import ctypes, json, os, sys, threading, urllib.request
