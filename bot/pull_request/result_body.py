@@ -12,13 +12,12 @@ from jinja2 import Template
 from bot.pull_request.ticket import Ticket
 from eval_core.base.markdown_text import fenced, inline
 from eval_core.base.numbers import counted, percent
-from eval_core.comparing.findings import StrandState
+from eval_core.comparing.findings import Kind, StrandState
 from eval_core.comparing.headline import look_again
-from eval_core.domain.grade import DIMENSIONS
 from eval_core.domain.record import PRIVATE_PLACE
 from eval_core.reporting.losses import PARAPHRASED, LostFact, places
 from eval_core.reporting.markdown import markdown_environment
-from eval_core.reporting.view import COLUMNS, STEP_NOTE, STRAND_NAMES, ReportView
+from eval_core.reporting.view import STRAND_NAMES, ReportView
 
 __all__ = ["READING", "CommentContext", "result_body"]
 
@@ -33,12 +32,12 @@ _SECTIONS = (
     "lost",
     "unscored",
     "ignored",
-    "medians",
+    "misses",
     "metrics",
     "provenance",
     "reading",
 )
-_DROP = ("medians", "ignored", "metrics", "unscored", "details", "lost", "provenance", "asks", "accept", "table")
+_DROP = ("misses", "ignored", "metrics", "unscored", "details", "lost", "provenance", "asks", "accept", "table")
 _WORST = 3
 _MOST_DETAILS = 6
 _MOST_ASKED = 40
@@ -67,6 +66,7 @@ def _template() -> Template:
 
 def result_body(view: ReportView, ticket: Ticket, around: CommentContext, *, budget: int) -> str:
     """Write a result; sections are left out, least important first, until it fits the budget in bytes."""
+    moved = [row for row in view.strands if row.verdict not in _quiet(view)]
     context = _template().new_context(
         {
             "view": view,
@@ -74,22 +74,19 @@ def result_body(view: ReportView, ticket: Ticket, around: CommentContext, *, bud
             "around": around,
             "lead": _lead(view.headline),
             "next_step": _next_step(view, around.label),
-            "worst": [*_false_values(view), *(_loss(view, fact) for fact in view.lost)][:_WORST],
+            "counted": counted,
+            "comparable": view.data.kind_is_comparable,
+            "worst": [*_errors(view), *_false_values(view), *_losses(view)][:_WORST],
             "ignored": ticket.ignored_files,
             "ignored_count": len(ticket.ignored_files) + ticket.ignored_more,
-            "columns": list(COLUMNS.values()),
             "tested": any(row.p is not None for row in view.data.verdict.rows) if view.data.verdict else False,
-            "moved": [row for row in view.strands if row.verdict != StrandState.SAME.words],
+            "moved": moved,
             "details": [
                 (row.name, detail)
-                for row in view.strands
+                for row in moved
                 if row.name != STRAND_NAMES["size"]
                 for detail in row.first(_MOST_DETAILS)
             ],
-            "same": [row.name for row in view.strands if row.verdict == StrandState.SAME.words],
-            "dimensions_folded": not {name.replace("_", " ") for name in DIMENSIONS}
-            <= {row.name for row in view.table},
-            "step_note": STEP_NOTE,
             "base_path": view.data.base_path or "auto",
             "reading": READING,
             "base_in_run": view.data.candidate.extra.base == "rerun",
@@ -114,22 +111,46 @@ def _lead(headline: str) -> str:
     return f"{rest[0].upper()}{rest[1:]}" if colon and rest else headline
 
 
+def _quiet(view: ReportView) -> tuple[str, ...]:
+    """Return the states of which a row says nothing that is not said above the table."""
+    quiet = [StrandState.SAME, StrandState.ADVISORY]
+    if view.kind in (Kind.NOT_COMPARABLE, Kind.INCOMPLETE):
+        quiet += [StrandState.NOT_COMPARABLE, StrandState.INCOMPLETE]
+    return tuple(state.words for state in quiet)
+
+
 def _next_step(view: ReportView, label: str) -> str:
-    """Return what to do; here the next look is asked for by the label, not by a command."""
+    """Return what to do; here the label asks for more, not a command."""
+    if view.kind is Kind.INCOMPLETE:
+        return f"Add the label `{label}` again: what was measured is kept, and only the rest is paid for."
     advice = view.data.verdict.advice if view.data.verdict else None
     return look_again(advice, f"add the label `{label}` again") if advice else view.next_step
 
 
-def _loss(view: ReportView, fact: LostFact) -> str:
+def _losses(view: ReportView) -> list[str]:
+    return [_loss(fact) for fact in view.lost] if view.data.kind_is_comparable or not view.data.base else []
+
+
+def _loss(fact: LostFact) -> str:
     """Say in a sentence what was lost: where it was, in how many runs it is gone, and what the baseline did."""
     gone = round((1 - fact.kept) * fact.runs)
     before = ""
     if fact.base_kept is not None:
-        often = "always kept it" if fact.base_kept == 1 else f"kept it in {percent(fact.base_kept)}"
-        before = f"; the baseline {often}"
+        before = "; the base always kept it"
+        if fact.base_kept < 1:
+            before = f"; the base kept it in {percent(fact.base_kept)} of its runs"
     where = f"{inline(fact.fact, 120)} was in {_messages(fact.evidence)} of {fact.fixture}"
+    often = f" in {gone} of {fact.runs} runs" if gone < fact.runs else f" in all {gone} runs" if gone > 1 else ""
     reworded = f" ({fact.why})" if fact.why == PARAPHRASED else ""
-    return f"{where} and is gone in {gone} of {counted(fact.runs, 'run')}{reworded}{before}."
+    return f"{where} and is gone{often}{reworded}{before}."
+
+
+def _errors(view: ReportView) -> list[str]:
+    """Say what a broken compressor or an outage ended with: there is nothing else to know about it."""
+    if view.kind not in (Kind.BROKEN, Kind.INCOMPLETE):
+        return []
+    found = [f"{inline(reason, 500)} ({counted(number, 'run')})" for reason, number in view.unscored.items()]
+    return [*found[:_WORST], *([f"It printed: {inline(view.printed, 500)}"] if view.printed else [])]
 
 
 _WRONG = {"invented": "is nowhere in the session", "stale": "is superseded, and its successor is missing"}

@@ -9,7 +9,7 @@ __all__ = [
     "MINUS",
     "change",
     "counted",
-    "counted_mean",
+    "counted_range",
     "interval",
     "listed",
     "ordinal",
@@ -135,10 +135,9 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def counted_mean(value: float, noun: str) -> str:
-    """Return a mean number of things: "6.8 sections", "7 messages", "1 section"."""
-    text = f"{value:.1f}".removesuffix(".0")
-    return f"{text} {noun}" if text == "1" else f"{text} {noun}s"
+def counted_range(fewest: int, most: int, noun: str) -> str:
+    """Return a number of things that differs from case to case: "6 to 7 sections", "7 messages", "1 section"."""
+    return counted(most, noun) if fewest == most else f"{fewest} to {counted(most, noun)}"
 
 
 def tokens(count: float) -> str:
@@ -156,7 +155,7 @@ def ordinal(number: int) -> str:
 
 def quoted(text: str) -> str:
     """Return a name that was read off a text as plain words in quotes: letters and digits only, not too long."""
-    return f"“{' '.join(''.join(char if char.isalnum() else ' ' for char in text).split())[:60]}”"
+    return f"“{' '.join(''.join(char if char.isalnum() or char == chr(39) else ' ' for char in text).split())[:60]}”"
 
 
 def listed(items: Sequence[str], most: int = 3) -> str:

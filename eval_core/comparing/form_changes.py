@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal, get_args
 
-from eval_core.base.numbers import counted, counted_mean, listed, percent, quoted, tokens
+from eval_core.base.numbers import counted, counted_range, listed, percent, quoted, tokens
 from eval_core.comparing.exact import Counts, fewer_p, smallest_p
 from eval_core.comparing.findings import Item, Strand, StrandState
 from eval_core.domain.record import RunRecord
@@ -67,8 +67,9 @@ class FormChange:
     renamed: tuple[tuple[str, str], ...] = ()
     new: tuple[str, ...] = ()
     accepted: tuple[str, ...] = ()
-    base_sections: float = 0.0
-    candidate_sections: float = 0.0
+    base_sections: tuple[int, int] = (0, 0)
+    candidate_sections: tuple[int, int] = (0, 0)
+    """The fewest and the most of a run."""
     length: float = 1.0
     base_tokens: float = 0.0
     candidate_tokens: float = 0.0
@@ -250,8 +251,8 @@ def compare_form(
         renamed=tuple(renamed),
         new=tuple(label for label in fresh if label not in dict(renamed).values()),
         accepted=tuple(label for label in [*gone, *emptied] if label in allowed),
-        base_sections=sum(len(_labels(run, filled=True) & set(usual)) for run in before) / len(before),
-        candidate_sections=sum(len(_labels(run, filled=True) & {*usual, *fresh}) for run in now) / len(now),
+        base_sections=_fewest_and_most(before, set(usual)),
+        candidate_sections=_fewest_and_most(now, {*usual, *fresh}),
         length=length,
         base_tokens=sum(map(_tokens, before)) / len(before),
         candidate_tokens=sum(map(_tokens, now)) / len(now),
@@ -296,8 +297,13 @@ def too_many(stubs: Collection[tuple[str, int]], base_runs: Runs, candidate_runs
     return bool(counts) and fewer_p([item.swapped for item in counts]) < ALPHA
 
 
-def _in_words(sections: float, length: float) -> str:
-    return f"{counted_mean(sections, 'section')}, {tokens(length)} tokens"
+def _fewest_and_most(runs: Sequence[RunRecord], labels: set[str]) -> tuple[int, int]:
+    found = [len(_labels(run, filled=True) & labels) for run in runs]
+    return min(found), max(found)
+
+
+def _in_words(sections: tuple[int, int], length: float) -> str:
+    return f"{counted_range(*sections, 'section')}, {tokens(length)} tokens"
 
 
 def form_strand(change: FormChange) -> Strand:

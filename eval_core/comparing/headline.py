@@ -5,7 +5,18 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
-from eval_core.base.numbers import counted, interval, listed, percent, percent_change, points, pp, signed, tokens
+from eval_core.base.numbers import (
+    counted,
+    interval,
+    listed,
+    percent,
+    percent_change,
+    percents_and_change,
+    points,
+    pp,
+    signed,
+    tokens,
+)
 from eval_core.comparing.findings import Advice, Kind, Reason, Row, RowVerdict, Strand, StrandName, StrandState, Verdict
 from eval_core.comparing.hypotheses import FACT_NAMES, OVERALL
 from eval_core.comparing.outcome import OutcomeChange
@@ -124,14 +135,11 @@ def _lead(rows: Sequence[Row]) -> tuple[Row | None, Row | None]:
     return overall, next((row for row in rows if row.family == "facts"), None)
 
 
-def no_change(
-    rows: Sequence[Row], facts: Strand | None, size: SizeChange | None, *, exact: bool, single: int | None = None
-) -> str:
+def no_change(rows: Sequence[Row], facts: Strand | None, *, exact: bool, single: int | None = None) -> str:
     """Say that nothing moved; where runs vary, also what would have been seen: everywhere, and in one fixture."""
     if exact:
-        at = f", at {tokens(size.candidate_tokens)} tokens" if size is not None else ""
         what = (facts.says if facts else "") or "every fact is kept or lost as before"
-        return f"{Kind.NO_DETECTABLE_CHANGE.words}: {what}{at}."
+        return f"{Kind.NO_DETECTABLE_CHANGE.words}: {what}."
     overall, kept = _lead(rows)
     first = overall or kept
     seen = []
@@ -161,8 +169,7 @@ def inconclusive(rows: Sequence[Row], unreachable: str | None, hints: Sequence[s
     widest = max(open_rows, key=lambda row: (row.ci90_high or 9.0) - (row.ci90_low or -9.0), default=first)
     if first.verdict is not RowVerdict.INCONCLUSIVE and widest is not first:
         parts.append(f"open: {_row(widest)}")
-    if unreachable:
-        parts.append(unreachable)
+    parts.append(unreachable or "too wide to tell a change from luck")
     return f"{Kind.INCONCLUSIVE.words}: {'; '.join(parts)}."
 
 
@@ -173,7 +180,9 @@ def not_comparable(reasons: Sequence[Reason]) -> str:
 
 def incomplete(reasons: Sequence[Reason]) -> str:
     """Say what is missing and where."""
-    return f"{Kind.INCOMPLETE.words}: {listed([reason.text for reason in reasons])}."
+    # What is missing altogether lowers the coverage as well.
+    first = [reason for reason in reasons if reason.code == "missing"] or reasons
+    return f"{Kind.INCOMPLETE.words}: {listed([reason.text for reason in first])}."
 
 
 def broken(outcome: OutcomeChange, fixtures: Sequence[str]) -> str:
@@ -186,11 +195,9 @@ def broken(outcome: OutcomeChange, fixtures: Sequence[str]) -> str:
             kinds[kind.words] = kinds.get(kind.words, 0) + count
     how = " or ".join(kinds)
     base = [item for item in outcome.base if item.fixture in fixtures]
-    before = f"; the baseline failed in {sum(item.failed for item in base)} of {sum(item.runs for item in base)}"
-    where = listed(list(fixtures))
-    return (
-        f"{Kind.BROKEN.words}: {failed} of {runs} runs of {where} failed: the compressor {how}{before if base else ''}."
-    )
+    before = f", in the base in {sum(item.failed for item in base)} of {sum(item.runs for item in base)}"
+    where = f"in {failed} of {counted(runs, 'run')} of {listed(list(fixtures))}"
+    return f"{Kind.BROKEN.words}: the compressor {how} {where}{before if base else ''}."
 
 
 _LOOK: dict[StrandName, str] = {
@@ -228,11 +235,11 @@ def _worth(size: SizeChange | None, strands: Mapping[StrandName, Strand]) -> str
     more = percent(size.ratio - 1)
     if not size.recorded:
         return f"Decide whether what was gained is worth {more} more tokens."
-    gained = size.candidate_kept - size.base_kept
-    plain = gained - (size.candidate_lift - size.base_lift)
+    plain = size.candidate_kept - (size.candidate_lift - size.base_lift)
+    before, now, _ = percents_and_change(size.base_kept, size.candidate_kept)
     return (
-        f"Decide whether {pp(gained)} more of the facts are worth {more} more tokens; "
-        f"a plain tail of the newest messages that grows as much gains {pp(plain)}."
+        f"Decide whether keeping {now} of the facts instead of {before} is worth {more} more tokens. "
+        f"As many more tokens of the newest messages, and nothing else, would keep {percent(min(plain, 1.0))}."
     )
 
 
@@ -250,10 +257,10 @@ def next_step(
 ) -> str:
     """Return one sentence on what to do; `false_values` says that such values are listed."""
     if kind is Kind.BROKEN:
-        return "Read the error under “Not scored”, fix the compressor or its description, and run again."
+        return "Read the error below, fix the compressor or its description, and run again."
     if kind is Kind.NOT_COMPARABLE:
         if any(reason.code == "difference" for reason in reasons):
-            return "Update the baseline with these settings, or run again with the baseline's."
+            return "Measure the baseline with these settings (`compression-eval baseline update`), or run with its own."
         return "Measure the baseline again with the current models, then compare."
     if kind is Kind.INCOMPLETE:
         return "Resume the run: finished calls are kept, and only the missing ones are made."

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from eval_core.base.config import AcceptConfig
-from eval_core.base.numbers import counted, counted_mean, p_value, percent, tokens
+from eval_core.base.numbers import counted, counted_range, p_value, percent, tokens
 from eval_core.comparing.asks_changes import AsksChange, compare_asks
 from eval_core.comparing.causes import cause_of
 from eval_core.comparing.exact import sign_p
@@ -183,8 +183,8 @@ class Recorded:
         if not self.all_stubs:
             return strand
         before, now = tokens(self.form.base_tokens), tokens(self.form.candidate_tokens)
-        few = self.form.candidate_sections
-        sections = f"with {few:.1f} of {self.form.base_sections:.1f} sections" if few else "without any of its sections"
+        fewest, most = self.form.candidate_sections
+        sections = f"with {counted_range(fewest, most, 'section')}" if most else "without any of its sections"
         what = "a refusal or a stub" if self.model_wrote else "a stub"
         if self.form.candidate_tokens:
             says = f"every summary is {what}, {now} tokens instead of {before}, {sections}"
@@ -228,22 +228,23 @@ def _window(base: Mapping[str, Sequence[RunRecord]], candidate: Mapping[str, Seq
         ]
         if parts:
             details.append(f"{name}: {', '.join(parts)} messages")
-        kept = (now.head + now.tail + now.middle) - (before.head + before.tail + before.middle)
-        shrunk, grown = shrunk + (kept < 0), grown + (kept > 0)
+        more = (now.head + now.tail + now.middle) - (before.head + before.tail + before.middle)
+        shrunk, grown = shrunk + (more < 0), grown + (more > 0)
     sides = [before for _, before, _ in pairs], [now for _, _, now in pairs]
-    totals = [sum(item.head + item.tail + item.middle for item in side) / len(pairs) for side in sides]
+    kept = [[item.head + item.tail + item.middle for item in side] for side in sides]
+    theirs, ours = (counted_range(min(numbers), max(numbers), "message") for numbers in kept)
     if shrunk > grown and shrunk * 2 > len(pairs):
-        state, says = StrandState.WORSE, f"fewer messages are kept verbatim ({totals[0]:.1f} → {totals[1]:.1f})"
+        state, says = StrandState.WORSE, f"fewer messages are kept verbatim ({ours}, before {theirs})"
     else:
         state, says = (StrandState.CHANGED if details else StrandState.SAME), ""
     return Strand(
         name="window",
         state=state,
-        base=counted_mean(totals[0], "message"),
-        candidate=counted_mean(totals[1], "message"),
+        base=theirs,
+        candidate=ours,
         says=says,
         details=tuple(details),
-        loss=max(0.0, 1 - totals[1] / totals[0]) if totals[0] else 0.0,
+        loss=max(0.0, 1 - sum(kept[1]) / sum(kept[0])) if any(kept[0]) else 0.0,
     )
 
 

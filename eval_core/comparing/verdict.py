@@ -149,8 +149,8 @@ def gaps(base: Arm, candidate: Arm, coverage: Sequence[Coverage], floor: float) 
         Reason(
             code="coverage",
             mutes="scores" if item.family == "scores" else "everything",
-            text=f"the {item.side} has {item.observed} of {item.planned} {item.family.removesuffix('s')} cells"
-            f" ({percent(item.share)}, at least {percent(floor)} are needed)",
+            text=f"only {percent(item.share)} of the {item.side}'s planned "
+            f"{'grades' if item.family == 'scores' else 'compressions'} are there, {percent(floor)} are needed",
         )
         for item in coverage
         if item.share < floor - 1e-9
@@ -561,7 +561,7 @@ def decide(
         kind = Kind.NOT_COMPARABLE if incomparable else Kind.INCOMPLETE
     if kind is Kind.NO_DETECTABLE_CHANGE:
         single = clear.smallest if clear is not None else None
-        text = headline.no_change(rows, strands.get("facts"), size, exact=exact and not by_family, single=single)
+        text = headline.no_change(rows, strands.get("facts"), exact=exact and not by_family, single=single)
     elif kind is Kind.INCONCLUSIVE:
         text = headline.inconclusive(rows, unreachable, hints)
         advice = advised_look(tested, case.measured.graded)

@@ -71,7 +71,7 @@ _MOST_PROBES = 2
 def _who(asked_by: Sequence[str], kind: str) -> str:
     """Name the probes that ask for a fact, or the kind of one that nobody asks for."""
     if not asked_by:
-        return f"census, {kind}"
+        return kind.replace("_", " ")
     more = len(asked_by) - _MOST_PROBES
     return ", ".join(asked_by[:_MOST_PROBES]) + (f" and {more} more" if more > 0 else "")
 

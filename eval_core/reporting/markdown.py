@@ -7,7 +7,7 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from eval_core.base.markdown_text import inline, plain, unlinked
+from eval_core.base.markdown_text import inline, plain, prose, unlinked
 from eval_core.base.numbers import percent
 from eval_core.domain.grade import PASS_SCORE
 from eval_core.reporting.losses import LostFact, places
@@ -49,6 +49,7 @@ def markdown_environment(package: str) -> Environment:
     environment.filters.update(
         md=plain,
         inline=inline,
+        prose=prose,
         exact=_Exact,
         places=places,
         share=percent,

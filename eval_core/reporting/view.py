@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from eval_core.base.numbers import interval, percent, percents_and_change, pp, score, scores_and_change, signed
+from eval_core.base.numbers import (
+    interval,
+    percent,
+    percent_change,
+    percents_and_change,
+    pp,
+    score,
+    scores_and_change,
+    signed,
+)
 from eval_core.base.numbers import tokens as token_words
 from eval_core.base.yaml_edit import block_yaml
 from eval_core.comparing.arms import Quarantine, quarantined
@@ -62,6 +71,8 @@ MARKS = {
     Kind.INCONCLUSIVE: "?",
 }
 """The sign of each verdict, for readers and terminals without colours."""
+_UNDECIDED = (Kind.BROKEN, Kind.NOT_COMPARABLE, Kind.INCOMPLETE)
+"""Verdicts beside which numbers of the two sides would be those of different fixtures."""
 _BEST, _CELLS = 5, 10
 MARK = "†"
 STEP_NOTE = (
@@ -196,8 +207,8 @@ def _accept(data: ReportData) -> str:
     return block_yaml({"accept": data.offer.added.model_dump(exclude_defaults=True)})
 
 
-def _size_line(measurement: Measurement) -> str:
-    """Say what share of the facts is kept at which size, and what plain ways to be that small keep."""
+def _size_line(measurement: Measurement, base: Measurement | None) -> str:
+    """Say what share of the facts is kept at which size, and what the newest messages of that size would keep."""
     sizes = [[run.size for run in runs if run.ok and run.size] for runs in measurement.fixtures.values()]
     known = [found for found in sizes if found]
     if not known:
@@ -208,11 +219,11 @@ def _size_line(measurement: Measurement) -> str:
 
     finished = [found for runs in measurement.fixtures.values() if (found := [run for run in runs if run.ok])]
     at = token_words(fmean(fmean(run.tokens_after for run in runs) for runs in finished))
-    return (
-        f"Keeps {share('kept')} of all facts in {at} tokens; "
-        f"the newest {at} tokens alone would keep {share('recency')}, "
-        f"cutting every message evenly {share('proportional')}"
-    )
+    old = base.facts_kept if base else None
+    now = percent(measurement.facts_kept) if old is None else percent_change(old, measurement.facts_kept or 0.0)
+    same = old is not None and now.partition(" → ")[0] == now.partition(" → ")[2]
+    shown = f"{now.partition(' → ')[0]}, as before," if same else now
+    return f"Facts kept: {shown} in {at} tokens; the newest {at} tokens alone would keep {share('recency')}"
 
 
 def _shown_line(measurement: Measurement) -> str:
@@ -443,7 +454,7 @@ def make_view(data: ReportData) -> ReportView:
         strands=_strands(verdict),
         asks=asks.details if verdict and (asks := verdict.strand("asks")) and asks.state is StrandState.CHANGED else (),
         table=_table(data),
-        size_line=_size_line(data.candidate),
+        size_line="" if verdict and verdict.kind in _UNDECIDED else _size_line(data.candidate, comparable_base),
         shown_line=_shown_line(data.candidate),
         accept=_accept(data),
         chance=sum(not item.clear for item in verdict.facts) if verdict else 0,

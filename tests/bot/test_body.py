@@ -84,8 +84,8 @@ def test_a_lost_fact_that_may_be_said_in_other_words_is_marked_in_the_comment_an
     assert data.base is not None
     verdict, _ = compare_measurements(data.base, candidate)
     shown = make_view(replace(data, candidate=candidate, verdict=verdict))
-    assert "is gone in 3 of 3 runs (possibly paraphrased); the baseline always kept it" in text(shown=shown)
-    assert "| possibly paraphrased |" in text(shown=shown)
+    assert "is gone in all 3 runs (possibly paraphrased); the base always kept it" in text(shown=shown)
+    assert "| 100 % → 0 %, possibly paraphrased |" in text(shown=shown)
     assert "(baseline 100 %), possibly paraphrased" in render_markdown(shown)
     assert "possibly paraphrased" not in text()
 
@@ -103,12 +103,11 @@ def _reworded(run: RunRecord, label: str) -> RunRecord:
 def test_the_first_screen_says_the_verdict_the_worst_losses_what_to_do_and_where_the_rest_is() -> None:
     shown = text()
     open_part = re.sub(r"<details>.*?</details>", "", shown, flags=re.DOTALL)
-    first, _, table = open_part.partition("| Evidence | Verdict |")
+    first, _, table = open_part.partition("| Evidence |")
     assert first.startswith("**Every summary is a stub, ")  # the title says "Regressed"
     assert re.search(r"(?m)\A(?:(?!^- ).*\n)*(?:^- .*\n){3}\n", first)
     assert (
-        "`POOL_SIZE = 32` was in message 8 of small-debug and is gone in 3 of 3 runs; the baseline always kept it"
-        in first
+        "`POOL_SIZE = 32` was in message 8 of small-debug and is gone in all 3 runs; the base always kept it" in first
     )
     assert view().next_step in first
     assert f"[Full report in the artifact of this run]({TICKET.run_url})" in first
@@ -127,7 +126,7 @@ def test_a_loss_is_a_sentence_that_names_its_messages_as_people_do() -> None:
     shown = text(shown=replace(view(), lost=(*lost, replace(view().lost[0], base_kept=0.5))))
     assert "was in messages 7 and 51 of" in shown
     assert "was in messages 1, 2, 3 and 2 more of" in shown
-    assert "; the baseline kept it in 50 %." in shown
+    assert "; the base kept it in 50 % of its runs." in shown
 
 
 def test_the_page_on_the_comment_explains_the_marks_that_it_has() -> None:
@@ -138,11 +137,14 @@ def test_the_page_on_the_comment_explains_the_marks_that_it_has() -> None:
         assert explained or (mark(kind.value) == mark("") and f"{mark('')} anything else" in page), kind
 
 
-def test_what_did_not_change_is_one_line_and_the_verdict_is_the_second_column() -> None:
+def test_the_table_has_only_what_changed_and_fits_a_phone() -> None:
     shown = text()
-    assert "| Evidence | Verdict | Base | This PR |" in shown
-    assert "Unchanged: Compresses, Shown to its model, Asked of its model." in shown
-    assert "| same |" not in shown
+    assert "| Evidence | Base | This PR |" in shown
+    for quiet in ("**same**", "**advisory**", "Unchanged"):
+        assert quiet not in shown
+    judged = text(shown=make_view(report_world.REPORTS["regressed"]()))
+    for table in re.findall(r"(?m)^\|(?:---:?\|)+$", re.sub(r"(?s)<summary>Targets.*?</details>", "", shown + judged)):
+        assert table.count("|") <= 4
 
 
 def test_numbers_that_were_only_counted_are_not_repeated_in_a_second_table() -> None:
@@ -152,7 +154,8 @@ def test_numbers_that_were_only_counted_are_not_repeated_in_a_second_table() -> 
 
 def test_all_six_dimensions_are_in_the_table_with_the_verdict_beside_the_name() -> None:
     judged = make_view(report_world.REPORTS["regressed"]())
-    rows = re.findall(r"^\| ([a-z ]+) \| ([a-z ]+) \|", text(shown=judged), re.MULTILINE)
+    table = text(shown=judged).partition("| Measure |")[2]
+    rows = re.findall(r"^\| ([a-z ]+): \*\*([a-z ]+)\*\* \|", table, re.MULTILINE)
     names = [name for name, _ in rows]
     assert names[:3] == ["overall", "facts that probes ask for", "other facts"]
     assert set(names[3:]) == {name.replace("_", " ") for name in DIMENSIONS}
@@ -162,10 +165,10 @@ def test_all_six_dimensions_are_in_the_table_with_the_verdict_beside_the_name() 
 def test_the_least_important_goes_first_and_is_named() -> None:
     whole = text()
     order = [
-        "Medians by fixture",
+        "Probes that score lowest",
         "changed files were taken",
         "Targets, tokens",
-        "facts lost since",
+        "Lost: ",
         "| Evidence |",
     ]
     size, gone = len(whole.encode()), []
@@ -175,7 +178,7 @@ def test_the_least_important_goes_first_and_is_named() -> None:
         assert missing == order[: len(missing)]
         assert len(shown.encode()) <= budget or len(missing) == len(order)
         if missing:
-            assert "_Left out to fit: medians" in shown
+            assert "_Left out to fit: misses" in shown
             assert f"[full report]({TICKET.run_url})" in shown
         gone = missing
     assert gone == order

@@ -1,9 +1,10 @@
-"""Six changes that a score alone would misjudge: each with the comment it gets, read as a maintainer reads it."""
+"""Changes that a score alone would misjudge, and every kind of verdict: the comment, read as a maintainer reads it."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from bot_tickets import allowed, request
 from bot.pull_request.result_body import CommentContext, result_body
 from bot.pull_request.ticket import Ticket
 from bot.steps.comment import LIMIT
-from eval_core.base.config import Config
+from eval_core.base.config import AcceptConfig, Config
 from eval_core.base.files import parse
 from eval_core.base.messages import render
 from eval_core.base.strict_yaml import parse_yaml
@@ -33,7 +34,9 @@ from eval_core.compressors.window import Thresholds
 from eval_core.domain.case import Case, load_suite
 from eval_core.domain.compression import Compression, ModelRequest, ModelUse, Outcome, Step
 from eval_core.domain.fixture import Fixture
+from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
+from eval_core.domain.record import ProbeRecord, RunRecord
 from eval_core.judging.extractive import ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
 from eval_core.measuring.session import MeasuringSession
@@ -128,8 +131,10 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Measur
     return measure
 
 
-def _whole_comment(base: Measurement, candidate: Measurement) -> tuple[Verdict, str]:
-    verdict, part = compare_measurements(base, candidate)
+def _whole_comment(
+    base: Measurement, candidate: Measurement, accept: AcceptConfig | None = None
+) -> tuple[Verdict, str]:
+    verdict, part = compare_measurements(base, candidate, accept=accept)
     cases = {case.fixture.name: case for case in suite()}
     data = ReportData(candidate, base=part, verdict=verdict, base_path="baselines/offline.json", cases=cases)
     around = CommentContext(label="eval-compression", warnings=(), judged=("fixtures",))
@@ -138,7 +143,16 @@ def _whole_comment(base: Measurement, candidate: Measurement) -> tuple[Verdict, 
 
 def _comment(base: Measurement, candidate: Measurement) -> tuple[Verdict, str]:
     verdict, text = _whole_comment(base, candidate)
-    return verdict, re.sub(r"<details>.*?</details>\s*", "", text, flags=re.DOTALL).strip() + "\n"
+    return verdict, _folded(text)
+
+
+def _folded(text: str) -> str:
+    """Return the comment as it opens: of what is folded away, only the line that opens it."""
+    folds = r"<details>\s*<summary>(.*?)</summary>.*?</details>"
+    return (
+        re.sub(folds, lambda fold: f"\N{BLACK RIGHT-POINTING SMALL TRIANGLE} {fold[1]}", text, flags=re.DOTALL).strip()
+        + "\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -157,12 +171,8 @@ def test_the_comment_says_at_once_what_happened(
 ) -> None:
     candidate = measured("reference" if name == "smaller-and-equal" else name)
     verdict, shown = _comment(measured(base), candidate)
-    path = GOLDEN / f"{name}.md"
-    if os.environ.get("UPDATE_GOLDEN"):
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(shown, encoding="utf-8")
     assert verdict.kind is kind, verdict.headline
-    assert shown == path.read_text(encoding="utf-8"), f"{path.name} differs; look at the change, then UPDATE_GOLDEN=1"
+    _assert_golden(name, shown)
 
 
 def test_the_lines_that_the_comment_gives_accept_the_removal(measured: Callable[[str], Measurement]) -> None:
@@ -173,3 +183,102 @@ def test_the_lines_that_the_comment_gives_accept_the_removal(measured: Callable[
     accept = parse(Config, parse_yaml(lines[1], "comment"), "comment").accept
     verdict, _ = compare_measurements(base, candidate, accept=accept)
     assert exit_code(verdict, "regressed") == 0, verdict.headline
+
+
+# Every kind of verdict, made from the same measurement by the smallest edit.
+
+Edit = Callable[[RunRecord], RunRecord]
+
+
+def _each(measurement: Measurement, edit: Edit, **update: object) -> Measurement:
+    fixtures = {name: [edit(run) for run in runs] for name, runs in measurement.fixtures.items()}
+    return measurement.model_copy(update={"fixtures": fixtures, **update})
+
+
+def _failed(outcome: Outcome, detail: str) -> Edit:
+    def edit(run: RunRecord) -> RunRecord:
+        if run.fixture != "constraints-and-reversals":
+            return run
+        return run.model_copy(update={"outcome": outcome, "detail": detail, "probes": {}, "structure": {}})
+
+    return edit
+
+
+def _swapped(run: RunRecord) -> RunRecord:
+    """Lose the first ten kept facts, and keep the first eight lost ones."""
+    fates, lost, kept = [], 0, 0
+    for fate in run.census.fates:
+        flip = (fate == "1" and lost < 10) or (fate == "0" and kept < 8)
+        lost, kept = lost + (flip and fate == "1"), kept + (flip and fate == "0")
+        fates.append({"1": "0", "0": "1"}[fate] if flip else fate)
+    return run.model_copy(update={"census": run.census.model_copy(update={"fates": "".join(fates)})})
+
+
+def _judged(measurement: Measurement, runs: int, *, seed: int) -> Measurement:
+    """Return as many runs as given, graded by a model that is not sure."""
+    luck = random.Random(seed)
+
+    def graded(record: ProbeRecord) -> ProbeRecord:
+        return record.model_copy(
+            update={"result": Grade(scores=dict.fromkeys(DIMENSIONS, luck.choice((2.0, 3.0, 5.0))))}
+        )
+
+    def run(one: RunRecord, number: int) -> RunRecord:
+        fates = "".join("0" if fate == "1" and luck.random() < 0.1 else fate for fate in one.census.fates)
+        census = one.census.model_copy(update={"fates": fates})
+        probes = {key: graded(item) for key, item in one.probes.items()}
+        return one.model_copy(update={"run": number, "probes": probes, "census": census})
+
+    fixtures = {
+        name: [run(first, number) for number in range(runs)] for name, (first, *_) in measurement.fixtures.items()
+    }
+    models = {**measurement.models, "judge": "acme/judge"}
+    update = {"fixtures": fixtures, "models": models, "offline": False, "deterministic": False}
+    return measurement.model_copy(update={**update, "planned_runs": runs, "planned_compress_runs": runs})
+
+
+def _sides(measured: Callable[[str], Measurement], kind: Kind) -> tuple[Measurement, Measurement]:
+    base = measured("reference")
+    if kind is Kind.BROKEN:
+        why = "ImportError: cannot import name 'Window' from 'agent.window'"
+        return base, _each(base, _failed(Outcome.SETUP_ERROR, why))
+    if kind is Kind.INCOMPLETE:
+        return base, _each(base, _failed(Outcome.INFRA, "the provider did not answer within 180 s"))
+    if kind is Kind.NOT_COMPARABLE:
+        return base, base.model_copy(
+            update={"fingerprint": base.fingerprint.model_copy(update={"tokenizer": "another"})}
+        )
+    if kind is Kind.INCONCLUSIVE:
+        return _judged(base, 10, seed=1), _judged(base, 3, seed=2)
+    changed = {
+        Kind.REGRESSED: "dropped-section",
+        Kind.TRADE: "larger-tail",
+        Kind.IMPROVED: "reference",
+        Kind.NO_DETECTABLE_CHANGE: "reference",
+    }
+    if kind is Kind.MIXED:
+        return base, _each(base, _swapped)
+    return measured("padded") if kind is Kind.IMPROVED else base, measured(changed[kind])
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_every_kind_of_verdict_has_a_comment_that_was_read(measured: Callable[[str], Measurement], kind: Kind) -> None:
+    verdict, text = _whole_comment(*_sides(measured, kind))
+    assert verdict.kind is kind, verdict.headline
+    _assert_golden(f"kind-{kind.value}", _folded(text))
+
+
+def test_an_accepted_removal_has_a_comment_that_was_read(measured: Callable[[str], Measurement]) -> None:
+    base, candidate = measured("reference"), measured("dropped-section")
+    verdict, part = compare_measurements(base, candidate)
+    found = ReportData(candidate, base=part, verdict=verdict).offer
+    assert found is not None
+    _, text = _whole_comment(base, candidate, found.added)
+    _assert_golden("accepted", _folded(text))
+
+
+def _assert_golden(name: str, text: str) -> None:
+    path = GOLDEN / f"{name}.md"
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8"), f"{path.name} differs; look at the change, then UPDATE_GOLDEN=1"

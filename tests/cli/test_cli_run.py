@@ -191,7 +191,9 @@ def test_probes_that_changed_are_named_and_nothing_is_compared(project: Path, cl
         ran = cli("compare", "baselines/offline.json", "results/a", "--fail-on", gate)
         assert ran.code == 3
         assert "probes/small-debug.probes.json differs" in ran.out
-        assert f"--fail-on {gate} cannot be decided: not comparable. Update the baseline with these settings" in ran.err
+        assert (
+            f"--fail-on {gate} cannot be decided: not comparable. Measure the baseline with these settings" in ran.err
+        )
         ran = cli("run", *FAST, "--quiet", "--label", gate, "--fail-on", gate)
         assert ran.code == 3
         assert "cannot be decided" in ran.err

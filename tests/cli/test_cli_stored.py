@@ -143,7 +143,7 @@ def test_a_result_is_shown_where_its_fixtures_are_not(
     monkeypatch.chdir(elsewhere)
     ran = cli("report", "artifact")
     assert ran.code == 0, ran.err
-    assert "Keeps 100 % of all facts" in ran.out
+    assert "Facts kept: 100 %" in ran.out
 
 
 def test_the_newest_result_is_found_from_a_folder_below_the_configuration(

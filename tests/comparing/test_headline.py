@@ -29,10 +29,10 @@ def row(name: str, family: Family, mde: float | None) -> Row:
 
 def test_no_smallest_change_is_named_of_facts_that_were_counted() -> None:
     rows = [row("overall", "scores", 0.2), row("authored facts", "facts", None)]
-    said = headline.no_change(rows, None, None, exact=False)
+    said = headline.no_change(rows, None, exact=False)
     assert said == "No detectable change: overall 0.00 [−0.10, +0.10]; smallest detectable change: 0.20."
     rows[1] = row("authored facts", "facts", 0.05)
-    assert headline.no_change(rows, None, None, exact=False).endswith("0.20 or about 5 pp of facts.")
+    assert headline.no_change(rows, None, exact=False).endswith("0.20 or about 5 pp of facts.")
 
 
 def test_a_dimension_is_called_as_people_call_it() -> None:

@@ -205,9 +205,7 @@ def test_the_coverage_floor_is_five_percent_of_the_grid(lost: int, kind: Kind) -
     verdict = decide(base, candidate)
     assert verdict.kind is kind
     if kind is Kind.INCOMPLETE:
-        assert (
-            verdict.headline == "Incomplete: the candidate has 113 of 120 score cells (94 %, at least 95 % are needed)."
-        )
+        assert verdict.headline == "Incomplete: only 94 % of the candidate's planned grades are there, 95 % are needed."
         assert {row.family for row in verdict.rows} == {"facts"}
 
 

@@ -193,13 +193,13 @@ class TestMissingIsNeverZero:
         verdict, _ = compare_measurements(small_measurement, failed)
         assert verdict.kind is Kind.BROKEN
         assert verdict.headline == (
-            "Broken: 3 of 3 runs of small-plan failed: the compressor ended in an error; the baseline failed in 0 of 5."
+            "Broken: the compressor ended in an error in 3 of 3 runs of small-plan, in the base in 0 of 5."
         )
 
     def test_it_is_broken_without_a_baseline_too(self, failed: Measurement, small_measurement: Measurement) -> None:
         verdict = judged_alone(failed)
         assert verdict is not None
-        assert verdict.headline == "Broken: 3 of 3 runs of small-plan failed: the compressor ended in an error."
+        assert verdict.headline == "Broken: the compressor ended in an error in 3 of 3 runs of small-plan."
         assert exit_code(verdict, "regressed") == 1
         assert judged_alone(small_measurement) is None
 

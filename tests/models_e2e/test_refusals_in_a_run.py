@@ -94,7 +94,7 @@ def test_a_compressor_that_asks_for_no_summary_is_broken_and_its_model_is_not_bl
     )
     ran = cli("run", *options, "--fail-on", "regressed")
     said = " ".join(ran.out.split())
-    assert "Broken: 2 of 2 runs of small-debug failed: the compressor asks its model for what it does not write" in said
+    assert "Broken: the compressor asks its model for what it does not write in 2 of 2 runs of small-debug" in said
     report = (one_probe / "results/a/report.md").read_text()
     assert "asked plainly before and after, the same model summarised this session" in report
     assert ran.code == 1
