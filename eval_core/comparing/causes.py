@@ -12,54 +12,13 @@ from eval_core.comparing.fates import fates
 from eval_core.comparing.findings import FactChange
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord
+from eval_core.evidence.language import language
 
-__all__ = ["cause_of", "language"]
+__all__ = ["cause_of"]
 
 FEWEST = 3
 """Fewer lost facts have something in common by chance."""
 MOST_FIXTURES = 2
-
-# The language of a summary, by the words that every text of a language has, or by its script.
-
-_LEAST_SHARE, _LEAST_WORDS, _AHEAD = 0.03, 20, 1.5
-_COMMON = {
-    name: frozenset(words.split())
-    for name, words in {
-        "English": "the and of to is in for that with was not be",
-        "German": "der die und das ist nicht mit ein für den von wird",
-        "French": "le les des est une pour dans pas que du sont aux",
-        "Spanish": "el los las una por con para que del se está como",
-        "Italian": "il che di per una non del sono con gli della è",
-        "Portuguese": "os uma não para com que do da em foi dos ao",
-        "Dutch": "het een van niet en voor met dat zijn op wordt de",
-        "Polish": "nie na się jest do że przez oraz są dla to jako",
-        "Turkish": "ve bir için bu ile değil olarak da de olan çok gibi",
-    }.items()
-}
-_SCRIPTS = {
-    "Japanese": re.compile(r"[\u3040-\u30ff]"),
-    "Korean": re.compile(r"[\uac00-\ud7af]"),
-    "Chinese": re.compile(r"[\u4e00-\u9fff]"),
-    "Russian or another Cyrillic language": re.compile(r"[\u0400-\u04ff]"),
-    "Arabic": re.compile(r"[\u0600-\u06ff]"),
-    "Greek": re.compile(r"[\u0370-\u03ff]"),
-    "Hindi": re.compile(r"[\u0900-\u097f]"),
-}
-_WORD = re.compile(r"[^\W\d_]+")
-
-
-def language(text: str) -> str | None:
-    """Return the language that most of a text is written in; None where that is not clear."""
-    letters = sum(char.isalpha() for char in text)
-    for name, script in _SCRIPTS.items():
-        # A letter of these scripts says more than one of a long Latin name beside it.
-        if letters and len(script.findall(text)) > 0.3 * letters:
-            return name
-    words = Counter(_WORD.findall(text.lower()))
-    total = sum(words.values())
-    found = sorted(((sum(words[word] for word in common), name) for name, common in _COMMON.items()), reverse=True)
-    (most, name), (second, _) = found[:2]
-    return name if total >= _LEAST_WORDS and most >= max(_LEAST_SHARE * total, _AHEAD * second) else None
 
 
 def _usual_language(runs: Sequence[RunRecord]) -> str | None:

@@ -23,6 +23,7 @@ from eval_core.base.numbers import (
     interval,
     listed,
     p_value,
+    percent,
     percent_change,
     percents_and_change,
     quoted,
@@ -220,6 +221,10 @@ def facts_strand(
         if not any("clearly lost" in text for text in says):
             says.append(_clearly(recorded, clear))
         loss, gain = max(loss, clear.loss), max(gain, clear.gain)
+    if recorded is not None and recorded.size.unusable and gain:
+        gain = 0.0
+        share = percent(recorded.size.bare)
+        says.append(f"{share} of all facts only where no sentence carries them (a comment, loose words, an aside)")
     if recorded is not None and recorded.cause and says and loss > gain:
         says[-1] += f": {recorded.cause}"
     certain = recorded is not None and (recorded.invented.more or recorded.stale.more)

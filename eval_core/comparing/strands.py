@@ -27,6 +27,8 @@ GROWTH = 0.05
 """A state that is larger or smaller by more than this is another size, if that is more than runs vary."""
 LEANING_ALPHA = 0.01
 """Of the facts that moved, so many more went down than up only with this chance, if each went its own way."""
+UNUSABLE = 0.02
+"""The reference compressors' own lists of loose words hold 0.016 of all facts."""
 LIFT = 0.03
 """Facts gained beside a larger state count as a gain only if the lift over recency rises by this."""
 
@@ -48,6 +50,8 @@ class SizeChange:
     base_lift: float = 0.0
     candidate_lift: float = 0.0
     """That share less the share which the newest messages of the same size hold."""
+    bare: float = 0.0
+    """The share of all facts that the candidate, and not the base, holds only where no sentence carries them."""
     fixtures: tuple[tuple[str, float, float], ...] = ()
     p: float | None = None
     """The chance of such a difference if nothing changed; None where the sizes were counted."""
@@ -76,6 +80,11 @@ class SizeChange:
     def bought(self) -> bool:
         """Whether what was gained came with the size: it grew, and the lift over recency did not."""
         return self.larger and (not self.recorded or self.candidate_lift - self.base_lift < LIFT)
+
+    @property
+    def unusable(self) -> bool:
+        """Whether most of what was gained stands where no sentence carries it."""
+        return self.bare >= UNUSABLE and self.bare * 2 >= self.candidate_kept - self.base_kept
 
     @property
     def strand(self) -> Strand:
@@ -266,6 +275,9 @@ def _size(base: Mapping[str, Sequence[RunRecord]], candidate: Mapping[str, Seque
             for name in names
         )
 
+    def bare(side: Mapping[str, Sequence[RunRecord]], name: str) -> float:
+        return fmean(run.bare / max(run.size.facts if run.size else 0, 1) for run in side[name])
+
     rows = tuple((name, mean(base, name), mean(candidate, name)) for name in names)
     recorded = all(run.size for side in (base, candidate) for name in names for run in side[name])
     return SizeChange(
@@ -276,6 +288,7 @@ def _size(base: Mapping[str, Sequence[RunRecord]], candidate: Mapping[str, Seque
         candidate_kept=shares(candidate, lift=False) if recorded else 0.0,
         base_lift=shares(base, lift=True) if recorded else 0.0,
         candidate_lift=shares(candidate, lift=True) if recorded else 0.0,
+        bare=fmean(bare(candidate, name) - bare(base, name) for name in names),
         fixtures=rows,
     )
 

@@ -296,6 +296,8 @@ class RunRecord(Record):
     size: SizeRecord | None = None
     invented: list[InventedRecord] | None = None
     stale: list[StaleRecord] | None = None
+    bare: int = 0
+    """Facts that the state holds only where no sentence carries them: in a comment, a list of loose words, an aside."""
     held: list[int] = []
     """After each compression of a chained session, how many of its facts the state holds."""
     refetch_tokens: int = 0

@@ -154,7 +154,10 @@ class SessionFacts:
 
     def kept_by(self, state: Sequence[Message]) -> int:
         """Count the facts that a list of messages holds."""
-        text = Haystack.of_messages(state)
+        return self.held_by(Haystack.of_messages(state))
+
+    def held_by(self, text: Haystack) -> int:
+        """Count the facts that a text holds."""
         return sum(holds(fact, text) for fact, _ in self.authored) + sum(
             fact_stands(fact, text) for fact in self.census
         )

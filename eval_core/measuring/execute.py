@@ -17,6 +17,7 @@ from eval_core.domain.grade import Answer, Answerer, Grade, Judge, OpaqueAnswere
 from eval_core.domain.probe import Probe
 from eval_core.domain.record import CensusRecord, ProbeRecord, RunRecord, SizeRecord, UseRecord
 from eval_core.evidence.asks import read_asks
+from eval_core.evidence.bare import usable_texts
 from eval_core.evidence.census import CensusFact
 from eval_core.evidence.facts import Haystack, fact_key
 from eval_core.evidence.form import read_form, written_texts
@@ -254,6 +255,10 @@ class Executor:
             "stale": read_stale(cell.case.bank.probes, held),
         }
         facts = StateFacts(held, kept.haystack, known.evidence)
+        usable = usable_texts(kept)
+        if usable != kept.own_texts:
+            carried = Haystack.of_all([kept.haystack.source, *usable])
+            read["bare"] = known.held_by(held) - known.held_by(carried)
         if len(compression.steps) > 1:
             read["held"] = [known.kept_by(step.messages) for step in compression.steps]
         if compression.requests is not None:

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -119,6 +120,41 @@ class HidingInImages(_Hiding):
     def hide(self, message, session):
         image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{session.encode().hex()}"}}
         return {**message, "content": [{"type": "text", "text": message_text(message)}, image]}
+
+
+class _Loose(ContextCompressor):
+    """Summarises properly, and lets every telling word of the session ride along without a sentence."""
+
+    def compress(self, messages, current_tokens=None, focus_topic=None):
+        words = re.findall(r"[\w./#-]*[\w]", "\n".join(message_text(message) for message in messages))
+        telling = [word for word in dict.fromkeys(words) if re.search(r"[\d/_#]", word) and 3 < len(word) < 60][:600]
+        state = super().compress(messages, current_tokens, focus_topic)
+        at = next(n for n, message in enumerate(state) if "## Current State" in message_text(message))
+        return self.hide(state, at, telling)
+
+
+class Listing(_Loose):
+    """As a list of words."""
+
+    def hide(self, state, at, words):
+        state[at] = {**state[at], "content": state[at]["content"] + "\n\n" + " ".join(words)}
+        return state
+
+
+class Commenting(_Loose):
+    """In a comment, line by line."""
+
+    def hide(self, state, at, words):
+        state[at] = {**state[at], "content": state[at]["content"] + "\n<!--\n" + "\n".join(words) + "\n-->"}
+        return state
+
+
+class Aside(_Loose):
+    """In a note of the system, beside the summary."""
+
+    def hide(self, state, at, words):
+        state[0] = {**state[0], "content": state[0]["content"] + "\n" + " ".join(words)}
+        return state
 
 
 class DroppingAndDrawing(ContextCompressor):

@@ -27,6 +27,7 @@ HONEST = "agent.context_compressor:ContextCompressor"
 CARRYING = ("gaming:Carrying", "gaming:CarryingLittle", "gaming:CarryingWords")
 REFUSED = ("gaming:HidingInParts", "gaming:HidingInImages")
 DEALT_WITH = ("gaming:HidingInFields", "gaming:DroppingAndDrawing")
+LOOSE = ("gaming:Listing", "gaming:Commenting", "gaming:Aside")
 HOARDING = ("gaming:HoardingMore", "gaming:HoardingHalf", "gaming:DroppingLittle")
 
 
@@ -45,7 +46,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for values in facts
     ]
     small.write(root / "banks.json", json.dumps(carried))
-    for name in (HONEST, *CARRYING, *HOARDING, *REFUSED, *DEALT_WITH):
+    for name in (HONEST, *CARRYING, *LOOSE, *HOARDING, *REFUSED, *DEALT_WITH):
         small.write(root / f"{name.split(':')[1]}.yml", TARGET.format(name=name))
     return root
 
@@ -101,6 +102,15 @@ def test_a_compressor_that_hoards_is_never_an_improvement(arena: Arena, trick: s
     verdict = arena.verdict(name)
     assert verdict["kind"] != "improved", verdict["headline"]
     assert not verdict["headline"].startswith("Improved"), verdict["headline"]
+
+
+@pytest.mark.parametrize("trick", LOOSE)
+def test_facts_that_no_sentence_carries_are_no_improvement(arena: Arena, trick: str) -> None:
+    name = trick.split(":")[1]
+    arena.run(name)
+    verdict = arena.verdict(name)
+    assert verdict["kind"] == "regressed", verdict["headline"]
+    assert "only where no sentence carries them" in verdict["headline"]
 
 
 @pytest.mark.parametrize("trick", REFUSED)
