@@ -21,16 +21,16 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from eval_core.comparing.arms import Arm, Array, FixtureArm
 from eval_core.comparing.control_runs import control_shift
-from eval_core.comparing.fact_changes import FalseValues
-from eval_core.comparing.findings import Kind, Strand, StrandState, Verdict
-from eval_core.comparing.form_changes import FormChange
-from eval_core.comparing.looks import RUNS_AT_LOOK
-from eval_core.comparing.outcome import OutcomeChange
 from eval_core.comparing.strands import Recorded, SizeChange
 from eval_core.comparing.verdict import Options, decide
 from eval_core.domain.extra import Look
+from eval_core.statistics.arms import Arm, Array, FixtureArm
+from eval_core.statistics.looks import RUNS_AT_LOOK
+from eval_core.strands.fact_changes import FalseValues
+from eval_core.strands.findings import Kind, Strand, StrandState, Verdict
+from eval_core.strands.form import FormChange
+from eval_core.strands.outcome import OutcomeChange
 
 PROBES, CENSUS_KINDS, CENSUS_FACTS = 10, ("path", "identifier", "number", "error", "url"), 15
 FACTS = 4

@@ -28,17 +28,17 @@ from mutant_edits import HELD_OUT, MUTANTS, Mutant
 from mutant_subjects import MutantSubject
 
 from eval_core.comparing.compare import compare_measurements
-from eval_core.comparing.findings import Kind, StrandState, Verdict
 from eval_core.comparing.verdict import Options
 from eval_core.domain.case import Case, load_suite
 from eval_core.domain.fingerprint import INSTRUMENT_VERSION
 from eval_core.domain.measurement import Controls, Measurement
-from eval_core.evidence.size import SessionFacts
+from eval_core.facts.session_facts import SessionFacts
 from eval_core.judging.extractive import ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
 from eval_core.measuring.session import MeasuringSession
 from eval_core.measuring.wiring import Roles
 from eval_core.storage.results import ResultsFolder
+from eval_core.strands.findings import Kind, StrandState, Verdict
 
 ROOT = Path(__file__).resolve().parent.parent
 GRADED, COMPRESSIONS = 1, 10

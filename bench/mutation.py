@@ -33,12 +33,12 @@ _LONGEST = 180
 
 AREAS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "compare": (
-        ("eval_core/comparing/verdict.py", "eval_core/comparing/rule.py", "eval_core/comparing/outcome.py"),
+        ("eval_core/comparing/verdict.py", "eval_core/comparing/rule.py", "eval_core/strands/outcome.py"),
         (
             "tests/comparing/test_rule.py",
             "tests/comparing/test_outcome.py",
             "tests/comparing",
-            "tests/evidence/test_evidence.py",
+            "tests/facts/test_evidence.py",
         ),
     ),
     "journal": (

@@ -11,7 +11,7 @@ __all__ = ["BEGIN", "END", "drawn"]
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- drawn by scripts/export-schemas -->", "<!-- end of drawing -->"
 _LAYERS = (
-    *("base", "compressors", "domain", "evidence", "suite", "models", "sandbox"),
+    *("base", "compressors", "domain", "facts", "statistics", "strands", "suite", "models", "sandbox"),
     *("judging", "storage", "comparing", "measuring", "reporting", "cli"),
 )
 

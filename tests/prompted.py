@@ -20,7 +20,7 @@ from eval_core.domain.compression import Compression, ModelRequest, ModelUse, Ou
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.measurement import Controls, Measurement
 from eval_core.domain.session_text import SessionText
-from eval_core.evidence.size import SessionFacts
+from eval_core.facts.session_facts import SessionFacts
 from eval_core.judging.extractive import ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
 from eval_core.measuring.session import MeasuringSession

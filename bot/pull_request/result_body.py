@@ -12,12 +12,12 @@ from jinja2 import Template
 from bot.pull_request.ticket import Ticket
 from eval_core.base.markdown_text import fenced, inline
 from eval_core.base.numbers import counted, percent
-from eval_core.comparing.findings import Kind, StrandState
 from eval_core.comparing.headline import look_again
 from eval_core.domain.record import PRIVATE_PLACE
 from eval_core.reporting.losses import PARAPHRASED, LostFact, places
 from eval_core.reporting.markdown import markdown_environment
 from eval_core.reporting.view import STRAND_NAMES, ReportView
+from eval_core.strands.findings import Kind, StrandState
 
 __all__ = ["READING", "CommentContext", "result_body"]
 

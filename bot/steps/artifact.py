@@ -19,19 +19,19 @@ from eval_core.base.errors import UserError
 from eval_core.base.files import parse, read_json
 from eval_core.comparing.compare import ReportData
 from eval_core.comparing.control_runs import control_of
-from eval_core.comparing.looks import looks_before, planned_looks
 from eval_core.domain.case import Case, load_suite, with_private
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.private_probes import sealed_headers
 from eval_core.domain.record import PRIVATE_PLACE, FactRecord, RunRecord
-from eval_core.evidence.census import CENSUS_KINDS
-from eval_core.evidence.invented import STRONG_KINDS
-from eval_core.evidence.size import SessionFacts
-from eval_core.evidence.structure import STRUCTURE_CHECKS
+from eval_core.facts.census import CENSUS_KINDS
+from eval_core.facts.session_facts import SessionFacts
 from eval_core.measuring.base_branch import name_of
 from eval_core.measuring.compare_with_base import compare_with_base, own_base
+from eval_core.statistics.looks import looks_before, planned_looks
 from eval_core.storage.results import SUMMARY
+from eval_core.strands.invented import STRONG_KINDS
+from eval_core.strands.structure_record import STRUCTURE_CHECKS
 
 __all__ = ["read_measured", "read_result"]
 

@@ -17,14 +17,14 @@ from eval_core.base.errors import IncompleteError, UserError
 from eval_core.base.markdown_text import inline
 from eval_core.base.numbers import counted, points, pp, score
 from eval_core.comparing.compare import ReportData, compare_measurements
-from eval_core.comparing.findings import RowVerdict, Verdict
-from eval_core.comparing.hypotheses import row_name
 from eval_core.comparing.noise import NO_NOISE, noise_of, noise_rows
 from eval_core.comparing.trend import cumulative_changes
 from eval_core.domain.measurement import Measurement
 from eval_core.reporting.view import make_view
+from eval_core.statistics.hypotheses import row_name
 from eval_core.storage.baselines import current_baseline, store_baseline
 from eval_core.storage.history import read_history, source_release
+from eval_core.strands.findings import RowVerdict, Verdict
 
 __all__ = ["Proposed", "propose"]
 

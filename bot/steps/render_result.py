@@ -23,9 +23,9 @@ from eval_core.base.errors import UserError
 from eval_core.base.markdown_text import inline
 from eval_core.base.numbers import counted
 from eval_core.comparing.compare import ReportData
-from eval_core.comparing.findings import Kind
 from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.view import make_view
+from eval_core.strands.findings import Kind
 
 __all__ = ["render_result"]
 

@@ -221,7 +221,7 @@ def show_command(name: str, fixtures: Path, probes: Path | None, census: bool) -
 
 
 def _census(session: Fixture) -> None:
-    from eval_core.evidence.census import census
+    from eval_core.facts.census import census
 
     facts = census(session.messages)
     click.echo(f"{session.name}: {len(facts)} facts")

@@ -23,10 +23,10 @@ def noise(baseline: Path, seed: int) -> None:
     from rich.text import Text
 
     from eval_core.base.numbers import percent
-    from eval_core.comparing.arms import make_arm, quarantined
-    from eval_core.comparing.hypotheses import row_name
     from eval_core.comparing.noise import false_alarms, noise_floor, runs_needed
     from eval_core.reporting.terminal import console, print_table
+    from eval_core.statistics.arms import make_arm, quarantined
+    from eval_core.statistics.hypotheses import row_name
     from eval_core.storage.baselines import load_side
 
     measurement = load_side(baseline)

@@ -59,7 +59,7 @@ def _left_verbatim(target: str, fixture: Fixture) -> frozenset[int]:
     """Compress once, offline, and tell which messages the target leaves as they are."""
     import asyncio
 
-    from eval_core.evidence.verbatim import verbatim_indexes
+    from eval_core.facts.verbatim import verbatim_indexes
     from eval_core.sandbox.targets import find_target
 
     found = find_target(target, target, Path())

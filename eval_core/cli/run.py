@@ -282,7 +282,7 @@ def _at_next_look(job: Job, results: Path, label: str | None) -> Job:
     from dataclasses import replace
 
     from eval_core.base.errors import UserError
-    from eval_core.comparing.looks import next_look
+    from eval_core.statistics.looks import next_look
     from eval_core.storage.results import SUMMARY, read_measurement
 
     if label is None:
@@ -330,7 +330,7 @@ def _with_git_base(job: Job, results: Path, *, quiet: bool) -> Iterator[Job]:
 
 def _at_last_look(job: Job) -> Job:
     """Return the job that measures in one go what all planned looks would need."""
-    from eval_core.comparing.looks import RUNS_AT_LOOK
+    from eval_core.statistics.looks import RUNS_AT_LOOK
 
     runs, compressions = job.plan
     return replace(job, runs=max(runs, RUNS_AT_LOOK[-1]), compress_runs=max(compressions, RUNS_AT_LOOK[-1]))
@@ -338,8 +338,8 @@ def _at_last_look(job: Job) -> Job:
 
 def _is_open(data: ReportData) -> bool:
     """Tell whether a further planned look could decide."""
-    from eval_core.comparing.findings import Kind
-    from eval_core.comparing.looks import next_look
+    from eval_core.statistics.looks import next_look
+    from eval_core.strands.findings import Kind
 
     undecided = data.verdict is not None and data.verdict.kind is Kind.INCONCLUSIVE
     return undecided and data.candidate.stopped is None and next_look(data.candidate.planned_runs) is not None
@@ -465,11 +465,11 @@ def _end_shard(data: ReportData, part: Shard, root: Path, whole: str) -> NoRetur
 
 def end_run(data: ReportData, fail_on: Any, root: Path, remedy: str) -> NoReturn:
     """End with the exit code that the verdict asks for, and say of an incomplete run what to do."""
-    from eval_core.comparing.findings import Kind
     from eval_core.comparing.headline import undecided
     from eval_core.comparing.verdict import exit_code
     from eval_core.reporting.json_report import started_by_runner
     from eval_core.reporting.losses import outage
+    from eval_core.strands.findings import Kind
 
     if started_by_runner(os.environ):
         sys.exit(0)  # the runner takes the result from report.json, and any other code for a crash

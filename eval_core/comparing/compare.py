@@ -8,13 +8,7 @@ from functools import cached_property
 
 from eval_core.base.config import AcceptConfig, TaskConfig
 from eval_core.base.numbers import counted
-from eval_core.comparing.acceptance import Offer, accepted_losses, offer, touched_probes, without_accepted
-from eval_core.comparing.arms import Arm, make_arm, quarantined
 from eval_core.comparing.control_runs import control_of, control_shift
-from eval_core.comparing.fact_changes import fact_changes, is_exact
-from eval_core.comparing.findings import FactChange, Kind, Verdict
-from eval_core.comparing.form_changes import degenerate_runs, too_many
-from eval_core.comparing.outcome import broken_fixtures, compare_outcomes
 from eval_core.comparing.overfitting import BankOverfitting, bank_overfitting
 from eval_core.comparing.strands import read_evidence
 from eval_core.comparing.verdict import Options, decide
@@ -22,6 +16,12 @@ from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
 from eval_core.domain.history_line import HistoryLine
 from eval_core.domain.measurement import Measurement, comparable_part
+from eval_core.statistics.arms import Arm, make_arm, quarantined
+from eval_core.strands.acceptance import Offer, accepted_losses, offer, touched_probes, without_accepted
+from eval_core.strands.fact_changes import fact_changes, is_exact
+from eval_core.strands.findings import FactChange, Kind, Verdict
+from eval_core.strands.form import degenerate_runs, too_many
+from eval_core.strands.outcome import broken_fixtures, compare_outcomes
 
 __all__ = [
     "OFFLINE_JUDGE_NOTE",

@@ -11,11 +11,11 @@ import math
 from dataclasses import dataclass
 
 from eval_core.base.numbers import counted, signed
-from eval_core.comparing.arms import Arm
-from eval_core.comparing.hypotheses import OVERALL, SCORE_HYPOTHESES, score_blocks
-from eval_core.comparing.permutation import Shift, permute
 from eval_core.domain.extra import ControlRuns
 from eval_core.domain.measurement import Measurement
+from eval_core.statistics.arms import Arm
+from eval_core.statistics.hypotheses import OVERALL, SCORE_HYPOTHESES, score_blocks
+from eval_core.statistics.permutation import Shift, permute
 
 __all__ = ["DAY_SD", "ControlShift", "control_of", "control_shift", "keep_control"]
 

@@ -17,10 +17,10 @@ from eval_core.base.numbers import (
     signed,
     tokens,
 )
-from eval_core.comparing.findings import Advice, Kind, Reason, Row, RowVerdict, Strand, StrandName, StrandState, Verdict
-from eval_core.comparing.hypotheses import FACT_NAMES, OVERALL
-from eval_core.comparing.outcome import OutcomeChange
 from eval_core.comparing.strands import SizeChange
+from eval_core.statistics.hypotheses import FACT_NAMES, OVERALL
+from eval_core.strands.findings import Advice, Kind, Reason, Row, RowVerdict, Strand, StrandName, StrandState, Verdict
+from eval_core.strands.outcome import OutcomeChange
 
 __all__ = [
     "accepted",

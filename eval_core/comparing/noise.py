@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval_core.base.errors import UserError
-from eval_core.comparing.arms import Arm, FixtureArm, make_arm
-from eval_core.comparing.findings import Kind
-from eval_core.comparing.hypotheses import FACT_HYPOTHESES, SCORE_HYPOTHESES, fact_blocks, row_name, score_blocks
-from eval_core.comparing.permutation import quantile
 from eval_core.comparing.verdict import Options, decide
 from eval_core.domain.measurement import Measurement
+from eval_core.statistics.arms import Arm, FixtureArm, make_arm
+from eval_core.statistics.hypotheses import FACT_HYPOTHESES, SCORE_HYPOTHESES, fact_blocks, row_name, score_blocks
+from eval_core.statistics.permutation import quantile
+from eval_core.strands.findings import Kind
 
 __all__ = [
     "NO_NOISE",

@@ -30,14 +30,14 @@ from eval_core.base.numbers import (
     score,
     signed,
 )
-from eval_core.comparing.arms import Arm
-from eval_core.comparing.clear_losses import ClearTest
-from eval_core.comparing.culprits import StructureChange, TestedFamily, culprits_of
-from eval_core.comparing.findings import Culprit, FactChange, Item, Kind, Row, Strand, StrandName, StrandState
-from eval_core.comparing.hypotheses import FACT_HYPOTHESES, FACT_NAMES
-from eval_core.comparing.outcome import OutcomeChange
 from eval_core.comparing.strands import Recorded, SizeChange
-from eval_core.evidence.structure import STRUCTURE_FAILURES
+from eval_core.statistics.arms import Arm
+from eval_core.statistics.clear_losses import ClearTest
+from eval_core.statistics.hypotheses import FACT_HYPOTHESES, FACT_NAMES
+from eval_core.strands.culprits import StructureChange, TestedFamily, culprits_of
+from eval_core.strands.findings import Culprit, FactChange, Item, Kind, Row, Strand, StrandName, StrandState
+from eval_core.strands.outcome import OutcomeChange
+from eval_core.strands.structure_record import STRUCTURE_FAILURES
 
 __all__ = [
     "COMPARABLE",

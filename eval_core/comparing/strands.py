@@ -9,17 +9,17 @@ from statistics import fmean
 
 from eval_core.base.config import AcceptConfig
 from eval_core.base.numbers import counted, counted_range, p_value, percent, tokens
-from eval_core.comparing.asks_changes import AsksChange, compare_asks
-from eval_core.comparing.causes import cause_of
-from eval_core.comparing.exact import sign_p
-from eval_core.comparing.fact_changes import FalseValues, fact_changes, false_values, is_exact, same_text
-from eval_core.comparing.fates import fates
-from eval_core.comparing.findings import FactChange, FalseValue, Strand, StrandState
-from eval_core.comparing.form_changes import FormChange, compare_form, form_strand
-from eval_core.comparing.outcome import OutcomeChange, compare_outcomes
-from eval_core.comparing.shown_changes import shown_strand
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord, WindowRecord
+from eval_core.statistics.exact import sign_p
+from eval_core.strands.asks import AsksChange, compare_asks
+from eval_core.strands.causes import cause_of
+from eval_core.strands.fact_changes import FalseValues, fact_changes, false_values, is_exact, same_text
+from eval_core.strands.fates import fates
+from eval_core.strands.findings import FactChange, FalseValue, Strand, StrandState
+from eval_core.strands.form import FormChange, compare_form, form_strand
+from eval_core.strands.outcome import OutcomeChange, compare_outcomes
+from eval_core.strands.shown import shown_strand
 
 __all__ = ["GROWTH", "LIFT", "Recorded", "SizeChange", "read_evidence"]
 

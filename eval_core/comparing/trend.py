@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from eval_core.base.numbers import counted, interval, p_value, percent_change, signed
-from eval_core.comparing.arms import Array
-from eval_core.comparing.hypotheses import OVERALL, Block, Explained, Unit
-from eval_core.comparing.permutation import permute
 from eval_core.domain.history_line import FACTS_KEPT, HistoryLine
+from eval_core.statistics.arms import Array
+from eval_core.statistics.hypotheses import OVERALL, Block, Explained, Unit
+from eval_core.statistics.permutation import permute
 
 __all__ = ["ALPHA", "BACK", "Trend", "cumulative_changes"]
 

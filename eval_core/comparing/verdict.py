@@ -12,12 +12,30 @@ import numpy as np
 
 from eval_core.base.numbers import counted, listed, p_value, percent, score
 from eval_core.comparing import headline
-from eval_core.comparing import looks as looking
-from eval_core.comparing import medians as median_rule
-from eval_core.comparing.arms import Arm, FixtureArm, validate
-from eval_core.comparing.clear_losses import ClearTest, clear_changes, kept_blocks
 from eval_core.comparing.control_runs import ControlShift
-from eval_core.comparing.culprits import (
+from eval_core.comparing.rule import decide_kind, facts_strand, outcome_strand, scores_strand, structure_strand
+from eval_core.comparing.strands import GROWTH, Recorded, SizeChange
+from eval_core.domain.extra import Look
+from eval_core.domain.fingerprint import Difference
+from eval_core.statistics import looks as looking
+from eval_core.statistics import medians as median_rule
+from eval_core.statistics.arms import Arm, FixtureArm, validate
+from eval_core.statistics.clear_losses import ClearTest, clear_changes, kept_blocks
+from eval_core.statistics.hypotheses import (
+    AUTHORED,
+    FACT_HYPOTHESES,
+    OVERALL,
+    SCORE_HYPOTHESES,
+    SIZE,
+    Block,
+    fact_blocks,
+    row_name,
+    score_blocks,
+    size_blocks,
+)
+from eval_core.statistics.permutation import LIMIT, Hypothesis, Shift, permute
+from eval_core.statistics.stability import spread_changes
+from eval_core.strands.culprits import (
     StructureChange,
     TestedFamily,
     advised_look,
@@ -26,7 +44,7 @@ from eval_core.comparing.culprits import (
     row_of,
     structure_culprits,
 )
-from eval_core.comparing.findings import (
+from eval_core.strands.findings import (
     STRANDS,
     Advice,
     Coverage,
@@ -49,25 +67,7 @@ from eval_core.comparing.findings import (
     UnitRow,
     Verdict,
 )
-from eval_core.comparing.hypotheses import (
-    AUTHORED,
-    FACT_HYPOTHESES,
-    OVERALL,
-    SCORE_HYPOTHESES,
-    SIZE,
-    Block,
-    fact_blocks,
-    row_name,
-    score_blocks,
-    size_blocks,
-)
-from eval_core.comparing.outcome import broken_fixtures, outcome_culprits
-from eval_core.comparing.permutation import LIMIT, Hypothesis, Shift, permute
-from eval_core.comparing.rule import decide_kind, facts_strand, outcome_strand, scores_strand, structure_strand
-from eval_core.comparing.stability import spread_changes
-from eval_core.comparing.strands import GROWTH, Recorded, SizeChange
-from eval_core.domain.extra import Look
-from eval_core.domain.fingerprint import Difference
+from eval_core.strands.outcome import broken_fixtures, outcome_culprits
 
 __all__ = [
     "FailOn",

@@ -14,7 +14,6 @@ from pathlib import Path
 from eval_core.base.config import Config
 from eval_core.base.sealing import SealingKey
 from eval_core.comparing.compare import ReportData, compare_measurements, judged_alone
-from eval_core.comparing.findings import Kind, Verdict
 from eval_core.domain.case import Case, load_suite, with_private
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.private_probes import private_banks
@@ -22,6 +21,7 @@ from eval_core.measuring.base_branch import base_note, name_of, stale_note
 from eval_core.storage.baselines import Reference, find_reference, load_side
 from eval_core.storage.history import read_history
 from eval_core.storage.results import BASE_FOLDER
+from eval_core.strands.findings import Kind, Verdict
 
 __all__ = ["compare_with_base", "load_cases", "own_base"]
 

@@ -12,14 +12,12 @@ from eval_core.base.errors import UserError
 from eval_core.base.threads import compute
 from eval_core.comparing.compare import compare_measurements
 from eval_core.comparing.control_runs import keep_control
-from eval_core.comparing.findings import Kind
-from eval_core.comparing.looks import looks_before
 from eval_core.domain.case import Case
 from eval_core.domain.extra import Extra, Look
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Controls, Measurement
 from eval_core.domain.record import RunRecord
-from eval_core.evidence.size import SessionFacts
+from eval_core.facts.session_facts import SessionFacts
 from eval_core.judging.calibration import trusted
 from eval_core.measuring.base_branch import BasePlan, BranchPoint, keep_base
 from eval_core.measuring.blame import PlainRequests
@@ -28,8 +26,10 @@ from eval_core.measuring.preflight import preflight
 from eval_core.measuring.session import MeasuringSession, find_controls, measure_together, read_ahead
 from eval_core.measuring.wiring import Cast, Roles, Traffic, make_cast, make_fingerprint
 from eval_core.sandbox.targets import Target
+from eval_core.statistics.looks import looks_before
 from eval_core.storage.baselines import Reference, find_reference, stored_reference
 from eval_core.storage.results import BASE_FOLDER, CONTROL_FOLDER, SUMMARY, ResultsFolder, read_measurement, spending
+from eval_core.strands.findings import Kind
 
 if TYPE_CHECKING:
     from eval_core.measuring.options import Job

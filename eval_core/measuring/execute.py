@@ -16,18 +16,18 @@ from eval_core.domain.compression import Compression, ModelUse, Outcome, Step, S
 from eval_core.domain.grade import Answer, Answerer, Grade, Judge, OpaqueAnswerer, Unscored
 from eval_core.domain.probe import Probe
 from eval_core.domain.record import CensusRecord, ProbeRecord, RunRecord, SizeRecord, UseRecord
-from eval_core.evidence.asks import read_asks
-from eval_core.evidence.bare import usable_texts
-from eval_core.evidence.census import CensusFact
-from eval_core.evidence.facts import Haystack, fact_key
-from eval_core.evidence.form import read_form, written_texts
-from eval_core.evidence.invented import read_invented, read_stale
-from eval_core.evidence.retention import CensusRetention, StateFacts, census_retention, probe_in_session
-from eval_core.evidence.shown import Requests
-from eval_core.evidence.size import SessionFacts
-from eval_core.evidence.structure import read_window, structure_checks
-from eval_core.evidence.verbatim import Kept
+from eval_core.facts.bare import usable_texts
+from eval_core.facts.census import CensusFact
+from eval_core.facts.haystack import Haystack, fact_key
+from eval_core.facts.retention import CensusRetention, StateFacts, census_retention, probe_in_session
+from eval_core.facts.session_facts import SessionFacts
+from eval_core.facts.verbatim import Kept
 from eval_core.judging.fact_judge import FactJudge
+from eval_core.strands.asks_record import read_asks
+from eval_core.strands.form_record import read_form, written_texts
+from eval_core.strands.invented import read_invented, read_stale
+from eval_core.strands.shown_record import Requests
+from eval_core.strands.structure_record import read_window, structure_checks
 
 __all__ = ["Executor", "run_in_turn"]
 

@@ -14,7 +14,6 @@ from eval_core.base.errors import UserError
 from eval_core.base.globs import watched_digest
 from eval_core.base.sealing import SealingKey
 from eval_core.comparing.compare import ReportData
-from eval_core.comparing.looks import runs_at
 from eval_core.domain.case import Case, Cell, make_plan
 from eval_core.domain.extra import Look
 from eval_core.domain.fingerprint import Fingerprint
@@ -30,6 +29,7 @@ from eval_core.models.settings import ModelFlags, Models, resolve
 from eval_core.sandbox.compressor_source import source_of
 from eval_core.sandbox.isolation import Wanted
 from eval_core.sandbox.targets import Target, find_target
+from eval_core.statistics.looks import runs_at
 from eval_core.storage.baselines import Reference, find_reference, load_side
 from eval_core.storage.results import ResultsFolder
 

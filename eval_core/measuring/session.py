@@ -28,9 +28,9 @@ from eval_core.domain.probe import Probe
 from eval_core.domain.record import FrontierPoint, RunRecord, UseRecord
 from eval_core.domain.shard import Shard
 from eval_core.domain.target import CompressorSource
-from eval_core.evidence.facts import Haystack, holds
-from eval_core.evidence.retention import FixtureFacts, probe_in_session
-from eval_core.evidence.size import SessionFacts
+from eval_core.facts.haystack import Haystack, holds
+from eval_core.facts.retention import FixtureFacts, probe_in_session
+from eval_core.facts.session_facts import SessionFacts
 from eval_core.judging.fact_judge import FactJudge
 from eval_core.measuring.blame import PlainRequests, examine, own_doing, settle_refusals, suspects
 from eval_core.measuring.execute import Executor, run_in_turn

@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from eval_core.base.tokens import count_messages
 from eval_core.comparing.compare import ReportData
-from eval_core.comparing.findings import Kind
 from eval_core.domain.grade import Grade
 from eval_core.domain.measurement import Measurement
+from eval_core.strands.findings import Kind
 
 __all__ = ["UNSCORED", "json_report", "started_by_runner"]
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from eval_core.comparing.arms import quarantined
-from eval_core.comparing.fates import fates
-from eval_core.comparing.findings import Verdict
 from eval_core.comparing.verdict import Options
 from eval_core.domain.grade import PASS_SCORE, Grade, Unscored
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import PRIVATE_PLACE, RunRecord
+from eval_core.statistics.arms import quarantined
+from eval_core.strands.fates import fates
+from eval_core.strands.findings import Verdict
 
 __all__ = [
     "PARAPHRASED",

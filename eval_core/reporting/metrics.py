@@ -9,10 +9,10 @@ from typing import Literal
 
 from eval_core.base.config import TaskConfig
 from eval_core.base.numbers import percent, score
-from eval_core.comparing.arms import quarantined
 from eval_core.domain.grade import PASS_SCORE, Grade
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord, UseRecord
+from eval_core.statistics.arms import quarantined
 
 __all__ = ["Metric", "TokenPrices", "TokensPerTask", "target_metrics", "task_cost", "tokens_per_task"]
 

@@ -11,11 +11,11 @@ from statistics import fmean
 
 from eval_core.base.errors import UserError
 from eval_core.base.numbers import percent, score
-from eval_core.comparing.fates import fates
 from eval_core.domain.fingerprint import differences
 from eval_core.domain.grade import Grade
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord
+from eval_core.strands.fates import fates
 
 __all__ = ["COLUMNS", "FactKept", "SideBySide", "side_by_side"]
 

@@ -14,9 +14,9 @@ from rich.text import Text
 
 from eval_core.base.numbers import counted, percent
 from eval_core.base.screen import STEERING, Inert
-from eval_core.comparing.findings import Kind
 from eval_core.reporting.losses import LostFact, places
 from eval_core.reporting.view import COLUMNS, MARKS, STEP_NOTE, ReportView
+from eval_core.strands.findings import Kind
 
 __all__ = ["console", "print_report", "print_table"]
 

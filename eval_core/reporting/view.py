@@ -17,17 +17,17 @@ from eval_core.base.numbers import (
 )
 from eval_core.base.numbers import tokens as token_words
 from eval_core.base.yaml_edit import block_yaml
-from eval_core.comparing.arms import Quarantine, quarantined
 from eval_core.comparing.compare import OFFLINE_JUDGE_NOTE, OFFLINE_NOTE, ReportData
-from eval_core.comparing.findings import Kind, Row, RowVerdict, SpreadFinding, StrandState, Verdict
-from eval_core.comparing.hypotheses import FACT_NAMES, OVERALL
-from eval_core.comparing.medians import STEP
-from eval_core.comparing.shown_changes import shown_finding
 from eval_core.domain.compression import Outcome
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
 from eval_core.reporting.losses import LostFact, Miss, doubts, lost_facts, misses, named_facts, unscored
 from eval_core.reporting.metrics import Metric, TokensPerTask, target_metrics, tokens_per_task
+from eval_core.statistics.arms import Quarantine, quarantined
+from eval_core.statistics.hypotheses import FACT_NAMES, OVERALL
+from eval_core.statistics.medians import STEP
+from eval_core.strands.findings import Kind, Row, RowVerdict, SpreadFinding, StrandState, Verdict
+from eval_core.strands.shown import shown_finding
 
 __all__ = ["COLUMNS", "MARKS", "STEP_NOTE", "FixtureRow", "ReportView", "StrandRow", "TableRow", "make_view"]
 

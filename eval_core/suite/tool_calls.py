@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eval_core.base.messages import Message, call_arguments, call_name, content_text, decoded, tool_calls
-from eval_core.evidence.census import errors, subject_words, telling_words
+from eval_core.facts.census import errors, subject_words, telling_words
 
 __all__ = [
     "ScheduledJob",

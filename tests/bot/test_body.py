@@ -22,12 +22,12 @@ from bot.pull_request.result_body import READING, CommentContext, result_body
 from bot.pull_request.ticket import Ticket
 from bot.steps.comment import LIMIT
 from eval_core.comparing.compare import ReportData, compare_measurements
-from eval_core.comparing.findings import Kind
 from eval_core.domain.grade import DIMENSIONS
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord
 from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.view import ReportView, make_view
+from eval_core.strands.findings import Kind
 
 GOLDEN = Path(__file__).parent / "golden" / "comment.md"
 TICKET = Ticket.of(request(), allowed("fixtures/small-plan.json", "requirements.txt"))

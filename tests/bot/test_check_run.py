@@ -10,7 +10,7 @@ from bot.github.repository import GitHub
 from bot.pull_request.event import WorkflowRun
 from bot.steps.check import INCOMPLETE, SUMMARY_LIMIT, Check, Policy, conclude
 from bot.testing.github import LoopbackGitHub
-from eval_core.comparing.findings import Kind
+from eval_core.strands.findings import Kind
 
 RUN = WorkflowRun(100, 1)
 URL = "https://github.com/acme/agent/actions/runs/100"

@@ -26,8 +26,8 @@ from bot.steps.fetch import ACCEPTED, BASE, EARLIER, SUBJECT
 from bot.steps.reuse import PROMOTED, reuse_results
 from eval_core.base.config import BaselineConfig, Config, load_config
 from eval_core.base.errors import UserError
-from eval_core.comparing.looks import runs_at
 from eval_core.measuring.options import Job
+from eval_core.statistics.looks import runs_at
 from eval_core.storage.results import ResultsFolder, read_measurement
 
 

@@ -25,7 +25,6 @@ from eval_core.base.messages import render
 from eval_core.base.strict_yaml import parse_yaml
 from eval_core.base.tokens import count_messages
 from eval_core.comparing.compare import ReportData, compare_measurements
-from eval_core.comparing.findings import Kind, Verdict
 from eval_core.comparing.verdict import exit_code
 from eval_core.compressors.context_compressor import ContextCompressor
 from eval_core.compressors.rule_based import RuleBasedSummariser
@@ -43,6 +42,7 @@ from eval_core.measuring.session import MeasuringSession
 from eval_core.measuring.wiring import Roles
 from eval_core.reporting.view import make_view
 from eval_core.storage.results import ResultsFolder
+from eval_core.strands.findings import Kind, Verdict
 
 GOLDEN = Path(__file__).parent / "golden" / "examples"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from eval_core.comparing.arms import Arm, Array, FixtureArm
+from eval_core.statistics.arms import Arm, Array, FixtureArm
 
 KINDS = ("path", "number")
 CHECKS = {"system prompt first": True, "tool pairs whole": True}

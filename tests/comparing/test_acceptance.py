@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from eval_core.base.config import AcceptConfig
-from eval_core.comparing.acceptance import covers, offer, together
-from eval_core.comparing.findings import FactChange, Item, Kind, Strand, StrandState, Verdict
 from eval_core.domain.record import PRIVATE_PLACE
+from eval_core.strands.acceptance import covers, offer, together
+from eval_core.strands.findings import FactChange, Item, Kind, Strand, StrandState, Verdict
 
 
 def _lost(name: str, kept: int = 0, *, clear: bool = True, place: int = 1) -> FactChange:

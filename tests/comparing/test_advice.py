@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from eval_core.comparing import culprits
-from eval_core.comparing.culprits import chance_to_settle
-from eval_core.comparing.permutation import Hypothesis, PermutationResult
+from eval_core.statistics.permutation import Hypothesis, PermutationResult
+from eval_core.strands import culprits
+from eval_core.strands.culprits import chance_to_settle
 
 
 def row(delta: float, se: float = 0.12) -> Hypothesis:

@@ -9,8 +9,8 @@ import pytest
 from adopted import measured
 
 from eval_core.base.errors import UserError
-from eval_core.comparing.arms import Arm, make_arm, validate
 from eval_core.domain.record import CensusRecord
+from eval_core.statistics.arms import Arm, make_arm, validate
 
 from .arms import CHECKS, constant, fixture
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from eval_core.comparing.causes import cause_of
-from eval_core.comparing.findings import FactChange
 from eval_core.domain.compression import Outcome
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Measurement, Provenance
 from eval_core.domain.record import CensusEntry, CensusRecord, RunRecord
-from eval_core.evidence.language import language
+from eval_core.facts.language import language
+from eval_core.strands.causes import cause_of
+from eval_core.strands.findings import FactChange
 
 ENGLISH = (
     "The loader was moved to the new queue, and the tests for it are green. The user wants that the old path is kept "

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from small import cases, measure
 
-from eval_core.comparing.arms import Arm, Array, make_arm
-from eval_core.comparing.clear_losses import KeptBlock, clear_changes, kept_blocks
-from eval_core.comparing.findings import Kind, StrandState
 from eval_core.comparing.strands import Recorded, SizeChange
 from eval_core.comparing.verdict import Options, decide
+from eval_core.statistics.arms import Arm, Array, make_arm
+from eval_core.statistics.clear_losses import KeptBlock, clear_changes, kept_blocks
+from eval_core.strands.findings import Kind, StrandState
 
 from .arms import noisy
 from .test_rule import recorded

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eval_core.comparing import headline
-from eval_core.comparing.findings import Family, Item, Kind, Row, RowVerdict, Strand, StrandName, StrandState
+from eval_core.strands.findings import Family, Item, Kind, Row, RowVerdict, Strand, StrandName, StrandState
 
 
 def row(name: str, family: Family, mde: float | None) -> Row:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eval_core.comparing import headline
-from eval_core.comparing.findings import Kind, Strand, StrandName, StrandState
+from eval_core.strands.findings import Kind, Strand, StrandName, StrandState
 
 
 def strands(**form: object) -> dict[StrandName, Strand]:

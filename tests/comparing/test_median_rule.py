@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from eval_core.comparing.arms import Arm
-from eval_core.comparing.medians import medians, table
+from eval_core.statistics.arms import Arm
+from eval_core.statistics.medians import medians, table
 
 from .arms import constant, fixture, noisy
 

@@ -9,15 +9,15 @@ import pytest
 import small
 
 from eval_core.comparing.compare import ReportData, compare_measurements
-from eval_core.comparing.fates import fates
 from eval_core.domain.case import Case
 from eval_core.domain.measurement import Measurement
-from eval_core.evidence.facts import fact_key
-from eval_core.evidence.size import SessionFacts
+from eval_core.facts.haystack import fact_key
+from eval_core.facts.session_facts import SessionFacts
 from eval_core.reporting.html.first_screen import changes
 from eval_core.reporting.json_report import json_report
 from eval_core.reporting.losses import misses
 from eval_core.reporting.view import make_view
+from eval_core.strands.fates import fates
 
 ABSENT = "no-such-file-anywhere.py"
 

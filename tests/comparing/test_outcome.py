@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from eval_core.comparing.findings import StrandState
-from eval_core.comparing.outcome import (
+from eval_core.comparing.rule import outcome_strand
+from eval_core.domain.compression import Outcome
+from eval_core.domain.record import RunRecord
+from eval_core.strands.findings import StrandState
+from eval_core.strands.outcome import (
     Failures,
     always_failing,
     broken_fixtures,
@@ -13,9 +16,6 @@ from eval_core.comparing.outcome import (
     failures,
     outcome_culprits,
 )
-from eval_core.comparing.rule import outcome_strand
-from eval_core.domain.compression import Outcome
-from eval_core.domain.record import RunRecord
 
 RAISED, IDLE = Outcome.TARGET_ERROR, Outcome.NOT_COMPRESSED
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from eval_core.comparing.arms import Arm, Array
-from eval_core.comparing.hypotheses import FACT_HYPOTHESES, SCORE_HYPOTHESES, fact_blocks, fill, score_blocks
-from eval_core.comparing.permutation import Design, PermutationResult, permute
+from eval_core.statistics.arms import Arm, Array
+from eval_core.statistics.hypotheses import FACT_HYPOTHESES, SCORE_HYPOTHESES, fact_blocks, fill, score_blocks
+from eval_core.statistics.permutation import Design, PermutationResult, permute
 
 from .arms import constant, fixture, noisy
 

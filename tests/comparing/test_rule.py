@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from eval_core.comparing import verdict as verdict_module
-from eval_core.comparing.arms import Arm
-from eval_core.comparing.asks_changes import AsksChange
 from eval_core.comparing.control_runs import ControlShift
-from eval_core.comparing.culprits import StructureChange
-from eval_core.comparing.fact_changes import FalseValues
-from eval_core.comparing.findings import Culprit, FactChange, FalseValue, Kind, Strand, StrandName, StrandState, Verdict
-from eval_core.comparing.form_changes import FormChange
-from eval_core.comparing.outcome import Failures, OutcomeChange
-from eval_core.comparing.permutation import Shift
 from eval_core.comparing.rule import decide_kind, facts_strand, outcome_strand, scores_strand, structure_strand, weigh
 from eval_core.comparing.strands import Recorded, SizeChange
 from eval_core.comparing.verdict import Options, decide, exit_code
 from eval_core.domain.compression import Outcome
+from eval_core.statistics.arms import Arm
+from eval_core.statistics.permutation import Shift
+from eval_core.strands.asks import AsksChange
+from eval_core.strands.culprits import StructureChange
+from eval_core.strands.fact_changes import FalseValues
+from eval_core.strands.findings import Culprit, FactChange, FalseValue, Kind, Strand, StrandName, StrandState, Verdict
+from eval_core.strands.form import FormChange
+from eval_core.strands.outcome import Failures, OutcomeChange
 
 from .arms import constant, fixture, noisy
 

@@ -8,15 +8,15 @@ import pytest
 import small
 
 from eval_core.comparing.compare import compare_measurements
-from eval_core.comparing.findings import Kind, Strand, StrandState, Verdict
 from eval_core.domain.case import Case
 from eval_core.domain.compression import ModelRequest
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import ProbeBank
-from eval_core.evidence.census import census
-from eval_core.evidence.shown import Requests
+from eval_core.facts.census import census
 from eval_core.storage.results import read_measurement
+from eval_core.strands.findings import Kind, Strand, StrandState, Verdict
+from eval_core.strands.shown_record import Requests
 
 PATHS = [f"src/part{segment}/module_{name}.py" for segment in range(3) for name in "abcdef"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eval_core.comparing.arms import Arm, Array
-from eval_core.comparing.hypotheses import fact_blocks, score_blocks
-from eval_core.comparing.stability import SpreadChange, spread_changes
+from eval_core.statistics.arms import Arm, Array
+from eval_core.statistics.hypotheses import fact_blocks, score_blocks
+from eval_core.statistics.stability import SpreadChange, spread_changes
 
 from .arms import fixture
 

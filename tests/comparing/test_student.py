@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from eval_core.comparing.permutation import quantile
+from eval_core.statistics.permutation import quantile
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval_core.base.errors import UserError
-from eval_core.comparing.arms import Arm
 from eval_core.comparing.control_runs import ControlShift
-from eval_core.comparing.findings import Advice, Kind, RowVerdict, Verdict
-from eval_core.comparing.looks import next_look, runs_at, share, spent
-from eval_core.comparing.permutation import Shift
 from eval_core.comparing.verdict import FailOn, Options, decide, exit_code
 from eval_core.domain.extra import Look
+from eval_core.statistics.arms import Arm
+from eval_core.statistics.looks import next_look, runs_at, share, spent
+from eval_core.statistics.permutation import Shift
+from eval_core.strands.findings import Advice, Kind, RowVerdict, Verdict
 
 from .arms import CHECKS, constant, fixture, noisy
 

@@ -8,9 +8,9 @@ import small
 
 from eval_core.base.messages import Message, render
 from eval_core.domain.record import FactRecord, ProbeRecord
-from eval_core.evidence.facts import Haystack
-from eval_core.evidence.retention import FixtureFacts, StateFacts
-from eval_core.evidence.verbatim import Kept
+from eval_core.facts.haystack import Haystack
+from eval_core.facts.retention import FixtureFacts, StateFacts
+from eval_core.facts.verbatim import Kept
 
 FIXTURE = small.debug_fixture()
 PROBE = small.probe(["v2.4.1", "12 workers", "#318", "TokenStale", {"not": "POOL_SIZE = 4"}])

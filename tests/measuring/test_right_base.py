@@ -13,12 +13,12 @@ import small
 from eval_core.base.config import BaselineConfig, Config
 from eval_core.base.globs import watched_digest
 from eval_core.comparing.compare import ReportData
-from eval_core.comparing.findings import Kind
 from eval_core.measuring.base_branch import BranchPoint, branch_point, exported
 from eval_core.measuring.options import Job
 from eval_core.sandbox.isolation import detect
 from eval_core.storage.baselines import store_baseline
 from eval_core.storage.results import open_results
+from eval_core.strands.findings import Kind
 
 KEEPS = """
 class Compressor:

@@ -13,9 +13,7 @@ import small
 
 from eval_core.base.errors import UserError
 from eval_core.base.messages import Message
-from eval_core.comparing.arms import make_arm, quarantined
 from eval_core.comparing.compare import ReportData, compare_measurements, judged_alone
-from eval_core.comparing.findings import Kind
 from eval_core.comparing.verdict import exit_code
 from eval_core.domain.call import Draw
 from eval_core.domain.case import Case, make_plan
@@ -31,7 +29,9 @@ from eval_core.measuring.wiring import Roles
 from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.view import make_view
 from eval_core.sandbox.targets import BuiltinSubject
+from eval_core.statistics.arms import make_arm, quarantined
 from eval_core.storage.results import ResultsFolder, read_measurement, read_runs
+from eval_core.strands.findings import Kind
 
 
 @dataclass

@@ -12,7 +12,7 @@ import small
 
 from eval_core.cli.run import _is_open
 from eval_core.comparing.compare import ReportData
-from eval_core.comparing.findings import Kind
+from eval_core.strands.findings import Kind
 
 from .world import COMPRESSOR, Provider
 

@@ -21,7 +21,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 from page_world import BIDI, HOSTILE, case, recorded, report, run_record, unscored
 
 from eval_core.comparing.compare import ReportData
-from eval_core.comparing.findings import Kind
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
 from eval_core.domain.history_line import HistoryLine
@@ -31,6 +30,7 @@ from eval_core.reporting.html.first_screen import tiles
 from eval_core.reporting.html.page import MOST, MOST_ROWS
 from eval_core.reporting.html.payload import unpack
 from eval_core.reporting.html.plots import plot_tables
+from eval_core.strands.findings import Kind
 
 WORDS = ("gateway", "certificate", "staging", "rollback", "the", "of", "ledger", "queue", "because", "renewed")
 VOID = {"meta", "input", "br", "hr", "img", "link", "wbr"}

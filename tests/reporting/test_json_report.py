@@ -14,13 +14,13 @@ from golden_file import assert_golden
 
 from eval_core.base.files import pretty
 from eval_core.comparing.compare import ReportData
-from eval_core.comparing.findings import Kind
 from eval_core.domain.grade import Grade
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import ProbeRecord
 from eval_core.reporting.json_report import UNSCORED, json_report
 from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.view import make_view
+from eval_core.strands.findings import Kind
 
 
 @pytest.mark.parametrize("name", ["alone", "regressed"])

@@ -11,7 +11,6 @@ import small
 
 from eval_core.base.config import TaskConfig
 from eval_core.comparing.compare import ReportData, compare_measurements
-from eval_core.comparing.findings import Kind, SpreadFinding
 from eval_core.domain.case import Case
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Controls, Measurement, ProbeControl
@@ -21,6 +20,7 @@ from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.metrics import TokenPrices, target_metrics, task_cost, tokens_per_task
 from eval_core.reporting.view import make_view, medians
 from eval_core.storage.results import read_measurement
+from eval_core.strands.findings import Kind, SpreadFinding
 
 
 def test_a_table_of_medians_holds_medians_over_probes_of_medians_over_runs() -> None:

@@ -13,7 +13,6 @@ import small
 from eval_core.base.errors import UserError
 from eval_core.base.files import digest
 from eval_core.comparing.compare import compare_measurements
-from eval_core.comparing.findings import Kind
 from eval_core.comparing.noise import noise_of
 from eval_core.domain.case import Case
 from eval_core.domain.extra import Extra
@@ -28,6 +27,7 @@ from eval_core.storage.baselines import (
     store_baseline,
 )
 from eval_core.storage.history import read_history, source_release
+from eval_core.strands.findings import Kind
 
 
 def _without_messages(measurement: Measurement) -> Measurement:

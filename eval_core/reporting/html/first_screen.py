@@ -10,14 +10,14 @@ from eval_core.base.messages import full_text
 from eval_core.base.numbers import percent, percents_and_change
 from eval_core.base.numbers import tokens as token_words
 from eval_core.comparing.compare import ReportData
-from eval_core.comparing.fates import fates
-from eval_core.comparing.findings import FactChange, StructureFinding
 from eval_core.domain.case import Case
 from eval_core.domain.measurement import Measurement
-from eval_core.evidence.structure import STRUCTURE_CHECKS
 from eval_core.reporting.html.plots import PlotTable
 from eval_core.reporting.html.text import Sentence, fact_values, sentence_of, slug
 from eval_core.reporting.metrics import tokens_per_task
+from eval_core.strands.fates import fates
+from eval_core.strands.findings import FactChange, StructureFinding
+from eval_core.strands.structure_record import STRUCTURE_CHECKS
 
 __all__ = ["BrokenCheck", "Changes", "FactLine", "Tile", "changes", "message_anchor", "summary_anchor", "tiles"]
 

@@ -19,8 +19,6 @@ from markupsafe import Markup
 
 from eval_core.base import numbers as wording
 from eval_core.comparing.compare import ReportData
-from eval_core.comparing.findings import Culprit, Kind
-from eval_core.comparing.hypotheses import FACT_NAMES
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import UseRecord
 from eval_core.reporting.html.first_screen import Changes, changes, message_anchor, tiles
@@ -34,6 +32,8 @@ from eval_core.reporting.html.text import slug, visible
 from eval_core.reporting.html.trends import trends
 from eval_core.reporting.metrics import target_metrics
 from eval_core.reporting.view import MARKS, make_view
+from eval_core.statistics.hypotheses import FACT_NAMES
+from eval_core.strands.findings import Culprit, Kind
 
 __all__ = [
     "MOST",

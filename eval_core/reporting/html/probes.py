@@ -8,13 +8,13 @@ from typing import Literal
 
 from eval_core.base.numbers import p_value, score
 from eval_core.comparing.compare import ReportData
-from eval_core.comparing.findings import Culprit
 from eval_core.domain.grade import DIMENSIONS, Grade, Unscored
 from eval_core.domain.measurement import ProbeControl
 from eval_core.domain.probe import Probe
 from eval_core.domain.record import PRIVATE_PLACE, FactRecord, ProbeRecord, RunRecord
 from eval_core.reporting.html.scores import OVERALL, HeatCell, cells, probe_means, probe_records, retention
 from eval_core.reporting.html.text import clip, runs_words, slug
+from eval_core.strands.findings import Culprit
 
 __all__ = [
     "TAGS",

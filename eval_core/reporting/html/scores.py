@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from eval_core.base.numbers import percent, pp, score, signed
-from eval_core.comparing.arms import quarantined
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import ProbeRecord, RunRecord
+from eval_core.statistics.arms import quarantined
 
 __all__ = [
     "COLUMNS",

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 from eval_core.base.numbers import percent, score
 from eval_core.base.numbers import tokens as token_words
-from eval_core.comparing.findings import Kind
-from eval_core.comparing.hypotheses import AUTHORED
 from eval_core.domain.history_line import HistoryLine
 from eval_core.domain.measurement import Measurement
 from eval_core.reporting.html.plots import ORDER, Tick, nice
 from eval_core.reporting.html.scores import side_means
 from eval_core.reporting.view import MARKS
+from eval_core.statistics.hypotheses import AUTHORED
+from eval_core.strands.findings import Kind
 
 __all__ = ["TrendChart", "TrendPoint", "VerdictMark", "trends", "verdict_mark"]
 

@@ -1,0 +1,1 @@
+"""Facts of a session: finding them, matching them in a text, and what became of them."""

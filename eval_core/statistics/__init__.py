@@ -1,0 +1,1 @@
+"""Tests on arrays of runs: permutation, exact counts, looks, clear losses."""

@@ -1,0 +1,245 @@
+"""Changed instructions: what the compressor says to its model now and did not before, line by line.
+
+What a compressor writes into its requests afresh each time (dates, ids) is no change of its instructions, and the text
+of a session that was not recognised as such is none either. So a line counts only if it is stable: there in every run
+of a step, and, where one run is all there is, in more than one fixture or step. Where the two sides showed their model
+different parts of the session, only lines count that several fixtures or steps share.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from eval_core.base.numbers import counted, listed
+from eval_core.domain.measurement import Measurement
+from eval_core.domain.record import AsksRecord, RunRecord
+from eval_core.strands.asks_record import SESSION
+from eval_core.strands.findings import Strand, StrandState
+
+__all__ = ["AsksChange", "compare_asks"]
+
+Unit = tuple[str, int]
+"""A fixture and a step of it."""
+_SHARED = 2
+_WIDE, _AROUND = 160, 50
+_NUMBERED = re.compile(r"\b(?=[^\W\d]*\d)\w+\b")
+
+
+@dataclass(frozen=True)
+class AsksChange:
+    """What became of the instructions."""
+
+    strand: Strand
+    session: bool = False
+    """Whether the model was shown another part of some session, or the same in other requests."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether the model is told something else."""
+        return self.strand.state is StrandState.CHANGED
+
+    @property
+    def unknown(self) -> bool:
+        """Whether the model was asked, and nobody wrote down what."""
+        return self.strand.state is StrandState.NOT_RECORDED
+
+
+def _mask(line: str) -> str:
+    """Return a line without its numbers and ids: what it says where these differ from run to run."""
+    return _NUMBERED.sub("#", line)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """One step of one fixture on one side: the lines of each run."""
+
+    runs: tuple[tuple[str, ...], ...]
+    sessions: frozenset[str]
+
+    @cached_property
+    def forms(self) -> list[dict[str, str]]:
+        """For each run every line, as it is and without its numbers, with the line to show."""
+        return [{form: line for line in run for form in (_mask(line), line)} for run in self.runs]
+
+    @cached_property
+    def stable(self) -> dict[str, str]:
+        """What every run has."""
+        return {form: line for form, line in self.forms[0].items() if all(form in other for other in self.forms[1:])}
+
+    @cached_property
+    def any(self) -> frozenset[str]:
+        """What some run has."""
+        return frozenset(form for run in self.forms for form in run)
+
+    @cached_property
+    def varying(self) -> frozenset[str]:
+        """Lines without their numbers where these differ from run to run."""
+        sets = [frozenset(run) for run in self.runs]
+        return frozenset(_mask(line) for run in sets for line in run if not all(line in other for other in sets))
+
+
+Units = Mapping[Unit, _Asked]
+
+
+def _lines(record: AsksRecord) -> tuple[str, ...]:
+    return tuple(record.text.split("\n"))
+
+
+def _asking(runs: Sequence[RunRecord]) -> list[list[AsksRecord]]:
+    """Return what was asked in each run that came to its end, or failed after it had asked."""
+    return [run.asks for run in runs if run.asks is not None and (run.ok or run.asks)]
+
+
+def _units(measurement: Measurement) -> dict[Unit, _Asked]:
+    found: dict[Unit, list[AsksRecord]] = {}
+    for name, runs in measurement.fixtures.items():
+        for asks in _asking(runs):
+            for record in asks:
+                found.setdefault((name, record.step), []).append(record)
+    return {
+        unit: _Asked(tuple(map(_lines, records)), frozenset(record.session for record in records))
+        for unit, records in found.items()
+    }
+
+
+def _template(units: Units) -> frozenset[str]:
+    """Return what more than one fixture or step has, or all there is of a single one."""
+    seen = Counter(form for asked in units.values() for form in asked.any)
+    return frozenset(form for form, times in seen.items() if times >= min(_SHARED, len(units)))
+
+
+@dataclass(frozen=True)
+class _Diff:
+    removed: Mapping[str, str]
+    added: Mapping[str, str]
+    """What is compared, with the line to show."""
+    moved: bool
+
+    def __bool__(self) -> bool:
+        return bool(self.removed or self.added or self.moved)
+
+
+def _gone(old: _Asked, new: _Asked, template: frozenset[str], *, same_session: bool) -> dict[str, str]:
+    """Return the instructions of one side that the other has not."""
+    by_itself = same_session and len(old.runs) >= _SHARED
+    vary = old.varying | new.varying
+    found = {
+        form: line
+        for form, line in old.stable.items()
+        if form not in new.any
+        and line != SESSION
+        and (by_itself or form in template)
+        and not (form == line and _mask(line) in vary and _mask(line) in new.any)
+    }
+    return {form: line for form, line in found.items() if form == line or line not in found}
+
+
+def _diff(theirs: _Asked, ours: _Asked, templates: tuple[frozenset[str], frozenset[str]]) -> _Diff:
+    same_session = bool(theirs.sessions & ours.sessions)
+    removed = _gone(theirs, ours, templates[0], same_session=same_session)
+    added = _gone(ours, theirs, templates[1], same_session=same_session)
+    return _Diff(removed, added, moved=same_session and _moved(theirs, ours))
+
+
+def _moved(theirs: _Asked, ours: _Asked) -> bool:
+    """Tell whether the lines that both have are in another order, which no run of either side has by itself."""
+    common = theirs.stable.keys() & ours.stable.keys()
+    orders = [{tuple(line for line in run if line in common) for run in side.runs} for side in (theirs, ours)]
+    return not orders[0] & orders[1]
+
+
+def _excerpts(old: str, new: str) -> tuple[str, str]:
+    """Cut two long lines down to where they differ."""
+    if max(len(old), len(new)) <= _WIDE:
+        return old, new
+    start = next((at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    end = 0
+    while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+
+    def cut(line: str) -> str:
+        first, last = max(0, start - _AROUND), min(len(line), len(line) - end + _AROUND)
+        return f"{'... ' if first else ''}{line[first:last][: 2 * _WIDE]}{' ...' if last < len(line) else ''}"
+
+    return cut(old), cut(new)
+
+
+def _shown(removed: Sequence[str], added: Sequence[str]) -> Iterator[str]:
+    """Yield the changed lines in their order, old before new, each where it is like the other as a pair."""
+    for _, low, high, first, last in difflib.SequenceMatcher(None, removed, added, autojunk=False).get_opcodes():
+        olds, news = list(removed[low:high]), list(added[first:last])
+        for at, old in enumerate(olds):
+            close = difflib.get_close_matches(old, news, n=1, cutoff=0.5) if len(old) > _WIDE else []
+            if close:
+                olds[at], news[news.index(close[0])] = _excerpts(old, close[0])
+        yield from (f"- {line}" for line in olds)
+        yield from (f"+ {line}" for line in news)
+
+
+def _places(units: Sequence[Unit], every: Sequence[Unit]) -> str:
+    """Say in which steps and fixtures, where it is not in all of them."""
+    if set(units) == set(every):
+        return ""
+    steps = sorted({step for _, step in units})
+    if {unit for unit in every if unit[1] in steps} == set(units):
+        return f"only in step {listed([str(step + 1) for step in steps])}"
+    return f"only in {listed([f'{name}, step {step + 1}' for name, step in units])}"
+
+
+def _strand(state: StrandState, base: str = "", candidate: str = "", says: str = "", *details: str) -> Strand:
+    return Strand(name="asks", state=state, base=base, candidate=candidate, says=says, details=details)
+
+
+def _length(units: Units) -> str:
+    """Say how many lines of instructions a step has, as most steps have."""
+    if not units:
+        return "no model is asked"
+    template = _template(units)
+    counts = Counter(
+        len({line for form, line in asked.stable.items() if form in template} - {SESSION}) for asked in units.values()
+    )
+    return counted(counts.most_common(1)[0][0], "line")
+
+
+def _unrecorded(measurement: Measurement) -> bool:
+    """Tell whether the compressor asked a model in a run of which nobody wrote down what."""
+    runs = [run for runs in measurement.fixtures.values() for run in runs if run.ok or run.asks]
+    return any(run.asks is None for run in runs)
+
+
+def _finished(measurement: Measurement) -> set[str]:
+    return {name for name, runs in measurement.fixtures.items() if any(run.ok for run in runs)}
+
+
+def compare_asks(base: Measurement, candidate: Measurement) -> AsksChange:
+    """Compare the instructions of every step that both sides came to."""
+    if _unrecorded(base) or _unrecorded(candidate):
+        # Words about the steps that are known would be read as if they were about all.
+        return AsksChange(_strand(StrandState.NOT_RECORDED))
+    theirs, ours = _units(base), _units(candidate)
+    sides, templates = (_length(theirs), _length(ours)), (_template(theirs), _template(ours))
+    both = [unit for unit in theirs if unit in ours]
+    finished = _finished(base) & _finished(candidate)
+    one_sided = [unit for unit in [*theirs, *ours] if unit not in both and unit[0] in finished]
+    found = {unit: diff for unit in both if (diff := _diff(theirs[unit], ours[unit], templates))}
+    session = bool(one_sided) or any(not theirs[unit].sessions & ours[unit].sessions for unit in both)
+    if not found and not one_sided:
+        return AsksChange(_strand(StrandState.SAME, *sides), session)
+    removed = list({form: line for diff in found.values() for form, line in diff.removed.items()}.values())
+    added = list({form: line for diff in found.values() for form, line in diff.added.items()}.values())
+    what = [f"{counted(len(removed), 'line')} removed"] if removed else []
+    what += [f"{counted(len(added), 'line')} added"] if added else []
+    what += ["the same lines in another order"] if found and not what else []
+    what += ["a model is asked in other steps"] if one_sided else []
+    where = _places(list(found), both) if found else ""
+    details = [*([where] if where else []), *_shown(removed, added)]
+    for name, step in one_sided:
+        now = "the model is asked now" if (name, step) in ours else "the model is no longer asked"
+        details.append(f"{name}, step {step + 1}: {now}")
+    says = f"the instructions to the compressor's model changed ({', '.join(what)})"
+    return AsksChange(_strand(StrandState.CHANGED, *sides, says, *details), session)

@@ -1,0 +1,365 @@
+"""Form, compared: sections that are gone, emptied or renamed, the length, standing sentences, runs that say nothing.
+
+Which sections a summary has is learned from the base's runs. A model leaves a heading out now and then, so a fixed
+share would not do: for each label the exact chance of so few runs is taken over all fixtures together, times the number
+of labels looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Literal, get_args
+
+from eval_core.base.numbers import counted, counted_range, listed, percent, quoted, tokens
+from eval_core.domain.record import RunRecord
+from eval_core.statistics.exact import Counts, fewer_p, smallest_p
+from eval_core.strands.findings import Item, Strand, StrandState
+from eval_core.strands.form_record import label_key, sections
+from eval_core.strands.structure_record import orders_reader
+
+__all__ = ["FormChange", "compare_form", "degenerate_runs", "form_strand", "too_many"]
+
+Runs = Mapping[str, Sequence[RunRecord]]
+
+USUAL = 0.5
+"""A label belongs to the form if it is in this share of the base's runs, in two fixtures or in the only one."""
+ALPHA = 0.01
+HALVED = 0.5
+SAME_WORDS = 0.4
+LENGTH = (0.85, 1.15)
+"""The own text's mean length against the base's; unchanged compressors stay between 0.93 and 1.07."""
+STUB = 0.25
+"""A run with at most this share of the base's sections, and of its shortest own text, is a refusal or garbage."""
+MOVED = 0.5
+"""A section that came out empty was moved, not lost, if this share of the words that only it held is still written."""
+MERGED = 0.8
+"""A section whose heading is gone was merged into another if that one holds this share of those words."""
+UNTESTED_ALPHA = 0.05
+"""A label that no run has any more is told, and keeps the verdict open, below this chance for it alone."""
+STANDING = 0.9
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_SHORTEST = 25
+
+
+@dataclass(frozen=True)
+class FormChange:
+    """What became of the summaries' form."""
+
+    recorded: bool
+    labels: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    emptied: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
+    """Sections that came out empty while what they held is written elsewhere."""
+    merged: tuple[str, ...] = ()
+    """Sections whose heading is gone while what they held is written elsewhere."""
+    missing: tuple[str, ...] = ()
+    """Sections that no run has any more, where there are too few runs to call them gone."""
+    runs: int = 0
+    """Of the candidate."""
+    unlabelled: bool = False
+    """The summaries have hardly any sections and are as long as before: they are written in another form."""
+    renamed: tuple[tuple[str, str], ...] = ()
+    new: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
+    base_sections: tuple[int, int] = (0, 0)
+    candidate_sections: tuple[int, int] = (0, 0)
+    """The fewest and the most of a run."""
+    length: float = 1.0
+    base_tokens: float = 0.0
+    candidate_tokens: float = 0.0
+    """Of the compressor's own text, over all runs."""
+    sentences_gone: tuple[str, ...] = ()
+    sentences_new: tuple[str, ...] = ()
+    orders: tuple[str, ...] = ()
+    """New standing sentences that order the reader about."""
+    reachable: bool = True
+
+
+def _recorded(runs: Runs) -> dict[str, list[RunRecord]]:
+    return {name: found for name, records in runs.items() if (found := [run for run in records if run.ok and run.form])}
+
+
+def _labels(run: RunRecord, *, filled: bool) -> set[str]:
+    return {item.label for item in run.form.sections if item.tokens or not filled} if run.form else set()
+
+
+def _usual(runs: Runs, *, filled: bool = False) -> set[str]:
+    """Return the labels that belong to the form of one side."""
+    fixtures: Counter[str] = Counter()
+    for records in runs.values():
+        found = Counter(label for run in records for label in _labels(run, filled=filled))
+        fixtures.update(label for label, count in found.items() if count >= USUAL * len(records))
+    return {label for label, count in fixtures.items() if count >= min(2, len(runs))}
+
+
+def _counts(base: Runs, candidate: Runs, label: str, *, filled: bool, exact: bool) -> list[Counts]:
+    counts = []
+    for name in base.keys() & candidate.keys():
+        before = sum(label in _labels(run, filled=filled) for run in base[name])
+        now = sum(label in _labels(run, filled=filled) for run in candidate[name])
+        size, other = len(base[name]), len(candidate[name])
+        # Equal runs are one observation, however many copies there are.
+        counts.append(Counts(int(before > 0), 1, int(now > 0), 1) if exact else Counts(before, size, now, other))
+    return counts
+
+
+def _dropped(counts: Sequence[Counts], tests: int, *, exact: bool) -> bool:
+    before = sum(item.base for item in counts) / max(sum(item.base_runs for item in counts), 1)
+    now = sum(item.candidate for item in counts) / max(sum(item.candidate_runs for item in counts), 1)
+    if not before or now > HALVED * before:
+        return False
+    if exact:
+        # Counted over fixtures: most of them must have lost it. One may have nothing left to say under a heading.
+        return now < HALVED * before
+    return fewer_p(counts) * tests < ALPHA
+
+
+def _in_no_run(counts: Sequence[Counts]) -> bool:
+    return not any(item.candidate for item in counts) and fewer_p(counts) <= UNTESTED_ALPHA + 1e-9
+
+
+def _frequent(texts: Sequence[str]) -> set[str]:
+    """Return the words that at least half of the texts hold."""
+    found = Counter(word for text in texts for word in set(_WORD.findall(text.lower())))
+    return {word for word, count in found.items() if count * 2 >= len(texts)}
+
+
+def _words(runs: Sequence[RunRecord], label: str, *, inside: bool = True) -> set[str]:
+    """Return the words that the section holds in at least half of the runs, or all others together."""
+    return _frequent(
+        [" ".join(item.text for item in sections(run.summary) if (item.label == label) is inside) for run in runs]
+    )
+
+
+def _is_merged(base: Runs, candidate: Runs, label: str) -> bool:
+    """Tell whether one section of the candidate holds the words that only this one of the base held.
+
+    Lines that a model now writes under this heading and then under that are not where a reader looks for them.
+    """
+    held, kept = 0, Counter[str]()
+    for name in base.keys() & candidate.keys():
+        own = _words(base[name], label) - _words(base[name], label, inside=False)
+        held += len(own)
+        kept.update({other: len(own & _words(candidate[name], other)) for other in _usual({name: candidate[name]})})
+    return held > 0 and max(kept.values(), default=0) >= MERGED * held
+
+
+def _is_elsewhere(base: Runs, candidate: Runs, label: str) -> bool:
+    """Tell whether most of the words that only this section of the base held are still in the summaries."""
+    held = kept = 0
+    for name in base.keys() & candidate.keys():
+        own = _words(base[name], label) - _words(base[name], label, inside=False)
+        held += len(own)
+        kept += len(own & _frequent([run.summary for run in candidate[name]]))
+    return held > 0 and kept >= MOVED * held
+
+
+def _similarity(base: Runs, candidate: Runs, old: str, new: str) -> float:
+    shares = []
+    for name in base.keys() & candidate.keys():
+        before, now = _words(base[name], old), _words(candidate[name], new)
+        if before or now:
+            shares.append(len(before & now) / len(before | now))
+    return sum(shares) / len(shares) if shares else 0.0
+
+
+def _standing(runs: Runs) -> set[str]:
+    """Return the sentences that nearly all runs of all fixtures have: the compressor's own, not the session's."""
+    kept: set[str] | None = None
+    for records in runs.values():
+        found = Counter(
+            sentence
+            for run in records
+            for sentence in {" ".join(part.split()) for part in _SENTENCE.split(run.summary)}
+            if len(sentence) >= _SHORTEST
+        )
+        usual = {sentence for sentence, count in found.items() if count >= STANDING * len(records)}
+        kept = usual if kept is None else kept & usual
+    return kept or set()
+
+
+_What = Literal["merged", "gone", "missing", "moved", "emptied"]
+
+
+def _what(base: Runs, candidate: Runs, label: str, tests: int, *, exact: bool) -> _What | None:
+    """Return what became of a section of the base, None where it is there as before."""
+    named = _counts(base, candidate, label, filled=False, exact=exact)
+    dropped = _dropped(named, tests, exact=exact)
+    if dropped or (not exact and _in_no_run(named)):
+        if _is_merged(base, candidate, label):
+            return "merged" if dropped else None
+        return "gone" if dropped else "missing"
+    if _dropped(_counts(base, candidate, label, filled=True, exact=exact), tests, exact=exact):
+        return "moved" if _is_elsewhere(base, candidate, label) else "emptied"
+    return None
+
+
+def compare_form(
+    base_runs: Runs, candidate_runs: Runs, accepted: Collection[str] = (), *, exact: bool = False
+) -> FormChange:
+    """Compare the form of the two sides' summaries."""
+    base, candidate = _recorded(base_runs), _recorded(candidate_runs)
+    names = base.keys() & candidate.keys()
+    base, candidate = {name: base[name] for name in sorted(names)}, {name: candidate[name] for name in sorted(names)}
+    if not names:
+        return FormChange(recorded=False)
+    usual = sorted(_usual(base))
+    allowed = {label_key(label) for label in accepted}
+    fresh = sorted(_usual(candidate) - set(usual))
+    found: dict[_What, list[str]] = {what: [] for what in get_args(_What)}
+    renamed: list[tuple[str, str]] = []
+    for label in usual:
+        what = _what(base, candidate, label, len(usual), exact=exact)
+        match = max(fresh, key=lambda new: _similarity(base, candidate, label, new), default="") if what else ""
+        if what is None:
+            continue
+        if match and what in ("merged", "gone", "missing") and _similarity(base, candidate, label, match) > SAME_WORDS:
+            renamed += [(label, match)] if what != "missing" else []
+        else:
+            found[what].append(label)
+    gone, emptied = found["gone"], found["emptied"]
+    before, now = list(chain(*base.values())), list(chain(*candidate.values()))
+    lengths = [
+        (sum(_tokens(run) for run in candidate[name]) / len(candidate[name]))
+        / max(sum(_tokens(run) for run in base[name]) / len(base[name]), 1)
+        for name in names
+    ]
+    said, says = _standing(base), _standing(candidate)
+    length = sum(lengths) / len(lengths)
+    typical = sum(len(_labels(run, filled=False) & set(usual)) for run in before) / len(before)
+    left = sum(len(_labels(run, filled=False) & {*usual, *fresh}) for run in now) / len(now)
+    unlabelled = bool(gone or found["merged"]) and left <= STUB * typical and length >= LENGTH[0]
+    if unlabelled:
+        gone = found["merged"] = []
+    everywhere = [_counts(base, candidate, label, filled=False, exact=False) for label in usual[:1]]
+    return FormChange(
+        recorded=True,
+        labels=tuple(usual),
+        gone=tuple(label for label in gone if label not in allowed),
+        emptied=tuple(label for label in emptied if label not in allowed),
+        moved=tuple(found["moved"]),
+        merged=tuple(found["merged"]),
+        missing=tuple(label for label in found["missing"] if label not in allowed),
+        runs=len(now),
+        unlabelled=unlabelled,
+        renamed=tuple(renamed),
+        new=tuple(label for label in fresh if label not in dict(renamed).values()),
+        accepted=tuple(label for label in [*gone, *emptied] if label in allowed),
+        base_sections=_fewest_and_most(before, set(usual)),
+        candidate_sections=_fewest_and_most(now, {*usual, *fresh}),
+        length=length,
+        base_tokens=sum(map(_tokens, before)) / len(before),
+        candidate_tokens=sum(map(_tokens, now)) / len(now),
+        sentences_gone=tuple(sorted(said - says))[:6],
+        sentences_new=tuple(sorted(says - said))[:6],
+        orders=tuple(sentence for sentence in sorted(says - said) if orders_reader(sentence))[:6],
+        reachable=exact or not everywhere or smallest_p(everywhere[0]) * len(usual) < ALPHA,
+    )
+
+
+def _tokens(run: RunRecord) -> int:
+    return run.form.tokens if run.form else 0
+
+
+def degenerate_runs(base_runs: Runs, candidate_runs: Runs) -> set[tuple[str, int]]:
+    """Return the candidate's runs whose summary is a refusal or garbage: hardly any section and hardly any text.
+
+    Both conditions are needed: a terse summary keeps its sections, and one in another form keeps its length.
+    """
+    base, candidate = _recorded(base_runs), _recorded(candidate_runs)
+    usual, found = _usual(base), set()
+    for name, runs in candidate.items():
+        if name not in base or not usual:
+            continue
+        shortest = min(_tokens(run) for run in base[name])
+        typical = sum(len(_labels(run, filled=False) & usual) for run in base[name]) / len(base[name])
+        for run in runs:
+            kept = len(_labels(run, filled=False))
+            if typical and kept <= STUB * typical and _tokens(run) <= STUB * shortest:
+                found.add((name, run.run))
+    return found
+
+
+def too_many(stubs: Collection[tuple[str, int]], base_runs: Runs, candidate_runs: Runs) -> bool:
+    """Tell whether so many runs say nothing that it cannot be the model's mishap: the base's never did."""
+    base, candidate = _recorded(base_runs), _recorded(candidate_runs)
+    counts = [
+        Counts(0, len(base[name]), sum(fixture == name for fixture, _ in stubs), len(runs))
+        for name, runs in candidate.items()
+        if name in base
+    ]
+    return bool(counts) and fewer_p([item.swapped for item in counts]) < ALPHA
+
+
+def _fewest_and_most(runs: Sequence[RunRecord], labels: set[str]) -> tuple[int, int]:
+    found = [len(_labels(run, filled=True) & labels) for run in runs]
+    return min(found), max(found)
+
+
+def _in_words(sections: tuple[int, int], length: float) -> str:
+    return f"{counted_range(*sections, 'section')}, {tokens(length)} tokens"
+
+
+def form_strand(change: FormChange) -> Strand:
+    """Say what the form shows."""
+    if not change.recorded:
+        return Strand(name="form", state=StrandState.NOT_RECORDED)
+    details = [f"section gone: {label}" for label in change.gone]
+    details += [f"section emptied: {label}" for label in change.emptied]
+    details += [f"section empty, its content is elsewhere: {label}" for label in change.moved]
+    details += [f"section gone, its content is in another: {label}" for label in change.merged]
+    details += [f"section in none of {counted(change.runs, 'run')}, too few to be tested: {x}" for x in change.missing]
+    details += ["no sections any more, and as long as before"] if change.unlabelled else []
+    details += [f"section renamed: {old} → {new}" for old, new in change.renamed]
+    details += [f"new section: {label}" for label in change.new]
+    details += [f"accepted: section {label}" for label in change.accepted]
+    details += [f"gives its reader an order: {sentence}" for sentence in change.orders]
+    details += [f"sentence gone: {sentence}" for sentence in change.sentences_gone]
+    details += [f"new sentence: {sentence}" for sentence in change.sentences_new if sentence not in change.orders]
+    longer = not LENGTH[0] <= change.length <= LENGTH[1]
+    if longer:
+        details.append(f"the compressor's own text is {percent(change.length)} as long")
+    lost = len(change.gone) + len(change.emptied)
+    if lost or change.orders:
+        state = StrandState.WORSE
+    elif change.missing:
+        state = StrandState.CANNOT_TELL
+    elif change.accepted:
+        state = StrandState.ACCEPTED
+    elif details:
+        state = StrandState.CHANGED
+    elif change.labels and not change.reachable:
+        state = StrandState.CANNOT_TELL
+    else:
+        state = StrandState.SAME
+    says = []
+    if change.gone:
+        says.append(
+            f"the summary lost {counted(len(change.gone), 'section')} ({listed(list(map(quoted, change.gone)))})"
+        )
+    if change.emptied:
+        names = listed(list(map(quoted, change.emptied)))
+        says.append(f"{counted(len(change.emptied), 'section')} came out empty ({names})")
+    if change.missing:
+        names = listed(list(map(quoted, change.missing)))
+        says.append(f"{counted(len(change.missing), 'section')} in none of {counted(change.runs, 'run')} ({names})")
+    if change.orders:
+        says.append("the summary gives its reader orders")
+    return Strand(
+        name="form",
+        state=state,
+        base=_in_words(change.base_sections, change.base_tokens),
+        candidate=_in_words(change.candidate_sections, change.candidate_tokens),
+        says="; ".join(says),
+        code="emptied" if change.emptied and not change.gone and not change.orders else None,
+        details=tuple(details),
+        removed=tuple(map(Item, (*change.gone, *change.emptied))),
+        accepted=tuple(map(Item, change.accepted)),
+        loss=lost / max(len(change.labels), 1),
+    )

@@ -1,0 +1,142 @@
+"""Shown, compared: facts that no longer reach the compressor's own model, summaries not passed on, turns reordered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import fmean
+
+from eval_core.base.config import AcceptConfig
+from eval_core.base.numbers import counted, ordinal, percent
+from eval_core.domain.measurement import Measurement
+from eval_core.domain.record import ShownRecord
+from eval_core.strands.acceptance import covers
+from eval_core.strands.fates import Fate, fates
+from eval_core.strands.findings import Item, Strand, StrandState
+
+__all__ = ["shown_finding", "shown_strand"]
+
+HALVED = 0.5
+"""A summary counts as not passed on where at most half of what the base passes on reaches the next request."""
+IN_ORDER, OUT_OF_ORDER = 0.9, 0.5
+"""Turns were in order if this share of neighbours is, and are not any more if at most that share is."""
+
+
+def _facts(measurement: Measurement) -> dict[str, dict[str, Fate]]:
+    """Return the facts at risk of which it is known whether they were shown, by fixture and key."""
+    known = ((name, fates(measurement, name)) for name in measurement.fixtures)
+    found = {name: {key: fate for key, fate in every.items() if fate.shown} for name, every in known}
+    return {name: every for name, every in found.items() if every}
+
+
+def shown_finding(measurement: Measurement) -> tuple[int, int] | None:
+    """Return how many facts at risk never reach the compressor's own model, of how many; None where it has none."""
+    every = [bool(fate.never_shown) for found in _facts(measurement).values() for fate in found.values()]
+    return (sum(every), len(every)) if every else None
+
+
+def _records(measurement: Measurement, fixture: str) -> list[ShownRecord]:
+    return [run.shown for run in measurement.fixtures.get(fixture, []) if run.ok and run.shown]
+
+
+def _headings(base: Measurement, candidate: Measurement) -> Iterator[str]:
+    asked = [
+        {label for name in side.fixtures for record in _records(side, name) for label in record.headings}
+        for side in (base, candidate)
+    ]
+    yield from (f"no longer asked for: {label}" for label in sorted(asked[0] - asked[1]))
+    yield from (f"newly asked for: {label}" for label in sorted(asked[1] - asked[0]))
+
+
+def _carried(records: list[ShownRecord]) -> list[float]:
+    """Return for each compression after the first the mean share of the summary before it that was passed on."""
+    steps = max((len(record.carried) for record in records), default=0)
+    shares = [[record.carried[at] for record in records if at < len(record.carried)] for at in range(steps)]
+    return [fmean(known) if (known := [share for share in step if share is not None]) else 0.0 for step in shares]
+
+
+def _not_passed_on(base: Measurement, candidate: Measurement) -> dict[int, list[str]]:
+    """Return the compressions, counted from 1, that no longer get the summary before them, with the fixtures."""
+    found: dict[int, list[str]] = {}
+    for name in candidate.fixtures:
+        sides = _carried(_records(base, name)), _carried(_records(candidate, name))
+        for at, (before, now) in enumerate(zip(*sides, strict=False)):
+            if before and now <= HALVED * before:
+                words = f"{name}: {percent(now)} of the summary's facts are passed on, before {percent(before)}"
+                found.setdefault(at + 2, []).append(f"{ordinal(at + 2)} compression of {words}")
+    return found
+
+
+def _reordered(base: Measurement, candidate: Measurement) -> list[str]:
+    """Return the fixtures whose turns are no longer shown in their order."""
+
+    def order(side: Measurement, name: str) -> float | None:
+        known = [record.order for record in _records(side, name) if record.order is not None]
+        return fmean(known) if known else None
+
+    pairs = ((name, order(base, name), order(candidate, name)) for name in candidate.fixtures)
+    return [
+        name
+        for name, before, now in pairs
+        if before is not None and now is not None and before >= IN_ORDER and now <= OUT_OF_ORDER
+    ]
+
+
+def _cut(
+    before: dict[str, dict[str, Fate]], now: dict[str, dict[str, Fate]]
+) -> tuple[list[tuple[Item, str]], int, int]:
+    """Return the facts that no longer reach the model, how many newly do, and how many there are."""
+    gone, uncovered, total = [], 0, 0
+    for name, facts in now.items():
+        known = before.get(name, {})
+        total += len(facts)
+        for key, fact in facts.items():
+            was = known[key].hidden if key in known else None
+            if fact.hidden and was is False:
+                how = "no longer shown" if fact.never_shown else "no longer passed on"
+                gone.append((Item(fact.name, name), f"{how}: {fact.name} ({fact.kind or 'asked for'}, {name})"))
+            uncovered += fact.hidden is False and was is True
+    return gone, uncovered, total
+
+
+def shown_strand(base: Measurement, candidate: Measurement, accept: AcceptConfig) -> Strand:
+    """Say what no longer reaches the compressor's own model, and what newly does."""
+    if not any(_records(candidate, name) for name in candidate.fixtures):
+        return Strand(name="shown", state=StrandState.NOT_RECORDED)
+    before, now = _facts(base), _facts(candidate)
+    if not now:
+        return Strand(name="shown", state=StrandState.SAME, candidate="no model was called")
+    sides = [shown_finding(side) or (0, 0) for side in (base, candidate)]
+    words = [f"{hidden} of {every} never shown" for hidden, every in sides]
+    if not before:
+        return Strand(name="shown", state=StrandState.NOT_RECORDED, candidate=words[1])
+    gone, uncovered, total = _cut(before, now)
+    meant = [covers(accept.unseen, item) for item, _ in gone]
+    details = [f"accepted: {text}" if ok else text for (_, text), ok in zip(gone, meant, strict=True)]
+    cut, accepted = ([item for (item, _), ok in zip(gone, meant, strict=True) if ok is side] for side in (False, True))
+    lost_steps, reordered = _not_passed_on(base, candidate), _reordered(base, candidate)
+    headings = list(_headings(base, candidate))
+    says = []
+    if len(cut) > uncovered and lost_steps:
+        says.append(f"from the {ordinal(min(lost_steps))} compression on, the summary before it is not passed on")
+    if len(cut) > uncovered:
+        says.append(f"{counted(len(cut), 'fact')} no longer reach the compressor's model")
+    if reordered:
+        says.append("the turns are shown to the model in another order")
+    state = StrandState.WORSE if says else StrandState.BETTER if uncovered > len(cut) else StrandState.SAME
+    if state is StrandState.SAME and accepted:
+        state = StrandState.ACCEPTED
+    elif state is StrandState.SAME and (headings or lost_steps):
+        state = StrandState.CHANGED
+    steps = [text for _, texts in sorted(lost_steps.items()) for text in texts]
+    return Strand(
+        name="shown",
+        state=state,
+        base=words[0],
+        candidate=words[1],
+        says="; ".join(says),
+        removed=tuple(cut),
+        accepted=tuple(accepted),
+        details=(*steps, *(f"turns in another order: {name}" for name in reordered), *details, *headings),
+        loss=max(len(cut) / max(total, 1), len(reordered) / len(candidate.fixtures)),
+        gain=uncovered / max(total, 1),
+    )
