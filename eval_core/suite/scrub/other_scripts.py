@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from eval_core.suite.scrub.hits import Hit
 from eval_core.suite.scrub.people_fields import field_kind
-from eval_core.suite.scrub.words import is_name_elsewhere, word_list
+from eval_core.suite.scrub.words import is_name_elsewhere, label_forms, word_list
 
 __all__ = ["other_scripts"]
 
@@ -18,23 +18,7 @@ _KANA = "\u3040-\u30ff"
 _HANGUL = "\uac00-\ud7a3"
 _ANY, _LONGEST = re.compile(rf"[{_SCRIPT}]"), 40
 _NAME = re.compile(rf"[{_SCRIPT}]{{1,20}}(?:[ ・·\u200c][{_SCRIPT}]{{1,20}}){{0,3}}")
-_LABEL_WORDS = (
-    r"姓名|名前|氏名|お名前|担当者?|作成者|申請者|送信者|差出人|宛先|お届け先|利用者|会員名|患者名?|联系人|聯絡人"
-    r"|收件人|寄件人|客户(?:姓名)?|客戶"
-    r"|作者|负责人|負責人|申请人|申請人|审批人|经办人|员工|患者姓名|开户名|户名|投保人|被保险人|监护人|家长|学生|老师"
-    r"|值班"
-    r"|이름|성명|담당자?|작성자|고객명?|신청자|받는 ?사람|보낸 ?사람|환자명?|예금주|수신|발신|직원|보호자"
-    r"|الاسم(?: الكامل)?|اسم (?:العميل|المستخدم|الموظف|المريض)|المرسل|المستلم|العميل|الموظف|نام(?: و نام خانوادگی)?"
-    r"|مشتری"
-    r"|ผู้รับ|ผู้ส่ง|שם(?: מלא| פרטי| משפחה)?"
-    r"|לקוח|עובד|מטופל|Όνομα|Ονοματεπώνυμο|Επώνυμο|Ασθενής|Πελάτης|Υπάλληλος|Παρόντες|Προς|Από"
-    r"|नाम|पूरा नाम|नाव|ग्राहक|নাম|পূর্ণ নাম|பெயர்|పేరు|ชื่อ(?:-?นามสกุล)?|ผู้ติดต่อ|ลูกค้า"
-    r"|من|إلى|מאת|אל|От|Кому|发件人|寄件者|收件者|보낸사람|받는사람|จาก|ถึง|Від"
-    r"|ФИО|Ф\.И\.О\.|[Ии]мя|[Фф]амилия|[Оо]тчество|[Аа]втор|[Ии]сполнитель|[Кк]лиент|[Пп]ациент|[Сс]отрудник"
-    r"|[Пп]олучатель"
-    r"|[Оо]тправитель|[Уу]частники|[Оо]тветственный|[Зз]аявитель|ПІБ|[Іі]м'я|[Пп]різвище|[Кк]лієнт|[Оо]держувач|[Ии]ме"
-    r"|[Пп]резиме|Անուն|სახელი|გვარი"
-)
+_LABEL_WORDS = label_forms("people in other scripts")
 _LABELLED = re.compile(rf"(?:{_LABEL_WORDS})[\"']?[ \t]*[:：=][ \t]*[\"']?(?P<value>{_NAME.pattern})")
 _LABELLED_IN_ENGLISH = re.compile(
     rf"(?i:\b(?:full_?|customer_?|client_?|display_?)?name)[\"']? ?[:=] ?[\"'](?P<value>{_NAME.pattern})[\"']"

@@ -10,7 +10,7 @@ from functools import cache
 
 from eval_core.suite.scrub.hits import Hit, is_mark
 from eval_core.suite.scrub.secret_values import UUID, key_words
-from eval_core.suite.scrub.words import is_ordinary, word_list
+from eval_core.suite.scrub.words import is_ordinary, label_forms, word_list
 
 __all__ = [
     "accounts",
@@ -43,17 +43,7 @@ _HOME_PHONE = re.compile(
     r"|0\d{1,3} \d{3,4} \d{3,4}|0\d{3,4} \d{6}|0\d{2,4}(?: \d\d){3}))(?![\w-]|[ .:/]\d)"
 )
 _SAID_PHONE = re.compile(
-    r"(?i)(?:\b(?:(?:tele)?phone(?:number)?|tel|mobile?|cell?|handy|whatsapp|fax|sms|(?:call|text|ring"
-    r"|reach) me (?:at|on)"
-    r"|tél(?:éphone)?|portable|appele[zr]|téléphone[zr]?|joindre|rappele[zr]|erreichbar|anruf\w*|rückruf|durchwahl"
-    r"|llam[ae]\w*|teléfono|móvil|celular|telefone|ligue|cellulare|chiam\w+|bel|telefoon|mobiel|puhelin|numer"
-    r"|dzwoń(?: na)?|zadzwoń|ring(?: mig på)?|contact(?: no)?|reach(?:able)?|call|mob(?:ile)?(?: no)?|puh|matkapuhelin"
-    r"|gsm|cep(?: tel\w*)?|hp|tlf|tlm|natel|mobil\w*|telefon\w*|komórka|kom|mobitel|tālrunis|hape|no\. hp|sđt"
-    r"|điện thoại"
-    r"|di động|sími|gsm-?nr|rufnummer|portátil|móvel)\b"
-    r"|电话|手机|電話|携帯|핸드폰|전화|휴대폰|연락처|телефон|тел\.|моб\.?|сот\.?|τηλ|κιν|هاتف|جوال|موبايل|تلفن|همراه"
-    r"|טלפון|נייד|טל'|โทร|เบอร์|मोबाइल|फ़?ोन)"
-    r"[^\d\n+]{0,24}(?P<number>\+?\(?\d(?:[ ().\-/]{0,3}\d){6,14})(?![\w-]*\d)"
+    rf"(?i)(?:{label_forms('phones')})[^\d\n+]{{0,24}}(?P<number>\+?\(?\d(?:[ ().\-/]{{0,3}}\d){{6,14}})(?![\w-]*\d)"
 )
 # Our own placeholders, what manuals write without an area, and numbers of zeros.
 _FICTION = re.compile(
@@ -214,12 +204,8 @@ _STREET_ABROAD = re.compile(
     r"|[가-힣]{2,7}[시도] (?:[가-힣]{1,5}[시군구] ){1,2}[가-힣\d]{1,10}[로길] ?\d+(?:-\d+)?"
 )
 _SAID_ADDRESS = re.compile(
-    r"(?i:\b(?:(?:home|postal|street|mailing|billing|shipping|delivery)[ _-]?address|address(?:[ _-]?line[ _-]?\d)?"
-    r"|adresse|adres|indirizzo|dirección|direccion|endere[çc]o|adresi?|adress|osoite|lakcím|cím|adresă|alamat|địa chỉ"
-    r"|lives at|lives in|wohnhaft|wohnt|habite|vive en|abita in|mieszka|woont|bor på|domicilio)\b"
-    r"|住所|地址|ที่อยู่|адрес|διεύθυνση|כתובת|العنوان|पता)"
-    r"[\"']?[ \t]*[:=：|]?[ \t]*[\"']?(?P<value>(?=[^\n\"';|]{0,60}\d)(?=[^\n\"';"
-    r"|]{0,60}[A-ZÀ-Þ\u0370-\u1fff一-鿿가-힣])(?![a-zà-ÿ])[^\W_][^\n\"';|<>{}=]{5,90})"
+    label_forms("addresses") + r"[\"']?[ \t]*[:=：|]?[ \t]*[\"']?(?P<value>(?=[^\n\"';|]{0,60}\d)(?=[^\n\"';|"
+    r"]{0,60}[A-ZÀ-Þ\u0370-\u1fff一-鿿가-힣])(?![a-zà-ÿ])[^\W_][^\n\"';|<>{}=]{5,90})"
 )
 _GEO = re.compile(r"(?<![\w.])[-+]?(?:[1-8]?\d|90)\.\d{4,},[ ]?[-+]?(?:1[0-7]\d|\d{1,2})\.\d{4,}(?![\w.]*\d)")
 _PLACE = re.compile(
@@ -240,13 +226,7 @@ _POST = re.compile(
     r"|(?<![\w-])(?P<c>(?:GIR 0AA|[A-Z]{1,2}\d[A-Z\d]? \d[ABD-HJLNP-UW-Z]{2}))(?![\w-])"
     r"|(?<![\w-])(?P<d>[ABCEGHJ-NPRSTVXY]\d[A-Z] \d[A-Z]\d)(?![\w-])"
 )
-_MONTHS = (
-    r"(?:jan(?:uar[yi]?)?|feb(?:ruar[yi]?)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?"
-    r"|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?|maart|mei|juni|juli|augustus|märz|mai|janvier|février|mars|avril"
-    r"|juin|juillet|août|septembre|octobre|novembre|décembre|enero|febrero|marzo|abril|mayo|junio|julio|agosto"
-    r"|septiembre|octubre|noviembre|diciembre|gennaio|febbraio|aprile|maggio|giugno|luglio|settembre|ottobre|dicembre"
-    r"|janeiro|fevereiro|março|maio|junho|julho|setembro|outubro|novembro|dezembro)"
-)
+_MONTHS = f"(?:{label_forms('months')})"
 _BORN = re.compile(
     r"(?i)\b(?:born(?: on| at| in)?|birthday|birth ?date|date of birth|dob|geb\.|geboren|né[e]? le|nat[oa] (?:il|a)"
     r"|nacid[oa] el|nascid[oa] em|född|født|ur\.|geburtsdatum)"
@@ -256,13 +236,8 @@ _BORN = re.compile(
     r"|(?P<era>(?:明治|大正|昭和|平成)\d{1,2}年\d{1,2}月\d{1,2}日)"
 )
 _SAID_KEYED = re.compile(
-    r"(?i)\b(?P<name>national insurance(?: (?:no|number))?|nino|passport(?:[ _](?:no|number))?|date[ _-]of[ _-]birth"
-    r"|birth[ _-]?date|née? le|date de naissance|fecha de nacimiento|nacid[oa] el|geburtsdatum|geboren(?: am)?|geb\."
-    r"|data di nascita|nat[oa] il|data de nascimento|nascid[oa] em|geboortedatum|födelsedatum|född|fødselsdato|født"
-    r"|syntymäaika|data urodzenia|дата рождения|data nașterii|doğum tarihi|születési|datum rođenja|datum narození"
-    r"|rojstva|ημερομηνία γέννησης|born(?: on)?|birthday|dob|ssn|social security(?: number)?|national id|tax id"
-    r"|driver'?s? licen[cs]e(?: (?:no|number))?|bday)(?!\w)[\"'. ]{0,3}(?:is|was|no|number)?"
-    r"(?:[:#= \"']{1,4}|[ \t]{0,20}\|[ \t]+)(?:(?:new )?(?:ISO)?Date\([\"']?)?"
+    rf"(?i)\b(?P<name>{label_forms('records')}"
+    r")(?!\w)[\"'. ]{0,3}(?:is|was|no|number)?(?:[:#= \"']{1,4}|[ \t]{0,20}\|[ \t]+)(?:(?:new )?(?:ISO)?Date\([\"']?)?"
     r"(?P<value>(?=[\w./ -]*\d)[A-Z0-9][\w./-]{4,20})"
 )
 _BIRTH = re.compile(r"birth|dob|bday|born|née?|na[cst]|geb|fød|född|födel|synty|urodz|рожд")
@@ -398,42 +373,7 @@ def national_ids(text: str, _key: str | None) -> Iterator[Hit]:
 # Numbers that a word beside them says to be somebody's.
 
 # What people and forms call such a number, in the languages that sessions are written in.
-_LABELS = (
-    r"dni|nif|nie|cif|cpf|cnpj|rg|pesel|nip|regon|bsn|burgerservicenummer|steuer-?id(?:nummer"
-    r"|entifikationsnummer)?|steuernummer"
-    r"|idnr\.?|tin|personalausweis(?:nummer|-nr\.?)?|ausweis(?:nummer|-nr\.?)|reisepass(?:nummer)?"
-    r"|sozialversicherungs\w*"
-    r"|rentenversicherungs\w*|svnr|ahv|avs|(?:numéro de )?sécurité sociale|n° ?sécu\w*|codice fiscale|partita iva"
-    r"|personnummer"
-    r"|organisationsnummer|samordningsnummer|cpr(?:-nummer)?|fødselsnummer|kennitala|henkilötunnus|hetu"
-    r"|aadhaar|aadhar|pan(?: card)?"
-    r"|voter id|curp|rfc|rut|run|cuit|cuil|dui|cédula|cedula|tckn|tc kimlik|kimlik|egn|cnp|oib|jmbg|emso"
-    r"|rodné číslo|taj szám"
-    r"|adóazonosító|inn|инн|снилс|паспорт|身份证|護照|护照|マイナンバー|お客様番号|会員番号|顧客番号|個人番号|주민등록번호|여권번호|rrn|nric|fin"
-    r"|hkid|mykad|nik|ktp"
-    r"|contribuinte"
-    r"|passport|passeport|pasaporte|passaporto|paspoort|pasport"
-    r"|sin|social insurance|social security|national insurance|nino|ssn|itin|ein|tfn|tax file|abn|medicare|ihi"
-    r"|ird|pps|ppsn|nhs"
-    r"|npwp|r\. ?č\.|cnic|cédula de \w+|c\.c\.|health insurance|insurance|insured|tax ?payer|tax|vat|national"
-    r"|identity|identification|id card|driving"
-    r"|driver'?s?|citizen"
-    r"|führerschein\w*|permis de conduire|carnet de conducir|patente|rijbewijs|körkort\w*|employee|staff"
-    r"|patient|member|membership"
-    r"|(?:personal|matrikel|versicherten|versicherungs|kunden|mitglieds|patienten|mitarbeiter|krankenkassen"
-    r"|identifikations|pass)(?:nummer|-?nr\.?)"
-    r"|mrn|medical record|student|teudat zehut|תעודת זהות|αφμ|αμκα|afm|amka|dl|driving licence|permis|versichert\w*"
-    r"|id(?=[ _-]?(?:number|no|nr|card))|vin|vehicle identification|fahrgestell\w*|rijksregister\w*|registre national"
-    r"|my ?number|serial|serialnumber|sarjanumero|seriennummer|numéro de série|número de serie|numero di serie"
-    r"|numer seryjny|serienummer|sériové číslo|seri no|серийный номер|s/n|sn|imei2?|imsi|iccid|udid|meid|msisdn"
-    r"|hardware uuid|machine[ -]?id|asset tag"
-    r"|device id|android id"
-    r"|(?:bank )?account|acct|a/c|sort(?: code)?(?: and account)?|routing|aba|kontonummer|kontonr"
-    r"|konto(?:nummer)?|bankkonto"
-    r"|número de cuenta|cuenta|rekening(?:nummer)?|conta|compte bancaire|conto(?: corrente)?|tilinumero"
-    r"|numer konta|rachunek|customer|kunden|client|policy|insurance policy|claim|parcel|tracking|consignment|shipment"
-    r"|ת\.ז\."
-)
+_LABELS = label_forms("numbers of people")
 
 
 _LABEL = re.compile(rf"(?i)(?:.*[ ])?(?:{_LABELS})(?: (?:number|num|no|nr|card|id|code|numero|número|nummer))*")

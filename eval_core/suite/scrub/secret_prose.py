@@ -27,7 +27,7 @@ from eval_core.suite.scrub.secret_values import (
     looks_random,
     unwordly,
 )
-from eval_core.suite.scrub.words import is_foreign_word, is_ordinary, is_technical, word_list
+from eval_core.suite.scrub.words import is_foreign_word, is_ordinary, is_technical, label_forms, word_list
 
 __all__ = ["ENOUGH", "WEIGHTS", "codes", "sentences", "weighed"]
 
@@ -207,35 +207,11 @@ WEIGHTS = {
     "code line": -2,
 }
 
-_NAMES = (
-    rf"passw(?:or)?ds?|pass[ _-]?(?:phrase|code|key|hash)|secrets?|credentials?|api[ _-]?keys?|private[ _-]?key"
-    rf"|access[ _-]?key|auth[ _-]?(?:key|token)|access[ _-]?token|key[ _-]?material|{FOREIGN_SECRETS}"
-    r"|(?<![a-z])(?:pwd?|pass|creds?|psk|totp|otp|pin|puk|keypad|combination)(?![a-z])|[a-z]{2,8}(?:pwd?|pass)(?![a-z])"
-    r"|(?:recovery|backup|scratch|2fa|emergency)[ _-](?:codes?|keys?)|mnemonic|UGFzc3dvcmQ6"
-    r"|(?:sign-?in|log-?in|seed|recovery|secret|backup|the)[ _-]?(?:phrase|words)"
-    r"|(?:door|alarm|gate|panel|entry|garage|locker|lift|bike|pairing|voicemail)[ \w]{0,12}code"
-    r"|acesso|acceso|accès|přístup|dostęp|zugang|inlogg\w*|tilgang|toegang|доступ"
-)
-_HINTS = (
-    r"(?<![a-z])(?:clé|klucz|klíč|kulcs|anahtar|nyckel|nøgle|nøkkel|avain|cheie|kljuc|ključ|raktas|atslēga|khóa|kunci"
-    r"|keys?|tokens?|o?auth\w*|log[ _-]?[io]n|sign[ _-]?in|signing|licen[cs]e|activation|seed|voucher|gift"
-    r"|invit\w+|unlock\w*|salt|digest|session|sessid|communit(?:y|ies)|kinit|join|dsn|opens? with|opened with"
-    r"|(?:usual|new|old|same|other|right) one|user(?:name)?|usr|account|ssh|s?ftp|smtp|ldap|kinit|sudo|authenticator"
-    r"|access|wi-?fi|wlan|ssid|hotspot|vpn|vnc|rdp|snmp\w*|sasl"
-    r"|app[ _-]?(?:key|id)|codes?|ntlm|hmac|bearer|cookie|webhook|admin|root|router|switch|bios|ilo|idrac|bmc|ipmi"
-    r"|safe|vault|default|initial|sensitive|temp(?:orary)?|verification|enrol\w*|pairing|cipher|encrypt\w*|decrypt\w*)"
-    r"(?![a-z])|[a-z](?:Key|Token|Auth|Secret)(?![a-z])"
-)
+_NAMES = f"{label_forms('secrets')}|{FOREIGN_SECRETS}"
+_HINTS = label_forms("hints at secrets")
 _CUE = re.compile(rf"(?P<name>(?i:{_NAMES})|(?<=[a-z])(?:Pass|Pwd|Pw)(?![a-z]))|(?P<hint>(?i:{_HINTS}))")
 # Words before `key`, `token` and `code` after which they mean something else.
-_OTHER_KEY = re.compile(
-    r"(?i)(?:public|pub|primary|foreign|sort|partition|cache|hot|row|object|index|idempotency|unique|dict|map|group"
-    r"|host"
-    r"|short|config|lookup|translation|query|return|enter|press|arrow|registry|composite|item|s3|dedup|from|react"
-    r"|pad|eos|bos|unk|sep|cls|mask|next|page|stop|end|start|continuation|max|min|num|per|input|output|total|prompt"
-    r"|completion|special|syntax|exit|status|error|country|language|source|zip|postal|http|response|currency|reason"
-    r"|area|byte|machine|op|qr|bar|vs|by|first|second|single|test|get|gpio)[ _.-]?\Z"
-)
+_OTHER_KEY = re.compile(rf"(?i)(?:{label_forms('other keys')})[ _.-]?\Z")
 # What may stand between a word and the secret that it names.
 _BETWEEN = re.compile(
     r"[\w\])}.]{0,24}[\"'`»”]{0,2}(?:\s?\([^()\n]{1,24}\))?"

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Literal
 
 from eval_core.suite.scrub.hits import is_mark
-from eval_core.suite.scrub.words import is_ordinary, word_list
+from eval_core.suite.scrub.words import is_ordinary, label_forms, word_list
 
 __all__ = [
     "FOREIGN_SECRETS",
@@ -408,18 +408,7 @@ def _changes_like_a_draw(value: str, *, told: bool) -> bool:
 
 # Shared by the detectors.
 
-FOREIGN_SECRETS = (
-    "kennwort|passwort|schlüssel|zugangsdaten|geheimnis|mot de passe|code d['’]accès|clé (?:api|secrète|privée)"
-    "|identifiants|contraseña|clave|credenciales|senha|chave|parola|credenziali|chiave|wachtwoord|sleutel|lösenord"
-    "|passord|adgangskode|kodeord|salasana|salasõna|hasł(?:o|a|em|u)|hesl(?:o|a|em|u)|jelsz(?:ó|av)|şifre|parolă"
-    "|lozink[aeu]"
-    "|gesl[oau]|slaptažodis"
-    "|kata sandi|mật khẩu|парол(?:ь|я|ем|ю|і|у)|секрет|ключ|токен|лозинка|парола|κωδικός|κωδικό|σύνθημα"
-    "|كلمة المرور|كلمة السر|كلمه عبور|رمز عبور|סיסמה|סיסמא|पासवर्ड|कूटशब्द|รหัสผ่าน|密码|密碼|密钥|密鑰|金鑰|秘钥|口令"
-    "|主要なコンテンツ|关键内容|키 콘텐츠"
-    "|contrasenya|contrasinal|pasahitza|cyfrinair|lykilorð|wagwoord|nenosiri|mật mã|құпиясөз|şifrə|пароли|ססמה|lösen"
-    "|salalause|凭证|パスワード|暗証番号|秘密鍵|キー|비밀번호|암호|패스워드|인증키"
-)
+FOREIGN_SECRETS = label_forms("secrets in other languages")
 _SAYS_SECRET = re.compile(FOREIGN_SECRETS, re.IGNORECASE)
 # In a name as well as in a sentence: setPassword, WIFI_PASS, auth-pass, "the password".
 SECRET_WORD = re.compile(

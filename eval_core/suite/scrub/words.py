@@ -10,6 +10,7 @@ from importlib.resources import files
 
 __all__ = [
     "UPPER",
+    "data_text",
     "folded",
     "is_common_word",
     "is_foreign_word",
@@ -27,19 +28,32 @@ __all__ = [
     "is_strange",
     "is_surname",
     "is_technical",
+    "label_forms",
     "word_list",
 ]
 
 
+def data_text(name: str) -> str:
+    """Return a text file of the data folder."""
+    return files("eval_core").joinpath("data", f"{name}.txt").read_text("utf-8")
+
+
 @cache
-def _lists() -> dict[str, frozenset[str]]:
-    text = files("eval_core").joinpath("data", "word_lists.txt").read_text("utf-8")
-    return {head: frozenset(body.split()) for head, _, body in (block.partition(":") for block in text.split("\n\n"))}
+def _paragraphs(name: str) -> dict[str, list[str]]:
+    """Return the paragraphs of a file, each with the lines below the name that it begins with."""
+    blocks = [block.splitlines() for block in data_text(name).split("\n\n")]
+    return {block[0].removesuffix(":"): [line[2:] for line in block[1:]] for block in blocks}
 
 
+@cache
 def word_list(name: str) -> frozenset[str]:
-    """Return one of the lists in `data/word_lists.txt`, where each has a paragraph that begins with its name."""
-    return _lists()[name]
+    """Return one of the lists of words in `data/word_lists.txt`."""
+    return frozenset(word for line in _paragraphs("word_lists")[name] for word in line.split())
+
+
+def label_forms(name: str) -> str:
+    """Return what things are called, as the alternatives of a regular expression in `data/label_forms.txt`."""
+    return "".join(_paragraphs("label_forms")[name])
 
 
 def _packed(name: str) -> str:
