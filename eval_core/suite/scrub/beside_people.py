@@ -78,12 +78,6 @@ _DATE_FRAME = re.compile(
     r"[|,;\t*(\[^\"']\s*\Z|  \Z|[:=]\s*\Z|(?i:birth|born|dob|geb\w*|né[e]?|nat[oa]|nacid[oa]|född|født"
     r"|ur\.|b\.|\*)\S*[ :]+\Z"
 )
-_STREET = re.compile(r"REDACTED-address-\d+(?!\d).{0,20}$")
-_POSTCODE = re.compile(
-    r"(?:[A-Z]{1,2}-)?\d{2,5}[ -]?\d{0,3},? [^\W\d_][^\d:=(){}<>]{2,40}|[^\W\d_][^\d:=(){}<>]{2,30},? (?:[A-Z]{2},? "
-    r")?\d{3,6}(?:[ -]\d{3,4})?"
-)
-_BUILDING = re.compile(r"(?=.*\d)(?=.*[^\W\d_]{3})[\w][\w .,'’/#º°ª-]{5,70}")
 # Forms: fields one below the other, of which one at least is a person's.
 _FIELD = re.compile(
     r"\s*[-*•]?\s*(?P<label>[^\W\d_][^:：=\n|{}()\"]{0,40}?)\s*[:：=][ \t]*(?P<value>\S[^\n]{0,70}?)\s*$"
@@ -105,8 +99,6 @@ _WORDS = re.compile(
     r"(?:[^\W\d_a-zà-ÿ][\w'’.-]*|van|von|de|der|da|la|bin|al)(?: (?:[^\W\d_a-zà-ÿ][\w'’.-]*|van|von|de|der|da|la|bin"
     r"|al)){0,4}"
 )
-_SHORT = 72
-_WINDOW = 3
 
 
 def beside_people(text: str) -> Iterator[Hit]:
@@ -130,7 +122,6 @@ def beside_people(text: str) -> Iterator[Hit]:
                     if _DATE_FRAME.search(line[: match.start()]) and not (timed and _RECENT.search(match.group())):
                         yield _hit(offset + match.start(), offset + match.end(), "birth-date", text)
         offset += len(line) + 1
-    yield from _address_blocks(text, lines, people)
 
 
 def _forms(text: str, lines: Sequence[str]) -> Iterator[Hit]:
@@ -235,34 +226,3 @@ def _label_evidence(word: str, before: str) -> str | None:
         return "an abbreviation before it"
     any_number = _ANY_NUMBER.fullmatch(word) and word.lower() not in ("id", "no")
     return "a word for any number before it" if any_number else None
-
-
-_TOWN = re.compile(
-    r"REDACTED-address-\d+[^\n\d]{0,24}[, ] ?(?P<value>(?:[A-Z]{1,2}-)?\d{4,5}(?: [A-Z]{2})? [^\W\d_a-z][^\W\d_]+)"
-)
-
-
-def _address_blocks(text: str, lines: Sequence[str], people: Sequence[bool]) -> Iterator[Hit]:
-    """Find the lines of an address: short ones between a person and a phone number, a street or a postcode."""
-    for match in _TOWN.finditer(text):
-        yield _hit(*match.span("value"), "address", text)
-    offset = 0
-    for at, line in enumerate(lines):
-        bare = line.strip()
-        near = range(max(0, at - _WINDOW), min(len(lines), at + _WINDOW + 1))
-        if (
-            5 < len(bare) <= _SHORT
-            and not people[at]
-            and not _CODE.search(line)
-            and (
-                (_POSTCODE.fullmatch(bare) and at and _STREET.match(lines[at - 1].strip()))
-                or (
-                    any(people[row] and len(lines[row]) <= _SHORT for row in near if row < at)
-                    and (_POSTCODE.fullmatch(bare) or (_BUILDING.fullmatch(bare) and "," in bare))
-                    and any(_MARKED.search(lines[row]) and len(lines[row]) <= _SHORT for row in near)
-                )
-            )
-        ):
-            start = offset + line.index(bare)
-            yield _hit(start, start + len(bare), "address", text)
-        offset += len(line) + 1

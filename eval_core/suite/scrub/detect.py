@@ -15,7 +15,6 @@ from eval_core.suite.scrub.secret_commands import command_secrets
 from eval_core.suite.scrub.secret_fields import (
     among_secrets,
     assignments,
-    cookies,
     headers,
     named_values,
     under_key,
@@ -31,7 +30,7 @@ from eval_core.suite.scrub.secret_tokens import (
 )
 from eval_core.suite.scrub.secret_values import read_base64
 
-__all__ = ["DETECTORS", "context_hits", "is_spared"]
+__all__ = ["DETECTORS", "context_hits", "is_spared", "without_rule_names"]
 
 _ENCODED = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{20,8000}={0,2}(?![\w+/=-])")
 
@@ -54,7 +53,6 @@ DETECTORS: tuple[Detector, ...] = (
     under_key,
     urls,
     headers,
-    cookies,
     assignments,
     among_secrets,
     named_values,
@@ -93,9 +91,13 @@ _DIGEST = re.compile(r"(?i:sha256)[:-](?:[A-Za-z0-9+/]{43}=?|[0-9a-f]{64})")
 @lru_cache(maxsize=50_000)
 def context_hits(text: str, key: str | None) -> tuple[Hit, ...]:
     """Run every detector that judges by form and place."""
-    # The name of the rule in a placeholder (`random-token`) must not be read as a word of the text.
-    text = _RULE_NAME.sub(lambda match: "x" * len(match[0]), text) if "REDACTED-" in text else text
+    text = without_rule_names(text)
     return tuple(hit for detector in DETECTORS for hit in detector(text, key) if not is_spared(hit, text))
+
+
+def without_rule_names(text: str) -> str:
+    """Hide the name of the rule in a placeholder (`random-token`), which must not be read as a word of the text."""
+    return _RULE_NAME.sub(lambda match: "x" * len(match[0]), text) if "REDACTED-" in text else text
 
 
 def is_spared(hit: Hit, text: str) -> bool:

@@ -25,7 +25,6 @@ from eval_core.suite.scrub.words import (
 __all__ = [
     "authors",
     "emails",
-    "formatted_names",
     "home_folders",
     "mentions",
     "printed",
@@ -399,33 +398,3 @@ def said_by_commands(command: str, output: str) -> Iterator[str]:
     for one, said in zip(commands, answers, strict=True) if len(commands) == len(answers) else ():
         if _TELLING.fullmatch(one):
             yield f"$ {one}\n{said}"
-
-
-_FORMAT = re.compile(
-    r"\bgit (?:log|show|for-each-ref|shortlog)\b.*?--(?:pretty=)?(?:format[:=]|pretty=)[\"']?(?:t?format:)?"
-    r"(?P<format>[^\"'\n]+)"
-)
-_FORMATTED = re.compile(r"%\(?(?:a[nN]|c[nN]|authorname|committername)\)?")
-_FORMAT_PART = re.compile(r"(%(?:\(\w+\)|C\w+|C\([^)]*\)|[acG]?[a-zA-Z]))")
-_AUTHOR_NAME = r"(Person\d+|[^\W\d_][\w'’.-]*(?: (?:van|von|de|del|der|da|di|la|le))*(?: [^\W\d_][\w'’.-]*)?)"
-
-
-def formatted_names(command: str, output: str) -> Iterator[tuple[int, int]]:
-    """Yield where a log, printed in the format that its command gives, names authors."""
-    asked = _FORMAT.search(command)
-    if asked is None or not _FORMATTED.search(asked["format"]):
-        return
-    body = "".join(map(_form_of, _FORMAT_PART.split(asked["format"].strip())))
-    for line in re.finditer(rf"(?m)^{body}$", output[:20_000]):
-        yield from (line.span(group) for group in range(1, line.re.groups + 1))
-
-
-def _form_of(part: str) -> str:
-    """Return the form of what one part of a format prints."""
-    if part.startswith("%C"):
-        return ""
-    if _FORMATTED.fullmatch(part):
-        return _AUTHOR_NAME
-    if len(part) > 1 and part[0] == "%":
-        return r"[0-9a-f]{7,40}" if part in ("%h", "%H") else r".*?"
-    return re.escape(part)

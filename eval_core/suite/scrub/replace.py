@@ -13,8 +13,7 @@ from eval_core.suite.scrub.detect import context_hits, is_spared
 from eval_core.suite.scrub.hits import Hit, settle
 from eval_core.suite.scrub.identities import Identities, identity_pattern, identity_words, local_part
 from eval_core.suite.scrub.learned_names import LearnedNames, written_from_address
-from eval_core.suite.scrub.people import formatted_names, printed, said_by_commands
-from eval_core.suite.scrub.secret_commands import told_by_commands
+from eval_core.suite.scrub.people import printed, said_by_commands
 from eval_core.suite.scrub.secret_fields import HEADER_KEYS
 from eval_core.suite.scrub.secret_tokens import public_tokens
 from eval_core.suite.scrub.secret_values import key_strength
@@ -23,7 +22,6 @@ from eval_core.suite.scrub.words import (
     is_foreign_word,
     is_generic,
     is_ordinary,
-    is_person_name,
     is_public_domain,
 )
 
@@ -366,12 +364,6 @@ class Replacer:
     def learn_calls(self, calls: Iterable[tuple[str, str]]) -> None:
         """Look at commands and their answers: only the command tells that the word `whoami` prints is an account."""
         for command, output in calls:
-            for secret in told_by_commands(command, output):
-                self._known.setdefault(secret, Hit(0, len(secret), "assignment", "secret", secret))
-            for start, end in formatted_names(command, output):
-                name = output[start:end]
-                if is_person_name(name, sure=False) and not is_generic(name):
-                    self._learn_name(Hit(start, end, "printed-name", "name", name.lower()), name)
             for joined in said_by_commands(command, output):
                 start = joined.index("\n") + 1
                 for hit in printed(joined, None):

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 from eval_core.suite.scrub.hits import Hit, value_hit
 from eval_core.suite.scrub.secret_values import (
-    HEXED,
-    UUID,
     is_mixed,
     is_password,
     is_secret_value,
@@ -16,7 +14,7 @@ from eval_core.suite.scrub.secret_values import (
     unwordly,
 )
 
-__all__ = ["command_secrets", "told_by_commands"]
+__all__ = ["command_secrets"]
 
 _OPTION = re.compile(
     r"(?<![\w-])--?(?P<name>[A-Za-z_][\w.\-]{0,80})(?:=|[ \t]+(?!-))"
@@ -26,18 +24,12 @@ _OPTION = re.compile(
 _SHORT_OPTION = re.compile(
     r"(?:curl|wget|http|aria2c)\b[^\n]{0,300}?[ \t](?:-u|--user|--proxy-user)[ =]?[\"']?[\w.@+-]*:(?P<a>[^\s\"'\\]+)"
     r"|\b(?:mysql|mysqldump|mariadb)\b[^\n]{0,200}?[ \t]-p(?P<b>[^\s\"'\\-][^\s\"'\\]*)"
-    r"|\bsshpass[ \t]+-p[ \t]*[\"']?(?P<c>[^\s\"'\\]+)"
-    r"|\bredis-cli\b[^\n]{0,200}?[ \t]-a[ \t]+[\"']?(?P<d>[^\s\"'\\]+)"
-    r"|\b(?:docker|podman|helm|oras|skopeo)\b[^\n]{0,100}?\blogin\b[^\n]{0,200}?[ \t]-p[ \t]+[\"']?(?P<e>[^\s\"'\\]+)"
     r"|\b(?:echo|printf)[ \t]+(?:-n[ \t]+)?[\"']?(?P<f>[^\s\"'\\|]+)[\"']?[ \t]*\|[ \t]*(?:sudo[ \t]+-S|kinit"
     r"|passwd|su\b"
     r"|gpg|openssl|cryptsetup|smbpasswd|[^\n|]{0,80}(?:--password-stdin|--with-token|--stdin|chpasswd|\bsecrets?\b"
     r"|\blogin\b|pass\w*|token|cred|vault))"
-    r"|\b(?:ldap\w+|ipmitool|influx|cadaver)\b[^\n]{0,200}?[ \t]-[wP][ \t]+[\"']?(?P<g>[^\s\"'\\]+)"
     r"|[ \t](?:-[uU]|--?user(?:name)?)[ =]?[\"']?[\w.@\\-]+[\"']?[^\n|;&]{0,80}?[ \t]-[pPwa](?:[ \t]+|(?=[^\s-]))"
     r"[\"']?(?P<h>[^\s\"'\\-][^\s\"'\\]{3,})"
-    r"|(?i:ConvertTo-SecureString)[ \t]+(?:-String[ \t]+)?[\"'](?P<i>[^\"']+)"
-    r"|\b(?:7z|zip|unzip|unrar|rar)\b[^\n]{0,120}?[ \t]-[pP][ \t]?[\"']?(?P<j>[^\s\"'\\-][^\s\"'\\]*)"
 )
 # A login and, behind a colon, its password: after an option or a word for logging in, and before a server.
 _LOGIN = re.compile(
@@ -91,23 +83,3 @@ def _options(text: str) -> Iterator[Hit]:
         strength = "strong" if name.lower().endswith("token") and key_strength(name) == "weak" else key_strength(name)
         if is_secret_value(match[group], strength, name, exact=True):
             yield value_hit(match, group, "flag", text)
-
-
-# Commands whose answer is a secret.
-_TELLS = re.compile(
-    r"(?i)initial-?(?:admin-?)?password|get-secret-value|get-parameter\b.*decrypt|print-(?:access|identity)-token"
-    r"|auth(?::|[ -])token|get-login-password|\bpass (?:show )?\w|\bop read|find-(?:generic|internet)-password"
-    r"|vault (?:kv get|read)\b.*-field|openssl rand|\bpwgen|\bapg\b|base64 (?:-d|--decode|-D)|terraform output -raw"
-    r"|(?:generate|new|create|reset|rotate|show|get|issue)[-_ :]?(?:\w+[-_ ])?(?:password|token|secret)\b"
-    r"|(?:token|secret)s?[ :_-](?:create|new|issue|get|show|print)\b|printenv \w*(?:PASS|TOKEN|SECRET|KEY)"
-)
-_LONGEST_COMMAND = 300
-
-
-def told_by_commands(command: str, output: str) -> list[str]:
-    """Return the one word that a command which prints a secret has answered."""
-    word = output.strip().strip("\"'")
-    if len(command) > _LONGEST_COMMAND or not 8 <= len(word) <= 400 or " " in word or "\n" in word:
-        return []
-    drawn = HEXED.fullmatch(word) or (is_mixed(word) and not UUID.fullmatch(word))
-    return [word] if drawn and is_password(word) and _TELLS.search(command) else []

@@ -23,7 +23,6 @@ from eval_core.suite.scrub.secret_values import (
     is_password,
     is_path,
     is_public_before,
-    key_strength,
     looks_random,
     unwordly,
 )
@@ -33,16 +32,6 @@ __all__ = ["ENOUGH", "WEIGHTS", "codes", "sentences", "weighed"]
 
 # Sentences: "the password is ...", "log in with app / ...".
 
-_ODD_CASE = re.compile(r"(?=.*[._@-])(?=.*[a-z][A-Z])(?=.*[A-Z]{2}).+|.*[a-z][A-Z][a-z]?[A-Z].*")
-_PROSE = re.compile(
-    r"(?i)(?:\b(?P<name>password|passwort|passphrase|passwd|pass|pwd|pin|token|secret|api[ -]?key|access key"
-    r"|secret key|key|credentials?|mot de passe|contraseña|clave|senha|hasło|hasła|wachtwoord|lösenord(?:et)?"
-    r"|passord(?:et)?|adgangskode"
-    r"|kodeord|salasana|heslo|jelszó|şifre|parola|pw|пароль)\b(?!@)|(?P<cjk>密码|密碼|口令|パスワード|비밀번호))"
-    r"[^\n.:=\"'`]{0,30}?(?:[ \t]+(?:is|was|ist|lautet|are|est|es|é|är|er|on|to|of|now|это)[ \t]+"
-    r"|[ \t]*[：:=是は][ \t]*"
-    r"|[ \t]+)(?P<quote>[\"'`«“]?)(?P<value>[^\s\"'`»”,;]{4,100})"
-)
 # A secret beside a login.
 _BESIDE_LOGIN = re.compile(
     r"(?i)\b(?:log(?:ging)?[ -]?(?:in|on)|sign(?:ing)?[ -]?in|login|credentials?|creds|wi-?fi|wlan|vpn|guest"
@@ -52,37 +41,12 @@ _BESIDE_LOGIN = re.compile(
     r"(?P<pair>[^\s\"'`/:@]{6,60})(?=[\"'`\s,.]|$)"
 )
 _DRAWN_SIGNS = re.compile(r"[^\w/.:-]|[A-Z].*\d|\d[A-Z].*-|_\w*\d|-\w*\d")
-# After "token" or "key" a version, a name with a number or a path is more likely than a secret.
-_ORDINARY = re.compile(
-    r"[a-z]+(?:\+[a-z0-9]+)+|[a-z]{2,}\d*(?:-(?:[a-z]+|v?\d{1,4}))+|(?:[a-z]{2,}-)+[0-9a-f]{8,64}"
-    r"|v?\d[\d.,:/-]*\w{0,3}|[A-Za-z]+[-_.]?\d{1,3}|[\w./-]+/[\w./-]+|#\d+"
-)
-_CHECKSUM = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
-_SAID = (
-    "password",
-    "passwort",
-    "passphrase",
-    "pin",
-    "mot de passe",
-    "contraseña",
-    "senha",
-    "пароль",
-    "密码",
-    "パスワード",
-)
-
-
 # A phrase of plain words in quotes, right after the word for it.
 _QUOTED_PHRASE = re.compile(
     rf"(?i:passphrase|password|pass phrase|{FOREIGN_SECRETS})\w*(?: (?:is|was|ist|est|es|è|é|är|er|on"
     rf"|jest))?[ :=]{{1,3}}[\"“„«'`]"
     r"(?P<value>[^\W\dA-Z_]{2,12}(?:[ -](?:[^\W\dA-Z_]{2,12}|\d{1,4})){3,11})[\"”“»'`]"
 )
-
-_MARKUP = re.compile(r"\\(?:f[A-Z0-9]|[*(-])|[=<>]=|^SHA\d+:|^\(")
-_TOLD_BEFORE = re.compile(r"[：:=是は]|\b(?:is|was|ist|lautet|are|est|es|é|är|er|on|to|now)\s*[\"'`«“]?\Z")
-_WORD_BEFORE = re.compile(r"[\w-]+(?=[ _-]?\Z)")
-_GROUPED = re.compile(r"[a-z]{4}(?:-[a-z]{4}){3}")
 
 
 def sentences(text: str, _key: str | None) -> Iterator[Hit]:
@@ -96,34 +60,6 @@ def sentences(text: str, _key: str | None) -> Iterator[Hit]:
     for match in _QUOTED_PHRASE.finditer(text):
         if word_list("sentences").isdisjoint(re.split(r"[ -]", match["value"])):
             yield value_hit(match, "value", "prose", text)
-    for match in _PROSE.finditer(text):
-        value = match["value"].rstrip(".:!?)")
-        if _is_told(text, match, value):
-            yield secret_hit(match.start("value"), match.start("value") + len(value), "prose", text)
-
-
-def _is_told(text: str, match: re.Match[str], value: str) -> bool:
-    """Decide for what a sentence says after a word for a secret."""
-    name = (match["name"] or "password").lower()
-    if name == "pin" and value.isdigit():
-        return 4 <= len(value) <= 8
-    if _MARKUP.search(value) or not _is_odd(name, value):
-        return False
-    kinds = {"d" if c.isdigit() else "a" if c.isalpha() else "s" for c in value}
-    if not _TOLD_BEFORE.search(text[match.start() : match.start("value")]) and (len(kinds) < 3 or len(value) < 8):
-        return False
-    before = _WORD_BEFORE.search(text[max(0, match.start() - 24) : match.start()])
-    if before and name in ("key", "token") and key_strength(f"{before[0].rstrip('-_')}_{name}") == "none":
-        return False  # an idempotency key, a partition key
-    ordinary = name not in _SAID and (_ORDINARY.fullmatch(value) or _CHECKSUM.fullmatch(value))
-    return not ordinary and is_password(value)
-
-
-def _is_odd(name: str, value: str) -> bool:
-    if name not in ("key", "token") and _GROUPED.fullmatch(value):
-        return True
-    odd = re.search(r"\d|\w[!#%$^&*+]\w", value) or (_ODD_CASE.fullmatch(value) and unwordly(value, told=True))
-    return len(value) >= 4 and bool(odd) and re.search(r"[^\W\d]", value) is not None
 
 
 # What mail providers hand out for programs: four groups of four letters that are no words.
@@ -183,7 +119,6 @@ WEIGHTS = {
     "chosen": 5,  # a word, a sign and a number, or a word with digits for letters: Walrus!482, wal3rus12!
     "code": 2,  # groups of capitals and digits: 7KQX-99F2-LL0P
     "hex": 2,  # 32 hex digits or more
-    "bytes": 2,  # a row of numbers below 256
     "odd": 2,  # what nobody writes as a word, a name or a path
     "numbered": 3,  # a capitalised word and a number: Maple-4711
     "phrase": 1,  # three words or more, joined
@@ -259,19 +194,11 @@ _NO_VALUE = re.compile(
     r"&&|\?\?|\|\||[A-Za-z][\w.-]*\d\+|[\w-]+@\d[\w.-]*|[a-z]+#\d+|[A-Z]+#\d+|[A-Za-z_$]+(?:\.[A-Za-z_$]+)+"
     r"|[\w.]+\*[\w.]+|\w+[?:]\w*\.\w+|[^ -~].*"
 )
-# Lines that hold nothing but codes or the words of a phrase, after one that announces them.
-_LISTED_CODES = re.compile(
-    r"(?:\d{1,2}[.)] ?|[-*•] )?(?P<code>[a-z0-9]{4,8}(?:[ -][a-z0-9]{4,8}){1,9}|[A-Z0-9]{4,8}(?:[ -][A-Z0-9]{4,8}){1,9}"
-    r"|\d{6,10})(?=\s{2,}|\s*$|,)"
-)
-_SEED = re.compile(r"\s*(?:(?:\d{1,2}[.):] ?)?[a-z]{3,8}[ ,]*){6,24}\s*")
 _ANNOUNCES = (":", ">", "：", "UGFzc3dvcmQ6")  # the last is how SMTP asks for a password
 # A prompt with what was typed, which the next line answers.
 _ASKS = re.compile(r"\s*(?:[$#%❯>]|>>>|In \[\d+\]:|(?:PS )?[\w.@:~/\\-]{1,40}(?:\(\w+\))?(?::\d+)*[>$#%]) \S")
 _GROUPS = re.compile(r"\w{0,24}\s?[:=]\s?(?P<value>[A-Za-z0-9]{4,6}(?:[ -][A-Za-z0-9]{4,6}){2,9})\s*$")
-_SEED_CUE = re.compile(r"(?i)phrase|mnemonic|seed|recovery")
-_CODES_CUE = re.compile(r"(?i)codes?\b|authenticator|2fa|totp|secret|key\b")
-_BYTES = re.compile(r"(?<![\d.])\d{1,3}(?:, ?\d{1,3}){15,127}(?![\d.])")
+_CODES_CUE = re.compile(r"(?i)codes?\b|authenticator|2fa|totp|secret|key\b|phrase|mnemonic|seed|recovery")
 _CODE_LINE = re.compile(
     r"\s*(?:def|class|import|from|return|if|elif|else|for|while|assert|raise|func|fn|const|let|var|public|private|void"
     r"|case)\b[ (:{]"
@@ -378,47 +305,30 @@ def _words(line: str) -> Iterator[tuple[int, str, bool]]:
 def weighed(text: str, key: str | None) -> Iterator[Hit]:
     """Find what weighs enough."""
     above = _Above(key) if key is not None and _CUE.search(key) else None
-    table: _Table | None = None
     for match in _LINE.finditer(text):
         line, offset = match.group(), match.start()
         cues = _cues(line)
-        table = table if table is not None and table.holds(line) else None
-        for start, end in _heavy(line, cues, above, table) if cues or above or table else ():
+        for start, end in _heavy(line, cues, above) if cues or above else ():
             yield secret_hit(offset + start, offset + end, "weighed", text)
-        table = table or _header(line, cues)
-        if cues and _announces(line):
-            above = _Above(line)
-        elif above is not None and not above.goes_on(line):
-            above = None
+        above = _Above(line) if cues and _announces(line) else None
     for match in _CHOSEN_ALONE.finditer(text):
         if not is_mark(match.group()):
-            yield secret_hit(match.start(), match.end(), "weighed", text)
-    for match in _BYTES.finditer(text) if "," in text else ():
-        if _are_drawn_bytes(match.group()) and _cues(text[max(0, match.start() - _CUE_LIMIT) : match.start()]):
             yield secret_hit(match.start(), match.end(), "weighed", text)
 
 
 def _announces(line: str) -> bool:
-    return bool(
-        line.rstrip().endswith(_ANNOUNCES) or _SEED_CUE.search(line) or _CODES_CUE.search(line) or _ASKS.match(line)
-    )
+    return bool(line.rstrip().endswith(_ANNOUNCES) or _CODES_CUE.search(line) or _ASKS.match(line))
 
 
-def _are_drawn_bytes(row: str) -> bool:
-    numbers = [int(number) for number in row.split(",")]
-    return 128 <= max(numbers) < 256 and len(set(numbers)) > 0.8 * len(numbers) and numbers != sorted(numbers)
-
-
-def _heavy(line: str, cues: list[_Cue], above: _Above | None, table: _Table | None) -> Iterator[tuple[int, int]]:
+def _heavy(line: str, cues: list[_Cue], above: _Above | None) -> Iterator[tuple[int, int]]:
     """Yield where the words of a line begin and end that weigh enough, and codes in groups."""
     whole = len(line) < _LONGEST
     for start, word, given in _words(line):
-        if _points(line, start, word, given, cues if whole else _nearest(cues, start), above, table) >= ENOUGH:
+        if _points(line, start, word, given, cues if whole else _nearest(cues, start), above) >= ENOUGH:
             yield start, start + len(word)
     for cue in cues:
         if cue.named and (groups := _GROUPS.match(line, cue.end)) and any(map(str.isdigit, groups["value"])):
             yield groups.span("value")
-    yield from _listed(line, above) if above is not None else ()
 
 
 def _nearest(cues: list[_Cue], start: int) -> list[_Cue]:
@@ -433,8 +343,6 @@ class _Above:
         self.named = any(cue.named for cue in _cues(line))
         self.announces = line.rstrip().endswith(_ANNOUNCES) or (len(line) < 40 and " " not in line)
         self.asks = _ASKS.match(line) is not None and self.named
-        self.codes = _CODES_CUE.search(line) is not None
-        self.phrase = _SEED_CUE.search(line) is not None
 
     def evidence(self, rest: str) -> str | None:
         """Return what this line says about a word of the next one, which has this rest."""
@@ -442,39 +350,13 @@ class _Above:
             return "named above" if self.named else "hinted above"
         return "named above" if self.asks and not re.search(r"\w", rest) else None
 
-    def goes_on(self, line: str) -> bool:
-        """Tell whether a line is one of a list that was announced."""
-        return (self.codes and _LISTED_CODES.match(line.strip()) is not None) or (
-            self.phrase and _SEED.fullmatch(line) is not None
-        )
 
-
-def _listed(line: str, above: _Above) -> Iterator[tuple[int, int]]:
-    """Yield the codes of a line that holds nothing else, or the whole of a line of a seed phrase."""
-    body = line.strip()
-    start = line.index(body) if body else 0
-    if above.phrase and _SEED.fullmatch(body) and len(re.findall(r"[a-z]{3,8}", body)) in range(6, 25):
-        yield start, start + len(body)
-    elif above.codes:
-        at, found = 0, list[tuple[int, int]]()
-        for match in _LISTED_CODES.finditer(body):
-            if body[at : match.start()].strip(" ,\t"):
-                return
-            at = match.end()
-            found.append(match.span("code"))
-        digits = sum(map(str.isdigit, body))
-        if found and not body[at:].strip(" ,") and digits >= 2:
-            yield from ((start + one, start + two) for one, two in found)
-
-
-def _points(
-    line: str, start: int, word: str, given: bool, cues: list[_Cue], above: _Above | None, table: _Table | None
-) -> int:
+def _points(line: str, start: int, word: str, given: bool, cues: list[_Cue], above: _Above | None) -> int:
     """Return what a word weighs where it stands."""
     shape, end = shape_of(word), start + len(word)
     if shape is None or line[end : end + 1] == "(":
         return 0
-    evidence = (table.evidence(line, start) if table is not None else None) or _evidence(line, start, end, cues, shape)
+    evidence = _evidence(line, start, end, cues, shape)
     if evidence is None and above is not None and shape != "digits" and len(line.split()) <= 3:
         evidence = above.evidence(line[:start] + line[end:])
     if evidence is None or (shape in _ONLY_NAMED and not evidence.startswith("named")):
@@ -507,30 +389,3 @@ def _relation(line: str, start: int, end: int, cue: _Cue, *, digits: bool) -> st
     if digits or (gap is not None and _CLAUSE.search(gap[-_CUE_LIMIT:])):
         return None
     return f"{kind} after" if gap is None else f"{kind} on the line"
-
-
-class _Table(NamedTuple):
-    """What the columns of a table speak of, by the line that heads it."""
-
-    joint: str
-    columns: tuple[str | None, ...]
-
-    def holds(self, line: str) -> bool:
-        """Tell whether a line is a row of it, or the rule below its header."""
-        return line.count(self.joint) == len(self.columns) - 1
-
-    def evidence(self, line: str, start: int) -> str | None:
-        """Return what the column of a word speaks of."""
-        return self.columns[line.count(self.joint, 0, start)]
-
-
-def _header(line: str, cues: list[_Cue]) -> _Table | None:
-    if not cues:
-        return None
-    for joint in ("|", "│", "\t", ";", ","):
-        cells = [cell.strip(" \"'`*()[]") for cell in line.split(joint)]
-        if len(cells) >= 3 and all(re.fullmatch(r"(?:[^\W\d][\w /()#.-]{0,30})?", cell) for cell in cells):
-            found = [_cues(cell) for cell in cells]
-            kinds = (("named" if any(cue.named for cue in one) else "hinted") if one else None for one in found)
-            return _Table(joint, tuple(kinds))
-    return None

@@ -1,7 +1,7 @@
 """Names that no rule marks: words that no dictionary has, weighed by the text around them.
 
 Other detectors know where a certain program prints a name. This module knows no program: it takes every word that looks
-like a name, an account or a machine and adds up the evidence for and against it. All weights are in one table. It reads
+like a name, or an account and adds up the evidence for and against it. All weights are in one table. It reads
 a session that was scrubbed once, so that what the rules found is evidence for the words next to it.
 """
 
@@ -25,7 +25,6 @@ from eval_core.suite.scrub.words import (
     is_person_name,
     is_proper_noun,
     is_role_or_state,
-    is_service_host,
     is_strange,
     is_surname,
     is_technical,
@@ -39,8 +38,6 @@ WEIGHTS = {
     "strange": 2,
     "known as a name": 1,
     "two names": 3,
-    "shaped like a machine": 2,
-    "a machine's role and number": 2,
     # What stands directly before or after it.
     "labelled": 3,
     "told": 2,
@@ -50,7 +47,6 @@ WEIGHTS = {
     "mentioned": 3,
     "possessive": 3,
     "speaks": 3,
-    "a domain before it": 3,
     "a namespace": 3,
     # What its line holds.
     "a person on the line": 1,
@@ -74,7 +70,7 @@ WEIGHTS = {
     "begins a sentence": -1,
 }
 ENOUGH = 5
-_SUPPORT = {"name": 1, "user": 2, "host": 2}  # more than this from one piece of evidence speaks for a word
+_SUPPORT = {"name": 1, "user": 2}  # more than this from one piece of evidence speaks for a word
 _LINE_LIMIT = 600
 _LABELLED_LIMIT = 60
 _OFTEN = 3
@@ -84,23 +80,11 @@ _OFTEN = 3
 _TOKEN = re.compile(
     r"(?<![\w.@\\$%&-])(?:(?<!\D/)(?<!^/)|(?<=\.io/)|(?<=\.com/)|(?<=\.org/))@?[^\W\d_](?:\w|[.'’-](?=\w))*"
 )
-_DOMAIN_USER = re.compile(r"(?<![\w\\/.-])[A-Za-z][\w.-]{1,20}\\{1,2}(?P<user>[a-z][\w.-]*\w)(?![\w\\.])")
-_MACHINE_TOKEN = re.compile(r"(?<![\w.-])[A-Za-z]{2,}(?:-?\d{1,3}|-[A-Za-z]{2,}(?:-?\d{1,3})?)(?![\w-])")
 _PLACEHOLDER = re.compile(r"(?i)(?:user|person|host)\d*|redacted.*")
 _NAME = re.compile(
     r"(?:O['’]|D['’]|Mc|Mac|Di|De|Van|Von|Al-|El-|Ben-)?[A-ZÀ-ÞĀ-Ž][a-zà-ÿā-ž]{2,}(?:-[A-ZÀ-ÞĀ-Ž][a-zà-ÿā-ž]{2,})?"
 )
 _LOGIN = re.compile(r"[a-z]{3,}\d{0,4}|[a-z]+[.-][a-z]+\d{0,3}|[a-z]{2,3}\d{3,6}")
-_ROLE = (
-    r"(?:ws|wks|laptop|desktop|pc|srv|mac|mbp|imac|nas|vm|dev|ci|db|build|node|box|host|workstation|pi|tower|server|nb"
-    r"|notebook|web|app|gw|fw|ap|sw|print|printer|tablet|phone|kiosk)"
-)
-_DEVICE = r"(?:thinkpad|macbook|elitebook|latitude|xps|imac|iphone|ipad|pixel|laptop|mbp|mini|nuc|galaxy|notebook|pc)"
-_MACHINE = re.compile(
-    rf"(?i:(?P<numbered>[a-z]{{3,}})-{_ROLE}-?\d{{1,3}}|{_ROLE}-(?P<after>[a-z]{{3,}})-?\d{{0,3}}"
-    rf"|(?P<plain>[a-z]{{4,}})\d{{1,3}}|(?P<owner>[a-z]{{2,}})-{_DEVICE}\d{{0,2}})"
-)
-_NOT_A_NAME = frozenset({"oauth", "http", "ipv", "sha", "utf", "base"})
 _FILE = re.compile(
     r"\.(?:py|js|ts|rs|go|md|sh|io|com|dev|org|net|txt|log|json|ya?ml|toml|sql|plist|service|conf|cfg|lan|local|html"
     r"|css|cc|cpp|rb|java|xml|csv|exe|dll|so|lock|app|example|test|md5|gz|zip|tar|pdf|png|jpg|svg)\Z"
@@ -149,25 +133,6 @@ def _login(token: str) -> tuple[str, int] | None:
     initial = len(parts) == 1 and len(body) > 5 and (is_surname(body[1:]) or is_surname(body[:-1]))
     shaped = re.search(r"[a-z]\d{1,4}\Z|\A[a-z]{3,}\.(?![chdos]\Z)[a-z]+\Z", token) is not None
     return "user", WEIGHTS["strange"] + (listed or initial) + shaped - ("-" in token and not listed)
-
-
-@lru_cache(maxsize=65_536)
-def _machine(token: str) -> int:
-    """Return how much a word looks like a machine that somebody gave a name; 0 if it does not."""
-    found = _MACHINE.fullmatch(token)
-    cased = token.islower() or token.isupper() or token[1:].islower()
-    if found is None or not cased or is_service_host(token) or _PLACEHOLDER.fullmatch(token):
-        return 0
-    shaped = WEIGHTS["shaped like a machine"]
-    if owner := found["owner"]:
-        known = is_technical(owner) or is_role_or_state(owner) or is_ordinary(owner)
-        return 0 if known and len(owner) > 2 else shaped + 1
-    word = found["numbered"] or found["after"] or found["plain"]
-    if any(is_known(word) for is_known in (is_role_or_state, is_generic)) or word.lower() in _NOT_A_NAME:
-        return 0
-    if is_technical(token) or is_technical(word):
-        return 0 if is_technical(token) or not found["plain"] else shaped - 1
-    return shaped + bool(found["numbered"]) * WEIGHTS["a machine's role and number"]
 
 
 class Uses:
@@ -281,12 +246,12 @@ class _Neighbours:
         """Yield what neighbouring lines say about the word at a place of one."""
         line = self._lines[at]
         filled = kind == "name" or _fills_a_place(line, start, end)
-        if self._announced[at] and kind != "host" and filled and not _CODE_LINE.search(line):
+        if self._announced[at] and filled and not _CODE_LINE.search(line):
             yield "announced above"
         here = _position(line, start, end)
         near = [row for row in range(at - _NEAR, at + _NEAR + 1) if row != at and 0 <= row < len(self._lines)]
         found = [self._known(row)[here] for row in near if here in self._known(row)]
-        if not line[:start].rstrip().endswith("=") and any((one == "host") == (kind == "host") for one in found):
+        if not line[:start].rstrip().endswith("=") and any(one != "host" for one in found):
             yield "in line with a person"
 
     def _known(self, row: int) -> dict[tuple[str, str], str]:
@@ -355,7 +320,6 @@ _VERB = re.compile(
 _POSSESSIVE = re.compile(r"['’]s? [A-Za-z]")
 _SPEAKS = re.compile(r"[\"'*_]{0,2}(?::(?=\s\S|$)|>(?= ?\S))")
 _TIME_BEFORE = re.compile(r"\d\d?:\d\d(?::\d\d)?(?:[.,]\d+)?Z?[\])]?[ \t>)*•·|,—–-]{0,4}[<@(*~+]{0,2}\Z")
-_DOMAIN_BEFORE = re.compile(r"(?<![\w\\/.$%-])(?!NT |BUILTIN|[A-Za-z]:)[A-Za-z][\w.-]{1,20}\\{1,2}\Z")
 _NAMESPACE = re.compile(
     r"(?:(?:github|gitlab|bitbucket|codeberg|sr)\.(?:com|org|ht)[:/]~?|(?:docker|ghcr|quay)\.io/)\Z"
 )
@@ -365,7 +329,6 @@ _VERSION_AFTER = re.compile(
 )
 _CODE_AFTER = re.compile(r"\s+[-+*/|]?=\s|[/_(\\{]|::|\[|\.[a-z]{2,}\b|=(?!=)|-[a-z0-9]|->")
 _CODE_BEFORE = re.compile(r"[_$\\.]\Z|\D/\Z|--?\Z|::\Z|import \Z|\w-\Z|<!?/?\Z(?<=</)")
-_MACHINE_CODE_AFTER = re.compile(r"[_(=]|\.(?:py|js|ts|md|txt|json|ya?ml|log|sh|go|rs)\b|::")
 _FRAMED_BEFORE = re.compile(r"(?:TODO|FIXME|XXX|HACK|\d)\(\Z")
 _CAPITALS_BEFORE = re.compile(r"(?:[A-Z][\w-]* ){1,2}\Z")
 _CAPITALS_AFTER = re.compile(r"(?: [A-Z][\w-]*){1,2}")
@@ -387,10 +350,8 @@ class _Place:
     after: str
 
 
-def _may_stand_under(kind: str, label: str) -> bool:
-    """Tell whether a field of this kind may hold a word of that kind."""
-    if kind == "host" or label == "host":
-        return kind == label
+def _is_of_people(label: str) -> bool:
+    """Tell whether a field of this kind may hold a name or an account."""
     return label in ("account", "owner", "people", "person", "first")
 
 
@@ -400,8 +361,7 @@ def _evidence(place: _Place) -> Iterator[str]:
     if label := _LABEL.search(place.before):
         yield from _words_before(place, label)
     yield from _code_around(place)
-    if place.kind != "host":
-        yield from _of_people(place)
+    yield from _of_people(place)
     if place.kind == "name":
         yield from _of_names(place)
     if _VERSION_AFTER.match(place.after):
@@ -415,11 +375,8 @@ def _words_before(place: _Place, label: re.Match[str]) -> Iterator[str]:
     last, marked = words[-1], bool(label["sep"].strip(" ."))
     kinds = [field_kind(last), field_kind(" ".join(words[-2:]))]
     kinds += [field_kind(words[-2])] if marked and len(words) > 1 else []
-    if last not in word_list("not people") and any(_may_stand_under(place.kind, kind) for kind in kinds):
-        yield "labelled" if marked or last == "hostname" else "told"
-    elif place.kind == "host":
-        if last in word_list("before hosts"):
-            yield "labelled" if marked and ":" in label["sep"] else "weak word before"
+    if last not in word_list("not people") and any(map(_is_of_people, kinds)):
+        yield "labelled" if marked else "told"
     elif last in word_list("before people"):
         yield "strong word before"
     elif last in word_list("often before people") and not marked:
@@ -428,12 +385,8 @@ def _words_before(place: _Place, label: re.Match[str]) -> Iterator[str]:
 
 def _code_around(place: _Place) -> Iterator[str]:
     line, before, after = place.line, place.before, place.after
-    if place.kind == "host":
-        if _MACHINE_CODE_AFTER.match(after) or before[-1:] in ("_", "$"):
-            yield "code around it"
-        return
     framed = _FRAMED_BEFORE.search(before) is not None and after.startswith(")")
-    qualified = framed or _NAMESPACE.search(before) or (place.kind == "user" and _DOMAIN_BEFORE.search(before))
+    qualified = framed or _NAMESPACE.search(before)
     if not qualified and (_CODE_AFTER.match(after) or _CODE_BEFORE.search(before)):
         yield "code around it"
     quoted = place.kind == "name" and before[-1:] in ("'", '"') and after[:1] == before[-1:]
@@ -459,8 +412,6 @@ def _of_people(place: _Place) -> Iterator[str]:
         return
     if _NAMESPACE.search(before) and after[:1] == "/" and _PUBLISHED.search(line.text):
         yield "a namespace"
-    if _DOMAIN_BEFORE.search(before):
-        yield "a domain before it"
     if place.token.isalpha() and (line.foreign or not line.text.isascii()):
         yield "a word among foreign words"
 
@@ -524,9 +475,9 @@ def _sightings(number: int, text: str, key: str | None, uses: Uses) -> Iterator[
             for kind, base, start, end in found:
                 place = _Place(known, kind, line[start:end], line[max(0, start - 60) : start], line[end : end + 80])
                 names = [*_evidence(place), *block.evidence(at, start, end, kind)]
-                if kind != "host" and "a namespace" not in names and "a domain before it" not in names:
+                if "a namespace" not in names:
                     names += uses.evidence(place.token)
-                if len(line) <= _LABELLED_LIMIT and _may_stand_under(kind, named):
+                if len(line) <= _LABELLED_LIMIT and _is_of_people(named):
                     names.append("labelled")
                 placed = any(WEIGHTS[name] > _SUPPORT[kind] for name in names)
                 points = base + sum(WEIGHTS[name] for name in names)
@@ -570,10 +521,3 @@ def _found(line: str) -> Iterator[tuple[str, int, int, int]]:
         token = re.sub(r"['’]s\Z", "", line[start : match.end()])
         if shape := _shape(token):
             yield *shape, start, start + len(token)
-    for match in _DOMAIN_USER.finditer(line) if "\\" in line else ():
-        escaped = match["user"][0] in "nrt" and not is_strange(match["user"][1:])  # the end of a line in a string
-        if not escaped and (shape := _shape(match["user"])):
-            yield *shape, *match.span("user")
-    for match in _MACHINE_TOKEN.finditer(line):
-        if base := _machine(match[0]):
-            yield "host", base, *match.span()
