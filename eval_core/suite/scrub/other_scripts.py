@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 
 from eval_core.suite.scrub.hits import Hit
 from eval_core.suite.scrub.people_fields import field_kind
@@ -105,12 +104,6 @@ def other_scripts(text: str, key: str | None) -> Iterator[Hit]:
             if value not in word_list("greetings of other scripts") and len(value) > 1:
                 yield _hit(match.start(group), value)
     yield from _capitalised(text)
-    for match in _NAME.finditer(text):
-        # Two words, both in the lists: a person in running text.
-        for one, two in pairwise(match.group().split()):
-            if is_name_elsewhere(one) and is_name_elsewhere(two) and one[0] != one[0].lower():
-                start = match.start() + match.group().index(f"{one} {two}")
-                yield _hit(start, f"{one} {two}")
 
 
 def _holds_name(key: str, value: str) -> bool:

@@ -440,9 +440,6 @@ _PLATE = re.compile(
     r"(?-i:(?P<a>(?=[A-Z -]*\d)[A-Z0-9]{1,4}(?:[ -]?[A-Z0-9]{1,5}){1,3}))\b"
     r"|\b(?:reg(?:istration)?|vehicle|car|van)\b[^\n\d]{0,16}?(?-i:(?P<b>[A-Z]{2}\d\d ?[A-Z]{3}))(?![\w-])"
 )
-_NETWORK = re.compile(
-    r"(?i)\b(?:ssid|essid|wifi|wi-fi|wlan)(?: name| network)?[\"']?[ \t]*[:= ][ \t]*[\"']?(?P<value>[\w.'’-]{4,32})"
-)
 _ADB = re.compile(r"(?m)^(?P<value>[A-Z0-9]{8,20})\s+device (?:usb|product):")
 _CLOUD_ACCOUNT = re.compile(
     r"(?i)(?:tenant|subscription|directory|organization|organisation"
@@ -454,7 +451,7 @@ _CLOUD_ACCOUNT = re.compile(
 _SAMPLE_ACCOUNTS = frozenset(
     {"000000000000", "123456789012", "111111111111", "111122223333", "012345678901", "012345678910"}
 )
-_TOLD_FORMS = ((_PLATE, "plate"), (_NETWORK, "network"), (_ADB, "serial"), (_CLOUD_ACCOUNT, "cloud-account"))
+_TOLD_FORMS = ((_PLATE, "plate"), (_ADB, "serial"), (_CLOUD_ACCOUNT, "cloud-account"))
 
 
 def said_numbers(text: str, key: str | None) -> Iterator[Hit]:
@@ -465,8 +462,7 @@ def said_numbers(text: str, key: str | None) -> Iterator[Hit]:
     for pattern, rule in _TOLD_FORMS:
         for match in pattern.finditer(text):
             value = match[str(match.lastgroup)]
-            named = rule == "network" and all(map(is_ordinary, key_words(value)))
-            if not is_mark(value) and len(set(value)) >= 5 and value not in _SAMPLE_ACCOUNTS and not named:
+            if not is_mark(value) and len(set(value)) >= 5 and value not in _SAMPLE_ACCOUNTS:
                 yield Hit(*match.span(str(match.lastgroup)), rule, "number", value)
 
 

@@ -143,7 +143,7 @@ _NAMED = (
     re.compile(
         r"(?m)^[ \t]*#[ \t]*define[ \t]+(?P<name>[A-Za-z_]\w{2,60})[ \t]+[\"']?(?P<value>[^\s\"'(]{4,200})[\"']?"
     ),
-    # Elements and attributes, a plist, a field of a form.
+    # Elements and attributes.
     re.compile(
         r"<(?P<name>(?!code|kbd|samp|var)[\w.:-]{2,60})(?: [^<>]*)?>(?:\s*<[Vv]alue>)?(?P<value>[^<>\s]{3,400})</"
     ),
@@ -151,8 +151,6 @@ _NAMED = (
         r"(?i)\b(?:key|name|id|property)=(?P<q>[\"'])(?P<name>[\w.:-]{2,60})(?P=q)\s+value=(?P<r>[\"'])"
         r"(?P<value>[^\"'\n]{3,400})(?P=r)"
     ),
-    re.compile(r"<key>(?P<name>[\w.:-]{3,60})</key>\s*<string>(?P<value>[^<>\s]{4,400})</string>"),
-    re.compile(r"form-data; name=\"(?P<name>[\w.-]{2,60})\"\r?\n\r?\n(?P<value>[^\s]{4,200})"),
 )
 # Places where a password stands without a name.
 _PASSWORDS = (
@@ -162,8 +160,6 @@ _PASSWORDS = (
         r"(?i)\b(?:identified (?:with \w+ )?by|(?:with |encrypted |set )?password(?: for [^=;\n]{1,60}=)?)(?:\s+to)?\s*"
         r"(?:=\s*)?(?:password)?\s*\(?\s*N?['\"](?P<value>[^'\"\n]{4,100})['\"]"
     ),
-    re.compile(r"\bWIFI:(?:[STH]:[^;]*;)*P:(?P<value>[^;\n]{4,63});"),
-    re.compile(r"(?i)chpasswd\b[\s\S]{0,60}?\n[ \t]*(?:- )?[a-z_][\w-]{0,31}:(?P<value>\S{5,100})"),
 )
 
 

@@ -8,7 +8,7 @@ a session that was scrubbed once, so that what the rules found is evidence for t
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -43,7 +43,6 @@ WEIGHTS = {
     "told": 2,
     "strong word before": 3,
     "weak word before": 2,
-    "verb after": 3,
     "mentioned": 3,
     "possessive": 3,
     "speaks": 3,
@@ -61,19 +60,15 @@ WEIGHTS = {
     "code around it": -5,
     "a line of code": -3,
     "used in code elsewhere": -3,
-    "often used in code": -3,
     "a command": -3,
     "a word among foreign words": -2,
     "a version after it": -4,
-    "quoted as code": -2,
     "a company's name": -4,
-    "begins a sentence": -1,
 }
 ENOUGH = 5
 _SUPPORT = {"name": 1, "user": 2}  # more than this from one piece of evidence speaks for a word
 _LINE_LIMIT = 600
 _LABELLED_LIMIT = 60
-_OFTEN = 3
 
 # The words of a line, and the shapes of those that may be somebody's.
 
@@ -144,16 +139,12 @@ class Uses:
     )
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
-        self._counts: Counter[str] = Counter()
-        for text in texts:
-            self._counts.update((match["a"] or match["b"]).lower() for match in self._USED.finditer(text))
+        self._words = {(one["a"] or one["b"]).lower() for text in texts for one in self._USED.finditer(text)}
 
     def evidence(self, word: str) -> Iterator[str]:
-        """Yield how often a word stands where identifiers stand: once may be chance, three times is a thing."""
-        if self._counts[word.lower()]:
+        """Tell whether a word stands where identifiers do elsewhere in the session."""
+        if word.lower() in self._words:
             yield "used in code elsewhere"
-        if self._counts[word.lower()] >= _OFTEN:
-            yield "often used in code"
 
 
 # What a line speaks of.
@@ -308,15 +299,6 @@ _LABEL = re.compile(
     r"(?P<words>(?:[^\W\d_][\w-]*[ _]){0,2}[^\W\d_][\w-]*)"
     r"(?P<sep>[\"'\])]{0,2}(?::s)?\s*(?:[:=>#|]|\.|\s-)?\s*[\"'\[(<{‘“]{0,2}@?|\s+)\Z"
 )
-_BETWEEN = r"[\"'\])>]{0,2}(?: \([^()\n]{1,30}\)| \[[^\[\]\n]{1,60}\])?:? "
-_VERB = re.compile(
-    rf"{_BETWEEN}(?i:approved|asked|says|said|told|wrote|writes|commented|replied|reviewed|merged|pushed|submitted"
-    r"|requested|joined|left|locked|unlocked|logged|signed|connected|disconnected|authenticated|uploaded|confirmed"
-    r"|acknowledged|escalated|resolved|assigned|mentioned|invited|called|reported|quit|declined|accepted|opened|closed"
-    r"|wants|thinks|knows|noticed|suggested|promised|owns|prefers|will|should|would|can|could|is|has|was|added|removed"
-    r"|created|deleted|started|stopped|triggered|changed|updated|found|fixed|needs|needed|and I|sagt|meint|schreibt"
-    r"|schrieb|hat|a écrit|dit|dice|escribió|scrive|skrev|zegt|napisał|pisze|mówi)(?![a-z])"
-)
 _POSSESSIVE = re.compile(r"['’]s? [A-Za-z]")
 _SPEAKS = re.compile(r"[\"'*_]{0,2}(?::(?=\s\S|$)|>(?= ?\S))")
 _TIME_BEFORE = re.compile(r"\d\d?:\d\d(?::\d\d)?(?:[.,]\d+)?Z?[\])]?[ \t>)*•·|,—–-]{0,4}[<@(*~+]{0,2}\Z")
@@ -366,8 +348,6 @@ def _evidence(place: _Place) -> Iterator[str]:
         yield from _of_names(place)
     if _VERSION_AFTER.match(place.after):
         yield "a version after it"
-    if place.before.endswith("`"):
-        yield "quoted as code"
 
 
 def _words_before(place: _Place, label: re.Match[str]) -> Iterator[str]:
@@ -398,10 +378,6 @@ def _code_around(place: _Place) -> Iterator[str]:
 
 def _of_people(place: _Place) -> Iterator[str]:
     line, before, after = place.line, place.before, place.after
-    if _VERB.match(after):
-        yield "verb after"
-    elif place.token[0].isupper() and not place.token.isupper() and _SENTENCE.search(before):
-        yield "begins a sentence"
     if before.endswith("@") and (before.strip("@ \t") or after.strip()):
         yield "mentioned"
     if _SPEAKS.match(after) and (
