@@ -15,6 +15,7 @@ from eval_core.suite.scrub.secret_commands import command_secrets
 from eval_core.suite.scrub.secret_fields import (
     among_secrets,
     assignments,
+    cookies,
     headers,
     named_values,
     under_key,
@@ -53,6 +54,7 @@ DETECTORS: tuple[Detector, ...] = (
     under_key,
     urls,
     headers,
+    cookies,
     assignments,
     among_secrets,
     named_values,

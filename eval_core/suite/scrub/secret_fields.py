@@ -1,4 +1,4 @@
-"""Secrets by the name of their field: settings, JSON keys, elements, headers, and the parts of URLs."""
+"""Secrets by the name of their field: settings, JSON keys, elements, headers, cookies, and the parts of URLs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from eval_core.suite.scrub.secret_values import (
     looks_random,
 )
 
-__all__ = ["HEADER_KEYS", "among_secrets", "assignments", "headers", "named_values", "under_key", "urls"]
+__all__ = ["HEADER_KEYS", "among_secrets", "assignments", "cookies", "headers", "named_values", "under_key", "urls"]
 
 _ASSIGNMENT = re.compile(
     r"(?i:pass|pwd|secret|token|key|auth|cred|mnemonic|phrase|cookie|salt|psk|wort|woord|enord|has[łl]o|heslo|kode"
@@ -110,7 +110,7 @@ def among_secrets(text: str, _key: str | None) -> Iterator[Hit]:
             yield value_hit(one, "value", "assignment", text)
 
 
-HEADER_KEYS = frozenset({"authorization", "proxy-authorization", "x-api-key"})
+HEADER_KEYS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key"})
 """Keys whose value reads as the header of that name does."""
 
 
@@ -123,7 +123,7 @@ def under_key(text: str, key: str | None) -> Iterator[Hit]:
         yield secret_hit(0, len(text), "assignment", text)
     elif key.lower() in HEADER_KEYS:
         prefix = f"{key}: "
-        for hit in headers(prefix + text, None):
+        for hit in (*headers(prefix + text, None), *cookies(prefix + text, None)):
             if hit.start >= len(prefix):
                 yield secret_hit(hit.start - len(prefix), hit.end - len(prefix), hit.rule, text)
 
@@ -176,7 +176,7 @@ def named_values(text: str, _key: str | None) -> Iterator[Hit]:
                 yield value_hit(match, "value", "assignment", text)
 
 
-# Headers.
+# Headers and cookies.
 
 _HEADER = re.compile(
     r"(?i)\b(?P<name>(?:proxy-)?authorization|x-[\w-]*(?:key|token|secret|auth|signature)[\w-]*|private-token"
@@ -187,6 +187,15 @@ _HEADER = re.compile(
 )
 _BEARER = re.compile(r"(?<![A-Za-z])(?i:bearer)[ \t]+(?P<value>[A-Za-z0-9._~+/=\-]{12,})")
 _BASIC = re.compile(r"(?<![A-Za-z])(?i:basic)[ \t]+(?P<value>[A-Za-z0-9+/]{8,}={0,2})(?![A-Za-z0-9+/=])")
+_COOKIE = re.compile(
+    r"(?i)(?<![\w-])(?:set-)?cookie2?\\{0,3}[\"']?[ \t]{0,3}[:=][ \t]{0,3}(?P<pairs>[^\n]+)"
+    r"|(?:--cookie|curl\b[^\n]*?[ \t]-b)[ =][\"']?(?P<flag>[^\n\"']+)"
+)
+_COOKIE_PAIR = re.compile(
+    r"(?!(?i:path|domain|expires|max-age|samesite|priority|version|comment)=)[\w.$!#%&*+^"
+    r"|~-]+=(?P<value>[^;,\s\"'\\]{6,})"
+)
+_COOKIE_LENGTH = 16
 _REFERENCE = "$<{%[*"
 
 
@@ -217,6 +226,14 @@ def pair_inside(value: str) -> bool:
         return b":" in base64.b64decode(value + "=" * (-len(value) % 4), validate=True)
     except (binascii.Error, ValueError):
         return False
+
+
+def cookies(text: str, _key: str | None) -> Iterator[Hit]:
+    """Find the values of cookies; their names and attributes stay."""
+    for match in _COOKIE.finditer(text) if "ookie" in text or "-b" in text else ():
+        for pair in _COOKIE_PAIR.finditer(text, *match.span(str(match.lastgroup))):
+            if any(map(str.isdigit, pair["value"])) or len(pair["value"]) >= _COOKIE_LENGTH:
+                yield value_hit(pair, "value", "cookie", text)
 
 
 # The parts of URLs.
