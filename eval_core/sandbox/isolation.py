@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from eval_core.base.errors import UserError
-from eval_core.sandbox.credentials import credentials_in
+from eval_core.sandbox.credential_files import credentials_in
 from eval_core.sandbox.memory import LIMITERS, PROCESSORS, MemoryGroup, MemoryLimiter, find_limiter, memory_group
 from eval_core.sandbox.seccomp import abi_of, program
 
