@@ -71,8 +71,8 @@ MARKS = {
     Kind.INCONCLUSIVE: "?",
 }
 """The sign of each verdict, for readers and terminals without colours."""
-_UNDECIDED = (Kind.BROKEN, Kind.NOT_COMPARABLE, Kind.INCOMPLETE)
-"""Verdicts beside which numbers of the two sides would be those of different fixtures."""
+_UNDECIDED = (Kind.BROKEN, Kind.INCOMPLETE)
+"""Verdicts beside which the numbers of the two sides may be those of different fixtures."""
 _BEST, _CELLS = 5, 10
 MARK = "†"
 STEP_NOTE = (

@@ -119,7 +119,7 @@ def test_the_result_becomes_comment_check_and_report(gh: LoopbackGitHub, post: P
     verdict = posted.title.partition(":")[0]
     assert body.splitlines()[2].startswith(f"### \N{LARGE RED CIRCLE} {verdict}")
     assert "Requested by @maintainer." in body
-    assert "| Facts kept |" in body
+    assert "| Facts kept: " in body
     assert only_check(gh) == ("neutral", posted.title[:255])
     assert posted.report.startswith("## Compression eval")
     (check,) = gh.state.checks.values()
