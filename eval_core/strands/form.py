@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Literal, get_args
@@ -306,6 +306,31 @@ def _in_words(sections: tuple[int, int], length: float) -> str:
     return f"{counted_range(*sections, 'section')}, {tokens(length)} tokens"
 
 
+def _state(change: FormChange, details: Sequence[str]) -> StrandState:
+    if change.gone or change.emptied or change.orders:
+        return StrandState.WORSE
+    if change.missing or (change.labels and not change.reachable and not details):
+        return StrandState.CANNOT_TELL
+    if change.accepted:
+        return StrandState.ACCEPTED
+    return StrandState.CHANGED if details else StrandState.SAME
+
+
+def _says(change: FormChange) -> Iterator[str]:
+    def names(labels: Sequence[str]) -> str:
+        return f"({listed(list(map(quoted, labels)))})"
+
+    if change.gone:
+        yield f"the summary lost {counted(len(change.gone), 'section')} {names(change.gone)}"
+    if change.emptied:
+        yield f"{counted(len(change.emptied), 'section')} came out empty {names(change.emptied)}"
+    if change.missing:
+        runs = counted(change.runs, "run")
+        yield f"{counted(len(change.missing), 'section')} in none of {runs} {names(change.missing)}"
+    if change.orders:
+        yield "the summary gives its reader orders"
+
+
 def form_strand(change: FormChange) -> Strand:
     """Say what the form shows."""
     if not change.recorded:
@@ -322,44 +347,17 @@ def form_strand(change: FormChange) -> Strand:
     details += [f"gives its reader an order: {sentence}" for sentence in change.orders]
     details += [f"sentence gone: {sentence}" for sentence in change.sentences_gone]
     details += [f"new sentence: {sentence}" for sentence in change.sentences_new if sentence not in change.orders]
-    longer = not LENGTH[0] <= change.length <= LENGTH[1]
-    if longer:
+    if not LENGTH[0] <= change.length <= LENGTH[1]:
         details.append(f"the compressor's own text is {percent(change.length)} as long")
-    lost = len(change.gone) + len(change.emptied)
-    if lost or change.orders:
-        state = StrandState.WORSE
-    elif change.missing:
-        state = StrandState.CANNOT_TELL
-    elif change.accepted:
-        state = StrandState.ACCEPTED
-    elif details:
-        state = StrandState.CHANGED
-    elif change.labels and not change.reachable:
-        state = StrandState.CANNOT_TELL
-    else:
-        state = StrandState.SAME
-    says = []
-    if change.gone:
-        says.append(
-            f"the summary lost {counted(len(change.gone), 'section')} ({listed(list(map(quoted, change.gone)))})"
-        )
-    if change.emptied:
-        names = listed(list(map(quoted, change.emptied)))
-        says.append(f"{counted(len(change.emptied), 'section')} came out empty ({names})")
-    if change.missing:
-        names = listed(list(map(quoted, change.missing)))
-        says.append(f"{counted(len(change.missing), 'section')} in none of {counted(change.runs, 'run')} ({names})")
-    if change.orders:
-        says.append("the summary gives its reader orders")
     return Strand(
         name="form",
-        state=state,
+        state=_state(change, details),
         base=_in_words(change.base_sections, change.base_tokens),
         candidate=_in_words(change.candidate_sections, change.candidate_tokens),
-        says="; ".join(says),
+        says="; ".join(_says(change)),
         code="emptied" if change.emptied and not change.gone and not change.orders else None,
         details=tuple(details),
         removed=tuple(map(Item, (*change.gone, *change.emptied))),
         accepted=tuple(map(Item, change.accepted)),
-        loss=lost / max(len(change.labels), 1),
+        loss=(len(change.gone) + len(change.emptied)) / max(len(change.labels), 1),
     )
