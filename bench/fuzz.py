@@ -2,10 +2,14 @@
 
     pip install atheris
     python bench/fuzz.py [--inputs 20000] [--only NAME] [--out table.md]
+    python bench/fuzz.py --commands 2000 [--seed 0]
 
 A parser may return a value or raise the one error that it promises. Anything else is a bug: its input is kept in
 `bench/fuzz-crashes`, and belongs into a test. Half of the inputs are bytes as the fuzzer makes them, half are a real
 document with some of its values replaced, so that what lies behind the first check is reached as well.
+
+With --commands, whole commands are run in a project of which one file was changed in the same way: what a parser lets
+through must not end a command with 70. It needs no atheris, and the same seed gives the same inputs.
 """
 
 from __future__ import annotations
@@ -18,7 +22,10 @@ import gzip
 import io
 import json
 import logging
+import os
+import random
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -26,7 +33,7 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -505,13 +512,162 @@ def _spliced(raw: bytes, provider: Any) -> bytes:
     return raw[:at] + word + provider.ConsumeBytes(64) + raw[end:]
 
 
+# Whole commands.
+
+
+class Dice:
+    """What `edited` asks of a fuzzer, thrown by chance."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def ConsumeIntInRange(self, low: int, high: int) -> int:
+        return self._random.randint(low, high)
+
+    def ConsumeUnicode(self, most: int) -> str:
+        ranges = ((32, 126), (0, 31), (0x300, 0x36F), (0x2000, 0x206F), (0xD800, 0xDFFF), (0x1F600, 0x1F640))
+        return "".join(chr(self._random.randint(*self._random.choice(ranges))) for _ in range(most))
+
+
+RUN = ("run", "--runs", "2", "--set", "compress_runs=2", "--quiet", "--fixtures", "small-debug")
+COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "fixtures/small-debug.json": (
+        ("fixture", "audit", "fixtures/small-debug.json"), ("fixture", "show", "small-debug"), ("fixture", "list"),
+        ("fixture", "show", "small-debug", "--census"), ("probe", "lint"),
+        ("probe", "propose", "small-debug", "--output", "-"), (*RUN, "--label", "b"),
+        ("fixture", "scrub", "fixtures/small-debug.json", "--output", "scrubbed/small-debug.json"),
+        ("fixture", "import", "fixtures/small-debug.json", "--yes", "--output", "imported"),
+        ("report", "results/a"),
+    ),
+    "probes/small-debug.probes.json": (
+        ("probe", "lint"), (*RUN, "--label", "b"), ("report", "results/a"), ("fixture", "show", "small-debug"),
+    ),
+    "baselines/offline.json": (
+        ("baseline", "show", "baselines/offline.json"), ("baseline", "check"), ("noise", "baselines/offline.json"),
+        (*RUN, "--label", "b"), ("compare", "baselines/offline.json", "results/a"), ("trend",),
+    ),
+    "baselines/history.jsonl": (
+        ("trend",), ("trend", "--format", "html"), ("baseline", "show", "baselines/offline.json"),
+    ),
+    "results/a/summary.json": (
+        ("report", "results/a"), ("report", "results/a", "--format", "html"),
+        ("report", "results/a", "--format", "json"), ("report", "results/a", "--format", "md"),
+        ("compare", "baselines/offline.json", "results/a"),
+    ),
+    "results/a/small-debug-run-0.json": ((*RUN, "--label", "a", "--resume"),),
+    "results/a/session.json": ((*RUN, "--label", "a", "--resume"), ("report", "results/a")),
+}  # fmt: skip
+"""Files of a project, and the commands that read them."""
+
+
+def make_project(folder: Path) -> None:
+    """Write a small project that was measured once."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    import small
+
+    small.write_suite(folder)
+    for words in ((*RUN, "--label", "a"), ("baseline", "update", "--from", "results/a", "--accept-failing", "--quiet")):
+        code, said = run_command(words, folder)
+        if code:
+            raise SystemExit(f"the project to fuzz could not be made: {' '.join(words)}: {code}: {said}")
+
+
+def run_command(words: Sequence[str], folder: Path) -> tuple[int, str]:
+    """Run a command in this process; return its exit code and what it said."""
+    from bot.cli import main as command
+
+    before, argv = Path.cwd(), sys.argv
+    said = io.StringIO()
+    os.chdir(folder)
+    sys.argv = ["compression-eval", *words]
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+            command()
+    except SystemExit as exc:
+        return (exc.code if isinstance(exc.code, int) else 0 if exc.code is None else 1), said.getvalue()
+    finally:
+        os.chdir(before)
+        sys.argv = argv
+    return 0, said.getvalue()
+
+
+_NUMBERS = (0, -1, 1, 10**19, 1e308, -1e308, 5e-324, 0.1, 10**15, 1e12)
+_TEXTS = (
+    "",
+    "\ud800",
+    "\udfff/etc/\ud800.conf",
+    "\x00\x1b[2J",
+    "a" * 70_000,
+    "\u202e",
+    "[x](y)|`",
+    "..",
+    "9" * 400,
+    "@a #1",
+)
+
+
+def _twisted(seed: Any, dice: Any) -> bytes:
+    """Return a document with one to three values as extreme as their types allow: validation lets them through."""
+    body = copy.deepcopy(seed)
+    for _ in range(dice.ConsumeIntInRange(1, 3)):
+        places = [(parent, key) for parent, key in _places(body, []) if type(parent[key]) in (int, float, str, list)]
+        if not places:
+            break
+        parent, key = places[dice.ConsumeIntInRange(0, len(places) - 1)]
+        value = parent[key]
+        if isinstance(value, list):
+            parent[key] = [value * dice.ConsumeIntInRange(0, 3), value[:1], value[::-1]][dice.ConsumeIntInRange(0, 2)]
+        else:
+            kind = _TEXTS if isinstance(value, str) else _NUMBERS
+            parent[key] = kind[dice.ConsumeIntInRange(0, len(kind) - 1)]
+    return json.dumps(body).encode()
+
+
+def changed_file(raw: bytes, dice: Any) -> bytes:
+    """Return a JSON document, or lines of them, with some values replaced; or with bytes in the place of others."""
+    how = dice.ConsumeIntInRange(0, 5)
+    if how == 0:
+        at = dice.ConsumeIntInRange(0, len(raw))
+        return raw[:at] + FRAGMENTS[dice.ConsumeIntInRange(0, len(FRAGMENTS) - 1)] + raw[at + 5 :]
+    lines = raw.splitlines() if len(raw.splitlines()) > 1 and raw.startswith(b'{"') else [raw]
+    at = dice.ConsumeIntInRange(0, len(lines) - 1)
+    lines[at] = (edited if how == 1 else _twisted)(json.loads(lines[at]), dice)
+    return b"\n".join(lines) + b"\n"
+
+
+def fuzz_commands(inputs: int, seed: int, project: Path) -> list[str]:
+    """Run so many commands, each in the project with one file changed; return those that ended as no command may."""
+    crashed = []
+    every = [(name, words) for name, commands in COMMANDS.items() for words in commands]
+    for number in range(seed, seed + inputs):
+        name, words = every[number % len(every)]
+        with tempfile.TemporaryDirectory() as place:
+            folder = shutil.copytree(project, Path(place) / "project")
+            (folder / name).write_bytes(changed_file((project / name).read_bytes(), Dice(number)))
+            code, said = run_command(words, folder)
+            if code in (0, 1, 2, 3) and "Traceback" not in said:
+                continue
+            CRASHES.mkdir(exist_ok=True)
+            shutil.copy(folder / name, CRASHES / f"command-{number}-{Path(name).name}")
+            crashed.append(f"{number}: {name}: {' '.join(words)}: {code}: {said[-300:]}")
+    return crashed
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--inputs", type=int, default=20_000, help="inputs for each parser")
     options.add_argument("--only", metavar="NAME", help="one parser, e.g. baseline")
     options.add_argument("--out", type=Path)
+    options.add_argument("--commands", type=int, default=0, help="run so many whole commands instead")
+    options.add_argument("--seed", type=int, default=0, help="with --commands: the first of the inputs")
     options.add_argument("--in-process", action="store_true", help=argparse.SUPPRESS)
     given = options.parse_args()
+    if given.commands:
+        with tempfile.TemporaryDirectory() as place:
+            make_project(Path(place))
+            crashed = fuzz_commands(given.commands, given.seed, Path(place))
+        print("\n".join(crashed) or f"{given.commands:,} commands, no unexpected error")
+        sys.exit(1 if crashed else 0)
     try:
         import atheris  # noqa: F401
     except ImportError:

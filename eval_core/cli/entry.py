@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import errno
+import io
 import os
 import select
 import signal
@@ -116,6 +117,9 @@ def _check_streams() -> None:
     closed = sys.stdout is None
     sys.stdin, sys.stdout = sys.stdin or os.fdopen(0, "r"), sys.stdout or os.fdopen(1, "w")
     sys.stderr = sys.stderr or os.fdopen(2, "w")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # half a character can be named, but not written
     if closed:
         _say("Error: standard output is closed; send it to a file, or to /dev/null")
         sys.exit(UserError.exit_code)

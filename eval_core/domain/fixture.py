@@ -12,6 +12,7 @@ from eval_core.base.errors import UserError
 from eval_core.base.files import ForeignRecord, digest, json_value, parse, pretty, read_json, write_atomic
 from eval_core.base.gzip_files import PACKED_SUFFIX, PLAIN_LIMIT, pack, packed_name, split_name, unpack
 from eval_core.base.messages import ROLES, message_problems
+from eval_core.base.strict_json import without_surrogates
 
 __all__ = [
     "ALLOW_FILE",
@@ -123,9 +124,12 @@ def named_fixture(given: str, folder: Path) -> Path:
 
 
 def load_fixture(path: Path) -> Fixture:
-    """Read and check one fixture file, plain or compressed."""
+    """Read and check one fixture file, plain or compressed.
+
+    Logs do hold halves of characters. They are replaced: no compressor could return them, and no report hold them.
+    """
     name, packed = split_name(path)
-    fixture = parse(Fixture, _packed_json(path) if packed else read_json(path), str(path))
+    fixture = parse(Fixture, without_surrogates(_packed_json(path) if packed else read_json(path)), str(path))
     if name != fixture.name:
         raise UserError(f"{path}: name: {fixture.name!r} should equal the file's name, {name!r}")
     return fixture

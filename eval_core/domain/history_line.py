@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +14,8 @@ FACTS_KEPT = "facts kept"
 """The name of that share among the means of each run."""
 
 _LONGEST_RELEASE = 40
+_LARGEST = 1e12
+"""Nothing measured is as much; sums of what is, with room to spare, are numbers that can be drawn."""
 
 
 def _text(value: object) -> str:
@@ -28,7 +29,7 @@ def _number(value: object) -> float | None:
         number = float(value)
     except OverflowError:
         return None
-    return number if math.isfinite(number) else None
+    return number if abs(number) < _LARGEST else None  # false for what is no number, too
 
 
 def _numbers(found: object) -> dict[str, float]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 from pydantic import Field, model_validator
 
 from eval_core.base.files import ForeignRecord, digest, parse, pretty, read_json
+from eval_core.base.strict_json import without_surrogates
 
 __all__ = [
     "FACT_KINDS",
@@ -184,8 +185,8 @@ class ProbeBank(ForeignRecord):
 
 
 def load_bank(path: Path) -> ProbeBank:
-    """Read and check one probe bank."""
-    return parse(ProbeBank, read_json(path), str(path))
+    """Read and check one probe bank; halves of characters are replaced as they are in the session."""
+    return parse(ProbeBank, without_surrogates(read_json(path)), str(path))
 
 
 def dump_bank(bank: ProbeBank) -> str:

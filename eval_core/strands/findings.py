@@ -8,6 +8,8 @@ from typing import Annotated, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
+from eval_core.base.files import pretty
+
 __all__ = [
     "STRANDS",
     "Advice",
@@ -396,7 +398,7 @@ class Verdict(_Frozen):
 
     def to_json(self) -> str:
         """Return the verdict as JSON text."""
-        return self.model_dump_json(indent=2) + "\n"
+        return pretty(self.model_dump(mode="json"))
 
     @classmethod
     def from_json(cls, text: str) -> Verdict:

@@ -45,7 +45,8 @@ _FIELDS = ("role", "content", "tool_calls", "tool_call_id")
 
 def strip_reasoning(message: Message) -> Message:
     """Return the message with nothing but its public fields and words."""
-    kept = {field: message[field] for field in _FIELDS if message.get(field) is not None or field == "content"}
+    given = {field: message[field] for field in _FIELDS if message.get(field) is not None}
+    kept: Message = {"role": message.get("role"), "content": None} | given
     if message.get("role") == "assistant" and isinstance(kept.get("content"), str):
         text = _CLOSED.sub("", kept["content"])
         # Only a text that begins with the notes may lose its beginning: code that prints a closing tag is no note.
