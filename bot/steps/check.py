@@ -35,6 +35,8 @@ _BY_VERDICT: dict[str, Conclusion] = {
     "trade": "neutral",
     # Measured, and nothing was shown either way: not a pass, and not the author's fault.
     "inconclusive": "neutral",
+    # Only a model could have judged it, and there was none.
+    "not_judged": "neutral",
     # No answer at all. GitHub counts neutral as passed for a required check, and a gate must not pass on nothing.
     "incomplete": "action_required",
     "not_comparable": "action_required",

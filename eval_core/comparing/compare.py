@@ -11,6 +11,7 @@ from eval_core.base.numbers import counted
 from eval_core.comparing.control_runs import control_of, control_shift
 from eval_core.comparing.overfitting import BankOverfitting, bank_overfitting
 from eval_core.comparing.strands import read_evidence
+from eval_core.comparing.unjudged import claimed
 from eval_core.comparing.verdict import Options, decide
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
@@ -143,7 +144,7 @@ def compare_measurements(
         shift=None if day is None or day.changed else day.shift,
         day=day,
         recorded=replace(
-            read_evidence(part, candidate, accept),
+            claimed(read_evidence(part, candidate, accept)),
             accepted=accepted,
             stubs=len(stubs),
             runs=len(finished_runs(candidate)),

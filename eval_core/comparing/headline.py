@@ -254,6 +254,7 @@ def next_step(
     label: str = "",
     exact: bool = False,
     false_values: bool = False,
+    judged_by: str = "",
 ) -> str:
     """Return one sentence on what to do; `false_values` says that such values are listed."""
     if kind is Kind.BROKEN:
@@ -272,6 +273,8 @@ def next_step(
         return "Decide whether the gain is worth the loss; both are listed below."
     if kind is Kind.IMPROVED:
         return "Merge if this is the gain you wanted, then update the baseline."
+    if kind is Kind.NOT_JUDGED:
+        return f"Let a model judge it: {judged_by} prints the price; run it again without `--dry-run`."
     if kind is Kind.NO_DETECTABLE_CHANGE:
         # What was counted has no change too small to be seen.
         return "Nothing to do." if exact else "Nothing to do, unless a smaller change matters to you."

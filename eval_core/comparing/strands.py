@@ -139,8 +139,21 @@ class Recorded:
     """Losses that the configuration accepts; they are in none of the numbers above."""
     stubs_count: bool = False
     """Whether those runs count as the change's doing; otherwise they were left out as the model's failure."""
+    stood_in: bool = False
+    """Whether the offline stand-in answered the compressor."""
+    other_replies: frozenset[str] = frozenset()
+    """Fixtures in which it answered the two sides from other text of the session."""
+    form_unknown: bool = False
+    """Whether that is all of them, so that the form of its summaries says nothing."""
+    unclaimed: int = 0
+    """Facts that moved with the stand-in's choice of lines, which says nothing about the change."""
     model_wrote: bool = False
     """Whether a model wrote the candidate's summaries, which may refuse."""
+
+    @property
+    def unfollowed(self) -> bool:
+        """Whether there are other instructions, and no model that would follow them."""
+        return self.stood_in and (self.asks.changed or self.asks.unknown)
 
     @property
     def all_stubs(self) -> bool:
@@ -185,6 +198,8 @@ class Recorded:
     def form_strand(self) -> Strand:
         """What the form shows."""
         strand = form_strand(self.form)
+        if self.form_unknown and not self.all_stubs:
+            return Strand(name="form", state=StrandState.NOT_JUDGED, base=strand.base, candidate=strand.candidate)
         if self.stubs_count and not self.all_stubs:
             many = f"{self.stubs} of {self.runs} summaries are {'a refusal or ' if self.model_wrote else ''}a stub"
             update = {"state": StrandState.WORSE, "says": "; ".join(filter(None, [many, strand.says]))}
@@ -298,15 +313,22 @@ def read_evidence(base: Measurement, candidate: Measurement, accept: AcceptConfi
     accept = accept or AcceptConfig()
     exact = is_exact(base) and is_exact(candidate)
     theirs, ours = _ok(base), _ok(candidate)
+    asks = compare_asks(base, candidate)
+    unread = asks.sessions if candidate.stood_in else frozenset[str]()
+    if candidate.stood_in and asks.unknown:
+        unread = frozenset(ours)
+    read = {name: runs for name, runs in ours.items() if name not in unread}
     asked = [bool(fate.asked_by) for name in ours for fate in fates(candidate, name).values()]
     facts = fact_changes(base, candidate, exact=exact)
     return Recorded(
         outcome=compare_outcomes(base.fixtures, candidate.fixtures),
         window=_window(theirs, ours),
         shown=shown_strand(base, candidate, accept),
-        asks=compare_asks(base, candidate),
+        asks=asks,
         # Equal facts do not make the sections equal: these are counted only where all that was written is.
-        form=compare_form(theirs, ours, accept.sections, exact=exact and same_text(base) and same_text(candidate)),
+        form=compare_form(
+            theirs, read or ours, accept.sections, exact=exact and same_text(base) and same_text(candidate)
+        ),
         facts=facts,
         cause=cause_of(facts, base, candidate),
         invented=false_values(base, candidate, "invented", exact=exact),
@@ -316,5 +338,8 @@ def read_evidence(base: Measurement, candidate: Measurement, accept: AcceptConfi
         other_facts=len(asked) - sum(asked),
         exact=exact,
         judged=candidate.judged,
+        stood_in=candidate.stood_in,
+        other_replies=unread,
+        form_unknown=bool(unread) and not read,
         model_wrote=candidate.model_wrote,
     )

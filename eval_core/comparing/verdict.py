@@ -15,6 +15,7 @@ from eval_core.comparing import headline
 from eval_core.comparing.control_runs import ControlShift
 from eval_core.comparing.rule import decide_kind, facts_strand, outcome_strand, scores_strand, structure_strand
 from eval_core.comparing.strands import GROWTH, Recorded, SizeChange
+from eval_core.comparing.unjudged import JUDGED_BY, unjudged_kind, why_unjudged
 from eval_core.domain.extra import Look
 from eval_core.domain.fingerprint import Difference
 from eval_core.statistics import looks as looking
@@ -491,6 +492,18 @@ _LEVELS: dict[StrandName, tuple[str, ...]] = {
 """Which reasons mute which strand."""
 
 
+def _unjudged_facts(
+    strands: dict[StrandName, Strand], rows: Sequence[Row]
+) -> tuple[dict[StrandName, Strand], list[Row]]:
+    """Show the facts of a stand-in's summary without a claim, unless some moved for certain."""
+    facts = strands["facts"]
+    if facts.state is StrandState.SAME:
+        facts = facts.model_copy(update={"state": StrandState.NOT_JUDGED})
+    advisory = {"verdict": RowVerdict.ADVISORY}
+    shown = [row.model_copy(update=advisory) if row.family == "facts" else row for row in rows]
+    return {**strands, "facts": facts}, shown
+
+
 def decide(
     base: Arm,
     candidate: Arm,
@@ -545,18 +558,22 @@ def decide(
         found += [recorded.asks.strand, recorded.form_strand]
         found.append(recorded.size.strand)
     strands = {item.name: _muted(item, reasons, _LEVELS[item.name]) for item in found}
+    if recorded is not None and recorded.other_replies:
+        strands, rows = _unjudged_facts(strands, rows)
     hints = [*headline.untested(strands), *_hints(tested, clear)]
     settled = bool(rows) and all(row.verdict in _CALM for row in rows) and all(item.result.can_reach for item in tested)
     states_false = recorded is not None and (recorded.invented.more or recorded.stale.more)
-    kind = decide_kind(
-        strands,
-        size,
-        certain=states_false and strands["facts"].state is StrandState.WORSE,
-        settled=(settled and not hints) or (exact and bool(rows)),
-    )
+    certainly = states_false and strands["facts"].state is StrandState.WORSE
+    calm = (settled and not hints) or (exact and bool(rows))
+    if recorded is not None and (recorded.unfollowed or recorded.other_replies):
+        kind = unjudged_kind(strands, size, recorded, certain=certainly, settled=calm)
+        if recorded.unfollowed and kind is not Kind.NOT_JUDGED:
+            case.remarks.append(f"Not judged beside this: {why_unjudged(recorded)}.")
+    else:
+        kind = decide_kind(strands, size, certain=certainly, settled=calm)
     unreachable = _unreachable(tested)
     advice: Advice | None = None
-    if reasons and kind in (Kind.NO_DETECTABLE_CHANGE, Kind.INCONCLUSIVE):
+    if reasons and kind in (Kind.NO_DETECTABLE_CHANGE, Kind.INCONCLUSIVE, Kind.NOT_JUDGED):
         # Calm as far as it was compared is not calm: nothing passes a gate on half of the evidence.
         kind = Kind.NOT_COMPARABLE if incomparable else Kind.INCOMPLETE
     if kind is Kind.NO_DETECTABLE_CHANGE:
@@ -565,6 +582,8 @@ def decide(
     elif kind is Kind.INCONCLUSIVE:
         text = headline.inconclusive(rows, unreachable, hints)
         advice = advised_look(tested, case.measured.graded)
+    elif kind is Kind.NOT_JUDGED and recorded is not None:
+        text = f"{kind.words}: {why_unjudged(recorded)}."
     elif kind is Kind.NOT_COMPARABLE:
         text = headline.not_comparable(incomparable)
     elif kind is Kind.INCOMPLETE:
@@ -594,6 +613,7 @@ def decide(
             label=candidate.label,
             exact=exact and not by_family,
             false_values=bool(stated),
+            judged_by=JUDGED_BY,
         ),
         reasons=reasons,
         strands=[strands[name] for name in STRANDS if name in strands],
@@ -641,7 +661,8 @@ def exit_code(verdict: Verdict, fail_on: FailOn = "never") -> int:
     not shown to be harmless. A gate that could not be decided is never passed: incomplete, and with any condition not
     comparable too, end with 3.
     """
-    if verdict.kind is Kind.INCOMPLETE or (verdict.kind is Kind.NOT_COMPARABLE and fail_on != "never"):
+    undecided = (Kind.NOT_COMPARABLE, Kind.NOT_JUDGED)
+    if verdict.kind is Kind.INCOMPLETE or (verdict.kind in undecided and fail_on != "never"):
         return 3
     unproven = fail_on == "inconclusive" and verdict.kind is Kind.INCONCLUSIVE
     return int(fail_on != "never" and (verdict.harmful or unproven))

@@ -106,6 +106,13 @@ class Measurement(BaseModel):
         return not offline and any(use is None or use.calls > 0 for use in uses)
 
     @property
+    def stood_in(self) -> bool:
+        """Whether the compressor asked a model and the offline stand-in answered."""
+        offline = self.models.get("compressor", "offline:").startswith("offline:")
+        uses = (run.use.get("compressor") for runs in self.fixtures.values() for run in runs)
+        return offline and any(use is not None and use.calls > 0 for use in uses)
+
+    @property
     def usual_name(self) -> str:
         """The file that a baseline of this kind is stored in, unless another is named."""
         return "offline" if self.offline else "models" if self.judged else "offline-judge"

@@ -23,7 +23,7 @@ UNSCORED = -1.0
 """The number for a probe without a score, below any grade: the runner rejects a report without one for each probe."""
 _EVALUATOR, _BATTERY = "HERMES_EVALUATOR_DIGEST", "HERMES_BATTERY_DIGEST"
 _HARMFUL = (Kind.BROKEN, Kind.REGRESSED, Kind.MIXED)
-_UNDECIDED = (Kind.INCOMPLETE, Kind.NOT_COMPARABLE)
+_UNDECIDED = (Kind.INCOMPLETE, Kind.NOT_COMPARABLE, Kind.NOT_JUDGED)
 
 Status = Literal["pass", "fail", "unavailable"]
 

@@ -69,6 +69,7 @@ MARKS = {
     Kind.MIXED: "◆",
     Kind.NO_DETECTABLE_CHANGE: "=",
     Kind.INCONCLUSIVE: "?",
+    Kind.NOT_JUDGED: "○",
 }
 """The sign of each verdict, for readers and terminals without colours."""
 _UNDECIDED = (Kind.BROKEN, Kind.INCOMPLETE)

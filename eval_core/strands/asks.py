@@ -35,8 +35,8 @@ class AsksChange:
     """What became of the instructions."""
 
     strand: Strand
-    session: bool = False
-    """Whether the model was shown another part of some session, or the same in other requests."""
+    sessions: frozenset[str] = frozenset()
+    """Fixtures of which the model was shown other text of the session in some step."""
 
     @property
     def changed(self) -> bool:
@@ -227,9 +227,10 @@ def compare_asks(base: Measurement, candidate: Measurement) -> AsksChange:
     finished = _finished(base) & _finished(candidate)
     one_sided = [unit for unit in [*theirs, *ours] if unit not in both and unit[0] in finished]
     found = {unit: diff for unit in both if (diff := _diff(theirs[unit], ours[unit], templates))}
-    session = bool(one_sided) or any(not theirs[unit].sessions & ours[unit].sessions for unit in both)
+    sessions = frozenset(name for name, _ in one_sided)
+    sessions |= {unit[0] for unit in both if not theirs[unit].sessions & ours[unit].sessions}
     if not found and not one_sided:
-        return AsksChange(_strand(StrandState.SAME, *sides), session)
+        return AsksChange(_strand(StrandState.SAME, *sides), sessions)
     removed = list({form: line for diff in found.values() for form, line in diff.removed.items()}.values())
     added = list({form: line for diff in found.values() for form, line in diff.added.items()}.values())
     what = [f"{counted(len(removed), 'line')} removed"] if removed else []
@@ -242,4 +243,4 @@ def compare_asks(base: Measurement, candidate: Measurement) -> AsksChange:
         now = "the model is asked now" if (name, step) in ours else "the model is no longer asked"
         details.append(f"{name}, step {step + 1}: {now}")
     says = f"the instructions to the compressor's model changed ({', '.join(what)})"
-    return AsksChange(_strand(StrandState.CHANGED, *sides, says, *details), session)
+    return AsksChange(_strand(StrandState.CHANGED, *sides, says, *details), sessions)

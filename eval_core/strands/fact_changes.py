@@ -101,6 +101,7 @@ def _changes(base: Measurement, candidate: Measurement, fixture: str, *, exact: 
             candidate_kept=counts.candidate,
             candidate_runs=counts.candidate_runs,
             clear=_clear(counts, exact=exact),
+            verbatim=not new.at_risk,
             shown=_shown(new) if new.kept_share < old.kept_share else None,
             reworded=new.reworded,
         )

@@ -28,6 +28,8 @@ class Fate:
     """For each run that recorded it."""
     shown: list[str] = field(default_factory=list)
     """For each run that put it at risk and recorded what the compressor's model was shown: the sign."""
+    at_risk: bool = False
+    """Whether a run left it to the summary."""
     reworded: bool = False
     """Whether a run that lost it may say it in other words."""
 
@@ -85,9 +87,11 @@ def fates(measurement: Measurement, fixture: str) -> dict[str, Fate]:
             seen.add(key)
             fate.kept.append(fact.kept)
             fate.shown += fact.shown if fact.at_risk else ""
+            fate.at_risk |= fact.at_risk
             fate.reworded |= fact.paraphrased
         for entry, sign, shown in _found(run, entries):
             fate = known.setdefault(_key(entry.value), Fate(entry.value, entry.kind, tuple(entry.messages)))
             fate.kept.append(sign != "0")
             fate.shown += shown if sign != "-" else ""
+            fate.at_risk |= sign != "-"
     return known

@@ -61,6 +61,8 @@ class Kind(StrEnum):
     MIXED = "mixed"
     NO_DETECTABLE_CHANGE = "no_detectable_change"
     INCONCLUSIVE = "inconclusive"
+    NOT_JUDGED = "not_judged"
+    """What changed can only be judged with a model, and there was none."""
 
     @property
     def words(self) -> str:
@@ -84,6 +86,8 @@ class StrandState(StrEnum):
     NOT_COMPARABLE = "not_comparable"
     INCOMPLETE = "incomplete"
     NOT_RECORDED = "not_recorded"
+    NOT_JUDGED = "not_judged"
+    """It follows from the stand-in for a model, which says nothing about the change."""
 
     @property
     def words(self) -> str:
@@ -196,6 +200,8 @@ class FactChange(_Frozen):
     candidate_runs: int
     clear: bool
     """Whether it is more than the chance of single runs."""
+    verbatim: bool = False
+    """Whether every run of the candidate holds it in a message that was left as it was."""
     shown: Literal["never shown", "not passed on", "shown, not written"] | None = None
     """For a loss: whether the compressor's own model saw it; null where that is not known."""
     reworded: bool = False

@@ -63,7 +63,7 @@ def test_a_rewritten_prompt_is_shown_with_what_it_said_before() -> None:
     found = change(REWRITTEN)
     assert "- <each path that was read or changed>" in found.strand.details
     assert "+ Summarise the conversation in two sentences." in found.strand.details
-    assert not found.session
+    assert not found.sessions
 
 
 def test_an_edit_is_seen_where_there_is_one_fixture_only() -> None:
@@ -103,7 +103,7 @@ def test_another_way_of_reckoning_a_budget_is_a_change_where_runs_tell_that_it_i
 def test_showing_less_of_the_session_is_another_matter() -> None:
     found = change(("OUTPUT_LIMIT = 4_000", "OUTPUT_LIMIT = 400"))
     assert found.strand.state is StrandState.SAME
-    assert found.session
+    assert found.sessions
 
 
 def test_instructions_after_the_session_instead_of_before_it_are_a_change() -> None:

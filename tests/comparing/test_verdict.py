@@ -337,6 +337,7 @@ CODES: dict[Kind, tuple[int, int, int]] = {
     Kind.MIXED: (0, 1, 1),
     Kind.NO_DETECTABLE_CHANGE: (0, 0, 0),
     Kind.INCONCLUSIVE: (0, 0, 1),
+    Kind.NOT_JUDGED: (0, 3, 3),
 }
 
 
