@@ -15,6 +15,7 @@ import re
 from collections.abc import Sequence
 
 from bot.testing.provider import LoopbackProvider
+
 from eval_core.base.messages import Message, full_text
 
 __all__ = ["obey"]

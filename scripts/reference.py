@@ -66,7 +66,7 @@ _COMMANDS = """\
 | 0 | done |
 | 1 | `--fail-on` applies; `fixture audit` found something; `target check` or `judge calibrate` failed |
 | 2 | bad input or configuration, or output that cannot be written (closed, disk full): one message, no traceback |
-| 3 | incomplete (budget, outage; `--resume` completes it), or `--fail-on` cannot be decided |
+| 3 | incomplete (budget, outage; `--resume` completes it), or not comparable or not judged under `--fail-on` |
 | 70 | a bug in compression-eval: one sentence, the traceback in a file; `COMPRESSION_EVAL_DEBUG=1` prints it |
 | 130, 141 | interrupted with Ctrl-C; the reader of the output closed the pipe |
 """

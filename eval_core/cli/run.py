@@ -480,7 +480,7 @@ def end_run(data: ReportData, fail_on: Any, root: Path, remedy: str) -> NoReturn
         sys.exit(3)
     if code != 3 and not data.candidate.stopped and (data.verdict or reason is None):
         sys.exit(code)
-    if data.verdict and data.verdict.kind is Kind.NOT_COMPARABLE and not data.candidate.stopped:
+    if data.verdict and data.verdict.kind in (Kind.NOT_COMPARABLE, Kind.NOT_JUDGED) and not data.candidate.stopped:
         click.echo(undecided(data.verdict, fail_on), err=True)
         sys.exit(3)
     if reason is None and data.verdict:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from eval_core.comparing.findings import FactChange, Kind, Strand, StrandName, StrandState
 from eval_core.comparing.rule import decide_kind
 from eval_core.comparing.strands import Recorded, SizeChange
+from eval_core.strands.findings import FactChange, Kind, Strand, StrandName, StrandState
 
 __all__ = ["JUDGED_BY", "claimed", "unjudged_kind", "why_unjudged"]
 
@@ -39,6 +39,7 @@ def claimed(recorded: Recorded) -> Recorded:
         recorded,
         facts=facts,
         unclaimed=len(recorded.facts) - len(facts),
+        cause="" if len(facts) < len(recorded.facts) else recorded.cause,
         invented=replace(recorded.invented, more=False, named=()),
         stale=replace(recorded.stale, more=False, named=()),
         exact=True,

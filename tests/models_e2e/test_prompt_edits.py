@@ -88,6 +88,7 @@ def run(project: Path, cli: small.Cli, *options: str) -> tuple[int, dict[str, An
     command = ("run", "--target", "target.yml", "--baseline", "rerun", "--base-tree", "base", "--label", "a", "--quiet")
     ran = cli(*command, "--fail-on", "regressed", *options)
     assert ran.code in (0, 1, 3), ran.out + ran.err
+    assert "Incomplete" not in ran.err
     verdict: dict[str, Any] = json.loads((project / "results" / "a" / "verdict.json").read_text(encoding="utf-8"))
     return ran.code, verdict
 
