@@ -14,9 +14,8 @@ import asyncio
 import re
 from collections.abc import Sequence
 
-from bot.testing.provider import LoopbackProvider
-
 from eval_core.base.messages import Message, full_text
+from tests.model_provider import LoopbackProvider
 
 __all__ = ["obey"]
 

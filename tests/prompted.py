@@ -33,6 +33,7 @@ FIXTURES = ("constraints-and-reversals", "debug-session-feishu-id-model", "itera
 """The last one is compressed three times."""
 RULE = 'prompt = f"Summarise the turns below. At most {SUMMARY_CHARS} characters.\\n\\n{headings}\\n\\n"'
 Edit = tuple[str, str]
+REWRITTEN: Edit = (RULE, 'prompt = "Summarise the conversation in two sentences.\\n\\n"')
 _CONTROLS: dict[str, Controls] = {}
 _FACTS: dict[str, SessionFacts] = {}
 

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
+import prompted
 import pytest
 import small
 from bot_tickets import allowed, request
@@ -238,6 +239,15 @@ def _judged(measurement: Measurement, runs: int, *, seed: int) -> Measurement:
 
 
 def _sides(measured: Callable[[str], Measurement], kind: Kind) -> tuple[Measurement, Measurement]:
+    if kind is Kind.NOT_JUDGED:
+        sides = [
+            prompted.measured(*edits, runs=3, fixtures=prompted.FIXTURES[:2]) for edits in ((), (prompted.REWRITTEN,))
+        ]
+        fixed = {"date": "2026-01-02T03:04:05Z", "version": "0.1.0", "source_sha": "a" * 40}
+        base, candidate = (
+            side.model_copy(update={"provenance": side.provenance.model_copy(update=fixed)}) for side in sides
+        )
+        return base, candidate
     base = measured("reference")
     if kind is Kind.BROKEN:
         why = "ImportError: cannot import name 'Window' from 'agent.window'"

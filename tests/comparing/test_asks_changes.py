@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import prompted
 import pytest
-from prompted import RULE, Edit
+from prompted import REWRITTEN, RULE, Edit
 
 from eval_core.domain.measurement import Measurement
 from eval_core.strands.asks import AsksChange, compare_asks
 from eval_core.strands.findings import StrandState
 
-REWRITTEN: Edit = (RULE, 'prompt = "Summarise the conversation in two sentences.\\n\\n"')
 PATHS = '    ("Relevant Files", "each path that was read or changed"),\n'
 
 

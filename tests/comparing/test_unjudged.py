@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import prompted
 import pytest
-from prompted import RULE, Edit
+from prompted import REWRITTEN, Edit
 
 from eval_core.comparing.compare import compare_measurements
 from eval_core.comparing.verdict import exit_code
 from eval_core.domain.measurement import Measurement
 from eval_core.strands.findings import Kind, StrandState, Verdict
 
-REWRITTEN: Edit = (RULE, 'prompt = "Summarise the conversation in two sentences.\\n\\n"')
 LESS_SHOWN: Edit = ("OUTPUT_LIMIT = 4_000", "OUTPUT_LIMIT = 400")
 DISCARDED: Edit = ('{PREFACE}\\n\\n{summary}"', '{PREFACE}"')
 

@@ -50,7 +50,7 @@ timeout_s: 60
 PATHS = (prompted.RULE, f'{prompted.RULE}\n        prompt = "Keep every path word for word.\\n" + prompt')
 SESSION = "debug-session-feishu-id-model"
 EDITS = {
-    "two sentences": (prompted.RULE, 'prompt = "Summarise the conversation in two sentences.\\n\\n"'),
+    "two sentences": prompted.REWRITTEN,
     "a line removed": ("Keep every path word for word.\\n", ""),
 }
 
