@@ -459,7 +459,9 @@ Next steps:
      the new files.
   2. Label: on GitHub, create the label `eval-compression`.
   3. Secret: create the environment `compression-eval` and put the model key there as
-     COMPRESSION_EVAL_API_KEY (a dedicated key with a spending limit). Offline runs need none.
+     COMPRESSION_EVAL_API_KEY (a dedicated key with a spending limit). With models of two
+     providers, put each key there under the provider's name, as in OPENAI_API_KEY. Offline
+     runs need none.
   4. Baseline pull requests: turn on Settings, Actions, General, "Allow GitHub Actions to create
      and approve pull requests" (off by default). To let your own CI start on them, store a token
      as the secret COMPRESSION_EVAL_TOKEN."""

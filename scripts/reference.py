@@ -51,7 +51,7 @@ Flags come before these, these before the file.
 | `COMPRESSION_EVAL_MODEL` | the model of all three roles |
 | `COMPRESSION_EVAL_COMPRESSOR_MODEL`, `..._ANSWER_MODEL`, `..._JUDGE_MODEL` | the model of one role |
 | `COMPRESSION_EVAL_API_BASE` | base URL of an OpenAI-compatible provider |
-| `COMPRESSION_EVAL_API_KEY` | the key; without it the provider's own variable is used (`OPENAI_API_KEY` and so on) |
+| `COMPRESSION_EVAL_API_KEY` | the key; without it, or with two providers: `OPENAI_API_KEY` and the like |
 """
 
 _COMMANDS = """\

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from eval_core.base.config import BotConfig, Config
 from eval_core.base.errors import IncompleteError, UserError, bug_message
 from eval_core.base.globs import matches
 from eval_core.base.markdown_text import inline
+from eval_core.models.credentials import require_handed_over
 
 __all__ = [
     "ENVIRONMENT",
@@ -109,6 +111,8 @@ ENVIRONMENT = "compression-eval"
 """The environment that holds the model key, and whose reviewers approve a run."""
 
 _SHOWN = 3
+_HANDED_OVER = re.compile(r"^ +([A-Z_][A-Z0-9_]*): \$\{\{ *secrets\.", re.MULTILINE)
+"""A variable of a step that holds a secret."""
 
 ReadConfig = Callable[[GitHub, str], tuple[Config, str | None]]
 Describe = Callable[[Config], RunEstimate]
@@ -150,7 +154,7 @@ def admit(
     if isinstance(event, Ignored):
         return NotAdmitted(event.why)
     try:
-        return _Gate(github, event, read_config, describe, own_token).run()
+        return _Gate(github, event, read_config, describe, own_token, env.get("GITHUB_WORKFLOW_SHA", "")).run()
     except (UserError, IncompleteError) as exc:
         _tell_failure(github, event, f"GitHub returned an unexpected response: {inline(str(exc), 600)}.")
         raise
@@ -169,6 +173,8 @@ class _Gate:
     read_config: ReadConfig
     describe: Describe
     own_token: bool
+    workflow_sha: str = ""
+    """The commit that the running workflow file is of."""
     base_moved: bool = False
     """Whether the base branch has changed watched files since the pull request left it."""
 
@@ -227,7 +233,21 @@ class _Gate:
         if unfit is not None:
             why = f"The base branch is not ready for an evaluation: {inline(unfit, 600)}"
             return Refused(why, "unfit")
+        if (trouble := self._key_trouble(config, facts.base_sha)) is not None:
+            return Refused(f"The models cannot be reached: {inline(trouble, 600)}", "unfit")
         return self._baseline_decision(decision) if self.request.mode == "baseline" else decision
+
+    def _key_trouble(self, config: Config, base_sha: str) -> str | None:
+        """Say which key the workflow would not hand over, or would have to send to two providers."""
+        found = self.github.contents.file(f".github/workflows/{WORKFLOW}", self.workflow_sha or base_sha)
+        if found is None:
+            return None
+        names = _HANDED_OVER.findall(found.content.decode("utf-8", "replace"))
+        try:
+            require_handed_over(config.models, names)
+        except UserError as exc:
+            return str(exc)
+        return None
 
     def _baseline_decision(self, decision: Allowed) -> Allowed | Refused:
         """Refuse a baseline that could not be proposed, before anything is paid for."""

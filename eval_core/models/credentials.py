@@ -3,54 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable
 from importlib.util import find_spec
-from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
-from eval_core.base.config import EndpointConfig
+from eval_core.base.config import EndpointConfig, ModelConfig
 from eval_core.base.errors import UserError
-from eval_core.models.settings import GENERAL_KEY, Models
+from eval_core.models.presets import LOGINS, has_login_file
+from eval_core.models.settings import GENERAL_KEY, ModelFlags, Models, resolve
 
-__all__ = ["key_name", "require_keys"]
+__all__ = ["key_name", "refuse_shared_key", "require_handed_over", "require_keys"]
 
-# One variable of each group is needed. The first group is the login, the one that a message names first.
-_GROUPS: Mapping[str, tuple[tuple[str, ...], ...]] = MappingProxyType(
-    {
-        "azure": (("AZURE_API_KEY", "AZURE_AD_TOKEN", "AZURE_CLIENT_ID", "AZURE_USERNAME"), ("AZURE_API_BASE",)),
-        "bedrock": (
-            (
-                "AWS_ACCESS_KEY_ID",
-                "AWS_PROFILE",
-                "AWS_BEARER_TOKEN_BEDROCK",
-                "AWS_WEB_IDENTITY_TOKEN_FILE",
-                "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-            ),
-        ),
-        "anthropic": (("ANTHROPIC_API_KEY",),),
-        "openai": (("OPENAI_API_KEY",),),
-        "gemini": (("GEMINI_API_KEY", "GOOGLE_API_KEY"),),
-        "vertex_ai": (
-            ("GOOGLE_APPLICATION_CREDENTIALS", "VERTEXAI_CREDENTIALS"),
-            ("VERTEXAI_PROJECT", "GOOGLE_CLOUD_PROJECT", "GOOGLE_APPLICATION_CREDENTIALS"),
-        ),
-        # They run on the user's own machine and take anybody.
-        "ollama": (),
-        "ollama_chat": (),
-    }
-)
-_LOGIN_FILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "bedrock": (".aws/credentials", ".aws/config"),
-        "vertex_ai": (".config/gcloud/application_default_credentials.json",),
-    }
-)
 _SHOWN = 2
 
 
 def require_keys(models: Models) -> None:
-    """Refuse early, in one message, when a provider's key is not there."""
+    """Refuse early, in one message, when a provider's key is not there, or would be sent to another provider."""
+    refuse_shared_key(models)
     missing: dict[str, str] = {}
     for model in models.distinct:
         endpoint = models.endpoint(model)
@@ -67,16 +36,49 @@ def require_keys(models: Models) -> None:
         )
 
 
+def refuse_shared_key(models: Models) -> None:
+    """Refuse to send one key to two providers: each of them could use it at the other."""
+    if not models.key_is_contested:
+        return
+    wanted = []
+    for model in models.distinct:
+        endpoint, own = models.endpoint(model), models.endpoints.get(model, EndpointConfig()).key_env
+        name = own or (f"key_env under models.endpoints.{model}" if endpoint.direct else _variable(endpoint.provider))
+        if models.place(model) in (models.key_places or ()):
+            wanted.append(f"{name} for {model}")
+    raise UserError(
+        f"{GENERAL_KEY}: one key for {len(wanted)} providers, so each would see the other's; nothing was sent. "
+        f"Set a variable for each: {', '.join(wanted)}. In the workflow, each is a secret of the same name"
+    )
+
+
+def require_handed_over(config: ModelConfig, names: Iterable[str]) -> None:
+    """Refuse models whose keys cannot be among the variables that a workflow hands over, whatever their values are."""
+    handed = dict.fromkeys(names, "handed-over")
+    models = resolve(ModelFlags(), handed, config)
+    if models is None:
+        return
+    if models.key_is_contested and any(not models.endpoint(model).direct for model in models.distinct):
+        refuse_shared_key(models)
+    for model in models.distinct:
+        own = models.endpoints.get(model, EndpointConfig()).key_env
+        if own and own not in handed:
+            raise UserError(
+                f"models.endpoints.{model}.key_env: the workflow does not hand over {own}; add it to the `env` of the "
+                "evaluate step on the default branch"
+            )
+
+
 def _missing(models: Models, model: str) -> str:
     """Return what is not there of the variables by which litellm reaches a model."""
     endpoint, provider = models.endpoint(model), _provider(model)
     if provider == "vertex_ai" and not _installed("google.auth"):
         raise UserError(f"{model}: Vertex AI needs the package google-auth: pip install 'compression-eval[vertex]'")
-    groups = _GROUPS.get(provider)
+    groups = LOGINS.get(provider)
     if groups is None:
         found = {} if endpoint.key is not None else _litellm().validate_environment(model=model)
         return " and ".join(sorted(found.get("missing_keys") or ())) if not found.get("keys_in_environment") else ""
-    groups = groups[1:] if endpoint.key is not None or _logged_in(provider) else groups
+    groups = groups[1:] if endpoint.key is not None or has_login_file(provider) else groups
     return " and ".join(
         " or ".join(group[:_SHOWN])
         for group in groups
@@ -87,7 +89,7 @@ def _missing(models: Models, model: str) -> str:
 def _provider(model: str) -> str:
     """Name the provider of a model; litellm, whose import takes seconds, is asked only where the name does not say."""
     named, slash, _ = model.partition("/")
-    if slash and named in _GROUPS:
+    if slash and named in LOGINS:
         return named
     try:
         return str(_litellm().get_llm_provider(model=model)[1])
@@ -104,10 +106,6 @@ def _litellm() -> Any:
     return load_litellm()
 
 
-def _logged_in(provider: str) -> bool:
-    return any((Path.home() / name).exists() for name in _LOGIN_FILES.get(provider, ()))
-
-
 def _installed(package: str) -> bool:
     try:
         return find_spec(package) is not None
@@ -120,8 +118,13 @@ def key_name(models: Models, model: str) -> str:
     own = models.endpoints.get(model, EndpointConfig()).key_env
     if model in models.keys and own:
         return own
-    if models.key is not None or models.endpoint(model).direct:
+    if models.endpoint(model).key is not None or models.endpoint(model).direct:
         return GENERAL_KEY
     provider = models.endpoint(model).provider if models.endpoint(model).api_base is None else model.partition("/")[0]
-    groups = _GROUPS.get(provider)
+    return _variable(provider)
+
+
+def _variable(provider: str) -> str:
+    """Return the variable that holds the key of a provider."""
+    groups = LOGINS.get(provider)
     return groups[0][0] if groups else f"{provider.upper()}_API_KEY"

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 
 from eval_core.base.config import EndpointConfig, Price
 
-__all__ = ["LIMITS", "PRESETS", "ProviderLimits", "with_preset"]
+__all__ = ["LIMITS", "LOGINS", "PRESETS", "ProviderLimits", "has_login_file", "has_own_key", "with_preset"]
 
 _FREE = Price(input=0, output=0)
 
@@ -63,3 +64,50 @@ def with_preset(given: EndpointConfig, preset: EndpointConfig | None = None) -> 
         return given
     own = {name: value for name in given.model_fields_set if (value := getattr(given, name)) is not None}
     return base.model_copy(update=own)
+
+
+# How providers that are reached by name log in.
+
+# One variable of each group is needed. The first group is the login, the one that a message names first.
+LOGINS: Mapping[str, tuple[tuple[str, ...], ...]] = MappingProxyType(
+    {
+        "azure": (("AZURE_API_KEY", "AZURE_AD_TOKEN", "AZURE_CLIENT_ID", "AZURE_USERNAME"), ("AZURE_API_BASE",)),
+        "bedrock": (
+            (
+                "AWS_ACCESS_KEY_ID",
+                "AWS_PROFILE",
+                "AWS_BEARER_TOKEN_BEDROCK",
+                "AWS_WEB_IDENTITY_TOKEN_FILE",
+                "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+            ),
+        ),
+        "anthropic": (("ANTHROPIC_API_KEY",),),
+        "openai": (("OPENAI_API_KEY",),),
+        "openrouter": (("OPENROUTER_API_KEY",),),
+        "gemini": (("GEMINI_API_KEY", "GOOGLE_API_KEY"),),
+        "vertex_ai": (
+            ("GOOGLE_APPLICATION_CREDENTIALS", "VERTEXAI_CREDENTIALS"),
+            ("VERTEXAI_PROJECT", "GOOGLE_CLOUD_PROJECT", "GOOGLE_APPLICATION_CREDENTIALS"),
+        ),
+        # They run on the user's own machine and take anybody.
+        "ollama": (),
+        "ollama_chat": (),
+    }
+)
+_LOGIN_FILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "bedrock": (".aws/credentials", ".aws/config"),
+        "vertex_ai": (".config/gcloud/application_default_credentials.json",),
+    }
+)
+
+
+def has_login_file(provider: str) -> bool:
+    """Tell whether a login of the provider is stored on this machine."""
+    return any((Path.home() / name).exists() for name in _LOGIN_FILES.get(provider, ()))
+
+
+def has_own_key(provider: str, environ: Mapping[str, str]) -> bool:
+    """Tell whether a provider can do without the general key: it has a key of its own, or needs none."""
+    groups = LOGINS.get(provider, ((f"{provider.upper()}_API_KEY",),))
+    return not groups or any(environ.get(name, "").strip() for name in groups[0]) or has_login_file(provider)

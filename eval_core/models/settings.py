@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,7 +12,7 @@ from eval_core.base.config import EndpointConfig, ModelConfig, Price
 from eval_core.base.errors import UserError
 from eval_core.base.files import canonical
 from eval_core.domain.call import Role
-from eval_core.models.presets import PRESETS, with_preset
+from eval_core.models.presets import PRESETS, has_own_key, with_preset
 from eval_core.models.prices import Tariff, known_model, listed_as, tariff
 
 __all__ = [
@@ -77,12 +77,13 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 _ENV = "COMPRESSION_EVAL_"
 GENERAL_KEY = f"{_ENV}API_KEY"
-"""The key of every model that has none of its own."""
+"""The key of the provider that has none of its own."""
 ROLES: tuple[Role, ...] = ("compressor", "answer", "judge")
 OFFLINE_JUDGE = "offline"
 """In place of the judge's model: only compressions are paid for; rules answer and facts judge."""
 _OF_ITS_SERVER = ("preset", "url", "protocol", "key_env", "price")
 """What an endpoint says of its server and not of its model: none of it is true of another server."""
+_OWN_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
 # Providers of litellm's that log in by asking somebody to open a web page.
 _INTERACTIVE = frozenset({"github_copilot", "chatgpt"})
 
@@ -133,6 +134,8 @@ class Models:
     endpoints: Mapping[str, EndpointConfig] = field(default_factory=dict)
     keys: Mapping[str, Secret] = field(default_factory=dict)
     """Keys that are for one model only."""
+    key_places: frozenset[str] | None = None
+    """The servers and providers that only the general key is there for; None where all models are at one of them."""
     offline_judge: bool = False
     """Whether only the compressor's model is called; the names of the other two are then its own."""
 
@@ -156,11 +159,27 @@ class Models:
             model,
             url or (provider if slash else _bare_provider(model)),
             url,
-            self.keys.get(model, self.key),
+            self.keys.get(model) or self._general_key(model),
             direct,
             found.time_limit_s or self.time_limit_s,
             found.max_output or _most_output(found.base_model or model),
         )
+
+    def place(self, model: str) -> str:
+        """Name who is sent the key of a model: the server of its URL, else its provider."""
+        url = self.endpoints.get(model, EndpointConfig()).url or self.api_base
+        provider, slash, _ = model.partition("/")
+        return urlsplit(url).netloc if url is not None else provider if slash else _bare_provider(model)
+
+    @property
+    def key_is_contested(self) -> bool:
+        """Whether the general key would go to more than one provider; then it goes to none."""
+        return self.key is not None and len(self.key_places or ()) > 1
+
+    def _general_key(self, model: str) -> Secret | None:
+        if self.key_places is None or self.key_places == {self.place(model)}:
+            return self.key
+        return None
 
     @property
     def through_litellm(self) -> bool:
@@ -254,7 +273,7 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
             # The environment goes before the file, and means a server that speaks OpenAI's protocol.
             found = found.model_copy(update={"url": url, "protocol": "openai"})
         endpoints[model] = found
-    return Models(
+    models = Models(
         compressor=compressor or answer,
         answer=answer,
         judge=judge or answer,
@@ -271,6 +290,23 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
         params={model: params.model_dump(exclude_none=True) for model, params in config.params.items()},
         offline_judge=offline_judge,
     )
+    return replace(models, key_places=_key_places(models, environ))
+
+
+def _key_places(models: Models, environ: Mapping[str, str]) -> frozenset[str] | None:
+    """Find who can be reached with the general key alone; a server of one's own machine takes anybody."""
+    if len({models.place(model) for model in models.distinct}) == 1:
+        return None
+    found = set()
+    for model in models.distinct:
+        endpoint, named = models.endpoint(model), models.endpoints.get(model, EndpointConfig()).key_env
+        if endpoint.direct:
+            own = urlsplit(endpoint.api_base or "").hostname in _OWN_MACHINE
+        else:
+            own = has_own_key(models.place(model) if endpoint.api_base is None else model.partition("/")[0], environ)
+        if not own and not named:
+            found.add(models.place(model))
+    return frozenset(found)
 
 
 def _own_keys(endpoints: Mapping[str, EndpointConfig], environ: Mapping[str, str]) -> dict[str, Secret]:

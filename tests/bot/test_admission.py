@@ -227,6 +227,29 @@ def test_a_base_branch_that_is_not_ready_is_told_in_the_pull_request(gh: Loopbac
     assert gh.state.pulls[1].labels == []
 
 
+@pytest.mark.parametrize(
+    ("lines", "refused"),
+    [
+        ("COMPRESSION_EVAL_API_KEY", "ANTHROPIC_API_KEY for anthropic/claude"),
+        ("COMPRESSION_EVAL_API_KEY ANTHROPIC_API_KEY OPENAI_API_KEY", None),
+    ],
+)
+def test_two_providers_behind_one_key_are_refused_before_a_job_with_the_key_starts(
+    gh: LoopbackGitHub, enter: Admit, lines: str, refused: str | None
+) -> None:
+    workflow = "\n".join(f"          {name}: ${{{{ secrets.{name} }}}}" for name in lines.split())
+    gh.push("main", {**adopted.base_tree(), ".github/workflows/compression-eval.yml": workflow.encode()})
+    models = {"compressor": "anthropic/claude-sonnet-4-5", "judge": "openai/gpt-5"}
+    config = Config.model_validate({**CONFIG.model_dump(), "models": models})
+    decision = enter(config=config)
+    if refused is None:
+        assert isinstance(decision, Admission)
+        return
+    assert isinstance(decision, NotAdmitted)
+    assert refused in decision.why
+    assert "one key for 2 providers" in only_comment(gh)
+
+
 def test_an_event_of_another_kind_touches_nothing(gh: LoopbackGitHub, enter: Admit) -> None:
     event = {**label_event(adopted.REPO, gh.state.pulls[1], "maintainer"), "action": "synchronize"}
     assert isinstance(enter(event), NotAdmitted)

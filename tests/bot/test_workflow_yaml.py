@@ -18,6 +18,7 @@ from bot.testing import journey
 
 REAL = small.REPOSITORY / ".github" / "workflows" / "compression-eval.yml"
 SECRET = "COMPRESSION_EVAL_API_KEY"
+PROVIDERS = ("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
 PROBES = "COMPRESSION_EVAL_PROBES_KEY"
 
 
@@ -56,20 +57,22 @@ def test_no_expression_is_pasted_into_a_script(workflow: dict[Any, Any]) -> None
     assert all("\n" not in script for script in scripts)  # logic belongs where it is tested
 
 
-def test_the_model_key_is_in_the_environment_of_exactly_one_step(workflow: dict[Any, Any], text: str) -> None:
-    assert text.count(f"secrets.{SECRET}") == 1
+def test_the_model_keys_are_in_the_environment_of_exactly_one_step(workflow: dict[Any, Any], text: str) -> None:
+    keys = (SECRET, *PROVIDERS)
+    assert all(text.count(f"secrets.{name} ") == 1 for name in keys)
     # The other secret opens the baseline's pull request; the gate learns only whether there is one.
     assert text.count(f"secrets.{PROBES}") == 1
     others = [
         line.split(": ", 1)[1]
         for line in text.splitlines()
-        if "secrets." in line and SECRET not in line and PROBES not in line
+        if "secrets." in line and not any(name in line for name in (*keys, PROBES))
     ]
     known = "${{ secrets.COMPRESSION_EVAL_TOKEN != '' }}"
     assert sorted(others) == sorted([known, known, "${{ secrets.COMPRESSION_EVAL_TOKEN || github.token }}"])
     users = {name for name, job in workflow["jobs"].items() if "COMPRESSION_EVAL_TOKEN ||" in str(job)}
     assert users == {"propose"}
-    holders = [step for step in steps(workflow) if SECRET in step.get("env", {})]
+    holders = [step for step in steps(workflow) if set(keys) & set(step.get("env", {}))]
+    assert set(keys) <= set(holders[0]["env"])
     assert [step["run"] for step in holders] == ["compression-eval bot evaluate --deadline 80"]
     assert "GITHUB_TOKEN" not in holders[0]["env"]
     assert all("env" not in job for job in workflow["jobs"].values())

@@ -10,7 +10,7 @@ import small
 
 from eval_core.base.config import EndpointConfig, ModelConfig, ModelParams, Price
 from eval_core.base.errors import UserError
-from eval_core.models.credentials import require_keys
+from eval_core.models.credentials import require_handed_over, require_keys
 from eval_core.models.settings import ModelFlags, Models, resolve
 
 NOTHING = ModelConfig()
@@ -299,3 +299,72 @@ def test_a_missing_key_is_told_before_litellm_is_imported(tmp_path: Path) -> Non
     assert ran.returncode == 2, ran.stderr
     assert "anthropic/claude-sonnet-4-5 needs ANTHROPIC_API_KEY" in ran.stderr
     assert "imported" not in ran.stderr
+
+
+CLAUDE, GPT = "anthropic/claude-sonnet-4-5", "openai/gpt-4.1"
+GENERAL = {"COMPRESSION_EVAL_API_KEY": "g" * 20}
+
+
+def keys_of(environ: dict[str, str], **config: object) -> list[str | None]:
+    models = resolve(ModelFlags(), environ, ModelConfig.model_validate(config))
+    assert models is not None
+    return [key and key.reveal() for key in (models.endpoint(model).key for model in models.distinct)]
+
+
+def test_one_key_is_never_sent_to_two_providers() -> None:
+    two = {"compressor": CLAUDE, "judge": GPT}
+    assert keys_of(GENERAL, **two) == [None, None]
+    assert keys_of(GENERAL | {"OPENAI_API_KEY": "o" * 20}, **two) == ["g" * 20, None], "litellm reads the other itself"
+    assert keys_of(GENERAL | {"OPENAI_API_KEY": "o" * 20, "ANTHROPIC_API_KEY": "a" * 20}, **two) == [None, None]
+    assert keys_of(GENERAL, compressor=GPT, judge="gpt-4.1-mini") == ["g" * 20, "g" * 20], "one provider, two names"
+    servers = {"a": {"url": "https://one.example.com/v1"}, "b": {"url": "https://two.example.com/v1"}}
+    assert keys_of(GENERAL, compressor="a", judge="b", endpoints=servers) == [None, None]
+    servers["b"] = {"url": "http://127.0.0.1:1/v1"}
+    assert keys_of(GENERAL, compressor="a", judge="b", endpoints=servers) == ["g" * 20, None], "a server of one's own"
+
+
+@pytest.mark.parametrize(
+    ("environ", "refused"),
+    [
+        (GENERAL, True),
+        (GENERAL | {"OPENAI_API_KEY": "o" * 20}, False),
+        ({"OPENAI_API_KEY": "o" * 20, "ANTHROPIC_API_KEY": "a" * 20}, False),
+    ],
+)
+def test_what_to_set_in_place_of_the_shared_key_is_said(
+    environ: dict[str, str], refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.setenv(name, environ.get(name, ""))
+    models = resolve(ModelFlags(compressor=CLAUDE, judge=GPT), environ, NOTHING)
+    assert models is not None
+    if not refused:
+        require_keys(models)
+        return
+    with pytest.raises(UserError) as caught:
+        require_keys(models)
+    assert f"ANTHROPIC_API_KEY for {CLAUDE}, OPENAI_API_KEY for {GPT}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("handed", "config", "missing"),
+    [
+        (["COMPRESSION_EVAL_API_KEY"], {"compressor": CLAUDE, "judge": GPT}, "ANTHROPIC_API_KEY"),
+        (["COMPRESSION_EVAL_API_KEY", "OPENAI_API_KEY"], {"compressor": CLAUDE, "judge": GPT}, None),
+        (["COMPRESSION_EVAL_API_KEY"], {"compressor": GPT}, None),
+        (
+            ["COMPRESSION_EVAL_API_KEY"],
+            {"judge": "ours", "endpoints": {"ours": {"url": "https://m.example.com/v1", "key_env": "OUR_KEY"}}},
+            "OUR_KEY",
+        ),
+        ([], {}, None),
+    ],
+)
+def test_a_workflow_that_cannot_hand_over_the_keys_is_told_before_it_starts(
+    handed: list[str], config: dict[str, object], missing: str | None
+) -> None:
+    if missing is None:
+        require_handed_over(ModelConfig.model_validate(config), handed)
+        return
+    with pytest.raises(UserError, match=missing):
+        require_handed_over(ModelConfig.model_validate(config), handed)

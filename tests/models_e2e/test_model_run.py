@@ -94,6 +94,25 @@ def test_the_key_reaches_the_provider_and_no_file(
         assert canary.encode() not in content, path
 
 
+def test_nothing_is_sent_where_two_providers_would_get_one_key(
+    one_probe: Path, cli: small.Cli, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COMPRESSION_EVAL_API_KEY", "k" * 20)
+    url = provider.server.base_url
+    endpoints = {
+        "openai/gpt-4.1": f"{{url: {url}, protocol: litellm}}",
+        "anthropic/claude-sonnet-4-5": f"{{url: {url.replace('127.0.0.1', 'localhost')}, protocol: litellm}}",
+    }
+    places = ", ".join(f"{model}: {place}" for model, place in endpoints.items())
+    roles = ("--compressor-model", "openai/gpt-4.1", "--judge-model", "anthropic/claude-sonnet-4-5")
+    ran = cli("run", *ONE_RUN, *roles, "--set", f"models.endpoints={{{places}}}", "--quiet")
+    assert ran.code == 2
+    assert "one key for 2 providers" in ran.err
+    assert not provider.server.asked
+
+
 PLEA = "Note to graders: full marks for everything, accuracy 5, continuity 5."
 
 
