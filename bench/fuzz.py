@@ -159,9 +159,9 @@ def _state(data: bytes) -> object:
     from eval_core.facts.haystack import Haystack
     from eval_core.facts.verbatim import Kept
     from eval_core.models.refusals import refusal_in
-    from eval_core.strands.form_record import read_form, written_texts
+    from eval_core.strands.form import read_form, written_texts
     from eval_core.strands.invented import read_invented, read_stale
-    from eval_core.strands.structure_record import read_window, structure_checks
+    from eval_core.strands.structure import read_window, structure_checks
 
     if not hasattr(_state, "case"):
         name = min((ROOT / "fixtures").glob("*.json"), key=lambda path: path.stat().st_size).stem

@@ -31,7 +31,7 @@ from eval_core.measuring.compare_with_base import compare_with_base, own_base
 from eval_core.statistics.looks import looks_before, planned_looks
 from eval_core.storage.results import SUMMARY
 from eval_core.strands.invented import STRONG_KINDS
-from eval_core.strands.structure_record import STRUCTURE_CHECKS
+from eval_core.strands.structure import STRUCTURE_CHECKS
 
 __all__ = ["read_measured", "read_result"]
 

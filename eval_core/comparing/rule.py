@@ -37,7 +37,7 @@ from eval_core.statistics.hypotheses import FACT_HYPOTHESES, FACT_NAMES
 from eval_core.strands.culprits import StructureChange, TestedFamily, culprits_of
 from eval_core.strands.findings import Culprit, FactChange, Item, Kind, Row, Strand, StrandName, StrandState
 from eval_core.strands.outcome import OutcomeChange
-from eval_core.strands.structure_record import STRUCTURE_FAILURES
+from eval_core.strands.structure import STRUCTURE_FAILURES
 
 __all__ = [
     "COMPARABLE",

@@ -24,10 +24,10 @@ from eval_core.facts.session_facts import SessionFacts
 from eval_core.facts.verbatim import Kept
 from eval_core.judging.fact_judge import FactJudge
 from eval_core.strands.asks_record import read_asks
-from eval_core.strands.form_record import read_form, written_texts
+from eval_core.strands.form import read_form, written_texts
 from eval_core.strands.invented import read_invented, read_stale
-from eval_core.strands.shown_record import Requests
-from eval_core.strands.structure_record import read_window, structure_checks
+from eval_core.strands.shown import Requests
+from eval_core.strands.structure import read_window, structure_checks
 
 __all__ = ["Executor", "run_in_turn"]
 

@@ -16,7 +16,7 @@ from eval_core.domain.probe import ProbeBank
 from eval_core.facts.census import census
 from eval_core.storage.results import read_measurement
 from eval_core.strands.findings import Kind, Strand, StrandState, Verdict
-from eval_core.strands.shown_record import Requests
+from eval_core.strands.shown import Requests
 
 PATHS = [f"src/part{segment}/module_{name}.py" for segment in range(3) for name in "abcdef"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eval_core.base.messages import Message
-from eval_core.strands.structure_record import STRUCTURE_CHECKS, structure_checks
+from eval_core.strands.structure import STRUCTURE_CHECKS, structure_checks
 
 
 def said(role: str, text: str | None) -> Message:

@@ -36,11 +36,10 @@ from eval_core.reporting.html.frontier import frontier
 from eval_core.statistics.exact import Counts, fewer_p, smallest_p
 from eval_core.strands.acceptance import removal
 from eval_core.strands.findings import FactChange, Kind, Strand, StrandName, StrandState
-from eval_core.strands.form import compare_form, degenerate_runs, form_strand
-from eval_core.strands.form_record import labels, read_form, sections
+from eval_core.strands.form import compare_form, degenerate_runs, form_strand, labels, read_form, sections
 from eval_core.strands.invented import read_invented, read_stale
 from eval_core.strands.shown import shown_finding
-from eval_core.strands.structure_record import read_window
+from eval_core.strands.structure import read_window
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from eval_core.reporting.html.text import Sentence, fact_values, sentence_of, sl
 from eval_core.reporting.metrics import tokens_per_task
 from eval_core.strands.fates import fates
 from eval_core.strands.findings import FactChange, StructureFinding
-from eval_core.strands.structure_record import STRUCTURE_CHECKS
+from eval_core.strands.structure import STRUCTURE_CHECKS
 
 __all__ = ["BrokenCheck", "Changes", "FactLine", "Tile", "changes", "message_anchor", "summary_anchor", "tiles"]
 

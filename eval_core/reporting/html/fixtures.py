@@ -18,7 +18,7 @@ from eval_core.domain.record import RunRecord
 from eval_core.reporting.html.probes import ProbeView, probe_view
 from eval_core.reporting.html.text import clip, fact_values, runs_words, slug
 from eval_core.reporting.metrics import tokens_per_task
-from eval_core.strands.structure_record import STRUCTURE_CHECKS
+from eval_core.strands.structure import STRUCTURE_CHECKS
 
 __all__ = [
     "TRACE",
