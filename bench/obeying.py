@@ -3,8 +3,7 @@
     python -m bench.obeying [--port 8099]
 
 It writes the sections that a prompt asks for, keeps to the room and to the number of sentences that it names, and
-leaves paths out unless it is told to keep them word for word. Everything else it copies from what it is shown. With
-`bench/prompt_edits.py` it shows that what is not judged offline is judged with a model.
+leaves paths out unless it is told to keep them word for word. Everything else it copies from what it is shown.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import small
 
 from eval_core.sandbox.isolation import detect
 
-from .world import Provider
+from .world import Provider, served_at
 
 ADAPTER = """
 import json
@@ -85,7 +85,18 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(project: Path, cli: small.Cli, *options: str) -> tuple[int, dict[str, Any]]:
-    command = ("run", "--target", "target.yml", "--baseline", "rerun", "--base-tree", "base", "--label", "a", "--quiet")
+    command = (
+        "run",
+        "--target",
+        "target.yml",
+        "--compare-to",
+        "rerun",
+        "--base-tree",
+        "base",
+        "--label",
+        "a",
+        "--quiet",
+    )
     ran = cli(*command, "--fail-on", "regressed", *options)
     assert ran.code in (0, 1, 3), ran.out + ran.err
     assert "Incomplete" not in ran.err
@@ -101,7 +112,7 @@ def details(verdict: dict[str, Any]) -> list[str]:
 
 def test_the_same_prompt_is_no_change(project: Path, cli: small.Cli) -> None:
     tree(project, prompted.edited(PATHS).replace('"""Return head, summary and tail."""', '"""Return it."""'))
-    code, verdict = run(project, cli, "--runs", "1", "--compress-runs", "3")
+    code, verdict = run(project, cli, "--runs", "1", "--set", "compress_runs=3")
     assert (code, verdict["kind"]) == (0, "no_detectable_change")
 
 
@@ -112,7 +123,7 @@ def test_an_edited_prompt_is_not_judged_offline_and_passes_no_gate(
     source = prompted.edited(PATHS)
     assert edit[0] in source
     tree(project, source.replace(*edit))
-    code, verdict = run(project, cli, "--runs", "1", "--compress-runs", "3")
+    code, verdict = run(project, cli, "--runs", "1", "--set", "compress_runs=3")
     assert (code, verdict["kind"]) == (3, "not_judged")
     assert "- Keep every path word for word." in details(verdict) or "two sentences" in str(details(verdict))
     assert "--judge offline" in verdict["next_step"]
@@ -124,7 +135,7 @@ def test_it_is_judged_with_a_model_that_does_as_it_is_told(
 ) -> None:
     provider.reply = obey
     tree(project, prompted.edited(PATHS).replace(*edit))
-    model = ("--model", "openai/m", "--price", "openai/m=1,4,0.1", "--api-base", provider.server.base_url)
-    code, verdict = run(project, cli, "--runs", "1", "--compress-runs", "5", *model, "--judge", "offline")
+    model = ("--model", "openai/m", *served_at(provider.server.base_url, "openai/m"))
+    code, verdict = run(project, cli, "--runs", "1", "--set", "compress_runs=5", *model, "--judge", "offline")
     assert (code, verdict["kind"]) == (1, "regressed"), verdict["headline"]
     assert details(verdict)
