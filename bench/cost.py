@@ -19,7 +19,7 @@ from pathlib import Path
 
 from eval_core.base.config import Config
 from eval_core.measuring.cost import make_stand_ins
-from eval_core.measuring.forecast import CHECKS, EstimateRow, PlannedCalls, Scope, estimate, forecast, total
+from eval_core.measuring.forecast import CHECKS, EstimateRow, PlannedCalls, Scope, StandIn, estimate, forecast, total
 from eval_core.measuring.options import Job
 from eval_core.models.settings import ModelFlags, Models
 
@@ -89,6 +89,8 @@ def price_defaults(model: str = MODEL) -> list[Priced]:
         _priced("first look at a pull request (3 runs)", first, models, 3.5),
         _priced("the same by a label: the base once as well", labelled, models),
         _priced("where facts decide: compressions alone", _facts(look(LOOKS[0])), models),
+        _priced("while facts are open: 3 more compressions", _more(everything, models, 3), models),
+        _priced("7 more compressions", _more(everything, models, 7), models),
         _priced("the compressor's model, judged offline", _facts(look(LOOKS[0])), models, 1.4),
         _priced("all three looks in one command (10 runs)", at_once, models, 8.4),
         _priced("all three looks, on three days", first + later, models, 8.4),
@@ -100,6 +102,28 @@ def price_defaults(model: str = MODEL) -> list[Priced]:
 
 def _facts(parts: Sequence[tuple[str, PlannedCalls]]) -> list[PlannedCalls]:
     return [part for _, part in parts if part.role == "compressor"]
+
+
+def _more(everything: Sequence[StandIn], models: Models, runs: int) -> list[PlannedCalls]:
+    """Return the compressions that are made beside those of a first look, with its beginnings in the cache."""
+    first, all_ = (
+        next(
+            part
+            for what, part in forecast(everything, models, Scope(0, count, calibration=False))
+            if what == "compressions"
+        )
+        for count in (LOOKS[0], LOOKS[0] + runs)
+    )
+    return [
+        replace(
+            all_,
+            calls=all_.calls - first.calls,
+            input_tokens=all_.input_tokens - first.input_tokens,
+            output_tokens=all_.output_tokens - first.output_tokens,
+            shared_tokens=all_.shared_tokens - first.shared_tokens,
+            written_tokens=all_.written_tokens - first.written_tokens,
+        )
+    ]
 
 
 def _all(parts: Sequence[tuple[str, PlannedCalls]]) -> list[PlannedCalls]:

@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 
 from eval_core.comparing.control_runs import control_shift
 from eval_core.comparing.strands import Recorded, SizeChange
-from eval_core.comparing.verdict import Options, decide
+from eval_core.comparing.verdict import DECIDED, Options, decide, facts_open
 from eval_core.domain.extra import Look
 from eval_core.statistics.arms import Arm, Array, FixtureArm
-from eval_core.statistics.looks import RUNS_AT_LOOK
+from eval_core.statistics.looks import RUNS_AT_LOOK, next_look
+from eval_core.strands.asks import AsksChange
 from eval_core.strands.fact_changes import FalseValues
 from eval_core.strands.findings import Kind, Strand, StrandState, Verdict
 from eval_core.strands.form import FormChange
@@ -81,14 +82,18 @@ class Design:
     graded: int
     compressed: int
     base: int = 10
+    more: bool = False
+    """Whether further compressions are made, look by look, while the facts are open."""
 
 
 DESIGNS = {
-    "paid": Design("3 graded, 3 compressed", 3, 3),
+    "paid": Design("3 graded, 3 to 10 compressed", 3, 3, more=True),
+    "least": Design("3 graded, 3 compressed", 3, 3),
     "free": Design("3 graded, 10 compressed", 3, 10),
     "all": Design("10 graded, 10 compressed", 10, 10),
 }
-"""`paid`: the default where a model is paid for compressing; `free`: where none is; `all`: after the last look."""
+"""`paid`: the default where a model is paid for compressing; `least`: the same where the budget has no room for more;
+`free`: where none is paid; `all`: after the last look."""
 
 
 @dataclass(frozen=True)
@@ -268,7 +273,7 @@ def _symmetric(random: np.random.Generator, fixtures: int, spread: float, graded
     return Arm("symmetric", {f"fixture-{number}": one() for number in range(fixtures)})
 
 
-_NO_FALSE = FalseValues(False, 0, 0, more=False, fewer=False, named=())
+_NO_FALSE = FalseValues(more=False, named=())
 
 
 def _recorded(base: Arm, candidate: Arm) -> Recorded:
@@ -284,13 +289,14 @@ def _recorded(base: Arm, candidate: Arm) -> Recorded:
         outcome=OutcomeChange((), (), (), (), ()),
         window=Strand(name="window", state=StrandState.NOT_RECORDED),
         shown=Strand(name="shown", state=StrandState.NOT_RECORDED),
+        asks=AsksChange(Strand(name="asks", state=StrandState.NOT_RECORDED)),
         form=FormChange(False),
         facts=(),
         invented=_NO_FALSE,
         stale=_NO_FALSE,
         size=SizeChange(True, mean(base, "tokens"), mean(candidate, "tokens"), *kept, *kept),
-        authored_facts=PROBES * FACTS,
-        census_facts=len(CENSUS_KINDS) * CENSUS_FACTS,
+        asked_facts=PROBES * FACTS,
+        other_facts=len(CENSUS_KINDS) * CENSUS_FACTS,
         exact=False,
         judged=True,
         model_wrote=True,
@@ -327,6 +333,8 @@ class Outcome:
     less_stable: bool
     contradiction: bool
     """An interval without zero beside a calm verdict, or one with zero in the sentence that tells a change."""
+    more: bool = False
+    """Whether further compressions were bought."""
 
     @property
     def alarm(self) -> bool:
@@ -340,22 +348,42 @@ def _interval_with_zero(text: str) -> bool:
     return len(inside) == 2 and float(inside[0]) <= 0 <= float(inside[1])
 
 
-def _outcome(verdict: Verdict) -> Outcome:
+def _outcome(verdict: Verdict, *, more: bool) -> Outcome:
     outside = any((row.ci_low or 0) > 0 or (row.ci_high or 0) < 0 for row in verdict.rows)
     calm = verdict.kind in CALM
     odd = outside if calm else _interval_with_zero(verdict.headline)
     less = any(item.verdict == "less_stable" for item in verdict.spread)
-    return Outcome(verdict.kind, less, odd)
+    return Outcome(verdict.kind, less, odd, more)
+
+
+def _first(arm: Arm, graded: int, compressed: int) -> Arm:
+    """Return the first runs of an arm."""
+    cut = {
+        name: dataclasses.replace(
+            item,
+            scores=item.scores[:graded],
+            facts=item.facts[:compressed],
+            census=item.census[:compressed],
+            census_weights=item.census_weights[:compressed],
+            structure=item.structure[:compressed],
+            planned_scores=graded * PROBES,
+            planned_facts=compressed * PROBES,
+            kept={fact: values[:compressed] for fact, values in item.kept.items()},
+            tokens=None if item.tokens is None else item.tokens[:compressed],
+        )
+        for name, item in arm.fixtures.items()
+    }
+    return Arm(arm.label, cut)
 
 
 def _compare(random: np.random.Generator, setting: Setting, base: Arm, suite: Suite | None, seed: int) -> Outcome:
-    design = setting.design
+    design, compressions = setting.design, RUNS_AT_LOOK[-1] if setting.design.more else setting.design.compressed
     day = random.normal(0, setting.day) if setting.day else 0.0
     shift = None
     if suite is None:
-        candidate = _symmetric(random, setting.fixtures, setting.spread, design.graded, design.compressed)
+        candidate = _symmetric(random, setting.fixtures, setting.spread, design.graded, compressions)
     else:
-        candidate = suite.arm(random, setting.change, design.graded, design.compressed, day=day)
+        candidate = suite.arm(random, setting.change, design.graded, compressions, day=day)
         if setting.control:
             found = control_shift(base, suite.arm(random, Change(), 1, 1, day=day))
             shift = found.shift if found is not None else None
@@ -368,7 +396,22 @@ def _compare(random: np.random.Generator, setting: Setting, base: Arm, suite: Su
         for item in candidate.fixtures.values():
             item.scores[random.random(item.scores.shape[:2]) < setting.missing] = np.nan
     rule = replace(RULE, seed=seed, coverage_floor=0.5)
-    return _outcome(decide(base, candidate, options=rule, shift=shift, recorded=_recorded(base, candidate)))
+
+    def decided(arm: Arm, *earlier: Look) -> Verdict:
+        return decide(base, arm, options=rule, shift=shift, recorded=_recorded(base, arm), earlier=earlier)
+
+    if not design.more:
+        return _outcome(decided(candidate), more=False)
+    looks, compressed = list[Look](), design.compressed
+    while True:
+        facts = decided(_first(candidate, 0, compressed), *looks)
+        later = next_look(compressed)
+        if facts.kind in DECIDED:
+            return _outcome(facts, more=bool(looks))
+        if later is None or not facts_open(facts):
+            return _outcome(decided(_first(candidate, design.graded, compressed), *looks), more=bool(looks))
+        looks.append(Look(design.graded, compressed))
+        compressed = later
 
 
 def trial(seed: int, setting: Setting) -> Outcome:
@@ -403,26 +446,6 @@ class Looked:
     """Whether they did."""
 
 
-def _first(arm: Arm, runs: int) -> Arm:
-    """Return the first runs of an arm, all of them graded."""
-    cut = {
-        name: dataclasses.replace(
-            item,
-            scores=item.scores[:runs],
-            facts=item.facts[:runs],
-            census=item.census[:runs],
-            census_weights=item.census_weights[:runs],
-            structure=item.structure[:runs],
-            planned_scores=runs * PROBES,
-            planned_facts=runs * PROBES,
-            kept={fact: values[:runs] for fact, values in item.kept.items()},
-            tokens=None if item.tokens is None else item.tokens[:runs],
-        )
-        for name, item in arm.fixtures.items()
-    }
-    return Arm(arm.label, cut)
-
-
 def looked_trial(seed: int, setting: Setting) -> Looked:
     """Look at a pull request at 3, 6 and 10 runs."""
     random = np.random.default_rng(seed)
@@ -431,7 +454,7 @@ def looked_trial(seed: int, setting: Setting) -> Looked:
     whole = suite.arm(random, setting.change, RUNS_AT_LOOK[-1], RUNS_AT_LOOK[-1])
     found, earlier = [], list[Look]()
     for runs in RUNS_AT_LOOK:
-        part = _first(whole, runs)
+        part = _first(whole, runs, runs)
         rule = replace(RULE, seed=seed)
         found.append(decide(base, part, options=rule, earlier=earlier, recorded=_recorded(base, part)))
         earlier.append(Look(runs, runs))
@@ -475,7 +498,7 @@ def _rows(pool: multiprocessing.pool.Pool, settings: Mapping[str, Sequence[Setti
     """Print a row of each name: what each of its settings comes to, and three things about all of them together."""
     first = next(iter(settings.values()))
     columns = [f"{item.fixtures} fixture{'s' * (item.fixtures > 1)}, {item.design.name}" for item in first]
-    _table(("", *columns, "inconclusive", "less stable", "odd interval"))
+    _table(("", *columns, "inconclusive", "less stable", "odd interval", "more runs"))
     for name, row in settings.items():
         found = [pool.map(partial(trial, setting=setting), seeds, chunksize=10) for setting in row]
         every = [item for one in found for item in one]
@@ -485,6 +508,7 @@ def _rows(pool: multiprocessing.pool.Pool, settings: Mapping[str, Sequence[Setti
             _percent([item.kind is Kind.INCONCLUSIVE for item in every]),
             _percent([item.less_stable for item in every]),
             _percent([item.contradiction for item in every]),
+            _percent([item.more for item in found[0]]),
         ]
         print(f"| {' | '.join(cells)} |", flush=True)
 
@@ -495,18 +519,15 @@ def _grid(one: Setting) -> list[Setting]:
 
 _MID = REGIMES["mid"]
 _HARMLESS = {
-    "tokens vary by 2 %": Setting("", 5, replace(_MID, size=0.02)),
-    "tokens vary by 5 %": Setting("", 5),
-    "by 10 %": Setting("", 5, replace(_MID, size=0.10)),
-    "by 20 %": Setting("", 5, replace(_MID, size=0.20)),
-    "SD 0.21": Setting("", 5, REGIMES["low"]),
-    "SD 0.47": Setting("", 5, REGIMES["high"]),
+    "SD 0.21, tokens vary by 2 %": Setting("", 5, replace(REGIMES["low"], size=0.02)),
+    "SD 0.25, by 5 %": Setting("", 5),
+    "SD 0.47, by 10 %": Setting("", 5, replace(REGIMES["high"], size=0.10)),
+    "SD 0.25, by 20 %": Setting("", 5, replace(_MID, size=0.20)),
     "5 % of the runs collapse": Setting("", 5, replace(_MID, collapse=0.05)),
     "a section missing in 20 % of the runs": Setting("", 5, replace(_MID, sections=0.2)),
     "in 50 %": Setting("", 5, replace(_MID, sections=0.5)),
     "facts of a section share one fate": Setting("", 5, replace(_MID, blocks=True)),
-    "4 % of the grades missing": Setting("", 5, missing=0.04),
-    "one run of either side a point lower": Setting("", 5, odd_anywhere=True),
+    "one run of either side a point lower, 4 % of the grades missing": Setting("", 5, missing=0.04, odd_anywhere=True),
     "only the noise doubled": Setting("", 5, spread=2.0),
     "tripled": Setting("", 5, spread=3.0),
 }

@@ -78,7 +78,8 @@ def read_measured(ticket: Ticket, config: Config, root: Path, folder: Path) -> t
     source = ticket.base_sha if ticket.mode == "baseline" else ticket.sha
     provenance = measurement.provenance.model_copy(update={"source_sha": source, "dirty": False})
     # How often this commit was looked at is the ticket's to say: it decides how much alpha is left.
-    looks = looks_before(planned_looks(ticket.looks, config.runs, measurement), measurement)
+    bought = config.compress_runs is None and measurement.model_wrote
+    looks = looks_before(planned_looks(ticket.looks, config.runs, measurement, bought=bought), measurement)
     return measurement.model_copy(update={"provenance": provenance, "label": ticket.label}).noting(looks=looks), cases
 
 

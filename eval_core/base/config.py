@@ -220,8 +220,8 @@ class Config(ConfigSection):
         Field(
             ge=1,
             le=200,
-            description="Compressions of each fixture, graded or not. Default: as many as are graded where a model "
-            "writes them, 10 where they are free.",
+            description="Compressions of each fixture, graded or not. Default: 10 where they are free; where a model "
+            "writes them as many as are graded, and up to 10 if facts seem to have changed and it is not certain.",
         ),
     ] = None
     baseline_runs: Annotated[int, Field(ge=1, le=50, description="Graded runs stored in a baseline.")] = 10

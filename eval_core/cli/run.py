@@ -89,6 +89,10 @@ def print_quote(found: Quote) -> None:
         least = found.facts_only
         price = f"{_money(least.cost_usd)}, with prompt caching {_money(least.cached_cost_usd)}"
         out.print(Text(f"Where facts alone decide, nothing is graded: {least.calls:,} calls, {price}."))
+    if found.more is not None:
+        price = f"{_money(found.more.cost_usd)}, with prompt caching {_money(found.more.cached_cost_usd)}"
+        words = f"up to {counted(found.more.calls, 'further call')} to compress, {price}, within the budget"
+        out.print(Text(f"If facts seem to have changed and it is not certain: {words}."))
     for note in found.notes:
         out.print(Text(note))
     if cost is None:

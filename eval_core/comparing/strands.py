@@ -12,10 +12,10 @@ from eval_core.base.numbers import counted, counted_range, p_value, percent, tok
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord, WindowRecord
 from eval_core.statistics.exact import sign_p
+from eval_core.statistics.fates import fates
 from eval_core.strands.asks import AsksChange, compare_asks
 from eval_core.strands.causes import cause_of
 from eval_core.strands.fact_changes import FalseValues, fact_changes, false_values, is_exact, same_text
-from eval_core.strands.fates import fates
 from eval_core.strands.findings import FactChange, FalseValue, Strand, StrandState
 from eval_core.strands.form import FormChange, compare_form, form_strand
 from eval_core.strands.outcome import OutcomeChange, compare_outcomes

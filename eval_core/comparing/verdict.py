@@ -21,7 +21,7 @@ from eval_core.domain.fingerprint import Difference
 from eval_core.statistics import looks as looking
 from eval_core.statistics import medians as median_rule
 from eval_core.statistics.arms import Arm, FixtureArm, validate
-from eval_core.statistics.clear_losses import ClearTest, clear_changes, kept_blocks
+from eval_core.statistics.clear_losses import OPEN, ClearTest, clear_changes, kept_blocks
 from eval_core.statistics.hypotheses import (
     AUTHORED,
     FACT_HYPOTHESES,
@@ -71,6 +71,7 @@ from eval_core.strands.findings import (
 from eval_core.strands.outcome import broken_fixtures, outcome_culprits
 
 __all__ = [
+    "DECIDED",
     "FailOn",
     "Kind",
     "Options",
@@ -78,6 +79,7 @@ __all__ = [
     "coverage_of",
     "decide",
     "exit_code",
+    "facts_open",
     "gaps",
 ]
 
@@ -162,6 +164,8 @@ def gaps(base: Arm, candidate: Arm, coverage: Sequence[Coverage], floor: float) 
 # The decision: from two arms to one verdict, in a fixed order, with every number that led to it.
 
 FailOn = Literal["never", "regressed", "inconclusive"]
+DECIDED = (Kind.BROKEN, Kind.REGRESSED, Kind.IMPROVED, Kind.MIXED)
+"""What no grade can change."""
 HINT = 0.01
 """A single probe or kind of fact with so small a chance keeps a verdict from being calm."""
 _CALM = (RowVerdict.NO_DETECTABLE_CHANGE, RowVerdict.ADVISORY)
@@ -277,7 +281,7 @@ class _Case:
             notes=tuple(self.notes),
             remarks=tuple(self.remarks),
             advice=advice,
-            look=1 + sum(look.graded < self.measured.graded for look in self.earlier),
+            look=1 + len({look.graded for look in self.earlier if look.graded < self.measured.graded}),
             planned_looks=len(looking.RUNS_AT_LOOK),
             alpha=self.alpha(*self.shares),
             alpha_spent=self.spent,
@@ -650,6 +654,17 @@ def _broken(
         culprits=culprits,
         strands=[strand],
         coverage=coverage,
+    )
+
+
+def facts_open(verdict: Verdict) -> bool:
+    """Tell whether facts seem to have changed and it is not certain, so that further compressions may show it."""
+    lost = next((item for item in verdict.further_tests if item.name == "facts lost"), None)
+    rows = [row for row in verdict.rows if row.family == "facts" and row.verdict is RowVerdict.INCONCLUSIVE]
+    return (
+        any(row.p is not None and row.p <= OPEN for row in rows)
+        or any(item.family == "facts" and item.p_local <= HINT for item in verdict.tests)
+        or (lost is not None and lost.alpha < lost.p <= OPEN)
     )
 
 

@@ -42,6 +42,7 @@ from eval_core.models.offline import OfflineModel
 from eval_core.models.presets import LIMITS
 from eval_core.models.settings import Models
 from eval_core.sandbox.targets import BuiltinSubject, Target
+from eval_core.statistics.looks import RUNS_AT_LOOK
 from eval_core.storage.baselines import Reference, find_reference, stored_reference
 from eval_core.storage.results import ResultsFolder
 
@@ -64,6 +65,8 @@ class Quote:
     budget_usd: float
     facts_only: EstimateRow | None = None
     """What it costs where facts alone decide, and grading is left out; None where that is not tried."""
+    more: EstimateRow | None = None
+    """What further compressions cost at most, if the facts stay open; None where none would be made."""
     notes: tuple[str, ...] = ()
     """What a provider allows that this job may not fit into."""
 
@@ -244,8 +247,20 @@ def quote(job: Job, results: Path | None = None, label: str | None = None) -> Qu
         tuple(purposes.items()),
         job.budget(cases),
         total(_by_role(facts, models)) if job.stops_early and (comparable or base.own) else None,
+        _further(job, expected, models, scope) if comparable or base.own else None,
         (*_limits(models, rows), *_too_long(expected, models, compresses=target.asks_model)),
     )
+
+
+def _further(job: Job, expected: Sequence[StandIn], models: Models, scope: Scope) -> EstimateRow | None:
+    """Price the compressions up to the last look, of the base too where all of it is measured beside the candidate."""
+    count = RUNS_AT_LOOK[-1] - scope.compress_runs
+    if not job.compresses_more or count <= 0:
+        return None
+    beside = count if scope.base_compress_runs == scope.compress_runs else 0
+    only = Scope(runs=0, compress_runs=count, base_compress_runs=beside, compresses=True, output=scope.output)
+    planned = [item for item in forecast(expected, models, only) if item[0] == "compressions"]
+    return total(_by_role(planned, models)) if planned else None
 
 
 def _limits(models: Models, rows: Sequence[EstimateRow]) -> tuple[str, ...]:

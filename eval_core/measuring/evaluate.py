@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from eval_core.base.errors import UserError
 from eval_core.base.threads import compute
-from eval_core.comparing.compare import compare_measurements
 from eval_core.comparing.control_runs import keep_control
 from eval_core.domain.case import Case
-from eval_core.domain.extra import Extra, Look
+from eval_core.domain.extra import Look
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Controls, Measurement
 from eval_core.domain.record import RunRecord
@@ -21,23 +20,21 @@ from eval_core.facts.session_facts import SessionFacts
 from eval_core.judging.calibration import trusted
 from eval_core.measuring.base_branch import BasePlan, BranchPoint, keep_base
 from eval_core.measuring.blame import PlainRequests
+from eval_core.measuring.facts_first import FactsFirst
 from eval_core.measuring.interrupt import Interruption, interruptible
 from eval_core.measuring.preflight import preflight
 from eval_core.measuring.session import MeasuringSession, find_controls, measure_together, read_ahead
 from eval_core.measuring.wiring import Cast, Roles, Traffic, make_cast, make_fingerprint
 from eval_core.sandbox.targets import Target
-from eval_core.statistics.looks import looks_before
+from eval_core.statistics.looks import bought_looks, looks_before
 from eval_core.storage.baselines import Reference, find_reference, stored_reference
 from eval_core.storage.results import BASE_FOLDER, CONTROL_FOLDER, SUMMARY, ResultsFolder, read_measurement, spending
-from eval_core.strands.findings import Kind
 
 if TYPE_CHECKING:
     from eval_core.measuring.options import Job
     from eval_core.models.client import ModelClient
 
 __all__ = ["Trial"]
-
-_DECIDED = (Kind.BROKEN, Kind.REGRESSED, Kind.IMPROVED, Kind.MIXED)
 
 
 @dataclass(frozen=True)
@@ -131,12 +128,10 @@ class Trial:
             await self._trust(cast, stored, notes)
         # A control is there for the day; what decides is the whole base, or the stored baseline.
         standing = None if plan.beside == "whole" else plan.known or (reference.measurement if reference else None)
-        if job.stops_early and (standing is not None or plan.beside == "whole"):
-
-            def settled(found: Sequence[Measurement]) -> bool:
-                return self._settled(found[0] if standing is None else standing, found[-1], before)
-
-            measured = await measure_together(sessions, settled)
+        if (job.stops_early or job.compresses_more) and (standing is not None or plan.beside == "whole"):
+            grown = sessions if plan.beside == "whole" else sessions[-1:]
+            after = FactsFirst(job, grown, standing, before, self.folder.path.parent, cast.budget)
+            measured = await measure_together(sessions, after)
         else:
             measured = await measure_together(sessions)
         for session, base_measurement in zip(sessions[:-1], measured[:-1], strict=True):
@@ -149,7 +144,8 @@ class Trial:
         if ahead is not None:
             await ahead
         measurement = measured[-1]
-        measurement = measurement.noting(**notes, looks=looks_before(before, measurement))
+        looks = (*before, *bought_looks(*job.plan, measurement.planned_compress_runs))
+        measurement = measurement.noting(**notes, looks=looks_before(looks, measurement))
         return self._keep(measurement, cast)
 
     async def _trust(self, cast: Cast, stored: Reference | None, notes: dict[str, object]) -> None:
@@ -250,12 +246,6 @@ class Trial:
                 raise
             return None  # an unreadable baseline must not stand in the way of the update that replaces it
         return found
-
-    def _settled(self, base: Measurement, candidate: Measurement, before: Sequence[Look]) -> bool:
-        """Tell whether the facts alone decide."""
-        candidate = candidate.model_copy(update={"extra": Extra(looks=looks_before(before, candidate))})
-        verdict, _ = compare_measurements(base, candidate, accept=self.job.settings.accept)
-        return verdict.kind in _DECIDED
 
     def _keep(self, measurement: Measurement, cast: Cast) -> Measurement:
         measurement = _from_files(measurement, self.job.digest_of(self.job.load_target().tree))

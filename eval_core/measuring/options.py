@@ -86,6 +86,12 @@ class Job:
         return self.shard is None and (self.settings.stop or ("full" if free else "early")) == "early"
 
     @property
+    def compresses_more(self) -> bool:
+        """Whether a paid compressor is run more often while the facts are open; not where a number is configured."""
+        asked = self.compress_runs or self.settings.compress_runs
+        return self.shard is None and asked is None and self.models is not None and self.load_target().asks_model
+
+    @property
     def plan(self) -> tuple[int, int]:
         """Graded runs and compressions of each fixture."""
         graded = self.runs or runs_at(self.looks, self.settings.runs)

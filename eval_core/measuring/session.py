@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import datetime
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -40,6 +41,7 @@ from eval_core.storage.results import Claim, ResultsFolder, claim_folder
 __all__ = [
     "CONTROL",
     "CONTROLS",
+    "AfterFacts",
     "MeasuringSession",
     "control_key",
     "find_controls",
@@ -256,10 +258,9 @@ class MeasuringSession:
     _known: dict[tuple[str, int], RunRecord] = field(default_factory=dict)
     _told: set[tuple[str, int]] = field(default_factory=set)
 
-    async def measure(self, settled: Callable[[Measurement], bool] | None = None) -> Measurement:
-        """Execute the plan. With `settled`, all compressions come first and grading is skipped if facts decide."""
-        decide = None if settled is None else (lambda measured: settled(measured[0]))
-        return self.finish((await measure_together([self], decide))[0])
+    async def measure(self) -> Measurement:
+        """Execute the plan."""
+        return self.finish((await measure_together([self]))[0])
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
@@ -270,9 +271,25 @@ class MeasuringSession:
         """Claim the folder and take up what is finished there."""
         claim = Claim(target=self.roles.subject.name, source=self.source, seed=self.seed, fingerprint=self.fingerprint)
         claim_folder(self.folder, claim, resume=self.resume)
+        self._take_up()
+
+    def _take_up(self) -> None:
+        """Take up what is stored of the plan."""
         for cell in self.plan if self.resume else ():
-            if (record := self.folder.read_run(cell.case.fixture.name, cell.run)) is not None:
-                self._known[record.fixture, record.run] = record
+            name = cell.case.fixture.name, cell.run
+            if name not in self._known and (record := self.folder.read_run(*name)) is not None:
+                self._known[name] = record
+
+    def grow(self, compress_runs: int) -> None:
+        """Compress each fixture this often."""
+        self.compress_runs = compress_runs
+        self._take_up()
+
+    def missing(self, compress_runs: int) -> int:
+        """Count the compressions that would still have to be made for so many of each fixture."""
+        cells = make_plan(self.cases, self.runs, compress_runs)
+        stored = [self.folder.read_run(cell.case.fixture.name, cell.run) for cell in cells]
+        return sum(record is None or not record.ok for record in stored)
 
     @property
     def plan(self) -> list[Cell]:
@@ -525,25 +542,33 @@ async def _examined(
     return [await session.examined(found) for session, found in zip(sessions, records, strict=True)]
 
 
+AfterFacts = Literal["grade", "more", "stop"]
+"""What follows when all compressions are there: grading, more compressions, or nothing."""
+
+
 async def measure_together(
-    sessions: Sequence[MeasuringSession], settled: Callable[[Sequence[Measurement]], bool] | None = None
+    sessions: Sequence[MeasuringSession],
+    after_facts: Callable[[Sequence[Measurement]], Awaitable[AfterFacts]] | None = None,
 ) -> list[Measurement]:
     """Measure several targets in one go, their fixture-runs in alternation; the first one's controls serve all.
 
-    Summaries are the caller's to write: `Session.finish`, or with more in them.
+    With `after_facts`, all compressions come first, and what they show says what follows. Summaries are the caller's
+    to write: `Session.finish`, or with more in them.
     """
     for session in sessions:
         session.open()
-    plans = [session.plan for session in sessions]
-    if settled is not None:
-        facts_only = [[replace(cell, graded=False) for cell in plan] for plan in plans]
+    follows: AfterFacts = "grade" if after_facts is None else "more"
+    while after_facts is not None and follows == "more":
+        facts_only = [[replace(cell, graded=False) for cell in session.plan] for session in sessions]
         facts = await _examined(sessions, await _execute(sessions, facts_only))
         measured = [session.measurement(found, {}, runs=0) for session, found in zip(sessions, facts, strict=True)]
-        if settled(measured):
+        follows = await after_facts(measured)
+        if follows == "stop":
             for session, found in zip(sessions, facts, strict=True):
                 for record in found:
                     session.tell(record)
             return await _with_sizes(sessions, facts, {}, graded=False)
+    plans = [session.plan for session in sessions]
     begun = sessions[-1].begun
 
     async def execute() -> list[list[RunRecord]]:

@@ -63,6 +63,8 @@ class Budget:
         self.unsure_usd, self.unsure_tokens = carried.unsure_usd, carried.unsure_tokens
         self.held_usd, self.held_tokens = 0.0, 0
         self.refused = 0
+        self.largest = Reservation(0.0, 0)
+        """The worst case of the largest call so far."""
         self._waiting: list[asyncio.Future[None]] = []
 
     def require_prices(self, models: Iterable[str], tariffs: Mapping[str, Tariff | None]) -> None:
@@ -89,6 +91,7 @@ class Budget:
             await settled
         self.held_usd += wanted.usd
         self.held_tokens += wanted.tokens
+        self.largest = Reservation(max(self.largest.usd, wanted.usd), max(self.largest.tokens, wanted.tokens))
         return wanted
 
     def settle(self, reservation: Reservation, usage: Usage | None) -> None:

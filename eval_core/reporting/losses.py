@@ -11,7 +11,7 @@ from eval_core.domain.grade import PASS_SCORE, Grade, Unscored
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import PRIVATE_PLACE, RunRecord
 from eval_core.statistics.arms import quarantined
-from eval_core.strands.fates import fates
+from eval_core.statistics.fates import fates
 from eval_core.strands.findings import Verdict
 
 __all__ = [

@@ -15,7 +15,7 @@ from eval_core.domain.fingerprint import differences
 from eval_core.domain.grade import Grade
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord
-from eval_core.strands.fates import fates
+from eval_core.statistics.fates import fates
 
 __all__ = ["COLUMNS", "FactKept", "SideBySide", "side_by_side"]
 

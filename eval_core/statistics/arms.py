@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from eval_core.base.errors import UserError
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import PRIVATE_PLACE, CensusEntry, RunRecord
+from eval_core.domain.record import RunRecord
+from eval_core.statistics.fates import fates
 
 __all__ = [
     "Arm",
@@ -195,25 +196,14 @@ def _failed(runs: list[RunRecord]) -> int:
     return sum(not run.ok and not run.outcome.retryable for run in runs)
 
 
-def _kept(runs: Sequence[RunRecord], census: Sequence[CensusEntry]) -> dict[str, Array]:
-    """Return for each fact whether each run kept it; what a probe expects and the census found is one fact."""
-    found: dict[str, Array] = {}
-
-    def note(fact: str, row: int, kept: bool) -> None:
-        found.setdefault(fact, np.full(len(runs), np.nan))[row] = kept
-
-    for row, run in enumerate(runs):
-        if not run.ok:
-            continue
-        if len(run.census.fates) == len(census):
-            for entry, fate in zip(census, run.census.fates, strict=True):
-                note(entry.value, row, fate != "0")
-        for probe, record in run.probes.items():
-            for fact in record.facts:
-                if fact.evidence:
-                    # Private facts are numbered in each probe, for want of a text.
-                    private = PRIVATE_PLACE in fact.evidence
-                    note(f"{probe} / {fact.label}" if private else fact.label, row, fact.kept)
+def _kept(runs: Sequence[RunRecord], fixture: str, measurement: Measurement) -> dict[str, Array]:
+    """Return for each fact that every run recorded whether the runs kept it."""
+    rows = [row for row, run in enumerate(runs) if run.ok]
+    found = {}
+    for key, fate in fates(measurement.model_copy(update={"fixtures": {fixture: runs}}), fixture).items():
+        if len(fate.kept) == len(rows):
+            found[key] = np.full(len(runs), np.nan)
+            found[key][rows] = fate.kept
     return found
 
 
@@ -269,7 +259,7 @@ def make_arm(measurement: Measurement, banned: Quarantine = ()) -> Arm:
                 tuple(measurement.probe_types.get(name, {})),
                 planned,
                 {probe for fixture, probe in banned if fixture == name},
-                partial(_kept, census=measurement.census.get(name, [])),
+                partial(_kept, fixture=name, measurement=measurement),
             )
             for name, runs in measurement.fixtures.items()
         },

@@ -18,6 +18,7 @@ from eval_core.domain.measurement import Measurement
 
 __all__ = [
     "RUNS_AT_LOOK",
+    "bought_looks",
     "looks_before",
     "next_look",
     "planned_looks",
@@ -32,21 +33,29 @@ _RUNS, _SPENT = (1, 3, 6, 10), (0.6, 0.75, 0.85, 1.0)
 """Most of alpha goes to the first look, because most pull requests get no second one; the last one has to decide."""
 
 
-def planned_looks(look: int, first: int, measurement: Measurement) -> tuple[Look, ...]:
+def planned_looks(look: int, first: int, measurement: Measurement, *, bought: bool) -> tuple[Look, ...]:
     """Return what the plan had measured at the looks before this one.
 
-    Compressions are bought with the graded runs unless they cost nothing or their number is configured; then all of
-    them are there from the first look on.
+    Compressions are `bought` with the graded runs, and more of them look by look while the facts are open, unless they
+    cost nothing or their number is configured; then all of them are there from the first look on.
     """
-    all_at_once = measurement.planned_compress_runs > measurement.planned_runs
     runs = [runs_at(number, first) for number in range(1, look)]
-    return tuple(Look(count, measurement.planned_compress_runs if all_at_once else count) for count in runs)
+    if not bought:
+        return tuple(Look(count, measurement.planned_compress_runs) for count in runs)
+    now = runs_at(look, first)
+    return (*(Look(count, count) for count in runs), *bought_looks(now, first, measurement.planned_compress_runs))
+
+
+def bought_looks(graded: int, first: int, compressed: int) -> tuple[Look, ...]:
+    """Return the looks at the facts alone that one run took on its way from the `first` compressions to all of them."""
+    return tuple(Look(graded, count) for count in sorted({first, *RUNS_AT_LOOK}) if first <= count < compressed)
 
 
 def looks_before(looks: Iterable[Look], measurement: Measurement) -> tuple[Look, ...]:
     """Return those looks that had fewer runs than a measurement has."""
     now = Look(measurement.planned_runs, measurement.planned_compress_runs)
-    return tuple(look for look in looks if look.graded < now.graded or look.compressed < now.compressed)
+    known = dict.fromkeys(looks)
+    return tuple(look for look in known if look.graded < now.graded or look.compressed < now.compressed)
 
 
 def spent(runs: int) -> float:

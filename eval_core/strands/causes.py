@@ -11,7 +11,7 @@ from eval_core.base.numbers import listed, ordinal
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord
 from eval_core.facts.language import language
-from eval_core.strands.fates import fates
+from eval_core.statistics.fates import fates
 from eval_core.strands.findings import FactChange
 
 __all__ = ["cause_of"]

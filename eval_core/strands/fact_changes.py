@@ -11,7 +11,7 @@ from eval_core.base.numbers import counted
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import InventedRecord, RunRecord, StaleRecord
 from eval_core.statistics.exact import Counts, fewer_p
-from eval_core.strands.fates import Fate, fates
+from eval_core.statistics.fates import Fate, fates
 from eval_core.strands.findings import FEWEST_FOR_ALL, FactChange, FalseValue
 
 __all__ = [

@@ -24,8 +24,8 @@ from eval_core.facts.census import CensusFact
 from eval_core.facts.haystack import Haystack, holds
 from eval_core.facts.retention import fact_stands
 from eval_core.facts.verbatim import Kept
+from eval_core.statistics.fates import Fate, fates
 from eval_core.strands.acceptance import covers
-from eval_core.strands.fates import Fate, fates
 from eval_core.strands.findings import Item, Strand, StrandState
 from eval_core.strands.form import labels
 

@@ -14,8 +14,10 @@ from small import cases, measure
 
 from eval_core.comparing.strands import Recorded, SizeChange
 from eval_core.comparing.verdict import Options, decide
+from eval_core.domain.compression import Outcome
 from eval_core.statistics.arms import Arm, Array, make_arm
 from eval_core.statistics.clear_losses import KeptBlock, clear_changes, kept_blocks
+from eval_core.statistics.fates import fates
 from eval_core.strands.findings import Kind, StrandState
 
 from .arms import noisy
@@ -164,18 +166,20 @@ def test_missing_runs_and_facts_of_one_side_are_left_out() -> None:
     assert "new" not in found.facts
 
 
-def test_one_fact_of_a_probe_and_of_the_census_is_one(
-    tmp_path: Path,
-) -> None:
+def test_what_probes_ask_for_and_rules_find_is_one_fact_in_the_order_of_the_arms_runs(tmp_path: Path) -> None:
     measured = measure(cases(), tmp_path / "run", "anchored")
     arm = make_arm(measured)
     for name, fixture in arm.fixtures.items():
-        run = measured.fixtures[name][0]
-        labels = {fact.label for probe in run.probes.values() for fact in probe.facts if fact.evidence}
-        values = {entry.value for entry in measured.census[name]}
-        assert set(fixture.kept) == labels | values
+        assert set(fixture.kept) == set(fates(measured, name))
         assert fixture.tokens is not None
-        assert fixture.tokens[0] == run.tokens_after
+        assert fixture.tokens[0] == measured.fixtures[name][0].tokens_after
+    name, (run, *_) = next(iter(measured.fixtures.items()))
+    failed = run.model_copy(update={"run": 0, "outcome": Outcome.INFRA, "graded": True})
+    late = run.model_copy(update={"run": 1, "graded": False})
+    mixed = measured.model_copy(update={"fixtures": {name: [late, failed]}, "planned_compress_runs": 2})
+    for fact, values in make_arm(mixed).fixtures[name].kept.items():
+        assert np.isnan(values[0])
+        assert values[1] == fates(measured, name)[fact].kept[0]
 
 
 # Size

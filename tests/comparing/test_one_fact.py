@@ -17,7 +17,7 @@ from eval_core.reporting.html.first_screen import changes
 from eval_core.reporting.json_report import json_report
 from eval_core.reporting.losses import misses
 from eval_core.reporting.view import make_view
-from eval_core.strands.fates import fates
+from eval_core.statistics.fates import fates
 
 ABSENT = "no-such-file-anywhere.py"
 

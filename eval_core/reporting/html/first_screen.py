@@ -15,7 +15,7 @@ from eval_core.domain.measurement import Measurement
 from eval_core.reporting.html.plots import PlotTable
 from eval_core.reporting.html.text import Sentence, fact_values, sentence_of, slug
 from eval_core.reporting.metrics import tokens_per_task
-from eval_core.strands.fates import fates
+from eval_core.statistics.fates import fates
 from eval_core.strands.findings import FactChange, StructureFinding
 from eval_core.strands.structure import STRUCTURE_CHECKS
 
