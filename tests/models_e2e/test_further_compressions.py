@@ -20,13 +20,10 @@ from eval_core.measuring.facts_first import leaves_room
 from eval_core.measuring.options import Job
 from eval_core.models.budget import Budget, Reservation
 from eval_core.models.journal import Spent
-from eval_core.models.prices import parse_prices
 from eval_core.models.settings import ModelFlags
 from tests.model_provider import reply_to
 
-from .world import COMPRESSOR, Provider
-
-PRICE = f"{COMPRESSOR}=1,4,0.1"
+from .world import COMPRESSOR, Provider, served_at
 
 
 class Forgetful:
@@ -48,17 +45,18 @@ class Forgetful:
 @pytest.fixture
 def run(one_probe: Path, cli: small.Cli, provider: Provider) -> Any:
     """Return what runs a candidate of which some compressions forget, after a baseline that keeps everything."""
-    options = ("--compressor-model", COMPRESSOR, "--judge", "offline", "--api-base", provider.server.base_url)
+    served = served_at(provider.server.base_url, COMPRESSOR)
+    options = ("--compressor-model", COMPRESSOR, "--judge", "offline", *served)
 
     def run_(label: str, forgotten: Sequence[int], *more: str) -> dict[str, Any]:
         provider.reply = Forgetful(forgotten)
-        ran = cli("run", *options, "--price", PRICE, "--label", label, "--quiet", *more)
+        ran = cli("run", *options, "--label", label, "--quiet", *more)
         assert ran.code == 0, ran.err
         found: dict[str, Any] = json.loads((one_probe / f"results/{label}/summary.json").read_text())
         return found
 
     provider.reply = Forgetful(())
-    base = cli("baseline", "update", *options, "--price", PRICE, "--quiet")
+    base = cli("baseline", "update", *options, "--quiet")
     assert base.code == 0, base.err
     return run_
 
@@ -98,8 +96,8 @@ def test_grading_is_paid_before_further_compressions() -> None:
 
 
 def test_the_dry_run_prices_them_apart_from_the_rest(one_probe: Path) -> None:
-    flags = ModelFlags(model="openai/m", prices=parse_prices(["openai/m=1,4,0.1"]))
-    job = Job(Config(), flags=flags, compare_to="none")
+    settings = Config.model_validate({"models": {"prices": {"openai/m": {"input": 1, "output": 4}}}})
+    job = Job(settings, flags=ModelFlags(model="openai/m"), compare_to="none")
     assert (job.plan, job.compresses_more) == ((3, 3), True)
     found = quote(replace(job, baseline="rerun", base_tree=one_probe))
     assert found is not None
