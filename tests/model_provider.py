@@ -242,7 +242,7 @@ class LoopbackProvider:
         """Whether the same prompt gets another text each time, as from a model with a temperature; grades do not."""
         self._repeats: Counter[str] = Counter()
         self._cached: dict[bytes, int] = {}
-        self._at_once = 0
+        self.under_way = 0
         self._runner: web.AppRunner | None = None
         self.base_url = ""
 
@@ -298,12 +298,12 @@ class LoopbackProvider:
         limit = body.get("max_tokens") or body.get("max_completion_tokens") or 1_000_000
         asked = Asked(len(self.asked), body.get("model", ""), body["messages"], limit, body)
         self.asked.append(asked)
-        self._at_once += 1
-        self.most_at_once = max(self.most_at_once, self._at_once)
+        self.under_way += 1
+        self.most_at_once = max(self.most_at_once, self.under_way)
         try:
             return await self._answer(request, asked, arrived)
         finally:
-            self._at_once -= 1
+            self.under_way -= 1
 
     async def _answer(self, request: web.Request, asked: Asked, arrived: float) -> web.StreamResponse:
         fault = self.behave(asked) if self.behave else None

@@ -88,7 +88,8 @@ class CallPassage:
         if record.out_since is not None:
             record.exchanges.append((record.out_since, time.monotonic()))
         record.out_since = None
-        if failed not in _OF_THE_PROVIDER:
+        if failed not in _OF_THE_PROVIDER or failed == "rate_limit":
+            # Whoever sends many at once is told to wait for them: from here on that is the queue again.
             record.held_since = None
         held, self._held = self._held or _NOTHING, None
         if lost:

@@ -214,6 +214,39 @@ def test_a_flood_of_the_compressor_s_own_is_not_the_provider_s(choice, session, 
     assert client.sent < 32
 
 
+SDK = """
+import asyncio, openai
+
+def flood(messages):
+    async def scene():
+        async with openai.AsyncOpenAI() as client:
+            async def one(number):
+                asked = [{"role": "user", "content": f"part {number}"}]
+                return await client.chat.completions.create(model="m", max_tokens=100, messages=asked)
+            return await asyncio.gather(*map(one, range(60)))
+    asyncio.run(scene())
+    return [{"role": "user", "content": "short"}]
+"""
+
+
+@pytest.mark.parametrize("crowded", [False, True], ids=["answers all", "answers two at once"])
+def test_sixty_calls_at_once_of_a_real_sdk_are_the_compressor_s_own_fault(
+    crowded: bool, choice, session, tree: Path, tmp_path: Path
+) -> None:
+    """They take longer than the step on any machine; that a provider says 429 to some of them blames nobody else."""
+    (tree / "floods.py").write_text(SDK)
+
+    def behave(asked: Asked) -> str | None:
+        return "429" if crowded and provider.under_way > 2 else None
+
+    provider = LoopbackProvider(behave=behave, latency=1.0)
+    env = {"OPENAI_BASE_URL": "${LLM_BASE_URL}", "OPENAI_API_KEY": "${LLM_API_KEY}"}
+    done, _ = compress(tree, choice, session, provider, tmp_path, compressor="floods:flood", env=env, timeout_s=12)
+    assert (done.outcome, done.notes) == (Outcome.TARGET_ERROR, ())
+    assert "took longer than 12 s" in done.detail
+    assert len(provider.delivered) < 60
+
+
 def test_a_provider_that_hangs_is_to_blame_also_for_a_flood(choice, session, tree: Path, tmp_path: Path) -> None:
     provider = LoopbackProvider(behave=lambda _: "hang")
     done, _ = compress(
