@@ -25,7 +25,7 @@ _COMMANDS = {
     "judge": ("eval_core.cli.judge:judge", "Calibrate the judge, or grade stored answers again."),
     "bot": ("bot.commands:bot", "The steps of the pull-request workflow."),
     "init": ("bot.init:init", "Set up the bot in a repository."),
-    "doctor": ("eval_core.cli.doctor:doctor", "Check the setup by trying everything that a run needs."),
+    "doctor": ("bot.doctor:doctor", "Check the setup by trying everything that a run needs."),
     "demo": ("bot.testing.demo:demo", "Run the whole bot on this machine, without an account or a key."),
 }
 

@@ -7,7 +7,6 @@ import difflib
 import re
 import shlex
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
@@ -17,6 +16,7 @@ from typing import Any
 import click
 import yaml
 
+from bot.github.checkout import git, own_repository
 from eval_core.base.errors import UserError
 from eval_core.sandbox.targets import SHIPPED_TARGETS
 
@@ -282,8 +282,6 @@ def _describe(root: Path, path: Path, node: ast.ClassDef, method: str) -> dict[s
 WORKFLOW = Path(".github/workflows/compression-eval.yml")
 _INSTALL = re.compile(r"( *)- run: scripts/install-action(?: (bot|gate)\b.*)?\n")
 _ACTION = re.compile(r"^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+@[A-Za-z0-9._/-]+$")
-# A server's address; a path on this machine says nothing that a workflow could install from.
-_REMOTE = re.compile(r"^(?:(?:https?|ssh)://[^/]+/|[^/@]+@[^/:]+:)([A-Za-z0-9-]+/[A-Za-z0-9._-]+?)(?:\.git)?/?$")
 _RESULTS = "results/"
 _IGNORED = ".gitignore"
 
@@ -291,18 +289,10 @@ _IGNORED = ".gitignore"
 def own_source() -> str | None:
     """Return OWNER/REPO@SHA of the checkout that this program runs from, so that it can be pinned exactly."""
     here = Path(__file__).resolve().parent.parent
-
-    def git(*words: str) -> str:
-        done = subprocess.run(["git", "-C", str(here), *words], capture_output=True, text=True, check=False)
-        return done.stdout.strip()
-
-    try:
-        if git("rev-parse", "--show-toplevel") != str(here):
-            return None
-        remote = _REMOTE.match(git("remote", "get-url", "origin"))
-        return f"{remote[1]}@{git('rev-parse', 'HEAD')}" if remote else None
-    except FileNotFoundError:
+    if git(here, "rev-parse", "--show-toplevel") != str(here):
         return None
+    repo = own_repository(here)
+    return repo and f"{repo}@{git(here, 'rev-parse', 'HEAD')}"
 
 
 @dataclass(frozen=True)
@@ -427,8 +417,9 @@ def init(
       compression-eval init --command "node src/compress.ts"
       compression-eval init ../my-agent --action my-org/compression-eval@0123456789abcdef0123456789abcdef01234567
     """
+    from bot.doctor import print_diagnoses
     from eval_core.base.config import load_config
-    from eval_core.cli.doctor import print_diagnoses
+    from eval_core.measuring.diagnose import diagnose
     from eval_core.measuring.options import Job
 
     if command is not None and compressor is not None:
@@ -448,7 +439,7 @@ def init(
     if plan.setup:
         click.echo("  5. Create the compressor's environment on this machine: " + " && ".join(plan.setup))
     click.echo("\nChecks (`compression-eval doctor` repeats them):")
-    if print_diagnoses(Job(load_config(None, folder), folder)):
+    if print_diagnoses(diagnose(Job(load_config(None, folder), folder))):
         click.echo("Fix what is broken, then run `compression-eval doctor`.")
 
 
@@ -458,10 +449,12 @@ Next steps:
      `compression-eval probe propose NAME`, then `compression-eval baseline update`. Commit
      the new files.
   2. Label: on GitHub, create the label `eval-compression`.
-  3. Secret: create the environment `compression-eval` and put the model key there as
-     COMPRESSION_EVAL_API_KEY (a dedicated key with a spending limit). With models of two
+  3. Secret: create the environment `compression-eval`. Under "Deployment branches and tags",
+     choose "Selected branches and tags" and add your default branch only: otherwise everyone
+     with write access can read the key with a workflow on a branch of theirs. Put the model key
+     there as COMPRESSION_EVAL_API_KEY (a dedicated key with a spending limit). With models of two
      providers, put each key there under the provider's name, as in OPENAI_API_KEY. Offline
-     runs need none.
+     runs need none. `compression-eval doctor --github` checks this.
   4. Baseline pull requests: turn on Settings, Actions, General, "Allow GitHub Actions to create
      and approve pull requests" (off by default). To let your own CI start on them, store a token
      as the secret COMPRESSION_EVAL_TOKEN."""

@@ -495,6 +495,22 @@ class GitHub:
         rules = data.get("protection_rules") or []
         return any(rule.get("type") in ("required_reviewers", "wait_timer") for rule in rules)
 
+    def branches_of(self, environment: str) -> tuple[str, ...] | None:
+        """Return the branches whose workflows may use an environment; empty for any, None where there is none."""
+        path = f"{self._base}/environments/{quote(environment, safe='')}"
+        try:
+            policy = self._transport.get(path, f"environment {environment}").get("deployment_branch_policy")
+        except NotFound:
+            return None
+        if not policy:
+            return ()
+        if not policy.get("custom_branch_policies"):
+            return ("any protected branch",)
+        rules = self._transport.pages(
+            f"{path}/deployment-branch-policies", f"branches of environment {environment}", key="branch_policies"
+        )
+        return tuple(str(rule["name"]) if rule.get("type") != "tag" else f"tags {rule['name']}" for rule in rules)
+
     def may_open_pulls(self, branch: str) -> bool | None:
         """Tell whether this token may open pull requests, by asking for one that cannot be; None if unclear."""
         fields = {"title": "May pull requests be opened here?", "head": branch, "base": branch}

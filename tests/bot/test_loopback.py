@@ -76,6 +76,10 @@ def test_every_main_answer_fits_the_api_description(gh: LoopbackGitHub, web: Web
     gh.state.reviewers["compression-eval"] = ["maintainer"]
     run.reviews.append(("compression-eval", "rejected", "maintainer", "no"))
     fits("Environment", web("GET", "/environments/compression-eval").json())
+    gh.state.branch_policies["compression-eval"] = ["main"]
+    fits("Environment", web("GET", "/environments/compression-eval").json())
+    (rule,) = web("GET", "/environments/compression-eval/deployment-branch-policies").json()["branch_policies"]
+    fits("DeploymentBranchPolicy", rule)
     fits("EnvironmentApprovals", web("GET", f"/actions/runs/{run.id}/approvals").json()[0])
     assert web("POST", "//graphql", {"query": "query { viewer { login } }"}).json() == {
         "data": {"viewer": {"login": "github-actions[bot]"}}
@@ -180,6 +184,7 @@ PERMISSIONS: dict[tuple[str, str], tuple[str, ...]] = {
     ("GET", "/actions/runs/9/jobs"): ("actions:read",),
     ("GET", "/actions/runs/9/approvals"): ("actions:read",),
     ("GET", "/environments/compression-eval"): ("actions:read",),
+    ("GET", "/environments/compression-eval/deployment-branch-policies"): ("actions:read",),
 }
 SCOPES = ("metadata", "contents", "pull_requests", "issues", "checks", "actions")
 

@@ -10,6 +10,8 @@ import agent_tree
 import pytest
 import small
 
+from bot.testing.github import LoopbackGitHub
+
 CONFIG = ".compression-eval.yml"
 EXAMPLES = Path(__file__).parents[2] / "docs" / "targets" / "examples"
 
@@ -158,3 +160,45 @@ def test_key_price_and_budget_are_held_against_an_estimate(
     ran = cli("doctor")
     assert ran.code == (2 if state == "broken" else 0)
     assert any(said in line for line in lines(ran, state)), ran.out
+
+
+@pytest.mark.parametrize(
+    ("bound", "state", "said", "code"),
+    [
+        (["main"], "ok", "only workflows on main can use it", 0),
+        (None, "broken", "workflows on any branch can use it", 2),
+        (["main", "release/*"], "broken", "workflows on main, release/* can use it", 2),
+        ("absent", "missing", "not there", 0),
+    ],
+)
+def test_an_environment_that_other_branches_can_use_is_broken(
+    bound: list[str] | str | None,
+    state: str,
+    said: str,
+    code: int,
+    agent: Path,
+    cli: small.Cli,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with LoopbackGitHub("acme/agent") as gh:
+        if bound != "absent":
+            gh.state.reviewers["compression-eval"] = []
+        if isinstance(bound, list):
+            gh.state.branch_policies["compression-eval"] = bound
+        monkeypatch.setenv("GITHUB_TOKEN", gh.job_token({"metadata": "read", "actions": "read"}))
+        monkeypatch.setenv("GITHUB_API_URL", gh.url)
+        monkeypatch.setenv("GITHUB_REPOSITORY", "acme/agent")
+        ran = cli("doctor", "--github")
+    assert ran.code == code, ran.out
+    (line,) = [line for line in lines(ran, state) if line.startswith("environment compression-eval of acme/agent: ")]
+    assert said in line
+
+
+def test_without_a_token_the_settings_on_github_are_not_called_good(
+    agent: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GITHUB_TOKEN", raising=False)
+    monkeypatch.delenv("GH_TOKEN", raising=False)
+    ran = cli("doctor", "--github")
+    assert ran.code == 2
+    assert lines(ran, "broken") == ["GITHUB_TOKEN: not set"]

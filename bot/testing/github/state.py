@@ -192,6 +192,8 @@ class State:
     workflows: dict[str, int] = field(default_factory=dict)
     artifacts: dict[int, StoredArtifact] = field(default_factory=dict)
     reviewers: dict[str, list[str]] = field(default_factory=dict)
+    branch_policies: dict[str, list[str]] = field(default_factory=dict)
+    """The branches that an environment is bound to; any branch where it is not in here."""
     """Environments and the accounts that approve their jobs."""
     actions_open_pulls: bool = False
     """The setting that lets a job's token open pull requests; off, as in a new repository."""

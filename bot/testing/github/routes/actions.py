@@ -188,8 +188,22 @@ def _environment(ex: Exchange, name: str) -> Json:
         "created_at": made,
         "updated_at": made,
         "protection_rules": [{**rule, "prevent_self_review": False}] if reviewers else [],
-        "deployment_branch_policy": None,
+        "deployment_branch_policy": (
+            {"protected_branches": False, "custom_branch_policies": True} if name in ex.state.branch_policies else None
+        ),
     }
+
+
+async def branch_policies(ex: Exchange) -> web.Response:
+    """List the branches that an environment is bound to."""
+    ex.needs("actions", level="read", role="read")
+    names = ex.state.branch_policies.get(ex.part("environment"))
+    if names is None:
+        raise Problem(404, "Not Found")
+    policies = [
+        {"id": at, "node_id": node_id("GE", at), "name": name, "type": "branch"} for at, name in enumerate(names, 1)
+    ]
+    return ex.page(policies, "branch_policies")
 
 
 def _artifacts(ex: Exchange, found: list[StoredArtifact]) -> web.Response:
@@ -247,6 +261,7 @@ ROUTES: list[tuple[str, str, Handler]] = [
     ("GET", "/actions/runs/{run}/artifacts", run_artifacts),
     ("GET", "/actions/runs/{run}/approvals", approvals),
     ("GET", "/environments/{environment}", environment),
+    ("GET", "/environments/{environment}/deployment-branch-policies", branch_policies),
     ("GET", "/actions/artifacts", artifacts),
     ("GET", "/actions/artifacts/{artifact}/zip", download),
 ]
