@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
-__all__ = ["matches", "watched_digest"]
+__all__ = ["matches", "watched_digest", "watched_files"]
 
 _NEVER = frozenset({".git", "__pycache__", "node_modules", ".venv"})
 
@@ -32,20 +32,25 @@ def watched_digest(tree: Path, globs: Sequence[str], skipped: Sequence[Path] = (
 
     `skipped` are folders inside the tree that do not belong to it, such as one that holds another tree.
     """
-    if not globs or not tree.is_dir():
-        return None
-    left_out = {path.resolve() for path in skipped}
-    names = _in_git(tree)
     sums = hashlib.sha256()
     count = 0
-    for name in sorted(_in_folder(tree) if names is None else names):
-        path = tree / name
-        if not matches(name, globs) or not path.is_file() or not left_out.isdisjoint(path.resolve().parents):
-            continue
-        content = hashlib.sha256(path.read_bytes()).hexdigest()
+    for name in watched_files(tree, globs, skipped):
+        content = hashlib.sha256((tree / name).read_bytes()).hexdigest()
         sums.update(f"{name}\0{content}\n".encode("utf-8", "surrogateescape"))
         count += 1
     return sums.hexdigest() if count else None
+
+
+def watched_files(tree: Path, globs: Sequence[str], skipped: Sequence[Path] = ()) -> Iterator[str]:
+    """Yield the watched files of a tree, in order."""
+    if not globs or not tree.is_dir():
+        return
+    left_out = {path.resolve() for path in skipped}
+    names = _in_git(tree)
+    for name in sorted(_in_folder(tree) if names is None else names):
+        path = tree / name
+        if matches(name, globs) and path.is_file() and left_out.isdisjoint(path.resolve().parents):
+            yield name
 
 
 def _in_git(tree: Path) -> list[str] | None:

@@ -9,7 +9,10 @@ from pydantic import SerializerFunctionWrapHandler, ValidationError, field_valid
 from eval_core.domain.judge_record import JudgeRecord
 from eval_core.domain.record import Record, RunRecord
 
-__all__ = ["ControlRuns", "Extra", "Look", "MergedShards"]
+__all__ = ["ControlRuns", "Extra", "Look", "MergedShards", "Unexercised"]
+
+Unexercised = Literal["focus", "model", "trigger", "chain", "judge"]
+"""What a measurement may leave out: a focus topic, a compressor model, the trigger, chained compressions, a judge."""
 
 
 _REMOVED = frozenset({"grouping", "drift", "regraded"})
@@ -60,6 +63,8 @@ class Extra(Record):
     """Which models answered for which, and how often."""
     broken_lines: int = 0
     """Lines of the journal that could not be read: what they say was paid is unknown, and may be paid again."""
+    touched: tuple[Unexercised, ...] = ()
+    """What the watched files that differ from the base's speak of, whether or not it was exercised."""
     shard: str | None = None
     """Which part of a run it is."""
     shards: MergedShards | None = None

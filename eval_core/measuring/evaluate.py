@@ -24,6 +24,7 @@ from eval_core.measuring.facts_first import FactsFirst
 from eval_core.measuring.interrupt import Interruption, interruptible
 from eval_core.measuring.preflight import preflight
 from eval_core.measuring.session import MeasuringSession, find_controls, measure_together, read_ahead
+from eval_core.measuring.touched import touched_by
 from eval_core.measuring.wiring import Cast, Roles, Traffic, make_cast, make_fingerprint
 from eval_core.sandbox.targets import Target
 from eval_core.statistics.looks import bought_looks, looks_before
@@ -145,6 +146,8 @@ class Trial:
             await ahead
         measurement = measured[-1]
         looks = (*before, *bought_looks(*job.plan, measurement.planned_compress_runs))
+        if job.base_tree is not None and job.base_tree.resolve() != target.tree.resolve():
+            notes["touched"] = touched_by(job.base_tree, target.tree, job.settings.watch, [job.results])
         measurement = measurement.noting(**notes, looks=looks_before(looks, measurement))
         return self._keep(measurement, cast)
 

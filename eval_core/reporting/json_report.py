@@ -14,6 +14,7 @@ from eval_core.base.tokens import count_messages
 from eval_core.comparing.compare import ReportData
 from eval_core.domain.grade import Grade
 from eval_core.domain.measurement import Measurement
+from eval_core.reporting.not_looked_at import not_looked_at
 from eval_core.strands.findings import Kind
 
 __all__ = ["UNSCORED", "json_report", "started_by_runner"]
@@ -138,6 +139,7 @@ def json_report(data: ReportData, environ: Mapping[str, str] = os.environ) -> di
         # Reasons quote facts, and with them paths that the runner refuses; verdict.json holds them all.
         "verdict": data.verdict.kind if data.verdict else None,
         "asked_of_model": asks.state if data.verdict and (asks := data.verdict.strand("asks")) else None,
+        "not_looked_at": list(not_looked_at(data)),
         "baseline_target": _public(data.base.provenance.target) if data.base else None,
         "target": _public(measurement.provenance.target),
         "draft_probes": sum(measurement.drafts.values()),

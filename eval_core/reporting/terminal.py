@@ -191,6 +191,7 @@ def _print_details(view: ReportView, out: Console) -> None:
         if fixture.note:
             out.print(Text(f"  {fixture.fixture}: {fixture.note}"))
     _print_lists(view, out)
+    out.print(Text(view.not_looked_at))
     targets = [(metric.name, metric.value, metric.target, metric.status) for metric in view.metrics]
     print_table(out, "\nTargets", ("", "measured", "target", "status"), targets)
     if view.tokens:

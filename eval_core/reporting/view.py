@@ -23,6 +23,7 @@ from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
 from eval_core.reporting.losses import LostFact, Miss, doubts, lost_facts, misses, named_facts, unscored
 from eval_core.reporting.metrics import Metric, TokensPerTask, target_metrics, tokens_per_task
+from eval_core.reporting.not_looked_at import WORDS, not_looked_at, touched_unseen
 from eval_core.statistics.arms import Quarantine, quarantined
 from eval_core.statistics.hypotheses import FACT_NAMES, OVERALL
 from eval_core.statistics.medians import STEP
@@ -144,6 +145,8 @@ class ReportView:
     """What a reader must not miss beside the verdict."""
     notes: tuple[str, ...]
     """What else the verdict rests on."""
+    not_looked_at: str
+    """Everything that was not exercised, in one sentence, which is the last of the notes."""
     strands: tuple[StrandRow, ...]
     asks: tuple[str, ...]
     """The changed lines of the instructions to the compressor's model, as a diff; quotations, as details are."""
@@ -433,6 +436,7 @@ def make_view(data: ReportData) -> ReportView:
         changes = named_facts(verdict)
     else:
         changes = lost_facts(data.candidate)
+    unseen = f"Not looked at: {'; '.join(WORDS[name] for name in not_looked_at(data))}."
     note = OFFLINE_NOTE if data.candidate.offline else _judge_note(data.candidate)
     failing = sorted(
         {
@@ -450,12 +454,21 @@ def make_view(data: ReportData) -> ReportView:
         kind=verdict.kind if verdict else None,
         headline=verdict.headline if verdict else f"No comparison: {data.note or 'no baseline was given'}.",
         next_step=data.next_step,
-        remarks=verdict.remarks if verdict else (),
-        notes=tuple(note for note in verdict.notes if note not in verdict.remarks) if verdict else (),
+        remarks=(*(verdict.remarks if verdict else ()), *filter(None, [touched_unseen(data)])),
+        notes=(
+            *(note for note in (verdict.notes if verdict else ()) if verdict and note not in verdict.remarks),
+            unseen,
+        ),
+        not_looked_at=unseen,
         strands=_strands(verdict),
         asks=asks.details if verdict and (asks := verdict.strand("asks")) and asks.state is StrandState.CHANGED else (),
         table=_table(data),
-        size_line="" if verdict and verdict.kind in _UNDECIDED else _size_line(data.candidate, comparable_base),
+        # Of a prompt that nobody followed, the facts of a stand-in would be read as its result.
+        size_line=""
+        if verdict is not None and verdict.kind is Kind.NOT_JUDGED
+        else ""
+        if verdict and verdict.kind in _UNDECIDED
+        else _size_line(data.candidate, comparable_base),
         shown_line=_shown_line(data.candidate),
         accept=_accept(data),
         chance=sum(not item.clear for item in verdict.facts) if verdict else 0,
