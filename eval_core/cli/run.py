@@ -45,8 +45,9 @@ def _money(value: float | None) -> str:
 
 
 def print_estimate(job: Job, results: Path | None = None, label: str | None = None) -> None:
-    """Print calls, tokens and cost of a run by role; send nothing."""
+    """Print calls, tokens and cost of a run by role; send nothing. What the run would refuse is refused here too."""
     from eval_core.measuring.cost import quote
+    from eval_core.models.budget import Budget
 
     found = quote(job, results, label)
     if found is None:
@@ -57,6 +58,9 @@ def print_estimate(job: Job, results: Path | None = None, label: str | None = No
         )
         return
     print_quote(found)
+    if (models := job.models) is not None:
+        budget = Budget(found.budget_usd, job.settings.max_tokens_total)
+        budget.require_prices(models.distinct, {model: models.tariff(model) for model in models.distinct})
 
 
 def print_quote(found: Quote) -> None:
@@ -332,6 +336,18 @@ def _with_git_base(job: Job, results: Path, *, quiet: bool) -> Iterator[Job]:
         yield job
 
 
+def _warn_of_no_base(job: Job, results: Path) -> None:
+    """Say before anything is paid for that there will be no verdict."""
+    if job.models is None or job.shard is not None or job.compare_to == "none":
+        return
+    if (why := job.no_base(job.load_cases(), results)) is not None:
+        click.echo(
+            f"No verdict to expect: {why}. This run costs money and only measures; `compression-eval baseline update` "
+            "stores a baseline to compare with.",
+            err=True,
+        )
+
+
 def _at_last_look(job: Job) -> Job:
     """Return the job that measures in one go what all planned looks would need."""
     from eval_core.statistics.looks import RUNS_AT_LOOK
@@ -430,6 +446,7 @@ def run(
         )
     root = results or job.results
     with _with_git_base(job, root, quiet=quiet) as job:
+        _warn_of_no_base(job, root)
         if dry_run:
             print_estimate(_at_last_look(job) if all_looks else job, results, label)
             return

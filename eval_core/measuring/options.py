@@ -173,9 +173,20 @@ class Job:
         if self.base_tree is None and self.baseline == "stored":
             return BasePlan()
         fingerprint = planned_fingerprint(cases, self.models, self.topic)
-        baselines = self.root / self.settings.baselines
-        reference = find_reference(self.compare_to, baselines, fingerprint) if self.baseline == "stored" else None
+        reference = self._reference(fingerprint) if self.baseline == "stored" else None
         return self.plan_base(fingerprint, reference, results or self.results)
+
+    def _reference(self, fingerprint: Fingerprint) -> Reference | None:
+        return find_reference(self.compare_to, self.root / self.settings.baselines, fingerprint)
+
+    def no_base(self, cases: list[Case], results: Path | None = None) -> str | None:
+        """Say why a run would have nothing to compare with, before anything is started; None where it has something."""
+        if self.baseline == "rerun" or self.expected_base(cases, results).own:
+            return None
+        reference = self._reference(planned_fingerprint(cases, self.models, self.topic))
+        if reference is None:
+            return f"there is no baseline in {self.root / self.settings.baselines}"
+        return None if reference.comparable else f"{reference.path} has other fixtures, probes, models or settings"
 
     def base_runs(self, base: BasePlan) -> tuple[int, int]:
         """Return the graded runs and compressions of each fixture of the base in the same run."""

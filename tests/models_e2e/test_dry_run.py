@@ -12,7 +12,7 @@ from eval_core.base.config import Config, ModelConfig, Price
 from eval_core.measuring.cost import Quote, price_of_one_label, quote
 from eval_core.measuring.options import Job
 
-from .world import ANSWER, CHECKS, COMPRESSOR, JUDGE, Provider, served_at, serving
+from .world import ANSWER, CHECKS, COMPRESSOR, JUDGE, UPDATE, Provider, served_at, serving
 
 WITHIN = 0.15
 
@@ -44,6 +44,37 @@ def test_an_unknown_price_is_unknown_and_not_zero(project: Path, cli: small.Cli)
     ran = cli("run", "--model", "openai/nobody-knows-it", "--dry-run")
     assert "unknown" in ran.out
     assert "$0" not in ran.out
+    assert ran.code == 2, "the run itself would be refused"
+    assert "openai/nobody-knows-it: price unknown" in ran.err
+    capped = ("--set", "max_tokens_total=100000")
+    assert cli("run", "--model", "openai/nobody-knows-it", "--dry-run", *capped).code == 0
+
+
+@pytest.mark.parametrize(
+    ("prepare", "options", "said"),
+    [
+        (None, (), "there is no baseline in baselines"),
+        (("baseline", "update", "--runs", "2", "--quiet"), (), "offline.json has other fixtures, probes, models or"),
+        (None, ("--compare-to", "none"), None),
+        (UPDATE, (), None),
+    ],
+)
+def test_that_there_is_nothing_to_compare_with_is_said_before_the_first_call(
+    prepare: tuple[str, ...] | None,
+    options: tuple[str, ...],
+    said: str | None,
+    three_probes: Path,
+    cli: small.Cli,
+    provider: Provider,
+) -> None:
+    if prepare is not None:
+        models = provider.options if prepare is UPDATE else ()
+        assert cli(*prepare, *models).code == 0
+    before = len(provider.server.asked)
+    ran = cli("run", *provider.options, "--dry-run", "--quiet", *options)
+    assert len(provider.server.asked) == before
+    assert ran.code == 0
+    assert (said in ran.err) if said else "No verdict to expect" not in ran.err
 
 
 def test_the_estimate_agrees_with_the_bill(project: Path, cli: small.Cli, provider: Provider) -> None:
