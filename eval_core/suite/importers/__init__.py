@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -84,15 +86,15 @@ def _head(path: Path) -> bytes:
 def read_session(path: Path, wanted: str = "auto", session_id: str | None = None) -> ImportedSession:
     """Read a log row by row; a row of another shape is an error that names it."""
     if is_sqlite(_head(path)):
-        if wanted not in ("auto", "hermes"):
-            raise UserError(f"{path}: is an SQLite database, which only the hermes format reads; got --format {wanted}")
-        session = ImportedSession("hermes")
-        for row in hermes.database_rows(path, session_id):
-            hermes.add_row(session, row.value, f"{path}: {row.where}")
-        return session
+        return _read_database(path, wanted, session_id)
     rows = open_rows(path)
     session = ImportedSession(wanted)
-    claude = ClaudeCode(session)
+    add: dict[str, Callable[[dict[str, Any], str], None]] = {
+        "claude-code": ClaudeCode(session).add,
+        "codex": partial(codex.add_row, session),
+        "hermes": partial(hermes.add_row, session),
+        "openai": partial(openai.add_message, session),
+    }
     first: LogRow | None = None
     for row in rows:
         where = f"{path}: {row.where}"
@@ -100,25 +102,27 @@ def read_session(path: Path, wanted: str = "auto", session_id: str | None = None
         if found is None:
             raise UserError(f"{where}: not a row of any known session format ({', '.join(FORMATS)}): {_shape(row)}")
         if session.format == "auto":
-            session.format, first = found, row
+            session.format = found
         elif _family(session.format) != _family(found):
             since = f"the rows since {first.where} are" if first else "--format says"
             raise UserError(f"{where}: a {found} row, but {since} {session.format}; split the file by format")
         elif found == "hermes":
             session.format = "hermes"
-        if found == "claude-code":
-            claude.add(row.value, where)
-        elif found == "codex":
-            codex.add_row(session, row.value, where)
-        elif found == "hermes":
-            hermes.add_row(session, row.value, where)
-        else:
-            openai.add_message(session, row.value, where)
+        add[found](row.value, where)
         first = first or row
     session.notes.extend(rows.notes)
     model = rows.document.get("model")
     if isinstance(model, str) and session.model == "unknown":
         session.model = model
+    return session
+
+
+def _read_database(path: Path, wanted: str, session_id: str | None) -> ImportedSession:
+    if wanted not in ("auto", "hermes"):
+        raise UserError(f"{path}: is an SQLite database, which only the hermes format reads; got --format {wanted}")
+    session = ImportedSession("hermes")
+    for row in hermes.database_rows(path, session_id):
+        hermes.add_row(session, row.value, f"{path}: {row.where}")
     return session
 
 

@@ -32,19 +32,9 @@ class ClaudeCode:
         if kind == "system" and row.get("subtype") == "compact_boundary":
             session.cut()
             return
-        if kind not in ("user", "assistant"):
-            session.dropped[f"{kind} row"] += 1
+        if reason := self._left_out(row):
+            session.dropped[reason] += 1
             return
-        for mark, reason in _LEFT_OUT.items():
-            if row.get(mark) is True:
-                session.dropped[reason] += 1
-                return
-        # A resumed session repeats rows that it has already written.
-        if isinstance(row.get("uuid"), str):
-            if row["uuid"] in self._rows:
-                session.dropped["repeated row"] += 1
-                return
-            self._rows.add(row["uuid"])
         message = row["message"]
         content = message.get("content")
         if not isinstance(content, str | list):
@@ -60,6 +50,21 @@ class ClaudeCode:
             self._user(blocks)
         else:
             self._assistant(message, blocks, where)
+
+    def _left_out(self, row: dict[str, Any]) -> str | None:
+        """Return why a row is not part of what was said."""
+        kind, identity = row.get("type"), row.get("uuid")
+        if kind not in ("user", "assistant"):
+            return f"{kind} row"
+        for mark, reason in _LEFT_OUT.items():
+            if row.get(mark) is True:
+                return reason
+        # A resumed session repeats rows that it has already written.
+        if isinstance(identity, str):
+            if identity in self._rows:
+                return "repeated row"
+            self._rows.add(identity)
+        return None
 
     def _user(self, blocks: list[dict[str, Any]]) -> None:
         said = []
@@ -92,13 +97,17 @@ class ClaudeCode:
         if not text and not calls:
             self._session.dropped["row with nothing but hidden reasoning"] += 1
             return
-        identity = message.get("id")
-        known = self._answers.get(identity) if isinstance(identity, str) else None
-        if known is None:
-            known = {"role": "assistant", "content": ""}
-            self._session.messages.append(known)
-            if isinstance(identity, str):
-                self._answers[identity] = known
+        known = self._answer(message.get("id"))
         known["content"] = "\n".join(part for part in (known["content"], text) if part)
         if calls:
             known.setdefault("tool_calls", []).extend(calls)
+
+    def _answer(self, identity: Any) -> Message:
+        """Return the message that an answer's rows are merged into; a row without an identity is one by itself."""
+        if isinstance(identity, str) and identity in self._answers:
+            return self._answers[identity]
+        answer: Message = {"role": "assistant", "content": ""}
+        self._session.messages.append(answer)
+        if isinstance(identity, str):
+            self._answers[identity] = answer
+        return answer
