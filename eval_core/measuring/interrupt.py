@@ -31,34 +31,45 @@ def interruptible(stop: Callable[[str], None], abandon: Callable[[], None]) -> I
     if threading.current_thread() is not threading.main_thread():
         yield state  # signals reach the main thread only
         return
-    loop = asyncio.get_running_loop()
-    timers: list[asyncio.TimerHandle] = []
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
-
-    def release() -> None:
-        for number, handler in before.items():
-            if loop.remove_signal_handler(number):
-                signal.signal(number, handler)  # the loop would leave the system's own, which ends without a word
-
-    def cut() -> None:
-        if not state.cut.is_set():
-            abandon()
-            state.cut.set()
-            release()  # whoever signals a third time means it
-
-    def signalled(number: signal.Signals) -> None:
-        if state.why is None:
-            state.why = f"interrupted by {number.name}"
-            stop(state.why)
-            timers.append(loop.call_later(GRACE, cut))
-        else:
-            cut()
-
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, signalled, number)
+    handlers = _Handlers(state, stop, abandon)
     try:
         yield state
     finally:
-        for timer in timers:
-            timer.cancel()
-        release()
+        handlers.end()
+
+
+class _Handlers:
+    """Our handlers of the signals, in place of those from before, until they are ended."""
+
+    def __init__(self, state: Interruption, stop: Callable[[str], None], abandon: Callable[[], None]) -> None:
+        self._state, self._stop, self._abandon = state, stop, abandon
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._before = {number: signal.getsignal(number) for number in _SIGNALS}
+        for number in _SIGNALS:
+            self._loop.add_signal_handler(number, self._signalled, number)
+
+    def _signalled(self, number: signal.Signals) -> None:
+        if self._state.why is None:
+            self._state.why = f"interrupted by {number.name}"
+            self._stop(self._state.why)
+            self._timer = self._loop.call_later(GRACE, self._cut)
+        else:
+            self._cut()
+
+    def _cut(self) -> None:
+        if not self._state.cut.is_set():
+            self._abandon()
+            self._state.cut.set()
+            self._release()  # whoever signals a third time means it
+
+    def _release(self) -> None:
+        for number, handler in self._before.items():
+            if self._loop.remove_signal_handler(number):
+                signal.signal(number, handler)  # the loop would leave the system's own, which ends without a word
+
+    def end(self) -> None:
+        """Put the handlers from before back."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._release()

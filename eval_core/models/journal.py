@@ -95,23 +95,29 @@ def _line_problem(line: Any) -> str | None:
         return "key is not a digest"
     if line["at"] == "sent" and not (_is_amount(line.get("usd"), float) and _is_amount(line.get("tokens"), int)):
         return "usd and tokens are not amounts"
-    if line["at"] in ("done", "paid"):
-        usage = line.get("usage")
-        if not isinstance(usage, dict) or not set(usage) <= set(_USAGE):
-            return "usage is not what a call uses"
-        for name, value in usage.items():
-            if not _is_amount(value, _USAGE[name]) and not (name == "cost_usd" and value is None):
-                return f"usage.{name} is not an amount"
-    if line["at"] == "done":
-        if not isinstance(line.get("text"), str) or not isinstance(line.get("served"), str):
-            return "text and served are not text"
-        if not _is_amount(line.get("seconds"), float):
-            return "seconds is not an amount"
-        if not isinstance(line.get("sealed", False), bool):
-            return "sealed is neither true nor false"
-        calls = line.get("calls", [])
-        if not isinstance(calls, list) or not all(map(_is_reply_call, calls)):
-            return "calls are not calls of tools"
+    problem = _usage_problem(line.get("usage")) if line["at"] in ("done", "paid") else None
+    return problem or (_reply_problem(line) if line["at"] == "done" else None)
+
+
+def _usage_problem(usage: Any) -> str | None:
+    if not isinstance(usage, dict) or not set(usage) <= set(_USAGE):
+        return "usage is not what a call uses"
+    for name, value in usage.items():
+        if not _is_amount(value, _USAGE[name]) and not (name == "cost_usd" and value is None):
+            return f"usage.{name} is not an amount"
+    return None
+
+
+def _reply_problem(line: dict[str, Any]) -> str | None:
+    if not isinstance(line.get("text"), str) or not isinstance(line.get("served"), str):
+        return "text and served are not text"
+    if not _is_amount(line.get("seconds"), float):
+        return "seconds is not an amount"
+    if not isinstance(line.get("sealed", False), bool):
+        return "sealed is neither true nor false"
+    calls = line.get("calls", [])
+    if not isinstance(calls, list) or not all(map(_is_reply_call, calls)):
+        return "calls are not calls of tools"
     return None
 
 

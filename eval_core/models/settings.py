@@ -229,13 +229,10 @@ def _checked_base(url: str, where: str) -> str:
 def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) -> Models | None:
     """Choose the models: flags before environment before file; None when nobody named one (offline)."""
 
-    def env(name: str) -> str | None:
-        return environ.get(_ENV + name, "").strip() or None
-
     def chosen(role: Role) -> str | None:
         return (
             ({"compressor": flags.compressor, "judge": flags.judge}.get(role) or flags.model)
-            or (env(f"{role.upper()}_MODEL") or env("MODEL"))
+            or (_variable(f"{role.upper()}_MODEL", environ) or _variable("MODEL", environ))
             or getattr(config, role)
         )
 
@@ -249,35 +246,17 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
     answer = answer or compressor or some
     for model in (compressor, answer, judge):
         _refuse_logins(model)
-    said = env("API_BASE")
-    base = said or config.api_base
-    where = f"{_ENV}API_BASE" if said else "models.api_base"
+    general = _GeneralBase.read(environ, config)
     key = _key(GENERAL_KEY, environ)
-    chosen_models = dict.fromkeys((compressor or answer, answer, judge or answer))
-    # A preset's name in place of the URL, and its other settings with it; what the file says of one model goes before.
-    preset = PRESETS.get(base or "")
-    if base and preset is not None and preset.url is None:
-        raise UserError(f"{where}: {base} is reached by the model's name, e.g. --model {base}/NAME; give no base URL")
-    url = preset.url if preset else _checked_base(base, where) if base else None
-    endpoints: dict[str, EndpointConfig] = {}
-    for model in chosen_models:
-        given = config.endpoints.get(model, EndpointConfig())
-        found = with_preset(given)
-        if found.url is not None:
-            found = found.model_copy(update={"url": _checked_base(found.url, f"models.endpoints.{model}.url")})
-        if said and (found.url or found.protocol == "litellm") and found.url != url:
-            found = given.model_copy(update=dict.fromkeys(_OF_ITS_SERVER))
-        if preset is not None and found.url is None:
-            found = with_preset(found, preset)
-        if said:
-            # The environment goes before the file, and means a server that speaks OpenAI's protocol.
-            found = found.model_copy(update={"url": url, "protocol": "openai"})
-        endpoints[model] = found
+    endpoints = {
+        model: general.endpoint(model, config.endpoints.get(model, EndpointConfig()))
+        for model in dict.fromkeys((compressor or answer, answer, judge or answer))
+    }
     models = Models(
         compressor=compressor or answer,
         answer=answer,
         judge=judge or answer,
-        api_base=url,
+        api_base=general.url,
         time_limit_s=config.time_limit_s,
         endpoints=endpoints,
         keys=_own_keys(endpoints, environ),
@@ -291,6 +270,46 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
         offline_judge=offline_judge,
     )
     return replace(models, key_places=_key_places(models, environ))
+
+
+def _variable(name: str, environ: Mapping[str, str]) -> str | None:
+    return environ.get(_ENV + name, "").strip() or None
+
+
+@dataclass(frozen=True)
+class _GeneralBase:
+    """The base URL for all models, or a preset's name in place of it, with the preset's other settings."""
+
+    url: str | None
+    preset: EndpointConfig | None
+    from_environment: bool
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str], config: ModelConfig) -> _GeneralBase:
+        variable = _variable("API_BASE", environ)
+        base = variable or config.api_base
+        where = f"{_ENV}API_BASE" if variable else "models.api_base"
+        preset = PRESETS.get(base or "")
+        if preset is not None and preset.url is None:
+            raise UserError(
+                f"{where}: {base} is reached by the model's name, e.g. --model {base}/NAME; give no base URL"
+            )
+        url = preset.url if preset else _checked_base(base, where) if base else None
+        return cls(url, preset, from_environment=bool(variable))
+
+    def endpoint(self, model: str, given: EndpointConfig) -> EndpointConfig:
+        """Return how a model is reached: what the file says of one model goes before what it says of all."""
+        found = with_preset(given)
+        if found.url is not None:
+            found = found.model_copy(update={"url": _checked_base(found.url, f"models.endpoints.{model}.url")})
+        if self.from_environment and (found.url or found.protocol == "litellm") and found.url != self.url:
+            found = given.model_copy(update=dict.fromkeys(_OF_ITS_SERVER))
+        if self.preset is not None and found.url is None:
+            found = with_preset(found, self.preset)
+        if self.from_environment:
+            # The environment goes before the file, and means a server that speaks OpenAI's protocol.
+            found = found.model_copy(update={"url": self.url, "protocol": "openai"})
+        return found
 
 
 def _key_places(models: Models, environ: Mapping[str, str]) -> frozenset[str] | None:

@@ -83,27 +83,9 @@ def print_report(view: ReportView, out: Console, *, where: str = "", details: bo
 
     `details` is None where there is no option to ask for them with.
     """
-    mark = MARKS[view.kind] if view.kind else "•"
-    out.print(Text(f"{mark} {view.headline}", style=_STYLES.get(view.kind, "bold") if view.kind else "bold"))
-    if view.size_line:
-        out.print(Text(f"{view.size_line}."))
-    if view.shown_line:
-        out.print(Text(f"{view.shown_line}."))
-    if view.next_step:
-        out.print(Text(f"Next step: {view.next_step}"))
-    for remark in view.remarks:
-        out.print(Text(remark))
-    for warning in (*view.data.warnings, *view.other_models):
-        out.print(Text(f"Warning: {warning}", style="yellow"))
-    if view.offline_note:
-        out.print(Text(f"({view.offline_note})", style="dim"))
+    _print_summary(view, out)
     if view.asks:
-        most = len(view.asks) if details else _ASKS
-        out.print(Text("What it asks of its model:", style="bold"))
-        for line in view.asks[:most]:
-            out.print(Text("  ") + _line(line), no_wrap=not details, overflow="fold" if details else "ellipsis")
-        if len(view.asks) > most:
-            out.print(Text(f"  and {len(view.asks) - most} more lines"))
+        _print_asks(view.asks, out, whole=bool(details))
     if details:
         _print_details(view, out)
     else:
@@ -116,6 +98,30 @@ def print_report(view: ReportView, out: Console, *, where: str = "", details: bo
         out.print(Text(f"Report: {where}{hint}"))
     elif details is False:
         out.print(Text("Tables: --details. The page with both summaries: --format html > report.html"))
+
+
+def _print_summary(view: ReportView, out: Console) -> None:
+    mark = MARKS[view.kind] if view.kind else "•"
+    out.print(Text(f"{mark} {view.headline}", style=_STYLES.get(view.kind, "bold") if view.kind else "bold"))
+    for sentence in filter(None, (view.size_line, view.shown_line)):
+        out.print(Text(f"{sentence}."))
+    if view.next_step:
+        out.print(Text(f"Next step: {view.next_step}"))
+    for remark in view.remarks:
+        out.print(Text(remark))
+    for warning in (*view.data.warnings, *view.other_models):
+        out.print(Text(f"Warning: {warning}", style="yellow"))
+    if view.offline_note:
+        out.print(Text(f"({view.offline_note})", style="dim"))
+
+
+def _print_asks(asks: Sequence[str], out: Console, *, whole: bool) -> None:
+    most = len(asks) if whole else _ASKS
+    out.print(Text("What it asks of its model:", style="bold"))
+    for line in asks[:most]:
+        out.print(Text("  ") + _line(line), no_wrap=not whole, overflow="fold" if whole else "ellipsis")
+    if len(asks) > most:
+        out.print(Text(f"  and {len(asks) - most} more lines"))
 
 
 def _fact_line(fact: LostFact) -> str:

@@ -7,6 +7,7 @@ function. Standard library only.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -162,22 +163,24 @@ def _check_schema(schema: Any, place: str) -> None:
     types = types if isinstance(types, list) else [types]
     if not types or not all(isinstance(name, str) for name in types):
         raise _bad(f"{place}.type: must be a type's name or a list of them")
+    for inner_place, inner in _inner_schemas(given, place):
+        _check_schema(inner, inner_place)
+
+
+def _inner_schemas(given: dict[str, Any], place: str) -> Iterator[tuple[str, Any]]:
     for name in _NAMED_SCHEMAS:
         if not isinstance(inner := given.get(name, {}), dict):
             raise _bad(f"{place}.{name}: must be an object of schemas")
-        for key, value in inner.items():
-            _check_schema(value, f"{place}.{name}.{key[:40]}")
+        yield from ((f"{place}.{name}.{key[:40]}", value) for key, value in inner.items())
     for name in (*_SCHEMA_LISTS, *_VALUE_LISTS):
         if not isinstance(given.get(name, []), list):
             raise _bad(f"{place}.{name}: must be a list")
     for name in _SCHEMAS:
         # Earlier drafts describe a tuple by a list of items.
         values = given[name] if isinstance(given.get(name), list) and name == "items" else [given.get(name, True)]
-        for value in values:
-            _check_schema(value, f"{place}.{name}")
+        yield from ((f"{place}.{name}", value) for value in values)
     for name in _SCHEMA_LISTS:
-        for value in given.get(name, []):
-            _check_schema(value, f"{place}.{name}")
+        yield from ((f"{place}.{name}", value) for value in given.get(name, []))
 
 
 def _message(message: Any, index: int) -> Message:
