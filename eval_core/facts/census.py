@@ -300,34 +300,41 @@ def _stands_alone(text: str, start: int) -> bool:
 def extract(text: str, source: Source) -> Iterator[Found]:
     """Yield every typed value of one piece of text."""
     text = _DIFF_INDEX.sub("", text)
-    diff = "+++ b/" in text or "diff --git" in text
+    yield from (("url", url) for url in _urls(text))
+    yield from _words(text, source)
+    yield from (("pr", f"#{number}") for number in _references(text))
+    yield from (("cron", line) for line in _cron_lines(text))
+    yield from (("branch", branch) for branch in branches(text))
+    if source in ("output", "user"):
+        yield from (("error", error) for error in errors(text))
+    if source != "arguments":
+        yield from (("test_count", count) for count in counts(text))
+    if source in ("user", "assistant"):
+        yield from (("decision", decision) for decision in decisions(text, from_user=source == "user"))
+
+
+def _urls(text: str) -> Iterator[str]:
     for match in _URL.finditer(text):
         url = match.group().rstrip(".:!?*/")
         # A forge's address of a pull request is counted by its number; a cut address is no fact.
         if not match.group().endswith("...") and "…" not in url and not _FORGE_NUMBER.search(url):
-            yield "url", url
+            yield url
+
+
+def _words(text: str, source: Source) -> Iterator[Found]:
+    diff = "+++ b/" in text or "diff --git" in text
     for token in dict.fromkeys(_TOKEN.findall(text)):
         token = token.rstrip(".:!?/") if token.startswith((".", "~/")) else token.strip(".:!?#~-").rstrip("/\\")
         found = _word(_DIFF_SIDE.sub("", token) if diff else token, source)
         if found is not None:
             yield found
-    for number in _references(text):
-        yield "pr", f"#{number}"
+
+
+def _cron_lines(text: str) -> Iterator[str]:
     for match in _CRON_LINE.finditer(text):
         value = " ".join(match.group().split())
         if CRON.fullmatch(value) and any(char.isdigit() for char in value):
-            yield "cron", value
-    for branch in branches(text):
-        yield "branch", branch
-    if source in ("output", "user"):
-        for error in errors(text):
-            yield "error", error
-    if source != "arguments":
-        for count in counts(text):
-            yield "test_count", count
-    if source in ("user", "assistant"):
-        for decision in decisions(text, from_user=source == "user"):
-            yield "decision", decision
+            yield value
 
 
 # A census of what a session says: typed facts with the places where they stand, the telling ones first.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from html import unescape
@@ -196,6 +196,10 @@ def _marks(text: str) -> str:
         text = _expanded(text)
     if "//" in text:
         text = _DOUBLE_SLASH.sub("/", text)
+    return _ungrouped(text)
+
+
+def _ungrouped(text: str) -> str:
     if "," in text:
         text = _COMMA_GROUPS.sub(_ungroup, text)
     if " 000" in text:
@@ -337,26 +341,28 @@ def _is_hash(value: str) -> bool:
     return mixed or len(value) in (40, 64)
 
 
+_FORMS: tuple[tuple[FactKind, Callable[[str], object]], ...] = (
+    ("cron", CRON.fullmatch),
+    ("pr", PR_FORM.fullmatch),
+    ("host", is_host),
+    ("hash", _is_hash),
+    ("error", _ERROR_CODE.fullmatch),
+    ("error", _ERROR_PHRASE.fullmatch),
+    ("error", _ERROR_LINE.fullmatch),
+    ("number", _NUMBER.fullmatch),
+    ("version", _VERSION.fullmatch),
+)
+
+
 @lru_cache(maxsize=65536)
 def infer_kind(value: str) -> FactKind:
     """Return how a value is best matched, judging by its form alone."""
     value = value.strip().strip("`\"'")
     if "://" in value and not any(char.isspace() for char in value):
         return "url"
-    if CRON.fullmatch(value):
-        return "cron"
-    if PR_FORM.fullmatch(value):
-        return "pr"
-    if is_host(value):
-        return "host"
-    if _is_hash(value):
-        return "hash"
-    if _ERROR_CODE.fullmatch(value) or _ERROR_PHRASE.fullmatch(value) or _ERROR_LINE.fullmatch(value):
-        return "error"
-    if _NUMBER.fullmatch(value):
-        return "number"
-    if _VERSION.fullmatch(value):
-        return "version"
+    for kind, fits in _FORMS:
+        if fits(value):
+            return kind
     if _is_path(value):
         head, slash, _ = value.partition("/")
         return "url" if slash and is_host(head) else "path"

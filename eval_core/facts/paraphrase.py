@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import pairwise
 
@@ -145,55 +145,74 @@ def _clause(tokens: Sequence[str], start: int, end: int) -> Sequence[str]:
     return tokens[first:last]
 
 
+class _Told:
+    """What a fact says, word by word, to be looked for in other words."""
+
+    def __init__(self, value: str) -> None:
+        tokens = _tokens(normalise(value))
+        told = [
+            (place, token)
+            for place, token in enumerate(tokens)
+            if token not in _STOP and len(token.strip(".!?;,")) and not _NOT.fullmatch(token)
+        ]
+        plainly = [(place, _stem(token)) for place, token in told if token.isalpha()]
+        # A number, a path or a name is the same or another; only what is told in words can be told in others.
+        self.exact = {token for _, token in told if not token.isalpha()}
+        self.stems = list(dict.fromkeys(stem for _, stem in plainly))
+        self.verbs = {stem for stem in self.stems if stem in _TELLING}
+        self.subjects = self.exact.union(stem for stem in self.stems if stem not in self.verbs)
+        self.enough = bool(plainly and self.subjects) and len(plainly) + len(self.exact) >= 2
+        self.weights = {stem: _VERB if stem in self.verbs else 1.0 for stem in (*self.stems, *self.exact)}
+        names = [(at, stem) for at, stem in plainly if stem not in self.verbs]
+        self.pairs = [(one, two) for (at, one), (then, two) in pairwise(names) if then == at + 1]
+        self.negative = _is_negative(tokens)
+        self.named = any(not token[0].isdigit() for token in self.exact)
+        self.window = _WINDOW if self.named or len(self.weights) > 2 else _SHORT_WINDOW
+
+    def hits(self, words: _Words) -> list[tuple[int, str]]:
+        """Return where its words are in a text."""
+        return sorted(
+            {
+                *((at, stem) for stem in self.stems for form in _forms(stem) for at in words.places.get(form, ())),
+                *((at, token) for token in self.exact for at in words.places[token]),
+            }
+        )
+
+    def is_said_by(self, found: Mapping[str, int], common: Set[str]) -> bool:
+        """Tell whether the words found in a passage, with their places, are enough of it; a denial is not looked at."""
+        if not self.exact.issubset(found) or len(found) < 2:
+            return False
+        if sum(self.weights[stem] for stem in found) < _SHARE * sum(self.weights.values()):
+            return False
+        if len(found) == 2 and not self.named and not common.isdisjoint(found):
+            return False
+        about = len(self.subjects.intersection(found))
+        if about == 0 or (about < _ENOUGH and self.verbs and not self.exact and self.verbs.isdisjoint(found)):
+            return False
+        return not any(
+            one in found and two in found and abs(found[one] - found[two]) > _APART for one, two in self.pairs
+        )
+
+
 def _close(value: str, haystack: Haystack) -> bool:
-    tokens = _tokens(normalise(value))
-    told = [
-        (place, token)
-        for place, token in enumerate(tokens)
-        if token not in _STOP and len(token.strip(".!?;,")) and not _NOT.fullmatch(token)
-    ]
-    plainly = [(place, _stem(token)) for place, token in told if token.isalpha()]
-    # A number, a path or a name is the same or another; only what is told in words can be told in others.
-    exact = {token for _, token in told if not token.isalpha()}
-    subjects = exact.union(stem for _, stem in plainly if stem not in _TELLING)
-    if not plainly or not subjects or len(plainly) + len(exact) < 2:
+    told = _Told(value)
+    if not told.enough:
         return False
     words = _words_of(haystack.text)
-    if not all(token in words.places for token in exact):
+    if not all(token in words.places for token in told.exact):
         return False
-    stems = list(dict.fromkeys(stem for _, stem in plainly))
-    verbs = {stem for stem in stems if stem in _TELLING}
-    weights = {stem: _VERB if stem in verbs else 1.0 for stem in (*stems, *exact)}
-    names = [(at, stem) for at, stem in plainly if stem not in verbs]
-    pairs = [(one, two) for (at, one), (then, two) in pairwise(names) if then == at + 1]
-    hits = sorted(
-        {
-            *((place, stem) for stem in stems for form in _forms(stem) for place in words.places.get(form, ())),
-            *((place, token) for token in exact for place in words.places[token]),
-        }
-    )
-    negative = _is_negative(tokens)
-    needed = _SHARE * sum(weights.values())
-    named = any(not token[0].isdigit() for token in exact)
-    window = _WINDOW if named or len(weights) > 2 else _SHORT_WINDOW
+    hits = told.hits(words)
     common = {stem for stem, count in Counter(stem for _, stem in hits).items() if count > _COMMON}
     for index, (start, _) in enumerate(hits):
         found: dict[str, int] = {}
-        for place, stem in hits[index : index + 2 * window]:
-            if place - start >= window:
+        for place, stem in hits[index : index + 2 * told.window]:
+            if place - start >= told.window:
                 break
             found.setdefault(stem, place)
-        if not exact.issubset(found) or len(found) < 2 or sum(weights[stem] for stem in found) < needed:
-            continue
-        if len(found) == 2 and not named and not common.isdisjoint(found):
-            continue
-        about = len(subjects.intersection(found))
-        if about == 0 or (about < _ENOUGH and verbs and not exact and verbs.isdisjoint(found)):
-            continue
-        if any(one in found and two in found and abs(found[one] - found[two]) > _APART for one, two in pairs):
-            continue
-        if _is_negative(_clause(words.tokens, start, max(found.values()) + 1)) == negative:
-            return True
+        if told.is_said_by(found, common):
+            passage = _clause(words.tokens, start, max(found.values()) + 1)
+            if _is_negative(passage) == told.negative:
+                return True
     return False
 
 
