@@ -586,6 +586,15 @@ class GitHub:
         )
 
     @_parses
+    def _id(self) -> int:
+        return int(self._transport.get(self._base, f"repository {self.repo}")["id"])
+
+    @cached_property
+    def repo_id(self) -> int:
+        """The number of the repository, which a new name or owner does not change."""
+        return self._id()
+
+    @_parses
     def default_branch(self) -> str:
         """Return the name of the repository's default branch."""
         return str(self._transport.get(self._base, f"repository {self.repo}")["default_branch"])

@@ -34,6 +34,10 @@ _EDITED = (
     "_This comment was changed by something other than compression-eval, so what it said before is not carried on; "
     "its edit history has it._"
 )
+_REPORT_EDITED = (
+    "_This report was changed by something other than compression-eval, so it is not carried on; the comment's edit "
+    "history and the artifact have it._"
+)
 _BRIEF = 200
 _TRIES = 5
 _SETTLE = (0.5, 2.0)
@@ -105,7 +109,7 @@ class Sticky:
             known = read_comment(standing.body, self._place)
             ledger = advance(known, event)
             text = self._text(ledger)
-            if _same(standing.body, text) or (holds(known, event) and _is_intact(standing.body, self._place)):
+            if _same(standing.body, text) or (holds(known, event) and _is_untouched(standing.body, self._place)):
                 return Posted(standing, known, "created" if trouble is not None else "unchanged")
             try:
                 return Posted(self._github.update_comment(standing.id, text), ledger, "updated")
@@ -128,7 +132,7 @@ class Sticky:
 
     @property
     def _place(self) -> str:
-        return f"{self._github.repo}#{self._number}"
+        return f"{self._github.repo_id}#{self._number}"
 
     def _text(self, ledger: Ledger) -> str:
         # What went wrong may be in somebody else's words, and long; the measured report gives way last.
@@ -149,23 +153,30 @@ def _brief(ledger: Ledger) -> Ledger:
 
 
 def compose(ledger: Ledger, place: str) -> str:
-    """Return the comment's whole text: marker, hidden ledger with its digest, then what people read."""
+    """Return the comment's whole text: marker, hidden ledger with its digest, then what people read.
+
+    The report has a digest of its own inside the ledger: an edited word costs the report and no result.
+    """
     body = _harmless(ledger.body).strip()
-    data = _data(ledger, place)
+    data = _data(ledger, place, body)
     above, below = (_harmless(part) for part in render(ledger))
     parts = [above, f"{_RESULT}\n{body}\n{_END}" if body else "", below]
     shown = "\n\n".join(part for part in parts if part)
-    return f"{MARKER}\n<!-- compression-eval:ledger {_digest(data, body)} {data} -->\n{shown}"
+    return f"{MARKER}\n<!-- compression-eval:ledger {_digest(data)} {data} -->\n{shown}"
 
 
 def read_comment(text: str, place: str) -> Ledger:
-    """Read the ledger back; one that does not match its digest, its place or its schema is rejected."""
+    """Read the ledger back; one that does not match its digest, its place or its schema is rejected.
+
+    `place` names the repository by its id, so that results outlive a new name or owner.
+    """
     ledger = _intact(text, place)
     return ledger if ledger is not None else Ledger().model_copy(update={"body": _EDITED})
 
 
-def _is_intact(text: str, place: str) -> bool:
-    return _intact(text, place) is not None
+def _is_untouched(text: str, place: str) -> bool:
+    found = _intact(text, place)
+    return found is not None and found.body != _REPORT_EDITED
 
 
 def _intact(text: str, place: str) -> Ledger | None:
@@ -175,26 +186,27 @@ def _intact(text: str, place: str) -> Ledger | None:
         return None
     start, end = text.find(_RESULT, head.end()), text.find(_END, head.end())
     body = text[start + len(_RESULT) : end].strip() if 0 <= start < end else ""
-    if _digest(head.group(2), body) != head.group(1):
+    if _digest(head.group(2)) != head.group(1):
         return None
     try:
         value = json.loads(head.group(2))
         if value.pop("place", None) != place:
             return None
-        return Ledger.model_validate(value).model_copy(update={"body": body})
+        unchanged = value.pop("report", None) == _digest(body)
+        return Ledger.model_validate(value).model_copy(update={"body": body if unchanged else _REPORT_EDITED})
     except (ValueError, ValidationError, RecursionError):
         return None
 
 
-def _data(ledger: Ledger, place: str) -> str:
-    value = {"place": place, **ledger.model_dump(mode="json")}
+def _data(ledger: Ledger, place: str, body: str) -> str:
+    value = {"place": place, "report": _digest(body), **ledger.model_dump(mode="json")}
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
     # Nothing in it can end the hidden block or begin another.
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _digest(data: str, body: str) -> str:
-    return hashlib.sha256(f"{data}\n{body}".encode()).hexdigest()
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _harmless(text: str) -> str:

@@ -83,7 +83,7 @@ def test_among_three_hundred_comments_ours_is_found(gh: LoopbackGitHub, client: 
 def test_a_perfect_forgery_of_somebody_else_is_no_comment_of_ours(
     gh: LoopbackGitHub, client: GitHub, login: str
 ) -> None:
-    forged = gh.comment(1, login, compose(advance(Ledger(), result(999, 99, "Improved!")), f"{REPO}#1"))
+    forged = gh.comment(1, login, compose(advance(Ledger(), result(999, 99, "Improved!")), "1#1"))
     assert record(client, queued()).action == "created"
     assert "Improved!" in gh.state.comments[forged.id].body
     assert "Improved!" not in bodies(gh)[0]
@@ -108,6 +108,29 @@ def test_of_two_comments_of_ours_the_oldest_is_kept_up_to_date(gh: LoopbackGitHu
     assert record(client, result()).comment.id == oldest.id
 
 
+def test_results_outlive_a_new_name_of_the_repository(gh: LoopbackGitHub, client: GitHub, waits: Waits) -> None:
+    record(client, queued(), result())
+    gh.state.repo = "elsewhere/renamed"
+    retry = ApiRetries(timeout=5, sleep=waits)
+    later = GitHub(gh.state.repo, gh.job_token(), api_url=gh.url, retry=retry)
+    record(later, queued(101), result(101, 9))
+    (body,) = bodies(gh)
+    assert "report of 101" in body
+    assert "Last 2 results" in body
+    assert "edit history" not in body
+
+
+def test_one_edited_word_costs_the_report_and_no_result(gh: LoopbackGitHub, client: GitHub) -> None:
+    record(client, queued(), result(), queued(101), result(101, 9))
+    (comment,) = gh.comments(1)
+    comment.body = comment.body.replace("report of 101", "report of 1o1")
+    record(client, queued(102))
+    (body,) = bodies(gh)
+    assert "1o1" not in body
+    assert "Last 2 results" in body
+    assert "This report was changed" in body
+
+
 def test_two_first_runs_that_meet_leave_one_comment_with_both(gh: LoopbackGitHub, client: GitHub) -> None:
     gh.before("POST", "/issues/1/comments", lambda: _write(gh, result(7)))
     record(client, queued(8))
@@ -121,10 +144,10 @@ def _write(gh: LoopbackGitHub, *events: EvaluationQueued | ResultMeasured | Requ
     standing = next((c for c in gh.comments(1) if c.author.endswith("[bot]")), None)
     from bot.steps.comment import read_comment
 
-    ledger = read_comment(standing.body, f"{REPO}#1") if standing else Ledger()
+    ledger = read_comment(standing.body, "1#1") if standing else Ledger()
     for event in events:
         ledger = advance(ledger, event)
-    text = compose(ledger, f"{REPO}#1")
+    text = compose(ledger, "1#1")
     if standing is None:
         gh.comment(1, "github-actions[bot]", text)
     else:
@@ -139,7 +162,7 @@ def test_a_result_overwritten_by_somebody_who_read_before_is_written_again(gh: L
         if not overwritten:
             (comment,) = gh.comments(1)
             overwritten.append(comment.body)
-            comment.body = compose(advance(advance(Ledger(), queued()), refusal(101)), f"{REPO}#1")
+            comment.body = compose(advance(advance(Ledger(), queued()), refusal(101)), "1#1")
         waits(seconds)
 
     client = GitHub(REPO, gh.job_token(), api_url=gh.url, retry=ApiRetries(timeout=5, sleep=waits))
