@@ -21,7 +21,9 @@ __all__ = ["obey"]
 _NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
 _SENTENCES = re.compile(r"\bin (?:at most )?(one|two|three|four|five|\d) sentences?\b", re.IGNORECASE)
 _PATHS = re.compile(
-    r"\bpaths?\b[^.\n]{0,40}\b(?:word for word|exact|verbatim|full)|\bexact[^.\n]{0,40}\bpaths?\b", re.I
+    r"\bpaths?\b[^.\n]{0,40}\b(?:word for word|exact|verbatim|full)"
+    r"|\b(?:exact|specific|include|list)\b[^.\n]{0,40}\bpaths?\b",
+    re.IGNORECASE,
 )
 _ROOM = re.compile(r"[Aa]t most (\d[\d,]*) characters")
 _HEADING = re.compile(r"^#{1,3} +(.+?) *$", re.MULTILINE)

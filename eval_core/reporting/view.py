@@ -73,8 +73,8 @@ MARKS = {
     Kind.NOT_JUDGED: "○",
 }
 """The sign of each verdict, for readers and terminals without colours."""
-_UNDECIDED = (Kind.BROKEN, Kind.INCOMPLETE)
-"""Verdicts beside which the numbers of the two sides may be those of different fixtures."""
+_UNDECIDED = (Kind.BROKEN, Kind.INCOMPLETE, Kind.NOT_JUDGED)
+"""Verdicts beside which numbers mislead: they may be of different fixtures, or of a prompt that nobody followed."""
 _BEST, _CELLS = 5, 10
 MARK = "†"
 STEP_NOTE = (
@@ -463,12 +463,7 @@ def make_view(data: ReportData) -> ReportView:
         strands=_strands(verdict),
         asks=asks.details if verdict and (asks := verdict.strand("asks")) and asks.state is StrandState.CHANGED else (),
         table=_table(data),
-        # Of a prompt that nobody followed, the facts of a stand-in would be read as its result.
-        size_line=""
-        if verdict is not None and verdict.kind is Kind.NOT_JUDGED
-        else ""
-        if verdict and verdict.kind in _UNDECIDED
-        else _size_line(data.candidate, comparable_base),
+        size_line="" if verdict and verdict.kind in _UNDECIDED else _size_line(data.candidate, comparable_base),
         shown_line=_shown_line(data.candidate),
         accept=_accept(data),
         chance=sum(not item.clear for item in verdict.facts) if verdict else 0,
