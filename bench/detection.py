@@ -22,16 +22,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval_core.comparing.control_runs import control_shift
-from eval_core.comparing.strands import Recorded, SizeChange
 from eval_core.comparing.verdict import DECIDED, Options, decide, facts_open
 from eval_core.domain.extra import Look
 from eval_core.statistics.arms import Arm, Array, FixtureArm
 from eval_core.statistics.looks import RUNS_AT_LOOK, next_look
 from eval_core.strands.asks import AsksChange
+from eval_core.strands.evidence import Recorded
 from eval_core.strands.fact_changes import FalseValues
-from eval_core.strands.findings import Kind, Strand, StrandState, Verdict
+from eval_core.strands.findings import Finding, Kind, StrandState, Verdict
 from eval_core.strands.form import FormChange
 from eval_core.strands.outcome import OutcomeChange
+from eval_core.strands.size import SizeChange
 
 PROBES, CENSUS_KINDS, CENSUS_FACTS = 10, ("path", "identifier", "number", "error", "url"), 15
 FACTS = 4
@@ -287,9 +288,9 @@ def _recorded(base: Arm, candidate: Arm) -> Recorded:
     kept = mean(base, "kept"), mean(candidate, "kept")
     return Recorded(
         outcome=OutcomeChange((), (), (), (), ()),
-        window=Strand(name="window", state=StrandState.NOT_RECORDED),
-        shown=Strand(name="shown", state=StrandState.NOT_RECORDED),
-        asks=AsksChange(Strand(name="asks", state=StrandState.NOT_RECORDED)),
+        window=Finding(name="window", state=StrandState.NOT_RECORDED),
+        shown=Finding(name="shown", state=StrandState.NOT_RECORDED),
+        asks=AsksChange(Finding(name="asks", state=StrandState.NOT_RECORDED)),
         form=FormChange(False),
         facts=(),
         invented=_NO_FALSE,

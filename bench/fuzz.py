@@ -96,9 +96,9 @@ def _summary(data: bytes) -> object:
     from eval_core.base.files import parse
     from eval_core.base.strict_json import parse_json
     from eval_core.comparing.overfitting import bank_overfitting
-    from eval_core.comparing.strands import read_evidence
     from eval_core.domain.measurement import Measurement, comparable_part
     from eval_core.statistics.arms import make_arm, validate
+    from eval_core.strands.evidence import read_evidence
 
     candidate = parse(Measurement, parse_json(data), "summary.json")
     base, _ = comparable_part(candidate, candidate)
@@ -156,12 +156,13 @@ def _state(data: bytes) -> object:
     from eval_core.domain.case import Case
     from eval_core.domain.fixture import load_fixture
     from eval_core.domain.probe import load_bank
-    from eval_core.facts.haystack import Haystack
+    from eval_core.facts.fact_text import Haystack
     from eval_core.facts.verbatim import Kept
     from eval_core.models.refusals import refusal_in
     from eval_core.strands.form import read_form, written_texts
     from eval_core.strands.invented import read_invented, read_stale
-    from eval_core.strands.structure import read_window, structure_checks
+    from eval_core.strands.structure import structure_checks
+    from eval_core.strands.window import read_window
 
     if not hasattr(_state, "case"):
         name = min((ROOT / "fixtures").glob("*.json"), key=lambda path: path.stat().st_size).stem

@@ -11,7 +11,8 @@ from facts_hard import AFTER, FRESH, HARD, LATER, OUTSIDE, UNREAD
 from facts_unseen import FIFTH, FIRST, FOURTH, SECOND, SIBLINGS, THIRD
 
 from eval_core.domain.probe import Fact, FactKind
-from eval_core.facts.haystack import Haystack, holds, infer_kind, value_in
+from eval_core.facts.fact_text import Haystack, infer_kind
+from eval_core.facts.haystack import holds, value_in
 
 
 def _found(value: str, kind: FactKind | None, text: str) -> bool:

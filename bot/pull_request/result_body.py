@@ -16,8 +16,9 @@ from eval_core.comparing.headline import look_again
 from eval_core.domain.record import PRIVATE_PLACE
 from eval_core.reporting.losses import PARAPHRASED, LostFact, places
 from eval_core.reporting.markdown import markdown_environment
-from eval_core.reporting.view import STRAND_NAMES, ReportView
+from eval_core.reporting.view import ReportView
 from eval_core.strands.findings import Kind, StrandState
+from eval_core.strands.registry import title_of
 
 __all__ = ["READING", "CommentContext", "result_body"]
 
@@ -84,7 +85,7 @@ def result_body(view: ReportView, ticket: Ticket, around: CommentContext, *, bud
             "details": [
                 (row.name, detail)
                 for row in moved
-                if row.name != STRAND_NAMES["size"]
+                if row.name != title_of("size")
                 for detail in row.first(_MOST_DETAILS)
             ],
             "base_path": view.data.base_path or "auto",

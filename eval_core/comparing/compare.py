@@ -10,7 +10,6 @@ from eval_core.base.config import AcceptConfig, TaskConfig
 from eval_core.base.numbers import counted
 from eval_core.comparing.control_runs import control_of, control_shift
 from eval_core.comparing.overfitting import BankOverfitting, bank_overfitting
-from eval_core.comparing.strands import read_evidence
 from eval_core.comparing.unjudged import claimed
 from eval_core.comparing.verdict import Options, decide
 from eval_core.domain.case import Case
@@ -19,6 +18,7 @@ from eval_core.domain.history_line import HistoryLine
 from eval_core.domain.measurement import Measurement, comparable_part
 from eval_core.statistics.arms import Arm, make_arm, quarantined
 from eval_core.strands.acceptance import Offer, accepted_losses, offer, touched_probes, without_accepted
+from eval_core.strands.evidence import read_evidence
 from eval_core.strands.fact_changes import fact_changes, is_exact
 from eval_core.strands.findings import FactChange, Kind, Verdict
 from eval_core.strands.form import degenerate_runs, too_many

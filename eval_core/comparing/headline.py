@@ -17,10 +17,10 @@ from eval_core.base.numbers import (
     signed,
     tokens,
 )
-from eval_core.comparing.strands import SizeChange
 from eval_core.statistics.hypotheses import FACT_NAMES, OVERALL
-from eval_core.strands.findings import Advice, Kind, Reason, Row, RowVerdict, Strand, StrandName, StrandState, Verdict
+from eval_core.strands.findings import Advice, Finding, Kind, Reason, Row, RowVerdict, StrandState, Verdict
 from eval_core.strands.outcome import OutcomeChange
+from eval_core.strands.size import SizeChange
 
 __all__ = [
     "accepted",
@@ -36,14 +36,15 @@ __all__ = [
     "untested",
 ]
 
-_ORDER: tuple[StrandName, ...] = ("outcome", "form", "structure", "shown", "facts", "scores", "window")
+_ORDER: tuple[str, ...] = ("outcome", "form", "structure", "shown", "facts", "scores", "window")
 _MOST = 2
 """Findings that fit into one sentence; the others are listed below it."""
 _MOST_CLAUSES = 3
 
 
-def _findings(strands: Mapping[StrandName, Strand], states: Sequence[StrandState]) -> list[str]:
-    found = [strands[name] for name in _ORDER if name in strands and strands[name].state in states]
+def _findings(strands: Mapping[str, Finding], states: Sequence[StrandState]) -> list[str]:
+    order = dict.fromkeys([*_ORDER, *strands])
+    found = [strands[name] for name in order if name in strands and strands[name].state in states]
     # What is worse without a doubt comes before what is both, and a cause before what follows from it.
     found.sort(
         key=lambda item: (StrandState.WORSE in states and item.state is StrandState.BOTH, item.code == "emptied")
@@ -63,13 +64,13 @@ def _at(size: SizeChange | None) -> str:
     return f"{percent(abs(size.ratio - 1))} {word} tokens ({sizes})"
 
 
-def untested(strands: Mapping[StrandName, Strand]) -> list[str]:
+def untested(strands: Mapping[str, Finding]) -> list[str]:
     """Return what every run shows and too few runs are there to test: a heading that no summary has any more."""
     form = strands.get("form")
     return [form.says] if form is not None and form.state is StrandState.CANNOT_TELL and form.says else []
 
 
-def _gains(strands: Mapping[StrandName, Strand]) -> list[str]:
+def _gains(strands: Mapping[str, Finding]) -> list[str]:
     """Return what speaks against a regression: strands in which more was gained than lost."""
     better = [item for item in strands.values() if item.state in (StrandState.BETTER, StrandState.BOTH)]
     return _findings(
@@ -77,7 +78,7 @@ def _gains(strands: Mapping[StrandName, Strand]) -> list[str]:
     )
 
 
-def changed(kind: Kind, strands: Mapping[StrandName, Strand], size: SizeChange | None) -> str:
+def changed(kind: Kind, strands: Mapping[str, Finding], size: SizeChange | None) -> str:
     """Say what moved, in one sentence."""
     worse = _findings(strands, (StrandState.WORSE, StrandState.BOTH))
     better = _findings(strands, (StrandState.BETTER, StrandState.BOTH))
@@ -112,7 +113,7 @@ def changed(kind: Kind, strands: Mapping[StrandName, Strand], size: SizeChange |
     return f"{kind.words}: {'; '.join(clauses)}{but}{f', with {at}' if at else ''}."
 
 
-def _only_size(kind: Kind, facts: Strand | None) -> str:
+def _only_size(kind: Kind, facts: Finding | None) -> str:
     """Say that the size alone moved, and what few facts did."""
     few = f"{facts.says}," if facts is not None and facts.says else ""
     if kind is Kind.REGRESSED:
@@ -135,7 +136,7 @@ def _lead(rows: Sequence[Row]) -> tuple[Row | None, Row | None]:
     return overall, next((row for row in rows if row.family == "facts"), None)
 
 
-def no_change(rows: Sequence[Row], facts: Strand | None, *, exact: bool, single: int | None = None) -> str:
+def no_change(rows: Sequence[Row], facts: Finding | None, *, exact: bool, single: int | None = None) -> str:
     """Say that nothing moved; where runs vary, also what would have been seen: everywhere, and in one fixture."""
     if exact:
         what = (facts.says if facts else "") or "every fact is kept or lost as before"
@@ -200,7 +201,7 @@ def broken(outcome: OutcomeChange, fixtures: Sequence[str]) -> str:
     return f"{Kind.BROKEN.words}: the compressor {how} {where}{before if base else ''}."
 
 
-_LOOK: dict[StrandName, str] = {
+_LOOK: dict[str, str] = {
     "form": "the form of the summary",
     "structure": "the structure checks that fail",
     "facts": "the values that the summary should not state",
@@ -209,7 +210,7 @@ _LOOK: dict[StrandName, str] = {
 }
 
 
-def _look(fixtures: Sequence[str], strands: Mapping[StrandName, Strand], *, false_values: bool) -> str:
+def _look(fixtures: Sequence[str], strands: Mapping[str, Finding], *, false_values: bool) -> str:
     """Say where to look first: at what was removed, at lost facts, or at what the strand that got worse lists."""
     worse = [name for name in _LOOK if name in strands and strands[name].state is StrandState.WORSE]
     if "form" in worse and strands["form"].may_be_refusal:
@@ -226,7 +227,7 @@ def _look(fixtures: Sequence[str], strands: Mapping[StrandName, Strand], *, fals
     return f"Look at {_LOOK[worse[0]]}, listed below; then fix the compressor and run again."
 
 
-def _worth(size: SizeChange | None, strands: Mapping[StrandName, Strand]) -> str:
+def _worth(size: SizeChange | None, strands: Mapping[str, Finding]) -> str:
     """Say what a larger state is to be weighed against: keeping more of the newest messages needs no compressor."""
     if accepted(strands) and not any(item.state is StrandState.WORSE for item in strands.values()):
         return "Merge if the smaller size is what you wanted, then update the baseline."
@@ -248,7 +249,7 @@ def next_step(
     *,
     reasons: Sequence[Reason] = (),
     fixtures: Sequence[str] = (),
-    strands: Mapping[StrandName, Strand] | None = None,
+    strands: Mapping[str, Finding] | None = None,
     size: SizeChange | None = None,
     advice: Advice | None = None,
     label: str = "",
@@ -299,10 +300,10 @@ def undecided(verdict: Verdict, fail_on: str) -> str:
     return f"{gate}{verdict.kind.words.lower()}. {verdict.next_step}"
 
 
-def accepted(strands: Mapping[StrandName, Strand]) -> str:
+def accepted(strands: Mapping[str, Finding]) -> str:
     """Say what is gone and was accepted."""
 
-    def count(name: StrandName, word: str) -> list[str]:
+    def count(name: str, word: str) -> list[str]:
         number = len(strands[name].accepted) if name in strands else 0
         return [counted(number, word)] if number else []
 

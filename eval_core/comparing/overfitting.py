@@ -16,7 +16,8 @@ from typing import Literal, cast
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import FactKind
 from eval_core.domain.record import PRIVATE_PLACE, RunRecord
-from eval_core.facts.haystack import Haystack, infer_kind, value_in
+from eval_core.facts.fact_text import Haystack, infer_kind
+from eval_core.facts.haystack import value_in
 
 __all__ = ["BankOverfitting", "bank_overfitting"]
 

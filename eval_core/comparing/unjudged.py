@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from eval_core.comparing.rule import decide_kind
-from eval_core.comparing.strands import Recorded, SizeChange
-from eval_core.strands.findings import FactChange, Kind, Strand, StrandName, StrandState
+from eval_core.strands.evidence import Recorded
+from eval_core.strands.findings import FactChange, Finding, Kind, StrandState
+from eval_core.strands.size import SizeChange
 
 __all__ = ["JUDGED_BY", "claimed", "unjudged_kind", "why_unjudged"]
 
@@ -47,7 +48,7 @@ def claimed(recorded: Recorded) -> Recorded:
 
 
 def unjudged_kind(
-    strands: Mapping[StrandName, Strand], size: SizeChange | None, recorded: Recorded, *, certain: bool, settled: bool
+    strands: Mapping[str, Finding], size: SizeChange | None, recorded: Recorded, *, certain: bool, settled: bool
 ) -> Kind:
     """Apply the rule to what can be counted without a model; what is then still open was not judged."""
     if recorded.unfollowed:

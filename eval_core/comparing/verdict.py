@@ -13,8 +13,7 @@ import numpy as np
 from eval_core.base.numbers import counted, listed, p_value, percent, score
 from eval_core.comparing import headline
 from eval_core.comparing.control_runs import ControlShift
-from eval_core.comparing.rule import decide_kind, facts_strand, outcome_strand, scores_strand, structure_strand
-from eval_core.comparing.strands import GROWTH, Recorded, SizeChange
+from eval_core.comparing.rule import decide_kind
 from eval_core.comparing.unjudged import JUDGED_BY, unjudged_kind, why_unjudged
 from eval_core.domain.extra import Look
 from eval_core.domain.fingerprint import Difference
@@ -36,23 +35,18 @@ from eval_core.statistics.hypotheses import (
 )
 from eval_core.statistics.permutation import LIMIT, Hypothesis, Shift, permute
 from eval_core.statistics.stability import spread_changes
-from eval_core.strands.culprits import (
-    StructureChange,
-    TestedFamily,
-    advised_look,
-    changes,
-    culprits_of,
-    row_of,
-    structure_culprits,
-)
+from eval_core.strands import registry
+from eval_core.strands.culprits import TestedFamily, advised_look, culprits_of, row_of
+from eval_core.strands.evidence import Evidence, Recorded
+from eval_core.strands.facts import facts_strand
 from eval_core.strands.findings import (
-    STRANDS,
     Advice,
     Coverage,
     Culprit,
     Direction,
     FactChange,
     FalseValue,
+    Finding,
     FurtherTest,
     Kind,
     MedianFinding,
@@ -60,15 +54,16 @@ from eval_core.strands.findings import (
     Row,
     RowVerdict,
     SpreadFinding,
-    Strand,
-    StrandName,
     StrandState,
     StructureFinding,
     TestSummary,
     UnitRow,
     Verdict,
 )
-from eval_core.strands.outcome import broken_fixtures, outcome_culprits
+from eval_core.strands.outcome import broken_fixtures, outcome_culprits, outcome_strand
+from eval_core.strands.size import GROWTH, SizeChange
+from eval_core.strands.strand import Force
+from eval_core.strands.structure import StructureChange, changes, structure_culprits
 
 __all__ = [
     "DECIDED",
@@ -243,7 +238,7 @@ class _Case:
         next_step: str,
         *,
         reasons: Sequence[Reason] = (),
-        strands: Sequence[Strand] = (),
+        strands: Sequence[Finding] = (),
         facts: Sequence[FactChange] = (),
         false_values: Sequence[FalseValue] = (),
         exact: bool = False,
@@ -418,24 +413,26 @@ def _stability(item: SpreadFinding) -> str:
     return f"{word} stable: run-to-run SD of {row_name(item.name)} {sds}; that is neither better nor worse."
 
 
-def _notes(
-    case: _Case, evidence: Sequence[TestedFamily], structure: Sequence[StructureChange], spread: Sequence[SpreadFinding]
-) -> None:
-    case.remarks.extend(map(_stability, spread))
+def _notes(case: _Case, tested: _Tested) -> None:
+    case.remarks.extend(map(_stability, tested.spread))
     case.notes.extend(case.remarks)
-    for item in evidence:
+    for item in tested.deciding:
         if item.result.left_out:
             names = [unit.label for unit in item.result.left_out]
             case.notes.append(f"Left out of the {item.family}, measured on one side only: {', '.join(names)}.")
-    if not any(item.family == "scores" for item in evidence):
+    if "scores" not in tested.evidence.tested:
         case.notes.append("No scores were compared; the verdict is based on facts and structure.")
-    for change in structure:
+    for change in tested.evidence.structure:
         if change.kind == "shaky":
             failed = change.candidate_runs - change.candidate_passed
             case.notes.append(
                 f"{change.label} fails in {failed} of {change.candidate_runs} runs and never did in the baseline."
             )
     case.notes.append("The verdict is about these fixtures, not about every session.")
+    recorded = tested.evidence.recorded
+    if recorded is not None and recorded.stubs and not recorded.stubs_count:
+        runs = f"{recorded.stubs} run{'s' if recorded.stubs > 1 else ''}"
+        case.notes.append(f"Left out as the model's failure, not the change's: {runs} with a refusal or a stub.")
 
 
 def _counted(
@@ -472,40 +469,144 @@ def _rows(
     return rows
 
 
-def _muted(strand: Strand, reasons: Sequence[Reason], levels: tuple[str, ...]) -> Strand:
+def _muted(strand: Finding, reasons: Sequence[Reason], levels: Sequence[str]) -> Finding:
     """Return the strand, or that it cannot be compared or is not complete, with the reason."""
     reason = next((item for item in reasons if item.mutes in levels), None)
     if reason is None:
         return strand
     missing = reason.code in ("missing", "coverage")
     state = StrandState.INCOMPLETE if missing else StrandState.NOT_COMPARABLE
-    return Strand(name=strand.name, state=state, details=(reason.text,))
+    return Finding(name=strand.name, state=state, details=(reason.text,))
 
 
-_LEVELS: dict[StrandName, tuple[str, ...]] = {
-    "outcome": (),
-    "structure": ("everything",),
-    "window": ("everything",),
-    "shown": ("everything",),
-    "asks": ("everything",),
-    "form": ("everything", "facts"),
-    "facts": ("everything", "facts"),
-    "size": ("everything", "facts"),
-    "scores": ("everything", "facts", "scores"),
-}
-"""Which reasons mute which strand."""
-
-
-def _unjudged_facts(
-    strands: dict[StrandName, Strand], rows: Sequence[Row]
-) -> tuple[dict[StrandName, Strand], list[Row]]:
+def _unjudged_facts(findings: dict[str, Finding], rows: Sequence[Row]) -> tuple[dict[str, Finding], list[Row]]:
     """Show the facts of a stand-in's summary without a claim, unless some moved for certain."""
-    facts = strands["facts"]
+    facts = findings["facts"]
     if facts.state is StrandState.SAME:
         facts = facts.model_copy(update={"state": StrandState.NOT_JUDGED})
     advisory = {"verdict": RowVerdict.ADVISORY}
     shown = [row.model_copy(update=advisory) if row.family == "facts" else row for row in rows]
-    return {**strands, "facts": facts}, shown
+    return {**findings, "facts": facts}, shown
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """Everything that was tested, and what every strand is compared from."""
+
+    evidence: Evidence
+    muted: frozenset[str]
+    spread: Sequence[SpreadFinding]
+
+    @property
+    def deciding(self) -> list[TestedFamily]:
+        return list(self.evidence.tested.values())
+
+    @property
+    def size(self) -> SizeChange | None:
+        recorded = self.evidence.recorded
+        return recorded.size if recorded is not None and self.muted <= {"scores"} else None
+
+    @property
+    def counted(self) -> bool:
+        """Whether nothing was left to chance."""
+        return self.evidence.exact and not self.evidence.tested
+
+    @property
+    def facts(self) -> tuple[FactChange, ...]:
+        recorded = self.evidence.recorded
+        return recorded.facts if recorded is not None and self.muted <= {"scores"} else ()
+
+    @property
+    def false_values(self) -> tuple[FalseValue, ...]:
+        recorded = self.evidence.recorded
+        return recorded.false_values if recorded is not None and self.muted <= {"scores"} else ()
+
+    @property
+    def losing_fixtures(self) -> list[str]:
+        """Fixtures with losses, the most first."""
+        where = [item.fixture for item in self.evidence.culprits if item.fixture and item.direction == "worse"]
+        where += [item.fixture for item in self.facts if item.clear and item.change < 0]
+        return [name for name, _ in Counter(where).most_common()]
+
+
+def _gather(case: _Case, recorded: Recorded | None, muted: set[str]) -> _Tested:
+    """Run every test that is not muted, and lay out what the strands are compared from."""
+    exact, judged = recorded is not None and recorded.exact, recorded is None or recorded.judged
+    families, spread = _test(case, muted, deterministic=exact, judged=judged)
+    tested = {item.family: item for item in families if (judged if item.family == "scores" else not exact)}
+    structure = changes(case.base, case.candidate)
+    if recorded is not None:
+        recorded = _with_size(case, recorded)
+    evidence = Evidence(
+        case.base,
+        case.candidate,
+        recorded,
+        structure=structure,
+        tested=tested,
+        culprits=[culprit for item in tested.values() for culprit in culprits_of(item)] + structure_culprits(structure),
+        rows=_rows(families, (median_rule.medians(case.base), median_rule.medians(case.candidate)), recorded),
+        clear=None if exact or not muted <= {"scores"} else _clear(case),
+    )
+    return _Tested(evidence, frozenset(muted), spread)
+
+
+def _compare(tested: _Tested, reasons: Sequence[Reason]) -> tuple[dict[str, Finding], Sequence[Row]]:
+    """Return what each strand finds, muted where it cannot be compared, and the rows of the table."""
+    evidence = tested.evidence
+    compared = ((strand, strand.compare(evidence)) for strand in registry.STRANDS)
+    findings = {
+        strand.name: _muted(finding, reasons, strand.muted_by) for strand, finding in compared if finding is not None
+    }
+    if evidence.recorded is not None and evidence.recorded.other_replies:
+        return _unjudged_facts(findings, evidence.rows)
+    return findings, evidence.rows
+
+
+def _kind(
+    case: _Case, tested: _Tested, findings: dict[str, Finding], rows: Sequence[Row], hints: Sequence[str]
+) -> Kind:
+    """Apply the rule to the findings."""
+    recorded = tested.evidence.recorded
+    calm = bool(rows) and all(row.verdict in _CALM for row in rows)
+    calm = calm and not hints and all(item.result.can_reach for item in tested.deciding)
+    settled = calm or (tested.evidence.exact and bool(rows))
+    if recorded is None:
+        return decide_kind(findings, tested.size, certain=False, settled=settled)
+    certain = (recorded.invented.more or recorded.stale.more) and findings["facts"].state is StrandState.WORSE
+    if not recorded.unfollowed and not recorded.other_replies:
+        return decide_kind(findings, tested.size, certain=certain, settled=settled)
+    kind = unjudged_kind(findings, tested.size, recorded, certain=certain, settled=settled)
+    if recorded.unfollowed and kind is not Kind.NOT_JUDGED:
+        case.remarks.append(f"Not judged beside this: {why_unjudged(recorded)}.")
+    return kind
+
+
+def _headline(
+    kind: Kind,
+    tested: _Tested,
+    findings: dict[str, Finding],
+    rows: Sequence[Row],
+    hints: Sequence[str],
+    reasons: Sequence[Reason],
+) -> str:
+    """Return the sentence at the top."""
+    evidence = tested.evidence
+    if kind is Kind.NO_DETECTABLE_CHANGE:
+        single = evidence.clear.smallest if evidence.clear is not None else None
+        return headline.no_change(rows, findings.get("facts"), exact=tested.counted, single=single)
+    if kind is Kind.INCONCLUSIVE:
+        return headline.inconclusive(rows, _unreachable(tested.deciding), hints)
+    if kind is Kind.NOT_JUDGED and evidence.recorded is not None:
+        return f"{kind.words}: {why_unjudged(evidence.recorded)}."
+    if kind is Kind.NOT_COMPARABLE:
+        return headline.not_comparable([item for item in reasons if item.code not in _GAPS])
+    if kind is Kind.INCOMPLETE:
+        return headline.incomplete([item for item in reasons if item.code in _GAPS])
+    return headline.changed(kind, findings, tested.size)
+
+
+_GAPS = ("missing", "coverage")
+"""Reasons that more runs take away."""
 
 
 def decide(
@@ -529,114 +630,72 @@ def decide(
     validate(candidate)
     coverage = coverage_of(base, candidate)
     incomparable = _incomparable(differences, day)
-    missing = gaps(base, candidate, coverage, case.options.coverage_floor)
-    reasons = [*incomparable, *missing]
-    muted: set[str] = {reason.mutes for reason in reasons}
+    reasons = [*incomparable, *gaps(base, candidate, coverage, case.options.coverage_floor)]
     if recorded is not None and (broken := broken_fixtures(recorded.outcome)):
         return _broken(case, recorded, broken, reasons, coverage)
     if any(reason.mutes == "everything" for reason in incomparable):
-        step = headline.next_step(Kind.NOT_COMPARABLE, reasons=incomparable)
-        text = headline.not_comparable(incomparable)
-        silent = [Strand(name=name, state=StrandState.NOT_COMPARABLE) for name in STRANDS if name != "outcome"]
-        return case.verdict(Kind.NOT_COMPARABLE, text, step, reasons=incomparable, coverage=coverage, strands=silent)
-    structure = changes(base, candidate)
-    judged = recorded is None or recorded.judged
-    exact = recorded is not None and recorded.exact
-    evidence, spread = _test(case, muted, deterministic=exact, judged=judged)
-    tested = [
-        item for item in evidence if not (exact and item.family == "facts") and (judged or item.family == "facts")
-    ]
-    certain = structure_culprits(structure)
-    clear = None if exact or not muted <= {"scores"} else _clear(case)
-    if recorded is not None:
-        recorded = _with_size(case, recorded)
-    culprits = [culprit for item in tested for culprit in culprits_of(item)] + certain
-    rows = _rows(evidence, (median_rule.medians(base), median_rule.medians(candidate)), recorded)
-    by_family = {item.family: item for item in tested}
-    size = recorded.size if recorded is not None and muted <= {"scores"} else None
-    found = [structure_strand(structure, base, candidate)]
-    found.append(facts_strand(recorded, by_family.get("facts"), culprits, rows, clear))
-    found.append(scores_strand(by_family.get("scores"), culprits, rows, judged=judged))
-    if recorded is not None:
-        found += [outcome_strand(recorded.outcome), recorded.window, recorded.shown]
-        found += [recorded.asks.strand, recorded.form_strand]
-        found.append(recorded.size.strand)
-    strands = {item.name: _muted(item, reasons, _LEVELS[item.name]) for item in found}
-    if recorded is not None and recorded.other_replies:
-        strands, rows = _unjudged_facts(strands, rows)
-    hints = [*headline.untested(strands), *_hints(tested, clear)]
-    settled = bool(rows) and all(row.verdict in _CALM for row in rows) and all(item.result.can_reach for item in tested)
-    states_false = recorded is not None and (recorded.invented.more or recorded.stale.more)
-    certainly = states_false and strands["facts"].state is StrandState.WORSE
-    calm = (settled and not hints) or (exact and bool(rows))
-    if recorded is not None and (recorded.unfollowed or recorded.other_replies):
-        kind = unjudged_kind(strands, size, recorded, certain=certainly, settled=calm)
-        if recorded.unfollowed and kind is not Kind.NOT_JUDGED:
-            case.remarks.append(f"Not judged beside this: {why_unjudged(recorded)}.")
-    else:
-        kind = decide_kind(strands, size, certain=certainly, settled=calm)
-    unreachable = _unreachable(tested)
-    advice: Advice | None = None
+        return _nothing_compared(case, incomparable, coverage)
+    tested = _gather(case, recorded, {reason.mutes for reason in reasons})
+    findings, rows = _compare(tested, reasons)
+    hints = [*headline.untested(findings), *_hints(tested.deciding, tested.evidence.clear)]
+    kind = _kind(case, tested, findings, rows, hints)
     if reasons and kind in (Kind.NO_DETECTABLE_CHANGE, Kind.INCONCLUSIVE, Kind.NOT_JUDGED):
         # Calm as far as it was compared is not calm: nothing passes a gate on half of the evidence.
         kind = Kind.NOT_COMPARABLE if incomparable else Kind.INCOMPLETE
-    if kind is Kind.NO_DETECTABLE_CHANGE:
-        single = clear.smallest if clear is not None else None
-        text = headline.no_change(rows, strands.get("facts"), exact=exact and not by_family, single=single)
-    elif kind is Kind.INCONCLUSIVE:
-        text = headline.inconclusive(rows, unreachable, hints)
-        advice = advised_look(tested, case.measured.graded)
-    elif kind is Kind.NOT_JUDGED and recorded is not None:
-        text = f"{kind.words}: {why_unjudged(recorded)}."
-    elif kind is Kind.NOT_COMPARABLE:
-        text = headline.not_comparable(incomparable)
-    elif kind is Kind.INCOMPLETE:
-        text = headline.incomplete(missing)
-    else:
-        text = headline.changed(kind, strands, size)
-    facts = recorded.facts if recorded is not None and muted <= {"scores"} else ()
-    stated = recorded.false_values if recorded is not None and muted <= {"scores"} else ()
-    where = [item.fixture for item in culprits if item.fixture and item.direction == "worse"]
-    where += [item.fixture for item in facts if item.clear and item.change < 0]
-    if accepted := headline.accepted(strands):
+    advice = advised_look(tested.deciding, case.measured.graded) if kind is Kind.INCONCLUSIVE else None
+    if accepted := headline.accepted(findings):
         case.remarks.append(f"Accepted in the configuration, and not counted: {accepted}.")
-    _notes(case, tested, structure, spread)
-    if recorded is not None and recorded.stubs and not recorded.stubs_count:
-        runs = f"{recorded.stubs} run{'s' if recorded.stubs > 1 else ''}"
-        case.notes.append(f"Left out as the model's failure, not the change's: {runs} with a refusal or a stub.")
+    _notes(case, tested)
     return case.verdict(
         kind,
-        text,
+        _headline(kind, tested, findings, rows, hints, reasons),
         headline.next_step(
             kind,
             reasons=reasons,
-            fixtures=[name for name, _ in Counter(where).most_common()],
-            strands=strands,
-            size=size,
+            fixtures=tested.losing_fixtures,
+            strands=findings,
+            size=tested.size,
             advice=advice,
             label=candidate.label,
-            exact=exact and not by_family,
-            false_values=bool(stated),
+            exact=tested.counted,
+            false_values=bool(tested.false_values),
             judged_by=JUDGED_BY,
         ),
         reasons=reasons,
-        strands=[strands[name] for name in STRANDS if name in strands],
-        facts=facts,
-        false_values=stated,
-        exact=exact,
-        culprits=culprits,
+        strands=list(findings.values()),
+        facts=tested.facts,
+        false_values=tested.false_values,
+        exact=tested.evidence.exact,
+        culprits=tested.evidence.culprits,
         rows=rows,
-        units=[unit for item in tested for unit in item.units],
-        structure=structure,
-        spread=spread,
+        units=[unit for item in tested.deciding for unit in item.units],
+        structure=tested.evidence.structure,
+        spread=tested.spread,
         medians=[
             MedianFinding(**asdict(row), delta=row.delta, flagged=row.flagged)
             for row in median_rule.table(base, candidate)
         ],
-        tests=[item.summary for item in tested],
-        further_tests=_further(clear, size),
+        tests=[item.summary for item in tested.deciding],
+        further_tests=_further(tested.evidence.clear, tested.size),
         coverage=coverage,
         advice=advice,
+    )
+
+
+def _nothing_compared(case: _Case, reasons: Sequence[Reason], coverage: Sequence[Coverage]) -> Verdict:
+    """Return the verdict on two sides that differ in what was measured."""
+    silent = [
+        Finding(name=strand.name, state=StrandState.NOT_COMPARABLE)
+        for strand in registry.STRANDS
+        if strand.force is not Force.BREAKS
+    ]
+    return case.verdict(
+        Kind.NOT_COMPARABLE,
+        headline.not_comparable(reasons),
+        headline.next_step(Kind.NOT_COMPARABLE, reasons=reasons),
+        reasons=reasons,
+        coverage=coverage,
+        strands=silent,
     )
 
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from .gate import GateResult, ProbeGate
 from .rule_based import RuleBasedSummariser
 from .summariser import Request, Section, Summariser
+from .thresholds import Level, Thresholds, effective_window
 from .transcript import message_text
-from .window import Level, Thresholds, effective_window
 
 __all__ = ["SUMMARY_MARK", "ContextCompressor", "head_length", "tail_start"]
 

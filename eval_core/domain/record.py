@@ -300,6 +300,8 @@ class RunRecord(Record):
     """Facts that the state holds only where no sentence carries them: in a comment, a list of loose words, an aside."""
     held: list[int] = []
     """After each compression of a chained session, how many of its facts the state holds."""
+    strands: dict[str, dict[str, Any]] = {}
+    """What further strands of evidence recorded, by their name; the fields above are those of the first ones."""
     refetch_tokens: int = 0
     """Tokens of the messages that must be read again for the facts that were lost and needed, each message once."""
     refetch_facts: int | None = None

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from eval_core.facts.haystack import infer_kind
+from eval_core.facts.fact_text import infer_kind
 from eval_core.facts.language import COMMON_WORDS
 from eval_core.facts.verbatim import Kept
 

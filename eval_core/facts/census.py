@@ -12,8 +12,7 @@ from itertools import pairwise
 from typing import Literal, get_args
 
 from eval_core.base.messages import Message, call_arguments, call_name, content_text, decoded, tool_calls
-from eval_core.facts.fact_text import CRON, infer_kind, is_host
-from eval_core.facts.haystack import normalise
+from eval_core.facts.fact_text import CRON, infer_kind, is_host, normalise
 
 __all__ = [
     "CENSUS_KINDS",

@@ -13,7 +13,8 @@ from eval_core.domain.probe import Fact, Probe
 from eval_core.domain.record import FactRecord
 from eval_core.facts.census import CensusFact, telling_words
 from eval_core.facts.fact_spellings import COUNT_WORDS
-from eval_core.facts.haystack import Haystack, holds, infer_kind, value_in
+from eval_core.facts.fact_text import Haystack, infer_kind
+from eval_core.facts.haystack import holds, value_in
 from eval_core.facts.paraphrase import possibly_paraphrased
 from eval_core.facts.verbatim import Kept
 

@@ -21,7 +21,8 @@ from eval_core.domain.probe import Fact
 from eval_core.domain.record import AT_BUDGETS, CensusEntry, FrontierPoint
 from eval_core.domain.session_text import SessionText
 from eval_core.facts.census import CensusFact, census
-from eval_core.facts.haystack import Haystack, fact_key, holds
+from eval_core.facts.fact_text import Haystack
+from eval_core.facts.haystack import fact_key, holds
 from eval_core.facts.retention import FixtureFacts, fact_stands
 
 __all__ = ["SessionFacts"]

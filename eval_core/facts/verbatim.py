@@ -10,7 +10,7 @@ from functools import cached_property
 
 from eval_core.base.files import canonical
 from eval_core.base.messages import Message, content_text, full_text, tool_calls
-from eval_core.facts.haystack import Haystack
+from eval_core.facts.fact_text import Haystack
 
 __all__ = ["Alignment", "Kept", "align", "message_key", "verbatim_indexes"]
 

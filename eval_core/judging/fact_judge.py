@@ -24,7 +24,8 @@ from collections.abc import Collection, Sequence
 from eval_core.domain.call import Draw
 from eval_core.domain.grade import Grade, Unscored
 from eval_core.domain.probe import Fact, Probe
-from eval_core.facts.haystack import Haystack, holds, infer_kind, normalise, states_superseded
+from eval_core.facts.fact_text import Haystack, infer_kind, normalise
+from eval_core.facts.haystack import holds, states_superseded
 from eval_core.judging.extractive import NOT_IN_CONTEXT
 
 __all__ = ["FactJudge"]

@@ -16,7 +16,8 @@ from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.domain.call import Acceptance, Draw, Failed, ModelCall
 from eval_core.domain.grade import DIMENSIONS, Grade, Unscored
 from eval_core.domain.probe import Probe
-from eval_core.facts.haystack import Haystack, holds, states_superseded
+from eval_core.facts.fact_text import Haystack
+from eval_core.facts.haystack import holds, states_superseded
 from eval_core.judging.prompts import render, template_digest
 from eval_core.models.client import ModelClient
 from eval_core.models.prices import supports_schema

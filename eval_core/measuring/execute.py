@@ -18,16 +18,20 @@ from eval_core.domain.probe import Probe
 from eval_core.domain.record import CensusRecord, ProbeRecord, RunRecord, SizeRecord, UseRecord
 from eval_core.facts.bare import usable_texts
 from eval_core.facts.census import CensusFact
-from eval_core.facts.haystack import Haystack, fact_key
+from eval_core.facts.fact_text import Haystack
+from eval_core.facts.haystack import fact_key
 from eval_core.facts.retention import CensusRetention, StateFacts, census_retention, probe_in_session
 from eval_core.facts.session_facts import SessionFacts
 from eval_core.facts.verbatim import Kept
 from eval_core.judging.fact_judge import FactJudge
-from eval_core.strands.asks_record import read_asks
+from eval_core.strands.asks import read_asks
 from eval_core.strands.form import read_form, written_texts
 from eval_core.strands.invented import read_invented, read_stale
+from eval_core.strands.registry import read_strands
 from eval_core.strands.shown import Requests
-from eval_core.strands.structure import read_window, structure_checks
+from eval_core.strands.strand import SeenRun
+from eval_core.strands.structure import structure_checks
+from eval_core.strands.window import read_window
 
 __all__ = ["Executor", "run_in_turn"]
 
@@ -253,6 +257,7 @@ class Executor:
             "form": read_form(written),
             "invented": read_invented(written, known.text),
             "stale": read_stale(cell.case.bank.probes, held),
+            "strands": read_strands(SeenRun(fixture, compression, kept)),
         }
         facts = StateFacts(held, kept.haystack, known.evidence)
         usable = usable_texts(kept)

@@ -29,7 +29,8 @@ from eval_core.domain.probe import Probe
 from eval_core.domain.record import FrontierPoint, RunRecord, UseRecord
 from eval_core.domain.shard import Shard
 from eval_core.domain.target import CompressorSource
-from eval_core.facts.haystack import Haystack, holds
+from eval_core.facts.fact_text import Haystack
+from eval_core.facts.haystack import holds
 from eval_core.facts.retention import FixtureFacts, probe_in_session
 from eval_core.facts.session_facts import SessionFacts
 from eval_core.judging.fact_judge import FactJudge

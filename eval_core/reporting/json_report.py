@@ -138,8 +138,8 @@ def json_report(data: ReportData, environ: Mapping[str, str] = os.environ) -> di
         "battery_digest": environ.get(_BATTERY, ""),
         # Reasons quote facts, and with them paths that the runner refuses; verdict.json holds them all.
         "verdict": data.verdict.kind if data.verdict else None,
-        "asked_of_model": asks.state if data.verdict and (asks := data.verdict.strand("asks")) else None,
         "not_looked_at": list(not_looked_at(data)),
+        "strands": {finding.name: finding.state for finding in data.verdict.strands} if data.verdict else {},
         "baseline_target": _public(data.base.provenance.target) if data.base else None,
         "target": _public(measurement.provenance.target),
         "draft_probes": sum(measurement.drafts.values()),

@@ -28,6 +28,7 @@ from eval_core.statistics.arms import Quarantine, quarantined
 from eval_core.statistics.hypotheses import FACT_NAMES, OVERALL
 from eval_core.statistics.medians import STEP
 from eval_core.strands.findings import Kind, Row, RowVerdict, SpreadFinding, StrandState, Verdict
+from eval_core.strands.registry import title_of
 from eval_core.strands.shown import shown_finding
 
 __all__ = ["COLUMNS", "MARKS", "STEP_NOTE", "FixtureRow", "ReportView", "StrandRow", "TableRow", "make_view"]
@@ -49,17 +50,6 @@ _ROW_WORDS = {
     RowVerdict.ADVISORY: "advisory",
 }
 _ROW_NAMES = FACT_NAMES
-STRAND_NAMES = {
-    "outcome": "Compresses",
-    "structure": "Structure",
-    "window": "Kept verbatim",
-    "shown": "Shown to its model",
-    "asks": "Asked of its model",
-    "form": "Form of the summary",
-    "facts": "Facts kept",
-    "size": "Size",
-    "scores": "Scores",
-}
 MARKS = {
     Kind.BROKEN: "✖",
     Kind.NOT_COMPARABLE: "≠",
@@ -193,7 +183,7 @@ def _table(data: ReportData) -> tuple[TableRow, ...]:
 def _strands(verdict: Verdict | None) -> tuple[StrandRow, ...]:
     return tuple(
         StrandRow(
-            STRAND_NAMES[item.name],
+            title_of(item.name),
             item.base,
             item.candidate,
             item.state.words,

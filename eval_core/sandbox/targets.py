@@ -21,7 +21,7 @@ from eval_core.base.threads import computing, waiting
 from eval_core.base.tokens import count_messages
 from eval_core.compressors.strategies import ASK_NOBODY, STRATEGIES, create
 from eval_core.compressors.summariser import ModelSummariser
-from eval_core.compressors.window import effective_window
+from eval_core.compressors.thresholds import effective_window
 from eval_core.domain.call import Completion, Draw, Failed, ModelCall
 from eval_core.domain.compression import Compression, ModelRequest, ModelUse, Outcome, Step, Subject
 from eval_core.domain.fixture import Fixture

@@ -3,79 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eval_core.statistics.arms import Arm, Array
+from eval_core.statistics.arms import Array
 from eval_core.statistics.looks import next_look, share
 from eval_core.statistics.permutation import Hypothesis, PermutationResult, UnitDelta, quantile
 from eval_core.strands.findings import Advice, Culprit, Direction, Family, Row, RowVerdict, TestSummary, UnitRow
 
 __all__ = [
-    "MAJORITY",
-    "StructureChange",
     "TestedFamily",
     "advised_look",
     "chance_to_settle",
-    "changes",
     "culprits_of",
     "row_of",
-    "structure_culprits",
 ]
 
 # Structure checks against the baseline's: a broken one is a regression by itself, outside the alpha budget.
-
-MAJORITY = 0.5
-"""Broken needs more than this share of failing runs."""
-
-
-@dataclass(frozen=True)
-class StructureChange:
-    """One check of one fixture that no longer behaves as in the baseline."""
-
-    fixture: str
-    check: str
-    kind: Literal["broken", "repaired", "shaky"]
-    base_passed: int
-    base_runs: int
-    candidate_passed: int
-    candidate_runs: int
-
-    @property
-    def label(self) -> str:
-        """How people read it."""
-        return f"{self.fixture} / {self.check}"
-
-
-def _classify(base: list[bool], candidate: list[bool]) -> Literal["broken", "repaired", "shaky"] | None:
-    failed, failed_before = candidate.count(False) / len(candidate), base.count(False) / len(base)
-    if not failed_before and failed > MAJORITY:
-        return "broken"
-    if not failed and failed_before > MAJORITY:
-        return "repaired"
-    return "shaky" if failed and not failed_before else None
-
-
-def changes(base: Arm, candidate: Arm) -> tuple[StructureChange, ...]:
-    """Return every check that changed, in the baseline's order of fixtures and checks."""
-    found = []
-    for name, arm in base.fixtures.items():
-        other = candidate.fixtures.get(name)
-        if other is None:
-            continue
-        for check in dict.fromkeys(key for run in arm.structure for key in run):
-            before = [run[check] for run in arm.structure if check in run]
-            now = [run[check] for run in other.structure if check in run]
-            kind = _classify(before, now) if now else None
-            if kind is not None:
-                found.append(
-                    StructureChange(name, check, kind, before.count(True), len(before), now.count(True), len(now))
-                )
-    return tuple(found)
 
 
 # From a test's result to what a reader is shown: rows, named culprits, and which further runs are advised.
@@ -206,23 +153,6 @@ def culprits_of(evidence: TestedFamily) -> list[Culprit]:
             p=item.p,
         )
         for item in units
-    ]
-
-
-def structure_culprits(structure: Iterable[StructureChange]) -> list[Culprit]:
-    """Return the checks that broke or were repaired; one that fails only sometimes proves nothing yet."""
-    return [
-        Culprit(
-            kind="structure",
-            direction="worse" if item.kind == "broken" else "better",
-            name=item.check,
-            fixture=item.fixture,
-            base=item.base_passed / item.base_runs,
-            candidate=item.candidate_passed / item.candidate_runs,
-            delta=item.candidate_passed / item.candidate_runs - item.base_passed / item.base_runs,
-        )
-        for item in structure
-        if item.kind != "shaky"
     ]
 
 

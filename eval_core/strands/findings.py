@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
-from typing import Annotated, Literal, NamedTuple, get_args
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from eval_core.base.files import pretty
 
 __all__ = [
-    "STRANDS",
+    "COMPARABLE",
     "Advice",
     "Coverage",
     "Culprit",
@@ -19,6 +19,7 @@ __all__ = [
     "FactChange",
     "FalseValue",
     "Family",
+    "Finding",
     "FurtherTest",
     "Item",
     "Kind",
@@ -27,13 +28,12 @@ __all__ = [
     "Row",
     "RowVerdict",
     "SpreadFinding",
-    "Strand",
-    "StrandName",
     "StrandState",
     "StructureFinding",
     "TestSummary",
     "UnitRow",
     "Verdict",
+    "weigh",
 ]
 
 
@@ -145,10 +145,6 @@ class Culprit(_Frozen):
         return f"{self.fixture} / {self.name}" if self.fixture else self.name
 
 
-StrandName = Literal["outcome", "structure", "window", "shown", "asks", "form", "facts", "size", "scores"]
-STRANDS: tuple[StrandName, ...] = get_args(StrandName)
-
-
 class Item(NamedTuple):
     """One thing that can be removed: a section of the summary, or a fact of a fixture."""
 
@@ -156,10 +152,23 @@ class Item(NamedTuple):
     fixture: str = ""
 
 
-class Strand(_Frozen):
+COMPARABLE = 0.5
+"""Gain and loss are of comparable weight if the lesser is at least this share of the greater."""
+
+
+def weigh(loss: float, gain: float) -> StrandState:
+    """Tell which side decides, or that both do."""
+    if not loss and not gain:
+        return StrandState.SAME
+    if min(loss, gain) >= COMPARABLE * max(loss, gain):
+        return StrandState.BOTH
+    return StrandState.WORSE if loss > gain else StrandState.BETTER
+
+
+class Finding(_Frozen):
     """One kind of evidence: what it says, apart from all others."""
 
-    name: StrandName
+    name: str
     state: StrandState
     base: str = ""
     candidate: str = ""
@@ -374,7 +383,7 @@ class Verdict(_Frozen):
     base_label: str
     candidate_label: str
     reasons: tuple[Reason, ...] = ()
-    strands: tuple[Strand, ...] = ()
+    strands: tuple[Finding, ...] = ()
     facts: tuple[FactChange, ...] = ()
     """Facts that moved, worst first; those that are clear before those that may be chance."""
     false_values: tuple[FalseValue, ...] = ()
@@ -423,7 +432,7 @@ class Verdict(_Frozen):
             return any(item.state is StrandState.WORSE for item in self.strands)
         return self.kind in (Kind.BROKEN, Kind.REGRESSED, Kind.MIXED)
 
-    def strand(self, name: StrandName) -> Strand | None:
+    def strand(self, name: str) -> Finding | None:
         """Return what one strand says, where it was looked at."""
         return next((strand for strand in self.strands if strand.name == name), None)
 

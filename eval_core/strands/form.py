@@ -21,7 +21,7 @@ from eval_core.base.tokens import count_text
 from eval_core.domain.record import FormRecord, RunRecord, SectionRecord
 from eval_core.facts.verbatim import Kept
 from eval_core.statistics.exact import Counts, fewer_p, smallest_p
-from eval_core.strands.findings import Item, Strand, StrandState
+from eval_core.strands.findings import Finding, Item, StrandState
 from eval_core.strands.structure import changed_in_place, orders_reader
 
 __all__ = [
@@ -487,10 +487,10 @@ def _says(change: FormChange) -> Iterator[str]:
         yield "the summary gives its reader orders"
 
 
-def form_strand(change: FormChange) -> Strand:
+def form_strand(change: FormChange) -> Finding:
     """Say what the form shows."""
     if not change.recorded:
-        return Strand(name="form", state=StrandState.NOT_RECORDED)
+        return Finding(name="form", state=StrandState.NOT_RECORDED)
     details = [f"section gone: {label}" for label in change.gone]
     details += [f"section emptied: {label}" for label in change.emptied]
     details += [f"section empty, its content is elsewhere: {label}" for label in change.moved]
@@ -505,7 +505,7 @@ def form_strand(change: FormChange) -> Strand:
     details += [f"new sentence: {sentence}" for sentence in change.sentences_new if sentence not in change.orders]
     if not LENGTH[0] <= change.length <= LENGTH[1]:
         details.append(f"the compressor's own text is {percent(change.length)} as long")
-    return Strand(
+    return Finding(
         name="form",
         state=_state(change, details),
         base=_in_words(change.base_sections, change.base_tokens),

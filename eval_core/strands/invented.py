@@ -9,7 +9,8 @@ from itertools import chain
 from eval_core.domain.probe import Fact, Probe
 from eval_core.domain.record import InventedRecord, StaleRecord
 from eval_core.facts.census import extract
-from eval_core.facts.haystack import Haystack, holds, infer_kind, normalise, value_in
+from eval_core.facts.fact_text import Haystack, infer_kind, normalise
+from eval_core.facts.haystack import holds, value_in
 
 __all__ = ["STRONG_KINDS", "read_invented", "read_stale"]
 

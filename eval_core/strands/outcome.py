@@ -12,10 +12,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from eval_core.base.numbers import (
+    counted,
+)
 from eval_core.domain.compression import Outcome
 from eval_core.domain.record import RunRecord
 from eval_core.statistics.exact import Counts, fewer_p
-from eval_core.strands.findings import Culprit
+from eval_core.strands.findings import Culprit, Finding, StrandState
 
 __all__ = [
     "ALPHA",
@@ -26,6 +29,7 @@ __all__ = [
     "compare_outcomes",
     "failures",
     "outcome_culprits",
+    "outcome_strand",
 ]
 
 Runs = Mapping[str, Sequence[RunRecord]]
@@ -130,4 +134,26 @@ def compare_outcomes(base: Runs, candidate: Runs) -> OutcomeChange:
         tuple(broken),
         tuple(new.fixture for old, new in pairs if not new.failed and old.failed > MAJORITY * old.runs),
         tuple(new.fixture for _, new in fresh if new.fixture not in broken),
+    )
+
+
+def outcome_strand(change: OutcomeChange) -> Finding:
+    """Say how often the two sides failed."""
+
+    def words(items: Sequence[tuple[int, int]]) -> str:
+        failed, runs = sum(item[0] for item in items), sum(item[1] for item in items)
+        return f"{runs - failed} of {runs} runs" if runs else ""
+
+    details = [f"fails now and then: {name}" for name in change.shaky] + [
+        f"repaired: {name}" for name in change.repaired
+    ]
+    state = StrandState.CANNOT_TELL if change.shaky else StrandState.BETTER if change.repaired else StrandState.SAME
+    return Finding(
+        name="outcome",
+        state=StrandState.WORSE if change.broken else state,
+        base=words([(item.failed, item.runs) for item in change.base]),
+        candidate=words([(item.failed, item.runs) for item in change.candidate]),
+        says=f"{counted(len(change.repaired), 'fixture')} compress again" if change.repaired else "",
+        details=tuple(details),
+        gain=len(change.repaired) / max(len(change.candidate), 1),
     )

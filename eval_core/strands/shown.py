@@ -21,12 +21,13 @@ from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Fact
 from eval_core.domain.record import ShownRecord
 from eval_core.facts.census import CensusFact
-from eval_core.facts.haystack import Haystack, holds
+from eval_core.facts.fact_text import Haystack
+from eval_core.facts.haystack import holds
 from eval_core.facts.retention import fact_stands
 from eval_core.facts.verbatim import Kept
 from eval_core.statistics.fates import Fate, fates
 from eval_core.strands.acceptance import covers
-from eval_core.strands.findings import Item, Strand, StrandState
+from eval_core.strands.findings import Finding, Item, StrandState
 from eval_core.strands.form import labels
 
 __all__ = [
@@ -210,17 +211,17 @@ def _cut(
     return gone, uncovered, total
 
 
-def shown_strand(base: Measurement, candidate: Measurement, accept: AcceptConfig) -> Strand:
+def shown_strand(base: Measurement, candidate: Measurement, accept: AcceptConfig) -> Finding:
     """Say what no longer reaches the compressor's own model, and what newly does."""
     if not any(_records(candidate, name) for name in candidate.fixtures):
-        return Strand(name="shown", state=StrandState.NOT_RECORDED)
+        return Finding(name="shown", state=StrandState.NOT_RECORDED)
     before, now = _facts(base), _facts(candidate)
     if not now:
-        return Strand(name="shown", state=StrandState.SAME, candidate="no model was called")
+        return Finding(name="shown", state=StrandState.SAME, candidate="no model was called")
     sides = [shown_finding(side) or (0, 0) for side in (base, candidate)]
     words = [f"{hidden} of {every} never shown" for hidden, every in sides]
     if not before:
-        return Strand(name="shown", state=StrandState.NOT_RECORDED, candidate=words[1])
+        return Finding(name="shown", state=StrandState.NOT_RECORDED, candidate=words[1])
     gone, uncovered, total = _cut(before, now)
     meant = [covers(accept.unseen, item) for item, _ in gone]
     details = [f"accepted: {text}" if ok else text for (_, text), ok in zip(gone, meant, strict=True)]
@@ -240,7 +241,7 @@ def shown_strand(base: Measurement, candidate: Measurement, accept: AcceptConfig
     elif state is StrandState.SAME and (headings or lost_steps):
         state = StrandState.CHANGED
     steps = [text for _, texts in sorted(lost_steps.items()) for text in texts]
-    return Strand(
+    return Finding(
         name="shown",
         state=state,
         base=words[0],

@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from eval_core.base.messages import Message, content_text, render, tool_calls
+from eval_core.base.numbers import (
+    counted,
+    listed,
+    quoted,
+)
 from eval_core.domain.fixture import ROLES
-from eval_core.domain.record import WindowRecord
-from eval_core.facts.haystack import normalise
+from eval_core.facts.fact_text import normalise
 from eval_core.facts.verbatim import Kept, message_key
+from eval_core.statistics.arms import Arm
+from eval_core.strands.findings import (
+    Culprit,
+    Finding,
+    StrandState,
+)
 
 __all__ = [
+    "MAJORITY",
     "STRUCTURE_CHECKS",
     "STRUCTURE_FAILURES",
+    "StructureChange",
     "changed_in_place",
+    "changes",
     "orders_reader",
-    "read_window",
     "structure_checks",
+    "structure_culprits",
+    "structure_strand",
 ]
 
 STRUCTURE_CHECKS: dict[str, str] = {
@@ -179,14 +195,107 @@ def structure_checks(
 # model: it comes out the same in every run, and a change in it is certain.
 
 
-def read_window(kept: Kept) -> WindowRecord:
-    """Count the messages kept verbatim at both ends and between, and those that were changed where they stand."""
-    total = len(kept.original)
-    head = next((index for index in range(total) if index not in kept.indexes), total)
-    tail = next((total - 1 - index for index in range(total - 1, head - 1, -1) if index not in kept.indexes), 0)
-    return WindowRecord(
-        head=head,
-        tail=tail,
-        middle=len(kept.indexes) - head - tail,
-        changed=len(changed_in_place(kept)),
+MAJORITY = 0.5
+"""Broken needs more than this share of failing runs."""
+
+
+@dataclass(frozen=True)
+class StructureChange:
+    """One check of one fixture that no longer behaves as in the baseline."""
+
+    fixture: str
+    check: str
+    kind: Literal["broken", "repaired", "shaky"]
+    base_passed: int
+    base_runs: int
+    candidate_passed: int
+    candidate_runs: int
+
+    @property
+    def label(self) -> str:
+        """How people read it."""
+        return f"{self.fixture} / {self.check}"
+
+
+def _classify(base: list[bool], candidate: list[bool]) -> Literal["broken", "repaired", "shaky"] | None:
+    failed, failed_before = candidate.count(False) / len(candidate), base.count(False) / len(base)
+    if not failed_before and failed > MAJORITY:
+        return "broken"
+    if not failed and failed_before > MAJORITY:
+        return "repaired"
+    return "shaky" if failed and not failed_before else None
+
+
+def changes(base: Arm, candidate: Arm) -> tuple[StructureChange, ...]:
+    """Return every check that changed, in the baseline's order of fixtures and checks."""
+    found = []
+    for name, arm in base.fixtures.items():
+        other = candidate.fixtures.get(name)
+        if other is None:
+            continue
+        for check in dict.fromkeys(key for run in arm.structure for key in run):
+            before = [run[check] for run in arm.structure if check in run]
+            now = [run[check] for run in other.structure if check in run]
+            kind = _classify(before, now) if now else None
+            if kind is not None:
+                found.append(
+                    StructureChange(name, check, kind, before.count(True), len(before), now.count(True), len(now))
+                )
+    return tuple(found)
+
+
+def structure_culprits(structure: Iterable[StructureChange]) -> list[Culprit]:
+    """Return the checks that broke or were repaired; one that fails only sometimes proves nothing yet."""
+    return [
+        Culprit(
+            kind="structure",
+            direction="worse" if item.kind == "broken" else "better",
+            name=item.check,
+            fixture=item.fixture,
+            base=item.base_passed / item.base_runs,
+            candidate=item.candidate_passed / item.candidate_runs,
+            delta=item.candidate_passed / item.candidate_runs - item.base_passed / item.base_runs,
+        )
+        for item in structure
+        if item.kind != "shaky"
+    ]
+
+
+def _by_check(changes: Sequence[StructureChange], kind: str) -> list[str]:
+    found = Counter(item.check for item in changes if item.kind == kind)
+
+    def words(check: str) -> str:
+        failure = STRUCTURE_FAILURES.get(check, f"structure check {check} fails")
+        return failure if kind == "broken" else quoted(failure)
+
+    return [f"{words(check)} ({counted(number, 'fixture')})" for check, number in found.items()]
+
+
+def _checks(arm: Arm) -> tuple[int, int]:
+    """Count the checks that pass, and all: a check of a fixture passes if it passes in every run."""
+    passed = [
+        all(run[check] for run in fixture.structure if check in run)
+        for fixture in arm.fixtures.values()
+        for check in dict.fromkeys(name for run in fixture.structure for name in run)
+    ]
+    return sum(passed), len(passed)
+
+
+def structure_strand(changes: Sequence[StructureChange], base: Arm, candidate: Arm) -> Finding:
+    """Say which checks broke or were repaired."""
+    broken, repaired = _by_check(changes, "broken"), _by_check(changes, "repaired")
+    says = [listed(broken)] if broken else []
+    says += [f"repaired: {listed(repaired)}"] if repaired else []
+    counts = _checks(base), _checks(candidate)
+    before, now = (f"{passed} of {every} checks" if every else "" for passed, every in counts)
+    state = StrandState.WORSE if broken else StrandState.BETTER if repaired else StrandState.SAME
+    return Finding(
+        name="structure",
+        state=state,
+        base=before,
+        candidate=now,
+        says="; ".join(says),
+        details=tuple(f"{item.kind}: {item.label}" for item in changes),
+        loss=float(bool(broken)),
+        gain=sum(item.kind == "repaired" for item in changes) / max(counts[1][1], 1),
     )

@@ -14,7 +14,8 @@ from eval_core.base.messages import full_text
 from eval_core.base.numbers import counted
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.probe import PROBE_TYPES, Fact, Probe, ProbeBank
-from eval_core.facts.haystack import Haystack, holds, normalise
+from eval_core.facts.fact_text import Haystack, normalise
+from eval_core.facts.haystack import holds
 
 __all__ = [
     "EDGE_HEAD",

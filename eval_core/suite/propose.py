@@ -11,8 +11,8 @@ from eval_core.base.messages import Message, content_text
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.probe import PROBE_TYPES, Fact, FactKind, Probe, ProbeBank, ProbeType
 from eval_core.facts.census import counts, decisions, subject_words
-from eval_core.facts.fact_text import infer_kind
-from eval_core.facts.haystack import Haystack, holds, normalise
+from eval_core.facts.fact_text import Haystack, infer_kind, normalise
+from eval_core.facts.haystack import holds
 from eval_core.suite.lint import EDGE_HEAD, EDGE_TAIL, Places, common_reason, fill_evidence
 from eval_core.suite.tool_calls import (
     ToolExchange,

@@ -12,7 +12,8 @@ from eval_core.base.messages import Message, call_arguments, call_name, content_
 from eval_core.base.tokens import count_messages
 from eval_core.domain.fixture import Fixture, dump_fixture, load_fixture
 from eval_core.domain.probe import ProbeBank
-from eval_core.facts.haystack import Haystack, holds
+from eval_core.facts.fact_text import Haystack
+from eval_core.facts.haystack import holds
 
 __all__ = ["MessageRow", "describe", "evidence_map", "fixture_row", "message_rows"]
 

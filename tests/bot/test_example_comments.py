@@ -30,7 +30,7 @@ from eval_core.comparing.verdict import exit_code
 from eval_core.compressors.context_compressor import ContextCompressor
 from eval_core.compressors.rule_based import RuleBasedSummariser
 from eval_core.compressors.summariser import Request, Section
-from eval_core.compressors.window import Thresholds
+from eval_core.compressors.thresholds import Thresholds
 from eval_core.domain.case import Case, load_suite
 from eval_core.domain.compression import Compression, ModelRequest, ModelUse, Outcome, Step
 from eval_core.domain.fixture import Fixture

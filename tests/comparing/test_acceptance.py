@@ -9,7 +9,7 @@ import pytest
 from eval_core.base.config import AcceptConfig
 from eval_core.domain.record import PRIVATE_PLACE
 from eval_core.strands.acceptance import covers, offer, together
-from eval_core.strands.findings import FactChange, Item, Kind, Strand, StrandState, Verdict
+from eval_core.strands.findings import FactChange, Finding, Item, Kind, StrandState, Verdict
 
 
 def _lost(name: str, kept: int = 0, *, clear: bool = True, place: int = 1) -> FactChange:
@@ -28,7 +28,7 @@ def _lost(name: str, kept: int = 0, *, clear: bool = True, place: int = 1) -> Fa
 
 def _verdict(*facts: FactChange, kind: Kind = Kind.REGRESSED) -> Verdict:
     state = StrandState.WORSE if kind is Kind.REGRESSED else StrandState.SAME
-    strands = (Strand(name="facts", state=state),)
+    strands = (Finding(name="facts", state=state),)
     return Verdict(
         kind=kind, headline="", next_step="", base_label="", candidate_label="", facts=facts, strands=strands
     )

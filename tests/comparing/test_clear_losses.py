@@ -12,16 +12,17 @@ import numpy as np
 import pytest
 from small import cases, measure
 
-from eval_core.comparing.strands import Recorded, SizeChange
 from eval_core.comparing.verdict import Options, decide
 from eval_core.domain.compression import Outcome
 from eval_core.statistics.arms import Arm, Array, make_arm
 from eval_core.statistics.clear_losses import KeptBlock, clear_changes, kept_blocks
 from eval_core.statistics.fates import fates
+from eval_core.strands.evidence import Recorded
 from eval_core.strands.findings import Kind, StrandState
+from eval_core.strands.size import SizeChange
 
 from .arms import noisy
-from .test_rule import recorded
+from .records import recorded
 
 
 def block(name: str, candidate: Sequence[Sequence[int]], base: Sequence[Sequence[int]]) -> KeptBlock:

@@ -9,11 +9,11 @@ import pytest
 import small
 
 from eval_core.comparing.compare import compare_measurements
-from eval_core.comparing.strands import read_evidence
 from eval_core.domain.case import load_suite
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import InventedRecord, RunRecord, UseRecord
 from eval_core.statistics.exact import sign_p
+from eval_core.strands.evidence import read_evidence
 from eval_core.strands.fact_changes import is_exact, same_text
 from eval_core.strands.findings import Kind, Verdict
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eval_core.comparing import headline
-from eval_core.strands.findings import Family, Item, Kind, Row, RowVerdict, Strand, StrandName, StrandState
+from eval_core.strands.findings import Family, Finding, Item, Kind, Row, RowVerdict, StrandState
 
 
 def row(name: str, family: Family, mde: float | None) -> Row:
@@ -43,7 +43,7 @@ def test_a_dimension_is_called_as_people_call_it() -> None:
 
 def test_a_removal_is_to_be_undone_or_accepted_and_a_loss_to_be_looked_at() -> None:
     def step(*removed: Item) -> str:
-        form = Strand(name="form", state=StrandState.WORSE, loss=0.1, removed=removed)
+        form = Finding(name="form", state=StrandState.WORSE, loss=0.1, removed=removed)
         return headline.next_step(Kind.REGRESSED, fixtures=["deploy"], strands={"form": form})
 
     assert step(Item("blockers")).startswith("Put back what was removed, or accept the removal")
@@ -58,5 +58,5 @@ def test_a_removal_is_to_be_undone_or_accepted_and_a_loss_to_be_looked_at() -> N
     ],
 )
 def test_the_next_step_names_only_what_is_listed(step: str, *, false_values: bool) -> None:
-    strands: dict[StrandName, Strand] = {"facts": Strand(name="facts", state=StrandState.WORSE, loss=0.1)}
+    strands: dict[str, Finding] = {"facts": Finding(name="facts", state=StrandState.WORSE, loss=0.1)}
     assert headline.next_step(Kind.REGRESSED, strands=strands, false_values=false_values).startswith(step)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from eval_core.comparing import headline
-from eval_core.strands.findings import Kind, Strand, StrandName, StrandState
+from eval_core.strands.findings import Finding, Kind, StrandState
 
 
-def strands(**form: object) -> dict[StrandName, Strand]:
-    told = Strand(name="form", state=StrandState.WORSE, says="reworded: each one is a stub", loss=1.0)
-    facts = Strand(name="facts", state=StrandState.WORSE, says="40 facts lost", loss=0.5)
+def strands(**form: object) -> dict[str, Finding]:
+    told = Finding(name="form", state=StrandState.WORSE, says="reworded: each one is a stub", loss=1.0)
+    facts = Finding(name="facts", state=StrandState.WORSE, says="40 facts lost", loss=0.5)
     return {"form": told.model_copy(update=form), "facts": facts}
 
 

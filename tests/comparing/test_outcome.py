@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from eval_core.comparing.rule import outcome_strand
 from eval_core.domain.compression import Outcome
 from eval_core.domain.record import RunRecord
 from eval_core.strands.findings import StrandState
@@ -15,6 +14,7 @@ from eval_core.strands.outcome import (
     compare_outcomes,
     failures,
     outcome_culprits,
+    outcome_strand,
 )
 
 RAISED, IDLE = Outcome.TARGET_ERROR, Outcome.NOT_COMPRESSED

@@ -9,35 +9,28 @@ import pytest
 
 from eval_core.comparing import verdict as verdict_module
 from eval_core.comparing.control_runs import ControlShift
-from eval_core.comparing.rule import decide_kind, facts_strand, outcome_strand, scores_strand, structure_strand, weigh
-from eval_core.comparing.strands import Recorded, SizeChange
+from eval_core.comparing.rule import decide_kind
 from eval_core.comparing.verdict import Options, decide, exit_code
 from eval_core.domain.compression import Outcome
 from eval_core.statistics.arms import Arm
 from eval_core.statistics.permutation import Shift
-from eval_core.strands.asks import AsksChange
-from eval_core.strands.culprits import StructureChange
+from eval_core.strands.evidence import Recorded
 from eval_core.strands.fact_changes import FalseValues
-from eval_core.strands.findings import Culprit, FactChange, FalseValue, Kind, Strand, StrandName, StrandState, Verdict
-from eval_core.strands.form import FormChange
-from eval_core.strands.outcome import Failures, OutcomeChange
+from eval_core.strands.facts import facts_strand
+from eval_core.strands.findings import Culprit, FactChange, FalseValue, Finding, Kind, StrandState, Verdict, weigh
+from eval_core.strands.outcome import Failures, OutcomeChange, outcome_strand
+from eval_core.strands.scores import scores_strand
+from eval_core.strands.size import SizeChange
+from eval_core.strands.structure import StructureChange, structure_strand
 
 from .arms import constant, fixture, noisy
+from .records import recorded, size, strand
 
 SAME, WORSE, BETTER, BOTH = StrandState.SAME, StrandState.WORSE, StrandState.BETTER, StrandState.BOTH
-NONE = FalseValues(more=False, named=())
 
 
-def strand(name: StrandName, loss: float = 0.0, gain: float = 0.0, state: StrandState | None = None) -> Strand:
-    return Strand(name=name, state=state or weigh(loss, gain), loss=loss, gain=gain)
-
-
-def kind(*strands: Strand, size: SizeChange | None = None, certain: bool = False, settled: bool = True) -> Kind:
+def kind(*strands: Finding, size: SizeChange | None = None, certain: bool = False, settled: bool = True) -> Kind:
     return decide_kind({item.name: item for item in strands}, size, certain=certain, settled=settled)
-
-
-def size(tokens: float, kept: float = 0.5, lift: float = 0.0, *, recorded: bool = True) -> SizeChange:
-    return SizeChange(recorded, 100.0, tokens, 0.5, kept, 0.0, lift)
 
 
 @pytest.mark.parametrize(
@@ -129,32 +122,6 @@ def fact(change: int, source: str = "authored", *, clear: bool = True) -> FactCh
             "candidate_runs": 2,
             "clear": clear,
         }
-    )
-
-
-def recorded(
-    *facts: FactChange,
-    invented: FalseValues = NONE,
-    stale: FalseValues = NONE,
-    every: int = 100,
-    authored: int = 10,
-    exact: bool = True,
-    judged: bool = False,
-) -> Recorded:
-    return Recorded(
-        outcome=OutcomeChange((), (), (), (), ()),
-        window=strand("window"),
-        shown=strand("shown"),
-        asks=AsksChange(strand("asks")),
-        form=FormChange(True),
-        facts=facts,
-        invented=invented,
-        stale=stale,
-        size=size(100),
-        asked_facts=authored,
-        other_facts=every,
-        exact=exact,
-        judged=judged,
     )
 
 

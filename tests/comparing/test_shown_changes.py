@@ -15,7 +15,7 @@ from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import ProbeBank
 from eval_core.facts.census import census
 from eval_core.storage.results import read_measurement
-from eval_core.strands.findings import Kind, Strand, StrandState, Verdict
+from eval_core.strands.findings import Finding, Kind, StrandState, Verdict
 from eval_core.strands.shown import Requests
 
 PATHS = [f"src/part{segment}/module_{name}.py" for segment in range(3) for name in "abcdef"]
@@ -80,7 +80,7 @@ def measured(tmp_path: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch) ->
     return {way: read_measurement(tmp_path / "results" / way) for way in ("plain", "forgetting", "reversed")}
 
 
-def _shown(verdict: Verdict) -> Strand:
+def _shown(verdict: Verdict) -> Finding:
     found = verdict.strand("shown")
     assert found is not None
     return found

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eval_core.comparing.rule import structure_strand
 from eval_core.statistics.arms import Arm
-from eval_core.strands.culprits import changes
+from eval_core.strands.structure import changes, structure_strand
 
 from .arms import fixture
 

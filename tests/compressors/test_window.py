@@ -9,7 +9,7 @@ import pytest
 import small
 
 from eval_core.compressors.context_compressor import ContextCompressor
-from eval_core.compressors.window import Level, Thresholds, effective_window
+from eval_core.compressors.thresholds import Level, Thresholds, effective_window
 
 
 @pytest.mark.parametrize(

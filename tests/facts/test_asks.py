@@ -12,7 +12,7 @@ from eval_core.domain.call import Draw, ModelCall
 from eval_core.domain.compression import ModelRequest, Step
 from eval_core.domain.session_text import SessionText
 from eval_core.models.offline import OfflineModel
-from eval_core.strands.asks_record import read_asks
+from eval_core.strands.asks import read_asks
 
 SESSION: list[Message] = [
     {"role": "user", "content": "Move the exporter to the new queue and keep src/export/run.py as it is."},

@@ -6,7 +6,7 @@ import pytest
 
 from eval_core.base.messages import Message
 from eval_core.facts.census import CensusFact, census
-from eval_core.facts.haystack import Haystack
+from eval_core.facts.fact_text import Haystack
 from eval_core.facts.retention import KindCount, census_retention, fact_stands
 
 SESSION: list[Message] = [

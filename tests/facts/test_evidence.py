@@ -18,8 +18,7 @@ from eval_core.base.messages import Message
 from eval_core.base.tokens import count_messages
 from eval_core.comparing.compare import ReportData, compare_measurements, without_stubs
 from eval_core.comparing.headline import changed
-from eval_core.comparing.rule import decide_kind, weigh
-from eval_core.comparing.strands import read_evidence
+from eval_core.comparing.rule import decide_kind
 from eval_core.comparing.verdict import decide, exit_code
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
@@ -27,7 +26,7 @@ from eval_core.domain.fingerprint import narrowed
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import AT_BUDGETS, FormRecord, RunRecord, SectionRecord
 from eval_core.domain.target import read_target
-from eval_core.facts.haystack import Haystack
+from eval_core.facts.fact_text import Haystack
 from eval_core.facts.retention import FixtureFacts, probe_in_session
 from eval_core.facts.session_facts import SessionFacts
 from eval_core.facts.verbatim import Kept
@@ -35,11 +34,12 @@ from eval_core.judging.fact_judge import FactJudge
 from eval_core.reporting.html.frontier import frontier
 from eval_core.statistics.exact import Counts, fewer_p, smallest_p
 from eval_core.strands.acceptance import removal
-from eval_core.strands.findings import FactChange, Kind, Strand, StrandName, StrandState
+from eval_core.strands.evidence import read_evidence
+from eval_core.strands.findings import FactChange, Finding, Kind, StrandState, weigh
 from eval_core.strands.form import compare_form, degenerate_runs, form_strand, labels, read_form, sections
 from eval_core.strands.invented import read_invented, read_stale
 from eval_core.strands.shown import shown_finding
-from eval_core.strands.structure import read_window
+from eval_core.strands.window import read_window
 
 
 @pytest.fixture(scope="module")
@@ -527,8 +527,8 @@ def test_a_gain_beside_a_cut_is_told_though_it_does_not_decide() -> None:
     assert said == "Regressed: 45 facts no longer reach it, but facts kept 48 % → 59 %."
 
 
-def _strand(name: StrandName, state: StrandState, loss: float, gain: float) -> Strand:
-    return Strand(name=name, state=state, loss=loss, gain=gain)
+def _strand(name: str, state: StrandState, loss: float, gain: float) -> Finding:
+    return Finding(name=name, state=state, loss=loss, gain=gain)
 
 
 @pytest.mark.parametrize(
@@ -549,7 +549,7 @@ def test_what_no_longer_reaches_the_model_breaks_the_tie_of_gain_and_loss(
     facts: tuple[StrandState, float, float], hidden: float, kind: Kind
 ) -> None:
     shown = StrandState.WORSE if hidden else StrandState.SAME
-    strands: dict[StrandName, Strand] = {
+    strands: dict[str, Finding] = {
         "facts": _strand("facts", *facts),
         "shown": _strand("shown", shown, hidden, 0.0),
     }
@@ -569,7 +569,7 @@ def test_what_no_longer_reaches_the_model_breaks_the_tie_of_gain_and_loss(
 def test_a_repaired_check_hides_nothing(
     facts: tuple[StrandState, float, float], window: StrandState, kind: Kind
 ) -> None:
-    strands: dict[StrandName, Strand] = {
+    strands: dict[str, Finding] = {
         "structure": _strand("structure", StrandState.BETTER, 0.0, 1 / 55),
         "facts": _strand("facts", *facts),
         "window": _strand("window", window, 0.1, 0.0),

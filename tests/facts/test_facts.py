@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_core.domain.probe import FACT_KINDS, Fact, FactKind
-from eval_core.facts.haystack import Haystack, holds, infer_kind, normalise, states_superseded, value_in
+from eval_core.facts.fact_text import Haystack, infer_kind, normalise
+from eval_core.facts.haystack import holds, states_superseded, value_in
 
 FULL = "3f9c2d81e07a4b56c1d2e3f405162738495a6b7c"
 

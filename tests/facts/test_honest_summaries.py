@@ -8,7 +8,7 @@ import pytest
 
 from eval_core.domain.case import Case
 from eval_core.facts.census import Source, extract
-from eval_core.facts.haystack import Haystack
+from eval_core.facts.fact_text import Haystack
 from eval_core.strands.invented import read_invented
 
 # Twenty summaries of the shipped fixtures as models write them (shortened, joined, abbreviated), then twenty notes with

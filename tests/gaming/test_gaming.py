@@ -17,7 +17,7 @@ from eval_core.compressors.strategies import STRATEGIES
 from eval_core.domain.case import load_suite
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import load_bank
-from eval_core.facts.haystack import infer_kind
+from eval_core.facts.fact_text import infer_kind
 from eval_core.storage.results import read_measurement
 
 pytestmark = pytest.mark.long

@@ -16,7 +16,8 @@ from eval_core.domain.case import Case
 from eval_core.domain.grade import Answer, Grade
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
-from eval_core.facts.haystack import Haystack, holds
+from eval_core.facts.fact_text import Haystack
+from eval_core.facts.haystack import holds
 from eval_core.judging.extractive import NOT_IN_CONTEXT, ExtractiveAnswerer
 
 TEXTS = st.lists(st.text(max_size=200), max_size=12)

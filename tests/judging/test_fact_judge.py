@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from eval_core.domain.call import Draw
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.probe import Probe
-from eval_core.facts.haystack import Haystack
+from eval_core.facts.fact_text import Haystack
 from eval_core.judging.extractive import NOT_IN_CONTEXT
 from eval_core.judging.fact_judge import FactJudge
 

@@ -8,7 +8,7 @@ import small
 
 from eval_core.base.messages import Message, render
 from eval_core.domain.record import FactRecord, ProbeRecord
-from eval_core.facts.haystack import Haystack
+from eval_core.facts.fact_text import Haystack
 from eval_core.facts.retention import FixtureFacts, StateFacts
 from eval_core.facts.verbatim import Kept
 

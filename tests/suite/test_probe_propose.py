@@ -11,7 +11,8 @@ from eval_core.base.errors import UserError
 from eval_core.base.messages import Message
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.probe import Probe, ProbeBank
-from eval_core.facts.haystack import Haystack, holds
+from eval_core.facts.fact_text import Haystack
+from eval_core.facts.haystack import holds
 from eval_core.suite.lint import lint
 from eval_core.suite.propose import propose
 

@@ -24,10 +24,10 @@ from eval_core.domain.record import UseRecord
 from eval_core.reporting.html.first_screen import Changes, changes, message_anchor, tiles
 from eval_core.reporting.html.fixtures import FixtureView, RunRow, RunView, census_rows, fixture_view
 from eval_core.reporting.html.frontier import frontier
+from eval_core.reporting.html.mean_scores import COLUMNS, OVERALL
 from eval_core.reporting.html.payload import pack
 from eval_core.reporting.html.plots import plot_tables
 from eval_core.reporting.html.probes import TAGS
-from eval_core.reporting.html.scores import COLUMNS, OVERALL
 from eval_core.reporting.html.text import slug, visible
 from eval_core.reporting.html.trends import trends
 from eval_core.reporting.metrics import target_metrics

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from eval_core.base.numbers import interval, p_value, percent, pp, score, signed
 from eval_core.domain.measurement import Measurement
-from eval_core.reporting.html.scores import SideMean, side_means
+from eval_core.reporting.html.mean_scores import SideMean, side_means
 from eval_core.statistics.hypotheses import FACT_HYPOTHESES, FACT_NAMES
 from eval_core.strands.findings import Row, RowVerdict, Verdict
 

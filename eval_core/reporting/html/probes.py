@@ -12,7 +12,7 @@ from eval_core.domain.grade import DIMENSIONS, Grade, Unscored
 from eval_core.domain.measurement import ProbeControl
 from eval_core.domain.probe import Probe
 from eval_core.domain.record import PRIVATE_PLACE, FactRecord, ProbeRecord, RunRecord
-from eval_core.reporting.html.scores import OVERALL, HeatCell, cells, probe_means, probe_records, retention
+from eval_core.reporting.html.mean_scores import OVERALL, HeatCell, cells, probe_means, probe_records, retention
 from eval_core.reporting.html.text import clip, runs_words, slug
 from eval_core.strands.findings import Culprit
 

@@ -10,8 +10,8 @@ from eval_core.base.numbers import percent, score
 from eval_core.base.numbers import tokens as token_words
 from eval_core.domain.history_line import HistoryLine
 from eval_core.domain.measurement import Measurement
+from eval_core.reporting.html.mean_scores import side_means
 from eval_core.reporting.html.plots import ORDER, Tick, nice
-from eval_core.reporting.html.scores import side_means
 from eval_core.reporting.view import MARKS
 from eval_core.statistics.hypotheses import AUTHORED
 from eval_core.strands.findings import Kind

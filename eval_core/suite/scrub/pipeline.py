@@ -13,7 +13,8 @@ from eval_core.base.messages import Message, call_arguments, content_text, tool_
 from eval_core.base.numbers import counted
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.probe import Fact, ProbeBank
-from eval_core.facts.haystack import Haystack, holds
+from eval_core.facts.fact_text import Haystack
+from eval_core.facts.haystack import holds
 from eval_core.suite.importers.imported import flatten_parts, mend_pairs
 from eval_core.suite.scrub.hits import Hit
 from eval_core.suite.scrub.identities import Identities, harvest

@@ -1,0 +1,73 @@
+"""The strands, in the order in which they are shown. All views walk this list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from eval_core.strands.evidence import Evidence, Recorded
+from eval_core.strands.facts import facts_strand
+from eval_core.strands.findings import Finding
+from eval_core.strands.outcome import outcome_strand
+from eval_core.strands.scores import scores_strand
+from eval_core.strands.strand import Force, SeenRun, Strand
+from eval_core.strands.structure import structure_strand
+
+__all__ = ["STRANDS", "read_strands", "strand_of", "title_of"]
+
+
+def _of_records(read: Callable[[Recorded], Finding]) -> Callable[[Evidence], Finding | None]:
+    return lambda evidence: None if evidence.recorded is None else read(evidence.recorded)
+
+
+STRANDS: tuple[Strand, ...] = (
+    Strand("outcome", "Compresses", Force.BREAKS, _of_records(lambda item: outcome_strand(item.outcome)), muted_by=()),
+    Strand(
+        "structure",
+        "Structure",
+        Force.CERTAIN,
+        lambda item: structure_strand(item.structure, item.base, item.candidate),
+    ),
+    Strand("window", "Kept verbatim", Force.TOLD, _of_records(lambda item: item.window)),
+    Strand("shown", "Shown to its model", Force.WEIGHED, _of_records(lambda item: item.shown), irreparable=True),
+    Strand("asks", "Asked of its model", Force.TOLD, _of_records(lambda item: item.asks.strand)),
+    Strand(
+        "form",
+        "Form of the summary",
+        Force.CERTAIN,
+        _of_records(lambda item: item.form_strand),
+        muted_by=("everything", "facts"),
+    ),
+    Strand(
+        "facts",
+        "Facts kept",
+        Force.WEIGHED,
+        lambda item: facts_strand(item.recorded, item.tested.get("facts"), item.culprits, item.rows, item.clear),
+        muted_by=("everything", "facts"),
+    ),
+    Strand("size", "Size", Force.GATE, _of_records(lambda item: item.size.strand), muted_by=("everything", "facts")),
+    Strand(
+        "scores",
+        "Scores",
+        Force.WEIGHED,
+        lambda item: scores_strand(item.tested.get("scores"), item.culprits, item.rows, judged=item.judged),
+        muted_by=("everything", "facts", "scores"),
+    ),
+)
+
+
+def strand_of(name: str) -> Strand | None:
+    """Return a strand by its name; None for one of another version of this program."""
+    return next((strand for strand in STRANDS if strand.name == name), None)
+
+
+def title_of(name: str) -> str:
+    """Return what readers see as the name of a strand."""
+    strand = strand_of(name)
+    return name if strand is None else strand.title
+
+
+def read_strands(seen: SeenRun) -> dict[str, dict[str, Any]]:
+    """Return what each strand with a record of its own reads of a compression."""
+    found = {strand.name: strand.record(seen) for strand in STRANDS if strand.record is not None}
+    return {name: dict(record) for name, record in found.items() if record is not None}
