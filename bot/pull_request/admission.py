@@ -237,9 +237,13 @@ def _pull(request: EvaluationRequest, pull: Pull | None) -> Refused | None:
             "head-moved",
         )
     # A re-run finds its label consumed by the first attempt; a first attempt without it was called off.
-    if request.label is not None and request.run.attempt == 1 and request.label not in pull.labels:
+    if request.label is not None and request.run.attempt == 1 and not _has(pull, request.label):
         return label_gone(request.label)
     return None
+
+
+def _has(pull: Pull, label: str) -> bool:
+    return label.lower() in {name.lower() for name in pull.labels}
 
 
 def label_gone(label: str) -> Refused:

@@ -28,6 +28,7 @@ _ENDS: dict[NoticeKind, str] = {
     "cancelled": "The evaluation was cancelled or timed out",
     "timed_out": "The evaluation ran out of time",
     "rejected": "A reviewer rejected the evaluation",
+    "superseded": "Cancelled, and a later request follows",
     "vanished": "An evaluation ended without a result",
 }
 
@@ -123,6 +124,8 @@ def asker(sender: str, config: BotConfig) -> str:
 def ended_why(kind: NoticeKind, reason: str, label: str) -> str:
     """Say why an evaluation has no result, and what to do."""
     why = f"{inline(reason, 600)}. " if reason else ""
+    if kind == "superseded":
+        return "Do not add the label again: that would cancel the one that follows. Its result will appear here."
     if kind == "rejected":
         return f"{why}Talk to the reviewer, then add the label `{label}` again."
     return f"{why}Read the log, then add the label `{label}` again: what was measured and paid for is reused."

@@ -41,7 +41,7 @@ _MOST_NOTICES = 3
 Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 Asker = Annotated[str, Field(pattern=rf"^(?:{LOGIN})?$")]
 Stage = Literal["approval", "queued", "evaluating"]
-NoticeKind = Literal["refused", "failed", "cancelled", "timed_out", "rejected", "vanished"]
+NoticeKind = Literal["refused", "failed", "cancelled", "timed_out", "rejected", "vanished", "superseded"]
 
 
 class _Kept(BaseModel):

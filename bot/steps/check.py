@@ -49,6 +49,7 @@ _BY_END: dict[str, Conclusion] = {
     "cancelled": "cancelled",
     "rejected": "cancelled",
     "vanished": "cancelled",
+    "superseded": "cancelled",
 }
 
 

@@ -111,6 +111,7 @@ ENVIRONMENT = "compression-eval"
 """The environment that holds the model key, and whose reviewers approve a run."""
 
 _SHOWN = 3
+_DEPENDABOT = "dependabot[bot]"
 _HANDED_OVER = re.compile(r"^ +([A-Z_][A-Z0-9_]*): \$\{\{ *secrets\.", re.MULTILINE)
 """A variable of a step that holds a secret."""
 
@@ -179,12 +180,18 @@ class _Gate:
     """Whether the base branch has changed watched files since the pull request left it."""
 
     def run(self) -> Admission | NotAdmitted:
+        if self.request.sender == _DEPENDABOT:
+            return NotAdmitted(
+                "GitHub gives a run that Dependabot starts a token that can only read, and no secrets: someone with "
+                "write permission has to remove the label and add it again."
+            )
         pull = None if self.request.pr is None else self.github.pull(self.request.pr)
         request = self.request = _pinned(self.request, pull)
         # Everything but the subject comes from the tip of the base branch, not from where the PR once left it.
         base_sha = self.github.commit(pull.base_ref if pull is not None else request.sha).sha
         config, unfit = self.read_config(self.github, base_sha)
-        if request.label is not None and request.label != config.bot.label:
+        # GitHub tells labels apart without regard to case, and so does the workflow's condition.
+        if request.label is not None and request.label.lower() != config.bot.label.lower():
             return NotAdmitted(f"the label {inline(request.label)} is not {inline(config.bot.label)}")
         facts = gather(
             self.github, request, config.bot, pull=pull, base_sha=base_sha, workflow=WORKFLOW, check=CHECK_NAME

@@ -43,6 +43,7 @@ _TITLES: Mapping[NoticeKind, str] = {
     "cancelled": "The evaluation was cancelled or timed out",
     "timed_out": "The evaluation ran out of time",
     "rejected": "The evaluation was rejected",
+    "superseded": "Cancelled; a later request follows",
 }
 
 
@@ -218,6 +219,8 @@ class _Writer:
         rejected = self._rejection() if result in ("failure", "skipped") and read_error(folder) is None else None
         if rejected is not None:
             kind, reason = "rejected", rejected
+        elif kind == "cancelled" and read_error(folder) is None and self._superseded():
+            kind, reason = "superseded", ""
         elif kind == "cancelled":
             reason = "" if read_error(folder) is None else reason
         title = _TITLES[kind]
@@ -246,6 +249,15 @@ class _Writer:
             return self.github.workflow_runs.rejection(self.ticket.run_id)
         except (UserError, IncompleteError):
             return None
+
+    def _superseded(self) -> bool:
+        """Tell whether a later evaluation follows: of those that wait GitHub keeps only the last."""
+        assert self.ticket.pr is not None
+        try:
+            runs = Sticky(self.github, self.ticket.pr).read().runs
+        except (UserError, IncompleteError):
+            return False
+        return any(run.run_id > self.ticket.run_id for run in runs)
 
     def _measured_at(self) -> datetime:
         """Return when the evaluate job ended: a publication that comes late does not make its result newer."""

@@ -388,11 +388,30 @@ def test_a_release_branch_is_judged_by_its_own_configuration(gh: LoopbackGitHub)
 
 
 def test_another_label_is_left_on(gh: LoopbackGitHub, enter: Admit) -> None:
+    gh.label(1, "eval-compressions")
+    event = label_event(adopted.REPO, gh.state.pulls[1], "maintainer", "eval-compressions")
+    assert isinstance(enter(event), NotAdmitted)
+    assert "eval-compressions" in gh.state.pulls[1].labels
+    assert gh.comments(1) == []
+
+
+def test_the_label_in_another_case_is_the_label(gh: LoopbackGitHub, enter: Admit) -> None:
+    gh.state.pulls[1].labels.clear()
     gh.label(1, "Eval-Compression")
     event = label_event(adopted.REPO, gh.state.pulls[1], "maintainer", "Eval-Compression")
-    assert isinstance(enter(event), NotAdmitted)
-    assert "Eval-Compression" in gh.state.pulls[1].labels
+    assert isinstance(enter(event), Admission)
+    assert gh.state.pulls[1].labels == []
+
+
+def test_a_label_of_dependabots_is_answered_without_a_write_that_its_token_cannot_make(
+    gh: LoopbackGitHub, enter: Admit
+) -> None:
+    decision = enter(label_event(adopted.REPO, gh.state.pulls[1], "dependabot[bot]"))
+    assert isinstance(decision, NotAdmitted)
+    assert "someone with write permission has to remove the label and add it again" in decision.why
+    assert decision.post_error == ""
     assert gh.comments(1) == []
+    assert gh.state.pulls[1].labels == ["eval-compression"]
 
 
 def test_a_reaction_that_fails_for_good_decides_nothing(gh: LoopbackGitHub, enter: Admit) -> None:

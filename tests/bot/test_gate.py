@@ -70,6 +70,7 @@ ALLOWED: dict[str, tuple[EvaluationRequest, Facts]] = {
     "the last look": (REQUEST, facts(looks=2)),
     "the last run of the day": (REQUEST, facts(runs_today=19)),
     "the head moved after the label": (REQUEST, facts(pull={"head_sha": NEW})),
+    "the label in another case": (REQUEST, facts(pull={"labels": ("Eval-Compression",)})),
     "a re-run finds its label consumed": (replace(REQUEST, run=WorkflowRun(10, 2)), facts(pull={"labels": ()})),
     "a dispatch without the label": (DISPATCH, facts(pull={"labels": ()})),
     "a dispatch of the head": (DISPATCH, facts()),
@@ -116,7 +117,6 @@ REFUSED: dict[str, tuple[EvaluationRequest, Facts, str]] = {
     "a baseline of an open pull request": (replace(DISPATCH, mode="baseline"), facts(), "not-merged"),
     "locked": (REQUEST, facts(pull={"locked": True}), "locked"),
     "label taken off": (REQUEST, facts(pull={"labels": ("bug",)}), "label-gone"),
-    "label of another case": (REQUEST, facts(pull={"labels": ("Eval-Compression",)}), "label-gone"),
     "a dispatch of an old commit": (DISPATCH, facts(pull={"head_sha": NEW}), "head-moved"),
     "a forced dispatch of an old commit": (
         replace(DISPATCH, force=True),

@@ -350,6 +350,21 @@ def test_an_evaluation_without_a_result_is_told_with_the_remedy(
     assert only_check(gh)[0] == ("cancelled" if result == "cancelled" else "neutral")
 
 
+@pytest.mark.parametrize("later", [True, False])
+def test_one_that_is_dropped_from_the_queue_for_a_later_one_is_not_told_to_ask_again(
+    gh: LoopbackGitHub, root: Path, config: Config, tmp_path: Path, later: bool
+) -> None:
+    """Of the jobs that wait GitHub keeps only the last: another label would cancel the one that follows."""
+    for run in (7, 8, 9) if later else (7, 8):
+        url = f"https://x.invalid/{run}"
+        Sticky(client(gh), 1).record(EvaluationQueued(run=WorkflowRun(run, 1), at=now(), url=url, sha="a" * 40))
+    publish(client(gh), ticket_for(gh, run_id=8), config, root=root, folder=tmp_path, result="cancelled")
+    body = only_comment(gh)
+    assert ("**Cancelled, and a later request follows**" in body) is later
+    assert ("then add the label" in body) is not later
+    assert only_check(gh)[0] == "cancelled"
+
+
 def test_a_refusal_with_a_newer_run_id_does_not_hide_the_result(gh: LoopbackGitHub, post: Post) -> None:
     refused = RequestRefused(run=WorkflowRun(9_999, 1), at=now(), url="https://x.invalid/9999", why="no.", sha=None)
     Sticky(client(gh), 1).record(refused)
