@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property, wraps
 from pathlib import Path
@@ -146,7 +147,7 @@ class Contents:
         return None if data is None else _opened(data, created=False)
 
     def open_pull(self, *, head: str, base: str, title: str, body: str, draft: bool = False) -> OpenedPull:
-        """Open a pull request from a branch of ours, or bring the open one up to date.
+        """Open a pull request from a branch of ours, or bring the open one up to date; a draft is never made ready.
 
         Where the repository's plan has no drafts it is opened as usual.
         """
@@ -165,6 +166,9 @@ class Contents:
         number = int(standing["number"])
         path = f"{self._base}/pulls/{number}"
         self._transport.send("PATCH", path, f"pull request #{number}", {"title": title, "body": body})
+        if draft and not standing.get("draft"):
+            with suppress(ApiError, Unavailable):  # a plan without drafts; title and text say the same
+                self._transport.graphql(_TO_DRAFT, f"draft of pull request #{number}", id=str(standing["node_id"]))
         return _opened(standing, created=False)
 
     def _create_pull(self, fields: dict[str, Any]) -> OpenedPull:
@@ -178,6 +182,9 @@ class Contents:
     def _standing(self, head: str, base: str) -> Any:
         query = {"state": "open", "head": f"{self._owner}:{head}", "base": base}
         return next(iter(self._transport.pages(f"{self._base}/pulls", f"pull requests from {head}", query)), None)
+
+
+_TO_DRAFT = "mutation($id: ID!) { convertPullRequestToDraft(input: {pullRequestId: $id}) { pullRequest { isDraft } } }"
 
 
 @_parses

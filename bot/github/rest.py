@@ -156,12 +156,12 @@ class Transport:
         again = verb != "POST" if repeatable is None else repeatable
         return with_retries(once, what, repeatable=again, retry=self.retry)
 
-    def graphql(self, query: str, what: str) -> Mapping[str, Any]:
-        """Ask GraphQL a question that changes nothing; on a server of one's own it has another address."""
+    def graphql(self, query: str, what: str, **variables: str) -> Mapping[str, Any]:
+        """Ask GraphQL what may be asked twice; on a server of one's own it has another address."""
 
         def once() -> Mapping[str, Any]:
             try:
-                return self._pygithub().graphql_query(query, {})[1]
+                return self._pygithub().graphql_query(query, variables)[1]
             except TypeError:
                 raise ValueError("not an object") from None  # PyGithub looks for errors in whatever came
 

@@ -192,8 +192,9 @@ def _body(
         lines.append(inline(str(note), 300))
     if change.worse:
         lines.append(
-            f"**{_REASON}** The next pull requests would be measured against something worse than before. Write the "
-            "reason here and mark this ready for review, or close it and look for what was lost."
+            f"**{_REASON}** The next pull requests would be measured against something worse than before. That "
+            "is why this is a draft, where your plan has drafts; an earlier approval was given to another baseline. "
+            "Write the reason here and mark this ready for review, or close it and look for what was lost."
         )
     else:
         lines.append("Once it is merged, pull requests are compared with it.")

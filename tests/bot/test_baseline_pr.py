@@ -220,6 +220,20 @@ def test_the_title_says_what_it_means_and_a_worse_baseline_is_a_draft_that_asks_
     assert "Once it is merged" not in pull.body
 
 
+@pytest.mark.parametrize("drafts", [True, False])
+def test_an_open_proposal_that_gets_worse_is_made_a_draft_again(
+    gh: LoopbackGitHub, offer: Propose, drafts: bool
+) -> None:
+    offer(adopted.measured("anchored", 5))
+    number = proposal(gh).number
+    assert not proposal(gh).draft
+    gh.state.drafts = drafts
+    offer()
+    assert (proposal(gh).number, proposal(gh).draft) == (number, drafts)
+    assert proposal(gh).title.endswith("needs a reason")
+    assert "an earlier approval was given to another baseline" in proposal(gh).body
+
+
 def test_a_baseline_that_says_the_same_with_other_runs_is_a_refresh(gh: LoopbackGitHub, offer: Propose) -> None:
     offer(adopted.measured("anchored", 5))
     pull = proposal(gh)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aiohttp import web
 
 from bot.testing.github.api_request import Exchange, Handler, Json, Problem, answer
-from bot.testing.github.shapes import repository, user
+from bot.testing.github.shapes import node_id, repository, user
 from bot.testing.github.state import ROLES, Rate
 
 __all__ = ["ROUTES", "SITE"]
@@ -43,11 +43,28 @@ async def whoami(ex: Exchange) -> web.Response:
 
 
 async def graphql(ex: Exchange) -> web.Response:
-    """Answer the one question that the REST API has no answer to: whom an app's token acts as."""
-    query = (await ex.body()).get("query")
-    if not isinstance(query, str) or "".join(query.split()) != "query{viewer{login}}":
-        return answer({"errors": [{"message": "only the viewer's login is known here"}]})
-    return answer({"data": {"viewer": {"login": ex.login}}})
+    """Answer what the REST API has no answer to: whom an app's token acts as, and a draft made of what is ready."""
+    body = await ex.body()
+    query = "".join(str(body.get("query")).split())
+    if query == "query{viewer{login}}":
+        return answer({"data": {"viewer": {"login": ex.login}}})
+    if query == _TO_DRAFT:
+        return _to_draft(ex, str((body.get("variables") or {}).get("id")))
+    return answer({"errors": [{"message": "this is not known here"}]})
+
+
+_TO_DRAFT = "mutation($id:ID!){convertPullRequestToDraft(input:{pullRequestId:$id}){pullRequest{isDraft}}}"
+
+
+def _to_draft(ex: Exchange, node: str) -> web.Response:
+    ex.needs("pull_requests")
+    pull = next((pull for pull in ex.state.pulls.values() if node_id("PR", pull.id) == node), None)
+    if pull is None:
+        return answer({"errors": [{"type": "NOT_FOUND", "message": f"Could not resolve to a node with the id {node}"}]})
+    if not ex.state.drafts:
+        return answer({"errors": [{"message": "Draft pull requests are not supported in this repository."}]})
+    pull.draft = True
+    return answer({"data": {"convertPullRequestToDraft": {"pullRequest": {"isDraft": True}}}})
 
 
 async def account(ex: Exchange) -> web.Response:
