@@ -18,7 +18,7 @@ from pathlib import Path
 from bot.github.repository import TARBALL_LIMIT, WORKFLOW, GitHub
 from bot.pull_request.ticket import Ticket, evaluation_artifact
 from eval_core.base.errors import UserError
-from eval_core.base.tar_files import write_member
+from eval_core.base.tar_files import open_folder, write_member
 from eval_core.domain.shard import Shard
 from eval_core.storage.results import BASE_FOLDER, CONTROL_FOLDER
 
@@ -121,7 +121,7 @@ def unpack(archive: Path, sha: str, into: Path, limits: TreeLimits | None = None
     """Unpack GitHub's archive of a commit without its top folder; anything odd refuses the whole of it."""
     limits = limits or TreeLimits()
     what = f"files of commit {sha[:7]}"
-    into.mkdir(parents=True, exist_ok=True)
+    open_folder(into)
     if any(into.iterdir()):
         raise UserError(f"{into}: not empty; the {what} need a folder of their own")
     try:

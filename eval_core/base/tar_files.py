@@ -10,7 +10,15 @@ import shutil
 import tarfile
 from pathlib import Path
 
-__all__ = ["write_member"]
+__all__ = ["open_folder", "write_member"]
+
+
+def open_folder(place: Path) -> None:
+    """Make a folder, with those above it that are missing, which the user that a sandbox runs as may enter."""
+    missing = [folder for folder in (place, *place.parents) if not folder.exists()]
+    place.mkdir(parents=True, exist_ok=True)
+    for folder in missing or [place]:
+        folder.chmod(0o755)
 
 
 def write_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path, date: float = 0.0) -> None:
@@ -19,13 +27,13 @@ def write_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path, dat
     Whatever the umask is, the file can be read by the user that a sandbox runs as.
     """
     if member.isdir():
-        place.mkdir(parents=True, exist_ok=True)
-        place.chmod(0o755)
+        open_folder(place)
         return
     content = tar.extractfile(member)
     if content is None:
         raise tarfile.ExtractError(f"{member.name!r} is neither a file nor a folder")
-    place.parent.mkdir(parents=True, exist_ok=True)
+    if not place.parent.exists():
+        open_folder(place.parent)
     with content, place.open("xb") as file:
         shutil.copyfileobj(content, file)
     place.chmod(0o755 if member.mode & 0o100 else 0o644)

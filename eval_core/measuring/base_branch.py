@@ -18,7 +18,7 @@ from eval_core.base.errors import UserError
 from eval_core.base.files import write_atomic
 from eval_core.base.globs import matches, watched_digest
 from eval_core.base.numbers import counted
-from eval_core.base.tar_files import write_member
+from eval_core.base.tar_files import open_folder, write_member
 from eval_core.comparing.compare import compare_measurements
 from eval_core.comparing.verdict import exit_code
 from eval_core.domain.fingerprint import Fingerprint
@@ -95,6 +95,7 @@ def exported(tree: Path, sha: str) -> Iterator[Path]:
     if archive is None:
         raise UserError(f"{tree}: git cannot export {sha[:12]}; give the tree of the base with --base-tree")
     with tempfile.TemporaryDirectory(prefix="compression-eval-base-") as folder:
+        open_folder(Path(folder))  # a temporary folder is closed to others, whatever the umask is
         with tarfile.open(fileobj=io.BytesIO(archive)) as files:
             links = []
             for member in files:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
+import os
 import tarfile
 import tracemalloc
 from collections.abc import Callable
@@ -55,6 +56,20 @@ def test_a_commit_is_fetched_by_its_sha_without_the_top_folder(
     folder = fetch_tree(client, old, tmp_path / "pr")
     found = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     assert found == gh.state.history.commits[old].tree
+
+
+def test_whatever_the_umask_is_another_user_can_read_the_tree(tmp_path: Path) -> None:
+    """The sandbox runs as one: a folder that only we may enter would make every compressor broken."""
+    archive = tarball(tmp_path / "a", ("top/", None), ("top/deep/er/a.py", b"1"), ("top/b", None), ("top/b/c.py", b"2"))
+    before = os.umask(0o077)
+    try:
+        tree = unpack(archive, SHA, tmp_path / "work" / "pr")
+    finally:
+        os.umask(before)
+    closed = [
+        path for path in (tree, *tree.rglob("*")) if path.stat().st_mode & (0o055 if path.is_dir() else 0o044) == 0
+    ]
+    assert closed == []
 
 
 def test_links_inside_the_tree_are_kept(tmp_path: Path) -> None:
