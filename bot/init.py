@@ -336,7 +336,7 @@ def adoption(
     plan[_IGNORED] = _ignoring(root / _IGNORED, found)
     if found is not None:
         name = str(found.target.get("compressor") or " ".join(found.target.get("command", ())))
-        return AdoptionPlan({CONFIG_FILE: _config(found), **found.files, **plan}, found.setup, name)
+        return AdoptionPlan({CONFIG_FILE: _config(found, action), **found.files, **plan}, found.setup, name)
     if not (root / CONFIG_FILE).exists():
         raise UserError(
             f"{root.resolve()}: no context_compressor.py with a class that has a compress method; "
@@ -365,10 +365,17 @@ def _filled(folder: Path) -> bool:
     return folder.is_dir() and any(path.name != ".gitkeep" for path in folder.iterdir())
 
 
-def _config(found: Found) -> str:
+_SCHEMA = (
+    "# yaml-language-server: $schema=https://raw.githubusercontent.com/{repo}/{ref}/docs/schema/config.schema.json\n"
+)
+"""What editors complete and check the configuration by."""
+
+
+def _config(found: Found, action: str | None) -> str:
     import yaml
 
-    head = (
+    repo, _, ref = (action or "").partition("@")
+    head = (_SCHEMA.format(repo=repo, ref=ref) if ref else "") + (
         "# What compression-eval measures. Every field: docs/configuration.md of compression-eval.\n"
         "# No models here means offline runs: free, deterministic, good for content loss.\n"
         "# models: {compressor: anthropic/claude-sonnet-4-5, judge: openai/gpt-5}\n"

@@ -52,6 +52,16 @@ def test_it_writes_a_workflow_and_a_configuration_and_says_what_is_left(folder: 
     assert {"fixtures", "probes", "baselines"} <= {path.name for path in folder.iterdir()}
 
 
+def test_an_editor_finds_the_schema_of_the_configuration_at_the_pinned_commit(folder: Path, cli: small.Cli) -> None:
+    cli("init", str(folder), *ACTION)
+    first = (folder / CONFIG).read_text(encoding="utf-8").splitlines()[0]
+    start, _, path = first.partition("/docs/")
+    assert (
+        start == f"# yaml-language-server: $schema=https://raw.githubusercontent.com/{adopted.ACTION.replace('@', '/')}"
+    )
+    assert (small.REPOSITORY / "docs" / path).is_file()
+
+
 def test_doing_it_again_changes_nothing(folder: Path, cli: small.Cli) -> None:
     cli("init", str(folder), *ACTION)
     small.write(folder / "fixtures/a.json", "{}")
