@@ -377,6 +377,18 @@ def _first(arm: Arm, graded: int, compressed: int) -> Arm:
     return Arm(arm.label, cut)
 
 
+def _disturb(random: np.random.Generator, setting: Setting, base: Arm, candidate: Arm) -> None:
+    """Make one run of each fixture odd, and lose some grades."""
+    if setting.odd_anywhere:
+        for theirs, ours in zip(base.fixtures.values(), candidate.fixtures.values(), strict=True):
+            at = random.integers(len(theirs.scores) + len(ours.scores))
+            run = theirs.scores[at] if at < len(theirs.scores) else ours.scores[at - len(theirs.scores)]
+            run[:] = np.clip(run - 1.0, 0, 5)
+    if setting.missing:
+        for item in candidate.fixtures.values():
+            item.scores[random.random(item.scores.shape[:2]) < setting.missing] = np.nan
+
+
 def _compare(random: np.random.Generator, setting: Setting, base: Arm, suite: Suite | None, seed: int) -> Outcome:
     design, compressions = setting.design, RUNS_AT_LOOK[-1] if setting.design.more else setting.design.compressed
     day = random.normal(0, setting.day) if setting.day else 0.0
@@ -388,14 +400,7 @@ def _compare(random: np.random.Generator, setting: Setting, base: Arm, suite: Su
         if setting.control:
             found = control_shift(base, suite.arm(random, Change(), 1, 1, day=day))
             shift = found.shift if found is not None else None
-    if setting.odd_anywhere:
-        for theirs, ours in zip(base.fixtures.values(), candidate.fixtures.values(), strict=True):
-            at = random.integers(len(theirs.scores) + len(ours.scores))
-            run = theirs.scores[at] if at < len(theirs.scores) else ours.scores[at - len(theirs.scores)]
-            run[:] = np.clip(run - 1.0, 0, 5)
-    if setting.missing:
-        for item in candidate.fixtures.values():
-            item.scores[random.random(item.scores.shape[:2]) < setting.missing] = np.nan
+    _disturb(random, setting, base, candidate)
     rule = replace(RULE, seed=seed, coverage_floor=0.5)
 
     def decided(arm: Arm, *earlier: Look) -> Verdict:

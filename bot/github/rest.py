@@ -17,6 +17,7 @@ from eval_core.base.errors import UserError
 from eval_core.base.strict_json import BadJson, parse_json
 
 if TYPE_CHECKING:
+    from github import GithubException
     from github.Requester import Requester
     from requests import Response
 
@@ -59,31 +60,20 @@ def with_retries(once: Callable[[], T], what: str, *, repeatable: bool, retry: A
 
     waited = 0.0
     for attempt in range(1, retry.attempts + 1):
-        pause = retry.first_wait * 2 ** (attempt - 1)
-        maybe_done = not repeatable
         try:
             return once()
         except GithubException as exc:
-            headers = exc.headers or {}
-            limit = rate_limit_wait(exc.status, headers, exc.data, now=retry.clock(), secondary=retry.secondary_wait)
-            if limit is not None:
-                # GitHub turned the request away unread.
-                pause, maybe_done = max(limit, pause), False
-                trouble = f"its rate limit is used up for {limit:.0f} s"
-            elif exc.status in _OUTAGE:
-                trouble = f"it answers {exc.status}"
-            else:
-                raise refusal(what, exc.status, exc.data) from None
-        except requests.exceptions.ConnectTimeout:
-            trouble, maybe_done = "it cannot be reached", False
-        except requests.exceptions.Timeout:
-            trouble = f"no answer within {retry.timeout} s"
-        except (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError):
-            trouble = "the connection broke"
-        except (ValueError, RuntimeError) as exc:
-            # Half an answer, or a redirect that PyGithub does not follow.
-            trouble = f"its response could not be parsed ({type(exc).__name__})"
-        if maybe_done:
+            trouble, unread, asked = _answered_with(exc, what, retry)
+        except (
+            requests.exceptions.Timeout,
+            requests.exceptions.ConnectionError,
+            requests.exceptions.ChunkedEncodingError,
+            ValueError,
+            RuntimeError,
+        ) as exc:
+            (trouble, unread), asked = _not_answered(exc, retry), 0.0
+        pause = max(asked, retry.first_wait * 2 ** (attempt - 1))
+        if not (repeatable or unread):
             raise Unavailable(f"{what}: GitHub failed ({trouble}); run this again later", maybe_done=True)
         if attempt == retry.attempts or waited + pause > retry.longest_wait:
             until = datetime.fromtimestamp(retry.clock() + pause, UTC)
@@ -95,6 +85,30 @@ def with_retries(once: Callable[[], T], what: str, *, repeatable: bool, retry: A
         retry.sleep(pause)
         waited += pause
     raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def _answered_with(exc: GithubException, what: str, retry: ApiRetries) -> tuple[str, bool, float]:
+    """Return what an error says, whether the request was turned away unread, and how long GitHub asks to wait."""
+    limit = rate_limit_wait(exc.status, exc.headers or {}, exc.data, now=retry.clock(), secondary=retry.secondary_wait)
+    if limit is not None:
+        return f"its rate limit is used up for {limit:.0f} s", True, limit
+    if exc.status in _OUTAGE:
+        return f"it answers {exc.status}", False, 0.0
+    raise refusal(what, exc.status, exc.data) from None
+
+
+def _not_answered(exc: Exception, retry: ApiRetries) -> tuple[str, bool]:
+    """Return why there is no answer, and whether the request certainly did not arrive."""
+    import requests
+
+    if isinstance(exc, requests.exceptions.ConnectTimeout):
+        return "it cannot be reached", True
+    if isinstance(exc, requests.exceptions.Timeout):
+        return f"no answer within {retry.timeout} s", False
+    if isinstance(exc, requests.exceptions.ConnectionError | requests.exceptions.ChunkedEncodingError):
+        return "the connection broke", False
+    # Half an answer, or a redirect that PyGithub does not follow.
+    return f"its response could not be parsed ({type(exc).__name__})", False
 
 
 # Requests to GitHub's REST API: JSON, lists over all their pages, and files.

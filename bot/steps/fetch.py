@@ -142,12 +142,7 @@ def _extract(tar: tarfile.TarFile, stream: _Capped, sha: str, into: Path, limits
     seen: set[str] = set()
     size = 0
     for member in tar:
-        # git writes the commit's SHA into the archive's header: the answer must be to our question.
-        named = tar.pax_headers.get("comment")
-        if named is not None and named != sha:
-            raise UserError(f"{what}: the archive is of another commit ({named[:40]!r}); refused")
-        if member.issparse():
-            raise UserError(f"{what}: {member.name[:80]!r} is a sparse file, which git does not write; refused")
+        _check_header(tar, member, sha, what)
         stream.expect(member.size if member.isreg() else 0)
         name = _inside(member.name, limits, what)
         if name is None:
@@ -175,6 +170,19 @@ def _extract(tar: tarfile.TarFile, stream: _Capped, sha: str, into: Path, limits
     if not seen:
         raise UserError(f"{what}: the archive is empty; refused")
     # Links come last, so that no file was ever written through one.
+    _make_links(links, into, what)
+
+
+def _check_header(tar: tarfile.TarFile, member: tarfile.TarInfo, sha: str, what: str) -> None:
+    # git writes the commit's SHA into the archive's header: the answer must be to our question.
+    named = tar.pax_headers.get("comment")
+    if named is not None and named != sha:
+        raise UserError(f"{what}: the archive is of another commit ({named[:40]!r}); refused")
+    if member.issparse():
+        raise UserError(f"{what}: {member.name[:80]!r} is a sparse file, which git does not write; refused")
+
+
+def _make_links(links: list[tarfile.TarInfo], into: Path, what: str) -> None:
     made = [link for link in links if _link(link, into, what)]
     root = into.resolve()
     for link in made:

@@ -94,9 +94,7 @@ def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **o
     """
     import asyncio
 
-    from eval_core.base.errors import IncompleteError, UserError
-    from eval_core.judging.calibration import CALIBRATION, calibration_key, examine, find_record, keep_record
-    from eval_core.judging.judge_audit import audit
+    from eval_core.judging.calibration import CALIBRATION
 
     job = _job(options)
     root = results or job.results
@@ -107,22 +105,36 @@ def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **o
     if again:
         journal.unlink(missing_ok=True)
 
-    async def run() -> tuple[str, JudgeRecord]:
-        async with _cast(job, journal) as cast:
-            judged = cast.roles.judge
-            found = None if again else find_record(calibration_key(judged), root, ())
-            record = found or await examine(judged, cast.served_judge)
-            if record.audit is None:
-                record = record.model_copy(update={"audit": await audit(judged)})
-            if (mistake := cast.mistake()) is not None:
-                raise UserError(mistake)
-            if cast.roles.judged:
-                keep_record(root, record)
-            if stopped := cast.stopped():
-                raise IncompleteError(f"{stopped}; the grades so far are kept in {journal.parent}; run it again")
-            return judged.identity["model"], record
+    name, record = asyncio.run(_examine(job, root, journal, again=again))
+    _print_record(name, record)
+    if record.reasons:
+        click.echo(f"This judge should not be used: {'; '.join(record.reasons)}.")
+        sys.exit(1)
+    click.echo("This judge may be used.")
 
-    name, record = asyncio.run(run())
+
+async def _examine(job: Job, root: Path, journal: Path, *, again: bool) -> tuple[str, JudgeRecord]:
+    """Return the judge's name and its record, known or made now."""
+    from eval_core.base.errors import IncompleteError, UserError
+    from eval_core.judging.calibration import calibration_key, examine, find_record, keep_record
+    from eval_core.judging.judge_audit import audit
+
+    async with _cast(job, journal) as cast:
+        judged = cast.roles.judge
+        found = None if again else find_record(calibration_key(judged), root, ())
+        record = found or await examine(judged, cast.served_judge)
+        if record.audit is None:
+            record = record.model_copy(update={"audit": await audit(judged)})
+        if (mistake := cast.mistake()) is not None:
+            raise UserError(mistake)
+        if cast.roles.judged:
+            keep_record(root, record)
+        if stopped := cast.stopped():
+            raise IncompleteError(f"{stopped}; the grades so far are kept in {journal.parent}; run it again")
+        return judged.identity["model"], record
+
+
+def _print_record(name: str, record: JudgeRecord) -> None:
     result = record.calibration
     agreement = "unknown" if result.agreement is None else f"{result.agreement:.1%}"
     click.echo(f"{name}: {agreement} of {result.pairs} pairs ranked correctly.")
@@ -135,7 +147,3 @@ def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **o
     assert record.audit is not None
     for line in (*record.audit.lines(), record.audit.sensitivity):
         click.echo(line)
-    if record.reasons:
-        click.echo(f"This judge should not be used: {'; '.join(record.reasons)}.")
-        sys.exit(1)
-    click.echo("This judge may be used.")

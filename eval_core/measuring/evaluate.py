@@ -112,14 +112,8 @@ class Trial:
         controls = self._known_controls(cast, stored)
         sessions = [self._session(cast, cast.roles, self.folder, target, controls, interruption)]
         plan = job.plan_base(fingerprint, reference, self.folder.path.parent)
-        if plan.stale:
-            notes["stale"] = True
         if plan.known is not None:
             ResultsFolder(self.folder.path / BASE_FOLDER).write_measurement(plan.known)
-        if plan.own:
-            notes["base"] = "rerun"
-        if plan.own or reference is not None:
-            notes["compared"] = True
         if plan.beside != "nothing":
             sessions.insert(0, self._beside(cast, plan, controls, interruption))
         for session in sessions:
@@ -136,20 +130,38 @@ class Trial:
         else:
             measured = await measure_together(sessions)
         for session, base_measurement in zip(sessions[:-1], measured[:-1], strict=True):
-            base_measurement = _from_files(base_measurement, plan.digest, job.base_point)
-            session.finish(base_measurement)
-            if plan.beside == "control":
-                notes["control"] = keep_control(base_measurement)
-            elif plan.shelf is not None and job.shard is None:
-                keep_base(plan.shelf, base_measurement)
+            notes |= self._keep_base(session, base_measurement, plan)
         if ahead is not None:
             await ahead
         measurement = measured[-1]
         looks = (*before, *bought_looks(*job.plan, measurement.planned_compress_runs))
-        if job.base_tree is not None and job.base_tree.resolve() != target.tree.resolve():
-            notes["touched"] = touched_by(job.base_tree, target.tree, job.settings.watch, [job.results])
+        notes |= self._comparison_notes(plan, reference, target)
         measurement = measurement.noting(**notes, looks=looks_before(looks, measurement))
         return self._keep(measurement, cast)
+
+    def _comparison_notes(self, plan: BasePlan, reference: Reference | None, target: Target) -> dict[str, object]:
+        """Note what the candidate is compared with, and which watched files it touches."""
+        job = self.job
+        notes: dict[str, object] = {}
+        if plan.stale:
+            notes["stale"] = True
+        if plan.own:
+            notes["base"] = "rerun"
+        if plan.own or reference is not None:
+            notes["compared"] = True
+        if job.base_tree is not None and job.base_tree.resolve() != target.tree.resolve():
+            notes["touched"] = touched_by(job.base_tree, target.tree, job.settings.watch, [job.results])
+        return notes
+
+    def _keep_base(self, session: MeasuringSession, measurement: Measurement, plan: BasePlan) -> dict[str, object]:
+        """Keep what was measured of the base: in its folder, and for what this run and later ones need of it."""
+        measurement = _from_files(measurement, plan.digest, self.job.base_point)
+        session.finish(measurement)
+        if plan.beside == "control":
+            return {"control": keep_control(measurement)}
+        if plan.shelf is not None and self.job.shard is None:
+            keep_base(plan.shelf, measurement)
+        return {}
 
     async def _trust(self, cast: Cast, stored: Reference | None, notes: dict[str, object]) -> None:
         """Examine the judge, unless that was done before."""

@@ -269,28 +269,28 @@ class ModelClient:
             failures[fault.kind] += 1
             if fault.kind == "truncated":
                 kept = max(kept, attempt.text, key=len)
-                if call.role == "compressor":
-                    # The limit is its own, or the most that it may have. More room would measure something else.
-                    return self._given_up(call, fault, failures.total(), used, kept)
-            too_long = fault.retry_after is not None and health.too_long(fault.retry_after)
-            wait = self.retry.delay(
-                fault.kind,
-                failures[fault.kind],
-                elapsed=self._clock() - began,
-                retry_after=None if too_long else fault.retry_after,
-                seed=key,
-                # A schema that is refused is not refused by chance; the caller knows how to ask without one.
-                answered=health.answered > 0 and call.response_schema is None,
-            )
+            wait = self._wait(call, key, fault, failures[fault.kind], self._clock() - began)
             if wait is None or not await _may_ask_again(call):
                 return self._given_up(call, fault, failures.total(), used, kept)
-            if acceptance is not None and fault.kind in ("malformed", "truncated"):
-                # Looked at again: the words about a private reply are not in the fault, and the model may know them.
-                problem = acceptance.problem(attempt.text) if fault.kind == "malformed" else None
-                call = replace(call, messages=acceptance.amend(problem or fault.message))
-            if fault.kind == "truncated":
-                call = replace(call, max_tokens=_more_room(call.max_tokens, endpoint.max_output))
+            call = _amended(call, attempt.text, fault, acceptance, endpoint.max_output)
             await self._pause(wait, health)
+
+    def _wait(self, call: ModelCall, key: str, fault: Fault, failures: int, elapsed: float) -> float | None:
+        """Return how long to wait before the next attempt; None where none is worth it."""
+        if fault.kind == "truncated" and call.role == "compressor":
+            # The limit is its own, or the most that it may have. More room would measure something else.
+            return None
+        health = self.health(call.model)
+        too_long = fault.retry_after is not None and health.too_long(fault.retry_after)
+        return self.retry.delay(
+            fault.kind,
+            failures,
+            elapsed=elapsed,
+            retry_after=None if too_long else fault.retry_after,
+            seed=key,
+            # A schema that is refused is not refused by chance; the caller knows how to ask without one.
+            answered=health.answered > 0 and call.response_schema is None,
+        )
 
     async def _ask_plainly(self, call: ModelCall) -> Failed | None:
         """Ask a compressor's model something harmless; return why it does not answer us either, if so.
@@ -340,7 +340,6 @@ class ModelClient:
         if (refusal := self._refusal(call)) is not None:
             return refusal
         limiter = self._limiter(endpoint.provider)
-        seconds = min(endpoint.seconds, self.retry.attempt_seconds or endpoint.seconds)
         if not endpoint.direct:
             await self._load()
         price = self._tariffs.get(call.model)
@@ -356,25 +355,27 @@ class ModelClient:
                     return reserved
                 held = reserved
             try:
-                if self._journal is not None:
-                    self._journal.sent(key, held.usd if held else 0.0, held.tokens if held else 0)
-                self.sent += 1
-                if call.passage is not None:
-                    call.passage.left()
-                post = self._direct.send if endpoint.direct and call.front is None else send
-                attempt = await post(call, endpoint, seconds, self._secrets)
+                attempt = await self._send(call, key, endpoint, held)
             except BaseException:
                 if self.budget is not None and held is not None:
                     self.budget.lose(held)
                 raise
             attempt = self._concluded(call, attempt, held, acceptance, price)
             if call.passage is not None:
-                fault = attempt.fault
-                lost = attempt.usage is None and fault is not None and fault.charge == "unsure"
-                call.passage.returned(attempt.usage, fault.kind if fault else None, lost=lost)
+                call.passage.returned(attempt.usage, attempt.fault.kind if attempt.fault else None, lost=_lost(attempt))
             self._adapt(limiter, attempt, granted_at, health=self.health(call.model))
         await self._write_down(call, key, attempt)
         return attempt
+
+    async def _send(self, call: ModelCall, key: str, endpoint: Endpoint, held: Reservation | None) -> Attempt:
+        if self._journal is not None:
+            self._journal.sent(key, held.usd if held else 0.0, held.tokens if held else 0)
+        self.sent += 1
+        if call.passage is not None:
+            call.passage.left()
+        seconds = min(endpoint.seconds, self.retry.attempt_seconds or endpoint.seconds)
+        post = self._direct.send if endpoint.direct and call.front is None else send
+        return await post(call, endpoint, seconds, self._secrets)
 
     def _concluded(
         self,
@@ -413,7 +414,7 @@ class ModelClient:
     def _account(self, attempt: Attempt, held: Reservation | None) -> None:
         if self.budget is None or held is None:
             return
-        if attempt.usage is None and attempt.fault is not None and attempt.fault.charge == "unsure":
+        if _lost(attempt):
             self.budget.lose(held)
         else:
             self.budget.settle(held, attempt.usage)
@@ -476,6 +477,24 @@ def _without_quotations(attempt: Attempt) -> Attempt:
         return attempt  # our own words, with nothing of the reply in them; the next attempt is told them
     said = f"failed ({attempt.fault.kind}); the words are not kept, since a private probe was asked"
     return replace(attempt, fault=replace(attempt.fault, message=said))
+
+
+def _lost(attempt: Attempt) -> bool:
+    """Tell whether an attempt may have been charged, and nobody knows how much."""
+    return attempt.usage is None and attempt.fault is not None and attempt.fault.charge == "unsure"
+
+
+def _amended(
+    call: ModelCall, text: str, fault: Fault, acceptance: Acceptance | None, max_output: int | None
+) -> ModelCall:
+    """Change a call after a reply that was of no use: say what is wrong with it, or give it more room."""
+    if acceptance is not None and fault.kind in ("malformed", "truncated"):
+        # Looked at again: the words about a private reply are not in the fault, and the model may know them.
+        problem = acceptance.problem(text) if fault.kind == "malformed" else None
+        call = replace(call, messages=acceptance.amend(problem or fault.message))
+    if fault.kind == "truncated":
+        call = replace(call, max_tokens=_more_room(call.max_tokens, max_output))
+    return call
 
 
 def _more_room(max_tokens: int, most: int | None) -> int:
