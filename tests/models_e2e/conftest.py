@@ -21,11 +21,17 @@ def _litellm() -> None:
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait hundredths where a real run waits seconds, and give up sooner: what is tried again is the same."""
+def impatient(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait hundredths where a real run waits seconds, and give up sooner: what is tried again is the same.
+
+    A reply is waited for as long as a busy machine may need, except in tests in which one never comes.
+    """
+    given = getattr(request.node, "callspec", None)
+    hangs = {"hang", "drip"}.intersection(map(str, given.params.values() if given else ()))
+    patience = 2.0 if hangs or request.node.get_closest_marker("hangs") else 60.0
     seldom = {kind: min(times, 2) for kind, times in RetryPolicy().again.items()} | {"timeout": 1}
     policy = RetryPolicy(
-        base_seconds=0.01, longest_seconds=0.02, attempt_seconds=1.2, outage_seconds=0.02, again=seldom
+        base_seconds=0.01, longest_seconds=0.02, attempt_seconds=patience, outage_seconds=0.02, again=seldom
     )
     monkeypatch.setattr("eval_core.measuring.wiring.RETRY", policy)
     busy = lambda: loopback._error(429, "slow down", Retry_After="0.05")  # noqa: E731

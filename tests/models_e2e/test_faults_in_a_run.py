@@ -11,7 +11,7 @@ import small
 
 from tests.model_provider import Asked
 
-from .world import ANSWER, CHECKS, COMPRESSOR, JUDGE, ONE_RUN, Provider, faulty, results_of
+from .world import ANSWER, CHECKS, COMPRESSOR, JUDGE, ONE_RUN, Provider, faulty, once_in_ten, results_of
 
 # The fault, whose calls it meets, and the kind of failure that the report names.
 FAULTS = {
@@ -235,7 +235,15 @@ def test_a_model_that_another_one_answers_for_is_named(one_probe: Path, cli: sma
 def test_a_provider_that_fails_one_call_in_ten_costs_no_cell(
     fault: str, three_probes: Path, cli: small.Cli, provider: Provider
 ) -> None:
-    provider.behave = lambda asked: fault if asked.number % 10 == 4 else None
+    unlucky = once_in_ten(fault)
+    failures: list[Asked] = []
+
+    def behave(asked: Asked) -> str | None:
+        if (found := unlucky(asked)) is not None:
+            failures.append(asked)
+        return found
+
+    provider.behave = behave
     ran = cli(
         "run",
         "--runs",
@@ -250,6 +258,7 @@ def test_a_provider_that_fails_one_call_in_ten_costs_no_cell(
         "--quiet",
     )
     assert ran.code == 0, ran.err
+    assert failures
     summary = json.loads((three_probes / "results/a/summary.json").read_text())
     assert [result["kind"] for result in results_of(summary)] == ["grade"] * 6
 
@@ -257,7 +266,12 @@ def test_a_provider_that_fails_one_call_in_ten_costs_no_cell(
 def test_after_the_deadline_the_result_is_incomplete_with_the_numbers_it_has(
     project: Path, cli: small.Cli, provider: Provider
 ) -> None:
-    provider.server._latency = 0.2
+    """The first calls are answered at once, on any machine within the deadline; the others not before it has passed."""
+
+    def behave(asked: Asked) -> None:
+        provider.server._latency = 6.0 if asked.number >= 12 else 0.0
+
+    provider.behave = behave
     command = (
         "run",
         "--runs",
@@ -271,14 +285,15 @@ def test_after_the_deadline_the_result_is_incomplete_with_the_numbers_it_has(
         "a",
         "--quiet",
     )
-    ran = cli(*command, "--set", "concurrency=2", "--set", "deadline_minutes=0.02")
+    ran = cli(*command, "--set", "concurrency=2", "--set", "deadline_minutes=0.08")
     assert ran.code == 3, ran.err
-    assert "Incomplete: the deadline of 0.02 minutes was reached" in ran.err
+    assert "Incomplete: the deadline of 0.08 minutes was reached" in ran.err
     assert "--resume` completes it" in ran.err
     asked = len(provider.server.asked)
     summary = json.loads((project / "results/a/summary.json").read_text())
-    assert summary["stopped"] == "the deadline of 0.02 minutes was reached"
-    assert 5 < asked < 40
+    assert summary["stopped"] == "the deadline of 0.08 minutes was reached"
+    assert 12 < asked < 16
+    provider.behave = lambda asked: None
     provider.server._latency = 0.0
     assert cli(*command, "--resume").code == 0
     assert all(r["kind"] == "grade" for r in results_of(json.loads((project / "results/a/summary.json").read_text())))

@@ -11,6 +11,7 @@ from typing import Any
 
 import small
 
+from eval_core.base.files import digest
 from eval_core.base.messages import Message
 from eval_core.domain.case import Case
 from tests.model_provider import Asked, LoopbackProvider, reply_to
@@ -105,6 +106,21 @@ def faulty(fault: str, model: str, times: int | None = None, *, after: int = 0) 
             return None
         if left[0] is not None:
             left[0] -= 1
+        return fault
+
+    return behave
+
+
+def once_in_ten(fault: str) -> Callable[[Asked], str | None]:
+    """Misbehave towards one prompt in ten, once: which ones is decided by their text, not by when they come."""
+    failed: set[str] = set()
+
+    def behave(asked: Asked) -> str | None:
+        mark = digest([asked.model, list(asked.messages)])
+        checks = "EXPORT_BUCKET" in str(asked.messages)  # before the run, which is refused where these fail
+        if checks or int(mark, 16) % 10 or mark in failed:
+            return None
+        failed.add(mark)
         return fault
 
     return behave

@@ -55,7 +55,7 @@ def test_memory_taken_by_many_processes_is_counted_together(attack):
 
 @pytest.mark.parametrize("name", ["memfd_bomb", "memfd_bomb_of_many", "memfd_in_transit", "mapped_memory_bomb"])
 def test_shared_memory_counts_and_the_limit_that_was_reached_is_named(attack, name):
-    done = attack(f"bombs:{name}", memory_mb=512, timeout_s=20 if "memfd" in name or not attack.counted else 1)
+    done = attack(f"bombs:{name}", memory_mb=512, timeout_s=20 if "memfd" in name or not attack.counted else 4)
     if attack.counted:
         assert done.outcome is Outcome.TARGET_ERROR  # without a control group there is no shared memory at all
         return
@@ -201,8 +201,8 @@ def test_workflow_commands_never_reach_the_log(attack, capfd):
 
 @pytest.mark.parametrize("name", ["ignores_term", "busy_loop"])
 def test_what_will_not_end_is_ended(attack, name):
-    done = attack(f"bombs:{name}", timeout_s=0.7)
-    assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "compressing took longer than 0.7 s")
+    done = attack(f"bombs:{name}", timeout_s=4)
+    assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "compressing took longer than 4 s")
 
 
 def test_a_daemon_does_not_outlive_the_run(attack):
@@ -270,9 +270,9 @@ def test_a_channel_that_is_misused_gives_a_named_error(attack, name, text):
 
 
 def test_a_channel_that_is_closed_from_inside_ends_with_the_time_at_the_latest(attack):
-    done = attack("bombs:closes_everything", timeout_s=1)
+    done = attack("bombs:closes_everything", timeout_s=4)
     assert done.outcome is Outcome.TARGET_ERROR
-    assert "took longer than 1 s" in done.detail or "closed the result channel" in done.detail
+    assert "took longer than 4 s" in done.detail or "closed the result channel" in done.detail
 
 
 def test_links_and_fifos_are_never_opened_from_outside(attack):
@@ -294,13 +294,13 @@ def test_the_limits_are_set_and_hard(attack):
     [
         ("exit", Outcome.SETUP_ERROR, "importing at_import raised SystemExit"),
         ("hard", Outcome.SETUP_ERROR, "ended by itself with status 0"),
-        ("hang", Outcome.SETUP_ERROR, "took longer than 2 s"),
+        ("hang", Outcome.SETUP_ERROR, "took longer than 4 s"),
         ("stdout", Outcome.OK, ""),
         ("trap", Outcome.OK, ""),
     ],
 )
 def test_damage_at_import_is_contained(attack, mode, outcome, text):
-    done = attack("at_import:compress", files={"mode": mode}, timeout_s=2)
+    done = attack("at_import:compress", files={"mode": mode}, timeout_s=4 if mode == "hang" else 20)
     assert done.outcome is outcome, done
     assert text in done.detail
 

@@ -152,6 +152,7 @@ def compress(
     folder: Path,
     *,
     limits: GatewayLimits | None = None,
+    retries: int = 2,
     **spec: Any,
 ) -> tuple[Compression, ModelClient]:
     """Compress once through the real client and a real server."""
@@ -168,7 +169,14 @@ def compress(
                 checked = target_from({"llm": "required", "timeout_s": 30, **spec}, "spec")
                 resolved = resolve_paths(checked, tree, tree, tree, "spec")
                 subject = ProcessSubject(
-                    resolved, tree, choice, "m", client.complete, count, limits=limits or GatewayLimits()
+                    resolved,
+                    tree,
+                    choice,
+                    "m",
+                    client.complete,
+                    count,
+                    limits=limits or GatewayLimits(),
+                    retries=retries,
                 )
                 done = await subject.compress(session, run=0, seed=0)
             journal.close()
@@ -207,11 +215,11 @@ def test_replies_that_are_replayed_after_an_outage_use_up_nothing(choice, sessio
 def test_a_flood_of_the_compressor_s_own_is_not_the_provider_s(choice, session, tree: Path, tmp_path: Path) -> None:
     provider = LoopbackProvider(latency=1.0)
     done, client = compress(
-        tree, choice, session, provider, tmp_path, compressor="asks:all_at_once", call={"count": 32}, timeout_s=4
+        tree, choice, session, provider, tmp_path, compressor="asks:all_at_once", call={"count": 60}, timeout_s=10
     )
     assert (done.outcome, done.notes) == (Outcome.TARGET_ERROR, ())
-    assert "took longer than 4 s" in done.detail
-    assert client.sent < 32
+    assert "took longer than 10 s" in done.detail
+    assert client.sent < 60
 
 
 SDK = """
@@ -250,7 +258,15 @@ def test_sixty_calls_at_once_of_a_real_sdk_are_the_compressor_s_own_fault(
 def test_a_provider_that_hangs_is_to_blame_also_for_a_flood(choice, session, tree: Path, tmp_path: Path) -> None:
     provider = LoopbackProvider(behave=lambda _: "hang")
     done, _ = compress(
-        tree, choice, session, provider, tmp_path, compressor="asks:all_at_once", call={"count": 8}, timeout_s=2
+        tree,
+        choice,
+        session,
+        provider,
+        tmp_path,
+        compressor="asks:all_at_once",
+        call={"count": 8},
+        timeout_s=6,
+        retries=0,
     )
     assert done.outcome is Outcome.BAD_COMPLETION
 

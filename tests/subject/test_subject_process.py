@@ -24,7 +24,7 @@ def test_one_instance_serves_all_segments_and_the_next_one_is_appended_to_the_co
         "call 1, lengths [5]", "call 2, lengths [5, 5]", "call 3, lengths [5, 5, 5]",
     ]  # fmt: skip
     assert done.steps[1].tokens_before > done.steps[1].tokens_after > 0
-    assert done.seconds > 0
+    assert done.seconds >= 0  # what it waited for a processor is no part of it
 
 
 @pytest.mark.parametrize(
@@ -176,8 +176,8 @@ def test_the_adapter_s_word_of_a_fallback_is_taken(run, model):
 
 
 def test_time_that_runs_out_ends_the_child_and_names_the_limit(run):
-    done = run({"compressor": "shapes:sleeps", "timeout_s": 0.5})
-    assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "compressing took longer than 0.5 s")
+    done = run({"compressor": "shapes:sleeps", "timeout_s": 4})
+    assert (done.outcome, done.detail) == (Outcome.TARGET_ERROR, "compressing took longer than 4 s")
 
 
 def test_what_is_printed_is_kept_apart_and_counted(run, capfd):
