@@ -132,6 +132,26 @@ def test_the_most_urgent_waiter_goes_first_and_equals_in_order() -> None:
     assert asyncio.run(scene()) == ["a1", "a2", "b", "c"]
 
 
+def test_a_waiter_that_goes_away_as_its_turn_comes_gives_its_slot_back() -> None:
+    async def scene() -> None:
+        slots, _ = limiter(1)
+
+        async def hold() -> None:
+            async with slots.slot():
+                raise AssertionError("it was cancelled before")
+
+        async with slots.slot():
+            gone = asyncio.create_task(hold())
+            await asyncio.sleep(0)
+        assert slots.active == 1, "its turn has come, and it has not run yet"
+        gone.cancel()
+        await asyncio.wait([gone])
+        assert gone.cancelled()
+        assert slots.active == 0
+
+    asyncio.run(scene())
+
+
 def test_a_waiter_that_goes_away_leaves_no_hole() -> None:
     async def scene() -> None:
         slots, _ = limiter(1)

@@ -15,7 +15,7 @@ from eval_core.domain.case import Case
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Controls, Measurement, ProbeControl
 from eval_core.reporting.html import render_html
-from eval_core.reporting.losses import places
+from eval_core.reporting.losses import named_facts, places
 from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.metrics import TokenPrices, target_metrics, task_cost, tokens_per_task
 from eval_core.reporting.view import make_view, medians
@@ -66,6 +66,15 @@ def test_lost_facts_come_with_their_place_and_what_the_baseline_kept() -> None:
     first, *rest = make_view(report_world.regressed()).lost
     assert (first.fact, first.evidence, first.kept, first.base_kept) == ("8443", (1,), 0.0, 1.0)
     assert [fact.fixture for fact in rest] == ["migrate"]
+
+
+def test_a_loss_that_may_be_chance_is_not_named() -> None:
+    verdict = report_world.regressed().verdict
+    assert verdict is not None
+    first, *rest = verdict.facts
+    unclear = verdict.model_copy(update={"facts": (first.model_copy(update={"clear": False}), *rest)})
+    assert len(named_facts(verdict)) == 1 + len(rest)
+    assert [fact.fixture for fact in named_facts(unclear)] == [fact.fixture for fact in rest]
 
 
 def test_facts_found_again_are_listed_when_the_sides_are_turned() -> None:

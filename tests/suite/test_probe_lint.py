@@ -103,6 +103,15 @@ def test_everyday_words_are_refused_as_facts(word: str) -> None:
     assert ("error", "too-common", "b-hash") in found
 
 
+def test_a_fact_in_parts_is_too_common_only_if_all_its_parts_are() -> None:
+    def found(*parts: str) -> set[str]:
+        entry = probe("b-hash", "artifact", "Which?", {"all": list(parts), "evidence": [4, 3]})
+        return {rule for _, rule, _ in rules(entry)}
+
+    assert "too-common" not in found("4d68d0b", "7")
+    assert "too-common" in found("step", "7")
+
+
 def test_two_cjk_characters_say_enough() -> None:
     fixture = session(at4="部署到生产环境 ledger/importer.py 4d68d0b9")
     entry = probe("x-cjk", "recall", "Where to?", {"fact": "生产", "evidence": [4]})
@@ -112,6 +121,15 @@ def test_two_cjk_characters_say_enough() -> None:
 def test_the_nearest_value_of_the_fixture_is_offered() -> None:
     (finding,) = findings(probe("a-importer", "artifact", "Where?", {"fact": "ledger/imports.py", "evidence": [4]}))
     assert "did you mean 'ledger/importer.py'?" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("value", "advice"),
+    [("parse", "it only appears inside something longer"), ("2026", "quote a value from a message")],
+)
+def test_a_value_inside_a_longer_word_is_told_from_one_that_is_nowhere(value: str, advice: str) -> None:
+    changed = findings(probe("a-importer", "artifact", "Where?", {"fact": value, "evidence": [4]}))
+    assert any(advice in finding.message for finding in changed if finding.rule == "not-in-fixture")
 
 
 def test_a_question_may_not_give_its_answer_away() -> None:
@@ -174,6 +192,19 @@ def test_facts_only_at_the_edges_need_a_reason_and_only_once() -> None:
     assert found({**EDGE, "kept_verbatim": "Checks the tail."}) == set()
     twice = {**EDGE, "kept_verbatim": "Checks the tail."}, {**EDGE, "id": "z-two", "kept_verbatim": "Again."}
     assert found(*twice) == {("kept-verbatim-twice", None)}
+
+
+def test_one_fact_in_the_middle_is_enough_for_a_probe() -> None:
+    fixture = session(at17="Go to the zebra crossing.")
+    mixed = {**EDGE, "expected_facts": [*EDGE["expected_facts"], {"fact": "KeyError", "evidence": [12]}]}
+    assert lint(bank([*good(), mixed]), fixture) == []
+    assert lint(bank([*good(), mixed]), fixture, verbatim=frozenset({17})) == []
+
+
+def test_a_fact_that_is_nowhere_says_nothing_of_where_the_others_are() -> None:
+    fixture = session(at17="Go to the zebra crossing.")
+    missing = {**EDGE, "expected_facts": [*EDGE["expected_facts"], {"fact": "open_id", "evidence": [12]}]}
+    assert {item.rule for item in lint(bank([*good(), missing]), fixture)} == {"not-in-fixture"}
 
 
 def test_a_needless_reason_is_pointed_out() -> None:
