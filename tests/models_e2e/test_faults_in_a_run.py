@@ -209,7 +209,7 @@ def test_what_costs_nothing_is_measured_though_a_model_cannot_be_used(
     provider.behave = faulty(fault, model)
     ran = cli(*command)
     assert ran.code == 3, ran.err
-    assert "Keeps" in ran.out
+    assert "Facts kept:" in ran.out
     assert model in ran.err
     summary = json.loads((one_probe / "results/a/summary.json").read_text())
     (run,) = summary["fixtures"]["small-debug"]
