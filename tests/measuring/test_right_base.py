@@ -232,7 +232,7 @@ def test_on_the_command_line_the_base_is_where_the_branch_left_the_default_branc
     assert f"Comparing with main at {lost[:12]}, where this branch left it" in ran.err
     assert "main has changed mini.py as well since; the two together are not measured." in ran.err
     assert f"main at {lost[:12]} against it: Regressed" in " ".join(ran.out.split())
-    assert f"Base: main at {lost[:12]}, measured today" in (root / "results/a/report.md").read_text()
+    assert f"Base: main at `{lost[:12]}`, measured today" in (root / "results/a/report.md").read_text()
 
 
 def test_on_the_command_line_no_baseline_is_needed_where_git_knows_the_base(
