@@ -114,6 +114,10 @@ def test_a_lost_shard_is_incomplete_and_is_run_again_alone(project: Path, cli: s
     assert ran.code == 3
     assert "shard 2/3 left no result" in ran.err
     assert "run --shard 2/3 again with --resume, then merge again" in ran.err
+    results = project / "results"
+    measured = {path.name for index in (1, 3) for path in (results / f"a-shard-{index}-of-3").glob("*-run-*.json")}
+    merged = {path.name for path in (results / "a").glob("*-run-*.json")}
+    assert merged == measured, "what was not measured leaves no file"
     assert cli("run", "--label", "a", "--shard", "2/3", *TWO).code == 0
     assert cli("merge", "a").code == 0
     body = json.loads((project / "results" / "a" / "summary.json").read_text())
