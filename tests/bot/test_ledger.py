@@ -95,6 +95,11 @@ def test_a_result_that_comes_after_a_refusal_with_a_newer_run_id_is_shown() -> N
     assert ledger.notices == ()
 
 
+def test_a_result_does_not_answer_what_went_wrong_with_another_commit() -> None:
+    ledger = told(refused(1, 1, head=B), refused(2, 2, head=A), measured(3, 3, A))
+    assert [(notice.run_id, notice.sha) for notice in ledger.notices] == [(1, B)]
+
+
 def test_a_re_run_of_an_older_run_is_shown_where_the_head_has_no_result_and_listed_where_it_has() -> None:
     old = measured(1, 50, sha=A, head=B)
     assert told(measured(2, 5, sha=A, head=B), old).body == "report of run 1 on aaaaaaa"

@@ -99,6 +99,17 @@ def test_the_first_reason_in_order_names_the_outcome(change, outcome, retry):
     assert bool(verdict.detail) == (outcome is not Outcome.OK)
 
 
+@pytest.mark.parametrize("call", [EMPTY, *(Failed(kind, True, "") for kind in ("malformed", "truncated", "refusal"))])
+def test_a_reply_of_no_use_is_asked_for_anew_and_not_replayed(call):
+    assert classify(StepEvidence(**{**GOOD, "calls": log_of(call)})).redraw
+
+
+def test_a_call_without_a_reply_has_nothing_to_replay():
+    unanswered = StepEvidence(**{**GOOD, "calls": log_of(None), "provider_stalled": True})
+    assert not classify(unanswered).redraw
+    assert not classify(StepEvidence(**{**GOOD, "calls": log_of(SERVER)})).redraw
+
+
 def test_a_failed_part_is_not_hidden_by_neighbours_that_ended_well():
     log = CallLog()
     first, second, third = log.start(), log.start(), log.start()

@@ -10,7 +10,7 @@ import pytest
 
 from eval_core.base.errors import UserError
 from eval_core.domain.fixture import dump_fixture, load_fixture
-from eval_core.suite.importers import import_session
+from eval_core.suite.importers import import_session, read_session
 from eval_core.suite.importers.imported import NO_ANSWER
 from tests.suite.conftest import Write, claude, codex, item, openai_rows
 
@@ -204,6 +204,19 @@ def test_truncation_keeps_pairs_whole(jsonl: Write) -> None:
 def test_a_log_that_does_not_fit_is_refused_at_its_line(rows: list, tail: str, complaint: str, jsonl: Write) -> None:
     with pytest.raises(UserError, match=complaint):
         import_session(jsonl(*rows, tail=tail))
+
+
+def test_a_call_that_is_written_twice_is_one_call(jsonl: Write) -> None:
+    call = [{"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "ls"}}]
+    session = read_session(
+        jsonl(
+            claude("user", "Look", uuid="u1"),
+            claude("assistant", call, uuid="u2", m_id="msg_1"),
+            claude("assistant", call, uuid="u3", m_id="msg_1"),
+        )
+    )
+    (answer,) = [message for message in session.messages if message["role"] == "assistant"]
+    assert [made["id"] for made in answer["tool_calls"]] == ["toolu_1"]
 
 
 def test_values_of_unknown_rows_are_not_repeated_in_the_error(jsonl: Write) -> None:
