@@ -56,6 +56,7 @@ def test_nothing_at_risk_is_no_share_rather_than_none_kept() -> None:
         ("error", "HTTP 503", "it answered 503", True),
         ("error", "could not revert 0aa267d... LEDG-318: dual", "reverting 0aa267d (LEDG-318) conflicted", True),
         ("error", "could not revert 0aa267d... LEDG-318: dual", "reverting conflicted", False),
+        ("error", "could not revert 0aa267d... LEDG-318: dual", "LEDG-318 is about dual writes", False),
         ("decision", "JPY | LEDG-326", "LEDG-326 covers JPY", True),
         ("decision", "JPY | LEDG-326", "LEDG-326 is open", False),
         ("branch", "fix/617-union-id", "pushed to origin/fix/617-union-id", True),
