@@ -258,30 +258,37 @@ def next_step(
     judged_by: str = "",
 ) -> str:
     """Return one sentence on what to do; `false_values` says that such values are listed."""
-    if kind is Kind.BROKEN:
-        return "Read the error below, fix the compressor or its description, and run again."
     if kind is Kind.NOT_COMPARABLE:
-        if any(reason.code == "difference" for reason in reasons):
-            return "Measure the baseline with these settings (`compression-eval baseline update`), or run with its own."
-        return "Measure the baseline again with the current models, then compare."
-    if kind is Kind.INCOMPLETE:
-        return "Resume the run: finished calls are kept, and only the missing ones are made."
+        return _comparably(reasons)
     if kind is Kind.REGRESSED:
         return _look(fixtures, strands or {}, false_values=false_values)
     if kind is Kind.TRADE:
         return _worth(size, strands or {})
-    if kind is Kind.MIXED:
-        return "Decide whether the gain is worth the loss; both are listed below."
-    if kind is Kind.IMPROVED:
-        return "Merge if this is the gain you wanted, then update the baseline."
     if kind is Kind.NOT_JUDGED:
         return f"Let a model judge it: {judged_by} prints the price; run it again without `--dry-run`."
     if kind is Kind.NO_DETECTABLE_CHANGE:
         # What was counted has no change too small to be seen.
         return "Nothing to do." if exact else "Nothing to do, unless a smaller change matters to you."
-    if advice is None:
-        return "Add fixtures, or runs of the baseline: the last planned look left it open, or nothing was at risk."
-    return look_again(advice, f"run `compression-eval run --label {shlex.quote(label)} --next-look`")
+    if kind is Kind.INCONCLUSIVE and advice is not None:
+        return look_again(advice, f"run `compression-eval run --label {shlex.quote(label)} --next-look`")
+    return _STEPS[kind]
+
+
+_STEPS = {
+    Kind.BROKEN: "Read the error below, fix the compressor or its description, and run again.",
+    Kind.INCOMPLETE: "Resume the run: finished calls are kept, and only the missing ones are made.",
+    Kind.MIXED: "Decide whether the gain is worth the loss; both are listed below.",
+    Kind.IMPROVED: "Merge if this is the gain you wanted, then update the baseline.",
+    Kind.INCONCLUSIVE: (
+        "Add fixtures, or runs of the baseline: the last planned look left it open, or nothing was at risk."
+    ),
+}
+
+
+def _comparably(reasons: Sequence[Reason]) -> str:
+    if any(reason.code == "difference" for reason in reasons):
+        return "Measure the baseline with these settings (`compression-eval baseline update`), or run with its own."
+    return "Measure the baseline again with the current models, then compare."
 
 
 def look_again(advice: Advice, how: str) -> str:
