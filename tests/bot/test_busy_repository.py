@@ -202,7 +202,7 @@ class BusyRepository(RuleBasedStateMachine):
         assert (ledger.shown is None) == (not self.published)
         if ledger.shown is not None:
             assert ledger.shown.run in self.published
-            assert "facts lost" in ledger.body
+            assert "Facts kept: " in ledger.body
 
     @invariant()
     def the_state_line_tells_the_truth(self) -> None:

@@ -102,7 +102,7 @@ def test_throttling_is_survived_by_sending_less() -> None:
 
         def behave(asked: Asked) -> str | None:
             nonlocal refused
-            if provider._at_once > 3:
+            if provider.under_way > 3:
                 refused += 1
                 return "429"
             return None

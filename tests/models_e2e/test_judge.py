@@ -53,7 +53,7 @@ class TestCalibration:
         self, one_probe: Path, cli: small.Cli, provider: Provider
     ) -> None:
         provider.reply = flattering
-        ran = cli("run", *ONE_RUN, *provider.options, "--label", "a", "--quiet")
+        ran = cli("run", *ONE_RUN, *provider.options, "--compare-to", "none", "--label", "a", "--quiet")
         assert ran.code == 2
         assert ran.err.startswith("Error: the judge openai/judge is not fit to decide: it graded three answers ")
         assert "right answer 5.0, partial answer 5.0, wrong_path answer 5.0" in ran.err

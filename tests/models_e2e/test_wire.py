@@ -376,7 +376,7 @@ def test_what_is_missing_for_a_provider_is_said_before_anything_is_sent(
     monkeypatch.delenv("AWS_PROFILE", raising=False)
     models = {"judge": model, "endpoints": {model: endpoint}}
     Path(".compression-eval.yml").write_text(json.dumps({"models": models}), encoding="utf-8")
-    ran = cli(*RUN, "--set", f"models.prices={{{model}: {{input: 1, output: 4}}}}")
+    ran = cli(*RUN, "--compare-to", "none", "--set", f"models.prices={{{model}: {{input: 1, output: 4}}}}")
     assert ran.code == 2
     assert said in ran.err
     assert ran.err.count("\n") == 1
