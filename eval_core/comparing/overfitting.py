@@ -27,7 +27,7 @@ __all__ = ["BankOverfitting", "bank_overfitting"]
 _GAP, _GAP_OF_ALL = 0.4, 0.5
 _NOTHING_ELSE, _ALPHA_OF_NOTHING = 0.05, 0.0001
 _PART = 0.2
-"""Of the lost facts that probes ask for. The beginnings of everybody's prose win back 0.14: what is asked for is said."""
+"""Of the lost facts that probes ask for. The beginnings of everybody's prose win back 0.14."""
 _UNLIKE = ("text", "number")
 """Kinds that the census has no like of."""
 _ALPHA = 0.001
