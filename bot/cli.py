@@ -26,7 +26,7 @@ _COMMANDS = {
     "bot": ("bot.commands:bot", "The steps of the pull-request workflow."),
     "init": ("bot.init:init", "Set up the bot in a repository."),
     "doctor": ("bot.doctor:doctor", "Check the setup by trying everything that a run needs."),
-    "demo": ("bot.testing.demo:demo", "Run the whole bot on this machine, without an account or a key."),
+    "demo": ("bot.demo.play:demo", "Run the whole bot on this machine, without an account or a key."),
 }
 
 

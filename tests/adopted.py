@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import small
+from loopback import LoopbackGitHub
+from loopback.state import StoredPull
 
+from bot.demo.journey import package_source, write_tree
 from bot.init import adoption
-from bot.testing.github import LoopbackGitHub
-from bot.testing.github.state import StoredPull
-from bot.testing.journey import package_source, write_tree
 from eval_core.domain.case import Case
 from eval_core.domain.measurement import Measurement
 from eval_core.storage.baselines import store_baseline

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import adopted
+from loopback import LoopbackGitHub
 
 from bot.github.repository import GitHub
 from bot.pull_request.admission import Allowed, IgnoredFile
@@ -15,7 +16,6 @@ from bot.pull_request.ticket import Ticket
 from bot.steps.evaluate import evaluate
 from bot.steps.fetch import SUBJECT, fetch
 from bot.steps.reuse import reuse_results
-from bot.testing.github import LoopbackGitHub
 from eval_core.base.config import Config
 from eval_core.domain.record import RunRecord
 from eval_core.measuring.options import Job

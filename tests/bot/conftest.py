@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 from bot_world import FILES, REPO, WORKFLOW, Waits
+from loopback import LoopbackGitHub
 
 from bot.github.repository import GitHub
 from bot.github.rest import ApiRetries
-from bot.testing.github import LoopbackGitHub
 
 
 @pytest.fixture

@@ -12,7 +12,10 @@ import adopted
 import pytest
 import small
 from bot_gate import PLAN, environment
+from loopback import InjectedFault, LoopbackGitHub
 
+from bot.demo import journey
+from bot.demo.journey import label_event
 from bot.github.api_error import Unavailable
 from bot.github.repository import GitHub
 from bot.github.rest import ApiRetries
@@ -25,9 +28,6 @@ from bot.steps.estimate import RunEstimate
 from bot.steps.fetch import BASE, SUBJECT, fetch
 from bot.steps.gate import Admission, NotAdmitted, admit
 from bot.steps.publish import begin
-from bot.testing import journey
-from bot.testing.github import InjectedFault, LoopbackGitHub
-from bot.testing.journey import label_event
 from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 

@@ -10,12 +10,12 @@ from typing import Any
 import adopted
 import pytest
 from bot_tickets import ticket_for
+from loopback import LoopbackGitHub
 
 from bot.github.api_error import Unavailable
 from bot.github.repository import GitHub
 from bot.github.rest import ApiRetries
 from bot.steps.baseline import BRANCH, Proposed, propose
-from bot.testing.github import LoopbackGitHub
 from eval_core.base.config import load_config
 from eval_core.base.errors import IncompleteError, UserError
 from eval_core.domain.measurement import Measurement

@@ -17,6 +17,8 @@ from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from bot.demo import journey
+from bot.demo.journey import label_event
 from bot.github.repository import GitHub
 from bot.github.rest import ApiRetries
 from bot.pull_request.body import render
@@ -27,8 +29,6 @@ from bot.steps.comment import MARKER, compose, read_comment
 from bot.steps.gate import Admission, admit
 from bot.steps.publish import begin
 from bot.steps.render_result import render_result
-from bot.testing import journey
-from bot.testing.journey import label_event
 from eval_core.base.config import Config, load_config
 from eval_core.measuring.session import now
 from eval_core.storage.results import ResultsFolder

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from loopback import LoopbackGitHub
 
 from bot.github.repository import GitHub
 from bot.pull_request.event import WorkflowRun
 from bot.steps.check import INCOMPLETE, SUMMARY_LIMIT, Check, Policy, conclude
-from bot.testing.github import LoopbackGitHub
 from eval_core.strands.findings import Kind
 
 RUN = WorkflowRun(100, 1)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import small
 
-from bot.testing.demo import comment_page, demo_pull, demo_tree
+from bot.demo.play import comment_page, demo_pull, demo_tree
 
 
 def test_the_demos_pull_request_changes_one_line_of_one_file() -> None:

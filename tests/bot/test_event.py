@@ -233,7 +233,6 @@ def test_deciding_needs_no_network_library_and_the_bot_no_model() -> None:
         "import sys, bot.pull_request.event, bot.pull_request.admission;"
         "pure = {'aiohttp', 'github', 'requests', 'litellm'} & set(sys.modules);"
         "import bot.github.repository, bot.steps.comment, bot.steps.check, bot.steps.fetch, bot.steps.gate;"
-        "import bot.testing.github;"
         "print(sorted(pure), 'litellm' in sys.modules, 'github' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -11,15 +11,15 @@ import pytest
 from bot_gate import PLAN, environment
 from bot_tickets import Bench
 from bot_world import publish
+from loopback import LoopbackGitHub
 
+from bot.demo.journey import label_event
 from bot.github.repository import GitHub
 from bot.github.rest import ApiRetries
 from bot.pull_request.ticket import Ticket
 from bot.steps.base_config import read_base_config
 from bot.steps.gate import Admission, admit
 from bot.steps.publish import Published
-from bot.testing.github import LoopbackGitHub
-from bot.testing.journey import label_event
 from eval_core.base.config import load_config
 from eval_core.base.globs import watched_digest
 from eval_core.storage.baselines import dump_baseline

@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from bot_world import FILES, REPO, WORKFLOW
+from loopback import LoopbackGitHub
 
 from bot.github.repository import GitHub
 from bot.pull_request.admission import Allowed, Facts, Refused, decide
 from bot.pull_request.event import EvaluationRequest, WorkflowRun
 from bot.steps.check import CHECK_NAME, Check
 from bot.steps.gate import gather
-from bot.testing.github import LoopbackGitHub
 from eval_core.base.config import BotConfig, Config
 
 CONFIG = Config(watch=["src/**"], bot=BotConfig(looks_per_sha=2, runs_per_day=3))

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from bot_world import FILES, REPO, WORKFLOW, Waits
+from loopback import InjectedFault, LoopbackGitHub
 
 from bot.github.api_error import Conflict, Forbidden, NotFound, Unavailable
 from bot.github.repository import GitHub
 from bot.github.rest import ApiRetries
-from bot.testing.github import InjectedFault, LoopbackGitHub
 from eval_core.base.errors import UserError
 
 

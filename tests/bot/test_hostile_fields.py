@@ -19,11 +19,11 @@ from bot_rendering import LIVE, outside_code, references, render
 from bot_tickets import ticket_for
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from loopback import LoopbackGitHub
 
 from bot.pull_request.result_body import CommentContext, result_body
 from bot.steps.artifact import read_result
 from bot.steps.comment import MARKER, RESULT_BUDGET
-from bot.testing.github import LoopbackGitHub
 from eval_core.base.config import load_config
 from eval_core.base.errors import UserError
 from eval_core.comparing.compare import ReportData, compare_measurements

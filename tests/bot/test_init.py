@@ -12,9 +12,9 @@ import agent_tree
 import pytest
 import small
 import yaml
+from loopback import LoopbackGitHub
 
-from bot.testing.github import LoopbackGitHub
-from bot.testing.journey import Journey, label_event
+from bot.demo.journey import Journey, label_event
 from eval_core.base.config import load_config
 
 ACTION = ("--action", adopted.ACTION)

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 import requests
 from bot_world import FILES, REPO, WORKFLOW
-
-from bot.testing.github import LoopbackGitHub
+from loopback import LoopbackGitHub
 
 
 class Web:

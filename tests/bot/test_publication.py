@@ -15,7 +15,9 @@ import pytest
 from bot_rendering import LIVE, outside_code, render
 from bot_tickets import ticket_for
 from bot_world import publish
+from loopback import LoopbackGitHub
 
+from bot.demo import journey
 from bot.github.repository import GitHub
 from bot.github.rest import ApiRetries
 from bot.pull_request.event import WorkflowRun
@@ -27,8 +29,6 @@ from bot.steps.check import CHECK_NAME, Check
 from bot.steps.comment import LIMIT, MARKER, Sticky, read_comment
 from bot.steps.gate import _looks
 from bot.steps.publish import Published
-from bot.testing import journey
-from bot.testing.github import LoopbackGitHub
 from eval_core.base.config import Config, load_config
 from eval_core.base.errors import UserError
 from eval_core.measuring.session import now

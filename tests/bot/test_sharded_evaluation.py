@@ -9,8 +9,8 @@ from pathlib import Path
 import adopted
 import pytest
 
+from bot.demo.journey import _EVALUATE, _PUBLISH, Journey, label_event
 from bot.pull_request.ticket import Ticket, read_ticket
-from bot.testing.journey import _EVALUATE, _PUBLISH, Journey, label_event
 
 WORK = "work"
 

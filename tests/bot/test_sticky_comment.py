@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from bot_rendering import outside_code, render
 from bot_world import REPO, Waits
+from loopback import LoopbackGitHub
 
 from bot.github.api_error import Forbidden, Unavailable
 from bot.github.repository import GitHub
@@ -24,7 +25,6 @@ from bot.pull_request.ledger import (
     advance,
 )
 from bot.steps.comment import LIMIT, MARKER, RESULT_BUDGET, Posted, Sticky, compose, read_comment
-from bot.testing.github import LoopbackGitHub
 
 SHA = "a" * 40
 START = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from loopback import LoopbackGitHub
 
 from bot.github.repository import GitHub
 from bot.steps.fetch import TreeLimits, fetch_tree, unpack
-from bot.testing.github import LoopbackGitHub
 from eval_core.base.errors import UserError
 
 SHA = "a" * 40

@@ -9,12 +9,12 @@ import adopted
 import pytest
 import small
 from bot_tickets import ticket_for
+from loopback import LoopbackGitHub
 
 from bot.github.repository import GitHub
 from bot.pull_request.ticket import read_error
 from bot.steps import evaluate, fetch, publish
 from bot.steps.comment import Sticky
-from bot.testing.github import LoopbackGitHub
 
 SECRET = "what the error quotes"
 PERMISSIONS = {"metadata": "read", "contents": "read", "pull_requests": "write", "checks": "write", "actions": "read"}

@@ -13,8 +13,8 @@ import pytest
 import small
 import yaml
 
+from bot.demo import journey
 from bot.init import adoption
-from bot.testing import journey
 
 REAL = small.REPOSITORY / ".github" / "workflows" / "compression-eval.yml"
 SECRET = "COMPRESSION_EVAL_API_KEY"

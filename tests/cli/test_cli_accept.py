@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import small
 
-from bot.testing.demo import demo_pull, demo_tree
-from bot.testing.journey import write_tree
+from bot.demo.journey import write_tree
+from bot.demo.play import demo_pull, demo_tree
 from eval_core.base.config import CONFIG_FILE, load_config
 
 SUITE = "constraints-and-reversals,debug-session-feishu-id-model"

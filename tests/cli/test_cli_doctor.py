@@ -9,8 +9,7 @@ from pathlib import Path
 import agent_tree
 import pytest
 import small
-
-from bot.testing.github import LoopbackGitHub
+from loopback import LoopbackGitHub
 
 CONFIG = ".compression-eval.yml"
 EXAMPLES = Path(__file__).parents[2] / "docs" / "targets" / "examples"

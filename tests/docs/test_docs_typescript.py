@@ -11,9 +11,9 @@ import pytest
 import yaml
 from doc_page import blocks
 from doc_shell import DocShell, make_clone, promised
+from loopback import LoopbackGitHub
 
-from bot.testing.github import LoopbackGitHub
-from bot.testing.journey import Journey, label_event
+from bot.demo.journey import Journey, label_event
 
 PAGE = "docs/tutorial-typescript.md"
 SUMMARY = b"await summarise(rest.slice(0, cut))"

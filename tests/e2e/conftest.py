@@ -7,9 +7,8 @@ from pathlib import Path
 
 import adopted
 import pytest
+from loopback.state import StoredPull
 from workflow_runner import Runner, Start, find_act
-
-from bot.testing.github.state import StoredPull
 
 
 @pytest.fixture

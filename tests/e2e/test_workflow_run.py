@@ -10,7 +10,7 @@ import adopted
 import pytest
 from workflow_runner import Start, comment, labelled
 
-from bot.testing.journey import label_event
+from bot.demo.journey import label_event
 
 pytestmark = pytest.mark.e2e
 

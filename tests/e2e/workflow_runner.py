@@ -16,11 +16,11 @@ from typing import Any
 import adopted
 import small
 import yaml
+from loopback import LoopbackGitHub
+from loopback.state import StoredPull, StoredRun
 
+from bot.demo.journey import label_event
 from bot.steps.comment import MARKER
-from bot.testing.github import LoopbackGitHub
-from bot.testing.github.state import StoredPull, StoredRun
-from bot.testing.journey import label_event
 
 _NOISE = re.compile(r"git re(?:vision|pository)|docker connection|LocalRepositoryCache")
 STUBS = Path(__file__).parent / "stubs"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import small
 
-from bot.testing.journey import package_source, write_tree
+from bot.demo.journey import package_source, write_tree
 from eval_core.comparing.compare import ReportData
 from eval_core.comparing.overfitting import bank_overfitting
 from eval_core.compressors.strategies import STRATEGIES

@@ -117,11 +117,9 @@ def test_the_demo_runs_in_an_empty_folder(demonstrated: Path) -> None:
     assert "Regressed" in (demonstrated / "results/demo/comment.md").read_text(encoding="utf-8")
 
 
-def test_the_wheel_holds_of_the_loopbacks_what_the_demo_needs_and_nothing_else(
-    demonstrated: Path, installed: Path
-) -> None:
+def test_the_wheel_holds_of_the_demo_what_is_played_and_nothing_else(demonstrated: Path, installed: Path) -> None:
     loaded = set(json.loads((demonstrated / "demo.json").read_text(encoding="utf-8")))
-    files = (installed / "bot" / "testing").rglob("*.py")
+    files = (installed / "bot" / "demo").rglob("*.py")
     names = {".".join(path.relative_to(installed).with_suffix("").parts).removesuffix(".__init__") for path in files}
     assert names - loaded == set()
 

@@ -6,9 +6,9 @@ import base64
 from datetime import datetime
 from urllib.parse import quote
 
-from bot.testing.github.api_request import Json
-from bot.testing.github.commits import StoredCommit
-from bot.testing.github.state import ACTIONS_BOT_ID, Account, State
+from loopback.api_request import Json
+from loopback.commits import StoredCommit
+from loopback.state import ACTIONS_BOT_ID, Account, State
 
 __all__ = ["app", "commit", "label", "node_id", "repository", "stamp", "user"]
 

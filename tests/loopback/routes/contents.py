@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from bot.testing.github.api_request import Exchange, Handler, Json, Problem, answer
-from bot.testing.github.commits import blob_sha
-from bot.testing.github.shapes import commit
+from loopback.api_request import Exchange, Handler, Json, Problem, answer
+from loopback.commits import blob_sha
+from loopback.shapes import commit
 
 __all__ = ["ROUTES"]
 

@@ -15,10 +15,8 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from bot.testing.github.server import LoopbackGitHub
-from bot.testing.github.state import StoredPull
 from eval_core.base.errors import UserError
 
 __all__ = ["Journey", "label_event", "package_source", "write_tree"]
@@ -49,7 +47,33 @@ def write_tree(tree: Mapping[str, bytes], into: Path) -> None:
         path.write_bytes(content)
 
 
-def label_event(repo: str, pull: StoredPull, sender: str, label: str = "eval-compression") -> dict[str, Any]:
+class Host(Protocol):
+    """A GitHub with one repository."""
+
+    @property
+    def url(self) -> str:
+        """The address to use as GITHUB_API_URL."""
+
+    @property
+    def repo(self) -> str:
+        """The repository's name, with its owner's."""
+
+    @property
+    def tip(self) -> str:
+        """The last commit of the default branch."""
+
+    def job_token(self, permissions: Mapping[str, str]) -> str:
+        """Return a token as a job has it that asks for these permissions."""
+
+
+class LabelledPull(Protocol):
+    """A pull request, as far as an event tells of it."""
+
+    number: int
+    head_sha: str
+
+
+def label_event(repo: str, pull: LabelledPull, sender: str, label: str = "eval-compression") -> dict[str, Any]:
     """Return what GitHub sends when a label is added."""
     return {
         "action": "labeled",
@@ -65,7 +89,7 @@ def label_event(repo: str, pull: StoredPull, sender: str, label: str = "eval-com
 class Journey:
     """Plays gate, fetch, setup, evaluate and publish for one event."""
 
-    github: LoopbackGitHub
+    github: Host
     checkout: Path
     """The base branch on disk; every command runs here."""
     work: Path
@@ -118,10 +142,10 @@ class Journey:
         environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
         environment |= {
             "GITHUB_API_URL": self.github.url,
-            "GITHUB_REPOSITORY": self.github.state.repo,
+            "GITHUB_REPOSITORY": self.github.repo,
             "GITHUB_RUN_ID": str(self.run_id),
             "GITHUB_RUN_ATTEMPT": str(self.attempt),
-            "GITHUB_SHA": self.github.state.refs[f"heads/{self.github.state.default_branch}"],
+            "GITHUB_SHA": self.github.tip,
             "TICKET": outputs.get("ticket", ""),
             **env,
         }

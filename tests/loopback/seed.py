@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from threading import RLock
 
-from bot.testing.github.state import (
+from loopback.state import (
     ACTIONS_BOT,
     ACTIONS_BOT_ID,
     ROLES,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from bot.testing.github.api_request import Exchange, Handler, Json, Problem, answer
-from bot.testing.github.routes.pulls import find
-from bot.testing.github.shapes import label, node_id, stamp, user
-from bot.testing.github.state import ROLES, Account, Reaction, StoredComment, StoredPull, now
+from loopback.api_request import Exchange, Handler, Json, Problem, answer
+from loopback.routes.pulls import find
+from loopback.shapes import label, node_id, stamp, user
+from loopback.state import ROLES, Account, Reaction, StoredComment, StoredPull, now
 
 __all__ = ["ROUTES"]
 

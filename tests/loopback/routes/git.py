@@ -8,11 +8,11 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from bot.testing.github.api_request import Exchange, Handler, Json, Problem, answer
-from bot.testing.github.commits import blob_sha
-from bot.testing.github.routes.pulls import file_shape
-from bot.testing.github.shapes import commit, node_id
-from bot.testing.github.state import now
+from loopback.api_request import Exchange, Handler, Json, Problem, answer
+from loopback.commits import blob_sha
+from loopback.routes.pulls import file_shape
+from loopback.shapes import commit, node_id
+from loopback.state import now
 
 __all__ = ["ROUTES"]
 

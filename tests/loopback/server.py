@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 from aiohttp import web
 
-from bot.testing.github.api_request import Exchange, Handler, Problem, answer
-from bot.testing.github.injected_faults import Faults, InjectedFault
-from bot.testing.github.routes import REPOSITORY_ROUTES, SITE_ROUTES
-from bot.testing.github.seed import Seed
-from bot.testing.github.state import Rate, State
+from loopback.api_request import Exchange, Handler, Problem, answer
+from loopback.injected_faults import Faults, InjectedFault
+from loopback.routes import REPOSITORY_ROUTES, SITE_ROUTES
+from loopback.seed import Seed
+from loopback.state import Rate, State
 
 __all__ = ["LoopbackGitHub", "Seen"]
 
@@ -59,6 +59,16 @@ class LoopbackGitHub(Seed):
         self._stopping: asyncio.Event | None = None
         self._ready = threading.Event()
         self._broken: BaseException | None = None
+
+    @property
+    def repo(self) -> str:
+        """The repository's name, with its owner's."""
+        return self.state.repo
+
+    @property
+    def tip(self) -> str:
+        """The last commit of the default branch."""
+        return self.state.refs[f"heads/{self.state.default_branch}"]
 
     @property
     def url(self) -> str:

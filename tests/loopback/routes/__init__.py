@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bot.testing.github.api_request import Handler
-from bot.testing.github.routes import actions, checks, contents, git, issues, pulls, repos
+from loopback.api_request import Handler
+from loopback.routes import actions, checks, contents, git, issues, pulls, repos
 
 __all__ = ["REPOSITORY_ROUTES", "SITE_ROUTES"]
 

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 
 from aiohttp import web
 
-from bot.testing.github.api_request import Exchange, Handler, Json, Problem, answer
-from bot.testing.github.shapes import node_id, repository, stamp, user
-from bot.testing.github.state import Account, StoredArtifact, StoredJob, StoredRun
+from loopback.api_request import Exchange, Handler, Json, Problem, answer
+from loopback.shapes import node_id, repository, stamp, user
+from loopback.state import Account, StoredArtifact, StoredJob, StoredRun
 
 __all__ = ["ROUTES"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.testing.github.commits import History
+from loopback.commits import History
 
 __all__ = [
     "Account",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.testing.github.injected_faults import InjectedFault
-from bot.testing.github.server import LoopbackGitHub, Seen
+from loopback.injected_faults import InjectedFault
+from loopback.server import LoopbackGitHub, Seen
 
 __all__ = ["InjectedFault", "LoopbackGitHub", "Seen"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from bot.testing.github.api_request import Exchange, Handler, Json, Problem, answer
-from bot.testing.github.shapes import app, node_id, stamp
-from bot.testing.github.state import StoredCheck, now
+from loopback.api_request import Exchange, Handler, Json, Problem, answer
+from loopback.shapes import app, node_id, stamp
+from loopback.state import StoredCheck, now
 
 __all__ = ["ROUTES"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from bot.testing.github.api_request import Exchange, Handler, Json, Problem, answer
-from bot.testing.github.shapes import node_id, repository, user
-from bot.testing.github.state import ROLES, Rate
+from loopback.api_request import Exchange, Handler, Json, Problem, answer
+from loopback.shapes import node_id, repository, user
+from loopback.state import ROLES, Rate
 
 __all__ = ["ROUTES", "SITE"]
 

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from bot.testing.github.state import ROLES, State, Token
+from loopback.state import ROLES, State, Token
 
 __all__ = ["Exchange", "Handler", "Json", "Problem", "answer"]
 

@@ -51,13 +51,14 @@ def comment_page(body: str, title: str) -> str:
 # `compression-eval demo`: a pull request that drops a section of the summary, and the comment it gets.
 
 REPO = "demo/agent"
+_TITLE = "Shorten the summary: drop the list of blockers"
 _SECTION = '        Section("blockers"'
 
 
 def demo_tree() -> dict[str, bytes]:
     """Return a repository that has adopted the bot: an agent's compressor, fixtures, probes and a baseline."""
+    from bot.demo.journey import package_source, write_tree
     from bot.init import adoption
-    from bot.testing.journey import package_source, write_tree
     from eval_core import compressors
     from eval_core.base.config import CONFIG_FILE
     from eval_core.base.shipped import shipped
@@ -124,8 +125,8 @@ def demo(output: Path, sandbox: str) -> None:
       compression-eval demo
       compression-eval demo --sandbox none   # where bubblewrap cannot be installed
     """
-    from bot.testing.github.server import LoopbackGitHub
-    from bot.testing.journey import Journey, label_event, write_tree
+    from bot.demo.demo_github import DemoGitHub
+    from bot.demo.journey import Journey, label_event, write_tree
     from eval_core.base.config import CONFIG_FILE, load_config
     from eval_core.base.errors import UserError
     from eval_core.base.files import write_atomic
@@ -140,22 +141,16 @@ def demo(output: Path, sandbox: str) -> None:
     write_atomic(output / "comment.md", "")
     with (
         tempfile.TemporaryDirectory(prefix="compression-eval-demo-") as name,
-        LoopbackGitHub(REPO, files=tree) as github,
+        DemoGitHub(REPO, tree, demo_pull(tree), title=_TITLE, label="eval-compression") as github,
     ):
         checkout, work = Path(name) / "base", Path(name) / "work"
         write_tree(tree, checkout)
-        github.user("maintainer", "write")
-        github.workflow("compression-eval.yml")
-        pull = github.open_pull(demo_pull(tree), title="Shorten the summary: drop the list of blockers")
-        github.label(pull.number, "eval-compression")
-        click.echo(
-            f"Pull request #{pull.number} drops one line of the summary's template; the label is added.", err=True
-        )
+        click.echo("Pull request #1 drops one line of the summary's template; the label is added.", err=True)
         journey = Journey(
             github, checkout, work, say=lambda line: click.echo(f"  {line}", err=True), sandboxed=sandbox == "auto"
         )
-        journey.play(label_event(REPO, pull, "maintainer"))
-        body = github.comments(pull.number)[-1].body
+        journey.play(label_event(REPO, github, "maintainer"))
+        body = github.comments[-1]["body"]
         report = next(work.glob("results/*/report.html"), None)
         if report is None:
             raise UserError("the demo could not be measured; what went wrong is printed above")
@@ -163,6 +158,6 @@ def demo(output: Path, sandbox: str) -> None:
         measured = read_runs(report.parent)
         data = Job(load_config(checkout / CONFIG_FILE), checkout).compared(measured, [], report.parent)
     write_atomic(output / "comment.md", body)
-    write_atomic(output / "comment.html", comment_page(body, pull.title))
+    write_atomic(output / "comment.html", comment_page(body, _TITLE))
     print_data(data, "text", where=output / "report.html", details=None)
     click.echo(f"Comment: {output / 'comment.html'}")

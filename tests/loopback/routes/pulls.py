@@ -7,10 +7,10 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from bot.testing.github.api_request import Exchange, Handler, Json, Problem, answer
-from bot.testing.github.commits import FileDiff
-from bot.testing.github.shapes import label, node_id, repository, stamp, user
-from bot.testing.github.state import ACTIONS_BOT, Account, StoredPull, now
+from loopback.api_request import Exchange, Handler, Json, Problem, answer
+from loopback.commits import FileDiff
+from loopback.shapes import label, node_id, repository, stamp, user
+from loopback.state import ACTIONS_BOT, Account, StoredPull, now
 
 __all__ = ["ROUTES", "changed", "file_shape", "find", "shape"]
 
