@@ -280,10 +280,15 @@ def test_everything_that_the_documentation_takes_from_the_code_is_up_to_date() -
 def test_the_published_schemas_accept_the_shipped_files_and_plain_facts() -> None:
     jsonschema = pytest.importorskip("jsonschema")
     folder = small.REPOSITORY / "docs" / "schema"
-    for name, pattern in (("fixture", "fixtures/*.json"), ("probes", "probes/*.probes.json")):
+    for name, pattern in (
+        ("fixture", "fixtures/*.json"),
+        ("probes", "probes/*.probes.json"),
+        ("ledger", "probes/*.ledger.json"),
+    ):
         schema = json.loads((folder / f"{name}.schema.json").read_text(encoding="utf-8"))
         validator = jsonschema.Draft202012Validator(schema)
         for path in sorted(small.REPOSITORY.glob(pattern)):
             validator.validate(json.loads(path.read_text(encoding="utf-8")))
-        validator.validate(json.loads(PLAIN_FIXTURE if name == "fixture" else PLAIN_BANK))
+        if plain := {"fixture": PLAIN_FIXTURE, "probes": PLAIN_BANK}.get(name):
+            validator.validate(json.loads(plain))
         assert not validator.is_valid({"name": "x", "fixture": "x", "messages": "none", "probes": "none"})

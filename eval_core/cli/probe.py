@@ -92,7 +92,7 @@ def _filled(bank: ProbeBank, fixture: Fixture, path: Path) -> ProbeBank:
 def lint_command(
     names: tuple[str, ...], fixtures_dir: Path, probes_dir: Path, fill: bool, every: bool, target: str | None
 ) -> None:
-    """Check that every probe measures something; exit 2 if one does not.
+    """Check that every probe measures something and every ledger line is said; exit 2 if not.
 
     \b
     Examples:
@@ -100,7 +100,9 @@ def lint_command(
       compression-eval probe lint my-session --fill
       compression-eval probe lint --target builtin:anchored
     """
+    from eval_core.domain.case import ledger_of, ledger_path
     from eval_core.domain.probe import load_bank
+    from eval_core.suite.ledger_lint import lint_ledger
     from eval_core.suite.lint import grouped, lint
 
     fixtures = _fixtures(fixtures_dir)
@@ -120,6 +122,12 @@ def lint_command(
         findings = lint(bank, fixtures[name], others=fixtures, verbatim=verbatim)
         for line in grouped(findings, str(path), None if every else _SHOWN):
             click.echo(line)
+        ledger = ledger_of(probes_dir, fixtures[name])
+        if ledger is not None:
+            unsound = lint_ledger(ledger, fixtures[name])
+            for line in grouped(unsound, str(ledger_path(probes_dir, name)), None if every else _SHOWN):
+                click.echo(line)
+            findings += unsound
         errors += sum(finding.level == "error" for finding in findings)
         warnings += sum(finding.level == "warning" for finding in findings)
     if not names:

@@ -11,12 +11,15 @@ from eval_core.base.errors import UserError
 from eval_core.domain.fixture import Fixture, find_fixtures, fixture_files, fixture_name, load_fixture
 from eval_core.domain.private_probes import PrivateBank
 from eval_core.domain.probe import Probe, ProbeBank, load_bank
+from eval_core.domain.session_ledger import SessionLedger, load_ledger
 
 __all__ = [
     "Case",
     "Cell",
     "bank_path",
     "draft_counts",
+    "ledger_of",
+    "ledger_path",
     "load_suite",
     "make_plan",
     "with_private",
@@ -32,6 +35,8 @@ class Case:
     fixture: Fixture
     bank: ProbeBank
     private: PrivateBank | None = None
+    ledger: SessionLedger | None = None
+    """What the session has established, where somebody wrote it down."""
 
     @property
     def probes(self) -> tuple[Probe, ...]:
@@ -47,6 +52,11 @@ class Case:
 def bank_path(probes: Path, fixture: str) -> Path:
     """Return where the probe bank of a fixture is stored."""
     return probes / f"{fixture}.probes.json"
+
+
+def ledger_path(probes: Path, fixture: str) -> Path:
+    """Return where the ledger of a fixture is stored, if it has one."""
+    return probes / f"{fixture}.ledger.json"
 
 
 def _chosen(fixtures: Path, names: Sequence[str] | None) -> list[str]:
@@ -84,7 +94,7 @@ def load_suite(fixtures: Path, probes: Path, names: Sequence[str] | None = None)
         if bank.fixture != name:
             raise UserError(f"{path}: fixture: {bank.fixture!r} is another fixture's bank, {name!r} was expected")
         _check_evidence(bank, fixture, path)
-        cases.append(Case(fixture, bank))
+        cases.append(Case(fixture, bank, ledger=ledger_of(probes, fixture)))
     return cases
 
 
@@ -108,6 +118,26 @@ def draft_counts(cases: Iterable[Case]) -> dict[str, int]:
     """Count the probes that nobody has read yet, by fixture."""
     counts = {case.fixture.name: sum(probe.draft for probe in case.bank.probes) for case in cases}
     return {name: count for name, count in counts.items() if count}
+
+
+def ledger_of(probes: Path, fixture: Fixture) -> SessionLedger | None:
+    """Load the ledger of a fixture, if it has one, and check that the messages it names are there."""
+    path = ledger_path(probes, fixture.name)
+    if not path.exists():
+        return None
+    ledger = load_ledger(path)
+    if ledger.fixture != fixture.name:
+        raise UserError(
+            f"{path}: fixture: {ledger.fixture!r} is another fixture's ledger, {fixture.name!r} was expected"
+        )
+    last = len(fixture.messages) - 1
+    for number, line in enumerate(ledger.lines):
+        for name, index in line.places:
+            if index > last:
+                raise UserError(
+                    f"{path}: lines[{number}].{name}: {index} is not a message of {fixture.name} (0 to {last})"
+                )
+    return ledger
 
 
 def _check_evidence(bank: ProbeBank, fixture: Fixture, path: Path) -> None:
