@@ -35,6 +35,7 @@ from eval_core.domain.measurement import Controls, Measurement
 from eval_core.facts.session_facts import SessionFacts
 from eval_core.judging.extractive import ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
+from eval_core.measuring.run_fingerprint import make_fingerprint
 from eval_core.measuring.session import MeasuringSession
 from eval_core.measuring.wiring import Roles
 from eval_core.storage.results import ResultsFolder
@@ -126,6 +127,7 @@ def measure(
                 roles=Roles(
                     MutantSubject(folder, label, mutant.compressor), ExtractiveAnswerer(), FactJudge(), offline=True
                 ),
+                fingerprint=make_fingerprint(_suite(), None),
                 folder=ResultsFolder(Path(name) / "results"),
                 label=label,
                 runs=GRADED,

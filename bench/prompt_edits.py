@@ -30,6 +30,7 @@ from eval_core.domain.measurement import Measurement
 from eval_core.domain.target import TargetSpec, read_target
 from eval_core.judging.extractive import ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
+from eval_core.measuring.run_fingerprint import make_fingerprint
 from eval_core.measuring.session import MeasuringSession
 from eval_core.measuring.wiring import Roles
 from eval_core.sandbox.isolation import SandboxChoice, detect
@@ -103,9 +104,10 @@ async def measure(spec: TargetSpec, cases: Sequence[Case], sandbox: SandboxChoic
         resolved = resolve_paths(spec, TARGETS, TARGETS, tree, "target")
         model = "loopback/obeying" if url else "offline:rules"
         subject = ProcessSubject(resolved, tree, sandbox, model, complete if url else None, count_messages)
-        roles = Roles(subject, ExtractiveAnswerer(), FactJudge(), offline=not url, compressor={"model": model})
+        roles = Roles(subject, ExtractiveAnswerer(), FactJudge(), offline=not url)
         folder = ResultsFolder(tree / "results")
-        return await MeasuringSession(cases, roles, folder, "edits", runs, runs, concurrency=2).measure()
+        print_ = make_fingerprint(cases, None)
+        return await MeasuringSession(cases, roles, print_, folder, "edits", runs, runs, concurrency=2).measure()
 
 
 async def rows(name: str, home: Path, case: Case, runs: int, url: str) -> list[str]:

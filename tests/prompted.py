@@ -23,6 +23,7 @@ from eval_core.domain.session_text import SessionText
 from eval_core.facts.session_facts import SessionFacts
 from eval_core.judging.extractive import ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
+from eval_core.measuring.run_fingerprint import make_fingerprint
 from eval_core.measuring.session import MeasuringSession
 from eval_core.measuring.wiring import Roles
 from eval_core.models.offline import OfflineModel
@@ -103,6 +104,7 @@ def measured(
         session = MeasuringSession(
             cases=suite(fixtures),
             roles=Roles(subject(edited(*edits)), ExtractiveAnswerer(), FactJudge(), offline=True),
+            fingerprint=make_fingerprint(suite(fixtures), None),
             folder=ResultsFolder(Path(folder)),
             label="prompted",
             runs=runs,

@@ -16,6 +16,7 @@ from eval_core.domain.measurement import Controls, Measurement
 from eval_core.domain.probe import Probe, ProbeBank, dump_bank
 from eval_core.judging.extractive import ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
+from eval_core.measuring.run_fingerprint import make_fingerprint
 from eval_core.measuring.session import MeasuringSession
 from eval_core.measuring.wiring import Roles
 from eval_core.sandbox.targets import BuiltinSubject
@@ -323,6 +324,14 @@ def measure(
     """Measure a reference compressor offline."""
     roles = Roles(BuiltinSubject(strategy), ExtractiveAnswerer(), FactJudge(), offline=True)
     session = MeasuringSession(
-        cases, roles, ResultsFolder(folder), strategy, runs, compress_runs, tree=folder, known_controls=controls or {}
+        cases,
+        roles,
+        make_fingerprint(cases, None),
+        ResultsFolder(folder),
+        strategy,
+        runs,
+        compress_runs,
+        tree=folder,
+        known_controls=controls or {},
     )
     return asyncio.run(session.measure())

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
-import tempfile
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 from bot.pull_request.ticket import Ticket
@@ -17,7 +14,7 @@ from eval_core.base.files import parse, read_json
 from eval_core.base.globs import watched_digest
 from eval_core.domain.case import Case
 from eval_core.measuring.options import Job
-from eval_core.measuring.wiring import make_cast, make_fingerprint
+from eval_core.measuring.run_fingerprint import make_fingerprint
 from eval_core.sandbox.targets import Target
 from eval_core.storage.baselines import PROMOTED
 from eval_core.storage.results import BASE_FOLDER, CONTROL_FOLDER, Claim, ResultsFolder
@@ -68,28 +65,13 @@ def _take_base_runs(job: Job, cases: Sequence[Case], earlier: ResultsFolder, fol
 
 def _claim(job: Job, cases: Sequence[Case], target: Target | None = None) -> Claim:
     """Say what a run of this job, or of another target under its conditions, would be about, without running it."""
-
-    async def cast() -> Claim:
-        async with AsyncExitStack() as stack:
-            journal = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "journal.jsonl"
-            measured = target or job.load_target()
-            made = await make_cast(
-                stack,
-                measured,
-                job.models,
-                journal=journal,
-                budget_usd=job.settings.budget_usd,
-                max_tokens_total=None,
-                concurrency=1,
-                sandbox=job.sandbox,
-                hidden=(),
-            )
-            fingerprint = make_fingerprint(cases, made.roles, job.settings.focus_topic)
-            return Claim(
-                target=made.roles.subject.name, source=job.source(measured), seed=job.seed, fingerprint=fingerprint
-            )
-
-    return asyncio.run(cast())
+    measured = target or job.load_target()
+    return Claim(
+        target=measured.name,
+        source=job.source(measured),
+        seed=job.seed,
+        fingerprint=make_fingerprint(cases, job.models, job.topic),
+    )
 
 
 def _stored_claim(folder: ResultsFolder) -> Claim | None:

@@ -121,7 +121,7 @@ async def _examine(job: Job, root: Path, journal: Path, *, again: bool) -> tuple
 
     async with _cast(job, journal) as cast:
         judged = cast.roles.judge
-        found = None if again else find_record(calibration_key(judged), root, ())
+        found = None if again else find_record(calibration_key(judged.identity), root, ())
         record = found or await examine(judged, cast.served_judge)
         if record.audit is None:
             record = record.model_copy(update={"audit": await audit(judged)})

@@ -248,7 +248,7 @@ def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -
     """Run a job with progress on stderr and its reports in the results folder."""
     from eval_core.cli.progress import show_progress
     from eval_core.domain.case import draft_counts
-    from eval_core.measuring.session import now
+    from eval_core.measuring.provenance import now
     from eval_core.reporting.write import write_reports
     from eval_core.sandbox.isolation import NONE_WARNING
     from eval_core.storage.results import free_label, open_results

@@ -53,7 +53,7 @@ def run_several(
 ) -> None:
     """Measure every target on the same suite and compare each with the first; controls are measured once."""
     from eval_core.comparing.verdict import exit_code
-    from eval_core.measuring.session import now
+    from eval_core.measuring.provenance import now
     from eval_core.sandbox.isolation import detect
     from eval_core.storage.results import free_label
 

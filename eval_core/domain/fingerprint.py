@@ -60,6 +60,12 @@ class Fingerprint(BaseModel):
     """`INSTRUMENT_VERSION` of the program that measured."""
 
     @property
+    def models(self) -> dict[str, str]:
+        """Role to model name, for people."""
+        found = {"compressor": self.compressor_model, "answer": self.answer_model, "judge": self.judge_model}
+        return {role: identity["model"] for role, identity in found.items()}
+
+    @property
     def digest(self) -> str:
         """Return the sha256 over all fields."""
         return digest(self.model_dump(mode="json", exclude=None if self.private else {"private"}))

@@ -94,10 +94,6 @@ class Unscored(BaseModel):
 class Answerer(Protocol):
     """Something that answers probes from a compressed state."""
 
-    @property
-    def identity(self) -> dict[str, str]:
-        """What the fingerprint holds of it: model, sampling parameters, template digest."""
-
     async def answer(self, state: list[Message], probe: Probe, *, fixture: str, draw: Draw) -> Answer | Unscored:
         """Answer one probe from the state alone."""
 

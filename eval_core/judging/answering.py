@@ -12,7 +12,7 @@ from eval_core.judging.prompts import as_turns, render, template_digest
 from eval_core.models.client import ModelClient
 from eval_core.models.settings import Models
 
-__all__ = ["ModelAnswerer", "answer_messages"]
+__all__ = ["ModelAnswerer", "answer_identity", "answer_messages"]
 
 _TEMPLATES = ("answer_system.j2", "answer_question.j2")
 
@@ -52,11 +52,6 @@ class ModelAnswerer:
         models = client.models
         self._model, self._temperature, self._max_tokens = models.answer, models.temperature, models.answer_max_tokens
         self._latest: tuple[list[Message], tuple[Message, ...]] | None = None
-
-    @property
-    def identity(self) -> dict[str, str]:
-        """What makes answers comparable."""
-        return answer_identity(self._client.models)
 
     def call(self, state: list[Message], probe: Probe, *, fixture: str, draw: Draw) -> ModelCall:
         """Return the call that `answer` makes; a dry run counts its tokens."""

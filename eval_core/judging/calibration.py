@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
 from itertools import combinations
@@ -123,9 +123,9 @@ def _now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
-def calibration_key(judge: Judge) -> str:
-    """Return what identifies a record: the judge, its rubric and sampling, and the data."""
-    return digest({"judge": judge.identity, "data": calibration_set().digest, "labels": labelled_set().digest})
+def calibration_key(judge: Mapping[str, str]) -> str:
+    """Return what identifies a record: the judge by its rubric and sampling, and the data."""
+    return digest({"judge": dict(judge), "data": calibration_set().digest, "labels": labelled_set().digest})
 
 
 def find_record(
@@ -150,7 +150,7 @@ async def examine(judge: Judge, served: Callable[[], str | None]) -> JudgeRecord
     """Calibrate a judge."""
     calibration = await calibrate(judge)
     moment = _now().strftime("%Y-%m-%dT%H:%M:%SZ")
-    return JudgeRecord(key=calibration_key(judge), served=served(), date=moment, calibration=calibration)
+    return JudgeRecord(key=calibration_key(judge.identity), served=served(), date=moment, calibration=calibration)
 
 
 @asynccontextmanager
@@ -185,7 +185,7 @@ async def trusted(
 
     Where the run had to stop meanwhile, the grades that are missing say nothing about the judge.
     """
-    key, measurements = calibration_key(judge), list(measurements)
+    key, measurements = calibration_key(judge.identity), list(measurements)
     record = find_record(key, results, measurements, served())
     if anyway or (record is None and stopped() is not None):
         return record

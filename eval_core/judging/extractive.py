@@ -192,11 +192,6 @@ class ExtractiveAnswerer:
         """Start with no state indexed."""
         self._index: _Index | None = None
 
-    @property
-    def identity(self) -> dict[str, str]:
-        """What makes answers comparable; how lines are picked is part of the instrument version."""
-        return {"model": "offline:extractive"}
-
     async def answer(self, state: list[Message], probe: Probe, *, fixture: str, draw: Draw) -> Answer | Unscored:
         """Quote the lines that fit the question, or say that nothing does."""
         if self._index is None or self._index.state is not state:

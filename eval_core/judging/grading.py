@@ -33,6 +33,7 @@ __all__ = [
     "example_replies",
     "fact_share",
     "grade_messages",
+    "judge_identity",
     "parse_grade",
 ]
 

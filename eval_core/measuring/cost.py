@@ -14,15 +14,15 @@ from eval_core.base.messages import Message
 from eval_core.base.tokens import count_messages, count_text
 from eval_core.domain.call import Completion, Draw, ModelCall
 from eval_core.domain.case import Case, Cell, make_plan
-from eval_core.domain.grade import Answer, Answerer, Judge
+from eval_core.domain.fingerprint import Fingerprint
+from eval_core.domain.grade import Answer
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.session_text import SessionText
 from eval_core.domain.target import Builtin, TargetSpec
-from eval_core.judging.answering import ModelAnswerer
 from eval_core.judging.calibration import calibration_key, find_record
 from eval_core.judging.extractive import ExtractiveAnswerer
-from eval_core.judging.fact_judge import FactJudge
-from eval_core.judging.grading import ModelJudge
+from eval_core.judging.grading import judge_identity
+from eval_core.measuring.controls import find_controls
 from eval_core.measuring.forecast import (
     CHECKS,
     EstimateRow,
@@ -35,9 +35,7 @@ from eval_core.measuring.forecast import (
     total,
 )
 from eval_core.measuring.options import Job
-from eval_core.measuring.session import find_controls
-from eval_core.measuring.wiring import planned_fingerprint
-from eval_core.models.client import ModelClient
+from eval_core.measuring.run_fingerprint import make_fingerprint
 from eval_core.models.offline import OfflineModel
 from eval_core.models.presets import LIMITS
 from eval_core.models.settings import Models
@@ -134,31 +132,26 @@ def make_stand_ins(
     return asyncio.run(each())
 
 
-def _references(
-    job: Job, cases: Sequence[Case], models: Models
-) -> tuple[Answerer, Judge, Reference | None, Reference | None]:
-    """Return who answers and judges, the stored baseline that is nearest, and what the run would be compared with."""
-    client = ModelClient(models)
-    answerer: Answerer = ExtractiveAnswerer() if models.offline_judge else ModelAnswerer(client)
-    judge: Judge = FactJudge() if models.offline_judge else ModelJudge(client)
-    fingerprint = planned_fingerprint(cases, models, job.topic)
+def _references(job: Job, fingerprint: Fingerprint) -> tuple[Reference | None, Reference | None]:
+    """Return the stored baseline that is nearest, and what the run would be compared with."""
     baselines = job.root / job.settings.baselines
     try:
         stored = stored_reference(baselines, fingerprint)
     except UserError:
         stored = None
     reference = find_reference(job.compare_to, baselines, fingerprint) if job.baseline == "stored" else None
-    return answerer, judge, stored, reference
+    return stored, reference
 
 
 def _missing_controls(
-    cases: Sequence[Case], answerer: Answerer, judge: Judge, results: Path, known: Sequence[Measurement]
+    cases: Sequence[Case], fingerprint: Fingerprint, results: Path, known: Sequence[Measurement]
 ) -> frozenset[str]:
-    return frozenset(
-        case.fixture.name
-        for case in cases
-        if find_controls(case, answerer.identity, judge.identity, results, known) is None
-    )
+    return frozenset(case.fixture.name for case in cases if find_controls(case, fingerprint, results, known) is None)
+
+
+def _calibrated(models: Models, results: Path, known: Sequence[Measurement]) -> bool:
+    """Tell whether nothing has to be found out about the judge."""
+    return models.offline_judge or find_record(calibration_key(judge_identity(models)), results, known) is not None
 
 
 def _by_role(planned: Sequence[tuple[str, PlannedCalls]], models: Models) -> list[EstimateRow]:
@@ -204,11 +197,12 @@ def quote(job: Job, results: Path | None = None, label: str | None = None) -> Qu
         return None
     job.check()
     cases, target = job.load_cases(), job.load_target()
-    answerer, judge, stored, reference = _references(job, cases, models)
+    fingerprint = make_fingerprint(cases, models, job.topic)
+    stored, reference = _references(job, fingerprint)
     comparable = reference.measurement if reference and reference.comparable else None
     known = [stored.measurement] if stored else []
     folder = results or job.results
-    calibrated = job.settings.models.trust_judge or find_record(calibration_key(judge), folder, known) is not None
+    calibrated = job.settings.models.trust_judge or _calibrated(models, folder, known)
     base = job.expected_base(cases, folder)
     runs, compress_runs = job.plan
     base_runs, base_compress_runs = job.base_runs(base)
@@ -223,7 +217,7 @@ def quote(job: Job, results: Path | None = None, label: str | None = None) -> Qu
         base_runs=base_runs,
         base_compress_runs=base_compress_runs,
         other_budgets=max(len(target.spec.budgets) - 1, 0) if isinstance(target.spec, TargetSpec) else 0,
-        controls=own & _missing_controls(cases, answerer, judge, folder, known),
+        controls=own & _missing_controls(cases, fingerprint, folder, known),
         calibration=not calibrated and once,
         compresses=target.asks_model,
         output={role: use.output_tokens / use.calls for role, use in comparable.use.items() if use.calls}
@@ -303,7 +297,7 @@ def quote_examination(job: Job, results: Path, *, again: bool = False) -> Quote 
     models = job.models
     if models is None or models.offline_judge:
         return None
-    known = None if again else find_record(calibration_key(ModelJudge(ModelClient(models))), results, ())
+    known = None if again else find_record(calibration_key(judge_identity(models)), results, ())
     planned = forecast_examination(
         models, calibrated=known is not None, audited=known is not None and known.audit is not None
     )

@@ -20,12 +20,14 @@ from eval_core.facts.session_facts import SessionFacts
 from eval_core.judging.calibration import trusted
 from eval_core.measuring.base_branch import BasePlan, BranchPoint, keep_base
 from eval_core.measuring.blame import PlainRequests
+from eval_core.measuring.controls import find_controls
 from eval_core.measuring.facts_first import FactsFirst
 from eval_core.measuring.interrupt import Interruption, interruptible
 from eval_core.measuring.preflight import preflight
-from eval_core.measuring.session import MeasuringSession, find_controls, measure_together, read_ahead
+from eval_core.measuring.run_fingerprint import make_fingerprint
+from eval_core.measuring.session import MeasuringSession, measure_together, read_ahead
 from eval_core.measuring.touched import touched_by
-from eval_core.measuring.wiring import Cast, Roles, Traffic, make_cast, make_fingerprint
+from eval_core.measuring.wiring import Cast, Roles, Traffic, make_cast
 from eval_core.sandbox.targets import Target
 from eval_core.statistics.looks import bought_looks, looks_before
 from eval_core.storage.baselines import Reference, find_reference, stored_reference
@@ -91,7 +93,7 @@ class Trial:
         self, cast: Cast, target: Target, interruption: Interruption, before: Sequence[Look]
     ) -> Measurement:
         job = self.job
-        fingerprint = make_fingerprint(self.cases, cast.roles, job.topic)
+        fingerprint = make_fingerprint(self.cases, job.models, job.topic)
         stored = self._stored(fingerprint)
         reference = (
             find_reference(job.compare_to, job.root / job.settings.baselines, fingerprint)
@@ -109,13 +111,13 @@ class Trial:
             await _under_way(cast.client, tried)
             ahead = asyncio.create_task(read_ahead(facts.values(), tried.done))
             await compute(getattr, stored, "measurement", None)
-        controls = self._known_controls(cast, stored)
-        sessions = [self._session(cast, cast.roles, self.folder, target, controls, interruption)]
+        controls = self._known_controls(fingerprint, stored)
+        sessions = [self._session(cast, cast.roles, fingerprint, self.folder, target, controls, interruption)]
         plan = job.plan_base(fingerprint, reference, self.folder.path.parent)
         if plan.known is not None:
             ResultsFolder(self.folder.path / BASE_FOLDER).write_measurement(plan.known)
         if plan.beside != "nothing":
-            sessions.insert(0, self._beside(cast, plan, controls, interruption))
+            sessions.insert(0, self._beside(cast, plan, fingerprint, controls, interruption))
         for session in sessions:
             session.facts = facts
         if tried is not None:
@@ -198,13 +200,18 @@ class Trial:
             client.stop(problem, calls_only=True)
 
     def _beside(
-        self, cast: Cast, plan: BasePlan, controls: dict[str, Controls], interruption: Interruption
+        self,
+        cast: Cast,
+        plan: BasePlan,
+        fingerprint: Fingerprint,
+        controls: dict[str, Controls],
+        interruption: Interruption,
     ) -> MeasuringSession:
         """Return the session that measures the base: all of it, or a few runs that show what the day does."""
         base = self.job.load_base_target()
         roles = replace(cast.roles, subject=cast.subject_of(base, "base"))
         folder = ResultsFolder(self.folder.path / (BASE_FOLDER if plan.beside == "whole" else CONTROL_FOLDER))
-        session = self._session(cast, roles, folder, base, controls, interruption)
+        session = self._session(cast, roles, fingerprint, folder, base, controls, interruption)
         session.arm = "base"
         if plan.beside == "control":
             session.runs = session.compress_runs = self.job.settings.baseline.control_runs
@@ -214,6 +221,7 @@ class Trial:
         self,
         cast: Cast,
         roles: Roles,
+        fingerprint: Fingerprint,
         folder: ResultsFolder,
         target: Target,
         controls: dict[str, Controls],
@@ -223,6 +231,7 @@ class Trial:
         return MeasuringSession(
             cases=self.cases,
             roles=roles,
+            fingerprint=fingerprint,
             folder=folder,
             label=self.folder.path.name if folder is self.folder else f"{self.folder.path.name}/{folder.path.name}",
             runs=runs,
@@ -243,13 +252,12 @@ class Trial:
             plain=PlainRequests(cast.client) if cast.client is not None and cast.compresses_with_model else None,
         )
 
-    def _known_controls(self, cast: Cast, stored: Reference | None) -> dict[str, Controls]:
+    def _known_controls(self, fingerprint: Fingerprint, stored: Reference | None) -> dict[str, Controls]:
         """Return the controls that a stored baseline holds, of every fixture it shares with this run."""
         if stored is None:
             return {}
-        answerer, judge = cast.roles.answerer.identity, cast.roles.judge.identity
         results, measurements = self.folder.path.parent, [stored.measurement]
-        found = {case.fixture.name: find_controls(case, answerer, judge, results, measurements) for case in self.cases}
+        found = {case.fixture.name: find_controls(case, fingerprint, results, measurements) for case in self.cases}
         return {name: controls for name, controls in found.items() if controls is not None}
 
     def _stored(self, fingerprint: Fingerprint) -> Reference | None:

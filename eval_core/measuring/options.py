@@ -24,7 +24,8 @@ from eval_core.domain.target import Builtin, CompressorSource
 from eval_core.measuring.base_branch import BasePlan, BranchPoint, base_store, plan_base
 from eval_core.measuring.compare_with_base import compare_with_base, load_cases, own_base
 from eval_core.measuring.evaluate import Trial
-from eval_core.measuring.wiring import Traffic, planned_fingerprint
+from eval_core.measuring.run_fingerprint import make_fingerprint
+from eval_core.measuring.wiring import Traffic
 from eval_core.models.settings import ModelFlags, Models, resolve
 from eval_core.sandbox.compressor_source import source_of
 from eval_core.sandbox.isolation import Wanted
@@ -172,7 +173,7 @@ class Job:
         """Return what of the base a run would measure, before anything is started."""
         if self.base_tree is None and self.baseline == "stored":
             return BasePlan()
-        fingerprint = planned_fingerprint(cases, self.models, self.topic)
+        fingerprint = make_fingerprint(cases, self.models, self.topic)
         reference = self._reference(fingerprint) if self.baseline == "stored" else None
         return self.plan_base(fingerprint, reference, results or self.results)
 
@@ -183,7 +184,7 @@ class Job:
         """Say why a run would have nothing to compare with, before anything is started; None where it has something."""
         if self.baseline == "rerun" or self.expected_base(cases, results).own:
             return None
-        reference = self._reference(planned_fingerprint(cases, self.models, self.topic))
+        reference = self._reference(make_fingerprint(cases, self.models, self.topic))
         if reference is None:
             return f"there is no baseline in {self.root / self.settings.baselines}"
         return None if reference.comparable else f"{reference.path} has other fixtures, probes, models or settings"

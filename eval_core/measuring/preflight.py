@@ -20,7 +20,7 @@ from eval_core.domain.case import Case
 from eval_core.domain.grade import Answerer, Grade, Judge, Unscored
 from eval_core.judging.answering import ModelAnswerer
 from eval_core.judging.calibration import GradedAnswer, Group, calibration_set
-from eval_core.measuring.session import CONTROL
+from eval_core.measuring.controls import CONTROL
 from eval_core.models.client import ModelClient
 from eval_core.models.health import remedy
 from eval_core.models.refusals import said_instead

@@ -3,213 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import datetime
-import subprocess
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ValidationError
-
-from eval_core.base.errors import UserError
-from eval_core.base.files import digest, pretty, read_json, write_atomic
-from eval_core.base.messages import Message
 from eval_core.base.threads import compute
-from eval_core.domain.call import ArmName, Draw
+from eval_core.domain.call import ArmName
 from eval_core.domain.case import Case, Cell, draft_counts, make_plan
 from eval_core.domain.compression import Outcome, Subject, TakesBudget
 from eval_core.domain.extra import Extra
 from eval_core.domain.fingerprint import Fingerprint
-from eval_core.domain.grade import Answer, Answerer, Grade, Judge
-from eval_core.domain.measurement import Controls, Measurement, ProbeControl, Provenance
-from eval_core.domain.probe import Probe
+from eval_core.domain.measurement import Controls, Measurement, Provenance
 from eval_core.domain.record import FrontierPoint, RunRecord, UseRecord
 from eval_core.domain.shard import Shard
 from eval_core.domain.target import CompressorSource
-from eval_core.facts.fact_text import Haystack
-from eval_core.facts.haystack import holds
-from eval_core.facts.retention import FixtureFacts, probe_in_session
 from eval_core.facts.session_facts import SessionFacts
-from eval_core.judging.fact_judge import FactJudge
 from eval_core.measuring.blame import PlainRequests, examine, own_doing, settle_refusals, suspects
+from eval_core.measuring.controls import find_controls, keep_controls, measure_controls
 from eval_core.measuring.execute import Executor, run_in_turn
-from eval_core.measuring.wiring import Roles, make_fingerprint
+from eval_core.measuring.provenance import now, package_version, source_commit
+from eval_core.measuring.wiring import Roles
 from eval_core.storage.results import Claim, ResultsFolder, claim_folder
 
-__all__ = [
-    "CONTROL",
-    "CONTROLS",
-    "AfterFacts",
-    "MeasuringSession",
-    "control_key",
-    "find_controls",
-    "keep_controls",
-    "measure_controls",
-    "measure_together",
-    "now",
-    "package_version",
-    "read_ahead",
-    "source_commit",
-]
-
-# Where a result comes from: source commit, date, version.
-
-
-def now() -> datetime.datetime:
-    """Return the current time in UTC."""
-    return datetime.datetime.now(datetime.UTC)
-
-
-def package_version() -> str:
-    """Return the installed version of this program."""
-    try:
-        return version("compression-eval")
-    except PackageNotFoundError:
-        return "unreleased"
-
-
-def source_commit(tree: Path) -> tuple[str | None, bool]:
-    """Return the commit a folder is at and whether it has uncommitted changes; (None, False) outside of git."""
-
-    def git(*arguments: str) -> str | None:
-        try:
-            done = subprocess.run(["git", "-C", str(tree), *arguments], capture_output=True, text=True, check=False)
-        except FileNotFoundError:
-            return None
-        return done.stdout.strip() if done.returncode == 0 else None
-
-    sha = git("rev-parse", "HEAD")
-    return sha, bool(sha and git("status", "--porcelain", "--untracked-files=no"))
-
-
-# Controls: the same probes on the full transcript and on nothing, so that a bad probe is not blamed on anybody.
-
-CONTROLS = "controls"
-"""The folder below the results that keeps controls by what they depend on."""
-
-CONTROL = Draw(control=True)
-_CEILING_FAILS = 2.0
-_FLOOR_PASSES = 2.5
-
-
-def control_key(case: Case, answerer: Mapping[str, str], judge: Mapping[str, str]) -> str:
-    """Return what identifies the controls of a case: the session, its probes, and who answers and grades."""
-    return digest(
-        {
-            "fixture": case.fixture.digest,
-            "probes": case.bank.digest,
-            **({"private": [case.private.digest, sorted(case.probe_types)]} if case.private else {}),
-            "answer": dict(answerer),
-            "judge": dict(judge),
-        }
-    )
-
-
-def _of_measurement(case: Case, answerer: Mapping[str, str], judge: Mapping[str, str], stored: Measurement) -> bool:
-    """Tell whether a stored measurement asked the same probes of the same session, with the same models."""
-    name, print_ = case.fixture.name, stored.fingerprint
-    answer, grade = dict(answerer), dict(judge)
-    return (
-        name in stored.controls
-        and print_.fixtures.get(name) == case.fixture.digest
-        and print_.probes.get(name) == case.bank.digest
-        and (case.private is None or print_.private.get(name) == case.private.digest)
-        and (print_.answer_template, print_.rubric) == (answer.pop("template", "none"), grade.pop("rubric", "none"))
-        and (print_.answer_model, print_.judge_model) == (answer, grade)
-    )
-
-
-def find_controls(
-    case: Case,
-    answerer: Mapping[str, str],
-    judge: Mapping[str, str],
-    results: Path,
-    measurements: Iterable[Measurement] = (),
-) -> Controls | None:
-    """Return controls that were paid for before: of a stored baseline or an earlier run."""
-    for stored in measurements:
-        if _of_measurement(case, answerer, judge, stored):
-            return stored.controls[case.fixture.name]
-    path = results / CONTROLS / f"{control_key(case, answerer, judge)}.json"
-    try:
-        return Controls.model_validate(read_json(path)) if path.exists() else None
-    except (UserError, ValidationError):
-        return None
-
-
-def keep_controls(
-    case: Case, answerer: Mapping[str, str], judge: Mapping[str, str], results: Path, controls: Controls
-) -> None:
-    """Keep controls for later runs; where a grade is missing they are measured again."""
-    if all(probe.ceiling is not None and probe.floor is not None for probe in controls.probes.values()):
-        path = results / CONTROLS / f"{control_key(case, answerer, judge)}.json"
-        write_atomic(path, pretty(controls.model_dump(mode="json")))
-
-
-async def _overall(
-    state: list[Message], case: Case, probe: Probe, answerer: Answerer, judge: Judge, control: str
-) -> float | None:
-    name = f"{case.fixture.name}/{control}"
-    answer = await answerer.answer(state, probe, fixture=name, draw=CONTROL)
-    if not isinstance(answer, Answer):
-        return None
-    if isinstance(judge, FactJudge):
-        held = probe_in_session(probe, FixtureFacts(case.fixture))
-        return judge.grade_state(held, Haystack.of_messages(state)).overall
-    grade = await judge.grade(probe, answer.text, fixture=name, draw=CONTROL)
-    return grade.overall if isinstance(grade, Grade) else None
-
-
-def _share(probe: Probe, text: Haystack) -> float:
-    return sum(holds(fact, text) for fact in probe.required) / len(probe.required)
-
-
-async def measure_controls(
-    case: Case, answerer: Answerer, judge: Judge, turns: asyncio.Semaphore | None = None
-) -> Controls:
-    """Measure ceiling and floor of every probe of a case; `turns` limits how many are measured at the same time.
-
-    Controls fill gaps, so no more prompts are written ahead than can fill them; those of the floor are short.
-    """
-    turns = turns or asyncio.Semaphore(16)
-    banks = case.probes
-
-    async def one(state: list[Message], probe: Probe, control: str) -> float | None:
-        async with turns:
-            return await _overall(state, case, probe, answerer, judge, control)
-
-    floors, ceilings = await asyncio.gather(
-        asyncio.gather(*(one([], probe, "empty") for probe in banks)),
-        asyncio.gather(*(one(case.fixture.messages, probe, "full") for probe in banks)),
-    )
-    full, empty = await compute(Haystack.of_messages, case.fixture.messages), Haystack.of("")
-    probes = {}
-    for probe, ceiling, floor in zip(banks, ceilings, floors, strict=True):
-        reason = None
-        if not _share(probe, full):
-            reason = "none of its facts is in the session"
-        elif isinstance(judge, FactJudge):
-            # Rules answer worse than a model would: that says nothing about the probe.
-            pass
-        elif ceiling is not None and ceiling < _CEILING_FAILS:
-            reason = f"the full transcript scores only {ceiling:.1f}"
-        elif floor is not None and floor > _FLOOR_PASSES:
-            reason = f"no context at all scores {floor:.1f}"
-        probes[probe.id] = ProbeControl(
-            ceiling=ceiling,
-            floor=floor,
-            ceiling_facts=_share(probe, full),
-            floor_facts=_share(probe, empty),
-            quarantined=reason,
-        )
-    return Controls(probes=probes)
-
-
-# One run from plan to measurement.
-
+__all__ = ["AfterFacts", "MeasuringSession", "measure_together", "read_ahead"]
 
 # Failures that say nothing about what was asked: the same call may well be answered a minute later.
 _BY_CHANCE = frozenset(
@@ -224,6 +41,8 @@ class MeasuringSession:
 
     cases: Sequence[Case]
     roles: Roles
+    fingerprint: Fingerprint
+    """What the measurement can be compared with."""
     folder: ResultsFolder
     label: str
     runs: int
@@ -262,11 +81,6 @@ class MeasuringSession:
     async def measure(self) -> Measurement:
         """Execute the plan."""
         return self.finish((await measure_together([self]))[0])
-
-    @cached_property
-    def fingerprint(self) -> Fingerprint:
-        """What the measurement can be compared with."""
-        return make_fingerprint(self.cases, self.roles, self.focus_topic)
 
     def open(self) -> None:
         """Claim the folder and take up what is finished there."""
@@ -393,15 +207,15 @@ class MeasuringSession:
         return dict(zip(names, measured, strict=True))
 
     async def _control(self, case: Case, turns: asyncio.Semaphore) -> Controls:
-        answerer, judge, results = self.roles.answerer, self.roles.judge, self.results
+        results = self.results
         known = self.known_controls.get(case.fixture.name)
         if known is None and results is not None:
-            known = find_controls(case, answerer.identity, judge.identity, results)
+            known = find_controls(case, self.fingerprint, results)
         if known is not None and set(case.probe_types) <= set(known.probes):
             return Controls(probes={name: known.probes[name] for name in case.probe_types})
-        measured = await measure_controls(case, answerer, judge, turns)
+        measured = await measure_controls(case, self.roles.answerer, self.roles.judge, turns)
         if results is not None:
-            keep_controls(case, answerer.identity, judge.identity, results, measured)
+            keep_controls(case, self.fingerprint, results, measured)
         return measured
 
     async def at_budgets(self) -> dict[str, list[FrontierPoint]]:
@@ -468,7 +282,7 @@ class MeasuringSession:
                 seed=self.seed,
                 sandbox=self.roles.sandbox,
             ),
-            models=self.roles.models,
+            models=self.fingerprint.models,
             planned_runs=runs,
             planned_compress_runs=max(self.runs, self.compress_runs),
             fixtures=fixtures,

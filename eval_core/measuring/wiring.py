@@ -5,20 +5,16 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval_core.base.sealing import SealingKey
-from eval_core.base.tokens import TOKENIZER
 from eval_core.domain.call import ArmName, Completion, Failed, ModelCall
-from eval_core.domain.case import Case
 from eval_core.domain.compression import Subject
-from eval_core.domain.fingerprint import INSTRUMENT_VERSION, Fingerprint
 from eval_core.domain.grade import Answerer, Judge
-from eval_core.domain.measurement import SCHEMA_VERSION
 from eval_core.judging.extractive import ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
 from eval_core.models.retry import RetryPolicy
@@ -37,12 +33,9 @@ __all__ = [
     "Roles",
     "Traffic",
     "make_cast",
-    "make_fingerprint",
 ]
 
-OFFLINE_COMPRESSOR = {"model": "offline:rules"}
-
-# Who does what in a run: the subject, the answerer and the judge, and what the fingerprint holds of them.
+# Who does what in a run: the subject, the answerer and the judge.
 
 
 @dataclass(frozen=True)
@@ -53,74 +46,12 @@ class Roles:
     answerer: Answerer
     judge: Judge
     offline: bool
-    compressor: dict[str, str] = field(default_factory=lambda: dict(OFFLINE_COMPRESSOR))
-    """Identity of the model that the compressor calls."""
     sandbox: str = "not needed: own code"
 
     @property
     def judged(self) -> bool:
         """Whether a model grades; where facts do, there is nothing to calibrate and nothing that drifts."""
         return not isinstance(self.judge, FactJudge)
-
-    @property
-    def models(self) -> dict[str, str]:
-        """Role to model name, for people."""
-        return {
-            "compressor": self.compressor["model"],
-            "answer": self.answerer.identity["model"],
-            "judge": self.judge.identity["model"],
-        }
-
-
-def make_fingerprint(cases: Sequence[Case], roles: Roles, focus_topic: str | None) -> Fingerprint:
-    """Return what must be equal for two measurements to be compared."""
-    return _fingerprint(cases, roles.compressor, roles.answerer.identity, roles.judge.identity, focus_topic)
-
-
-def planned_fingerprint(cases: Sequence[Case], models: Models | None, focus_topic: str | None) -> Fingerprint:
-    """Return the fingerprint that a run with these models will have, from configuration alone."""
-    from eval_core.judging.answering import answer_identity
-    from eval_core.judging.grading import judge_identity
-
-    compressor = OFFLINE_COMPRESSOR if models is None else compressor_identity(models)
-    if models is None or models.offline_judge:
-        return _fingerprint(cases, compressor, ExtractiveAnswerer().identity, FactJudge().identity, focus_topic)
-    return _fingerprint(cases, compressor, answer_identity(models), judge_identity(models), focus_topic)
-
-
-def _fingerprint(
-    cases: Sequence[Case],
-    compressor: Mapping[str, str],
-    answerer: Mapping[str, str],
-    grader: Mapping[str, str],
-    focus_topic: str | None,
-) -> Fingerprint:
-    answer, judge = dict(answerer), dict(grader)
-    return Fingerprint(
-        schema_version=SCHEMA_VERSION,
-        fixtures={case.fixture.name: case.fixture.digest for case in cases},
-        probes={case.fixture.name: case.bank.digest for case in cases},
-        private={
-            case.fixture.name: case.private.digest for case in cases if case.private is not None and case.private.probes
-        },
-        rubric=judge.pop("rubric", "none"),
-        answer_template=answer.pop("template", "none"),
-        compressor_model=dict(compressor),
-        answer_model=answer,
-        judge_model=judge,
-        focus_topic=focus_topic,
-        tokenizer=TOKENIZER,
-        instrument=INSTRUMENT_VERSION,
-    )
-
-
-def compressor_identity(models: Models) -> dict[str, str]:
-    """Return what identifies the model that the compressor calls."""
-    return {
-        "model": models.compressor,
-        "max_tokens": str(models.compressor_max_tokens),
-        **models.identity(models.compressor),
-    }
 
 
 # Casting a run: models where they are configured, honest stand-ins where they are not.
@@ -290,7 +221,6 @@ async def make_cast(
         ExtractiveAnswerer() if models.offline_judge else ModelAnswerer(client),
         FactJudge() if models.offline_judge else ModelJudge(client),
         offline=False,
-        compressor=compressor_identity(models),
         sandbox=confined,
     )
     return Cast(roles, lambda target, arm: cast(target, arm)[0], client, budget, target.asks_model, record.broken_lines)

@@ -219,6 +219,11 @@ class Target:
     """The description as it stands in its file, the same on every machine."""
 
     @property
+    def name(self) -> str:
+        """How reports call it."""
+        return f"builtin:{self.spec.name}" if isinstance(self.spec, Builtin) else self.spec.name
+
+    @property
     def asks_model(self) -> bool:
         """Whether its compressions are a model's work, where there is one."""
         return self.spec.name not in ASK_NOBODY if isinstance(self.spec, Builtin) else self.spec.llm == "required"

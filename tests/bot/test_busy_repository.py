@@ -30,7 +30,7 @@ from bot.steps.gate import Admission, admit
 from bot.steps.publish import begin
 from bot.steps.render_result import render_result
 from eval_core.base.config import Config, load_config
-from eval_core.measuring.session import now
+from eval_core.measuring.provenance import now
 from eval_core.storage.results import ResultsFolder
 
 PLACE = "1#1"

@@ -39,6 +39,7 @@ from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import ProbeRecord, RunRecord
 from eval_core.judging.extractive import ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
+from eval_core.measuring.run_fingerprint import make_fingerprint
 from eval_core.measuring.session import MeasuringSession
 from eval_core.measuring.wiring import Roles
 from eval_core.reporting.view import make_view
@@ -121,10 +122,9 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Measur
     @cache
     def measure(name: str) -> Measurement:
         folder = tmp_path_factory.mktemp(name)
-        roles = Roles(
-            ExampleSubject(name), ExtractiveAnswerer(), FactJudge(), offline=True, compressor={"model": "acme/large"}
-        )
-        session = MeasuringSession(suite(), roles, ResultsFolder(folder), name, 1, 1, tree=folder)
+        roles = Roles(ExampleSubject(name), ExtractiveAnswerer(), FactJudge(), offline=True)
+        fingerprint = make_fingerprint(suite(), None).model_copy(update={"compressor_model": {"model": "acme/large"}})
+        session = MeasuringSession(suite(), roles, fingerprint, ResultsFolder(folder), name, 1, 1, tree=folder)
         found = asyncio.run(session.measure())
         fixed = {"date": "2026-01-02T03:04:05Z", "version": "0.1.0", "source_sha": "a" * 40}
         return found.model_copy(update={"provenance": found.provenance.model_copy(update=fixed)})

@@ -31,7 +31,7 @@ from bot.steps.gate import _looks
 from bot.steps.publish import Published
 from eval_core.base.config import Config, load_config
 from eval_core.base.errors import UserError
-from eval_core.measuring.session import now
+from eval_core.measuring.provenance import now
 from eval_core.storage.results import ResultsFolder
 
 PERMISSIONS = {"metadata": "read", **journey._PUBLISH}

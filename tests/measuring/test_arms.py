@@ -16,6 +16,7 @@ from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import AT_BUDGETS
 from eval_core.judging.extractive import ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
+from eval_core.measuring.run_fingerprint import make_fingerprint
 from eval_core.measuring.session import AfterFacts, MeasuringSession, measure_together
 from eval_core.measuring.wiring import Roles
 from eval_core.sandbox.targets import BuiltinSubject
@@ -42,6 +43,7 @@ def session(folder: Path, subject: Noted, **options: object) -> MeasuringSession
     return MeasuringSession(
         small.cases()[:1],
         roles,
+        make_fingerprint(small.cases()[:1], None),
         ResultsFolder(folder),
         folder.name,
         2,

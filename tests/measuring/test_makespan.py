@@ -15,8 +15,8 @@ from aiohttp import web
 from eval_core.base import tokens
 from eval_core.base.config import Config, ModelConfig, Price
 from eval_core.domain.call import Draw, ModelCall, Role
+from eval_core.measuring.controls import CONTROL
 from eval_core.measuring.options import Job
-from eval_core.measuring.session import CONTROL
 from eval_core.models.client import ModelClient
 from eval_core.models.settings import Models
 from eval_core.storage.results import open_results

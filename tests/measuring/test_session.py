@@ -24,7 +24,9 @@ from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
 from eval_core.judging.extractive import ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
-from eval_core.measuring.session import MeasuringSession, measure_controls
+from eval_core.measuring.controls import measure_controls
+from eval_core.measuring.run_fingerprint import make_fingerprint
+from eval_core.measuring.session import MeasuringSession
 from eval_core.measuring.wiring import Roles
 from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.view import make_view
@@ -57,10 +59,6 @@ class Silent:
     def __init__(self, probe: str, reason: str = "rate_limit: gave up after 6 tries") -> None:
         self._probe, self._reason, self._inner = probe, reason, ExtractiveAnswerer()
 
-    @property
-    def identity(self) -> dict[str, str]:
-        return self._inner.identity
-
     async def answer(self, state: list[Message], probe: Probe, *, fixture: str, draw: Draw) -> Answer | Unscored:
         if probe.id == self._probe:
             return Unscored(code="rate_limit", reason=self._reason)
@@ -80,6 +78,7 @@ def measure(
     session = MeasuringSession(
         cases or small.cases(),
         roles,
+        make_fingerprint(cases or small.cases(), None, options.get("focus_topic")),  # type: ignore[arg-type]
         ResultsFolder(folder),
         folder.name,
         2,
