@@ -342,7 +342,12 @@ LABELED = json.dumps(
         "sender": {"login": "m"},
         "inputs": {"pr": "1", "sha": SHA, "mode": "evaluate", "runs": "3"},
         "issue": {"number": 1, "pull_request": {}},
-        "comment": {"body": "/eval-compression runs=5", "id": 1, "user": {"login": "m"}},
+        "comment": {
+            "body": "/eval-compression runs=5",
+            "created_at": "2026-01-02T03:04:05Z",
+            "id": 1,
+            "user": {"login": "m"},
+        },
     }
 ).encode()
 LOG = b'{"role": "user", "content": "hello"}\n{"role": "assistant", "content": "hi", "tool_calls": []}\n'

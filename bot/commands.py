@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -202,7 +203,7 @@ def setup(work: Path) -> None:
 @click.option(
     "--deadline",
     type=click.IntRange(min=1),
-    help="Stop after this many minutes and keep what was measured so far. Set it below the job's timeout-minutes.",
+    help="Minutes after the job's start at which to stop and keep what was measured. Set it below timeout-minutes.",
 )
 def evaluate(work: Path, deadline: int | None) -> None:
     """Measure the evaluated commit; the result goes into the work folder, even if it is incomplete.
@@ -212,6 +213,7 @@ def evaluate(work: Path, deadline: int | None) -> None:
       compression-eval bot evaluate --deadline 80
     """
     from bot.steps.evaluate import evaluate as measure
+    from bot.steps.evaluate import minutes_left
     from eval_core.base.config import load_config
     from eval_core.cli.progress import Progress
     from eval_core.domain.record import RunRecord
@@ -238,7 +240,7 @@ def evaluate(work: Path, deadline: int | None) -> None:
             work=work,
             on_start=started,
             on_record=finished,
-            deadline_minutes=deadline,
+            deadline_minutes=minutes_left(deadline, os.environ, time.time()),
             shard=_shard(),
         )
     if _shard() is None:

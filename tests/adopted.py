@@ -10,7 +10,8 @@ from typing import Any
 
 import small
 from loopback import LoopbackGitHub
-from loopback.state import StoredPull
+from loopback.shapes import stamp
+from loopback.state import StoredComment, StoredPull
 
 from bot.demo.journey import package_source, write_tree
 from bot.init import adoption
@@ -82,6 +83,16 @@ def dispatch_event(sender: str = "maintainer", **inputs: Any) -> dict[str, Any]:
         "repository": {"full_name": REPO},
         "sender": {"login": sender},
         "workflow": ".github/workflows/compression-eval.yml",
+    }
+
+
+def comment_event(comment: StoredComment) -> dict[str, Any]:
+    return {
+        "action": "created",
+        "issue": {"number": comment.number, "pull_request": {"url": "x"}},
+        "comment": {"id": comment.id, "body": comment.body, "created_at": stamp(comment.created)},
+        "repository": {"full_name": REPO},
+        "sender": {"login": comment.author},
     }
 
 

@@ -79,6 +79,7 @@ class DemoGitHub:
             "labels": [{"name": name} for name in self._labels],
             "changed_files": len(self._changed),
             "html_url": f"{self.url}/{self.repo}/pull/{number}",
+            "updated_at": _DATE,
         }
 
     def files(self) -> list[dict[str, str]]:
@@ -128,7 +129,7 @@ class DemoGitHub:
         """Add a comment."""
         comment = len(self.comments) + 1
         page = f"{self.url}/{self.repo}/pull/{number}#issuecomment-{comment}"
-        self.comments.append({"id": comment, "user": _ME, "html_url": page, **body})
+        self.comments.append({"id": comment, "node_id": f"IC_{comment}", "user": _ME, "html_url": page, **body})
         return self.comments[-1]
 
     def check(self, body: dict[str, Any]) -> dict[str, Any]:

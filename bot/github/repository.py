@@ -355,6 +355,11 @@ def _artifact(data: Mapping[str, Any]) -> Artifact:
 
 Reaction = Literal["+1", "-1", "eyes", "rocket", "confused"]
 
+_MINIMIZE = (
+    "mutation($id: ID!) { minimizeComment(input: {subjectId: $id, classifier: OUTDATED}) "
+    "{ minimizedComment { isMinimized } } }"
+)
+
 TARBALL_LIMIT = 200 << 20
 _ACTIONS_BOT = "github-actions[bot]"
 
@@ -489,6 +494,10 @@ class GitHub:
             self._transport.send("DELETE", f"{self._base}/issues/comments/{comment_id}", f"comment {comment_id}")
         except NotFound:
             return
+
+    def minimize_comment(self, comment: Comment) -> None:
+        """Fold a comment as outdated; a second time changes nothing."""
+        self._transport.graphql(_MINIMIZE, f"folding comment {comment.id}", id=comment.node_id)
 
     def reviewers_of(self, environment: str) -> bool | None:
         """Tell whether jobs of an environment wait for a reviewer; None if GitHub does not say."""
@@ -630,6 +639,7 @@ def _pull(data: Mapping[str, Any]) -> Pull:
         labels=tuple(str(label["name"]) for label in data["labels"]),
         changed_files=int(data["changed_files"]),
         html_url=str(data["html_url"]),
+        updated=datetime.fromisoformat(data["updated_at"]),
     )
 
 
@@ -640,6 +650,7 @@ def _comment(data: Mapping[str, Any]) -> Comment:
         author=_user(data["user"]) if data.get("user") else None,
         body=str(data.get("body") or ""),
         html_url=str(data["html_url"]),
+        node_id=str(data["node_id"]),
     )
 
 

@@ -47,6 +47,8 @@ class Pull:
     labels: tuple[str, ...]
     changed_files: int
     html_url: str
+    updated: datetime
+    """When anything last happened to it: a push, a comment, a label."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +69,8 @@ class Comment:
     """None when the account was deleted."""
     body: str
     html_url: str
+    node_id: str
+    """What GraphQL calls it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from bot.github.resources import ChangedFile, Pull
-from bot.pull_request.event import EvaluationRequest
+from bot.pull_request.event import COMMAND, EvaluationRequest
 from eval_core.base.config import CONFIG_FILE, Config
 from eval_core.base.errors import UserError
 from eval_core.base.globs import matches
@@ -85,6 +85,7 @@ Why = Literal[
     "locked",
     "label-gone",
     "head-moved",
+    "head-unsure",
     "not-watched",
     "base-only",
     "looks",
@@ -113,6 +114,8 @@ class Facts:
     runs_today: int
     """Evaluations of the whole repository in the last 24 hours."""
     pull: Pull | None = None
+    head_sure: bool = True
+    """The commit is the one that was meant; not where something happened between a comment and the gate."""
     files: tuple[ChangedFile, ...] = ()
     own_repository: bool = False
     """This is the evaluator's own repository: its packages come from the base branch. Elsewhere a folder that happens
@@ -156,7 +159,7 @@ def decide(request: EvaluationRequest, facts: Facts, config: Config) -> Allowed 
     refused = (
         _sender(request, facts)
         or _command(request)
-        or (_pull(request, pull) if pull is not None or request.pr is not None else None)
+        or (_pull(request, facts) if pull is not None or request.pr is not None else None)
         or _quota(request, facts, config)
     )
     if refused is not None:
@@ -204,7 +207,8 @@ def _command(request: EvaluationRequest) -> Refused | None:
     return None if request.mistake is None else Refused(f"{request.mistake}.", "command")
 
 
-def _pull(request: EvaluationRequest, pull: Pull | None) -> Refused | None:
+def _pull(request: EvaluationRequest, facts: Facts) -> Refused | None:
+    pull = facts.pull
     if pull is None or pull.number != request.pr:
         return Refused(
             f"There is no pull request #{request.pr} in {request.repo}: check the number.", "no-pull-request"
@@ -229,6 +233,13 @@ def _pull(request: EvaluationRequest, pull: Pull | None) -> Refused | None:
             f"The conversation of pull request #{pull.number} is locked, so no result could be posted: "
             "unlock it, then ask again.",
             "locked",
+        )
+    if not facts.head_sure and request.mode == "evaluate":
+        return Refused(
+            f"Something happened on pull request #{pull.number} after the command was written, perhaps a push, so it "
+            f"is not certain which commit was meant: look at the last one, then comment "
+            f"`{COMMAND} sha={pull.head_sha}`.",
+            "head-unsure",
         )
     if request.trigger != "label" and pull.head_sha != request.sha:
         return Refused(

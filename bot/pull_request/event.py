@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Literal
 
 from eval_core.base.config import MOST_SHARDS
@@ -66,6 +67,8 @@ class EvaluationRequest:
     """Jobs that share the work; None leaves it to the configuration."""
     fixtures: tuple[str, ...] = ()
     """Fixtures asked for; none means all."""
+    asked_at: datetime | None = None
+    """When the comment was written; the commit that was the head then is meant."""
     mistake: str | None = None
     """What is wrong with the command, for whoever may give one."""
 
@@ -156,7 +159,8 @@ def _commented(payload: Mapping[str, Any], env: Mapping[str, str]) -> Evaluation
     if _text(payload, "action", "event") != "created":
         return Ignored("only a new comment starts an evaluation")
     issue = _table(payload.get("issue"), "event.issue")
-    body = _table(payload.get("comment"), "event.comment").get("body")
+    comment = _table(payload.get("comment"), "event.comment")
+    body = comment.get("body")
     words = body.strip().split("\n", 1)[0].split() if isinstance(body, str) and body.strip() else []
     if issue.get("pull_request") is None or not words or words[0] != COMMAND:
         return Ignored(f"the comment does not begin with {COMMAND} on a pull request")
@@ -173,6 +177,7 @@ def _commented(payload: Mapping[str, Any], env: Mapping[str, str]) -> Evaluation
         label=None,
         run=run,
         run_url=run_url,
+        asked_at=_moment(comment.get("created_at"), "event.comment.created_at"),
     )
     try:
         return _with_options(bare, words[1:])
@@ -271,6 +276,16 @@ def _number(value: Any, where: str) -> int:
     if not isinstance(text, str) or not _PR.fullmatch(text) or int(text) == 0:
         raise UserError(f"{where}: {_shown(value)} is not the number of a pull request; give digits only, like 123")
     return int(text)
+
+
+def _moment(value: Any, where: str) -> datetime:
+    try:
+        found = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise UserError(f"{where}: {_shown(value)} is not a time") from None
+    if found.tzinfo is None:
+        raise UserError(f"{where}: {_shown(value)} has no time zone")
+    return found
 
 
 def _sha(value: Any, where: str) -> str:

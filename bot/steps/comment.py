@@ -61,6 +61,8 @@ class Sticky:
     def __init__(self, github: GitHub, number: int) -> None:
         self._github = github
         self._number = number
+        self._others: list[Comment] = []
+        """Comments like ours by other accounts: left from an earlier token, or forged."""
 
     def find(self) -> Comment | None:
         """Return our comment: written by our account and beginning with our marker; the oldest of several."""
@@ -72,7 +74,7 @@ class Sticky:
         return read_comment(standing.body, self._place) if standing else Ledger()
 
     def record(self, event: LedgerEvent) -> Posted:
-        """Add an event to the comment, and see to it that it stays there."""
+        """Add an event to the comment, see to it that it stays there, and fold what another account of ours said."""
         posted = self._write(event)
         for pause in _SETTLE:
             if posted.action == "unchanged":
@@ -85,6 +87,9 @@ class Sticky:
             if again.action == "unchanged":
                 continue
             posted = again
+        for other in self._others:
+            with suppress(ApiError, Unavailable):  # our own words are written
+                self._github.minimize_comment(other)
         return posted
 
     def _write(self, event: LedgerEvent, before: Posted | None = None) -> Posted:
@@ -124,7 +129,9 @@ class Sticky:
         """Return our comments, oldest first, with the one that was just written: a list may not have it yet."""
         me = self._github.me.id
         comments = self._github.comments(self._number)
-        ours = [one for one in comments if one.author is not None and one.author.id == me and _HEAD.match(one.body)]
+        like_ours = [one for one in comments if _HEAD.match(one.body)]
+        ours = [one for one in like_ours if one.author is not None and one.author.id == me]
+        self._others = [one for one in like_ours if one not in ours and _intact(one.body, self._place) is not None]
         if written is not None and all(one.id != written.id for one in ours):
             with suppress(NotFound):
                 ours.append(self._github.comment(written.id))

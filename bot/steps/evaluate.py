@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from eval_core.storage.results import ResultsFolder, open_results
 __all__ = [
     "evaluate",
     "merge",
+    "minutes_left",
     "set_up",
 ]
 
@@ -42,6 +43,14 @@ def set_up(config: Config, root: Path) -> None:
             raise UserError(f"setup: {command!r} ended with {done.returncode}; its output is in the job's log")
 
 
+def minutes_left(deadline: int | None, environ: Mapping[str, str], now: float) -> float | None:
+    """Return how much of the job's deadline is left; installing, fetching and setup take of it too."""
+    began = environ.get("COMPRESSION_EVAL_JOB_STARTED", "")
+    if deadline is None or not began.isdecimal():
+        return deadline
+    return max(round(deadline - (now - int(began)) / 60, 1), 0.1)
+
+
 def evaluate(
     ticket: Ticket,
     config: Config,
@@ -50,7 +59,7 @@ def evaluate(
     work: Path,
     on_start: Callable[[int], None],
     on_record: Callable[[RunRecord], None],
-    deadline_minutes: int | None = None,
+    deadline_minutes: float | None = None,
     shard: Shard | None = None,
     sandbox: Wanted = "auto",
 ) -> tuple[ReportData, ResultsFolder]:

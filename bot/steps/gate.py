@@ -15,7 +15,14 @@ from bot.github.resources import Pull
 from bot.pull_request.admission import EVALUATOR, Allowed, Facts, Refused, decide, label_gone
 from bot.pull_request.body import asker
 from bot.pull_request.event import EvaluationRequest, Ignored, read_event
-from bot.pull_request.ledger import EvaluationQueued, RequestRefused, RunVanished
+from bot.pull_request.ledger import (
+    EvaluationQueued,
+    LedgerNotice,
+    LedgerResult,
+    LedgerRun,
+    RequestRefused,
+    RunVanished,
+)
 from bot.pull_request.ticket import Ticket
 from bot.steps.check import CHECK_NAME, FAILED, INCOMPLETE, Check
 from bot.steps.comment import Sticky
@@ -186,6 +193,7 @@ class _Gate:
                 "write permission has to remove the label and add it again."
             )
         pull = None if self.request.pr is None else self.github.pull(self.request.pr)
+        head_sure = pull is None or self._head_was_meant(pull)
         request = self.request = _pinned(self.request, pull)
         # Everything but the subject comes from the tip of the base branch, not from where the PR once left it.
         base_sha = self.github.commit(pull.base_ref if pull is not None else request.sha).sha
@@ -196,6 +204,7 @@ class _Gate:
         facts = gather(
             self.github, request, config.bot, pull=pull, base_sha=base_sha, workflow=WORKFLOW, check=CHECK_NAME
         )
+        facts = replace(facts, head_sure=head_sure)
         decision = self._decision(facts, config, unfit)
         if request.label is not None and request.pr is not None:
             # Consumed whatever was decided: a label that stays on would look like a promise.
@@ -215,6 +224,20 @@ class _Gate:
                 return NotAdmitted(found.why, self._tell(found.why, pull))
             ticket = found
         return self._announced(ticket, config, pull)
+
+    def _head_was_meant(self, pull: Pull) -> bool:
+        """Tell whether the head is the commit that a comment meant: named in full, or there when it was written.
+
+        The first digits of a SHA are no name: commits with the same ones can be made.
+        """
+        asked = self.request.asked_at
+        if asked is None or len(self.request.sha) == 40 or pull.updated <= asked:
+            return True
+        known = Sticky(self.github, pull.number).read()
+        ours: tuple[LedgerResult | LedgerRun | LedgerNotice, ...] = (*known.results, *known.runs, *known.notices)
+        return any(
+            item.sha == pull.head_sha and (item.at <= asked or item.run_id == self.request.run.id) for item in ours
+        )
 
     def _against(self, ticket: Ticket, pull: Pull, facts: Facts, config: Config) -> Ticket | Refused:
         """Let the pull request be measured against what it branched from: what others did since is not its doing."""

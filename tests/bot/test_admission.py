@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 import small
 from bot_gate import PLAN, environment
 from loopback import InjectedFault, LoopbackGitHub
+from loopback.shapes import stamp
 
 from bot.demo import journey
 from bot.demo.journey import label_event
@@ -69,9 +70,8 @@ def enter(gh: LoopbackGitHub) -> Admit:
 
 
 def only_comment(gh: LoopbackGitHub) -> str:
-    (comment,) = gh.comments(1)
-    assert comment.body.startswith(MARKER)
-    return comment.body
+    (body,) = (comment.body for comment in gh.comments(1) if comment.body.startswith(MARKER))
+    return body
 
 
 def test_a_label_is_consumed_and_the_comment_says_what_is_coming(gh: LoopbackGitHub, enter: Admit) -> None:
@@ -426,26 +426,55 @@ def test_a_gate_that_cannot_write_checks_still_admits(gh: LoopbackGitHub, enter:
     assert "**Evaluating**" in only_comment(gh)
 
 
-def command(body: str, sender: str = "maintainer") -> dict[str, Any]:
-    return {
-        "action": "created",
-        "issue": {"number": 1, "pull_request": {"url": "x"}},
-        "comment": {"body": body},
-        "repository": {"full_name": adopted.REPO},
-        "sender": {"login": sender},
-    }
+def command(gh: LoopbackGitHub, body: str, sender: str = "maintainer") -> dict[str, Any]:
+    return adopted.comment_event(gh.comment(1, sender, body))
 
 
 def test_the_command_goes_through_the_same_gate(gh: LoopbackGitHub, enter: Admit) -> None:
-    decision = enter(command("/eval-compression runs=5 fixtures=small-plan"))
+    decision = enter(command(gh, "/eval-compression runs=5 fixtures=small-plan"))
     assert isinstance(decision, Admission)
     ticket = decision.ticket
     assert (ticket.sha, ticket.runs, ticket.fixtures) == (gh.state.pulls[1].head_sha, 5, ["small-plan"])
     assert "Only small-plan, as requested" in only_comment(gh)
 
 
+@pytest.mark.parametrize("digits", [0, 7, 12], ids=["no commit", "7 digits", "12 digits"])
+def test_a_push_after_the_command_is_not_evaluated_by_it(gh: LoopbackGitHub, enter: Admit, digits: int) -> None:
+    """Even where the first digits fit: whoever pushes can choose them."""
+    event = command(gh, "/eval-compression")
+    head = gh.push_to_pull(1, {**adopted.worse_tree(adopted.base_tree()), "agent/more.py": b"MORE = 1\n"})
+    if digits:
+        event["comment"]["body"] += f" sha={head[:digits]}"
+    decision = enter(event)
+    assert isinstance(decision, NotAdmitted)
+    assert f"comment `/eval-compression sha={head}`" in decision.why
+    assert isinstance(enter(command(gh, f"/eval-compression sha={head}"), run=101), Admission)
+
+
+def test_a_command_after_a_push_and_its_re_run_mean_the_head(gh: LoopbackGitHub, enter: Admit) -> None:
+    head = gh.push_to_pull(1, adopted.worse_tree(adopted.base_tree()))
+    event = command(gh, "/eval-compression")
+    first = enter(event)
+    assert isinstance(first, Admission)
+    # The gate's own comment came after the command; the same run knows what it was admitted for.
+    again = enter(event, attempt=2)
+    assert isinstance(again, Admission)
+    assert first.ticket.sha == again.ticket.sha == head
+
+
+def test_a_command_for_a_head_that_was_evaluated_before_survives_other_comments(
+    gh: LoopbackGitHub, enter: Admit
+) -> None:
+    enter()
+    event = command(gh, "/eval-compression")
+    gh.state.comments[event["comment"]["id"]].created += timedelta(hours=1)
+    event["comment"]["created_at"] = stamp(gh.state.comments[event["comment"]["id"]].created)
+    gh.state.pulls[1].updated += timedelta(hours=2)
+    assert isinstance(enter(event, run=101), Admission)
+
+
 def test_a_mistake_in_the_command_is_answered(gh: LoopbackGitHub, enter: Admit) -> None:
-    assert isinstance(enter(command("/eval-compression rnus=5")), NotAdmitted)
+    assert isinstance(enter(command(gh, "/eval-compression rnus=5")), NotAdmitted)
     assert "'rnus=5' is not an option; known are runs=N" in only_comment(gh)
 
 
@@ -453,7 +482,7 @@ def test_a_stranger_who_types_the_command_changes_nothing(gh: LoopbackGitHub, en
     posted_result(gh)
     before = only_comment(gh)
     gh.user("stranger")
-    decision = enter(command("/eval-compression runs=50", "stranger"))
+    decision = enter(command(gh, "/eval-compression runs=50", "stranger"))
     assert isinstance(decision, NotAdmitted)
     assert "ask someone with write permission" in decision.why
     assert only_comment(gh) == before

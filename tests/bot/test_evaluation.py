@@ -21,7 +21,7 @@ from bot.github.rest import ApiRetries
 from bot.pull_request.admission import check_target
 from bot.pull_request.ticket import Ticket, evaluation_artifact, keep_error, read_error
 from bot.steps.artifact import read_result
-from bot.steps.evaluate import set_up
+from bot.steps.evaluate import minutes_left, set_up
 from bot.steps.fetch import ACCEPTED, BASE, EARLIER, SUBJECT
 from bot.steps.reuse import PROMOTED, reuse_results
 from eval_core.base.config import BaselineConfig, Config, load_config
@@ -366,3 +366,11 @@ def test_a_base_that_was_measured_beside_an_earlier_run_is_not_measured_twice(be
     job = dataclasses.replace(bench.job(), base_tree=bench.work / BASE)
     assert reuse_results(ticket, job, adopted.cases(), bench.work, into) is not None
     assert sorted(path.name for path in (into.path / "base").iterdir()) == runs
+
+
+@pytest.mark.parametrize(
+    ("deadline", "began", "left"),
+    [(80, "1000", 60.0), (80, "", 80), (None, "1000", None), (10, "1000", 0.1), (80, "soon", 80)],
+)
+def test_the_deadline_counts_from_the_start_of_the_job(deadline: int | None, began: str, left: float | None) -> None:
+    assert minutes_left(deadline, {"COMPRESSION_EVAL_JOB_STARTED": began}, 1000 + 20 * 60) == left

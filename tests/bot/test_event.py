@@ -6,6 +6,7 @@ import copy
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -266,7 +267,7 @@ def comment(body: object, *, pull: bool = True, action: str = "created") -> dict
     return {
         "action": action,
         "issue": issue,
-        "comment": {"body": body},
+        "comment": {"body": body, "created_at": "2026-01-02T03:04:05Z"},
         "repository": {"full_name": "acme/agent"},
         "sender": {"login": "maintainer"},
     }
@@ -281,6 +282,7 @@ def test_the_command_in_a_comment_asks_for_the_head_with_its_options() -> None:
     bare = read_event("issue_comment", comment("/eval-compression"), ENV)
     assert isinstance(bare, EvaluationRequest)
     assert (bare.sha, bare.runs, bare.fixtures) == ("", None, ())
+    assert bare.asked_at == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     renew = read_event("issue_comment", comment("/eval-compression baseline"), ENV)
     assert isinstance(renew, EvaluationRequest)
     assert renew.mode == "baseline"
@@ -300,6 +302,14 @@ def test_the_command_in_a_comment_asks_for_the_head_with_its_options() -> None:
 )
 def test_other_comments_start_nothing(value: dict[str, Any]) -> None:
     assert isinstance(read_event("issue_comment", value, ENV), Ignored)
+
+
+@pytest.mark.parametrize("moment", [None, 5, "yesterday", "2026-01-02T03:04:05"])
+def test_a_command_without_its_time_is_an_error(moment: Any) -> None:
+    value = comment("/eval-compression")
+    value["comment"]["created_at"] = moment
+    with pytest.raises(UserError, match="created_at"):
+        read_event("issue_comment", value, ENV)
 
 
 @pytest.mark.parametrize(

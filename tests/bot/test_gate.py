@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -44,6 +45,7 @@ PULL = Pull(
     labels=("eval-compression",),
     changed_files=1,
     html_url="https://github.com/acme/agent/pull/7",
+    updated=datetime(2026, 1, 2, tzinfo=UTC),
 )
 
 
@@ -118,6 +120,11 @@ REFUSED: dict[str, tuple[EvaluationRequest, Facts, str]] = {
     "locked": (REQUEST, facts(pull={"locked": True}), "locked"),
     "label taken off": (REQUEST, facts(pull={"labels": ("bug",)}), "label-gone"),
     "a dispatch of an old commit": (DISPATCH, facts(pull={"head_sha": NEW}), "head-moved"),
+    "a command before something that may have been a push": (
+        replace(REQUEST, trigger="comment", label=None),
+        facts(head_sure=False),
+        "head-unsure",
+    ),
     "a forced dispatch of an old commit": (
         replace(DISPATCH, force=True),
         facts(pull={"head_sha": NEW}),

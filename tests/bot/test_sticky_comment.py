@@ -102,6 +102,15 @@ def test_an_apps_own_token_finds_its_comment_again(gh: LoopbackGitHub, waits: Wa
     assert [comment.author for comment in gh.comments(1)] == ["our-evals[bot]"]
 
 
+def test_what_an_earlier_account_of_ours_said_is_folded(gh: LoopbackGitHub, client: GitHub, waits: Waits) -> None:
+    record(client, queued(), result())
+    gh.comment(1, "contributor", f"{MARKER} is how it begins")
+    app = GitHub(REPO, gh.app_token("our-evals"), api_url=gh.url, retry=ApiRetries(timeout=5, sleep=waits))
+    record(app, queued(101))
+    said = {comment.author: comment.minimized for comment in gh.comments(1)}
+    assert said == {"github-actions[bot]": True, "contributor": False, "our-evals[bot]": False}
+
+
 def test_of_two_comments_of_ours_the_oldest_is_kept_up_to_date(gh: LoopbackGitHub, client: GitHub) -> None:
     oldest = gh.comment(1, "github-actions[bot]", f"{MARKER}\nold")
     gh.comment(1, "github-actions[bot]", f"{MARKER}\nnewer")

@@ -15,6 +15,7 @@ import yaml
 
 from bot.demo import journey
 from bot.init import adoption
+from bot.steps.evaluate import minutes_left
 
 REAL = small.REPOSITORY / ".github" / "workflows" / "compression-eval.yml"
 SECRET = "COMPRESSION_EVAL_API_KEY"
@@ -258,12 +259,13 @@ def test_the_action_installs_once_and_puts_the_program_on_the_path(tmp_path: Pat
     programs.mkdir(parents=True)
     small.write(programs / "compression-eval", "#!/bin/sh\n").chmod(0o755)
     small.write(tmp_path / "commands" / "bwrap", "#!/bin/sh\n").chmod(0o755)
-    path = tmp_path / "path"
+    path, variables = tmp_path / "path", tmp_path / "env"
     done = subprocess.run(
         ["bash", str(small.REPOSITORY / "scripts" / "install-action")],
         env={
             "RUNNER_TEMP": str(tmp_path / "temp"),
             "GITHUB_PATH": str(path),
+            "GITHUB_ENV": str(variables),
             "PATH": f"{tmp_path / 'commands'}:{Path(sys.executable).parent}:/usr/bin:/bin",
         },
         capture_output=True,
@@ -272,4 +274,6 @@ def test_the_action_installs_once_and_puts_the_program_on_the_path(tmp_path: Pat
     )
     assert done.returncode == 0, done.stderr
     assert path.read_text(encoding="utf-8") == f"{programs}\n"
+    name, _, began = variables.read_text(encoding="utf-8").partition("=")
+    assert minutes_left(80, {name: began.strip()}, int(began) + 600) == 70
     assert [item.name for item in programs.iterdir()] == ["compression-eval"]

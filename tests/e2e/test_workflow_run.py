@@ -98,13 +98,8 @@ def test_an_approved_evaluation_is_told_to_have_begun(start: Start) -> None:
 def test_the_command_in_a_comment_starts_it_where_its_line_is_turned_on(start: Start) -> None:
     runner, pull = start(adopted.base_tree())
     runner.edits["  # issue_comment:"] = "  issue_comment:"
-    event = {
-        "action": "created",
-        "issue": {"number": pull.number, "pull_request": {"url": "x"}},
-        "comment": {"body": "/eval-compression runs=2 fixtures=small-plan"},
-        "repository": {"full_name": adopted.REPO},
-        "sender": {"login": "maintainer"},
-    }
+    said = runner.github.comment(pull.number, "maintainer", "/eval-compression runs=2 fixtures=small-plan")
+    event = adopted.comment_event(said)
     ran = runner.run(event, "issue_comment")
     assert ran.code == 0, ran.log
     body = runner.github.comments(pull.number)[-1].body

@@ -136,6 +136,7 @@ class Seed:
             pull.head_sha = self.commit(tree, parents, "More", pull.author)
             if pull.head_repo == self.state.repo:
                 self.state.refs[f"heads/{pull.head_ref}"] = pull.head_sha
+            pull.touch()
             return pull.head_sha
 
     def retarget(self, number: int, base: str) -> None:
@@ -143,6 +144,7 @@ class Seed:
         with self._lock:
             pull = self.state.pulls[number]
             pull.base_ref, pull.base_sha = base, self.state.refs[f"heads/{base}"]
+            pull.touch()
 
     def forget_commit(self, sha: str) -> None:
         """Collect a commit as garbage."""
@@ -198,7 +200,8 @@ class Seed:
         """Add a comment."""
         with self._lock:
             self.user(login)
-            comment = StoredComment(self.state.new_id(), number, login, body)
+            at = self.state.pulls[number].touch()
+            comment = StoredComment(self.state.new_id(), number, login, body, at, at)
             self.state.comments[comment.id] = comment
             return comment
 

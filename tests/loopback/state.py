@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from loopback.commits import History
@@ -79,6 +79,11 @@ class StoredPull:
     updated: datetime = field(default_factory=now)
     closed: datetime | None = None
 
+    def touch(self) -> datetime:
+        """Note that something happened to it, later than anything before, and return when."""
+        self.updated = max(now(), self.updated + timedelta(seconds=1))
+        return self.updated
+
 
 @dataclass
 class StoredComment:
@@ -90,6 +95,7 @@ class StoredComment:
     body: str
     created: datetime = field(default_factory=now)
     updated: datetime = field(default_factory=now)
+    minimized: bool = False
 
 
 @dataclass

@@ -48,7 +48,8 @@ async def create_comment(ex: Exchange) -> web.Response:
     pull = find(ex, ex.number("number"))
     body = await _body(ex)
     _refuse_if_locked(ex, pull)
-    comment = StoredComment(ex.state.new_id(), pull.number, ex.login, body)
+    at = pull.touch()
+    comment = StoredComment(ex.state.new_id(), pull.number, ex.login, body, at, at)
     ex.state.comments[comment.id] = comment
     return answer(_shape(ex, comment), 201)
 
@@ -94,6 +95,7 @@ async def add_labels(ex: Exchange) -> web.Response:
         ex.state.labels.setdefault(name, ex.state.new_id())
         if name not in pull.labels:
             pull.labels.append(name)
+    pull.touch()
     return answer(_labels(ex, pull))
 
 
@@ -105,6 +107,7 @@ async def remove_label(ex: Exchange) -> web.Response:
     if name not in pull.labels:
         raise Problem(404, "Label does not exist")
     pull.labels.remove(name)
+    pull.touch()
     return answer(_labels(ex, pull))
 
 

@@ -214,7 +214,7 @@ async def update(ex: Exchange) -> web.Response:
         if body["state"] not in ("open", "closed"):
             raise Problem.invalid("PullRequest", "state")
         pull.state, pull.closed = body["state"], now() if body["state"] == "closed" else None
-    pull.updated = now()
+    pull.touch()
     return answer(shape(ex, pull))
 
 

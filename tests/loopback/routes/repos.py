@@ -43,13 +43,15 @@ async def whoami(ex: Exchange) -> web.Response:
 
 
 async def graphql(ex: Exchange) -> web.Response:
-    """Answer what the REST API has no answer to: whom an app's token acts as, and a draft made of what is ready."""
+    """Answer what the REST API has no answer to: whom an app's token acts as, and a draft, a folded comment."""
     body = await ex.body()
     query = "".join(str(body.get("query")).split())
     if query == "query{viewer{login}}":
         return answer({"data": {"viewer": {"login": ex.login}}})
     if query == _TO_DRAFT:
         return _to_draft(ex, str((body.get("variables") or {}).get("id")))
+    if query == _MINIMIZE:
+        return _minimize(ex, str((body.get("variables") or {}).get("id")))
     return answer({"errors": [{"message": "this is not known here"}]})
 
 
@@ -60,11 +62,29 @@ def _to_draft(ex: Exchange, node: str) -> web.Response:
     ex.needs("pull_requests")
     pull = next((pull for pull in ex.state.pulls.values() if node_id("PR", pull.id) == node), None)
     if pull is None:
-        return answer({"errors": [{"type": "NOT_FOUND", "message": f"Could not resolve to a node with the id {node}"}]})
+        return _no_node(node)
     if not ex.state.drafts:
         return answer({"errors": [{"message": "Draft pull requests are not supported in this repository."}]})
     pull.draft = True
     return answer({"data": {"convertPullRequestToDraft": {"pullRequest": {"isDraft": True}}}})
+
+
+_MINIMIZE = (
+    "mutation($id:ID!){minimizeComment(input:{subjectId:$id,classifier:OUTDATED}){minimizedComment{isMinimized}}}"
+)
+
+
+def _minimize(ex: Exchange, node: str) -> web.Response:
+    ex.needs("issues", "pull_requests")
+    found = next((item for item in ex.state.comments.values() if node_id("IC", item.id) == node), None)
+    if found is None:
+        return _no_node(node)
+    found.minimized = True
+    return answer({"data": {"minimizeComment": {"minimizedComment": {"isMinimized": True}}}})
+
+
+def _no_node(node: str) -> web.Response:
+    return answer({"errors": [{"type": "NOT_FOUND", "message": f"Could not resolve to a node with the id {node}"}]})
 
 
 async def account(ex: Exchange) -> web.Response:
