@@ -8,26 +8,29 @@ from dataclasses import replace
 from pathlib import Path
 
 from bot.pull_request.admission import check_target
-from bot.pull_request.ticket import Ticket, forget_error, read_error
+from bot.pull_request.ticket import Ticket, forget_error, is_small_file, read_error
 from bot.steps.fetch import BASE, SHARDS, SUBJECT
 from bot.steps.reuse import reuse_results
-from eval_core.base.config import Config
+from eval_core.base.config import CONFIG_FILE, Config, load_config
 from eval_core.base.errors import UserError
 from eval_core.base.globs import watched_digest
 from eval_core.comparing.compare import ReportData
 from eval_core.domain.record import RunRecord
 from eval_core.domain.shard import Shard
+from eval_core.domain.target import Builtin, TargetSpec
 from eval_core.measuring.base_branch import BranchPoint
 from eval_core.measuring.merge import merge_shards
 from eval_core.measuring.options import Job
 from eval_core.reporting.write import write_reports
 from eval_core.sandbox.isolation import Wanted
+from eval_core.sandbox.targets import find_target
 from eval_core.storage.results import ResultsFolder, open_results
 
 __all__ = [
     "evaluate",
     "merge",
     "minutes_left",
+    "moved_compressor",
     "set_up",
 ]
 
@@ -41,6 +44,30 @@ def set_up(config: Config, root: Path) -> None:
         done = subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=root, check=False)
         if done.returncode:
             raise UserError(f"setup: {command!r} ended with {done.returncode}; its output is in the job's log")
+
+
+def moved_compressor(config: Config, root: Path, tree: Path) -> TargetSpec | None:
+    """Return the pull request's own description of its compressor if that has another name than on the base.
+
+    Only the name and its import roots are taken from it: without them a renamed compressor could never be measured.
+    """
+    try:
+        if not is_small_file(tree / CONFIG_FILE, _LARGEST_CONFIG):
+            return None
+        theirs = load_config(None, tree).target
+        if isinstance(theirs, str) and not is_small_file(tree / theirs, _LARGEST_CONFIG):
+            return None
+        there, here = (
+            find_target(None, value, at, at, {}).spec for value, at in ((theirs, tree), (config.target, root))
+        )
+    except UserError:
+        return None  # what is wrong with it is its author's to find out; the base's description serves
+    if isinstance(there, Builtin) or isinstance(here, Builtin) or None in (there.compressor, here.compressor):
+        return None
+    return there if there.compressor != here.compressor else None
+
+
+_LARGEST_CONFIG = 256 << 10
 
 
 def minutes_left(deadline: int | None, environ: Mapping[str, str], now: float) -> float | None:
@@ -69,10 +96,12 @@ def evaluate(
     """
     check_target(config, root)
     baseline = ticket.mode == "baseline"
+    tree = work / (BASE if baseline else SUBJECT)
     job = Job(
         settings=config,
         root=root,
-        tree=work / (BASE if baseline else SUBJECT),
+        tree=tree,
+        moved_to=None if baseline else moved_compressor(config, root, tree),
         # Measured as well where there is no baseline of its files, or where that is of another day.
         base_tree=None if baseline else work / BASE,
         base_point=None if baseline else _branch_point(ticket, config, root, work),

@@ -23,6 +23,7 @@ from eval_core.base.errors import UserError
 from eval_core.base.markdown_text import inline
 from eval_core.base.numbers import counted
 from eval_core.comparing.compare import ReportData
+from eval_core.domain.target import TargetSpec, read_target, target_from
 from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.view import make_view
 from eval_core.strands.findings import Kind
@@ -75,6 +76,8 @@ def _warnings(asked: ResultAsked, data: ReportData) -> list[str]:
             f"The pull request is meant for {inline(asked.base_ref)} now. This was measured for "
             f"{inline(ticket.base_ref or '')}; add the label again."
         )
+    if (moved := _moved(asked, data)) is not None:
+        found.append(moved)
     if data.base is None and ticket.behind:
         found.append(
             f"Merge {_branch(asked)} into the pull request: it lacks {counted(ticket.behind, 'commit')} of it."
@@ -90,6 +93,29 @@ def _warnings(asked: ResultAsked, data: ReportData) -> list[str]:
     elif asked.result == "failure":
         found.append("The job failed after these results were measured; its log says why.")
     return found
+
+
+def _moved(asked: ResultAsked, data: ReportData) -> str | None:
+    """Say what of the pull request's own configuration was used, or what to do where more of it was needed."""
+    value = asked.config.target
+    spec = read_target(asked.root / value) if isinstance(value, str) else target_from(value, "target")
+    file = value if isinstance(value, str) else CONFIG_FILE
+    name = data.candidate.provenance.target
+    if isinstance(spec, TargetSpec) and name != spec.name:
+        return (
+            f"{inline(name)} was measured, which is what {inline(file)} of this pull request names. On the base it is "
+            f"{inline(spec.name)}. Everything else that describes the compressor was taken from the base."
+        )
+    if (
+        data.verdict
+        and data.verdict.kind is Kind.BROKEN
+        and any(line.startswith(f"{file} (") for line in asked.ticket.ignored_files)
+    ):
+        return (
+            f"{inline(file)} was taken from the base. If this pull request moves the compressor, merge a change of "
+            "that file that fits both places first."
+        )
+    return None
 
 
 def _base(asked: ResultAsked, data: ReportData, commits_since: CommitsSince) -> str:

@@ -20,7 +20,7 @@ from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord
 from eval_core.domain.shard import Shard
-from eval_core.domain.target import Builtin, CompressorSource
+from eval_core.domain.target import Builtin, CompressorSource, TargetSpec
 from eval_core.measuring.base_branch import BasePlan, BranchPoint, base_store, plan_base
 from eval_core.measuring.compare_with_base import compare_with_base, load_cases, own_base
 from eval_core.measuring.evaluate import Trial
@@ -54,6 +54,8 @@ class Job:
     runs: int | None = None
     compress_runs: int | None = None
     target: str | None = None
+    moved_to: TargetSpec | None = None
+    """A description of where the tree under test has the compressor; all else about it is the configured target's."""
     flags: ModelFlags = field(default_factory=ModelFlags)
     budget_usd: float | None = None
     deadline_minutes: float | None = None
@@ -127,7 +129,8 @@ class Job:
 
     def load_target(self) -> Target:
         """Find the compressor under test."""
-        return find_target(self.target, self.settings.target, self.root, self.tree)
+        target = find_target(self.target, self.settings.target, self.root, self.tree)
+        return target if self.moved_to is None else target.moved_to(self.moved_to)
 
     def load_base_target(self) -> Target:
         """Find the compressor of the base, which is measured in the same run."""

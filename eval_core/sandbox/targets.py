@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -227,6 +227,17 @@ class Target:
     def asks_model(self) -> bool:
         """Whether its compressions are a model's work, where there is one."""
         return self.spec.name not in ASK_NOBODY if isinstance(self.spec, Builtin) else self.spec.llm == "required"
+
+    def moved_to(self, there: TargetSpec) -> Target:
+        """Return the same compressor, called in the same way, at the place that another description has it."""
+        if isinstance(self.spec, Builtin) or isinstance(self.written, Builtin):
+            return self
+        place = {"compressor": there.compressor, "pythonpath": there.pythonpath}
+        return replace(
+            self,
+            spec=self.spec.model_copy(update=place),
+            written=self.written.model_copy(update={"compressor": there.compressor}),
+        )
 
     def subject(
         self, *, complete: Complete | None, model: str | None, max_tokens: int, sandbox: Wanted, hidden: tuple[str, ...]

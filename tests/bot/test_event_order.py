@@ -200,6 +200,31 @@ def test_a_base_that_changes_while_the_jobs_run_is_told(open_pull: OpenPull) -> 
     assert "The pull request is meant for `release` now. This was measured for `main`; add the label again." in comment
 
 
+def test_a_renamed_compressor_is_measured_where_the_pull_request_has_it(open_pull: OpenPull) -> None:
+    moved = {("agent/memory.py" if path == adopted.COMPRESSOR else path): content for path, content in POOR.items()}
+    config, place = ".compression-eval.yml", b"agent.context_compressor:ContextCompressor"
+    assert place in moved[config]
+    moved = {
+        path: content.replace(place, b"agent.memory:ContextCompressor").replace(b".context_compressor", b".memory")
+        for path, content in moved.items()
+    }
+    repository = open_pull(GOOD, moved)
+    _, posted, comment = repository.label()
+    assert posted.title.startswith("Regressed"), comment
+    assert "`agent.memory:ContextCompressor` was measured" in comment
+    assert "On the base it is `agent.context_compressor:ContextCompressor`." in comment
+
+
+def test_a_compressor_that_is_gone_from_its_place_says_what_to_do(open_pull: OpenPull) -> None:
+    moved = {f"src/{path}" if path.startswith("agent/") else path: content for path, content in GOOD.items()}
+    config = ".compression-eval.yml"
+    moved[config] = moved[config].replace(b"pythonpath:\n  - .", b"pythonpath:\n  - src")
+    assert moved[config] != GOOD[config]
+    _, posted, comment = open_pull(GOOD, moved).label()
+    assert posted.title.startswith("Broken")
+    assert "merge a change of that file that fits both places first" in comment
+
+
 def test_a_rebased_head_is_measured_against_what_it_stands_on_now(open_pull: OpenPull) -> None:
     repository = open_pull(GOOD, documented(GOOD))
     github = repository.github
