@@ -25,6 +25,7 @@ _COMMANDS = {
     "judge": ("eval_core.cli.judge:judge", "Calibrate the judge, or grade stored answers again."),
     "bot": ("bot.commands:bot", "The steps of the pull-request workflow."),
     "init": ("bot.init:init", "Set up the bot in a repository."),
+    "reproduce": ("bot.reproduce:reproduce", "Measure a pull request on this machine as the bot does."),
     "doctor": ("bot.doctor:doctor", "Check the setup by trying everything that a run needs."),
     "demo": ("bot.demo.play:demo", "Run the whole bot on this machine, without an account or a key."),
 }

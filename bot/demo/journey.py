@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -96,6 +96,8 @@ class Journey:
     run_id: int = 1001
     attempt: int = 1
     say: Callable[[str], None] = lambda line: None
+    servers: Mapping[str, str] = field(default_factory=dict)
+    """Addresses that a runner of one's own sets."""
     sandboxed: bool = True
     """Otherwise the compressor runs as it is, which is for our own."""
 
@@ -147,6 +149,7 @@ class Journey:
             "GITHUB_RUN_ATTEMPT": str(self.attempt),
             "GITHUB_SHA": self.github.tip,
             "TICKET": outputs.get("ticket", ""),
+            **self.servers,
             **env,
         }
         if permissions:

@@ -367,7 +367,9 @@ _ACTIONS_BOT = "github-actions[bot]"
 class GitHub:
     """One repository on GitHub, seen with one token."""
 
-    def __init__(self, repo: str, token: str, *, api_url: str = DEFAULT_API, retry: ApiRetries | None = None) -> None:
+    def __init__(
+        self, repo: str, token: str | None, *, api_url: str = DEFAULT_API, retry: ApiRetries | None = None
+    ) -> None:
         if repo.count("/") != 1 or not all(repo.split("/")):
             raise UserError(f"GITHUB_REPOSITORY: {repo!r} is not owner/name")
         self.repo = repo

@@ -123,10 +123,10 @@ _REDIRECTS = 5
 
 
 class Transport:
-    """PyGithub's requester with our own retries and error messages."""
+    """PyGithub's requester with our own retries and error messages; without a token it asks as nobody."""
 
-    def __init__(self, token: str, api_url: str = DEFAULT_API, retry: ApiRetries | None = None) -> None:
-        if not token:
+    def __init__(self, token: str | None, api_url: str = DEFAULT_API, retry: ApiRetries | None = None) -> None:
+        if token == "":
             raise UserError("GITHUB_TOKEN: empty; give a token that may read the repository and write to its PRs")
         parts = urlsplit(api_url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -216,7 +216,7 @@ class Transport:
 
             # PyGithub's own retry repeats POSTs after a 502, which is how duplicate comments are made.
             self._requester = Github(
-                auth=Auth.Token(self._token),
+                auth=Auth.Token(self._token) if self._token else None,
                 base_url=self.api_url,
                 timeout=self.retry.timeout,
                 user_agent=USER_AGENT,
@@ -237,7 +237,7 @@ class Transport:
             headers = {"User-Agent": USER_AGENT, "X-GitHub-Api-Version": API_VERSION}
             if (parts.scheme, parts.netloc) == (home.scheme, home.netloc):
                 # Storage hosts get a signed address and must not see our token.
-                headers["Authorization"] = f"Bearer {self._token}"
+                headers |= {"Authorization": f"Bearer {self._token}"} if self._token else {}
             elif parts.scheme != "https" and home.scheme == "https":
                 raise ApiError(f"{what}: GitHub redirects to {parts.scheme}, not https; refused", 302, "redirect")
             with requests.get(

@@ -50,8 +50,6 @@ class CommentContext:
 
     label: str
     warnings: Sequence[str]
-    judged: Sequence[str]
-    """What was taken from the base branch, so that whoever reproduces the result does the same."""
     report_url: str | None = None
     """Where the full report opens; None leaves the link to the run."""
     base: str = ""
@@ -88,9 +86,8 @@ def result_body(view: ReportView, ticket: Ticket, around: CommentContext, *, bud
                 if row.name != title_of("size")
                 for detail in row.first(_MOST_DETAILS)
             ],
-            "base_path": view.data.base_path or "auto",
             "reading": READING,
-            "base_in_run": view.data.candidate.extra.base == "rerun",
+            "reproduce": _reproduce(ticket),
         }
     )
     blocks = {name: _tidy("".join(_template().blocks[name](context))) for name in _SECTIONS}
@@ -104,6 +101,16 @@ def result_body(view: ReportView, ticket: Ticket, around: CommentContext, *, bud
         note = f"_Left out to fit: {', '.join(dropped)}; the [full report]({ticket.run_url}) has everything._"
         text = _joined({**blocks, "note": note})
     return text
+
+
+def _reproduce(ticket: Ticket) -> str:
+    """Return the command that measures the same on another machine."""
+    words = [f"{ticket.run_url.partition('/actions/')[0]}/pull/{ticket.pr}"]
+    words += ["--sha", ticket.sha, "--base", ticket.base_sha]
+    words += ["--runs", str(ticket.runs)] if ticket.runs else []
+    words += ["--look", str(ticket.looks)] if ticket.looks > 1 else []
+    words += ["--fixtures", ",".join(ticket.fixtures)] if ticket.fixtures else []
+    return " ".join(["compression-eval reproduce", *words])
 
 
 def _lead(headline: str) -> str:

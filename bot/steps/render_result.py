@@ -49,13 +49,9 @@ def render_result(asked: ResultAsked, commits_since: CommitsSince) -> RenderedRe
 def _written(asked: ResultAsked, data: ReportData, commits_since: CommitsSince) -> RenderedResult:
     ticket, config = asked.ticket, asked.config
     view = make_view(_in_repository(data, asked.root))
-    judged = [CONFIG_FILE, config.fixtures, config.probes, config.baselines]
-    if isinstance(config.target, str):
-        judged.append(config.target)
     around = CommentContext(
         label=config.bot.label,
         warnings=_warnings(asked, data),
-        judged=judged,
         report_url=asked.report_url,
         base=_base(asked, data, commits_since),
     )

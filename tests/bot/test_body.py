@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -31,7 +30,6 @@ from eval_core.strands.findings import Kind
 
 GOLDEN = Path(__file__).parent / "golden" / "comment.md"
 TICKET = Ticket.of(request(), allowed("fixtures/small-plan.json", "requirements.txt"))
-JUDGED = (".compression-eval.yml", "fixtures", "probes", "baselines")
 
 
 def _fixed(measurement: Measurement) -> Measurement:
@@ -60,7 +58,6 @@ def text(
     around = CommentContext(
         label="eval-compression",
         warnings=warnings,
-        judged=JUDGED,
         base="compared with `main` at `bbbbbbb`, by its stored baseline (12 days old, 3 commits behind)",
     )
     return result_body(shown or view(), ticket, around, budget=budget)
@@ -192,50 +189,13 @@ def test_no_list_of_files_makes_it_outgrow_the_budget(name: str) -> None:
     assert len(text(20_000, ticket).encode()) <= 20_000
 
 
-def test_reproducing_uses_what_judged_the_pull_request() -> None:
-    ticket = TICKET.model_copy(update={"runs": 5})
-    commands = re.findall(r"```sh\n(.*?)```", text(ticket=ticket), re.DOTALL)[0].splitlines()
-    assert commands == [
-        f"git fetch origin {ticket.base_sha} pull/7/head && git checkout {ticket.sha}",
-        f"git checkout {ticket.base_sha} -- .compression-eval.yml fixtures probes baselines",
-        "compression-eval run --compare-to baselines/offline.json --runs 5",
-    ]
-
-
-def git(folder: Path, *words: str) -> str:
-    identity = ["-c", "user.name=Somebody", "-c", "user.email=somebody@users.invalid", "-c", "init.defaultBranch=main"]
-    done = subprocess.run(["git", *identity, *words], cwd=folder, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
-
-
-def test_the_commands_bring_a_forks_commit_with_the_base_branchs_judging_files(tmp_path: Path) -> None:
-    """Against a real git: the fork's commit is only reachable through the pull request's reference."""
-    work, origin, clone = tmp_path / "work", tmp_path / "origin.git", tmp_path / "clone"
-    adopted.on_disk(adopted.base_tree(), work)
-    git(work, "init", "-q")
-    git(work, "add", "-A")
-    git(work, "commit", "-qm", "Base")
-    base = git(work, "rev-parse", "HEAD")
-    changed = adopted.worse_tree(adopted.base_tree())
-    adopted.on_disk({**changed, "fixtures/small-plan.json": b"{}", "probes/extra.probes.json": b"{}"}, work)
-    git(work, "add", "-A")
-    git(work, "commit", "-qm", "Change")
-    sha = git(work, "rev-parse", "HEAD")
-    git(tmp_path, "clone", "-q", "--bare", str(work), str(origin))
-    git(origin, "update-ref", "refs/heads/main", base)
-    git(origin, "update-ref", "refs/pull/7/head", sha)
-    # As GitHub serves it.
-    git(origin, "config", "uploadpack.allowReachableSHA1InWant", "true")
-    git(tmp_path, "clone", "-q", f"file://{origin}", str(clone))
-    ticket = TICKET.model_copy(update={"sha": sha, "base_sha": base})
-    commands = re.findall(r"```sh\n(.*?)```", text(ticket=ticket), re.DOTALL)[0].splitlines()
-    for command in commands[:2]:
-        subprocess.run(["bash", "-euc", command], cwd=clone, check=True, capture_output=True)
-    tree = adopted.base_tree()
-    assert (clone / adopted.COMPRESSOR).read_bytes() == changed[adopted.COMPRESSOR]
-    assert (clone / "fixtures/small-plan.json").read_bytes() == tree["fixtures/small-plan.json"]
-    assert small.REPOSITORY not in clone.parents
-    assert commands[2].split()[:2] == ["compression-eval", "run"]
+def test_reproducing_is_one_line_that_names_both_commits_and_what_was_asked_for() -> None:
+    ticket = TICKET.model_copy(update={"runs": 5, "looks": 2, "fixtures": ["small-plan", "b"]})
+    (command,) = re.findall(r"```sh\n(.*?)```", text(ticket=ticket), re.DOTALL)[0].splitlines()
+    assert command == (
+        f"compression-eval reproduce https://github.com/acme/agent/pull/7 --sha {ticket.sha} --base {ticket.base_sha} "
+        "--runs 5 --look 2 --fixtures small-plan,b"
+    )
 
 
 def test_the_way_to_run_again_is_exact() -> None:

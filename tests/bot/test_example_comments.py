@@ -138,7 +138,7 @@ def _whole_comment(
     verdict, part = compare_measurements(base, candidate, accept=accept)
     cases = {case.fixture.name: case for case in suite()}
     data = ReportData(candidate, base=part, verdict=verdict, base_path="baselines/offline.json", cases=cases)
-    around = CommentContext(label="eval-compression", warnings=(), judged=("fixtures",))
+    around = CommentContext(label="eval-compression", warnings=())
     return verdict, result_body(make_view(data), Ticket.of(request(), allowed()), around, budget=LIMIT)
 
 

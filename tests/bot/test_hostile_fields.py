@@ -141,7 +141,7 @@ class Page(HTMLParser):
 def assert_inert(data: ReportData, world: tuple[LoopbackGitHub, Path, Json], *, names_are_plain: bool = True) -> None:
     """Look at every view; names that the bot would refuse never come to be markdown."""
     view = make_view(data)
-    around = CommentContext(label="eval-compression", warnings=[], judged=["fixtures"])
+    around = CommentContext(label="eval-compression", warnings=[])
     ticket = ticket_for(world[0])
     markdown = [result_body(view, ticket, around, budget=RESULT_BUDGET), render_markdown(view)]
     for text in markdown if names_are_plain else ():

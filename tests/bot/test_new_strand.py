@@ -68,7 +68,7 @@ def test_a_new_strand_is_in_record_verdict_comment_page_terminal_and_json(
 
     data = ReportData(candidate, base=part, verdict=verdict, cases={case.fixture.name: case for case in small.cases()})
     view = make_view(data)
-    around = CommentContext(label="eval-compression", warnings=(), judged=("fixtures",))
+    around = CommentContext(label="eval-compression", warnings=())
     screen = io.StringIO()
     print_report(view, console(screen), details=True)
     views = {
