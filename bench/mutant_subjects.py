@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -78,10 +79,10 @@ class TemplateModel:
         return "\n\n".join(f"## {title}\n" + "\n".join(f"- {line}" for line in parts[title]) for title in written)
 
 
-class Compressor(Protocol):
+class Compress(Protocol):
     """What compresses, whatever it is written in."""
 
-    def compress(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]: ...
+    def __call__(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]: ...
 
 
 class NodeCompressor:
@@ -126,31 +127,32 @@ class MutantSubject:
     compressor: str
 
     @contextmanager
-    def _build(self, model: TemplateModel, seed: str) -> Iterator[Compressor]:
+    def _build(self, model: TemplateModel, seed: str, topic: str | None) -> Iterator[Compress]:
         if self.compressor == JAVASCRIPT:
             node = NodeCompressor(self.folder / "compaction.mjs", model)
             try:
-                yield node
+                yield node.compress
             finally:
                 node.close()
         elif self.compressor == HERMES:
-            yield importlib.import_module(f"{self.folder.name}.hermes_like").HermesLike(model)
+            yield importlib.import_module(f"{self.folder.name}.hermes_like").HermesLike(model).compress
         else:
             compressor = importlib.import_module(f"{self.folder.name}.context_compressor")
             rules = importlib.import_module(f"{self.folder.name}.rule_based")
-            yield compressor.ContextCompressor(summariser=Forgetful(rules.RuleBasedSummariser(), seed))
+            ours = compressor.ContextCompressor(summariser=Forgetful(rules.RuleBasedSummariser(), seed))
+            yield partial(ours.compress, focus_topic=topic)
 
     async def compress(self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None) -> Compression:
         """Compress a fixture, step by step where it has several cuts."""
         model = TemplateModel(f"{self.name}/{fixture.name}/{seed}")
         state: list[dict[str, Any]] = []
         steps, start = [], 0
-        with self._build(model, f"{self.name}/{fixture.name}/{seed}") as instance:
+        with self._build(model, f"{self.name}/{fixture.name}/{seed}", focus_topic) as compress:
             for model.step, cut in enumerate(fixture.cuts):
                 state = [*state, *fixture.messages[start:cut]]
                 before = count_messages(state)
                 try:
-                    state = instance.compress(state)
+                    state = compress(state)
                 except ValueError as exc:
                     return Compression(Outcome.TARGET_ERROR, repr(exc))
                 steps.append(Step(state, before, count_messages(state), 0.0))

@@ -1,6 +1,6 @@
 """Damage three compressors on purpose and see what is caught, by which strand of evidence.
 
-    python bench/mutants.py [--sets settled,held-out] [--seeds 3] [--only NAME] [--keep FOLDER] [--write PAGE]
+    python bench/mutants.py [--sets settled,held-out,later] [--seeds 3] [--only NAME] [--keep FOLDER] [--write PAGE]
 
 Every mutant is a compressor's own source with one edit, run for real over the shipped fixtures, offline: the reference,
 one in the manner of Hermes', and one in JavaScript. Their summarisers forget lines, so that every run differs. The
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from mutant_edits import HELD_OUT, MUTANTS, Mutant
+from mutant_edits import HELD_OUT, LATER, MUTANTS, Mutant
 from mutant_subjects import MutantSubject
 
 from eval_core.comparing.compare import compare_measurements
@@ -44,7 +44,7 @@ from eval_core.strands.findings import Kind, StrandState, Verdict
 ROOT = Path(__file__).resolve().parent.parent
 GRADED, COMPRESSIONS = 1, 10
 BASE_SEED = 1_000_000
-SETS = {"settled": MUTANTS, "held-out": HELD_OUT}
+SETS = {"settled": MUTANTS, "held-out": HELD_OUT, "later": LATER}
 HARMED = (Kind.BROKEN, Kind.REGRESSED, Kind.MIXED, Kind.TRADE)
 MARKERS = "<!-- measured by bench/mutants.py -->", "<!-- end of measurement -->"
 
@@ -241,7 +241,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="times that each harmless edit is measured")
     parser.add_argument("--workers", type=int, default=2, help="processes that measure")
     parser.add_argument("--only", default="", help="mutants whose compressor and name hold this")
-    parser.add_argument("--sets", default=",".join(SETS), help="settled, held-out, or both with a comma")
+    parser.add_argument("--sets", default=",".join(SETS), help="settled, held-out, later, or several with commas")
     parser.add_argument("--headlines", action="store_true", help="print the sentence of each verdict too")
     parser.add_argument("--keep", type=Path, help="folder for what was measured")
     parser.add_argument("--measured-only", action="store_true", help="judge again what is kept, and measure nothing")

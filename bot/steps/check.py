@@ -9,13 +9,15 @@ from bot.github.repository import GitHub
 from bot.github.resources import CheckRun
 from bot.pull_request.event import WorkflowRun
 
-__all__ = ["CHECK_NAME", "FAILED", "INCOMPLETE", "Check", "Conclusion", "conclude"]
+__all__ = ["CHECK_NAME", "FAILED", "FIRST_RESULT", "INCOMPLETE", "Check", "Conclusion", "conclude"]
 
 CHECK_NAME = "compression-eval"
 FAILED = "The evaluation failed"
 """The title of a check that shows nobody a result: by it, later runs tell it from a result that is neutral."""
 INCOMPLETE = "Incomplete"
 """How the title of an incomplete result begins; written here, because the gate must not load what compares results."""
+FIRST_RESULT = "first_result"
+"""The outcome of the first compressor of a repository: measured, and nothing to compare with."""
 SUMMARY_LIMIT = 65_535
 _TITLE_LIMIT = 255
 _CUT = "\n\n*(cut here; the comment and the artifact have the rest)*"
@@ -37,6 +39,8 @@ _BY_VERDICT: dict[str, Conclusion] = {
     "inconclusive": "neutral",
     # Only a model could have judged it, and there was none.
     "not_judged": "neutral",
+    # It compressed every session, and there is no earlier compressor that it could be worse than.
+    FIRST_RESULT: "neutral",
     # No answer at all. GitHub counts neutral as passed for a required check, and a gate must not pass on nothing.
     "incomplete": "action_required",
     "not_comparable": "action_required",

@@ -16,6 +16,7 @@ from pathlib import Path
 from bot.pull_request.result_body import CommentContext, result_body
 from bot.steps.artifact import read_result
 from bot.steps.baseline_age import CommitsSince, age_words
+from bot.steps.check import FIRST_RESULT
 from bot.steps.comment import RESULT_BUDGET
 from bot.steps.publish import RenderedResult, ResultAsked
 from eval_core.base.config import CONFIG_FILE
@@ -56,7 +57,7 @@ def _written(asked: ResultAsked, data: ReportData, commits_since: CommitsSince) 
         base=_base(asked, data, commits_since),
     )
     return RenderedResult(
-        outcome=view.kind.value if view.kind else Kind.NOT_COMPARABLE.value,
+        outcome=view.kind.value if view.kind else FIRST_RESULT if data.first else Kind.NOT_COMPARABLE.value,
         headline=view.headline,
         report=render_markdown(view),
         body=result_body(view, ticket, around, budget=RESULT_BUDGET),

@@ -31,7 +31,7 @@ def _options(command: Any) -> Any:
     for option in (
         click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml"),
         click.option("--results", type=click.Path(path_type=Path), help="Default: results"),
-        click.option("--quiet", is_flag=True, help="No progress on stderr."),
+        click.option("--quiet", is_flag=True, help="No progress and no notices on stderr."),
     ):
         command = option(command)
     return command

@@ -149,7 +149,7 @@ def run_options(command: Any) -> Any:
                 show_default=True,
                 help="Sandbox for your own target; none runs it with your permissions.",
             ),
-            click.option("--quiet", is_flag=True, help="No progress on stderr."),
+            click.option("--quiet", is_flag=True, help="No progress and no notices on stderr."),
         )
     ):
         command = option(command)
@@ -446,7 +446,8 @@ def run(
         )
     root = results or job.results
     with _with_git_base(job, root, quiet=quiet) as job:
-        _warn_of_no_base(job, root)
+        if not quiet:
+            _warn_of_no_base(job, root)
         if dry_run:
             print_estimate(_at_last_look(job) if all_looks else job, results, label)
             return
@@ -496,6 +497,8 @@ def end_run(data: ReportData, fail_on: Any, root: Path, remedy: str) -> NoReturn
         sys.exit(0)  # the runner takes the result from report.json, and any other code for a crash
     code = exit_code(data.verdict, fail_on) if data.verdict else 0
     reason = data.candidate.stopped or outage(data.candidate)
+    if data.first and reason is None:
+        sys.exit(0)
     if data.verdict is None and reason is None and fail_on != "never":
         click.echo(f"--fail-on {fail_on} cannot be decided: nothing to compare with ({data.note}).", err=True)
         sys.exit(3)

@@ -52,6 +52,8 @@ class ReportData:
     history: Sequence[HistoryLine] = ()
     note: str | None = None
     """Why there is no comparison, if there is none."""
+    first: bool = False
+    """Whether the base has no compressor yet, and this one compressed every session."""
     task: TaskConfig = field(default_factory=TaskConfig)
     """How tokens per task are computed."""
     accept: AcceptConfig = field(default_factory=AcceptConfig)
@@ -96,7 +98,7 @@ class ReportData:
     def next_step(self) -> str:
         """One sentence on what to do; a compressor that seems to know the probes is not to be merged for its gain."""
         if self.verdict is None:
-            return ""
+            return "Read what it keeps; `compression-eval baseline update` makes it the baseline." if self.first else ""
         if self.verdict.kind is Kind.IMPROVED and self.overfitting is not None:
             return "Do not merge on this verdict alone: read the warning, then try it on sessions of your own."
         return self.verdict.next_step

@@ -287,7 +287,9 @@ _STEPS = {
 
 def _comparably(reasons: Sequence[Reason]) -> str:
     if any(reason.code == "difference" for reason in reasons):
-        return "Measure the baseline with these settings (`compression-eval baseline update`), or run with its own."
+        return (
+            "Measure the baseline with these settings (`compression-eval baseline update`), or run with the baseline's."
+        )
     return "Measure the baseline again with the current models, then compare."
 
 

@@ -60,7 +60,7 @@ from eval_core.strands.findings import (
     UnitRow,
     Verdict,
 )
-from eval_core.strands.outcome import broken_fixtures, outcome_culprits, outcome_strand
+from eval_core.strands.outcome import broken_fixtures, never_compressed, outcome_culprits, outcome_strand
 from eval_core.strands.size import GROWTH, SizeChange
 from eval_core.strands.strand import Force
 from eval_core.strands.structure import StructureChange, changes, structure_culprits
@@ -625,9 +625,15 @@ def decide(
     What cannot be compared, or was not measured, mutes what it touches and nothing else: models that
     changed hide no broken structure and no lost fact. `recorded` is what the records say beside the arrays of the arms.
     """
-    case = _Case(base, candidate, options or Options(), tuple(earlier), shift)
     validate(base)
     validate(candidate)
+    alone = never_compressed(recorded.outcome) if recorded is not None else ()
+    names = [item.fixture for item in alone]
+    base, candidate = _without(base, names), _without(candidate, names)
+    case = _Case(base, candidate, options or Options(), tuple(earlier), shift)
+    if alone:
+        how = " or ".join(sorted({kind.words for item in alone for kind in item.kinds}))
+        case.remarks.append(f"Not compared: {listed(names)}. In the base, the compressor {how} in every run.")
     coverage = coverage_of(base, candidate)
     incomparable = _incomparable(differences, day)
     reasons = [*incomparable, *gaps(base, candidate, coverage, case.options.coverage_floor)]
@@ -680,6 +686,10 @@ def decide(
         coverage=coverage,
         advice=advice,
     )
+
+
+def _without(arm: Arm, fixtures: Sequence[str]) -> Arm:
+    return replace(arm, fixtures={name: item for name, item in arm.fixtures.items() if name not in fixtures})
 
 
 def _nothing_compared(case: _Case, reasons: Sequence[Reason], coverage: Sequence[Coverage]) -> Verdict:

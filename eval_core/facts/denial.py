@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["FOREIGN_DENIALS", "denied_before"]
+__all__ = ["FOREIGN_DENIALS", "denials", "denied_before"]
 
 FOREIGN_DENIALS = (
     r"nicht|nie|niemals|kein(?:e[nmrs]?)?|ne|pas|jamais|nunca|jamás|não|non|niet|nooit|geen|не|никогда|нельзя"
@@ -44,6 +44,11 @@ _DENIED = _leading_up(_DENIALS)
 _DENIED_GERUND = _leading_up(f"{_DENIALS}|{_BEFORE_GERUND}")
 _DENIES = re.compile(rf"(?<![a-z])(?:{_DENIALS})(?![a-z-])|[不没沒勿未]|[无無]需|禁止")
 _CHINESE_PHRASE = re.compile(r"[\u3400-\u9fff]{4}")
+
+
+def denials(text: str) -> int:
+    """Count the words that deny something."""
+    return len(_DENIES.findall(text.lower()))
 
 
 def denied_before(value: str) -> re.Pattern[str] | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 
-__all__ = ["COMMON_WORDS", "language"]
+__all__ = ["COMMON_WORDS", "language", "usual_language"]
 
 _LEAST_SHARE, _LEAST_WORDS, _AHEAD = 0.03, 20, 1.5
 COMMON_WORDS = {
@@ -46,3 +47,9 @@ def language(text: str) -> str | None:
     found = sorted(((sum(words[word] for word in common), name) for name, common in COMMON_WORDS.items()), reverse=True)
     (most, name), (second, _) = found[:2]
     return name if total >= _LEAST_WORDS and most >= max(_LEAST_SHARE * total, _AHEAD * second) else None
+
+
+def usual_language(texts: Sequence[str]) -> str | None:
+    """Return the language that more than half of the texts are in."""
+    name, count = Counter(map(language, texts)).most_common(1)[0] if texts else (None, 0)
+    return name if count * 2 > len(texts) else None

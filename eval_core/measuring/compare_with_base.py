@@ -68,8 +68,15 @@ def compare_with_base(
         # Where both fail, nobody knows whether this change is to blame; what is new has only itself to blame.
         new = bool(settings.watch) and base.provenance.watched is None
         alone = judged_alone(measurement) if new else None
+        found_here = measurement.provenance.watched is not None
+        every = all(run.ok for runs in measurement.fixtures.values() for run in runs)
         return ReportData(
-            measurement, verdict=alone, cases=suite, note=_nothing_there(base, new=new), task=settings.task
+            measurement,
+            verdict=alone,
+            cases=suite,
+            note=_nothing_there(base, new=new),
+            first=new and found_here and every,
+            task=settings.task,
         )
     verdict, part = compare_measurements(base, measurement, accept=settings.accept)
     verdict = verdict.noted(base_note(base, measurement, path=path, in_run=own is not None, root=root))

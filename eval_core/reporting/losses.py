@@ -173,7 +173,7 @@ def unscored(measurement: Measurement) -> dict[str, int]:
     for runs in measurement.fixtures.values():
         for run in runs:
             if not run.ok:
-                reason = f"compression {run.outcome}: {run.detail}" if run.detail else f"compression {run.outcome}"
+                reason = ": ".join(filter(None, [f"the compressor {run.outcome.words}", run.detail]))
                 reasons[reason] = reasons.get(reason, 0) + 1
             for record in run.probes.values():
                 if isinstance(record.result, Unscored):

@@ -418,6 +418,10 @@ def _judge_note(measurement: Measurement) -> str | None:
     return f"the judge is the same model as the {' and the '.join(shared)} model"
 
 
+def _uncompared(data: ReportData) -> str:
+    return f"{'First result' if data.first else 'No comparison'}: {data.note or 'no baseline was given'}."
+
+
 def make_view(data: ReportData) -> ReportView:
     """Compute everything that reports show."""
     verdict = data.verdict
@@ -442,7 +446,7 @@ def make_view(data: ReportData) -> ReportView:
         label=data.candidate.label,
         offline_note=note,
         kind=verdict.kind if verdict else None,
-        headline=verdict.headline if verdict else f"No comparison: {data.note or 'no baseline was given'}.",
+        headline=verdict.headline if verdict else _uncompared(data),
         next_step=data.next_step,
         remarks=(*(verdict.remarks if verdict else ()), *filter(None, [touched_unseen(data)])),
         notes=(

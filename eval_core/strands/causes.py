@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
 from eval_core.base.numbers import listed, ordinal
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import RunRecord
-from eval_core.facts.language import language
+from eval_core.facts.language import usual_language
 from eval_core.statistics.fates import fates
 from eval_core.strands.findings import FactChange
 
@@ -21,15 +19,9 @@ FEWEST = 3
 MOST_FIXTURES = 2
 
 
-def _usual_language(runs: Sequence[RunRecord]) -> str | None:
-    known = Counter(language(run.summary) for run in runs)
-    name, count = known.most_common(1)[0] if known else (None, 0)
-    return name if count * 2 > len(runs) else None
-
-
 def _of_language(lost: Sequence[FactChange], base: Measurement, candidate: Measurement) -> str:
-    runs = [[run for found in side.fixtures.values() for run in found if run.ok] for side in (base, candidate)]
-    sides = [_usual_language(found) for found in runs]
+    texts = [[run.summary for runs in side.fixtures.values() for run in runs if run.ok] for side in (base, candidate)]
+    sides = [usual_language(found) for found in texts]
     return f"the summary is in {sides[1]}, before in {sides[0]}" if all(sides) and sides[0] != sides[1] else ""
 
 

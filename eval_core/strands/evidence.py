@@ -205,7 +205,9 @@ def read_evidence(base: Measurement, candidate: Measurement, accept: AcceptConfi
     if candidate.stood_in and asks.unknown:
         unread = frozenset(ours)
     read = {name: runs for name, runs in ours.items() if name not in unread}
-    asked = [bool(fate.asked_by) for name in ours for fate in fates(candidate, name).values()]
+    # What the base never compressed is in no comparison, so not among the facts that could be lost either.
+    both = [name for name in ours if name in theirs]
+    asked = [bool(fate.asked_by) for name in both for fate in fates(candidate, name).values()]
     facts = fact_changes(base, candidate, exact=exact)
     return Recorded(
         outcome=compare_outcomes(base.fixtures, candidate.fixtures),

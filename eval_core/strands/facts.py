@@ -68,9 +68,11 @@ def _counted_facts(lost: int, gained: int, total: int) -> str:
 
 
 def _clearly(recorded: Recorded | None, clear: ClearTest) -> str:
-    """Say how many facts were lost for certain, as many as are listed."""
+    """Say how many facts were lost for certain, as many as are listed, and how many gained where that weighs."""
     lost = sum(item.clear and item.change < 0 for item in recorded.facts) if recorded is not None else 0
-    return f"{counted(lost or len(clear.lost.facts), 'fact')} clearly lost"
+    gained = sum(item.clear and item.change > 0 for item in recorded.facts) if recorded is not None else 0
+    beside = f", {gained or len(clear.gained.facts)} clearly gained" if clear.gain else ""
+    return f"{counted(lost or len(clear.lost.facts), 'fact')} clearly lost{beside}"
 
 
 @dataclass

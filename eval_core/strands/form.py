@@ -12,7 +12,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal, get_args
 
@@ -23,6 +23,7 @@ from eval_core.facts.verbatim import Kept
 from eval_core.statistics.exact import Counts, fewer_p, smallest_p
 from eval_core.strands.findings import Finding, Item, StrandState
 from eval_core.strands.structure import changed_in_place, orders_reader
+from eval_core.strands.writing import thinned
 
 __all__ = [
     "FormChange",
@@ -234,6 +235,8 @@ class FormChange:
     sentences_new: tuple[str, ...] = ()
     orders: tuple[str, ...] = ()
     """New standing sentences that order the reader about."""
+    thinned: Mapping[str, float] = field(default_factory=dict)
+    """What the text has hardly any more, and the share of it that is left."""
     reachable: bool = True
 
 
@@ -415,8 +418,17 @@ def compare_form(
         sentences_gone=tuple(sorted(said - says))[:6],
         sentences_new=tuple(sorted(says - said))[:6],
         orders=tuple(sentence for sentence in sorted(says - said) if orders_reader(sentence))[:6],
+        thinned=thinned(_bodies(base), _bodies(candidate)),
         reachable=exact or not everywhere or smallest_p(everywhere[0]) * len(usual) < ALPHA,
     )
+
+
+def _bodies(runs: Runs) -> dict[str, list[str]]:
+    """Return what is written below the labels."""
+    return {
+        name: ["\n".join(line for line in run.summary.splitlines() if _label(line) is None) for run in records]
+        for name, records in runs.items()
+    }
 
 
 def _tokens(run: RunRecord) -> int:
@@ -463,7 +475,7 @@ def _in_words(sections: tuple[int, int], length: float) -> str:
 
 
 def _state(change: FormChange, details: Sequence[str]) -> StrandState:
-    if change.gone or change.emptied or change.orders:
+    if change.gone or change.emptied or change.orders or change.thinned:
         return StrandState.WORSE
     if change.missing or (change.labels and not change.reachable and not details):
         return StrandState.CANNOT_TELL
@@ -485,6 +497,9 @@ def _says(change: FormChange) -> Iterator[str]:
         yield f"{counted(len(change.missing), 'section')} in none of {runs} {names(change.missing)}"
     if change.orders:
         yield "the summary gives its reader orders"
+    if change.thinned:
+        fewer = [f"{percent(1 - left)} fewer {kind}" for kind, left in change.thinned.items()]
+        yield f"the summary has {listed(fewer)}"
 
 
 def form_strand(change: FormChange) -> Finding:

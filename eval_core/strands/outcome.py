@@ -28,6 +28,7 @@ __all__ = [
     "broken_fixtures",
     "compare_outcomes",
     "failures",
+    "never_compressed",
     "outcome_culprits",
     "outcome_strand",
 ]
@@ -89,6 +90,12 @@ def always_failing(found: Sequence[Failures]) -> tuple[str, ...]:
     return tuple(idle if len(idle) == len([item for item in found if item.runs]) else never)
 
 
+def never_compressed(change: OutcomeChange) -> tuple[Failures, ...]:
+    """Return the fixtures of which the base has no result, by its own fault, where it has results of others."""
+    never = tuple(item for item in change.base if item.runs and item.failed == item.runs)
+    return never if len(never) < len(change.base) else ()
+
+
 def broken_fixtures(change: OutcomeChange) -> tuple[str, ...]:
     """Return the fixtures for which the compressor counts as broken, in the order of the suite."""
     broken = {*change.broken, *always_failing(change.candidate)}
@@ -137,6 +144,10 @@ def compare_outcomes(base: Runs, candidate: Runs) -> OutcomeChange:
     )
 
 
+def _repaired(number: int) -> str:
+    return f"{counted(number, 'fixture')} {'compresses' if number == 1 else 'compress'} again" if number else ""
+
+
 def outcome_strand(change: OutcomeChange) -> Finding:
     """Say how often the two sides failed."""
 
@@ -153,7 +164,7 @@ def outcome_strand(change: OutcomeChange) -> Finding:
         state=StrandState.WORSE if change.broken else state,
         base=words([(item.failed, item.runs) for item in change.base]),
         candidate=words([(item.failed, item.runs) for item in change.candidate]),
-        says=f"{counted(len(change.repaired), 'fixture')} compress again" if change.repaired else "",
+        says=_repaired(len(change.repaired)),
         details=tuple(details),
         gain=len(change.repaired) / max(len(change.candidate), 1),
     )

@@ -219,7 +219,7 @@ def shown_strand(base: Measurement, candidate: Measurement, accept: AcceptConfig
     if not now:
         return Finding(name="shown", state=StrandState.SAME, candidate="no model was called")
     sides = [shown_finding(side) or (0, 0) for side in (base, candidate)]
-    words = [f"{hidden} of {every} never shown" for hidden, every in sides]
+    words = [f"{every - hidden} of {every} facts" for hidden, every in sides]
     if not before:
         return Finding(name="shown", state=StrandState.NOT_RECORDED, candidate=words[1])
     gone, uncovered, total = _cut(before, now)
@@ -232,7 +232,8 @@ def shown_strand(base: Measurement, candidate: Measurement, accept: AcceptConfig
     if len(cut) > uncovered and lost_steps:
         says.append(f"from the {ordinal(min(lost_steps))} compression on, the summary before it is not passed on")
     if len(cut) > uncovered:
-        says.append(f"{counted(len(cut), 'fact')} no longer reach the compressor's model")
+        reach = "reaches" if len(cut) == 1 else "reach"
+        says.append(f"{counted(len(cut), 'fact')} no longer {reach} the compressor's model")
     if reordered:
         says.append("the turns are shown to the model in another order")
     state = StrandState.WORSE if says else StrandState.BETTER if uncovered > len(cut) else StrandState.SAME

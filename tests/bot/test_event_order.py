@@ -18,6 +18,7 @@ from bot.github.repository import GitHub
 from bot.github.rest import ApiRetries
 from bot.pull_request.ticket import Ticket
 from bot.steps.base_config import read_base_config
+from bot.steps.check import conclude
 from bot.steps.gate import Admission, admit
 from bot.steps.publish import Published
 from eval_core.base.config import load_config
@@ -244,9 +245,12 @@ def test_the_pull_request_that_brings_the_compressor_is_told_so_in_one_sentence(
     repository = open_pull(without, GOOD)
     ticket, posted, comment = repository.label()
     assert posted.title == (
-        f"No comparison: there is no compressor in main at {ticket.base_sha[:12]} yet (no file that `watch` names), so "
+        f"First result: there is no compressor in main at {ticket.base_sha[:12]} yet (no file that `watch` names), so "
         "there is nothing to compare with."
     )
+    assert "First result · " in comment
+    assert "`compression-eval baseline update` makes it the baseline" in comment
+    assert conclude("first_result", "verdict") == "neutral"
     assert "compared with" not in comment
 
 

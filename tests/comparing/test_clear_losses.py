@@ -108,6 +108,9 @@ def test_facts_that_are_always_lost_make_it_worse_though_no_average_moves() -> N
     assert (verdict.kind, facts.state, facts.says) == (Kind.REGRESSED, StrandState.WORSE, "6 facts clearly lost")
     assert facts.loss == pytest.approx(2 / 29)
     assert {test.name: test.p <= test.alpha for test in verdict.further_tests} == {"facts lost": True}
+    mixed = decide(base, _with(noisy(2, 3), 2, gained=2), recorded=found).strand("facts")
+    assert mixed is not None
+    assert (mixed.state, mixed.says) == (StrandState.BOTH, "6 facts clearly lost, 6 clearly gained")
 
 
 @pytest.mark.parametrize("fixtures", [1, 3])

@@ -71,6 +71,33 @@ def _by_model(measurement: Measurement) -> Measurement:
     return measurement.model_copy(update={"models": models, "fixtures": fixtures})
 
 
+# Outcome
+
+
+def test_where_the_base_never_compressed_the_others_are_compared_and_it_is_said(base: Measurement) -> None:
+    name = "debug-session-feishu-id-model"
+    failed = [run.model_copy(update={"outcome": Outcome.TARGET_ERROR, "probes": {}}) for run in base.fixtures[name]]
+    before = base.model_copy(update={"fixtures": {**base.fixtures, name: failed}})
+    verdict, _ = compare_measurements(before, base)
+    assert verdict.kind is Kind.IMPROVED
+    assert verdict.reasons == ()
+    assert verdict.remarks == (f"Not compared: {name}. In the base, the compressor ended in an error in every run.",)
+    assert verdict.headline == "Improved: 1 fixture compresses again."
+    calm, _ = compare_measurements(before, before)
+    assert (calm.kind, calm.remarks) == (Kind.NO_DETECTABLE_CHANGE, verdict.remarks)
+    other = next(fixture for fixture in base.fixtures if fixture != name)
+    losing = [run.model_copy(update={"structure": dict.fromkeys(run.structure, False)}) for run in base.fixtures[other]]
+    worse, _ = compare_measurements(before, base.model_copy(update={"fixtures": {**base.fixtures, other: losing}}))
+    assert worse.kind is Kind.REGRESSED
+
+
+def test_what_a_provider_failed_at_in_the_base_is_still_missing(base: Measurement) -> None:
+    name = "debug-session-feishu-id-model"
+    failed = [run.model_copy(update={"outcome": Outcome.INFRA, "probes": {}}) for run in base.fixtures[name]]
+    before = base.model_copy(update={"fixtures": {**base.fixtures, name: failed}})
+    assert compare_measurements(before, base)[0].kind is Kind.INCOMPLETE
+
+
 # Form
 
 
@@ -194,6 +221,37 @@ def test_a_summary_of_the_same_length_without_headings_is_another_form_and_no_lo
     assert compare_form(base, prose).unlabelled
     assert form_strand(compare_form(base, prose)).state is StrandState.CHANGED
     assert form_strand(compare_form(base, short)).state is StrandState.WORSE
+
+
+_PLAIN = """## Goal
+Ship Relay before Friday. Do not touch Billing; never push to main. No new flags, not even for Tests.
+## State
+PREFETCH_LIMIT is not set in Deploy. Nobody may restart Ingest without asking. The Cache cannot be cleared.
+"""
+
+
+@pytest.mark.parametrize(
+    ("edit", "fewer"),
+    [
+        (str.lower, ["capital letters"]),
+        (lambda text: re.sub(r"(?i)\b(?:not?|never|without|cannot)\b ?", "", text), ["words such as “not”"]),
+        (lambda text: text.replace("not ", "", 1).replace("Relay", "relay"), []),
+        (lambda text: text * 2, []),
+        (lambda text: text.partition("## State")[0], []),
+    ],
+)
+def test_a_text_rewritten_without_capitals_or_denials_is_worse_though_every_fact_is_found(
+    edit: Callable[[str], str], fewer: list[str]
+) -> None:
+    change = compare_form(_written(3, 2, _PLAIN), _written(3, 2, edit(_PLAIN)))
+    assert list(change.thinned) == fewer
+    assert (form_strand(change).state is StrandState.WORSE) == bool(fewer or change.gone)
+
+
+def test_one_run_that_writes_as_before_shows_that_it_is_no_rule() -> None:
+    now = _written(3, 2, _PLAIN.lower())
+    now["f1"][1] = _written(1, 1, _PLAIN)["f0"][0].model_copy(update={"fixture": "f1", "run": 1})
+    assert compare_form(_written(3, 2, _PLAIN), now).thinned == {}
 
 
 def test_so_few_runs_cannot_tell() -> None:

@@ -119,11 +119,17 @@ def test_a_change_that_brings_the_first_compressor_has_nothing_to_compare_with(
     empty = tmp_path / "empty"
     empty.mkdir()
     point = BranchPoint("c" * 40, "main")
-    data = measure(replace(pull_request(root, LOSES), base_tree=empty, base_point=point), tmp_path / "results")
+    job = replace(pull_request(root, LOSES), base_tree=empty, base_point=point)
+    data = measure(job, tmp_path / "results")
     assert data.verdict is None
+    assert data.first
     assert data.note == (
         f"there is no compressor in main at {'c' * 12} yet (no file that `watch` names), so there is nothing to "
         "compare with"
+    )
+    nowhere = replace(job, settings=job.settings.model_copy(update={"watch": ["elsewhere/*.py"]}))
+    assert not measure(nowhere, tmp_path / "results", "nowhere").first, (
+        "`watch` is wrong, and every change would be one"
     )
 
 

@@ -71,7 +71,8 @@ def test_that_there_is_nothing_to_compare_with_is_said_before_the_first_call(
         models = provider.options if prepare is UPDATE else ()
         assert cli(*prepare, *models).code == 0
     before = len(provider.server.asked)
-    ran = cli("run", *provider.options, "--dry-run", "--quiet", *options)
+    ran = cli("run", *provider.options, "--dry-run", *options)
+    assert "No verdict" not in cli("run", *provider.options, "--dry-run", "--quiet", *options).err
     assert len(provider.server.asked) == before
     assert ran.code == 0
     assert (said in ran.err) if said else "No verdict to expect" not in ran.err

@@ -99,7 +99,10 @@ def test_a_failed_fixture_shows_dashes_and_its_outcome() -> None:
     assert view.kind is Kind.INCOMPLETE
     row = view.fixtures[1]
     assert (set(row.cells), row.deltas, row.note) == ({"-"}, (), "6 of 6 runs: infra")
-    assert view.unscored == {"compression infra: ValueError: boom": 6, "no answer: rate_limit": 1}
+    assert view.unscored == {
+        "the compressor could not reach its model: ValueError: boom": 6,
+        "no answer: rate_limit": 1,
+    }
 
 
 def test_what_moved_and_what_everybody_looks_for_comes_first() -> None:
