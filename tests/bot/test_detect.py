@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import small
 
-from bot.init import find_compressor, known_agent, named_compressor
+from bot.candidates import Found, candidates, described, is_plain, known_agent, named_compressor
 from eval_core.base.errors import UserError
 from eval_core.domain.target import TargetSpec, target_from
 
@@ -18,6 +18,11 @@ MODEL = (
     "    def __init__(self, model, base_url=None, api_key=None, quiet_mode=False, unknown=1): ...\n"
     "    async def compress(self, messages, current_tokens=None, focus_topic=None, force=False): ...\n"
 )
+
+
+def find_compressor(root: Path) -> Found | None:
+    found = candidates(root)
+    return described(root, found[0]) if is_plain(found) else None
 
 
 @pytest.mark.parametrize(
@@ -144,3 +149,71 @@ def test_a_class_that_a_package_only_passes_on_is_found_in_its_own_file(tmp_path
     found = known_agent(tmp_path)
     assert found is not None
     assert (found.target["pythonpath"], found.watch) == (["src"], ("src/strands/agent/conversation_manager/**",))
+
+
+def test_a_client_that_the_constructor_wants_comes_from_an_adapter(tmp_path: Path) -> None:
+    small.write(
+        tmp_path / "agent/memory.py",
+        "from openai import OpenAI\nclass Memory:\n"
+        "    def __init__(self, client: OpenAI, model: str, tokenizer, limit: int = 5): ...\n"
+        "    def compact(self, history): ...\n",
+    )
+    found = find_compressor(tmp_path)
+    assert found is not None
+    assert found.target == {
+        "pythonpath": ["."],
+        "compressor": "agent.memory:Memory",
+        "adapter": ".github/compression-eval/memory_adapter.py",
+        "init": {"model": "${MODEL}"},
+        "method": "compact",
+        "llm": "required",
+    }
+    assert isinstance(target_from(found.target, "target"), TargetSpec)
+    (adapter,) = found.files.values()
+    made: dict[str, object] = {}
+    names: dict[str, object] = {}
+    exec(adapter.replace("from openai import OpenAI", "OpenAI = lambda: 'a client'"), names)
+    create = names["create"]
+    assert callable(create)
+    create({"target": lambda **given: made.update(given), "init": {"model": "m"}})
+    assert made == {"client": "a client", "model": "m", "tokenizer": ...}
+    assert "tokenizer" in found.note
+
+
+@pytest.mark.parametrize(
+    ("code", "llm", "adapter"),
+    [
+        ("class M:\n    def __init__(self, client=None): ...\n    def condense(self, m): ...\n", "required", False),
+        (
+            "class M:\n    def __init__(self, llm: AsyncAnthropic): ...\n    def condense(self, m): ...\n",
+            "required",
+            True,
+        ),
+        ("import litellm\nclass M:\n    def condense(self, m): ...\n", "required", False),
+        ("class M:\n    def __init__(self, client_name: str): ...\n    def condense(self, m): ...\n", "none", False),
+        ("def condense(messages, client): ...\n", "required", True),
+        ("def condense(messages): ...\n", "none", False),
+    ],
+)
+def test_who_calls_a_model_is_read_from_the_source(tmp_path: Path, code: str, llm: str, adapter: bool) -> None:
+    small.write(tmp_path / "m.py", code)
+    found = find_compressor(tmp_path)
+    assert found is not None
+    assert (found.target["llm"], "adapter" in found.target) == (llm, adapter)
+    assert isinstance(target_from(found.target, "target"), TargetSpec)
+    for text in found.files.values():
+        compile(text, "adapter", "exec")
+
+
+def test_candidates_are_sorted_by_what_they_are_called(tmp_path: Path) -> None:
+    small.write(tmp_path / "a.py", "def summarize_history(messages): ...\ndef summary(): ...\ndef compress(): ...\n")
+    small.write(tmp_path / "memory.py", "class Memory:\n    def compact(self, messages): ...\n")
+    small.write(tmp_path / "deep/zip.py", "class Zip:\n    def compress(self, data): ...\n")
+    small.write(tmp_path / "broken.py", "def compress(:\n")
+    found = candidates(tmp_path)
+    assert [(item.node.name, item.method) for item in found] == [
+        ("Zip", "compress"), ("Memory", "compact"), ("summarize_history", "summarize_history"),
+    ]  # fmt: skip
+    assert not is_plain(found)
+    small.write(tmp_path / "deep/context_compressor.py", PLAIN)
+    assert is_plain(candidates(tmp_path))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import shutil
 import subprocess
 import sys
@@ -227,6 +229,41 @@ def test_a_command_that_cannot_be_started_is_told_at_once(
     assert ran.code == 2
     assert message in ran.err
     assert not list(tmp_path.iterdir())
+
+
+TWO = {
+    "agent/memory.py": "class Memory:\n    def compact(self, messages): return messages[:2]\n",
+    "agent/notes.py": "class Notes:\n    def compress(self, messages): return messages[:3]\n",
+}
+
+
+def test_of_several_compressors_a_script_has_to_name_one_or_say_yes(tmp_path: Path, cli: small.Cli) -> None:
+    for name, code in TWO.items():
+        small.write(tmp_path / name, code)
+    ran = cli("init", str(tmp_path), *ACTION)
+    assert ran.code == 2
+    assert "--compressor agent.memory:Memory --method compact" in ran.err
+    assert sorted(contents(tmp_path)) == sorted(TWO)
+    ran = cli("init", str(tmp_path), *ACTION, "--yes")
+    assert ran.code == 0, ran.err
+    assert load_config(None, tmp_path).target["compressor"] == "agent.notes:Notes"  # type: ignore[index]
+
+
+def test_at_a_terminal_the_user_is_asked_which_one_it_is(tmp_path: Path) -> None:
+    for name, code in TWO.items():
+        small.write(tmp_path / name, code)
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "bot", "init", str(tmp_path), *ACTION]
+    with subprocess.Popen(
+        command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        os.write(ours, b"2\n")
+        said, _ = process.communicate(timeout=300)
+    for end in (ours, theirs):
+        os.close(end)
+    assert process.returncode == 0, said
+    assert "2. --compressor agent.memory:Memory --method compact  (agent/memory.py, calls no model)" in said
+    assert load_config(None, tmp_path).target["method"] == "compact"  # type: ignore[index]
 
 
 @pytest.mark.e2e
