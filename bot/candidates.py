@@ -19,7 +19,7 @@ from eval_core.sandbox.targets import SHIPPED_TARGETS
 
 __all__ = [
     "ADAPTERS",
-    "Candidate",
+    "CompressorCandidate",
     "Found",
     "candidates",
     "described",
@@ -119,7 +119,7 @@ def _read(path: Path) -> ast.Module | None:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CompressorCandidate:
     """A class or function that may be the compressor."""
 
     path: Path
@@ -142,15 +142,15 @@ class Candidate:
         )
 
 
-def candidates(root: Path) -> list[Candidate]:
+def candidates(root: Path) -> list[CompressorCandidate]:
     """List what may be the compressor of a tree, the likeliest first."""
-    found: list[Candidate] = []
+    found: list[CompressorCandidate] = []
     for path in root.rglob("*.py"):
         if _SKIPPED.intersection(path.relative_to(root).parts[:-1]) or not _mentions_a_verb(path):
             continue
         tree = _read(path)
         found += [
-            Candidate(path, node, method)
+            CompressorCandidate(path, node, method)
             for node in (tree.body if tree else ())
             if isinstance(node, _DEFINITIONS) and (method := _compressing(node))
         ]
@@ -174,12 +174,12 @@ def _compressing(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) ->
     return node.name if fits and _parameters(node) else ""
 
 
-def is_plain(found: Sequence[Candidate]) -> bool:
+def is_plain(found: Sequence[CompressorCandidate]) -> bool:
     """Tell whether nobody has to be asked: there is one, or the first has the name that everybody gives it."""
     return len(found) == 1 or (bool(found) and found[0].path.name == FILE and found[0].method == "compress")
 
 
-def described(root: Path, candidate: Candidate) -> Found:
+def described(root: Path, candidate: CompressorCandidate) -> Found:
     """Describe a candidate as a target: what its constructor is given, whether it calls a model, its adapter."""
     node, path = candidate.node, candidate.path
     source = _source(root, path)

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from bot.candidates import (
-    Candidate,
+    CompressorCandidate,
     Found,
     candidates,
     described,
@@ -105,7 +105,7 @@ def adoption(
     return AdoptionPlan(plan)
 
 
-Choose = Callable[[Path, Sequence[Candidate]], Candidate]
+Choose = Callable[[Path, Sequence[CompressorCandidate]], CompressorCandidate]
 
 
 def _chosen(root: Path, choose: Choose | None) -> Found | None:
@@ -126,7 +126,7 @@ def _chosen(root: Path, choose: Choose | None) -> Found | None:
 _SHOWN = 9
 
 
-def _ask(root: Path, found: Sequence[Candidate]) -> Candidate:
+def _ask(root: Path, found: Sequence[CompressorCandidate]) -> CompressorCandidate:
     """Let the user choose."""
     click.echo("Which of these is your compressor?")
     for number, item in enumerate(found[:_SHOWN], 1):
