@@ -24,11 +24,14 @@ __all__ = [
     "ModelConfig",
     "Price",
     "PrivateProbesConfig",
+    "SuiteName",
     "config_folder",
     "load_config",
 ]
 
 CONFIG_FILE = ".compression-eval.yml"
+SuiteName = Literal["quick", "rounds", "long", "full"]
+"""The fixtures alone, or with generated sessions that are compressed again and again."""
 MOST_SHARDS = 100
 """Into which one run may be split."""
 
@@ -121,6 +124,13 @@ class BotConfig(ConfigSection):
     label: Annotated[
         str, Field(description="Starts an evaluation and is removed immediately. Use the same name in the workflow.")
     ] = "eval-compression"
+    long_label: Annotated[
+        str, Field(description="Starts an evaluation that plays the sessions of `long` beside the suite.")
+    ] = "eval-compression-long"
+    suite: Annotated[
+        SuiteName | None,
+        Field(description="What the label runs. Default: rounds where it costs nothing, offline; quick with models."),
+    ] = None
     looks_per_sha: Annotated[int, Field(ge=1, description="Evaluations allowed for one commit.")] = 3
     shards: Annotated[
         int,
@@ -214,6 +224,13 @@ class Config(ConfigSection):
         list[str], Field(description="Shell commands that prepare the target's environment; no secrets.")
     ] = []
     models: ModelConfig = ModelConfig()
+    suite: Annotated[
+        SuiteName,
+        Field(
+            description="quick: the fixtures; rounds: also 4 generated sessions of 90k tokens, each compressed 8 "
+            "times; long: also 4 of 300k; full: all of these and one of a million."
+        ),
+    ] = "quick"
     runs: Annotated[int, Field(ge=1, le=50, description="Graded runs of each fixture.")] = 3
     compress_runs: Annotated[
         int | None,

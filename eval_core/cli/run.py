@@ -50,8 +50,10 @@ def print_estimate(job: Job, results: Path | None = None, label: str | None = No
     from eval_core.models.budget import Budget
 
     found = quote(job, results, label)
+    cases = job.load_cases()
+    if job.settings.suite != "quick":
+        click.echo(job.expected_rounds(cases).price(job.models))
     if found is None:
-        cases = job.load_cases()
         click.echo(
             f"Offline: {job.size(cases, results)} fixture-runs of {counted(len(cases), 'fixture')}, no model call, "
             "no cost. Name a model with --model to see what that costs."
@@ -143,6 +145,11 @@ def run_options(command: Any) -> Any:
             click.option("--resume", is_flag=True, help="Complete an interrupted run of the same label."),
             click.option("--focus-topic", help="Passed on to the compressor."),
             click.option(
+                "--suite",
+                type=click.Choice(["quick", "rounds", "long", "full"]),
+                help="Beside the fixtures, play generated sessions of this size in rounds.  [default: as configured]",
+            ),
+            click.option(
                 "--sandbox",
                 type=click.Choice(["auto", "bwrap", "docker", "none"]),
                 default="auto",
@@ -207,12 +214,14 @@ def make_job(options: dict[str, Any]) -> Job:
         judge=options.pop("judge_model"),
     )
     names, config, targets = options.pop("names"), options.pop("config"), options.pop("targets")
+    suite = options.pop("suite")
+    changes = (*options.pop("changes"), *([f"suite={suite}"] if suite else []))
     if len(targets) > 1:
         raise UserError(f"--target: this takes one target, not {len(targets)}; `run` alone compares several")
     if options.get("compare_to") == "rerun":
         options |= {"compare_to": "auto", "baseline": "rerun"}
     return Job(
-        settings=load_config(config, changes=options.pop("changes")),
+        settings=load_config(config, changes=changes),
         root=config_folder(config),
         flags=flags,
         names=_fixture_names(names),
@@ -264,6 +273,8 @@ def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -
         click.echo(f"Warning: {NONE_WARNING}", err=True)
     for fixture, count in draft_counts(cases).items():
         click.echo(f"Warning: {fixture}: {counted(count, 'probe')} not reviewed yet (marked as drafts).", err=True)
+    if not quiet and job.settings.suite != "quick":
+        click.echo(job.expected_rounds(cases).price(job.models), err=True)
     root = results or job.results
     name = label or free_label(root, now().strftime("%Y-%m-%d_%H-%M-%S"))
     if job.shard is not None:

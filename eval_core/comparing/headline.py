@@ -206,6 +206,7 @@ _LOOK: dict[str, str] = {
     "structure": "the structure checks that fail",
     "facts": "the values that the summary should not state",
     "shown": "what the compressor's model is no longer shown",
+    "rounds": "the facts and the rounds that are named under Over rounds",
     "scores": "the answers that were graded lower",
 }
 

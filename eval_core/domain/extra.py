@@ -7,9 +7,9 @@ from typing import Any, Literal, NamedTuple
 from pydantic import SerializerFunctionWrapHandler, ValidationError, field_validator, model_serializer, model_validator
 
 from eval_core.domain.judge_record import JudgeRecord
-from eval_core.domain.record import Record, RunRecord
+from eval_core.domain.record import Record, RoundsRecord, RunRecord
 
-__all__ = ["ControlRuns", "Extra", "Look", "MergedShards", "Unexercised"]
+__all__ = ["ControlRuns", "Extra", "Look", "MergedShards", "PlayedRounds", "Unexercised"]
 
 Unexercised = Literal["focus", "model", "trigger", "chain", "judge"]
 """What a measurement may leave out: a focus topic, a compressor model, the trigger, chained compressions, a judge."""
@@ -32,6 +32,16 @@ class ControlRuns(Record):
 
     fixtures: dict[str, list[RunRecord]]
     source_sha: str | None = None
+
+
+class PlayedRounds(Record):
+    """Sessions that were compressed again and again: the runs of both sides, as far as they were played."""
+
+    candidate: list[RoundsRecord]
+    base: list[RoundsRecord] = []
+    failed: list[str] = []
+    """Runs that the compressor did not bring to an end, and why."""
+    base_failed: list[str] = []
 
 
 class MergedShards(Record):
@@ -68,6 +78,8 @@ class Extra(Record):
     shard: str | None = None
     """Which part of a run it is."""
     shards: MergedShards | None = None
+    rounds: PlayedRounds | None = None
+    """Long sessions that were played beside the suite."""
     promoted: str | None = None
     """Which runs of a pull request were taken over into this baseline."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from eval_core.domain.call import OpaqueState
 from eval_core.domain.compression import Outcome
@@ -23,8 +23,11 @@ __all__ = [
     "FormRecord",
     "FrontierPoint",
     "InventedRecord",
+    "LineRecord",
     "ProbeRecord",
     "Record",
+    "RoundState",
+    "RoundsRecord",
     "RunRecord",
     "SectionRecord",
     "ShownRecord",
@@ -224,6 +227,51 @@ class StaleRecord(Record):
 
     probe: str
     value: str
+
+
+class LineRecord(Record):
+    """One fact of a session that is played in rounds."""
+
+    name: str
+    kind: str
+    value: str
+    message: int
+    """Where it is said first."""
+    said: list[int]
+    """The rounds, from 0, whose new messages say it."""
+
+
+class RoundState(Record):
+    """The state after one round."""
+
+    before: int
+    after: int
+    written: int
+    """Tokens: before the round, after it, and of the compressor's own text."""
+    seconds: float = 0.0
+    idle: bool = False
+    """Whether next to nothing was freed."""
+    broken: list[str] = []
+    """Structure checks that fail."""
+    fates: str
+    """One sign for each fact: `_` not said yet, `~` superseded, `0` lost, `s` in the compressor's own text,
+    `v` left verbatim."""
+
+
+class RoundsRecord(Record):
+    """One run of a session that is compressed again and again."""
+
+    session: str
+    facts: list[LineRecord]
+    rounds: Annotated[list[RoundState], Field(min_length=2)]
+    oracle: list[float]
+    """What the reading finds of a perfect copy of everything that holds, round by round."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> RoundsRecord:
+        if any(len(item.fates) != len(self.facts) or set(item.fates) - set("_~0sv") for item in self.rounds):
+            raise ValueError("fates: there must be one of the signs _~0sv for each fact")
+        return self
 
 
 AT_BUDGETS = "this compressor"

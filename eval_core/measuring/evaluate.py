@@ -24,6 +24,7 @@ from eval_core.measuring.controls import find_controls
 from eval_core.measuring.facts_first import FactsFirst
 from eval_core.measuring.interrupt import Interruption, interruptible
 from eval_core.measuring.preflight import preflight
+from eval_core.measuring.rounds import GENERATED, play
 from eval_core.measuring.run_fingerprint import make_fingerprint
 from eval_core.measuring.session import MeasuringSession, measure_together, read_ahead
 from eval_core.measuring.touched import touched_by
@@ -32,6 +33,7 @@ from eval_core.sandbox.targets import Target
 from eval_core.statistics.looks import bought_looks, looks_before
 from eval_core.storage.baselines import Reference, find_reference, stored_reference
 from eval_core.storage.results import BASE_FOLDER, CONTROL_FOLDER, SUMMARY, ResultsFolder, read_measurement, spending
+from eval_core.suite.sizes import generated_cases
 
 if TYPE_CHECKING:
     from eval_core.measuring.options import Job
@@ -138,8 +140,27 @@ class Trial:
         measurement = measured[-1]
         looks = (*before, *bought_looks(*job.plan, measurement.planned_compress_runs))
         notes |= self._comparison_notes(plan, reference, target)
+        notes |= await self._play(cast, target, reference, interruption)
         measurement = measurement.noting(**notes, looks=looks_before(looks, measurement))
         return self._keep(measurement, cast)
+
+    async def _play(
+        self, cast: Cast, target: Target, reference: Reference | None, interruption: Interruption
+    ) -> dict[str, object]:
+        """Play the generated sessions of the asked size, of the base too where it is at hand and none is stored."""
+        job, plan = self.job, self.job.rounds(reference)
+        if not plan.runs:
+            return {}
+        cases = generated_cases(plan.suite, self.folder.path.parent / GENERATED)
+        fingerprint = make_fingerprint(cases, job.models, job.topic)
+        sessions = [self._session(cast, cast.roles, fingerprint, self.folder, target, {}, interruption)]
+        if plan.base:
+            base = job.load_base_target()
+            roles = replace(cast.roles, subject=cast.subject_of(base, "base"))
+            folder = ResultsFolder(self.folder.path / BASE_FOLDER)
+            sessions.insert(0, self._session(cast, roles, fingerprint, folder, base, {}, interruption))
+            sessions[0].arm = "base"
+        return {"rounds": await play(sessions, plan, cases)}
 
     def _comparison_notes(self, plan: BasePlan, reference: Reference | None, target: Target) -> dict[str, object]:
         """Note what the candidate is compared with, and which watched files it touches."""

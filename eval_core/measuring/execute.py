@@ -72,7 +72,7 @@ def _stored_compression(record: RunRecord) -> Compression:
 
 
 def _as_shown(record: RunRecord, earlier: RunRecord) -> RunRecord:
-    """Take over what an earlier record of the same compression says of its requests."""
+    """Take over what an earlier record of the same compression says of its requests and its rounds."""
     signs = {(name, fact.label): fact.shown for name, probe in earlier.probes.items() for fact in probe.facts}
     probes = {
         name: probe.model_copy(
@@ -83,7 +83,13 @@ def _as_shown(record: RunRecord, earlier: RunRecord) -> RunRecord:
         for name, probe in record.probes.items()
     }
     return record.model_copy(
-        update={"shown": earlier.shown, "asks": earlier.asks, "held": earlier.held, "probes": probes}
+        update={
+            "shown": earlier.shown,
+            "asks": earlier.asks,
+            "held": earlier.held,
+            "probes": probes,
+            "strands": {**record.strands, **earlier.strands},
+        }
     )
 
 
@@ -257,7 +263,7 @@ class Executor:
             "form": read_form(written),
             "invented": read_invented(written, known.text),
             "stale": read_stale(cell.case.bank.probes, held),
-            "strands": read_strands(SeenRun(fixture, compression, kept)),
+            "strands": read_strands(SeenRun(fixture, compression, kept, cell.case.ledger)),
         }
         facts = StateFacts(held, kept.haystack, known.evidence)
         usable = usable_texts(kept)

@@ -24,6 +24,7 @@ from eval_core.domain.target import Builtin, CompressorSource, TargetSpec
 from eval_core.measuring.base_branch import BasePlan, BranchPoint, base_store, plan_base
 from eval_core.measuring.compare_with_base import compare_with_base, load_cases, own_base
 from eval_core.measuring.evaluate import Trial
+from eval_core.measuring.rounds import RoundsPlan, stored_rounds
 from eval_core.measuring.run_fingerprint import make_fingerprint
 from eval_core.measuring.wiring import Traffic
 from eval_core.models.settings import ModelFlags, Models, resolve
@@ -200,7 +201,25 @@ class Job:
     def size(self, cases: list[Case], results: Path | None = None) -> int:
         """Count the fixture-runs, with those of the base that are measured too."""
         beside = self.base_runs(self.expected_base(cases, results))
-        return len(self.cells(cases)) + (len(self._here(make_plan(cases, *beside))) if any(beside) else 0)
+        whole = len(self.cells(cases)) + (len(self._here(make_plan(cases, *beside))) if any(beside) else 0)
+        return whole + self.expected_rounds(cases).runs
+
+    def rounds(self, reference: Reference | None) -> RoundsPlan:
+        """Plan what is played in rounds, by one shard for all; a base is played where none is stored."""
+        known = reference.measurement if reference is not None and reference.comparable else None
+        suite = self.settings.suite
+        return RoundsPlan.of(
+            suite if self.shard is None or self.shard.first else "quick",
+            base=self.base_tree is not None and self.compare_to != "none" and not stored_rounds(known, suite),
+            baseline=self.every_private_probe,
+            offline=self.models is None,
+        )
+
+    def expected_rounds(self, cases: list[Case]) -> RoundsPlan:
+        """Plan the same before anything is started."""
+        if self.settings.suite == "quick" or self.baseline == "rerun":
+            return self.rounds(None)
+        return self.rounds(self._reference(make_fingerprint(cases, self.models, self.topic)))
 
     def cells(self, cases: Sequence[Case]) -> list[Cell]:
         """Return the fixture-runs that are measured here."""

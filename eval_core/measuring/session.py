@@ -26,7 +26,7 @@ from eval_core.measuring.provenance import now, package_version, source_commit
 from eval_core.measuring.wiring import Roles
 from eval_core.storage.results import Claim, ResultsFolder, claim_folder
 
-__all__ = ["AfterFacts", "MeasuringSession", "measure_together", "read_ahead"]
+__all__ = ["AfterFacts", "MeasuringSession", "compress_all", "measure_together", "read_ahead"]
 
 # Failures that say nothing about what was asked: the same call may well be answered a minute later.
 _BY_CHANCE = frozenset(
@@ -115,6 +115,8 @@ class MeasuringSession:
     @property
     def _own_cases(self) -> Sequence[Case]:
         """The cases whose first run is measured here, and their controls with it."""
+        if not self.runs:
+            return ()  # nothing is asked
         if self.shard is None:
             return self.cases
         return [cell.case for cell in self.plan if cell.run == 0]
@@ -355,6 +357,13 @@ async def _examined(
     sessions: Sequence[MeasuringSession], records: Sequence[Sequence[RunRecord]]
 ) -> list[list[RunRecord]]:
     return [await session.examined(found) for session, found in zip(sessions, records, strict=True)]
+
+
+async def compress_all(sessions: Sequence[MeasuringSession]) -> list[list[RunRecord]]:
+    """Compress all cases of several targets, their fixture-runs in alternation, and read what is left of the facts."""
+    for session in sessions:
+        session.open()
+    return await _examined(sessions, await _execute(sessions, [session.plan for session in sessions]))
 
 
 AfterFacts = Literal["grade", "more", "stop"]

@@ -9,6 +9,7 @@ from eval_core.strands.evidence import Evidence, Recorded
 from eval_core.strands.facts import facts_strand
 from eval_core.strands.findings import Finding
 from eval_core.strands.outcome import outcome_strand
+from eval_core.strands.rounds import compare_rounds, record_rounds
 from eval_core.strands.scores import scores_strand
 from eval_core.strands.strand import Force, SeenRun, Strand
 from eval_core.strands.structure import structure_strand
@@ -45,6 +46,7 @@ STRANDS: tuple[Strand, ...] = (
         lambda item: facts_strand(item.recorded, item.tested.get("facts"), item.culprits, item.rows, item.clear),
         muted_by=("everything", "facts"),
     ),
+    Strand("rounds", "Over rounds", Force.WEIGHED, compare_rounds, ("everything", "facts"), record_rounds),
     Strand("size", "Size", Force.GATE, _of_records(lambda item: item.size.strand), muted_by=("everything", "facts")),
     Strand(
         "scores",

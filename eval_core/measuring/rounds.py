@@ -1,0 +1,117 @@
+"""Rounds: generated sessions that both sides compress again and again, beside the suite; their price, said before."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from eval_core.base.config import SuiteName
+from eval_core.base.numbers import counted
+from eval_core.domain.case import Case
+from eval_core.domain.extra import PlayedRounds
+from eval_core.domain.measurement import Measurement
+from eval_core.domain.record import RoundsRecord, RunRecord
+from eval_core.measuring.session import MeasuringSession, compress_all
+from eval_core.models.settings import Models
+from eval_core.storage.results import ResultsFolder
+from eval_core.suite.sizes import SIZES
+
+__all__ = ["GENERATED", "RoundsPlan", "play", "stored_rounds"]
+
+GENERATED = "generated"
+"""The folder below the results that keeps generated sessions."""
+ROUNDS_FOLDER = "rounds"
+"""Below a result: the runs of these sessions."""
+_CANDIDATE_RUNS, _BASE_RUNS = 2, 4
+_INPUT, _OUTPUT, _MOST_OUTPUT = 0.95, 0.1, 4_000
+"""Of a call: parts of the window that it sends and gets, as measured with a model that follows the template."""
+_CALL_MINUTES, _OFFLINE_MINUTES = 0.5, 0.01
+"""For a round: with a model, all runs at the same time; offline, one run after the other on two cores."""
+
+
+@dataclass(frozen=True)
+class RoundsPlan:
+    """How many runs and rounds a size means."""
+
+    suite: SuiteName
+    candidate: int
+    base: int
+    """Runs of each session; 0 where the base is stored, or nobody knows it."""
+
+    @classmethod
+    def of(cls, suite: SuiteName, *, base: bool, baseline: bool, offline: bool) -> RoundsPlan:
+        """Plan a size; offline, more than two runs of each show nothing new. A baseline has the runs of a base."""
+        runs = _CANDIDATE_RUNS if offline else _BASE_RUNS
+        return cls(suite, runs if baseline else _CANDIDATE_RUNS, runs if base else 0)
+
+    @property
+    def runs(self) -> int:
+        """All runs of all sessions."""
+        return len(SIZES[self.suite]) * (self.candidate + self.base)
+
+    def price(self, models: Models | None) -> str:
+        """Say what it costs and how long it takes."""
+        plans = SIZES[self.suite]
+        each = self.candidate + self.base
+        rounds = sum(plan.rounds for plan in plans) * each
+        sessions = counted(len(plans), "generated session")
+        if models is None:
+            minutes = max(1, round(_OFFLINE_MINUTES * rounds))
+            return f"{sessions} in rounds: {rounds:,} compressions, no cost, about {counted(minutes, 'minute')}."
+        tariff = models.tariff(models.compressor)
+        sent = sum(plan.rounds * round(_INPUT * plan.window) for plan in plans) * each
+        got = sum(plan.rounds * min(round(_OUTPUT * plan.window), _MOST_OUTPUT) for plan in plans) * each
+        cost = None if tariff is None else sent * tariff.input + got * tariff.output
+        price = "at an unknown price" if cost is None else f"about ${cost:.2f}"
+        minutes = max(1, round(_CALL_MINUTES * max(plan.rounds for plan in plans)))
+        return f"{sessions} in rounds: {rounds:,} calls, {price}, about {counted(minutes, 'minute')}."
+
+
+def _of(records: Sequence[RunRecord]) -> list[RoundsRecord]:
+    return [RoundsRecord.model_validate(run.strands["rounds"]) for run in records if run.ok and "rounds" in run.strands]
+
+
+def _failed(records: Sequence[RunRecord]) -> list[str]:
+    """Return what the compressor itself did not bring to an end."""
+    return [
+        f"{run.fixture}: the compressor {run.outcome.words}" + (f" ({run.detail[:200]})" if run.detail else "")
+        for run in records
+        if not run.ok and not run.outcome.retryable
+    ]
+
+
+def stored_rounds(stored: Measurement | None, suite: SuiteName) -> bool:
+    """Tell whether a baseline holds the runs of every session of a size."""
+    played = None if stored is None else stored.extra.rounds
+    return played is not None and {plan.name for plan in SIZES[suite]} <= {run.session for run in played.candidate}
+
+
+def _playing(session: MeasuringSession, plan: RoundsPlan, cases: Sequence[Case]) -> MeasuringSession:
+    """Return a session of the same target that compresses the generated sessions and asks nothing."""
+    of_base = session.arm == "base"
+    return replace(
+        session,
+        cases=cases,
+        folder=ResultsFolder(session.folder.path / ROUNDS_FOLDER),
+        label=f"{session.label}/{ROUNDS_FOLDER}",
+        runs=0,
+        compress_runs=plan.base if of_base else plan.candidate,
+        known_controls={},
+        results=None,
+        shard=None,
+        facts={},
+        begun=asyncio.Event(),
+        _known={},
+        _told=set(),
+    )
+
+
+async def play(sessions: Sequence[MeasuringSession], plan: RoundsPlan, cases: Sequence[Case]) -> PlayedRounds:
+    """Play the sessions of a size; the candidate's session comes last, the base's before it, if it is measured."""
+    playing = [_playing(session, plan, cases) for session in sessions]
+    for session in playing:
+        session.folder.path.mkdir(parents=True, exist_ok=True)
+    found = await compress_all(playing)
+    ours, theirs = found[-1], found[0] if len(found) > 1 else []
+    return PlayedRounds(candidate=_of(ours), base=_of(theirs), failed=_failed(ours), base_failed=_failed(theirs))
