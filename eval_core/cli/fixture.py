@@ -96,6 +96,51 @@ def import_command(
     )
 
 
+@fixture.command("generate")
+@click.argument("name")
+@click.option("--seed", type=int, default=1, show_default=True, help="Another seed makes another session.")
+@click.option("--tokens", type=int, default=90_000, show_default=True, help="Length of the session.")
+@click.option("--window", type=int, default=16_000, show_default=True, help="The model's window: it is compressed each "
+              "time 70 % of it are new.")  # fmt: skip
+@click.option("--restated", type=float, default=0.1, show_default=True, help="How often old things are said again, 0 "
+              "to 1.")  # fmt: skip
+@click.option("--density", type=float, default=2.2, show_default=True, help="Facts in a thousand tokens.")
+@click.option("--largest", type=int, help="Tokens of the largest tool output.  [default: a quarter of the window]")
+@click.option("--tree", type=_PATH, help="Folder whose files the session reads.  [default: modules of this program]")
+@click.option("--digest", help="The digest that the session must have; another one is an error.")
+@click.option("--force", is_flag=True, help="Replace a fixture of the same name.")
+def generate_command(name: str, tree: Path | None, digest: str | None, force: bool, **plan: Any) -> None:
+    """Write a generated session with its probes and its ledger; the same options always give the same.
+
+    \b
+    Examples:
+      compression-eval fixture generate long-session --tokens 90000 --window 16000
+      compression-eval fixture generate own-tree --tree ../my-agent --seed 2
+    """
+    from eval_core.base.files import write_atomic
+    from eval_core.domain.case import bank_path, ledger_path
+    from eval_core.domain.fixture import NAME_PATTERN, find_fixture
+    from eval_core.domain.probe import dump_bank
+    from eval_core.domain.session_ledger import dump_ledger
+    from eval_core.suite.generate import SESSION_TREE, SessionPlan, generate, read_tree
+    from eval_core.suite.sizes import check_digest
+
+    if not re.fullmatch(NAME_PATTERN, name):
+        raise UserError(f"{name!r}: use up to 80 lower-case letters, digits, dots, dashes and underscores")
+    folder, probes = configured("fixtures"), configured("probes")
+    earlier = find_fixture(folder, name)
+    if earlier is not None and not force:
+        raise UserError(f"{earlier}: exists already; choose another name or give --force")
+    made = generate(SessionPlan(name, **plan), read_tree(tree or SESSION_TREE))
+    check_digest(made, digest)
+    target = _store(folder, made.fixture)
+    write_atomic(bank_path(probes, name), dump_bank(made.bank))
+    if made.ledger is not None:
+        write_atomic(ledger_path(probes, name), dump_ledger(made.ledger))
+    rounds = counted(len(made.fixture.cuts), "compression")
+    click.echo(f"{target}: {made.fixture.description} {rounds}. Digest {made.fixture.digest}")
+
+
 @fixture.command("scrub")
 @click.argument("path", type=_PATH)
 @click.option("--probes", type=_PATH, help="Probe bank to rewrite with the same placeholders.")

@@ -61,6 +61,7 @@ from eval_core.strands.findings import (
     Verdict,
 )
 from eval_core.strands.outcome import broken_fixtures, never_compressed, outcome_culprits, outcome_strand
+from eval_core.strands.rounds import ROUNDS_ALPHA
 from eval_core.strands.size import GROWTH, SizeChange
 from eval_core.strands.strand import Force
 from eval_core.strands.structure import StructureChange, changes, structure_culprits
@@ -200,6 +201,8 @@ class _Case:
     earlier: tuple[Look, ...] = ()
     """What was measured of this candidate at earlier looks."""
     shift: Shift | None = None
+    alpha_rounds: float = 0.0
+    """What the test of the rounds may spend; scores spend that much less."""
     notes: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
@@ -223,7 +226,8 @@ class _Case:
 
     def alpha(self, graded: float, compressed: float) -> float:
         """Return what these shares of alpha are, all tests together."""
-        return round(self.options.alpha_scores * graded + self.options.alpha_compressions * compressed, 12)
+        spent = self.options.alpha_scores * graded + self.options.alpha_compressions * compressed
+        return round(spent + self.alpha_rounds, 12)
 
     @property
     def spent(self) -> float:
@@ -630,7 +634,10 @@ def decide(
     alone = never_compressed(recorded.outcome) if recorded is not None else ()
     names = [item.fixture for item in alone]
     base, candidate = _without(base, names), _without(candidate, names)
-    case = _Case(base, candidate, options or Options(), tuple(earlier), shift)
+    rounds = ROUNDS_ALPHA if recorded is not None and recorded.rounds_beside is not None else 0.0
+    options = options or Options()
+    options = replace(options, alpha_scores=options.alpha_scores - rounds)
+    case = _Case(base, candidate, options, tuple(earlier), shift, rounds)
     if alone:
         how = " or ".join(sorted({kind.words for item in alone for kind in item.kinds}))
         case.remarks.append(f"Not compared: {listed(names)}. In the base, the compressor {how} in every run.")
@@ -697,7 +704,7 @@ def _nothing_compared(case: _Case, reasons: Sequence[Reason], coverage: Sequence
     silent = [
         Finding(name=strand.name, state=StrandState.NOT_COMPARABLE)
         for strand in registry.STRANDS
-        if strand.force is not Force.BREAKS
+        if strand.force is not Force.BREAKS and strand.record is None  # of the others, nobody knows what they hold
     ]
     return case.verdict(
         Kind.NOT_COMPARABLE,

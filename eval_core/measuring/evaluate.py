@@ -23,8 +23,8 @@ from eval_core.measuring.blame import PlainRequests
 from eval_core.measuring.controls import find_controls
 from eval_core.measuring.facts_first import FactsFirst
 from eval_core.measuring.interrupt import Interruption, interruptible
+from eval_core.measuring.play_rounds import GENERATED, play
 from eval_core.measuring.preflight import preflight
-from eval_core.measuring.rounds import GENERATED, play
 from eval_core.measuring.run_fingerprint import make_fingerprint
 from eval_core.measuring.session import MeasuringSession, measure_together, read_ahead
 from eval_core.measuring.touched import touched_by

@@ -24,7 +24,7 @@ from eval_core.domain.target import Builtin, CompressorSource, TargetSpec
 from eval_core.measuring.base_branch import BasePlan, BranchPoint, base_store, plan_base
 from eval_core.measuring.compare_with_base import compare_with_base, load_cases, own_base
 from eval_core.measuring.evaluate import Trial
-from eval_core.measuring.rounds import RoundsPlan, stored_rounds
+from eval_core.measuring.play_rounds import RoundsPlan, stored_rounds
 from eval_core.measuring.run_fingerprint import make_fingerprint
 from eval_core.measuring.wiring import Traffic
 from eval_core.models.settings import ModelFlags, Models, resolve

@@ -8,6 +8,7 @@ from typing import Any
 
 from eval_core.base.config import AcceptConfig
 from eval_core.base.numbers import counted, counted_range, tokens
+from eval_core.domain.extra import PlayedRounds
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord
 from eval_core.statistics.arms import Arm
@@ -80,6 +81,15 @@ class Recorded:
     """Facts that moved with the stand-in's choice of lines, which says nothing about the change."""
     model_wrote: bool = False
     """Whether a model wrote the candidate's summaries, which may refuse."""
+
+    @property
+    def rounds_beside(self) -> PlayedRounds | None:
+        """The runs of both sides of sessions played beside the suite; those of the base may be stored."""
+        if not self.sides or (played := self.sides[-1].extra.rounds) is None:
+            return None
+        stored = self.sides[0].extra.rounds
+        base = played.base or (stored.candidate if stored is not None else [])
+        return played.model_copy(update={"base": base}) if base or played.base_failed else None
 
     @property
     def unfollowed(self) -> bool:

@@ -13,8 +13,8 @@ import numpy as np
 
 from eval_core.base.numbers import counted, listed, p_value, percent, pp
 from eval_core.base.tokens import count_messages
-from eval_core.domain.ledger import Ledger, LedgerLine
 from eval_core.domain.record import LineRecord, RoundsRecord, RoundState
+from eval_core.domain.session_ledger import LedgerLine, SessionLedger
 from eval_core.facts.fact_text import Haystack
 from eval_core.facts.haystack import holds
 from eval_core.facts.verbatim import Kept
@@ -54,7 +54,7 @@ def _sign(line: LedgerLine, end: int, own: Haystack, verbatim: Haystack) -> str:
     return VERBATIM if holds(line.fact, verbatim) else WRITTEN if holds(line.fact, own) else LOST
 
 
-def _oracle(ledger: Ledger, cuts: Sequence[int]) -> list[float]:
+def _oracle(ledger: SessionLedger, cuts: Sequence[int]) -> list[float]:
     """Return what the reading itself finds of a perfect copy of everything that holds, round by round."""
     shares = []
     for end in cuts:
@@ -332,10 +332,10 @@ def _tested(
 ) -> _Told:
     """Put the test into words."""
     kept = [at for at, item in enumerate(features) if item.what == "kept" and np.isfinite(found.t[at])]
-    smallest = pp(found.crit * float(np.mean(found.error[kept]))) if kept else ""
+    smallest = pp(found.crit * float(np.mean(found.error[kept]))) if kept else "unknown"
     details = (
         f"test of all rounds at once: p {p_value(found.p)} in {counted(len(arrays), 'session')}",
-        f"smallest change of a kind's share kept that would have been seen: about {smallest}",
+        f"smallest change of the share kept of one kind that would have been seen: {smallest}",
     )
     if found.p > ROUNDS_ALPHA:
         told = StrandState.SAME if found.attainable_p <= ROUNDS_ALPHA else StrandState.CANNOT_TELL
@@ -359,13 +359,31 @@ def _records(evidence: Evidence) -> tuple[list[RoundsRecord], list[RoundsRecord]
     """Return the runs of both sides: of fixtures of the suite with a ledger, and of sessions played beside it."""
     of_suite = evidence.records("rounds")
     base, candidate = ([RoundsRecord.model_validate(record) for record in side] for side in of_suite)
-    sides = evidence.recorded.sides if evidence.recorded is not None else ()
-    beside = sides[-1].extra.rounds if sides else None
+    beside = evidence.recorded.rounds_beside if evidence.recorded is not None else None
     if beside is not None:
-        stored = sides[0].extra.rounds
-        base += beside.base or (stored.candidate if stored is not None else [])
-        candidate += beside.candidate
+        base, candidate = base + beside.base, candidate + beside.candidate
     return base, candidate
+
+
+def _compared(base: Mapping[str, Sequence[Played]], candidate: Mapping[str, Sequence[Played]]) -> _Told:
+    if all(_same(runs) for side in (base, candidate) for runs in side.values()):
+        return _count(base, candidate)
+    features = _features((base, candidate))
+    arrays = [(_array(base[name], features), _array(candidate[name], features)) for name in candidate]
+    found = compare_survival(arrays, ROUNDS_ALPHA) if features and len(arrays) >= _FEWEST_SESSIONS else None
+    if found is None:
+        return _Told(state=StrandState.CANNOT_TELL)
+    return _tested(found, features, arrays, (base, candidate))
+
+
+def _failing(evidence: Evidence) -> _Told | None:
+    """Tell of runs that the candidate does not bring to an end, where the base does."""
+    beside = evidence.recorded.rounds_beside if evidence.recorded is not None else None
+    if beside is None or not beside.failed or beside.base_failed:
+        return None
+    runs = len(beside.failed) + len(beside.candidate)
+    says = f"{len(beside.failed)} of {counted(runs, 'long run')} do not come to an end"
+    return _Told(says, len(beside.failed) / runs, 0.0, tuple(beside.failed[:_NAMED]), StrandState.WORSE)
 
 
 def compare_rounds(evidence: Evidence) -> Finding | None:
@@ -373,33 +391,29 @@ def compare_rounds(evidence: Evidence) -> Finding | None:
     base, candidate = map(played, _records(evidence))
     shared = [name for name in candidate if name in base and base[name][0].facts == candidate[name][0].facts]
     base, candidate = ({name: side[name] for name in shared} for side in (base, candidate))
+    failing = _failing(evidence)
     if not shared:
-        return None
-    if all(_same(side[name]) for side in (base, candidate) for name in shared):
-        told = _count(base, candidate)
-    else:
-        features = _features((base, candidate))
-        arrays = [(_array(base[name], features), _array(candidate[name], features)) for name in shared]
-        found = compare_survival(arrays, ROUNDS_ALPHA) if features and len(shared) >= _FEWEST_SESSIONS else None
-        told = (
-            _Told(state=StrandState.CANNOT_TELL)
-            if found is None
-            else _tested(found, features, arrays, (base, candidate))
-        )
+        return None if failing is None else _finding(failing)
+    told = failing or _compared(base, candidate)
     rounds = max(len(run.fates) for runs in candidate.values() for run in runs)
     oracle = fmean(_mean(runs[0].record.oracle) for runs in candidate.values())
     idle = [sum(run.idle for runs in side.values() for run in runs) for side in (base, candidate)]
     played_in = f"{counted(len(shared), 'session')} of up to {counted(rounds, 'round')}"
-    details = [*told.details, f"{played_in}; a perfect copy would score {percent(oracle)}"]
+    told.details = (*told.details, f"{played_in}; a perfect copy would score {percent(oracle)}")
     if any(idle):
-        details.append(f"rounds that freed less than {percent(IDLE)} of the tokens: {idle[0]} → {idle[1]}")
+        told.details += (f"rounds that freed less than {percent(IDLE)} of the tokens: {idle[0]} → {idle[1]}",)
+    sides = (f"{percent(_mean_kept(side))}, at the end {percent(_end_kept(side))}" for side in (base, candidate))
+    return _finding(told, *sides)
+
+
+def _finding(told: _Told, base: str = "", candidate: str = "") -> Finding:
     return Finding(
         name="rounds",
         state=told.state or weigh(told.loss, told.gain),
-        base=f"{percent(_mean_kept(base))}, at the end {percent(_end_kept(base))}",
-        candidate=f"{percent(_mean_kept(candidate))}, at the end {percent(_end_kept(candidate))}",
+        base=base,
+        candidate=candidate,
         says=told.says,
-        details=tuple(details),
+        details=told.details,
         loss=told.loss,
         gain=told.gain,
     )

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from eval_core.domain.compression import Compression
 from eval_core.domain.fixture import Fixture
-from eval_core.domain.ledger import Ledger
+from eval_core.domain.session_ledger import SessionLedger
 from eval_core.facts.verbatim import Kept
 from eval_core.strands.evidence import Evidence
 from eval_core.strands.findings import Finding
@@ -39,7 +39,7 @@ class SeenRun:
     fixture: Fixture
     compression: Compression
     kept: Kept
-    ledger: Ledger | None = None
+    ledger: SessionLedger | None = None
     """What the session has established, where somebody wrote it down."""
 
 

@@ -16,8 +16,8 @@ from eval_core.base.messages import Message
 from eval_core.base.tokens import count_messages
 from eval_core.domain.case import Case
 from eval_core.domain.fixture import Fixture
-from eval_core.domain.ledger import Ledger, LedgerLine, LineKind, StatusAt
 from eval_core.domain.probe import Fact, Probe, ProbeBank, ProbeType
+from eval_core.domain.session_ledger import LedgerLine, LineKind, SessionLedger, StatusAt
 
 __all__ = ["SESSION_TREE", "TRIGGER", "SessionPlan", "cut_places", "generate", "read_tree"]
 
@@ -476,20 +476,20 @@ def _line_of(fact: _Planted, name: str, speakers: Sequence[str]) -> LedgerLine:
     )
 
 
-def _ledger(plan: SessionPlan, session: _Session, facts: Sequence[_Planted]) -> Ledger:
+def _ledger(plan: SessionPlan, session: _Session, facts: Sequence[_Planted]) -> SessionLedger:
     ids = {id(fact): f"{fact.kind}-{number}" for number, fact in enumerate(facts, 1)}
     speakers = [message["role"] for message in session.messages]
     successors = {ids[id(fact.old)]: ids[id(fact)] for fact in facts if fact.old is not None and id(fact.old) in ids}
     lines = [_line_of(fact, ids[id(fact)], speakers) for fact in facts]
-    return Ledger(
+    return SessionLedger(
         fixture=plan.name,
         lines=[line.model_copy(update={"superseded_by": successors.get(line.id)}) for line in lines],
     )
 
 
-def _bank(plan: SessionPlan, ledger: Ledger, end: int, rng: random.Random) -> ProbeBank:
+def _bank(plan: SessionPlan, ledger: SessionLedger, end: int, rng: random.Random) -> ProbeBank:
     """Ask for a third each of early, middle and late facts, and for every type in each third."""
-    old = {line.superseded_by: line.anchors[0] for line in ledger.lines if line.superseded_by is not None}
+    old = {line.superseded_by: line for line in ledger.lines if line.superseded_by is not None}
     current = [line for line in ledger.lines if line.superseded_at is None]
     probes = []
     for part, name in enumerate(("early", "middle", "late")):
@@ -501,7 +501,9 @@ def _bank(plan: SessionPlan, ledger: Ledger, end: int, rng: random.Random) -> Pr
             kinds.setdefault(_PROBES.get(line.kind, "recall"), line)
         for wanted, line in sorted(kinds.items()):
             facts = [Fact(fact=line.anchors[0], kind=line.fact.kind, evidence=line.said[:12])]
-            facts += [Fact.model_validate({"not": old[line.id]})] if line.id in old else []
+            if line.id in old:
+                before = old[line.id]
+                facts.append(Fact.model_validate({"not": before.anchors[0], "evidence": before.said[:12]}))
             question = _ASKED[line.kind].format(topic=line.topic)
             probes.append(
                 Probe(id=f"{name}-{line.id.replace('_', '-')}", type=wanted, question=question, expected_facts=facts)

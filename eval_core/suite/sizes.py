@@ -11,11 +11,11 @@ from eval_core.base.files import digest, json_value, parse, pretty, write_atomic
 from eval_core.base.gzip_files import PACKED_SUFFIX, pack, packed_name, unpack
 from eval_core.domain.case import Case
 from eval_core.domain.fixture import Fixture
-from eval_core.domain.ledger import Ledger
 from eval_core.domain.probe import ProbeBank
+from eval_core.domain.session_ledger import SessionLedger
 from eval_core.suite.generate import SESSION_TREE, SessionPlan, generate, read_tree
 
-__all__ = ["SIZES", "generated_cases", "made_once"]
+__all__ = ["SIZES", "check_digest", "generated_cases", "made_once"]
 
 _DIGESTS = {
     "rounds-1": "46d990e921face3bc2a3aee50d23e4b3cb1864ba8edfa5ed79d613c74f80d876",
@@ -43,19 +43,25 @@ SIZES: dict[SuiteName, tuple[SessionPlan, ...]] = {
 }
 
 
+def check_digest(case: Case, expected: str | None, kept: Path | None = None) -> None:
+    """Refuse a session that is another than the one that results are known of."""
+    found = case.fixture.digest
+    if expected is None or found == expected:
+        return
+    where, remove = ("", "") if kept is None else (f"{kept}: ", "; remove the file")
+    raise UserError(
+        f"{where}the generated session {case.fixture.name} has the digest {found[:16]}, and {expected[:16]} was "
+        f"expected: the generator, its tree or the file has changed, so results are not comparable{remove}"
+    )
+
+
 def made_once(plan: SessionPlan, folder: Path, tree: Path = SESSION_TREE, expected: str | None = None) -> Case:
     """Return a generated session from the folder where it is kept, or make it and keep it there."""
     files = read_tree(tree)
     key = digest({"plan": asdict(plan), "tree": digest(files)})[:16]
     kept = sorted(folder.glob(f"{plan.name}-{key}.*{PACKED_SUFFIX}")) if folder.is_dir() else []
     case = _read(kept[0]) if kept else generate(plan, files)
-    if expected is not None and case.fixture.digest != expected:
-        where = f"{kept[0]}: " if kept else ""
-        raise UserError(
-            f"{where}the generated session {plan.name} has the digest {case.fixture.digest[:16]}, and {expected[:16]} "
-            "was expected: the generator, its tree or the file has changed, so results of the two cannot be compared"
-            + ("; remove the file" if kept else "")
-        )
+    check_digest(case, expected, kept[0] if kept else None)
     if not kept:
         text = pretty(_body(case)).encode()
         write_atomic(folder / packed_name(f"{plan.name}-{key}", text), pack(text))
@@ -76,7 +82,7 @@ def _read(path: Path) -> Case:
     return Case(
         parse(Fixture, value["fixture"], str(path)),
         parse(ProbeBank, value["probes"], str(path)),
-        ledger=parse(Ledger, value["ledger"], str(path)),
+        ledger=parse(SessionLedger, value["ledger"], str(path)),
     )
 
 
