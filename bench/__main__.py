@@ -29,7 +29,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from bench import bill, chaos, cost, faults, peers, scale
-from bench.detection import SCENARIOS, Setting, trial
+from bench.simulated import SCENARIOS
+from bench.trials import Setting, trial
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 HEADINGS = ("what", "measured", "bar", "kept")
@@ -203,9 +204,22 @@ def _measure(name: str, quick: bool, folder: Path | None) -> str:
 
 
 def written(page: str, fresh: Mapping[str, str]) -> str:
-    """Return the page with fresh sections in the place of older ones, in the order of the parts."""
-    sections = {found[1]: found[0] for found in _PART.finditer(page)} | dict(fresh)
-    return "\n\n".join([HEAD.rstrip(), *(sections[name].rstrip() for name in PARTS if name in sections)]) + "\n"
+    """Return the page with fresh sections in place of older ones, and new ones in the order of the parts.
+
+    Whatever else the page holds stays where it is.
+    """
+    page, order = page or HEAD, list(PARTS)
+    for name in (part for part in order if part in fresh):
+        sections = {found[1]: found for found in _PART.finditer(page)}
+        if name in sections:
+            start, end = sections[name].span()
+        else:
+            earlier = [sections[part].end() for part in order[: order.index(name)] if part in sections]
+            first = re.search(r"^## |\Z", page, re.MULTILINE)
+            start = end = max(earlier, default=first.start() if first else len(page))
+        parts = page[:start], fresh[name], page[end:]
+        page = "\n\n".join(part.strip("\n") for part in parts if part.strip()) + "\n"
+    return page
 
 
 def main() -> None:

@@ -255,6 +255,8 @@ class _Sums:
     delta: Array
     """[arrangements, hypotheses]"""
     se: Array
+    bare_se: Array
+    """[hypotheses]: the same without the floor, in the observed arrangement."""
     local: Array
     """[arrangements]: the largest standardised change of a single unit."""
     unit_se: Array
@@ -270,10 +272,22 @@ class _Sums:
 def _variances(squares: tuple[Array, Array], degrees: tuple[Counts, Counts]) -> tuple[Array, Array]:
     """Return the variance of each arm; one whose runs measure no noise borrows the other's."""
     ours, theirs = (square / np.maximum(df, 1) for square, df in zip(squares, degrees, strict=True))
-    return (
-        np.maximum(np.where(degrees[0] > 0, ours, theirs), VARIANCE_FLOOR),
-        np.maximum(np.where(degrees[1] > 0, theirs, ours), VARIANCE_FLOOR),
-    )
+    return np.where(degrees[0] > 0, ours, theirs), np.where(degrees[1] > 0, theirs, ours)
+
+
+def _moderated(squares: tuple[Array, Array], degrees: tuple[Counts, Counts], ratio: Array) -> tuple[Array, Array]:
+    """Return the variance of each arm, and at least what both arms together make of it.
+
+    Three runs often look calmer than they are. How much more one arm varies than the other is known better from its
+    single units, of which there are many: `ratio` is that of their variances.
+    """
+    ours, theirs = _variances(squares, degrees)
+    pooled = (squares[0] / ratio + squares[1]) / np.maximum(degrees[0] + degrees[1], 1)
+    return np.maximum(ours, ratio * pooled), np.maximum(theirs, pooled)
+
+
+def _floored(variances: tuple[Array, Array]) -> tuple[Array, Array]:
+    return np.maximum(variances[0], VARIANCE_FLOOR), np.maximum(variances[1], VARIANCE_FLOOR)
 
 
 def _relabel(blocks: Sequence[Block], design: Design) -> _Sums:
@@ -309,13 +323,17 @@ def _relabel(blocks: Sequence[Block], design: Design) -> _Sums:
             unit_degrees[arm][:] += (runs - 1) * len(block.units)
         largest.append(np.abs(moved).max(axis=1, initial=0.0) * (1 / n + 1 / m))
     known = np.maximum(fixtures, 1)
-    ours, theirs = _variances(squares, degrees)
+    for square in squares:
+        np.maximum(square, 0.0, out=square)  # equal runs leave what rounding left, of either sign
     # One spread of a unit for each arm: a single unit has too few runs to tell its own.
-    unit_ours, unit_theirs = _variances(unit_squares, unit_degrees)
+    unit_ours, unit_theirs = _floored(_variances(unit_squares, unit_degrees))
+    measured_variances = _moderated(squares, degrees, (unit_ours / unit_theirs)[:, None])
+    ours, theirs = _floored(measured_variances)
     unit_ses = [np.sqrt(unit_ours / block.candidate_runs + unit_theirs / block.base_runs) for block in blocks]
     return _Sums(
         delta=delta / known,
         se=np.sqrt(ours * inverse[0] + theirs * inverse[1]) / known,
+        bare_se=np.sqrt(sum(part[0] * share for part, share in zip(measured_variances, inverse, strict=True))) / known,
         local=np.max([value / se for value, se in zip(largest, unit_ses, strict=True)], axis=0),
         unit_se=np.array([se[0] for se in unit_ses]),
         variances=(ours[0], theirs[0]),
@@ -345,6 +363,21 @@ class _Reading:
     explained_variance: float
     base: float
     df: int
+    bare_se: float
+    """Of `tested`, without the floor."""
+    pooled_df: int
+    """Of both arms together."""
+
+    @property
+    def normal_p(self) -> float:
+        """What Student's t makes of the change; 0 where nothing measures the noise, and it says nothing."""
+        if not (self.pooled_df and self.bare_se):
+            return 0.0
+        return 2 * (1 - _cdf(abs(self.tested) / self.bare_se, self.pooled_df))
+
+    def normal_crit(self, alpha: float) -> float:
+        """Return the change, in units of `se`, from which on Student's t is significant."""
+        return quantile(1 - alpha / 2, self.pooled_df) * self.bare_se / self.se if self.pooled_df else 0.0
 
 
 def _read(name: str, index: int, blocks: Sequence[Block], sums: _Sums, shift: Shift | None) -> _Reading:
@@ -365,6 +398,8 @@ def _read(name: str, index: int, blocks: Sequence[Block], sums: _Sums, shift: Sh
         explained_variance=float(sum(block.explained.variance[index] for block in measuring)) / len(measuring) ** 2,
         base=float(np.mean(base)),
         df=_welch([(variance, int(sums.degrees[arm][index])) for variance, arm in parts]),
+        bare_se=math.sqrt(float(sums.bare_se[index]) ** 2 + doubt),
+        pooled_df=int(sums.degrees[0][index] + sums.degrees[1][index]),
     )
 
 
@@ -421,15 +456,12 @@ def _unit_deltas(blocks: Sequence[Block], sums: _Sums, day: float, cost: int) ->
     return tuple(found), fewest
 
 
-def _threshold(beaten: Counts, combined: Counts, largest: Array, alpha: float) -> float:
-    """Return the smallest largest change of an average that would have made the whole test significant."""
-    count = len(combined)
-    ranked = np.sort(combined)
+def _allowed(combined: Counts, alpha: float) -> int:
+    """Return the largest combined count at which the whole test is significant; 0 where none is."""
     # The p of a combined count c is the share of arrangements with a count of at most c.
-    allowed = ranked[np.searchsorted(ranked, ranked, side="right") <= alpha * count + TOLERANCE]
-    reaching = largest[beaten <= allowed[-1]] if len(allowed) else largest[:0]
-    # Where no average could reach it, nothing less than the largest change there is counts.
-    return float(reaching.min(initial=float(largest.max())))
+    ranked = np.sort(combined)
+    allowed = ranked[np.searchsorted(ranked, ranked, side="right") <= alpha * len(combined) + TOLERANCE]
+    return int(allowed[-1]) if len(allowed) else 0
 
 
 @dataclass(frozen=True)
@@ -447,10 +479,19 @@ class _Group:
         """For each arrangement how many look at least as different, at the group's cost."""
         return self.cost * at_least(self.largest)
 
-    def adjusted(self, standardised: float) -> int:
-        """Return the same for one average as it was measured."""
-        beaten = int(at_least(self.largest, np.array([standardised]))[0])
-        return min(self.cost * max(beaten, 1), len(self.largest))
+    def threshold(self, allowed: int) -> float:
+        """Return the smallest largest change that looks rare enough; where none does, the largest there is."""
+        reaching = self.largest[self.beaten <= allowed]
+        return float(reaching.min(initial=float(self.largest.max())))
+
+    def adjusted(self, reading: _Reading) -> int:
+        """Return the same for one average as it was measured, and no less than Student's t says.
+
+        A few wild runs, dealt out between the arms, never look as different as they do together.
+        """
+        beaten = int(at_least(self.largest, np.array([abs(reading.tested) / reading.se]))[0])
+        normal = math.ceil(reading.normal_p * len(self.largest) - TOLERANCE)
+        return min(self.cost * max(beaten, normal, 1), len(self.largest))
 
 
 def _groups(statistic: Array, measured: Sequence[int], lead: int | None) -> list[_Group]:
@@ -489,14 +530,16 @@ def permute(
     count = design.count
     readings = [_read(hypotheses[index], index, blocks, sums, shift) for index in measured]
     found = {}
+    allowed = _allowed(combined, alpha)
     for group in groups:
-        crit = _threshold(group.beaten, combined, group.largest, alpha)
+        crit = group.threshold(allowed)
         if crit <= TOLERANCE:
             # All runs are equal: relabelling shows no spread, so the floor's normal theory takes its place.
             crit = min(quantile(0.975, max(1, reading.df)) for reading in readings)
         for reading in readings:
             if reading.index in group.members:
-                found[reading.index] = crit, group.adjusted(abs(reading.tested) / reading.se)
+                least = reading.normal_crit(max(allowed, 1) / count / group.cost)
+                found[reading.index] = max(crit, least), group.adjusted(reading)
     day = shift.of(hypotheses[-1])[0] if shift is not None else 0.0
     units, least_local = _unit_deltas(blocks, sums, day, local_cost)
     least_global = min((beaten for _, beaten in found.values()), default=count)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench.detection import DESIGNS, SCENARIOS, Setting, looked_trial, trial
+from bench.simulated import SCENARIOS
+from bench.trials import DESIGNS, Setting, looked_trial, trial
 from eval_core.strands.findings import Kind
 
 
