@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from eval_core.cli.entry import as_json, print_json
 
 if TYPE_CHECKING:
     from eval_core.measuring.diagnose import Diagnosis
@@ -16,9 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["doctor", "print_diagnoses"]
 
 
-def print_diagnoses(found: Iterable[Diagnosis]) -> bool:
+def print_diagnoses(found: Iterable[Diagnosis], *, as_json: bool = False) -> bool:
     """Print what is found, line by line as it is found; return whether something is broken."""
     broken = False
+    if as_json:
+        listed = [asdict(item) for item in found]
+        print_json(listed)
+        return any(item["state"] == "broken" for item in listed)
     for item in found:
         broken = broken or item.state == "broken"
         click.echo(f"  {item.state:8} {item.what}")
@@ -73,7 +81,10 @@ def look_at_github() -> Iterator[Diagnosis]:
 @click.option(
     "--github", is_flag=True, help="Also check the environment on GitHub. Needs GITHUB_TOKEN, which only has to read."
 )
-def doctor(target: str | None, tree: Path | None, config: Path | None, sandbox: Any, *, github: bool) -> None:
+@as_json
+def doctor(
+    target: str | None, tree: Path | None, config: Path | None, sandbox: Any, *, github: bool, as_json: bool
+) -> None:
     """Try what a run needs: load the suite, compress one short session in the sandbox, check keys and budget.
 
     It costs nothing: the compressor gets the offline model. Exit 2 if something does not work.
@@ -85,12 +96,11 @@ def doctor(target: str | None, tree: Path | None, config: Path | None, sandbox: 
       compression-eval doctor --github
     """
     from eval_core.base.config import config_folder, load_config
-    from eval_core.measuring.diagnose import diagnose
+    from eval_core.measuring.diagnose import Diagnosis, diagnose
     from eval_core.measuring.options import Job
 
-    click.echo(f"  ok       Python {'.'.join(map(str, sys.version_info[:3]))}")
     job = Job(load_config(config), config_folder(config), tree=tree, target=target, sandbox=sandbox)
-    broken = print_diagnoses(diagnose(job, config))
-    if github:
-        broken = print_diagnoses(look_at_github()) or broken
+    python = Diagnosis("ok", f"Python {'.'.join(map(str, sys.version_info[:3]))}")
+    found = chain([python], diagnose(job, config), look_at_github() if github else ())
+    broken = print_diagnoses(found, as_json=as_json)
     sys.exit(2 if broken else 0)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from eval_core.base.numbers import counted
-from eval_core.cli.entry import CommandGroup
+from eval_core.cli.entry import CommandGroup, as_json, print_json
 from eval_core.cli.run import (
     end_incomplete,
     execute,
@@ -168,7 +168,8 @@ def show(path: Path) -> None:
 
 @baseline.command()
 @click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
-def check(config: Path | None) -> None:
+@as_json
+def check(config: Path | None, as_json: bool) -> None:
     """Check that every stored baseline matches the fixtures, probes and watched files of this tree. Exit 2 if not.
 
     \b
@@ -186,13 +187,10 @@ def check(config: Path | None) -> None:
     paths = list_baselines(root / settings.baselines)
     if not paths:
         raise UserError(f"{root / settings.baselines}: no baseline; `compression-eval baseline update` creates one")
-    stale = False
-    for path in paths:
-        if fields := stale_fields(path, cases, watched):
-            stale = True
-            click.echo(
-                f"{path}: out of date: {', '.join(fields)} changed; `compression-eval baseline update {path.stem}`"
-            )
-        else:
-            click.echo(f"{path}: matches")
-    sys.exit(2 if stale else 0)
+    changed = {path: list(stale_fields(path, cases, watched)) for path in paths}
+    if as_json:
+        print_json([{"path": str(path), "changed": fields} for path, fields in changed.items()])
+    for path, fields in changed.items() if not as_json else ():
+        update = f"out of date: {', '.join(fields)} changed; `compression-eval baseline update {path.stem}`"
+        click.echo(f"{path}: {update if fields else 'matches'}")
+    sys.exit(2 if any(changed.values()) else 0)

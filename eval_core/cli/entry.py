@@ -23,7 +23,17 @@ from eval_core.base.errors import IncompleteError, UserError
 from eval_core.base.removed import COMMANDS, FLAGS
 from eval_core.base.screen import Inert
 
-__all__ = ["CONFIGURED", "DEBUG", "UNEXPECTED", "CommandGroup", "configured", "run_command", "unexpected"]
+__all__ = [
+    "CONFIGURED",
+    "DEBUG",
+    "UNEXPECTED",
+    "CommandGroup",
+    "as_json",
+    "configured",
+    "print_json",
+    "run_command",
+    "unexpected",
+]
 
 UNEXPECTED = 70
 """The exit code of an error that is a fault of this program (EX_SOFTWARE)."""
@@ -44,6 +54,16 @@ def configured(field: Literal["fixtures", "probes"]) -> Path:
     from eval_core.base.config import config_folder, load_config
 
     return config_folder(None) / str(getattr(load_config(None), field))
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+
+def print_json(value: Any) -> None:
+    """Print a value for programs."""
+    from eval_core.base.files import pretty
+
+    click.echo(pretty(value), nl=False)
 
 
 class _OutputClosed(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import click
 
 from eval_core.base.errors import UserError
 from eval_core.base.numbers import counted
-from eval_core.cli.entry import CONFIGURED, CommandGroup, configured
+from eval_core.cli.entry import CONFIGURED, CommandGroup, as_json, configured, print_json
 from eval_core.cli.progress import show_waiting
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ def import_command(
     \b
     Examples:
       compression-eval fixture import session.jsonl --name fix-login-timeout
+      compression-eval fixture import ~/.claude/projects      # lists the newest sessions there
+      compression-eval fixture import ~/.codex/sessions
       compression-eval fixture import state.db --format hermes --session 20260101_120000 --yes
     """
     from eval_core.domain.fixture import NAME_PATTERN, find_fixture
@@ -82,6 +85,7 @@ def import_command(
 
     if name is not None and not re.fullmatch(NAME_PATTERN, name):
         raise UserError(f"--name {name!r}: use up to 80 lower-case letters, digits, dots, dashes and underscores")
+    source = _picked(source) if source.is_dir() else source
     recorded = import_session(source, wanted, name=name, truncate_to=truncate_to, session_id=session_id)
     earlier = find_fixture(output, recorded.name)
     if earlier is not None and (earlier.is_symlink() or not force):
@@ -139,6 +143,27 @@ def generate_command(name: str, tree: Path | None, digest: str | None, force: bo
         write_atomic(ledger_path(probes, name), dump_ledger(made.ledger))
     rounds = counted(len(made.fixture.cuts), "compression")
     click.echo(f"{target}: {made.fixture.description} {rounds}. Digest {made.fixture.digest}")
+
+
+_NEWEST = 15
+
+
+def _picked(folder: Path) -> Path:
+    """Let the user choose one of the newest logs below a folder, such as the home of an agent program."""
+    from datetime import datetime
+
+    logs = sorted(folder.rglob("*.jsonl"), key=lambda path: path.stat().st_mtime, reverse=True)[:_NEWEST]
+    if not logs:
+        raise UserError(
+            f"{folder}: no .jsonl file in it; give a session log, or the folder that a program keeps them in"
+        )
+    if not sys.stdin.isatty():
+        raise UserError(f"{folder}: is a folder; give one session log, such as its newest, {logs[0]}")
+    for number, path in enumerate(logs, 1):
+        about = path.stat()
+        when = datetime.fromtimestamp(about.st_mtime).astimezone()
+        click.echo(f"{number:>3}. {when:%Y-%m-%d %H:%M}  {about.st_size:>11,} bytes  {path.relative_to(folder)}")
+    return logs[click.prompt("Number", type=click.IntRange(1, len(logs)), default=1) - 1]
 
 
 @fixture.command("scrub")
@@ -214,7 +239,8 @@ def audit_command(paths: tuple[Path, ...], identities: Path | None, allow: Path 
     show_default=CONFIGURED,
     help="Folder of the fixtures.",
 )
-def list_command(fixtures: Path) -> None:
+@as_json
+def list_command(fixtures: Path, as_json: bool) -> None:
     """List the fixtures, plain or compressed, with their messages, tokens and bytes.
 
     \b
@@ -222,13 +248,17 @@ def list_command(fixtures: Path) -> None:
       compression-eval fixture list
     """
     from eval_core.domain.fixture import fixture_files
-    from eval_core.suite.show import fixture_row
+    from eval_core.suite.show import fixture_file
 
     files = fixture_files(fixtures)
     if not files:
         raise UserError(f"{fixtures}: no fixture there; `compression-eval fixture import SESSION` makes one")
-    for path in files:
-        click.echo(fixture_row(path))
+    found = map(fixture_file, files)
+    if as_json:
+        print_json([asdict(item) for item in found])
+        return
+    for item in found:
+        click.echo(item)
 
 
 @fixture.command("show")

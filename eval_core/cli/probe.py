@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import click
 
 from eval_core.base.errors import UserError
 from eval_core.base.numbers import counted
-from eval_core.cli.entry import CONFIGURED, CommandGroup, configured
+from eval_core.cli.entry import CONFIGURED, CommandGroup, as_json, configured, print_json
 
 if TYPE_CHECKING:
     from eval_core.base.sealing import SealingKey
@@ -78,7 +79,7 @@ def _filled(bank: ProbeBank, fixture: Fixture, path: Path) -> ProbeBank:
     filled = fill_evidence(bank, fixture)
     if filled != bank:
         write_atomic(path, dump_bank(filled))
-        click.echo(f"{path}: evidence filled in")
+        click.echo(f"{path}: evidence filled in", err=True)
     return filled
 
 
@@ -89,8 +90,15 @@ def _filled(bank: ProbeBank, fixture: Fixture, path: Path) -> ProbeBank:
 @click.option("--fill", is_flag=True, help="Write the evidence of facts that lack it into the banks.")
 @click.option("--all", "every", is_flag=True, help="List every finding; default: the first three of each rule.")
 @click.option("--target", help="Warn about evidence that this target keeps verbatim: builtin:NAME or a target file.")
+@as_json
 def lint_command(
-    names: tuple[str, ...], fixtures_dir: Path, probes_dir: Path, fill: bool, every: bool, target: str | None
+    names: tuple[str, ...],
+    fixtures_dir: Path,
+    probes_dir: Path,
+    fill: bool,
+    every: bool,
+    target: str | None,
+    as_json: bool,
 ) -> None:
     """Check that every probe measures something and every ledger line is said; exit 2 if not.
 
@@ -103,40 +111,39 @@ def lint_command(
     from eval_core.domain.case import ledger_of, ledger_path
     from eval_core.domain.probe import load_bank
     from eval_core.suite.ledger_lint import lint_ledger
-    from eval_core.suite.lint import grouped, lint
+    from eval_core.suite.lint import LintFinding, grouped, lint
 
     fixtures = _fixtures(fixtures_dir)
     chosen = _bank_names(probes_dir, names)
-    errors = warnings = probes = 0
+    found: dict[str, list[LintFinding]] = {}
+    probes = 0
     for name in chosen:
         path = probes_dir / f"{name}{_SUFFIX}"
         bank = load_bank(path)
         probes += len(bank.probes)
         if name not in fixtures:
-            click.echo(f"{path}: there is no fixture {fixtures_dir / name}.json; add it or remove the bank")
-            errors += 1
+            why = f"there is no fixture {fixtures_dir / name}.json; add it or remove the bank"
+            found[str(path)] = [LintFinding("error", None, "no-fixture", why)]
             continue
         if fill:
             bank = _filled(bank, fixtures[name], path)
         verbatim = _left_verbatim(target, fixtures[name]) if target else None
-        findings = lint(bank, fixtures[name], others=fixtures, verbatim=verbatim)
-        for line in grouped(findings, str(path), None if every else _SHOWN):
-            click.echo(line)
-        ledger = ledger_of(probes_dir, fixtures[name])
-        if ledger is not None:
-            unsound = lint_ledger(ledger, fixtures[name])
-            for line in grouped(unsound, str(ledger_path(probes_dir, name)), None if every else _SHOWN):
+        found[str(path)] = list(lint(bank, fixtures[name], others=fixtures, verbatim=verbatim))
+        if (ledger := ledger_of(probes_dir, fixtures[name])) is not None:
+            found[str(ledger_path(probes_dir, name))] = list(lint_ledger(ledger, fixtures[name]))
+    for name in sorted(set(fixtures) - set(chosen)) if not names else ():
+        why = f"has no probe bank; draft one: probe propose {name}"
+        found[f"{fixtures_dir / name}.json"] = [LintFinding("warning", None, "no-bank", why)]
+    levels = [finding.level for findings in found.values() for finding in findings]
+    if as_json:
+        print_json([{"file": file, **asdict(finding)} for file, findings in found.items() for finding in findings])
+    else:
+        for file, findings in found.items():
+            for line in grouped(findings, file, None if every else _SHOWN):
                 click.echo(line)
-            findings += unsound
-        errors += sum(finding.level == "error" for finding in findings)
-        warnings += sum(finding.level == "warning" for finding in findings)
-    if not names:
-        for name in sorted(set(fixtures) - set(chosen)):
-            click.echo(f"{fixtures_dir / name}.json: warning: has no probe bank; draft one: probe propose {name}")
-            warnings += 1
-    judged = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
-    click.echo(f"{counted(len(chosen), 'bank')}, {counted(probes, 'probe')}: {judged}")
-    if errors:
+        judged = f"{counted(levels.count('error'), 'error')}, {counted(levels.count('warning'), 'warning')}"
+        click.echo(f"{counted(len(chosen), 'bank')}, {counted(probes, 'probe')}: {judged}")
+    if "error" in levels:
         raise SystemExit(2)
 
 
@@ -175,6 +182,39 @@ def propose_command(
     write_atomic(target, dump_bank(bank))
     drafts = counted(len(bank.probes), "draft")
     click.echo(f'{target}: {drafts}; delete the bad ones, remove "draft" from the others, then run `probe lint`')
+
+
+@probe.command("review")
+@click.argument("fixture")
+@_fixtures_dir
+@_probes_dir
+def review_command(fixture: str, fixtures_dir: Path, probes_dir: Path) -> None:
+    """Go through the drafts of a session, probes and ledger lines: keep, edit or drop each one.
+
+    Every answer is stored at once, so that you can stop with q and go on later.
+
+    \b
+    Example:
+      compression-eval probe review my-session
+    """
+    from eval_core.domain.case import ledger_of, ledger_path
+    from eval_core.domain.fixture import load_fixture, named_fixture
+    from eval_core.domain.probe import dump_bank, load_bank
+    from eval_core.domain.session_ledger import dump_ledger
+    from eval_core.suite.review import review
+
+    session = load_fixture(named_fixture(fixture, fixtures_dir))
+    path = probes_dir / f"{session.name}{_SUFFIX}"
+    ledger = ledger_of(probes_dir, session)
+    left = 0
+    if path.exists():
+        left += review(load_bank(path), "probes", path, session, dump_bank)
+    if ledger is not None and not left:
+        left += review(ledger, "lines", ledger_path(probes_dir, session.name), session, dump_ledger)
+    if not path.exists() and ledger is None:
+        raise UserError(f"{path}: no such bank; `compression-eval probe propose {session.name}` drafts one")
+    done = f"no draft is left; `compression-eval probe lint {session.name}` checks them"
+    click.echo(f"{session.name}: {counted(left, 'draft') + ' left' if left else done}")
 
 
 _DEFAULT_KEY = "COMPRESSION_EVAL_PROBES_KEY"

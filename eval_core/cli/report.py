@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import click
 
 from eval_core.base.numbers import percent
 from eval_core.cli.completion import complete_results
+from eval_core.cli.entry import print_json
 from eval_core.comparing.compare import ReportData
 
 if TYPE_CHECKING:
@@ -144,7 +146,7 @@ def report(results: tuple[Path, ...], form: str, compare_to: str, details: bool,
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--format", "form", type=click.Choice(["text", "html"]), default="text", show_default=True)
+@click.option("--format", "form", type=click.Choice(["text", "html", "json"]), default="text", show_default=True)
 @click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
 def trend(name: str | None, form: str, config: Path | None) -> None:
     """Show score, facts, size and cost of the stored baselines over time.
@@ -175,6 +177,9 @@ def trend(name: str | None, form: str, config: Path | None) -> None:
         raise UserError(f"{folder}: no baseline {name!r} in the history; known: {known}")
     if form == "html":
         click.echo(render_trend(name, own), nl=False)
+        return
+    if form == "json":
+        print_json([asdict(line) for line in own])
         return
     found = trends(own)
     rows = [

@@ -376,6 +376,18 @@ def _is_open(data: ReportData) -> bool:
     return undecided and data.candidate.stopped is None and next_look(data.candidate.planned_runs) is not None
 
 
+def _looked_again(job: Job, data: ReportData, results: Path | None, *, quiet: bool) -> ReportData:
+    """Go on to the next planned look while the verdict is open."""
+    while _is_open(data):
+        job = _at_next_look(job, results or job.results, data.candidate.label)
+        if not quiet:
+            click.echo(
+                f"Inconclusive after {data.candidate.planned_runs} graded runs; going on to {job.runs}.", err=True
+            )
+        data = execute(job, data.candidate.label, results, quiet=quiet)
+    return data
+
+
 @click.command()
 @run_options
 @click.option("--runs", type=click.IntRange(1, 50), help="Graded runs of each fixture.  [default: 3]")
@@ -405,6 +417,8 @@ def _is_open(data: ReportData) -> bool:
     help="While the verdict is inconclusive, continue with the next look, with the provider's cache still warm.",
 )
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
+@click.option("--open", "opened", is_flag=True, help="Show the report in the browser.")
+@click.option("--watch", "watched", is_flag=True, help="Run again after every edit; print what it lost and regained.")
 @click.option("--shard", help="Measure one part of the plan, e.g. 2/5; `compression-eval merge` joins the parts.")
 @model_options
 def run(
@@ -416,6 +430,8 @@ def run(
     next_look: bool,
     all_looks: bool,
     dry_run: bool,
+    opened: bool,
+    watched: bool,
     shard: str | None,
     targets: tuple[str, ...],
     **options: Any,
@@ -437,25 +453,26 @@ def run(
       compression-eval run --label before --next-look
       compression-eval run --model anthropic/claude-sonnet-4-5 --all-looks
       compression-eval run --label nightly --shard 2/5
+      compression-eval run --fixtures my-session --watch
     """
     from eval_core.cli.report import print_data
     from eval_core.cli.several_targets import run_several
     from eval_core.domain.shard import parse_shard
 
-    if shard is not None and label is None:
-        raise UserError(f"--shard {shard}: name the run with --label so its parts can be found again")
     part = None if shard is None else parse_shard(shard)
+    _check_shard(shard, label, all_looks=all_looks)
     job = replace(with_a_suite(make_job({**options, "targets": targets[:1]}), quiet=quiet), shard=part)
     if len(targets) > 1:
         _check_several(dry_run=dry_run, next_look=next_look, all_looks=all_looks, form=form)
         run_several(job, targets, label, results, quiet=quiet, fail_on=fail_on)
     if next_look:
         job = _at_next_look(job, results or job.results, label)
-    if all_looks and part is not None:
-        raise UserError(
-            f"--all-looks: --shard {shard} gives no verdict that could be inconclusive; leave one of them out"
-        )
     root = results or job.results
+    if watched:
+        from eval_core.cli.watch import quick, watch
+
+        job = quick(job)
+        watch(job, lambda: execute(job, None, results, quiet=True).candidate)
     with _with_git_base(job, root, quiet=quiet) as job:
         if not quiet:
             _warn_of_no_base(job, root)
@@ -463,17 +480,24 @@ def run(
             print_estimate(_at_last_look(job) if all_looks else job, results, label)
             return
         data = execute(job, label, results, quiet=quiet)
-        while all_looks and _is_open(data):
-            job = _at_next_look(job, root, data.candidate.label)
-            if not quiet:
-                click.echo(
-                    f"Inconclusive after {data.candidate.planned_runs} graded runs; going on to {job.runs}.", err=True
-                )
-            data = execute(job, data.candidate.label, results, quiet=quiet)
+        if all_looks:
+            data = _looked_again(job, data, results, quiet=quiet)
     if part is not None:
         _end_shard(data, part, root, shlex.join([label or "", *(("--results", str(results)) if results else ())]))
-    print_data(data, form, where=root / data.candidate.label / "report.html")
+    page = root / data.candidate.label / "report.html"
+    print_data(data, form, where=page)
+    if opened:
+        click.launch(page.resolve().as_uri())
     end_run(data, fail_on, root, f"`{resume_command(data.candidate.label)}` completes it")
+
+
+def _check_shard(shard: str | None, label: str | None, *, all_looks: bool) -> None:
+    if shard is not None and label is None:
+        raise UserError(f"--shard {shard}: name the run with --label so its parts can be found again")
+    if shard is not None and all_looks:
+        raise UserError(
+            f"--all-looks: --shard {shard} gives no verdict that could be inconclusive; leave one of them out"
+        )
 
 
 def _check_several(*, dry_run: bool, next_look: bool, all_looks: bool, form: str) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import click
+
+from eval_core.cli.entry import as_json, print_json
 
 __all__ = ["target"]
 
@@ -36,7 +39,10 @@ def target() -> None:
     default="auto",
     help="none runs it with your permissions.",
 )
-def check(target_file: str | None, named: str | None, config: Path | None, tree: Path | None, sandbox: str) -> None:
+@as_json
+def check(
+    target_file: str | None, named: str | None, config: Path | None, tree: Path | None, sandbox: str, as_json: bool
+) -> None:
     """Test a `command:` target with good and bad requests, and print a checklist.
 
     It runs in the sandbox, with a model on loopback that answers, then one that is down, then one that returns empty
@@ -64,10 +70,14 @@ def check(target_file: str | None, named: str | None, config: Path | None, tree:
     hidden = (settings.fixtures, settings.probes, settings.baselines, settings.results)
     subject, level = found.subject(complete=None, model=None, max_tokens=8_000, sandbox=sandbox, hidden=hidden)  # type: ignore[arg-type]
     assert isinstance(subject, ProcessSubject)
-    click.echo(f"{found.spec.name} (sandbox: {level})")
+    if not as_json:
+        click.echo(f"{found.spec.name} (sandbox: {level})")
     checks = asyncio.run(check_contract(subject))
+    failed = sum(item.state == "failed" for item in checks)
+    if as_json:
+        print_json([asdict(item) for item in checks])
+        sys.exit(1 if failed else 0)
     for item in checks:
         click.echo(f"  {item.state:<8} {item.name}" + (f"\n           {item.detail}" if item.detail else ""))
-    failed = sum(item.state == "failed" for item in checks)
     click.echo(f"{len(checks) - failed} of {len(checks)} checks passed")
     sys.exit(1 if failed else 0)

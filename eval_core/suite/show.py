@@ -15,7 +15,7 @@ from eval_core.domain.probe import ProbeBank
 from eval_core.facts.fact_text import Haystack
 from eval_core.facts.haystack import holds
 
-__all__ = ["MessageRow", "describe", "evidence_map", "fixture_row", "message_rows"]
+__all__ = ["FixtureFile", "MessageRow", "describe", "evidence_map", "fixture_file", "message_rows"]
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,26 @@ def message_rows(fixture: Fixture, bank: ProbeBank | None = None) -> list[Messag
     ]
 
 
-def fixture_row(path: Path) -> str:
-    """Return one fixture file as a line of a list."""
+@dataclass(frozen=True)
+class FixtureFile:
+    """One fixture file in numbers."""
+
+    name: str
+    messages: int
+    tokens: int
+    bytes: int
+    compressed: bool
+
+    def __str__(self) -> str:
+        form = " compressed" if self.compressed else ""
+        return f"{self.name:<40} {self.messages:>6} messages {self.tokens:>9,} tokens {self.bytes:>9,} bytes{form}"
+
+
+def fixture_file(path: Path) -> FixtureFile:
+    """Return one fixture file in numbers."""
     fixture = load_fixture(path)
-    tokens, size = count_messages(fixture.messages), path.stat().st_size
-    form = " compressed" if path.name.endswith(PACKED_SUFFIX) else ""
-    return f"{fixture.name:<40} {len(fixture.messages):>6} messages {tokens:>9,} tokens {size:>9,} bytes{form}"
+    tokens, packed = count_messages(fixture.messages), path.name.endswith(PACKED_SUFFIX)
+    return FixtureFile(fixture.name, len(fixture.messages), tokens, path.stat().st_size, packed)
 
 
 def describe(fixture: Fixture, bank: ProbeBank | None = None) -> Iterator[str]:

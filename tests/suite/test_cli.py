@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from pathlib import Path
 
@@ -148,3 +149,14 @@ def test_an_unknown_fixture_names_the_known_ones(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["import", "scrub", "audit", "show"])
 def test_every_help_has_an_example(command: str) -> None:
     assert f"  compression-eval fixture {command}" in run(command, "--help").output
+
+
+def test_of_a_folder_the_newest_log_is_named_and_nothing_is_guessed(tmp_path: Path) -> None:
+    for name, at in (("older.jsonl", 1_000_000), ("deep/newest.jsonl", 2_000_000)):
+        path = tmp_path / "home" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}", encoding="utf-8")
+        os.utime(path, (at, at))
+    (tmp_path / "empty").mkdir()
+    assert str(run("import", tmp_path / "home").exception).endswith("deep/newest.jsonl")
+    assert "no .jsonl file in it" in str(run("import", tmp_path / "empty").exception)

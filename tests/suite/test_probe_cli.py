@@ -132,3 +132,69 @@ def test_every_command_shows_an_example_and_help_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def drafts(place: Path) -> Path:
+    path = place / "probes" / "ledger.probes.json"
+    bank = load_bank(path)
+    path.write_text(
+        dump_bank(bank.model_copy(update={"probes": [p.model_copy(update={"draft": True}) for p in bank.probes]}))
+    )
+    return path
+
+
+def review(place: Path, answers: str, editor: str = "false") -> Result:
+    options = ["--probes-dir", str(place / "probes"), "--fixtures-dir", str(place / "fixtures")]
+    return CliRunner(env={"EDITOR": editor}).invoke(probe, ["review", "ledger", *options], input=answers)
+
+
+def test_a_review_keeps_edits_and_drops_drafts_and_goes_on_where_it_was_left(place: Path) -> None:
+    path = drafts(place)
+    first = review(place, "k\nd\nq\n")
+    assert first.exit_code == 0, first.output
+    assert "2 drafts left" in first.output
+    assert "message 4: The importer lives in ledger/importer.py." not in first.output, "no evidence was given"
+    assert [(item.id, item.draft) for item in load_bank(path).probes] == [("p-0", False), ("p-2", True), ("p-3", True)]
+    editor = small_editor(place, "Which was it?", "Until when does the cut-over wait?")
+    second = review(place, "e\nk\n", editor)
+    assert "no draft is left" in second.output
+    assert [item.question for item in load_bank(path).probes][1] == "Until when does the cut-over wait?"
+    assert not any(item.draft for item in load_bank(path).probes)
+
+
+def small_editor(place: Path, old: str, new: str) -> str:
+    script = place / "editor.sh"
+    script.write_text(f'#!/bin/sh\nsed -i "s/{old}/{new}/" "$1"\n')
+    script.chmod(0o755)
+    return str(script)
+
+
+def test_what_a_review_would_break_is_not_stored(place: Path) -> None:
+    path = drafts(place)
+    before = path.read_text()
+    editor = small_editor(place, '\\"p-0\\"', '\\"p-1\\"')
+    assert "Not stored" in review(place, "e\nq\n", editor).output
+    assert path.read_text() == before
+    assert "Not stored" in review(place, "d\nd\nd\nd\n").output
+    assert len(load_bank(path).probes) == 1
+
+
+def test_ledger_lines_are_reviewed_after_the_probes(place: Path) -> None:
+    path = place / "probes" / "ledger.ledger.json"
+    line = {
+        "id": "no-push", "kind": "rule", "anchors": ["cut-over"], "text": "The cut-over waits", "speaker": "user",
+        "said": [6], "polarity": "do_not", "strength": "must", "draft": True,
+    }  # fmt: skip
+    path.write_text(json.dumps({"fixture": "ledger", "lines": [line]}))
+    shown = review(place, "k\n").output
+    assert "message 6: The cut-over waits until 26 March." in shown
+    assert json.loads(path.read_text())["lines"][0].get("draft", False) is False
+
+
+def test_findings_can_be_read_by_programs(place: Path) -> None:
+    write_bank(place, ["ledger/importer.py", "nowhere.py"])
+    result = invoke(place, "lint", "--json")
+    assert result.exit_code == 2
+    found = json.loads(result.stdout)
+    assert {item["level"] for item in found} >= {"error"}
+    assert all(set(item) == {"file", "level", "probe", "rule", "message"} for item in found)

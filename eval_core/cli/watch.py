@@ -1,0 +1,74 @@
+"""`compression-eval run --watch`: run again whenever a watched file is edited, and tell what that lost and regained."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from eval_core.base.errors import IncompleteError, UserError
+from eval_core.base.numbers import counted
+from eval_core.statistics.fates import fates
+
+if TYPE_CHECKING:
+    from eval_core.domain.measurement import Measurement
+    from eval_core.measuring.options import Job
+
+__all__ = ["quick", "watch"]
+
+_SECONDS = 0.3
+
+
+def quick(job: Job) -> Job:
+    """Return the job that answers soonest: one run of each fixture unless more were asked for, and no base."""
+    from eval_core.domain.target import Builtin
+
+    if isinstance(job.load_target().spec, Builtin) or not job.settings.watch:
+        raise UserError("--watch: there is nothing to watch; name your compressor and its files under target and watch")
+    runs = job.runs or 1
+    return replace(job, runs=runs, compress_runs=job.compress_runs or runs, compare_to="none")
+
+
+def watch(job: Job, measure: Callable[[], Measurement]) -> NoReturn:
+    """Measure now and after every edit; print what changed since the measurement before. Ctrl+C ends it."""
+    tree = job.load_target().tree
+    globs = ", ".join(job.settings.watch)
+    before: Measurement | None = None
+    seen: str | None = None
+    while True:
+        if (now := job.digest_of(tree)) == seen:
+            time.sleep(_SECONDS)
+            continue
+        seen = now
+        try:
+            after = measure()
+        except (UserError, IncompleteError) as exc:
+            click.echo(f"Not measured: {exc}")
+        else:
+            _tell(before or after, after)
+            before = after
+        click.echo(f"Watching {globs}. Edit, save and look here; Ctrl+C ends.\n")
+
+
+def _tell(before: Measurement, after: Measurement) -> None:
+    """Print what fails, how many facts are kept, and each one that was lost or came back; nothing is tested here."""
+    failed = {run.outcome.words for runs in after.fixtures.values() for run in runs if not run.ok}
+    if failed:
+        click.echo(f"The compressor {' and '.join(sorted(failed))}.")
+    for fixture in after.fixtures:
+        old, new = fates(before, fixture), fates(after, fixture)
+        kept = sum(fate.kept_share >= _MOST for fate in new.values())
+        click.echo(f"{fixture}: {kept} of {counted(len(new), 'fact')} kept")
+        for key, fate in new.items():
+            was, now = (side is not None and side.kept_share >= _MOST for side in (old.get(key), fate))
+            if was != now:
+                sign, colour = ("+", "green") if now else ("-", "red")
+                where = f" (message {fate.messages[0]})" if fate.messages else ""
+                click.secho(f"  {sign} {fate.name}{where}", fg=colour)
+
+
+_MOST = 0.5
+"""The share of runs from which on a fact counts as kept."""
