@@ -44,6 +44,11 @@ class Fate:
         return self.shown.count("0") * 2 > len(self.shown) if self.shown else None
 
     @property
+    def shown_share(self) -> float:
+        """The share of runs in which it reached the compressor's own model each time."""
+        return self.shown.count("1") / max(len(self.shown), 1)
+
+    @property
     def hidden(self) -> bool | None:
         """Whether most runs kept it from the model, or did not pass it on from an earlier summary."""
         return self.shown.count("1") * 2 < len(self.shown) if self.shown else None

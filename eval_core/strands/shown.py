@@ -130,6 +130,8 @@ def _text(requests: Sequence[ModelRequest]) -> Haystack:
 
 HALVED = 0.5
 """A summary counts as not passed on where at most half of what the base passes on reaches the next request."""
+MOST_RUNS = 0.75
+"""A fact newly reaches the model, or no longer does, where the share of runs that show it moved by at least this."""
 IN_ORDER, OUT_OF_ORDER = 0.9, 0.5
 """Turns were in order if this share of neighbours is, and are not any more if at most that share is."""
 
@@ -204,10 +206,13 @@ def _cut(
         total += len(facts)
         for key, fact in facts.items():
             was = known[key].hidden if key in known else None
-            if fact.hidden and was is False:
+            # A model that passes a fact on in every second run is not a change of what it is shown.
+            if was is None or abs(fact.shown_share - known[key].shown_share) < MOST_RUNS:
+                continue
+            if fact.hidden and not was:
                 how = "no longer shown" if fact.never_shown else "no longer passed on"
                 gone.append((Item(fact.name, name), f"{how}: {fact.name} ({fact.kind or 'asked for'}, {name})"))
-            uncovered += fact.hidden is False and was is True
+            uncovered += fact.hidden is False and was
     return gone, uncovered, total
 
 
@@ -237,7 +242,10 @@ def shown_strand(base: Measurement, candidate: Measurement, accept: AcceptConfig
     if reordered:
         says.append("the turns are shown to the model in another order")
     state = StrandState.WORSE if says else StrandState.BETTER if uncovered > len(cut) else StrandState.SAME
-    if state is StrandState.SAME and accepted:
+    if state is StrandState.BETTER:
+        more = uncovered - len(cut)
+        says.append(f"{counted(more, 'more fact')} {'reaches' if more == 1 else 'reach'} the compressor's model")
+    elif state is StrandState.SAME and accepted:
         state = StrandState.ACCEPTED
     elif state is StrandState.SAME and (headings or lost_steps):
         state = StrandState.CHANGED

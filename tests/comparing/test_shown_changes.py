@@ -14,9 +14,10 @@ from eval_core.domain.fixture import Fixture
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import ProbeBank
 from eval_core.facts.census import census
+from eval_core.statistics.fates import Fate
 from eval_core.storage.results import read_measurement
 from eval_core.strands.findings import Finding, Kind, StrandState, Verdict
-from eval_core.strands.shown import Requests
+from eval_core.strands.shown import Requests, _cut
 
 PATHS = [f"src/part{segment}/module_{name}.py" for segment in range(3) for name in "abcdef"]
 
@@ -124,3 +125,21 @@ def test_a_fact_that_the_state_keeps_beside_the_request_is_not_dropped() -> None
     )
     signs = {fact.value: requests.sign(fact) for fact in census(session.messages) if fact.kind == "path"}
     assert [signs[PATHS[at]] for at in (0, 1, 2, 6, 12)] == ["1", "p", "1", "1", "0"]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "gone", "uncovered"),
+    [
+        ("1111pppppp", "11111ppppp", 0, 0),
+        ("11111ppppp", "1ppppppppp", 0, 0),
+        ("1111111111", "1ppppppppp", 1, 0),
+        ("0000000000", "1111111111", 0, 1),
+        ("1", "0", 1, 0),
+    ],
+)
+def test_a_fact_that_every_second_run_passes_on_is_no_change_of_what_is_shown(
+    before: str, now: str, gone: int, uncovered: int
+) -> None:
+    sides = [{"rounds": {"key": Fate("a/b.py", "path", (3,), shown=list(signs))}} for signs in (before, now)]
+    cut, more, total = _cut(*sides)
+    assert (len(cut), more, total) == (gone, uncovered, 1)

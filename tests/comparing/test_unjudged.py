@@ -73,6 +73,7 @@ def test_more_text_shown_is_a_gain_that_was_counted() -> None:
     found = verdict(base=(LESS_SHOWN,))
     assert state(found, "shown") is StrandState.BETTER
     assert found.kind in (Kind.IMPROVED, Kind.TRADE)
+    assert "reach the compressor's model" in found.headline
 
 
 def _unrecorded(measurement: Measurement) -> Measurement:

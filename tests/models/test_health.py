@@ -178,7 +178,7 @@ def test_a_run_that_stops_wakes_those_who_wait_for_a_retry() -> None:
             waiting = asyncio.create_task(at.client.complete(call()))
             await refused.wait()
             at.client.stop("interrupted")
-            failed = await asyncio.wait_for(waiting, 10)
+            failed = await asyncio.wait_for(waiting, 120)
             assert isinstance(failed, Failed)
             assert failed.message == "interrupted"
 

@@ -533,7 +533,7 @@ def test_a_disk_that_fails_to_sync_fails_every_call_that_waits_for_it(
     async def scene() -> None:
         with Journal(tmp_path / "j.jsonl") as journal:
             waiting = (journal.done(key(text), call(text), "t", "s", USAGE, 1.0) for text in ("one", "two", "three"))
-            found = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
+            found = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 120)
             assert ["cannot be written: Input/output error" in str(item) for item in found] == [True] * 3
             await journal.drain()
 

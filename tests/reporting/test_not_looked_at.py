@@ -9,6 +9,7 @@ import page_world
 import pytest
 import small
 
+from eval_core.domain.case import Case
 from eval_core.measuring.touched import touched_by
 from eval_core.reporting.not_looked_at import not_looked_at, touched_unseen
 
@@ -36,3 +37,8 @@ def test_the_trigger_is_never_looked_at_and_said_in_one_line_where_the_change_is
     assert touched_unseen(data) == ""
     touched = replace(data, candidate=data.candidate.noting(touched=("trigger",)))
     assert "should_compress" in touched_unseen(touched)
+
+
+def test_the_shipped_suite_has_a_focus_topic_and_a_session_of_four_compressions_or_more(shipped: list[Case]) -> None:
+    assert any(case.fixture.focus_topic for case in shipped)
+    assert max(len(case.fixture.cuts) for case in shipped) >= 4
