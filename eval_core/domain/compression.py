@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 from eval_core.base.messages import Message
 from eval_core.domain.call import OpaqueState
 from eval_core.domain.fixture import Fixture
+from eval_core.domain.model_failure import FailureReaction, ModelFailure
 
 __all__ = ["Compression", "ModelRequest", "ModelUse", "Outcome", "Step", "Subject", "TakesBudget", "both_ends"]
 
@@ -75,6 +76,8 @@ class ModelUse:
     """None where a call's price is unknown."""
     requested_models: tuple[str, ...] = ()
     """The models that the compressor asked for, which the run may have replaced."""
+    fruitless: int = 0
+    """Calls that brought nothing: failed, cut off or empty."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,8 @@ class Compression:
     """Until the compressor was built, or the command ready; not in `seconds`."""
     output: str = ""
     """The beginning of what the compressor printed, where it runs in a process of its own: untrusted text."""
+    with_failing_models: Mapping[ModelFailure, FailureReaction] = field(default_factory=dict)
+    """What it did when its model failed, where that was tried."""
 
     @property
     def state(self) -> list[Message]:

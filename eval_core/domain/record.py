@@ -294,6 +294,8 @@ class UseRecord(Record):
     cached_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = 0.0
+    fruitless: int = 0
+    """Calls that brought nothing: failed, cut off or empty."""
 
     def plus(self, other: UseRecord) -> UseRecord:
         """Add; an unknown price makes the sum unknown."""
@@ -304,6 +306,7 @@ class UseRecord(Record):
             cached_tokens=self.cached_tokens + other.cached_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             cost_usd=None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
+            fruitless=self.fruitless + other.fruitless,
         )
 
 

@@ -14,6 +14,7 @@ from eval_core.domain.call import ArmName, Draw, OpaqueState
 from eval_core.domain.case import Cell
 from eval_core.domain.compression import Compression, ModelUse, Outcome, Step, Subject, both_ends
 from eval_core.domain.grade import Answer, Answerer, Grade, Judge, OpaqueAnswerer, Unscored
+from eval_core.domain.model_failure import FailureTrial
 from eval_core.domain.probe import Probe
 from eval_core.domain.record import CensusRecord, ProbeRecord, RunRecord, SizeRecord, UseRecord
 from eval_core.facts.bare import usable_texts
@@ -44,7 +45,11 @@ _WORST = 12  # lost census facts named in a record; the counts cover all of them
 
 def _model_use(use: ModelUse) -> UseRecord:
     return UseRecord(
-        calls=use.calls, input_tokens=use.input_tokens, output_tokens=use.output_tokens, cost_usd=use.cost_usd
+        calls=use.calls,
+        input_tokens=use.input_tokens,
+        output_tokens=use.output_tokens,
+        cost_usd=use.cost_usd,
+        fruitless=use.fruitless,
     )
 
 
@@ -135,6 +140,8 @@ class Executor:
     """Fixture-runs whose compression is done; only what is asked about it may be missing."""
     known: dict[str, SessionFacts] = field(default_factory=dict)
     """What is read of each fixture once."""
+    fails_on: str = ""
+    """The fixture on whose first run the compressor is also put before failing models."""
 
     @property
     def deterministic(self) -> bool:
@@ -175,6 +182,9 @@ class Executor:
                 seed=self.seed + cell.run,
                 focus_topic=self.focus_topic or cell.case.fixture.focus_topic,
             )
+            if (cell.case.fixture.name, cell.run) == (self.fails_on, 0) and isinstance(self.subject, FailureTrial):
+                tried = await self.subject.try_failures(cell.case.fixture)
+                compression = replace(compression, with_failing_models=tried)
         record = await self._measure(cell, compression)
         if earlier is not None:
             # The requests are gone, and what they showed was written down when they were made.

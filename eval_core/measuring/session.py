@@ -134,6 +134,7 @@ class MeasuringSession:
             on_record=self._keep,
             halted=self.halted,
             known=self.facts,
+            fails_on=self.cases[0].fixture.name,
             compressed={key: record for key, record in self._known.items() if record.ok and record.messages},
         )
 

@@ -174,6 +174,7 @@ def use_of(records: Sequence[CallRecord]) -> ModelUse:
     costs = [record.usage.cost_usd for record in records]
     return ModelUse(
         calls=sum(record.forwarded for record in records),
+        fruitless=sum(record.forwarded and record.status in ("failed", "truncated", "empty") for record in records),
         input_tokens=sum(record.usage.input_tokens for record in records),
         output_tokens=sum(record.usage.output_tokens for record in records),
         cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import secrets
 import socket
@@ -18,11 +19,13 @@ from eval_core.base.messages import Message
 from eval_core.domain.call import Draw
 from eval_core.domain.compression import Compression, Outcome, Step
 from eval_core.domain.fixture import Fixture
+from eval_core.domain.model_failure import FailureReaction, ModelFailure
 from eval_core.domain.session_text import SessionText
 from eval_core.domain.target import TargetSpec
 from eval_core.models.offline import OfflineModel
 from eval_core.sandbox.allowance import Allowance
 from eval_core.sandbox.classify import CallRecord, StepEvidence, StepVerdict, classify, no_summary, requests_of, use_of
+from eval_core.sandbox.failing_models import FailingModel
 from eval_core.sandbox.gateway import SOCKET, Complete, Gateway, GatewayLimits
 from eval_core.sandbox.isolation import SandboxChoice, SandboxView, interpreter, open_view, run_folder, view_of
 from eval_core.sandbox.latency import StepClock, held_up
@@ -83,6 +86,11 @@ def canaries(folder: Path, read_only: tuple[str, ...]) -> Iterator[Canary]:
 # A compressor under test that runs in a process of its own.
 
 Count = Callable[[list[Message]], int]
+
+
+_TRIALS_AT_ONCE = 2
+_TRIAL_SECONDS = 60.0
+_TRIAL = "compressing with a failing model"
 
 
 class SandboxBreach(UserError):
@@ -204,6 +212,47 @@ class ProcessSubject:
             start_seconds=progress.start_seconds,
             output=progress.output,
         )
+
+    async def try_failures(self, fixture: Fixture) -> dict[ModelFailure, FailureReaction]:
+        """Compress the beginning of a fixture once with each failing model, two at a time; nothing is paid."""
+        if self.spec.llm != "required":
+            return {}
+        turns = asyncio.Semaphore(_TRIALS_AT_ONCE)
+
+        async def one(failure: ModelFailure) -> FailureReaction | None:
+            async with turns:
+                return await self._fail_once(fixture, failure)
+
+        found = await asyncio.gather(*map(one, ModelFailure))
+        return {failure: done for failure, done in zip(ModelFailure, found, strict=True) if done is not None}
+
+    async def _fail_once(self, fixture: Fixture, failure: ModelFailure) -> FailureReaction | None:
+        """Return what it did when its model failed; None where it asked nothing that could fail."""
+        model = FailingModel(failure, OfflineModel(SessionText(fixture.messages)))
+        spec = self.spec.model_copy(update={"timeout_s": min(self.spec.timeout_s, _TRIAL_SECONDS)})
+        subject = replace(self, spec=spec, complete=model.complete)
+        call: TargetCall = PythonCall(spec) if spec.command is None else CommandCall(spec)
+        segment = fixture.messages[: fixture.cuts[0]]
+        async with subject.running(1, Draw()) as now:
+            given = subject.given(now, context_length=fixture.context_length, focus_topic=None, seed=0, run=0)
+            result: StepResult | str
+            try:
+                ready = call.ready(await now.child.ask(call.job(given), spec.timeout_s, "importing and building"))
+                if isinstance(ready, str):
+                    result = ready
+                else:
+                    answer = await now.child.ask(call.compress(segment, None), spec.timeout_s, _TRIAL)
+                    result = call.result(answer, segment)
+            except (ChildGone, BadFrame) as exc:
+                if str(exc).startswith(_TRIAL):
+                    return FailureReaction.HUNG
+                result = str(exc)
+            await now.gateway.settle(0)
+        if isinstance(result, str):
+            return FailureReaction.RAISED if model.failed else None
+        if not model.failed or result.opaque is not None:
+            return None
+        return model.reaction(result, self.count(segment), self.count(result.messages))
 
     @asynccontextmanager
     async def running(self, segments: int, draw: Draw, allowance: Allowance | None = None) -> AsyncIterator[Running]:

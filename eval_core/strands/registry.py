@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from eval_core.strands.calls import calls_strand
 from eval_core.strands.evidence import Evidence, Recorded
 from eval_core.strands.facts import facts_strand
+from eval_core.strands.failure import compare_failure, read_failure
 from eval_core.strands.findings import Finding
 from eval_core.strands.outcome import outcome_strand
 from eval_core.strands.rounds import compare_rounds, record_rounds
@@ -17,7 +19,7 @@ from eval_core.strands.structure import structure_strand
 __all__ = ["STRANDS", "read_strands", "strand_of", "title_of"]
 
 
-def _of_records(read: Callable[[Recorded], Finding]) -> Callable[[Evidence], Finding | None]:
+def _of_records(read: Callable[[Recorded], Finding | None]) -> Callable[[Evidence], Finding | None]:
     return lambda evidence: None if evidence.recorded is None else read(evidence.recorded)
 
 
@@ -28,6 +30,13 @@ STRANDS: tuple[Strand, ...] = (
         "Structure",
         Force.CERTAIN,
         lambda item: structure_strand(item.structure, item.base, item.candidate),
+    ),
+    Strand(
+        "failure",
+        "When its model fails",
+        Force.CERTAIN,
+        compare_failure,
+        record=read_failure,
     ),
     Strand("window", "Kept verbatim", Force.TOLD, _of_records(lambda item: item.window)),
     Strand("shown", "Shown to its model", Force.WEIGHED, _of_records(lambda item: item.shown), irreparable=True),
@@ -48,6 +57,7 @@ STRANDS: tuple[Strand, ...] = (
     ),
     Strand("rounds", "Over rounds", Force.WEIGHED, compare_rounds, ("everything", "facts"), record_rounds),
     Strand("size", "Size", Force.GATE, _of_records(lambda item: item.size.strand), muted_by=("everything", "facts")),
+    Strand("calls", "Calls of its model", Force.TOLD, _of_records(lambda item: calls_strand(*item.sides))),
     Strand(
         "scores",
         "Scores",

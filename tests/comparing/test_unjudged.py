@@ -27,7 +27,7 @@ def test_other_instructions_are_not_judged_and_what_was_counted_is_shown() -> No
     found = verdict(REWRITTEN)
     assert found.kind is Kind.NOT_JUDGED
     assert [strand.name for strand in found.strands if strand.state is StrandState.SAME] == [
-        "outcome", "structure", "window", "size",
+        "outcome", "structure", "window", "size", "calls",
     ]  # fmt: skip
     assert (exit_code(found), exit_code(found, "regressed"), exit_code(found, "inconclusive")) == (0, 3, 3)
 

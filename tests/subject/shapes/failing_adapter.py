@@ -1,0 +1,2 @@
+def status(compressor):
+    return {"degraded": getattr(compressor, "degraded", False)}
