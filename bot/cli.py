@@ -21,6 +21,7 @@ _COMMANDS = {
     "fixture": ("eval_core.cli.fixture:fixture", "Import, scrub, audit or show recorded sessions."),
     "probe": ("eval_core.cli.probe:probe", "Check, propose, list or encrypt probes."),
     "target": ("eval_core.cli.target:target", "Check a compressor that is a command in any language."),
+    "releases": ("eval_core.cli.releases:releases", "Compare published releases of an agent."),
     "merge": ("eval_core.cli.merge:merge", "Join the shards of a run into one result."),
     "judge": ("eval_core.cli.judge:judge", "Calibrate the judge, or grade stored answers again."),
     "bot": ("bot.commands:bot", "The steps of the pull-request workflow."),

@@ -105,5 +105,7 @@ def _print(done: Sequence[ReportData], folders: Sequence[Path]) -> None:
     for data in others:
         if data.verdict:
             out.print(Text(f"{data.candidate.label} against {first.candidate.label}: {data.verdict.headline}"))
+    for folder in folders[1 : len(done)]:
+        out.print(Text(f"The whole comparison: compression-eval compare {folders[0]} {folder}"))
     shown = " ".join(str(folder) for folder in folders[: len(done)])
     out.print(Text(f"With the picture of size and facts: compression-eval report {shown} --format html > targets.html"))

@@ -213,11 +213,13 @@ def target_from(value: Any, where: str) -> TargetSpec | Builtin:
 
 
 def read_target(path: Path) -> TargetSpec | Builtin:
-    """Read a spec file: the keys themselves, or `target:` as in the configuration, with `watch:` and `setup:`."""
+    """Read a spec file: the keys themselves, or `target:` with `watch:`, `setup:` and `package:` beside it."""
     value = read_yaml(path)
     if isinstance(value, Mapping) and "target" in value:
-        if extra := sorted(map(str, set(value) - {"target", "watch", "setup"})):
-            raise UserError(f"{path}: {extra[0]}: unknown field next to target; only watch and setup are allowed there")
+        if extra := sorted(map(str, set(value) - {"target", "watch", "setup", "package"})):
+            raise UserError(
+                f"{path}: {extra[0]}: unknown field next to target; only watch, setup and package are allowed there"
+            )
         if isinstance(value["target"], Mapping) and "watch" in value:
             if "watch" in value["target"]:
                 raise UserError(f"{path}: watch is given twice, in target and beside it; keep one")

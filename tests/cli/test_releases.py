@@ -1,0 +1,116 @@
+"""Published releases side by side: small wheels from a folder, real environments, real sandboxed runs."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+import small
+import yaml
+
+from eval_core.sandbox.installs import cache_folder
+
+ONE_FIXTURE = ("--fixtures", "constraints-and-reversals", "--set", "compress_runs=1", "--runs", "1")
+
+KEEPS = """
+class Agent:
+    def compress(self, messages):
+        return [*messages[:2], {"role": "user", "content": "Summary: " + str(messages[2:])[-9000:]}]
+"""
+FORGETS = KEEPS.replace("[-9000:]", "[-200:]")
+
+
+def _wheel(folder: Path, version: str, source: str, requires: str = "") -> None:
+    info = f"toy_agent-{version}.dist-info"
+    about = f"Metadata-Version: 2.1\nName: toy-agent\nVersion: {version}\n{requires}"
+    files = {
+        "toy_agent.py": source,
+        f"{info}/METADATA": about,
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(f"{name},,\n" for name in (*files, f"{info}/RECORD"))
+    with zipfile.ZipFile(folder / f"toy_agent-{version}-py3-none-any.whl", "w") as wheel:
+        for name, text in {**files, f"{info}/RECORD": record}.items():
+            wheel.writestr(name, text)
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An index of three releases, of which the second is the first that forgets, and a target file for them."""
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    for version, source in (("1.0", KEEPS), ("1.1", FORGETS), ("1.2", FORGETS + "# as before\n")):
+        _wheel(wheels, version, source)
+    _wheel(wheels, "9.0", KEEPS, "Requires-Python: >=9.0\n")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    spec = {
+        "target": {"compressor": "toy_agent:Agent", "llm": "none"},
+        "package": {"index": "pypi", "name": "toy-agent", "compaction": ["toy_agent.py"]},
+    }
+    file = tmp_path / "toy.yml"
+    file.write_text(yaml.safe_dump(spec), encoding="utf-8")
+    return file
+
+
+def test_the_release_that_forgets_is_found_and_nothing_is_installed_twice(cli: small.Cli, toy: Path) -> None:
+    done = cli("releases", str(toy), "1.0", "1.2", "--bisect", *ONE_FIXTURE)
+    assert done.code == 0, done.out
+    assert "1.1 is the first release that is worse than 1.0; 1.0 is not." in done.out
+    entries = {path: path.stat().st_ino for path in cache_folder().glob("toy-agent-*") if path.is_dir()}
+    assert len(entries) == 3
+
+    pair = cli("releases", str(toy), "1.1", "1.2", "--install-only")
+    assert pair.out.splitlines()[-1] == "The compaction code of 1.1 and 1.2 is not the same."
+    assert {path: path.stat().st_ino for path in entries} == entries
+
+    pruned = cli("releases", "--prune")
+    assert pruned.out.startswith("3 releases removed")
+    assert not list(cache_folder().iterdir())
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("7.7", "toy-agent 7.7: the index has no such version"),
+        ("9.0", "toy-agent 9.0: "),
+        ("--upgrade", "No such option"),
+        ("1.0; rm", "is not a version"),
+    ],
+)
+def test_a_version_that_cannot_be_installed_is_one_message_and_leaves_nothing(
+    cli: small.Cli, toy: Path, version: str, said: str
+) -> None:
+    done = cli("releases", str(toy), version, "1.0", "--install-only")
+    assert done.code == 2
+    assert said in done.err
+    assert not list(cache_folder().glob(".installing-*"))
+    assert not list(cache_folder().glob(f"toy-agent-{version}*/versions.json"))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nobody", "1", "2"], "neither a target file nor a shipped target"),
+        (["langchain", "1.0"], "give a target and two versions"),
+        (["langchain", "1.0", "1.0"], "a version is given twice"),
+        (["langchain", "1", "2", "3", "--bisect"], "takes two versions"),
+    ],
+)
+def test_bad_words_are_told_before_anything_is_installed(
+    cli: small.Cli, toy: Path, words: list[str], said: str
+) -> None:
+    done = cli("releases", *words)
+    assert done.code == 2
+    assert said in done.err
+    assert not cache_folder().exists()
+
+
+def test_a_target_without_a_package_says_what_to_add(cli: small.Cli, toy: Path, tmp_path: Path) -> None:
+    plain = tmp_path / "plain.yml"
+    plain.write_text("target: {compressor: 'a:B', llm: none}\n", encoding="utf-8")
+    done = cli("releases", str(plain), "1", "2")
+    assert "package: {index: pypi" in done.err
