@@ -16,7 +16,6 @@ FLAGS: Mapping[str, str] = {
     "--concurrency": "Set concurrency in the configuration, or for one run with --set concurrency=8.",
     "--deadline": "Set deadline_minutes in the configuration, or for one run with --set deadline_minutes=30.",
     "--details": "Use `compression-eval report --details`, which prints the tables.",
-    "--focus-topic": "Set focus_topic in the configuration, or for one run with --set focus_topic=TOPIC.",
     "--max-tokens-total": "Set max_tokens_total in the configuration, or for one run with --set.",
     "--price": "Set models.prices in the configuration, or --set 'models.prices={NAME: {input: 3, output: 15}}'.",
     "--seed": "It seeded what is random; leave it out, each run has a seed of its own.",

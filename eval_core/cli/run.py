@@ -143,6 +143,7 @@ def run_options(command: Any) -> Any:
                 shell_complete=complete_labels,
             ),
             click.option("--resume", is_flag=True, help="Complete an interrupted run of the same label."),
+            click.option("--focus-topic", help="Passed on to the compressor."),
             click.option(
                 "--suite",
                 type=click.Choice(["quick", "rounds", "long", "full"]),

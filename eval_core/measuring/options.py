@@ -61,6 +61,7 @@ class Job:
     budget_usd: float | None = None
     deadline_minutes: float | None = None
     """No model call starts later than this after the beginning of the run."""
+    focus_topic: str | None = None
     sandbox: Wanted = "auto"
     seed: int = 0
     resume: bool = False
@@ -241,7 +242,7 @@ class Job:
     @property
     def topic(self) -> str | None:
         """The focus topic."""
-        return self.settings.focus_topic
+        return self.focus_topic or self.settings.focus_topic
 
     @property
     def hidden(self) -> tuple[str, ...]:
