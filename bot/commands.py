@@ -62,6 +62,7 @@ def bot() -> None:
     begin     says that a reviewer approved and it has started    GITHUB_TOKEN, TICKET
     publish   comment and check run                               GITHUB_TOKEN, TICKET
     baseline  proposes the measured baseline by pull request      GITHUB_TOKEN, TICKET
+    status    marks what happened to a pull request               GITHUB_TOKEN
     """
 
 
@@ -270,6 +271,21 @@ def merge(work: Path) -> None:
     click.echo(f"Results in {folder.path}.")
     if data.candidate.stopped:
         click.echo(f"Incomplete: {data.candidate.stopped}.", err=True)
+
+
+@bot.command()
+def status() -> None:
+    """Mark in the comment what happened to a pull request, and answer a required check where nothing is measured.
+
+    \b
+    Example (in the workflow that `compression-eval init --status` writes):
+      compression-eval bot status
+    """
+    from bot.github.repository import GitHub
+    from bot.steps.status import mark
+
+    name, payload = _environment("GITHUB_EVENT_NAME"), _event(Path(_environment("GITHUB_EVENT_PATH")))
+    click.echo(mark(GitHub.from_environment(os.environ), name, payload, os.environ))
 
 
 @bot.command()

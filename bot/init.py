@@ -33,6 +33,7 @@ __all__ = ["AdoptionPlan", "adoption", "init", "own_source"]
 # `compression-eval init`: adopt the bot in a repository.
 
 WORKFLOW = Path(".github/workflows/compression-eval.yml")
+STATUS = Path(".github/workflows/compression-eval-status.yml")
 _INSTALL = re.compile(r"( *)- run: scripts/install-action(?: (bot|gate)\b.*)?\n")
 _ACTION = re.compile(r"^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+@[A-Za-z0-9._/-]+$")
 _RESULTS = "results/"
@@ -76,13 +77,16 @@ def adoption(
     method: str = "compress",
     command: Found | None = None,
     choose: Choose | None = None,
+    *,
+    status: bool = False,
 ) -> AdoptionPlan:
     """Work out everything that adopting the bot writes; the workflow only where it is known what it installs."""
     from eval_core.base.config import CONFIG_FILE
 
-    workflow = files("bot").joinpath("templates/compression-eval.yml").read_text(encoding="utf-8")
+    workflows = [WORKFLOW, *([STATUS] if status else [])] if action else []
+    texts = {str(path): files("bot").joinpath(f"templates/{path.name}").read_text("utf-8") for path in workflows}
     plan = {
-        **({str(WORKFLOW): _with_action(workflow, action)} if action else {}),
+        **{path: _with_action(text, action or "") for path, text in texts.items()},
         # git keeps no empty folder
         **{f"{name}/.gitkeep": "" for name in ("fixtures", "probes", "baselines") if not _filled(root / name)},
     }
@@ -195,6 +199,7 @@ def _config(found: Found, action: str | None) -> str:
     show_default=True,
     help="With --command: whether it calls a model.",
 )
+@click.option("--status", is_flag=True, help="Also write the free workflow that marks outdated results.")
 @click.option("--yes", is_flag=True, help="Take the likeliest compressor and ask nothing, for scripts.")
 @click.option("--force", is_flag=True, help="Replace files that differ; without it yours are kept.")
 def init(
@@ -204,6 +209,7 @@ def init(
     method: str,
     command: str | None,
     llm: str,
+    status: bool,
     yes: bool,
     force: bool,
 ) -> None:
@@ -229,7 +235,7 @@ def init(
     program = None if command is None else named_command(folder, _words(command), llm)
     source = _checked_action(action)
     choose = (lambda _, found: found[0]) if yes else _ask if sys.stdin.isatty() else None
-    plan = adoption(folder, source, compressor, method, program, choose)
+    plan = adoption(folder, source, compressor, method, program, choose, status=status)
     for name, text in plan.files.items():
         _write(folder / name, name, text, force=force)
     if source is None and not (folder / WORKFLOW).exists():

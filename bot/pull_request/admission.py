@@ -26,6 +26,7 @@ __all__ = [
     "check_target",
     "decide",
     "label_gone",
+    "nothing_to_measure",
 ]
 
 # Which changed files make an evaluation worth its cost, and which are never taken from a pull request.
@@ -292,6 +293,11 @@ def _ignored(files: Sequence[ChangedFile], config: Config, evaluator: Sequence[s
 def _paths(files: Sequence[ChangedFile]) -> list[str]:
     """List new and old names: a file moved out of a folder changes that folder too."""
     return [path for file in files for path in (file.path, file.previous) if path]
+
+
+def nothing_to_measure(files: Sequence[ChangedFile], config: Config) -> Refused | None:
+    """Say why a pull request with these files is not evaluated; None where it may be."""
+    return _nothing_to_measure(files, _ignored(files, config, ()), config)
 
 
 def _nothing_to_measure(files: Sequence[ChangedFile], ignored: Sequence[IgnoredFile], config: Config) -> Refused | None:

@@ -30,7 +30,11 @@ _ENDS: dict[NoticeKind, str] = {
     "rejected": "A reviewer rejected the evaluation",
     "superseded": "Cancelled, and a later request follows",
     "vanished": "An evaluation ended without a result",
+    "retargeted": "The base branch was changed",
+    "merged": "Merged",
 }
+_NEWS = frozenset({"retargeted", "merged"})
+"""What happened to the pull request, and is no failure."""
 
 
 def mark(outcome: str) -> str:
@@ -92,8 +96,9 @@ def _under_way(run: LedgerRun) -> str:
 
 def _noticed(notice: LedgerNotice, asked: str, *, current: bool) -> str:
     sign = "\N{NO ENTRY SIGN}" if notice.kind in ("refused", "rejected") else "\N{WARNING SIGN}"
+    sign = "\N{INFORMATION SOURCE}" if notice.kind in _NEWS else sign
     about = f" (`{notice.sha[:7]}`)" if notice.sha else ""
-    still = " The result below still holds." if current else ""
+    still = " The result below still holds." if current and notice.kind not in _NEWS else ""
     said = (
         f"{sign} **{_ENDS[notice.kind]}**{about}, {_clock(notice.at)}: {prose(notice.why)} [Log]({notice.url}).{still}"
     )

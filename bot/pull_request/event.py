@@ -11,7 +11,19 @@ from typing import Any, Literal
 from eval_core.base.config import MOST_SHARDS
 from eval_core.base.errors import UserError
 
-__all__ = ["COMMAND", "LOGIN", "REPO", "EvaluationRequest", "Ignored", "Mode", "Trigger", "WorkflowRun", "read_event"]
+__all__ = [
+    "COMMAND",
+    "LOGIN",
+    "REPO",
+    "EvaluationRequest",
+    "Ignored",
+    "Mode",
+    "StatusEvent",
+    "Trigger",
+    "WorkflowRun",
+    "read_event",
+    "read_status_event",
+]
 
 Mode = Literal["evaluate", "baseline"]
 Trigger = Literal["label", "dispatch", "comment"]
@@ -92,6 +104,47 @@ def read_event(name: str, payload: Any, env: Mapping[str, str]) -> EvaluationReq
     if name == "issue_comment":
         return _commented(_table(payload, "event"), env)
     return Ignored(f"the event {_shown(name)} does not start an evaluation")
+
+
+@dataclass(frozen=True)
+class StatusEvent:
+    """Something that happened to a pull request, or a merge that a queue tests, and asks for no evaluation."""
+
+    pr: int | None
+    """None for a merge of the queue."""
+    sha: str
+    run: WorkflowRun
+    run_url: str
+    retargeted: bool = False
+    closed: bool = False
+
+
+def read_status_event(name: str, payload: Any, env: Mapping[str, str]) -> StatusEvent | str:
+    """Turn a webhook payload into what is marked, or into why nothing is."""
+    event = _table(payload, "event")
+    if name not in ("pull_request_target", "merge_group"):
+        return f"the event {_shown(name)} marks nothing"
+    run, run_url, _ = _surroundings(event, env)
+    if name == "merge_group":
+        group = _table(event.get("merge_group"), "event.merge_group")
+        return StatusEvent(None, _sha(group.get("head_sha"), "event.merge_group.head_sha"), run, run_url)
+    if _sender(event) == "dependabot[bot]":
+        return "GitHub gives a run that Dependabot starts a token that can only read."
+    action = _text(event, "action", "event")
+    changes = event.get("changes")
+    retargeted = action == "edited" and isinstance(changes, Mapping) and "base" in changes
+    if action == "edited" and not retargeted:
+        return "only the text of the pull request was edited"
+    pull = _table(event.get("pull_request"), "event.pull_request")
+    head = _table(pull.get("head"), "event.pull_request.head")
+    return StatusEvent(
+        _number(pull.get("number"), "event.pull_request.number"),
+        _sha(head.get("sha"), "event.pull_request.head.sha"),
+        run,
+        run_url,
+        retargeted,
+        action == "closed",
+    )
 
 
 def _labeled(payload: Mapping[str, Any], env: Mapping[str, str]) -> EvaluationRequest | Ignored:

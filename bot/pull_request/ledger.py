@@ -19,6 +19,7 @@ __all__ = [
     "EvaluationEnded",
     "EvaluationQueued",
     "EvaluationStarted",
+    "HeadSeen",
     "Ledger",
     "LedgerEvent",
     "LedgerNotice",
@@ -41,7 +42,10 @@ _MOST_NOTICES = 3
 Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 Asker = Annotated[str, Field(pattern=rf"^(?:{LOGIN})?$")]
 Stage = Literal["approval", "queued", "evaluating"]
-NoticeKind = Literal["refused", "failed", "cancelled", "timed_out", "rejected", "vanished", "superseded"]
+NoticeKind = Literal[
+    "refused", "failed", "cancelled", "timed_out", "rejected", "vanished", "superseded",
+    "retargeted", "merged",
+]  # fmt: skip
 
 
 class _Kept(BaseModel):
@@ -177,8 +181,13 @@ class RunVanished(_About):
     """A run that the ledger lists as under way has ended without reporting."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class HeadSeen(_About):
+    """The pull request's last commit, and nothing else, is known."""
+
+
 LedgerEvent: TypeAlias = (
-    EvaluationQueued | EvaluationStarted | RequestRefused | ResultMeasured | EvaluationEnded | RunVanished
+    EvaluationQueued | EvaluationStarted | RequestRefused | ResultMeasured | EvaluationEnded | RunVanished | HeadSeen
 )
 
 
@@ -199,10 +208,14 @@ def advance(ledger: Ledger, event: LedgerEvent) -> Ledger:
             return _ended(ledger, event)
         case RunVanished():
             return _vanished(ledger, event)
+        case HeadSeen():
+            return ledger
 
 
 def holds(ledger: Ledger, event: LedgerEvent) -> bool:
     """Tell whether the event is in the ledger: a writer looks for its own after others may have written."""
+    if isinstance(event, HeadSeen):
+        return ledger.head == event.head
     again = advance(ledger, replace(event, head=None))
     return again == ledger
 

@@ -9,11 +9,13 @@ from bot.github.repository import GitHub
 from bot.github.resources import CheckRun
 from bot.pull_request.event import WorkflowRun
 
-__all__ = ["CHECK_NAME", "FAILED", "FIRST_RESULT", "INCOMPLETE", "Check", "Conclusion", "conclude"]
+__all__ = ["CHECK_NAME", "FAILED", "FIRST_RESULT", "INCOMPLETE", "NOTHING", "Check", "Conclusion", "conclude"]
 
 CHECK_NAME = "compression-eval"
 FAILED = "The evaluation failed"
 """The title of a check that shows nobody a result: by it, later runs tell it from a result that is neutral."""
+NOTHING = "Nothing to evaluate"
+"""The title of a check that answers for a commit which nobody evaluated."""
 INCOMPLETE = "Incomplete"
 """How the title of an incomplete result begins; written here, because the gate must not load what compares results."""
 FIRST_RESULT = "first_result"

@@ -24,7 +24,7 @@ from bot.pull_request.ledger import (
     RunVanished,
 )
 from bot.pull_request.ticket import Ticket
-from bot.steps.check import CHECK_NAME, FAILED, INCOMPLETE, Check
+from bot.steps.check import CHECK_NAME, FAILED, INCOMPLETE, NOTHING, Check
 from bot.steps.comment import Sticky
 from bot.steps.estimate import RunEstimate
 from eval_core.base.config import BotConfig, Config
@@ -48,7 +48,7 @@ PACKAGE = "compression-eval"
 # Checks that were called off show nobody a result, as those that failed or are incomplete do not: the label again
 # completes the same look.
 _NOT_A_LOOK = frozenset({"cancelled", "skipped", "stale"})
-_NO_RESULT = (FAILED, INCOMPLETE)
+_NO_RESULT = (FAILED, INCOMPLETE, NOTHING)
 
 
 def gather(
