@@ -1,7 +1,8 @@
 """The rule: from the strands to one verdict.
 
 1. What failed to compress is *broken*.
-2. A broken structure check, a section gone, a value invented or stale is a regression whatever else was gained.
+2. A broken structure check, a section gone, a value invented or stale, a ledger line misstated is a regression whatever
+   else was gained.
 3. Facts, scores, what the compressor's model is shown and repairs are compared as shares of their totals. If there are
    gains and losses, and the smaller is at least half of the larger, that is *mixed*; otherwise the larger decides. If
    what no longer reaches the model alone weighs that much, it is a regression: no model can write what it never sees.

@@ -21,6 +21,7 @@ from eval_core.strands.culprits import TestedFamily
 from eval_core.strands.fact_changes import FalseValues, fact_changes, false_values, is_exact, same_text
 from eval_core.strands.findings import Culprit, FactChange, FalseValue, Family, Finding, Row, StrandState
 from eval_core.strands.form import FormChange, compare_form, form_strand
+from eval_core.strands.meaning import MeaningChange, compare_meaning
 from eval_core.strands.outcome import OutcomeChange, compare_outcomes
 from eval_core.strands.shown import shown_strand
 from eval_core.strands.size import SizeChange, size_change
@@ -81,6 +82,8 @@ class Recorded:
     """Facts that moved with the stand-in's choice of lines, which says nothing about the change."""
     model_wrote: bool = False
     """Whether a model wrote the candidate's summaries, which may refuse."""
+    meaning: MeaningChange = field(default_factory=MeaningChange)
+    """What is said of the lines of the ledgers."""
 
     @property
     def rounds_beside(self) -> PlayedRounds | None:
@@ -117,8 +120,8 @@ class Recorded:
         ]
         stated = [
             f"in all runs and none of the base, too few to be tested: {item.words}"
-            for found in (self.invented, self.stale)
-            if not found.more
+            for found in (self.invented, self.stale, self.meaning.misstated)
+            if found is not None and not found.more
             for item in found.named
             if item.in_all
         ]
@@ -224,6 +227,7 @@ def read_evidence(base: Measurement, candidate: Measurement, accept: AcceptConfi
         window=window_strand(theirs, ours),
         shown=shown_strand(base, candidate, accept),
         asks=asks,
+        meaning=compare_meaning(base, candidate, exact=exact, unread=unread),
         # Equal facts do not make the sections equal: these are counted only where all that was written is.
         form=compare_form(
             theirs, read or ours, accept.sections, exact=exact and same_text(base) and same_text(candidate)

@@ -153,6 +153,10 @@ class _Fresh:
 
 
 def _values(run: RunRecord, which: str) -> dict[str, str] | None:
+    if which == "misstated":
+        return {
+            f"{name}: {state}": f'"{quote}"' for name, (state, quote) in run.strands["meaning"]["misstated"].items()
+        }
     if which == "invented":
         return None if run.invented is None else {item.value: item.kind for item in run.invented}
     return None if run.stale is None else {item.value: item.probe for item in run.stale}
@@ -170,7 +174,7 @@ def _more(counts: Mapping[int, Sequence[Counts]]) -> bool:
 
 
 def false_values(
-    base: Measurement, candidate: Measurement, which: Literal["invented", "stale"], *, exact: bool
+    base: Measurement, candidate: Measurement, which: Literal["invented", "stale", "misstated"], *, exact: bool
 ) -> FalseValues:
     """Compare how many runs state invented (or stale) values that no other run of the base states, and name the new.
 

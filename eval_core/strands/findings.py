@@ -236,8 +236,8 @@ class FactChange(_Frozen):
 class FalseValue(_Frozen):
     """A value that the candidate's summaries state and should not, and no run of the base states."""
 
-    kind: Literal["invented", "stale"]
-    """Nowhere in the session, or superseded while its successor is missing."""
+    kind: Literal["invented", "stale", "misstated"]
+    """Nowhere in the session; superseded while its successor is missing; a line of the ledger that says otherwise."""
     value: str
     where: str
     """What sort of value it is, in which fixtures and in how many runs."""

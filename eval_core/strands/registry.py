@@ -10,6 +10,7 @@ from eval_core.strands.evidence import Evidence, Recorded
 from eval_core.strands.facts import facts_strand
 from eval_core.strands.failure import compare_failure, read_failure
 from eval_core.strands.findings import Finding
+from eval_core.strands.meaning import record_meaning
 from eval_core.strands.outcome import outcome_strand
 from eval_core.strands.rounds import compare_rounds, record_rounds
 from eval_core.strands.scores import scores_strand
@@ -54,6 +55,14 @@ STRANDS: tuple[Strand, ...] = (
         Force.WEIGHED,
         lambda item: facts_strand(item.recorded, item.tested.get("facts"), item.culprits, item.rows, item.clear),
         muted_by=("everything", "facts"),
+    ),
+    Strand(
+        "meaning",
+        "Meaning",
+        Force.CERTAIN,
+        _of_records(lambda item: item.meaning.strand),
+        muted_by=("everything", "facts"),
+        record=record_meaning,
     ),
     Strand("rounds", "Over rounds", Force.WEIGHED, compare_rounds, ("everything", "facts"), record_rounds),
     Strand("size", "Size", Force.GATE, _of_records(lambda item: item.size.strand), muted_by=("everything", "facts")),

@@ -13,7 +13,7 @@ from eval_core.suite.lint import LintFinding, Places, did_you_mean
 __all__ = ["lint_ledger"]
 
 _ROLES = {
-    "user": ("user",),
+    "user": ("user", "tool"),  # a tool hands on what a user said when denying its call
     "assistant": ("assistant",),
     "tool": ("tool",),
     "project_file": ("system", "user", "tool"),  # in the prompt, pasted, or read by a tool

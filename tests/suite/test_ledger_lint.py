@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from eval_core.base.files import pretty
 from eval_core.cli.probe import probe
+from eval_core.domain.case import Case
 from eval_core.domain.session_ledger import SessionLedger
 from eval_core.suite.ledger_lint import lint_ledger
 
@@ -64,3 +65,10 @@ def test_probe_lint_checks_the_ledger_beside_a_bank(project: Path) -> None:
     result = CliRunner().invoke(probe, ["lint", "small-debug"])
     assert result.exit_code == 2
     assert "small-debug.ledger.json: leave-billing: message 2 does not say 'billing/'" in result.output
+
+
+def test_the_shipped_ledgers_say_what_their_sessions_say(shipped: list[Case]) -> None:
+    for case in shipped:
+        assert case.ledger is not None, case.fixture.name
+        assert lint_ledger(case.ledger, case.fixture) == []
+        assert {line.kind for line in case.ledger.lines} >= {"rule", "item"}
