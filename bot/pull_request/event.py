@@ -250,12 +250,14 @@ def _with_options(request: EvaluationRequest, words: Sequence[str]) -> Evaluatio
                 request = replace(request, sha=_short_sha(value, "sha"))
             case ("force", False):
                 request = replace(request, force=True)
+            case ("again", False):
+                pass  # the command itself asks for one more evaluation
             case ("baseline", False):
                 request = replace(request, mode="baseline")
             case _:
                 raise UserError(
                     f"{COMMAND}: {_shown(word)} is not an option; "
-                    "known are runs=N, fixtures=A,B, sha=1234567, force and baseline"
+                    "known are runs=N, fixtures=A,B, sha=1234567, force, again and baseline"
                 )
     return request
 

@@ -9,6 +9,7 @@ from functools import cache
 
 from jinja2 import Template
 
+from bot.github.repository import WORKFLOW
 from bot.pull_request.ticket import Ticket
 from eval_core.base.markdown_text import fenced, inline
 from eval_core.base.numbers import counted, percent
@@ -88,6 +89,7 @@ def result_body(view: ReportView, ticket: Ticket, around: CommentContext, *, bud
             ],
             "reading": READING,
             "reproduce": _reproduce(ticket),
+            "form": f"{ticket.run_url.partition('/runs/')[0]}/workflows/{WORKFLOW}",
         }
     )
     blocks = {name: _tidy("".join(_template().blocks[name](context))) for name in _SECTIONS}

@@ -322,7 +322,8 @@ class _Gate:
             note=_note(plan, ticket),
             asker=asker(ticket.sender, config.bot),
         )
-        _try("post the comment", lambda: sticky.record(event))
+        quiet = config.bot.comment == "changes"
+        _try("post the comment", lambda: None if quiet and sticky.find() is None else sticky.record(event))
         return Admission(ticket, awaits=waits is not False)
 
     def _clear_vanished(self, sticky: Sticky) -> None:

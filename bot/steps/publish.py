@@ -151,8 +151,9 @@ def publish(
     saying = _Writer(github, ticket, config, root, report_url, write).saying(folder, result)
     check = Check(github, ticket.sha, ticket.run, ticket.run_url)
     sticky = Sticky(github, ticket.pr)
+    silent = config.bot.comment == "changes" and saying.outcome == "no_detectable_change"
     troubles = _each(
-        lambda: sticky.record(saying.event),
+        lambda: None if silent and sticky.find() is None else sticky.record(saying.event),
         lambda: check.finish(saying.outcome, saying.title, saying.report, policy=config.bot.conclusion),
     )
     return Published(saying.title, saying.report, troubles)

@@ -148,6 +148,13 @@ class BotConfig(ConfigSection):
             "(incomplete, not comparable) requires action."
         ),
     ] = "neutral"
+    comment: Annotated[
+        Literal["always", "changes"],
+        Field(
+            description="changes: the first comment is written once a result is not “no detectable change”; the check "
+            "says the rest."
+        ),
+    ] = "always"
     mention: Annotated[
         bool, Field(description="Mention the person who requested the evaluation when it ends, which notifies them.")
     ] = True

@@ -199,9 +199,9 @@ def test_reproducing_is_one_line_that_names_both_commits_and_what_was_asked_for(
 
 
 def test_the_way_to_run_again_is_exact() -> None:
-    assert (
-        f"add the label `eval-compression`, or start the workflow by hand with `pr=7` and `sha={TICKET.sha}`" in text()
-    )
+    form = "https://github.com/acme/agent/actions/workflows/compression-eval.yml"
+    by_hand = f"[start the workflow by hand]({form}) with `pr=7` and `sha={TICKET.sha}`"
+    assert f"add the label `eval-compression`, or {by_hand}" in text()
 
 
 def test_the_comment_leads_to_the_page_that_explains_it() -> None:

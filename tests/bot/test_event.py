@@ -283,6 +283,8 @@ def test_the_command_in_a_comment_asks_for_the_head_with_its_options() -> None:
     assert isinstance(bare, EvaluationRequest)
     assert (bare.sha, bare.runs, bare.fixtures) == ("", None, ())
     assert bare.asked_at == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    again = read_event("issue_comment", comment("/eval-compression again"), ENV)
+    assert again == bare
     renew = read_event("issue_comment", comment("/eval-compression baseline"), ENV)
     assert isinstance(renew, EvaluationRequest)
     assert renew.mode == "baseline"

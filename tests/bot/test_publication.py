@@ -126,6 +126,27 @@ def test_the_result_becomes_comment_check_and_report(gh: LoopbackGitHub, post: P
     assert check.summary == posted.report
 
 
+def test_where_only_changes_are_wanted_an_unchanged_result_writes_no_first_comment(
+    gh: LoopbackGitHub, root: Path, config: Config, summary: Json, tmp_path: Path
+) -> None:
+    quiet = config.model_copy(update={"bot": config.bot.model_copy(update={"comment": "changes"})})
+    ResultsFolder(tmp_path / "same").write_measurement(adopted.measured("anchored"))
+
+    def post(folder: Path, run: int) -> Published:
+        ticket = ticket_for(gh, run_id=run, run_url=f"https://github.com/acme/agent/actions/runs/{run}/attempts/1")
+        return publish(client(gh), ticket, quiet, root=root, folder=folder, result="success")
+
+    assert post(tmp_path / "same", 7).title.startswith("No detectable change")
+    assert gh.comments(1) == []
+    assert len(gh.state.checks) == 1
+    (tmp_path / "worse").mkdir()
+    (tmp_path / "worse/summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    post(tmp_path / "worse", 8)
+    assert "Regressed" in only_comment(gh)
+    post(tmp_path / "same", 9)
+    assert "No detectable change" in only_comment(gh), "a comment that is there says what holds now"
+
+
 def test_a_job_that_failed_after_measuring_is_not_passed_over(gh: LoopbackGitHub, post: Post) -> None:
     posted = post(result="failure")
     assert posted.title.startswith(("Regressed: ", "Mixed: "))

@@ -164,6 +164,8 @@ def test_a_regression_is_found_and_fails_where_that_is_asked_for(project: Path, 
     assert ran.code == 1
     assert ran.out.startswith("▼ Regressed: ")
     assert (project / "results" / "latest" / "verdict.json").exists()
+    badge = json.loads((project / "results" / "latest" / "badge.json").read_text(encoding="utf-8"))
+    assert badge == {"schemaVersion": 1, "label": "compression", "message": "regressed", "color": "red"}
     ran = cli("run", "--runs", "3", "--target", "builtin:opaque", "--quiet", "--label", "again")
     assert ran.code == 0
     ran = cli("run", "--quiet", "--fail-on", "inconclusive", "--label", "same")
