@@ -20,7 +20,8 @@ from pathlib import Path
 from eval_core.base.config import Config
 from eval_core.measuring.cost import make_stand_ins
 from eval_core.measuring.forecast import CHECKS, EstimateRow, PlannedCalls, Scope, StandIn, estimate, forecast, total
-from eval_core.measuring.options import Job
+from eval_core.measuring.options import RunOptions
+from eval_core.measuring.plan import run_counts
 from eval_core.models.settings import ModelFlags, Models
 
 REPOSITORY = Path(__file__).parents[1]
@@ -60,12 +61,12 @@ def _priced(what: str, parts: Sequence[PlannedCalls], models: Models, bar: float
 def price_defaults(model: str = MODEL) -> list[Priced]:
     """Price the defaults of the configuration."""
     settings = Config()
-    job = Job(settings, REPOSITORY, flags=ModelFlags(model=model), target="builtin:anchored")
-    models, target = job.models, job.load_target()
+    options = RunOptions(settings, REPOSITORY, flags=ModelFlags(model=model), target="builtin:anchored")
+    models, target = options.models, options.load_target()
     assert models is not None
-    everything = make_stand_ins(job.load_cases(), target)
+    everything = make_stand_ins(options.load_cases(), target)
     seed = [item for item in everything if item.case.fixture.name in SEED_SHAPE]
-    runs, compressions = job.plan
+    runs, compressions = run_counts(options)
 
     def look(more: int) -> list[tuple[str, PlannedCalls]]:
         return forecast(everything, models, Scope(more, more, controls=frozenset(), calibration=False))

@@ -24,7 +24,9 @@ from urllib.request import urlopen
 
 from bench.plan import Size, client_at, evaluate, provider, warm_up
 from eval_core.base.config import Config, ModelConfig, Price
-from eval_core.measuring.options import Job
+from eval_core.measuring.measure import Sinks, measure
+from eval_core.measuring.options import RunOptions
+from eval_core.measuring.plan import make_plan
 from eval_core.storage.results import open_results
 
 REPOSITORY = Path(__file__).parents[1]
@@ -48,7 +50,7 @@ def pipeline(url: str, runs: int, concurrency: int) -> Measured:
     """Measure the real pipeline."""
     prices = {MODEL: Price(input=1, output=4, cached_input=0.1)}
     models = ModelConfig(compressor=MODEL, api_base=url, prices=prices, trust_judge=True)
-    job = Job(
+    options = RunOptions(
         Config(models=models, concurrency=concurrency),
         root=REPOSITORY,
         runs=runs,
@@ -56,16 +58,16 @@ def pipeline(url: str, runs: int, concurrency: int) -> Measured:
         budget_usd=1000.0,
         compare_to="none",
     )
-    cases = job.load_cases()
+    plan = make_plan(options)
     with tempfile.TemporaryDirectory() as folder, open_results(Path(folder), "bench", resume=False) as results:
         began, used = time.perf_counter(), time.process_time()
-        data = job.execute(results, cases, lambda record: None)
+        measurement = measure(plan, Sinks(results))
         took, worked = time.perf_counter() - began, time.process_time() - used
     with urlopen(f"{url}/stats") as reply:
         calls = json.load(reply)["asked"]
-    assert data.candidate.stopped is None
-    assert all(run.ok for records in data.candidate.fixtures.values() for run in records)
-    chain = max(len(case.fixture.cuts) for case in cases) + 2
+    assert measurement.stopped is None
+    assert all(run.ok for records in measurement.fixtures.values() for run in records)
+    chain = max(len(case.fixture.cuts) for case in plan.cases) + 2
     return Measured(took, calls, chain, worked, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 

@@ -26,7 +26,9 @@ from eval_core.base.messages import Message
 from eval_core.domain.fixture import Fixture, dump_fixture
 from eval_core.domain.grade import Grade
 from eval_core.domain.probe import ProbeBank, dump_bank
-from eval_core.measuring.options import Job
+from eval_core.measuring.measure import Sinks, measure
+from eval_core.measuring.options import RunOptions
+from eval_core.measuring.plan import make_plan
 from eval_core.storage.results import open_results
 
 MODEL = "smollm2-135m"
@@ -160,21 +162,21 @@ def pipeline(base_url: str, root: Path, judge_tokens: int) -> None:
         params={f"openai/{MODEL}": ModelParams(logit_bias=_ENDING)},
     )
     for turn in ("first", "resumed"):
-        job = Job(
+        options = RunOptions(
             Config(models=models, concurrency=2), root, runs=1, compress_runs=1, compare_to="none",
             resume=turn == "resumed",
         )  # fmt: skip
         began = time.perf_counter()
         with open_results(root / "results", "tiny", resume=True) as folder:
-            data = job.execute(folder, job.load_cases(), lambda record: None)
-        (run,) = data.candidate.fixtures["tiny"]
-        uses = data.candidate.use.values()
+            measurement = measure(make_plan(options), Sinks(folder))
+        (run,) = measurement.fixtures["tiny"]
+        uses = measurement.use.values()
         print(
             f"{turn}: {run.outcome}, {run.tokens_before:,} to {run.tokens_after:,} tokens; "
             f"{sum(use.calls for use in uses)} replies paid so far, {time.perf_counter() - began:.1f} s"
         )
         for name, record in run.probes.items():
-            result, control = record.result, data.candidate.controls["tiny"].probes[name]
+            result, control = record.result, measurement.controls["tiny"].probes[name]
             shown = _shown(result.overall) if isinstance(result, Grade) else getattr(result, "reason", None)
             kept = sum(fact.kept for fact in record.facts)
             print(

@@ -97,10 +97,10 @@ def doctor(
     """
     from eval_core.base.config import config_folder, load_config
     from eval_core.measuring.diagnose import Diagnosis, diagnose
-    from eval_core.measuring.options import Job
+    from eval_core.measuring.options import RunOptions
 
-    job = Job(load_config(config), config_folder(config), tree=tree, target=target, sandbox=sandbox)
+    options = RunOptions(load_config(config), config_folder(config), tree=tree, target=target, sandbox=sandbox)
     python = Diagnosis("ok", f"Python {'.'.join(map(str, sys.version_info[:3]))}")
-    found = chain([python], diagnose(job, config), look_at_github() if github else ())
+    found = chain([python], diagnose(options, config), look_at_github() if github else ())
     broken = print_diagnoses(found, as_json=as_json)
     sys.exit(2 if broken else 0)

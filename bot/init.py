@@ -228,7 +228,7 @@ def init(
     from bot.doctor import print_diagnoses
     from eval_core.base.config import load_config
     from eval_core.measuring.diagnose import diagnose
-    from eval_core.measuring.options import Job
+    from eval_core.measuring.options import RunOptions
 
     if command is not None and compressor is not None:
         raise UserError("--command and --compressor: give one of them; a compressor is a Python class or a program")
@@ -248,7 +248,7 @@ def init(
     if plan.setup:
         click.echo("  5. Create the compressor's environment on this machine: " + " && ".join(plan.setup))
     click.echo("\nChecks (`compression-eval doctor` repeats them):")
-    if print_diagnoses(diagnose(Job(load_config(None, folder), folder))):
+    if print_diagnoses(diagnose(RunOptions(load_config(None, folder), folder))):
         click.echo("Fix what is broken, then run `compression-eval doctor`.")
 
 

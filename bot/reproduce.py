@@ -112,9 +112,9 @@ def _fetched(github: GitHub, ticket: Ticket, work: Path) -> Path:
 
 def _agreed(config: Config, *, yes: bool) -> None:
     """Say what runs outside of the sandbox and what costs money, and ask."""
-    from eval_core.measuring.options import Job
+    from eval_core.measuring.options import RunOptions
 
-    paid = Job(config).models is not None
+    paid = RunOptions(config).models is not None
     if config.setup:
         click.echo("Setup commands of the base branch, which run with your permissions, outside of the sandbox:")
         click.echo("\n".join(f"  {command}" for command in config.setup))

@@ -131,7 +131,7 @@ def demo(output: Path, sandbox: str) -> None:
     from eval_core.base.errors import UserError
     from eval_core.base.files import write_atomic
     from eval_core.cli.report import print_data
-    from eval_core.measuring.options import Job
+    from eval_core.measuring.compare_with_base import compare, find_base
     from eval_core.storage.results import read_runs
 
     if sandbox == "auto":
@@ -156,7 +156,8 @@ def demo(output: Path, sandbox: str) -> None:
             raise UserError("the demo could not be measured; what went wrong is printed above")
         write_atomic(output / "report.html", report.read_text(encoding="utf-8"))
         measured = read_runs(report.parent)
-        data = Job(load_config(checkout / CONFIG_FILE), checkout).compared(measured, [], report.parent)
+        base = find_base(measured, load_config(checkout / CONFIG_FILE), checkout, folder=report.parent)
+        data = compare(base, measured, [])
     write_atomic(output / "comment.md", body)
     write_atomic(output / "comment.html", comment_page(body, _TITLE))
     print_data(data, "text", where=output / "report.html", details=None)

@@ -27,9 +27,9 @@ from eval_core.domain.record import PRIVATE_PLACE, FactRecord, RunRecord
 from eval_core.facts.census import CENSUS_KINDS
 from eval_core.facts.session_facts import SessionFacts
 from eval_core.measuring.base_branch import name_of
-from eval_core.measuring.compare_with_base import compare_with_base, own_base
+from eval_core.measuring.compare_with_base import compare, find_base
 from eval_core.statistics.looks import looks_before, planned_looks
-from eval_core.storage.results import SUMMARY
+from eval_core.storage.results import BASE_FOLDER, SUMMARY
 from eval_core.strands.invented import STRONG_KINDS
 from eval_core.strands.structure import STRUCTURE_CHECKS
 
@@ -55,15 +55,16 @@ def read_result(ticket: Ticket, config: Config, root: Path, folder: Path) -> Rep
     Nothing but the numbers of `summary.json` is believed: verdict, texts and deltas are made here.
     """
     measurement, cases = read_measured(ticket, config, root, folder)
-    if (path := own_base(measurement, folder)) is None:
-        return compare_with_base(measurement, cases, settings=config, root=root)
-    base = _read_checked(path, f"{path.name}/{SUMMARY}", cases)
-    if measurement.extra.base == "rerun":
-        provenance = base.provenance.model_copy(update={"source_sha": ticket.compared_sha, "dirty": False})
-        base = base.model_copy(update={"provenance": provenance}).noting(branch=ticket.base_ref)
-    base = base.model_copy(update={"label": f"{ticket.label}/{path.name}"})
-    data = compare_with_base(measurement, cases, settings=config, root=root, own=(path, base))
-    return data if data.base is None else replace(data, base_path=f"{name_of(base)}, measured in this run")
+    base = find_base(measurement, config, root)
+    if measurement.extra.base is None:
+        return compare(base, measurement, cases)
+    path = folder / BASE_FOLDER
+    own = _read_checked(path, f"{path.name}/{SUMMARY}", cases)
+    provenance = own.provenance.model_copy(update={"source_sha": ticket.compared_sha, "dirty": False})
+    own = own.model_copy(update={"provenance": provenance, "label": f"{ticket.label}/{path.name}"})
+    own = own.noting(branch=ticket.base_ref)
+    data = compare(replace(base, own=(path, own)), measurement, cases)
+    return data if data.base is None else replace(data, base_path=f"{name_of(own)}, measured in this run")
 
 
 def read_measured(ticket: Ticket, config: Config, root: Path, folder: Path) -> tuple[Measurement, Sequence[Case]]:

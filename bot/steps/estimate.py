@@ -77,10 +77,11 @@ def _estimate_in_subprocess(config: Config) -> _Estimated | None:
 def main() -> None:
     """Read a configuration from standard input and print the estimate of a run in this folder."""
     from eval_core.measuring.cost import quote
-    from eval_core.measuring.options import Job
+    from eval_core.measuring.options import RunOptions
+    from eval_core.measuring.plan import make_plan
 
     config = Config.model_validate_json(sys.stdin.read())
-    found = quote(Job(config, base_tree=Path()))
+    found = quote(make_plan(RunOptions(config, base_tree=Path())))
     if found is not None:
         total = found.total
         estimated = _Estimated(calls=total.calls, cached_usd=total.cached_cost_usd, usd=total.cost_usd)

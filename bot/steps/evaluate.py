@@ -19,8 +19,11 @@ from eval_core.domain.record import RunRecord
 from eval_core.domain.shard import Shard
 from eval_core.domain.target import Builtin, TargetSpec
 from eval_core.measuring.base_branch import BranchPoint
+from eval_core.measuring.compare_with_base import compare, find_base
+from eval_core.measuring.measure import Sinks, compare_run, measure
 from eval_core.measuring.merge import merge_shards
-from eval_core.measuring.options import Job
+from eval_core.measuring.options import RunOptions
+from eval_core.measuring.plan import make_plan
 from eval_core.reporting.write import write_reports
 from eval_core.sandbox.isolation import Wanted
 from eval_core.sandbox.targets import find_target
@@ -97,7 +100,7 @@ def evaluate(
     check_target(config, root)
     baseline = ticket.mode == "baseline"
     tree = work / (BASE if baseline else SUBJECT)
-    job = Job(
+    options = RunOptions(
         settings=config,
         root=root,
         tree=tree,
@@ -111,23 +114,22 @@ def evaluate(
         looks=1 if baseline else ticket.looks,
         compare_to="none" if baseline else "auto",
         deadline_minutes=deadline_minutes,
+        every_private_probe=baseline,
         shard=shard,
         sandbox=sandbox,
     )
-    if baseline:
-        job = replace(job.with_runs(job.plan[0]), every_private_probe=True)
-    if config.private_probes is not None and job.sealing is None:
+    if config.private_probes is not None and options.sealing is None:
         raise UserError(
             f"private_probes: {config.private_probes.key_env} is not set, so {config.private_probes.file} cannot be "
             "opened; store its key as a secret of the environment compression-eval"
         )
-    cases = job.load_cases()
+    plan = make_plan(options, work / "results")
     with open_results(work / "results", shard.label(ticket.label) if shard else ticket.label, resume=True) as folder:
-        note = reuse_results(ticket, job, cases, work, folder)
+        note = reuse_results(ticket, plan, work, folder)
         if note:
             print(note, flush=True)
-        on_start(job.size(cases))
-        data = job.execute(folder, cases, on_record)
+        on_start(plan.size)
+        data = compare_run(plan, measure(plan, Sinks(folder, on_record)), folder)
         if note and baseline:
             promoted = data.candidate.noting(promoted=note)
             folder.write_measurement(promoted)
@@ -152,17 +154,16 @@ def _branch_point(ticket: Ticket, config: Config, root: Path, work: Path) -> Bra
 def merge(ticket: Ticket, config: Config, *, root: Path, work: Path) -> tuple[ReportData, ResultsFolder]:
     """Join what the shards left, as hostile input, into the result that is published."""
     shards = {shard: work / SHARDS / f"{ticket.artifact}{shard.suffix}" for shard in ticket.parts}
-    job = Job(
-        settings=config, root=root, looks=ticket.looks, compare_to="none" if ticket.mode == "baseline" else "auto"
-    )
+    compare_to = "none" if ticket.mode == "baseline" else "auto"
     with open_results(work / "results", ticket.label, resume=True) as folder:
         try:
-            merged = merge_shards(job, shards, folder)
+            merged = merge_shards(config, root, shards, folder)
         except UserError as exc:
             told = [why for path in shards.values() if (why := read_error(path)) is not None]
             if told:
                 raise UserError(told[0]) from exc
             raise
-        data = merged.job.compared(merged.measurement, merged.cases, folder.path)
+        base = find_base(merged.measurement, config, root, compare_to=compare_to, folder=folder.path)
+        data = compare(base, merged.measurement, merged.cases)
         write_reports(data, folder)
     return data, folder

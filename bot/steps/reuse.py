@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 from bot.pull_request.ticket import Ticket
@@ -12,9 +11,7 @@ from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.base.files import parse, read_json
 from eval_core.base.globs import watched_digest
-from eval_core.domain.case import Case
-from eval_core.measuring.options import Job
-from eval_core.measuring.run_fingerprint import make_fingerprint
+from eval_core.measuring.plan import Plan
 from eval_core.sandbox.targets import Target
 from eval_core.storage.baselines import PROMOTED
 from eval_core.storage.results import BASE_FOLDER, CONTROL_FOLDER, Claim, ResultsFolder
@@ -22,26 +19,26 @@ from eval_core.storage.results import BASE_FOLDER, CONTROL_FOLDER, Claim, Result
 __all__ = ["reuse_results"]
 
 
-def reuse_results(ticket: Ticket, job: Job, cases: Sequence[Case], work: Path, folder: ResultsFolder) -> str | None:
+def reuse_results(ticket: Ticket, plan: Plan, work: Path, folder: ResultsFolder) -> str | None:
     """Put runs that were measured under the same conditions into the results folder; return a sentence about it."""
     earlier, accepted = ResultsFolder(work / EARLIER), ResultsFolder(work / ACCEPTED)
     if not earlier.path.is_dir() and not accepted.path.is_dir():
         return None
-    now = _claim(job, cases)
+    now = _claim(plan, plan.target)
     if _stored_claim(earlier) == now:
         # No report and no summary: should this run die, the old verdict must not be taken for its own.
         for path in (*earlier.path.glob("*-run-*.json"), earlier.journal):
             if path.is_file():
                 shutil.copy(path, folder.path / path.name)
-        _take_base_runs(job, cases, earlier, folder)
+        _take_base_runs(plan, earlier, folder)
         return f"What an earlier run measured of {now.target} is reused."
     then = _stored_claim(accepted)
     if then is None or _without_files(then) != _without_files(now):
         return None
-    if not _same_compressor(job.settings, work):
+    if not _same_compressor(plan.options.settings, work):
         return None
     taken = 0
-    for case in cases:
+    for case in plan.cases:
         for run in range(PROMOTED):
             record = accepted.read_run(case.fixture.name, run)
             if record is not None and record.graded and (record.fixture, record.run) == (case.fixture.name, run):
@@ -50,11 +47,11 @@ def reuse_results(ticket: Ticket, job: Job, cases: Sequence[Case], work: Path, f
     return f"{taken} fixture-runs of the accepted pull request #{ticket.pr} are promoted; the rest is measured again."
 
 
-def _take_base_runs(job: Job, cases: Sequence[Case], earlier: ResultsFolder, folder: ResultsFolder) -> None:
+def _take_base_runs(plan: Plan, earlier: ResultsFolder, folder: ResultsFolder) -> None:
     """Take what was measured of the base beside an earlier run, if that base is still the one of now."""
     parts = [ResultsFolder(earlier.path / name) for name in (BASE_FOLDER, CONTROL_FOLDER)]
     claims = [(part, claim) for part in parts if (claim := _stored_claim(part)) is not None]
-    now = _claim(job, cases, job.load_base_target()) if claims and job.base_tree is not None else None
+    now = _claim(plan, plan.base_target) if claims and plan.base_target is not None else None
     for part, claim in claims:
         if claim == now:
             into = folder.path / part.path.name
@@ -63,15 +60,10 @@ def _take_base_runs(job: Job, cases: Sequence[Case], earlier: ResultsFolder, fol
                 shutil.copy(path, into / path.name)
 
 
-def _claim(job: Job, cases: Sequence[Case], target: Target | None = None) -> Claim:
-    """Say what a run of this job, or of another target under its conditions, would be about, without running it."""
-    measured = target or job.load_target()
-    return Claim(
-        target=measured.name,
-        source=job.source(measured),
-        seed=job.seed,
-        fingerprint=make_fingerprint(cases, job.models, job.topic),
-    )
+def _claim(plan: Plan, target: Target) -> Claim:
+    """Say what a run of this plan, with this target, would be about."""
+    options = plan.options
+    return Claim(target=target.name, source=options.source(target), seed=options.seed, fingerprint=plan.fingerprint)
 
 
 def _stored_claim(folder: ResultsFolder) -> Claim | None:

@@ -28,19 +28,13 @@ def accept(result: Path | None, compare_to: str, yes: bool, config: Path | None)
       compression-eval accept
       compression-eval accept results/shorter --yes
     """
-    from eval_core.base.config import CONFIG_FILE, config_folder, load_config
+    from eval_core.base.config import CONFIG_FILE, config_folder
     from eval_core.base.errors import UserError
     from eval_core.base.files import read_text, write_atomic
     from eval_core.base.yaml_edit import add_to_yaml
-    from eval_core.cli.report import cases_of
-    from eval_core.cli.run import with_a_suite
-    from eval_core.measuring.options import Job
-    from eval_core.storage.results import read_runs
+    from eval_core.cli.report import compare_stored
 
-    job = with_a_suite(Job(load_config(config), config_folder(config), compare_to=compare_to), quiet=True)
-    folder = result or job.results / "latest"
-    measurement = read_runs(folder)
-    data = job.compared(measurement, [*cases_of(measurement, job.settings, job.root).values()], folder)
+    folder, data = compare_stored(result, config, compare_to)
     if data.verdict is None:
         raise UserError(f"{folder}: nothing to accept, because it was compared with nothing: {data.note}")
     if data.offer is None:

@@ -15,8 +15,9 @@ from eval_core.cli.entry import CommandGroup, as_json, print_json
 from eval_core.cli.run import (
     end_incomplete,
     execute,
-    make_job,
+    make_options,
     model_options,
+    print_estimate,
     resume_command,
     run_options,
 )
@@ -79,27 +80,26 @@ def update(
     from eval_core.comparing.compare import compare_measurements
     from eval_core.comparing.noise import noise_of
     from eval_core.comparing.trend import cumulative_changes
+    from eval_core.measuring.plan import make_plan
     from eval_core.reporting.losses import outage
     from eval_core.storage.baselines import current_baseline, load_side, store_baseline, weaknesses
     from eval_core.storage.history import read_history, source_release
 
-    job = make_job({**options, "compare_to": "none"})
-    wanted = runs or job.settings.baseline_runs
-    if source is None and dry_run:
-        from eval_core.cli.run import print_estimate
-
-        print_estimate(job.with_runs(wanted), results, label)
-        return
+    asked = make_options({**options, "compare_to": "none"})
+    wanted = runs or asked.settings.baseline_runs
     if source is None:
-        job = replace(job.with_runs(wanted), every_private_probe=True)
-        measurement = execute(job, label, results, quiet=quiet).candidate
+        plan = make_plan(replace(asked, runs=wanted, every_private_probe=True), results)
+        if dry_run:
+            print_estimate(plan, label)
+            return
+        measurement = execute(plan, label, quiet=quiet).candidate
         if reason := measurement.stopped or outage(measurement):
             remedy = f"`{resume_command(measurement.label)}` completes it and stores the baseline"
-            end_incomplete(reason, (results or job.results) / measurement.label, remedy)
+            end_incomplete(reason, plan.results / measurement.label, remedy)
     else:
         measurement = load_side(source)
     noise = noise_of(measurement)
-    folder = job.root / job.settings.baselines
+    folder = asked.baselines
     before = current_baseline(folder / f"{name or measurement.usual_name}.json")
     verdict = compare_measurements(before, measurement)[0] if before else None
     path = store_baseline(
@@ -110,7 +110,7 @@ def update(
         force=force,
         accept_failing=accept_failing,
         verdict=verdict.kind.value if verdict else None,
-        release=release or source_release(job.root, measurement.provenance.source_sha),
+        release=release or source_release(asked.root, measurement.provenance.source_sha),
     )
     if path is None:
         click.echo("The stored baseline has the same content; nothing written (--force renews its date).")
@@ -178,15 +178,14 @@ def check(config: Path | None, as_json: bool) -> None:
     """
     from eval_core.base.config import config_folder, load_config
     from eval_core.base.errors import UserError
-    from eval_core.measuring.options import Job
+    from eval_core.measuring.options import RunOptions
     from eval_core.storage.baselines import list_baselines, stale_fields
 
-    settings, root = load_config(config), config_folder(config)
-    job = Job(settings=settings, root=root)
-    cases, watched = job.load_cases(), job.digest_of(root)
-    paths = list_baselines(root / settings.baselines)
+    options = RunOptions(settings=load_config(config), root=config_folder(config))
+    cases, watched = options.load_cases(), options.digest_of(options.root)
+    paths = list_baselines(options.baselines)
     if not paths:
-        raise UserError(f"{root / settings.baselines}: no baseline; `compression-eval baseline update` creates one")
+        raise UserError(f"{options.baselines}: no baseline; `compression-eval baseline update` creates one")
     changed = {path: list(stale_fields(path, cases, watched)) for path in paths}
     if as_json:
         print_json([{"path": str(path), "changed": fields} for path, fields in changed.items()])

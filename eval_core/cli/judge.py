@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eval_core.cli.entry import CommandGroup
-from eval_core.cli.run import make_job, model_options
+from eval_core.cli.run import make_options, model_options
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from eval_core.domain.judge_record import JudgeRecord
-    from eval_core.measuring.options import Job
-    from eval_core.measuring.wiring import Cast
+    from eval_core.measuring.options import RunOptions
+    from eval_core.measuring.wiring import Live
 
 __all__ = ["judge"]
 
@@ -37,40 +37,26 @@ def _options(command: Any) -> Any:
     return command
 
 
-def _job(options: dict[str, Any], **known: Any) -> Job:
-    return make_job({"names": None, "targets": (), **options, **known})
-
-
 @asynccontextmanager
-async def _cast(job: Job, journal: Path) -> AsyncIterator[Cast]:
+async def _live(options: RunOptions, journal: Path) -> AsyncIterator[Live]:
     from eval_core.domain.target import Builtin
     from eval_core.measuring.interrupt import interruptible
-    from eval_core.measuring.wiring import make_cast
+    from eval_core.measuring.wiring import make_live
     from eval_core.sandbox.targets import Target
 
     async with AsyncExitStack() as stack:
         # Nothing is compressed here, so no target of the user's is started.
-        cast = await make_cast(
-            stack,
-            Target(Builtin("anchored"), job.root, Builtin("anchored")),
-            job.models,
-            journal=journal,
-            budget_usd=job.budget_usd or job.settings.budget_usd,
-            max_tokens_total=job.settings.max_tokens_total,
-            concurrency=job.settings.concurrency,
-            sandbox="auto",
-            hidden=(),
-            deadline_s=job.deadline_s,
-        )
-        with interruptible(cast.stop, cast.abandon):
-            yield cast
+        target = Target(Builtin("anchored"), options.root, Builtin("anchored"))
+        live = await make_live(stack, options, target, journal, options.budget)
+        with interruptible(live.stop, live.abandon):
+            yield live
 
 
-def _print_examination(job: Job, root: Path, *, again: bool) -> None:
+def _print_examination(options: RunOptions, root: Path, *, again: bool) -> None:
     from eval_core.cli.run import print_quote
     from eval_core.measuring.cost import quote_examination
 
-    found = quote_examination(job, root, again=again)
+    found = quote_examination(options, root, again=again)
     if found is None:
         click.echo("Offline: grades are rule-based, no model call, no cost.")
     elif not found.rows:
@@ -84,7 +70,7 @@ def _print_examination(job: Job, root: Path, *, again: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
 @_options
 @model_options
-def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **options: Any) -> None:
+def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **given: Any) -> None:
     """Audit the judge on answers with an obvious order and on labelled ones. Exit 1 if it should not be used.
 
     \b
@@ -96,16 +82,16 @@ def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **o
 
     from eval_core.judging.calibration import CALIBRATION
 
-    job = _job(options)
-    root = results or job.results
+    options = make_options({"names": None, "targets": (), **given})
+    root = results or options.results
     journal = root / CALIBRATION / "journal.jsonl"
     if dry_run:
-        _print_examination(job, root, again=again)
+        _print_examination(options, root, again=again)
         return
     if again:
         journal.unlink(missing_ok=True)
 
-    name, record = asyncio.run(_examine(job, root, journal, again=again))
+    name, record = asyncio.run(_examine(options, root, journal, again=again))
     _print_record(name, record)
     if record.reasons:
         click.echo(f"This judge should not be used: {'; '.join(record.reasons)}.")
@@ -113,23 +99,23 @@ def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **o
     click.echo("This judge may be used.")
 
 
-async def _examine(job: Job, root: Path, journal: Path, *, again: bool) -> tuple[str, JudgeRecord]:
+async def _examine(options: RunOptions, root: Path, journal: Path, *, again: bool) -> tuple[str, JudgeRecord]:
     """Return the judge's name and its record, known or made now."""
     from eval_core.base.errors import IncompleteError, UserError
     from eval_core.judging.calibration import calibration_key, examine, find_record, keep_record
     from eval_core.judging.judge_audit import audit
 
-    async with _cast(job, journal) as cast:
-        judged = cast.roles.judge
+    async with _live(options, journal) as live:
+        judged = live.roles.judge
         found = None if again else find_record(calibration_key(judged.identity), root, ())
-        record = found or await examine(judged, cast.served_judge)
+        record = found or await examine(judged, live.served_judge)
         if record.audit is None:
             record = record.model_copy(update={"audit": await audit(judged)})
-        if (mistake := cast.mistake()) is not None:
+        if (mistake := live.mistake()) is not None:
             raise UserError(mistake)
-        if cast.roles.judged:
+        if live.roles.judged:
             keep_record(root, record)
-        if stopped := cast.stopped():
+        if stopped := live.stopped():
             raise IncompleteError(f"{stopped}; the grades so far are kept in {journal.parent}; run it again")
         return judged.identity["model"], record
 

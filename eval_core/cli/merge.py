@@ -40,17 +40,19 @@ def merge(label: str, config: Path | None, results: Path | None, compare_to: str
     from eval_core.base.config import config_folder, load_config
     from eval_core.cli.report import print_data
     from eval_core.cli.run import end_run, with_a_suite
+    from eval_core.measuring.compare_with_base import compare, find_base
     from eval_core.measuring.merge import find_shards, merge_shards
-    from eval_core.measuring.options import Job
     from eval_core.reporting.write import write_reports
     from eval_core.storage.results import open_results
 
-    job = with_a_suite(Job(load_config(config), config_folder(config), compare_to=compare_to), quiet=True)
-    root = results or job.results
+    home = config_folder(config)
+    settings = with_a_suite(load_config(config), home)
+    root = results or home / settings.results
     shards = find_shards(root, label)
     with open_results(root, label, resume=True) as folder:
-        merged = merge_shards(job, shards, folder)
-        data = merged.job.compared(merged.measurement, merged.cases, folder.path)
+        merged = merge_shards(settings, home, shards, folder)
+        base = find_base(merged.measurement, settings, home, compare_to=compare_to, folder=folder.path)
+        data = compare(base, merged.measurement, merged.cases)
         write_reports(data, folder)
     print_data(data, form, where=root / label / "report.html", details=None)
     again = ", ".join(f"--shard {shard}" for shard in merged.missing)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "cases_of",
     "compare",
+    "compare_stored",
     "print_data",
     "print_side_by_side",
     "report",
@@ -71,6 +72,21 @@ def cases_of(measurement: Measurement, settings: Config, root: Path) -> dict[str
         if case.fixture.digest == digest:
             found[name] = case
     return found
+
+
+def compare_stored(result: Path | None, config: Path | None, compare_to: str) -> tuple[Path, ReportData]:
+    """Compare a result again, the newest one where none is named; return its folder too."""
+    from eval_core.base.config import config_folder, load_config
+    from eval_core.cli.run import with_a_suite
+    from eval_core.measuring.compare_with_base import compare, find_base
+    from eval_core.storage.results import read_runs
+
+    root = config_folder(config)
+    settings = with_a_suite(load_config(config), root)
+    folder = result or root / settings.results / "latest"
+    measurement = read_runs(folder)
+    base = find_base(measurement, settings, root, compare_to=compare_to, folder=folder)
+    return folder, compare(base, measurement, [*cases_of(measurement, settings, root).values()])
 
 
 def print_side_by_side(folders: Sequence[Path], form: str) -> None:
@@ -126,18 +142,10 @@ def report(results: tuple[Path, ...], form: str, compare_to: str, details: bool,
       compression-eval report results/before --format html > before.html
       compression-eval report results/a results/b results/c --format html > all.html
     """
-    from eval_core.base.config import config_folder, load_config
-    from eval_core.cli.run import with_a_suite
-    from eval_core.measuring.options import Job
-    from eval_core.storage.results import read_runs
-
     if len(results) > 1:
         print_side_by_side(results, form)
         return
-    job = with_a_suite(Job(load_config(config), config_folder(config), compare_to=compare_to), quiet=True)
-    folder = results[0] if results else job.results / "latest"
-    measurement = read_runs(folder)
-    data = job.compared(measurement, [*cases_of(measurement, job.settings, job.root).values()], folder)
+    folder, data = compare_stored(results[0] if results else None, config, compare_to)
     print_data(data, form, where=folder / "report.html", details=details)
 
 

@@ -19,10 +19,12 @@ from eval_core.base.numbers import counted, listed
 from eval_core.cli.completion import complete_fixtures, complete_labels, complete_targets
 
 if TYPE_CHECKING:
+    from eval_core.base.config import Config
     from eval_core.comparing.compare import ReportData
     from eval_core.domain.shard import Shard
     from eval_core.measuring.cost import Quote
-    from eval_core.measuring.options import Job
+    from eval_core.measuring.options import RunOptions
+    from eval_core.measuring.plan import Plan
 
 
 __all__ = [
@@ -44,24 +46,23 @@ def _money(value: float | None) -> str:
     return "unknown" if value is None else f"${value:.4f}" if value < 1 else f"${value:.2f}"
 
 
-def print_estimate(job: Job, results: Path | None = None, label: str | None = None) -> None:
+def print_estimate(plan: Plan, label: str | None = None) -> None:
     """Print calls, tokens and cost of a run by role; send nothing. What the run would refuse is refused here too."""
     from eval_core.measuring.cost import quote
     from eval_core.models.budget import Budget
 
-    found = quote(job, results, label)
-    cases = job.load_cases()
-    if job.settings.suite != "quick":
-        click.echo(job.expected_rounds(cases).price(job.models))
+    found = quote(plan, label)
+    if plan.options.settings.suite != "quick":
+        click.echo(plan.rounds.price(plan.models))
     if found is None:
         click.echo(
-            f"Offline: {job.size(cases, results)} fixture-runs of {counted(len(cases), 'fixture')}, no model call, "
+            f"Offline: {plan.size} fixture-runs of {counted(len(plan.cases), 'fixture')}, no model call, "
             "no cost. Name a model with --model to see what that costs."
         )
         return
     print_quote(found)
-    if (models := job.models) is not None:
-        budget = Budget(found.budget_usd, job.settings.max_tokens_total)
+    if (models := plan.models) is not None:
+        budget = Budget(found.budget_usd, plan.options.settings.max_tokens_total)
         budget.require_prices(models.distinct, {model: models.tariff(model) for model in models.distinct})
 
 
@@ -202,45 +203,45 @@ def model_options(command: Any) -> Any:
     return command
 
 
-def make_job(options: dict[str, Any]) -> Job:
-    """Build the job from the options of `run_options` and `model_options`, and what else a command knows."""
+def make_options(given: dict[str, Any]) -> RunOptions:
+    """Read the options of `run_options` and `model_options`, and what else a command knows."""
     from eval_core.base.config import config_folder, load_config
-    from eval_core.measuring.options import Job
+    from eval_core.measuring.options import RunOptions
     from eval_core.models.settings import ModelFlags
 
     flags = ModelFlags(
-        model=options.pop("model"),
-        compressor=options.pop("compressor_model"),
-        judge=options.pop("judge_model"),
+        model=given.pop("model"),
+        compressor=given.pop("compressor_model"),
+        judge=given.pop("judge_model"),
     )
-    names, config, targets = options.pop("names"), options.pop("config"), options.pop("targets")
-    suite = options.pop("suite")
-    changes = (*options.pop("changes"), *([f"suite={suite}"] if suite else []))
+    names, config, targets = given.pop("names"), given.pop("config"), given.pop("targets")
+    suite = given.pop("suite")
+    changes = (*given.pop("changes"), *([f"suite={suite}"] if suite else []))
     if len(targets) > 1:
         raise UserError(f"--target: this takes one target, not {len(targets)}; `run` alone compares several")
-    if options.get("compare_to") == "rerun":
-        options |= {"compare_to": "auto", "baseline": "rerun"}
-    return Job(
+    if given.get("compare_to") == "rerun":
+        given |= {"compare_to": "auto", "baseline": "rerun"}
+    return RunOptions(
         settings=load_config(config, changes=changes),
         root=config_folder(config),
         flags=flags,
         names=_fixture_names(names),
         target=targets[0] if targets else None,
-        **options,
+        **given,
     )
 
 
-def with_a_suite(job: Job, *, quiet: bool) -> Job:
+def with_a_suite(settings: Config, root: Path, *, quiet: bool = True) -> Config:
     """Use the shipped suite where there is neither a configuration nor a suite, so that a first run needs no clone."""
     from eval_core.base.config import CONFIG_FILE
     from eval_core.base.shipped import shipped
 
-    if (job.root / CONFIG_FILE).exists() or (job.root / job.settings.fixtures).is_dir():
-        return job
+    if (root / CONFIG_FILE).exists() or (root / settings.fixtures).is_dir():
+        return settings
     if not quiet:
         click.echo("No fixtures here: using the shipped suite.", err=True)
     folders = {name: str(shipped(name)) for name in ("fixtures", "probes", "baselines")}
-    return replace(job, settings=job.settings.model_copy(update=folders))
+    return settings.model_copy(update=folders)
 
 
 def _fixture_names(given: str | None) -> tuple[str, ...] | None:
@@ -253,39 +254,45 @@ def _fixture_names(given: str | None) -> tuple[str, ...] | None:
     return names
 
 
-def execute(job: Job, label: str | None, results: Path | None, *, quiet: bool) -> ReportData:
-    """Run a job with progress on stderr and its reports in the results folder."""
+def execute(plan: Plan, label: str | None, *, quiet: bool) -> ReportData:
+    """Carry a plan out, with progress on stderr and its reports in the results folder."""
     from eval_core.cli.progress import show_progress
-    from eval_core.domain.case import draft_counts
+    from eval_core.measuring.measure import Sinks, compare_run, measure
     from eval_core.measuring.provenance import now
     from eval_core.reporting.write import write_reports
-    from eval_core.sandbox.isolation import NONE_WARNING
     from eval_core.storage.results import free_label, open_results
 
-    cases = job.load_cases()
-    unasked = sum(len(case.private.types) - len(case.private.probes) for case in cases if case.private is not None)
-    private = job.settings.private_probes
-    if not quiet and private is not None and unasked and job.sealing is None:
-        click.echo(f"{unasked} private probes are not asked: {private.key_env} is not set.", err=True)
-    if not quiet and job.models is None:
-        click.echo(OFFLINE, err=True)
-    if job.sandbox == "none":
-        click.echo(f"Warning: {NONE_WARNING}", err=True)
-    for fixture, count in draft_counts(cases).items():
-        click.echo(f"Warning: {fixture}: {counted(count, 'probe')} not reviewed yet (marked as drafts).", err=True)
-    if not quiet and job.settings.suite != "quick":
-        click.echo(job.expected_rounds(cases).price(job.models), err=True)
-    root = results or job.results
-    name = label or free_label(root, now().strftime("%Y-%m-%d_%H-%M-%S"))
-    if job.shard is not None:
-        name = job.shard.label(name)
-    with open_results(root, name, resume=job.resume) as folder:
-        with show_progress(job.size(cases, root), quiet=quiet) as progress:
-            data = job.execute(folder, cases, progress.record, progress.watch)
-        if job.shard is not None:
-            return data  # a part has no verdict of its own to report
-        write_reports(data, folder)
+    _warn(plan, quiet=quiet)
+    name, shard = label or free_label(plan.results, now().strftime("%Y-%m-%d_%H-%M-%S")), plan.options.shard
+    if shard is not None:
+        name = shard.label(name)
+    with open_results(plan.results, name, resume=plan.options.resume) as folder:
+        with show_progress(plan.size, quiet=quiet) as progress:
+            measurement = measure(plan, Sinks(folder, progress.record, progress.watch))
+            data = compare_run(plan, measurement, folder)
+        if shard is None:  # a part has no verdict of its own to report
+            write_reports(data, folder)
     return data
+
+
+def _warn(plan: Plan, *, quiet: bool) -> None:
+    """Say what a reader of the results should know before they are made."""
+    from eval_core.domain.case import draft_counts
+    from eval_core.sandbox.isolation import NONE_WARNING
+
+    options = plan.options
+    unasked = sum(len(case.private.types) - len(case.private.probes) for case in plan.cases if case.private is not None)
+    private = options.settings.private_probes
+    if not quiet and private is not None and unasked and options.sealing is None:
+        click.echo(f"{unasked} private probes are not asked: {private.key_env} is not set.", err=True)
+    if not quiet and plan.models is None:
+        click.echo(OFFLINE, err=True)
+    if options.sandbox == "none":
+        click.echo(f"Warning: {NONE_WARNING}", err=True)
+    for fixture, count in draft_counts(plan.cases).items():
+        click.echo(f"Warning: {fixture}: {counted(count, 'probe')} not reviewed yet (marked as drafts).", err=True)
+    if not quiet and options.settings.suite != "quick":
+        click.echo(plan.rounds.price(plan.models), err=True)
 
 
 def resume_command(label: str) -> str:
@@ -296,18 +303,15 @@ def resume_command(label: str) -> str:
     return shlex.join(["compression-eval", *given, "--resume"])
 
 
-def _at_next_look(job: Job, results: Path, label: str | None) -> Job:
-    """Return the job that adds what the next planned look at a result needs."""
-    from dataclasses import replace
-
-    from eval_core.base.errors import UserError
+def _at_next_look(options: RunOptions, results: Path, label: str | None) -> RunOptions:
+    """Return the options that add what the next planned look at a result needs."""
     from eval_core.statistics.looks import next_look
     from eval_core.storage.results import SUMMARY, read_measurement
 
     if label is None:
         raise UserError("--next-look: name the result to look at again with --label")
     if not (results / label / SUMMARY).exists():
-        merge = f"; `compression-eval merge {label}` joins the shards of one" if job.shard else ""
+        merge = f"; `compression-eval merge {label}` joins the shards of one" if options.shard else ""
         raise UserError(f"--next-look: {results / label} holds no finished run; leave it out for the first look{merge}")
     stored = read_measurement(results / label)
     runs = next_look(stored.planned_runs)
@@ -317,41 +321,43 @@ def _at_next_look(job: Job, results: Path, label: str | None) -> Job:
             "planned look is at 10; its verdict is final. More fixtures or baseline runs show smaller changes"
         )
     compressions = max(runs, stored.planned_compress_runs)
-    return replace(job, runs=runs, compress_runs=compressions, seed=stored.provenance.seed, resume=True)
+    return replace(options, runs=runs, compress_runs=compressions, seed=stored.provenance.seed, resume=True)
 
 
 @contextmanager
-def _with_git_base(job: Job, results: Path, *, quiet: bool) -> Iterator[Job]:
-    """Give the job the base that git knows: otherwise a stale baseline would blame this branch for others' changes."""
+def _with_git_base(options: RunOptions) -> Iterator[RunOptions]:
+    """Add the base that git knows: otherwise a stale baseline would blame this branch for others' changes."""
     from eval_core.domain.target import Builtin
     from eval_core.measuring.base_branch import branch_point, exported
 
-    asked = job.baseline == "rerun" or (job.compare_to == "auto" and job.settings.baseline.control != "never")
-    target = job.load_target()
+    control = options.settings.baseline.control
+    asked = options.baseline == "rerun" or (options.compare_to == "auto" and control != "never")
+    target = options.load_target()
     point = None
-    if asked and job.base_tree is None and not isinstance(target.spec, Builtin):
-        point = branch_point(target.tree, job.settings.watch)
+    if asked and options.base_tree is None and not isinstance(target.spec, Builtin):
+        point = branch_point(target.tree, options.settings.watch)
     if point is None:
-        yield job
+        yield options
         return
     with exported(target.tree, point.sha) as tree:
-        job = replace(job, base_tree=tree, base_point=point)
-        if not quiet and job.expected_base(job.load_cases(), results).own:
+        yield replace(options, base_tree=tree, base_point=point)
+
+
+def _tell_base(plan: Plan, *, quiet: bool) -> None:
+    """Say what the run will be compared with, where git chose it; and before anything is paid for, if with nothing."""
+    point, options = plan.options.base_point, plan.options
+    if point is not None and not quiet:
+        if plan.base.own:
             where = f"{point.branch} at {point.sha[:12]}, where this branch left it"
             click.echo(f"Comparing with {where}, not with a stored baseline.", err=True)
-        if not quiet and point.both:
+        if point.both:
             files = listed([name if name.isprintable() else ascii(name) for name in point.both])
             click.echo(
                 f"{point.branch} has changed {files} as well since; the two together are not measured.", err=True
             )
-        yield job
-
-
-def _warn_of_no_base(job: Job, results: Path) -> None:
-    """Say before anything is paid for that there will be no verdict."""
-    if job.models is None or job.shard is not None or job.compare_to == "none":
+    if quiet or plan.models is None or options.shard is not None or options.compare_to == "none":
         return
-    if (why := job.no_base(job.load_cases(), results)) is not None:
+    if (why := plan.no_base) is not None:
         click.echo(
             f"No verdict to expect: {why}. This run costs money and only measures; `compression-eval baseline update` "
             "stores a baseline to compare with.",
@@ -359,12 +365,13 @@ def _warn_of_no_base(job: Job, results: Path) -> None:
         )
 
 
-def _at_last_look(job: Job) -> Job:
-    """Return the job that measures in one go what all planned looks would need."""
+def _at_last_look(options: RunOptions) -> RunOptions:
+    """Return the options that measure in one go what all planned looks would need."""
+    from eval_core.measuring.plan import run_counts
     from eval_core.statistics.looks import RUNS_AT_LOOK
 
-    runs, compressions = job.plan
-    return replace(job, runs=max(runs, RUNS_AT_LOOK[-1]), compress_runs=max(compressions, RUNS_AT_LOOK[-1]))
+    runs, compressions = run_counts(options)
+    return replace(options, runs=max(runs, RUNS_AT_LOOK[-1]), compress_runs=max(compressions, RUNS_AT_LOOK[-1]))
 
 
 def _is_open(data: ReportData) -> bool:
@@ -376,15 +383,17 @@ def _is_open(data: ReportData) -> bool:
     return undecided and data.candidate.stopped is None and next_look(data.candidate.planned_runs) is not None
 
 
-def _looked_again(job: Job, data: ReportData, results: Path | None, *, quiet: bool) -> ReportData:
+def _looked_again(options: RunOptions, data: ReportData, root: Path, *, quiet: bool) -> ReportData:
     """Go on to the next planned look while the verdict is open."""
+    from eval_core.measuring.plan import make_plan
+
     while _is_open(data):
-        job = _at_next_look(job, results or job.results, data.candidate.label)
+        plan = make_plan(_at_next_look(options, root, data.candidate.label), root)
         if not quiet:
             click.echo(
-                f"Inconclusive after {data.candidate.planned_runs} graded runs; going on to {job.runs}.", err=True
+                f"Inconclusive after {data.candidate.planned_runs} graded runs; going on to {plan.runs}.", err=True
             )
-        data = execute(job, data.candidate.label, results, quiet=quiet)
+        data = execute(plan, data.candidate.label, quiet=quiet)
     return data
 
 
@@ -434,7 +443,7 @@ def run(
     watched: bool,
     shard: str | None,
     targets: tuple[str, ...],
-    **options: Any,
+    **given: Any,
 ) -> None:
     """Compress recorded sessions, probe the compressed state, grade the answers, compare with the baseline.
 
@@ -458,30 +467,32 @@ def run(
     from eval_core.cli.report import print_data
     from eval_core.cli.several_targets import run_several
     from eval_core.domain.shard import parse_shard
+    from eval_core.measuring.plan import make_plan
 
     part = None if shard is None else parse_shard(shard)
     _check_shard(shard, label, all_looks=all_looks)
-    job = replace(with_a_suite(make_job({**options, "targets": targets[:1]}), quiet=quiet), shard=part)
+    options = replace(make_options({**given, "targets": targets[:1]}), shard=part)
+    options = replace(options, settings=with_a_suite(options.settings, options.root, quiet=quiet))
     if len(targets) > 1:
         _check_several(dry_run=dry_run, next_look=next_look, all_looks=all_looks, form=form)
-        run_several(job, targets, label, results, quiet=quiet, fail_on=fail_on)
+        run_several(options, targets, label, results, quiet=quiet, fail_on=fail_on)
+    root = results or options.results
     if next_look:
-        job = _at_next_look(job, results or job.results, label)
-    root = results or job.results
+        options = _at_next_look(options, root, label)
     if watched:
         from eval_core.cli.watch import quick, watch
 
-        job = quick(job)
-        watch(job, lambda: execute(job, None, results, quiet=True).candidate)
-    with _with_git_base(job, root, quiet=quiet) as job:
-        if not quiet:
-            _warn_of_no_base(job, root)
+        watching = quick(options)
+        watch(watching, lambda: execute(make_plan(watching, root), None, quiet=True).candidate)
+    with _with_git_base(options) as options:
+        plan = make_plan(options, root)
+        _tell_base(plan, quiet=quiet)
         if dry_run:
-            print_estimate(_at_last_look(job) if all_looks else job, results, label)
+            print_estimate(make_plan(_at_last_look(options), root) if all_looks else plan, label)
             return
-        data = execute(job, label, results, quiet=quiet)
+        data = execute(plan, label, quiet=quiet)
         if all_looks:
-            data = _looked_again(job, data, results, quiet=quiet)
+            data = _looked_again(options, data, root, quiet=quiet)
     if part is not None:
         _end_shard(data, part, root, shlex.join([label or "", *(("--results", str(results)) if results else ())]))
     page = root / data.candidate.label / "report.html"

@@ -17,7 +17,7 @@ from eval_core.cli.run import execute
 
 if TYPE_CHECKING:
     from eval_core.comparing.compare import ReportData
-    from eval_core.measuring.options import Job
+    from eval_core.measuring.options import RunOptions
 
 __all__ = ["run_several", "target_labels"]
 
@@ -34,50 +34,51 @@ def target_labels(label: str, targets: Sequence[str]) -> list[str]:
     ]
 
 
-def _left(job: Job, done: Sequence[ReportData], began: float) -> Job:
-    """Return the job with what the targets before it have left of the money and the time."""
+def _left(options: RunOptions, done: Sequence[ReportData], began: float) -> RunOptions:
+    """Return the options with what the targets before have left of the money and the time."""
     costs = [use.cost_usd or 0.0 for data in done for use in data.candidate.use.values()]
-    budget = (job.budget_usd or job.settings.budget_usd) - sum(costs)
+    budget = options.budget - sum(costs)
     if budget <= 0:
         raise UserError(
-            f"the budget of ${job.budget_usd or job.settings.budget_usd:g} was used up by {len(done)} of the targets; "
+            f"the budget of ${options.budget:g} was used up by {len(done)} of the targets; "
             "their results are kept, and --resume with the same label and a larger --budget-usd continues the run"
         )
-    minutes = job.deadline_minutes or job.settings.deadline_minutes
+    minutes = options.deadline_minutes or options.settings.deadline_minutes
     passed = (time.monotonic() - began) / 60
-    return replace(job, budget_usd=budget, deadline_minutes=None if minutes is None else max(minutes - passed, 1 / 600))
+    left = None if minutes is None else max(minutes - passed, 1 / 600)
+    return replace(options, budget_usd=budget, deadline_minutes=left)
 
 
 def run_several(
-    job: Job, targets: Sequence[str], label: str | None, results: Path | None, *, quiet: bool, fail_on: Any
+    options: RunOptions, targets: Sequence[str], label: str | None, results: Path | None, *, quiet: bool, fail_on: Any
 ) -> None:
     """Measure every target on the same suite and compare each with the first; controls are measured once."""
     from eval_core.comparing.verdict import exit_code
+    from eval_core.measuring.plan import make_plan
     from eval_core.measuring.provenance import now
     from eval_core.sandbox.isolation import detect
     from eval_core.storage.results import free_label
 
-    if job.compare_to != "auto":
+    if options.compare_to != "auto":
         raise UserError("--compare-to: with several targets each is compared with the first one named")
-    if job.baseline == "rerun" or job.shard is not None:
+    if options.baseline == "rerun" or options.shard is not None:
         raise UserError("--compare-to rerun and --shard take one target; run several targets without them")
-    jobs = [replace(job, target=target) for target in targets]
-    for one in jobs:  # a mistake in the last must not come out after the first is paid for
+    several = [replace(options, target=target) for target in targets]
+    for one in several:  # a mistake in the last must not come out after the first is paid for
         one.load_target()
-    detect(job.sandbox)
-    root = results or job.results
+    detect(options.sandbox)
+    root = results or options.results
     names = target_labels(label or free_label(root, now().strftime("%Y-%m-%d_%H-%M-%S")), targets)
     began = time.monotonic()
     done: list[ReportData] = []
-    for one, name in zip(jobs, names, strict=True):
+    for one, name in zip(several, names, strict=True):
         # A label that was not begun yet has nothing to resume.
         begun = one.resume and (root / name).is_dir()
         against = str(root / names[0]) if done else "none"
         if not quiet:
             click.echo(f"{name}: {one.target}", err=True)
-        done.append(
-            execute(replace(_left(one, done, began), resume=begun, compare_to=against), name, results, quiet=quiet)
-        )
+        one = replace(_left(one, done, began), resume=begun, compare_to=against)
+        done.append(execute(make_plan(one, root), name, quiet=quiet))
         if done[-1].candidate.stopped:
             break
     _print(done, [root / name for name in names])

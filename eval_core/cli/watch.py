@@ -15,31 +15,31 @@ from eval_core.statistics.fates import fates
 
 if TYPE_CHECKING:
     from eval_core.domain.measurement import Measurement
-    from eval_core.measuring.options import Job
+    from eval_core.measuring.options import RunOptions
 
 __all__ = ["quick", "watch"]
 
 _SECONDS = 0.3
 
 
-def quick(job: Job) -> Job:
-    """Return the job that answers soonest: one run of each fixture unless more were asked for, and no base."""
+def quick(options: RunOptions) -> RunOptions:
+    """Return the options that answer soonest: one run of each fixture unless more were asked for, and no base."""
     from eval_core.domain.target import Builtin
 
-    if isinstance(job.load_target().spec, Builtin) or not job.settings.watch:
+    if isinstance(options.load_target().spec, Builtin) or not options.settings.watch:
         raise UserError("--watch: there is nothing to watch; name your compressor and its files under target and watch")
-    runs = job.runs or 1
-    return replace(job, runs=runs, compress_runs=job.compress_runs or runs, compare_to="none")
+    runs = options.runs or 1
+    return replace(options, runs=runs, compress_runs=options.compress_runs or runs, compare_to="none")
 
 
-def watch(job: Job, measure: Callable[[], Measurement]) -> NoReturn:
+def watch(options: RunOptions, measure: Callable[[], Measurement]) -> NoReturn:
     """Measure now and after every edit; print what changed since the measurement before. Ctrl+C ends it."""
-    tree = job.load_target().tree
-    globs = ", ".join(job.settings.watch)
+    tree = options.load_target().tree
+    globs = ", ".join(options.settings.watch)
     before: Measurement | None = None
     seen: str | None = None
     while True:
-        if (now := job.digest_of(tree)) == seen:
+        if (now := options.digest_of(tree)) == seen:
             time.sleep(_SECONDS)
             continue
         seen = now

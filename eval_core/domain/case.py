@@ -21,7 +21,7 @@ __all__ = [
     "ledger_of",
     "ledger_path",
     "load_suite",
-    "make_plan",
+    "plan_cells",
     "with_private",
 ]
 
@@ -163,6 +163,6 @@ class Cell:
     graded: bool
 
 
-def make_plan(cases: Sequence[Case], runs: int, compress_runs: int) -> list[Cell]:
+def plan_cells(cases: Sequence[Case], runs: int, compress_runs: int) -> list[Cell]:
     """Plan run after run over all fixtures, so that a run that is cut short is short everywhere alike."""
     return [Cell(case, run, graded=run < runs) for run in range(max(runs, compress_runs)) for case in cases]

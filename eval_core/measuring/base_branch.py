@@ -118,12 +118,12 @@ BaseInRun = Literal["nothing", "control", "whole"]
 class BasePlan:
     """What of the base is measured beside a candidate, and what is known of it already."""
 
-    beside: BaseInRun = "nothing"
+    in_run: BaseInRun = "nothing"
     digest: str | None = None
     """Of the watched files of the base."""
     stale: bool = False
     """Whether the base branch has left the stored baseline behind."""
-    shelf: Path | None = None
+    store: Path | None = None
     """Where the measurement of the whole base is kept for later runs."""
     known: Measurement | None = None
     """The whole base, as an earlier run measured it."""
@@ -131,7 +131,7 @@ class BasePlan:
     @property
     def own(self) -> bool:
         """Whether the candidate is compared with the base of this run and not with the stored baseline."""
-        return self.beside == "whole" or self.known is not None
+        return self.in_run == "whole" or self.known is not None
 
 
 def plan_base(
@@ -144,7 +144,7 @@ def plan_base(
     base_known: bool,
     tip_digest: str | None,
     offline: bool,
-    shelf: Path | None,
+    store: Path | None,
     runs: int,
 ) -> BasePlan:
     """Decide what of the base is measured beside the candidate.
@@ -156,7 +156,7 @@ def plan_base(
     """
     a_control: BaseInRun = "nothing" if offline else "control"
     if rerun:
-        return BasePlan("whole", base_digest, shelf=shelf)
+        return BasePlan("whole", base_digest, store=store)
     if not base_known or control == "never":
         return BasePlan()
     stored = reference.measurement if reference is not None and reference.comparable else None
@@ -165,9 +165,9 @@ def plan_base(
         return BasePlan(a_control, base_digest)
     if required and stored is None:
         return BasePlan("nothing", base_digest)
-    known = _measured_base(shelf, runs) if shelf is not None else None
+    known = _measured_base(store, runs) if store is not None else None
     at_tip = stored is not None and stored.provenance.watched == tip_digest
-    return BasePlan("whole" if known is None else a_control, base_digest, others and not at_tip, shelf, known)
+    return BasePlan("whole" if known is None else a_control, base_digest, others and not at_tip, store, known)
 
 
 def base_store(results: Path, digest: str, fingerprint: Fingerprint) -> Path:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eval_core.base.config import Config
@@ -23,12 +23,14 @@ from eval_core.storage.history import read_history
 from eval_core.storage.results import BASE_FOLDER
 from eval_core.strands.findings import Kind, Verdict
 
-__all__ = ["compare_with_base", "load_cases", "own_base"]
+__all__ = ["Base", "compare", "find_base", "load_cases", "own_base"]
 
 
-def own_base(measurement: Measurement, folder: Path | None) -> Path | None:
+def own_base(measurement: Measurement, folder: Path | None) -> tuple[Path, Measurement] | None:
     """Return the base that a run has measured itself, if it did."""
-    return None if folder is None or measurement.extra.base is None else folder / BASE_FOLDER
+    if folder is None or measurement.extra.base is None:
+        return None
+    return folder / BASE_FOLDER, load_side(folder / BASE_FOLDER)
 
 
 def load_cases(
@@ -44,57 +46,61 @@ def load_cases(
     return with_private(cases, private_banks(private, root, key, day=today, every=every_private), private.file)
 
 
-def compare_with_base(
-    measurement: Measurement,
-    cases: Sequence[Case],
-    *,
-    settings: Config,
-    root: Path,
-    compare_to: str = "auto",
-    own: tuple[Path, Measurement] | None = None,
-) -> ReportData:
-    """Compare with the base of the measurement's own run, by its path and content, or with the chosen baseline."""
-    suite = {case.fixture.name: replace(case, private=None) for case in cases}
-    baselines = root / settings.baselines
-    found = find_reference(compare_to, baselines, measurement.fingerprint)
-    path = own[0] if own is not None else found.path if found else None
-    if path is None:
-        why = f"no baseline in {baselines}; `compression-eval baseline update` makes one"
-        why = "none was asked for" if compare_to == "none" else why
-        alone = judged_alone(measurement)
-        return ReportData(measurement, verdict=alone, cases=suite, note=why, task=settings.task)
-    base = own[1] if own is not None else load_side(path)
-    if own is not None and _never_runs(base):
+@dataclass(frozen=True)
+class Base:
+    """What a measurement is compared with, and the configuration that says how."""
+
+    settings: Config
+    root: Path
+    compare_to: str = "auto"
+    stored: Reference | None = None
+    """The stored measurement that `compare_to` names."""
+    own: tuple[Path, Measurement] | None = None
+    """The base that was measured in the same run; it goes before a stored one."""
+
+
+def find_base(
+    measurement: Measurement, settings: Config, root: Path, *, compare_to: str = "auto", folder: Path | None = None
+) -> Base:
+    """Return what a finished measurement is compared with; `folder` holds its results, where that is known."""
+    stored = find_reference(compare_to, root / settings.baselines, measurement.fingerprint)
+    return Base(settings, root, compare_to, stored, own_base(measurement, folder))
+
+
+def compare(base: Base, measurement: Measurement, cases: Sequence[Case]) -> ReportData:
+    """Compare a measurement with its base, or say why not; a part of a run is not compared."""
+    settings, suite = base.settings, {case.fixture.name: replace(case, private=None) for case in cases}
+    alone = ReportData(measurement, cases=suite, task=settings.task)
+    if measurement.extra.shard is not None:
+        return replace(alone, note=_IN_PARTS)
+    if base.own is not None:
+        path, other = base.own
+    elif base.stored is not None:
+        path, other = base.stored.path, base.stored.measurement
+    else:
+        why = f"no baseline in {base.root / settings.baselines}; `compression-eval baseline update` makes one"
+        why = "none was asked for" if base.compare_to == "none" else why
+        return replace(alone, verdict=judged_alone(measurement), note=why)
+    if base.own is not None and _never_runs(other):
         # Where both fail, nobody knows whether this change is to blame; what is new has only itself to blame.
-        new = bool(settings.watch) and base.provenance.watched is None
-        alone = judged_alone(measurement) if new else None
+        new = bool(settings.watch) and other.provenance.watched is None
         found_here = measurement.provenance.watched is not None
         every = all(run.ok for runs in measurement.fixtures.values() for run in runs)
-        return ReportData(
-            measurement,
-            verdict=alone,
-            cases=suite,
-            note=_nothing_there(base, new=new),
+        return replace(
+            alone,
+            verdict=judged_alone(measurement) if new else None,
+            note=_nothing_there(other, new=new),
             first=new and found_here and every,
-            task=settings.task,
         )
-    verdict, part = compare_measurements(base, measurement, accept=settings.accept)
-    verdict = verdict.noted(base_note(base, measurement, path=path, in_run=own is not None, root=root))
-    if own is not None:
-        verdict = _about_baseline(verdict, found, base, measurement, root)
-    history = read_history(baselines, path.stem)
-    return ReportData(
-        measurement,
-        base=part,
-        verdict=verdict,
-        base_path=str(path),
-        cases=suite,
-        history=history,
-        task=settings.task,
-        accept=settings.accept,
-    )
+    verdict, part = compare_measurements(other, measurement, accept=settings.accept)
+    verdict = verdict.noted(base_note(other, measurement, path=path, in_run=base.own is not None, root=base.root))
+    if base.own is not None:
+        verdict = _about_baseline(verdict, base.stored, other, measurement, base.root)
+    history = read_history(base.root / settings.baselines, path.stem)
+    return replace(alone, base=part, verdict=verdict, base_path=str(path), history=history, accept=settings.accept)
 
 
+_IN_PARTS = "this is one part of a run; `compression-eval merge` puts the parts together and compares"
 _LOST_BY_OTHERS = "Nothing to do in this change; look into what the base branch lost since its baseline."
 _UPDATE = "`compression-eval baseline update`"
 

@@ -9,11 +9,10 @@ from pathlib import Path
 from statistics import fmean
 
 from eval_core.base.config import PresetName
-from eval_core.base.errors import UserError
 from eval_core.base.messages import Message
 from eval_core.base.tokens import count_messages, count_text
 from eval_core.domain.call import Completion, Draw, ModelCall
-from eval_core.domain.case import Case, Cell, make_plan
+from eval_core.domain.case import Case
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.grade import Answer
 from eval_core.domain.measurement import Measurement
@@ -34,14 +33,13 @@ from eval_core.measuring.forecast import (
     forecast_examination,
     total,
 )
-from eval_core.measuring.options import Job
-from eval_core.measuring.run_fingerprint import make_fingerprint
+from eval_core.measuring.options import RunOptions
+from eval_core.measuring.plan import Plan, make_plan
 from eval_core.models.offline import OfflineModel
 from eval_core.models.presets import LIMITS
 from eval_core.models.settings import Models
 from eval_core.sandbox.targets import BuiltinSubject, Target
 from eval_core.statistics.looks import RUNS_AT_LOOK
-from eval_core.storage.baselines import Reference, find_reference, stored_reference
 from eval_core.storage.results import ResultsFolder
 
 __all__ = ["LabelPrice", "Quote", "make_stand_ins", "price_of_one_label", "quote", "quote_examination"]
@@ -132,17 +130,6 @@ def make_stand_ins(
     return asyncio.run(each())
 
 
-def _references(job: Job, fingerprint: Fingerprint) -> tuple[Reference | None, Reference | None]:
-    """Return the stored baseline that is nearest, and what the run would be compared with."""
-    baselines = job.root / job.settings.baselines
-    try:
-        stored = stored_reference(baselines, fingerprint)
-    except UserError:
-        stored = None
-    reference = find_reference(job.compare_to, baselines, fingerprint) if job.baseline == "stored" else None
-    return stored, reference
-
-
 def _missing_controls(
     cases: Sequence[Case], fingerprint: Fingerprint, results: Path, known: Sequence[Measurement]
 ) -> frozenset[str]:
@@ -175,10 +162,10 @@ def _by_role(planned: Sequence[tuple[str, PlannedCalls]], models: Models) -> lis
     return found
 
 
-def _left_to_do(job: Job, plan: Sequence[Cell], done: ResultsFolder | None) -> dict[str, tuple[int, int]]:
+def _left_to_do(plan: Plan, done: ResultsFolder | None) -> dict[str, tuple[int, int]]:
     """Return the graded runs and the compressions of each fixture that are still to be paid for."""
-    left = {cell.case.fixture.name: (0, 0) for cell in plan}
-    for cell in plan if job.shard is None else job.shard.cells(plan):
+    left = {case.fixture.name: (0, 0) for case in plan.cases}
+    for cell in plan.cells:
         name = cell.case.fixture.name
         record = done.read_run(name, cell.run) if done else None
         made = record is not None and record.ok
@@ -187,47 +174,47 @@ def _left_to_do(job: Job, plan: Sequence[Cell], done: ResultsFolder | None) -> d
     return left
 
 
-def quote(job: Job, results: Path | None = None, label: str | None = None) -> Quote | None:
-    """Estimate a job; None when it runs offline and costs nothing. Nothing is sent and nothing is written.
+def _begun(plan: Plan, label: str | None) -> ResultsFolder | None:
+    """Return the results of that label that the run goes on with, if there are any."""
+    options = plan.options
+    if label is None or not options.resume:
+        return None
+    folder = ResultsFolder(plan.results / (options.shard.label(label) if options.shard else label))
+    return folder if folder.journal.exists() else None
 
-    What a run of that label has paid for already is left out where the job goes on with it.
+
+def quote(plan: Plan, label: str | None = None) -> Quote | None:
+    """Estimate a run; None when it runs offline and costs nothing. Nothing is sent and nothing is written.
+
+    What a run of that label has paid for already is left out where the plan goes on with it.
     """
-    models = job.models
+    models = plan.models
     if models is None:
         return None
-    job.check()
-    cases, target = job.load_cases(), job.load_target()
-    fingerprint = make_fingerprint(cases, models, job.topic)
-    stored, reference = _references(job, fingerprint)
-    comparable = reference.measurement if reference and reference.comparable else None
-    known = [stored.measurement] if stored else []
-    folder = results or job.results
-    calibrated = job.settings.models.trust_judge or _calibrated(models, folder, known)
-    base = job.expected_base(cases, folder)
-    runs, compress_runs = job.plan
-    base_runs, base_compress_runs = job.base_runs(base)
-    plan, once = make_plan(cases, runs, compress_runs), job.shard is None or job.shard.first
-    own = frozenset(cell.case.fixture.name for cell in (job.shard.cells(plan) if job.shard else plan) if cell.run == 0)
-    there = None if label is None else folder / (job.shard.label(label) if job.shard else label)
-    done = ResultsFolder(there) if there is not None and job.resume else None
-    done = done if done is not None and done.journal.exists() else None
+    known, target, base = plan.paid_before, plan.target, plan.base
+    stored = plan.reference if plan.options.baseline == "stored" else None
+    comparable = stored.measurement if stored and stored.comparable else None
+    calibrated = plan.options.settings.models.trust_judge or _calibrated(models, plan.results, known)
+    base_runs, base_compress_runs = plan.base_runs
+    own = frozenset(cell.case.fixture.name for cell in plan.cells if cell.run == 0)
+    done = _begun(plan, label)
     scope = Scope(
-        runs=runs,
-        compress_runs=compress_runs,
+        runs=plan.runs,
+        compress_runs=plan.compress_runs,
         base_runs=base_runs,
         base_compress_runs=base_compress_runs,
         other_budgets=max(len(target.spec.budgets) - 1, 0) if isinstance(target.spec, TargetSpec) else 0,
-        controls=own & _missing_controls(cases, fingerprint, folder, known),
-        calibration=not calibrated and once,
+        controls=own & _missing_controls(plan.cases, plan.fingerprint, plan.results, known),
+        calibration=not calibrated and plan.does_once,
         compresses=target.asks_model,
         output={role: use.output_tokens / use.calls for role, use in comparable.use.items() if use.calls}
         if comparable
         else {},
-        left=None if job.shard is None and done is None else _left_to_do(job, plan, done),
-        checks=done is None and bool(job.cells(cases)),
+        left=None if plan.options.shard is None and done is None else _left_to_do(plan, done),
+        checks=done is None and bool(plan.cells),
     )
 
-    expected = make_stand_ins(cases, target, job.topic, comparable)
+    expected = make_stand_ins(plan.cases, target, plan.options.topic, comparable)
     planned = forecast(expected, models, scope)
     if models.offline_judge:
         planned = [(purpose, part) for purpose, part in planned if part.role == "compressor"]
@@ -239,17 +226,17 @@ def quote(job: Job, results: Path | None = None, label: str | None = None) -> Qu
     return Quote(
         tuple(rows),
         tuple(purposes.items()),
-        job.budget(cases),
-        total(_by_role(facts, models)) if job.stops_early and (comparable or base.own) else None,
-        _further(job, expected, models, scope) if comparable or base.own else None,
+        plan.budget_usd,
+        total(_by_role(facts, models)) if plan.stops_early and (comparable or base.own) else None,
+        _further(plan, expected, models, scope) if comparable or base.own else None,
         (*_limits(models, rows), *_too_long(expected, models, compresses=target.asks_model)),
     )
 
 
-def _further(job: Job, expected: Sequence[StandIn], models: Models, scope: Scope) -> EstimateRow | None:
+def _further(plan: Plan, expected: Sequence[StandIn], models: Models, scope: Scope) -> EstimateRow | None:
     """Price the compressions up to the last look, of the base too where all of it is measured beside the candidate."""
     count = RUNS_AT_LOOK[-1] - scope.compress_runs
-    if not job.compresses_more or count <= 0:
+    if not plan.compresses_more or count <= 0:
         return None
     beside = count if scope.base_compress_runs == scope.compress_runs else 0
     only = Scope(runs=0, compress_runs=count, base_compress_runs=beside, compresses=True, output=scope.output)
@@ -292,9 +279,9 @@ def _too_long(stand_ins: Sequence[StandIn], models: Models, *, compresses: bool)
     return tuple(notes)
 
 
-def quote_examination(job: Job, results: Path, *, again: bool = False) -> Quote | None:
+def quote_examination(options: RunOptions, results: Path, *, again: bool = False) -> Quote | None:
     """Estimate the calibration and the audit of the judge, as far as they are not known; None offline."""
-    models = job.models
+    models = options.models
     if models is None or models.offline_judge:
         return None
     known = None if again else find_record(calibration_key(judge_identity(models)), results, ())
@@ -302,7 +289,7 @@ def quote_examination(job: Job, results: Path, *, again: bool = False) -> Quote 
         models, calibrated=known is not None, audited=known is not None and known.audit is not None
     )
     purposes = tuple((purpose, part.calls) for purpose, part in planned)
-    return Quote(tuple(_by_role(planned, models)), purposes, job.budget_usd or job.settings.budget_usd)
+    return Quote(tuple(_by_role(planned, models)), purposes, options.budget)
 
 
 @dataclass(frozen=True)
@@ -332,10 +319,10 @@ class LabelPrice:
         )
 
 
-def price_of_one_label(job: Job, results: Path | None = None) -> LabelPrice | None:
+def price_of_one_label(options: RunOptions) -> LabelPrice | None:
     """Estimate what a label on a pull request costs with this configuration; None offline. Nothing is sent."""
     # The bot has the base branch at hand, and measures a run of it beside the candidate.
-    found = quote(job if job.base_tree else replace(job, base_tree=job.root), results)
+    found = quote(make_plan(options if options.base_tree else replace(options, base_tree=options.root)))
     if found is None:
         return None
     facts = found.facts_only.cached_cost_usd if found.facts_only else None

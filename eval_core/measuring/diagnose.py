@@ -18,7 +18,8 @@ from eval_core.domain.case import Case, load_suite
 from eval_core.domain.compression import Compression, Outcome, both_ends
 from eval_core.domain.fixture import Fixture, fixture_files
 from eval_core.domain.target import Builtin, TargetSpec
-from eval_core.measuring.options import Job
+from eval_core.measuring.options import RunOptions
+from eval_core.measuring.wiring import make_subject
 from eval_core.sandbox.isolation import detect
 from eval_core.sandbox.subject import ProcessSubject
 from eval_core.sandbox.targets import Target
@@ -60,18 +61,18 @@ class Diagnosis:
     advice: str = ""
 
 
-def diagnose(job: Job, config: Path | None = None) -> Iterator[Diagnosis]:
+def diagnose(options: RunOptions, config: Path | None = None) -> Iterator[Diagnosis]:
     """Try everything that a run needs, the compressor included; nothing is paid for."""
     cases: list[Case] = []
     parts: tuple[Callable[[], Iterator[Diagnosis]], ...] = (
-        lambda: _configuration(job, config),
-        lambda: _suite(job, cases),
-        lambda: _baselines(job, cases),
-        lambda: _sandbox(job),
-        lambda: _target(job, [case.fixture for case in cases]),
-        lambda: _keys(job),
-        lambda: _budget(job, cases),
-        lambda: _github(job),
+        lambda: _configuration(options, config),
+        lambda: _suite(options, cases),
+        lambda: _baselines(options, cases),
+        lambda: _sandbox(options),
+        lambda: _target(options, [case.fixture for case in cases]),
+        lambda: _keys(options),
+        lambda: _budget(options, cases),
+        lambda: _github(options),
     )
     for part in parts:
         try:
@@ -80,17 +81,17 @@ def diagnose(job: Job, config: Path | None = None) -> Iterator[Diagnosis]:
             yield Diagnosis("broken", str(exc))
 
 
-def _configuration(job: Job, config: Path | None) -> Iterator[Diagnosis]:
-    path = config or job.root / CONFIG_FILE
+def _configuration(options: RunOptions, config: Path | None) -> Iterator[Diagnosis]:
+    path = config or options.root / CONFIG_FILE
     if path.exists():
         yield Diagnosis("ok", f"configuration: {path}")
     else:
         yield Diagnosis("missing", f"configuration: no {path}", "`compression-eval init` writes one")
 
 
-def _suite(job: Job, cases: list[Case]) -> Iterator[Diagnosis]:
+def _suite(options: RunOptions, cases: list[Case]) -> Iterator[Diagnosis]:
     """Load every fixture with its bank; the good ones are left in `cases`."""
-    fixtures, probes = job.root / job.settings.fixtures, job.root / job.settings.probes
+    fixtures, probes = options.root / options.settings.fixtures, options.root / options.settings.probes
     names = [path.stem for path in fixture_files(fixtures)] if fixtures.is_dir() else []
     if not names:
         yield Diagnosis(
@@ -109,9 +110,9 @@ def _suite(job: Job, cases: list[Case]) -> Iterator[Diagnosis]:
         yield Diagnosis("warn", f"{probes}: {drafts} probes are drafts", 'keep the good ones and remove their "draft"')
 
 
-def _baselines(job: Job, cases: list[Case]) -> Iterator[Diagnosis]:
-    folder = job.root / job.settings.baselines
-    paths, watched = list_baselines(folder), job.digest_of(job.root)
+def _baselines(options: RunOptions, cases: list[Case]) -> Iterator[Diagnosis]:
+    folder = options.root / options.settings.baselines
+    paths, watched = list_baselines(folder), options.digest_of(options.root)
     if not paths:
         advice = "`compression-eval baseline update` makes one; until then the base is measured beside each change"
         yield Diagnosis("missing", f"{folder}: no baseline", advice)
@@ -123,8 +124,8 @@ def _baselines(job: Job, cases: list[Case]) -> Iterator[Diagnosis]:
             yield Diagnosis("ok", f"baseline: {path}")
 
 
-def _sandbox(job: Job) -> Iterator[Diagnosis]:
-    choice = detect(job.sandbox)
+def _sandbox(options: RunOptions) -> Iterator[Diagnosis]:
+    choice = detect(options.sandbox)
     if not choice.confined:
         yield Diagnosis("warn", f"sandbox: {choice.in_words}", choice.warning)
     elif choice.level.startswith("bwrap"):
@@ -133,9 +134,9 @@ def _sandbox(job: Job) -> Iterator[Diagnosis]:
         yield Diagnosis("ok", f"sandbox: {choice.in_words}", "bubblewrap starts faster: apt-get install bubblewrap")
 
 
-def _target(job: Job, fixtures: list[Fixture]) -> Iterator[Diagnosis]:
+def _target(options: RunOptions, fixtures: list[Fixture]) -> Iterator[Diagnosis]:
     """Import the compressor and compress one short session with it."""
-    target = job.load_target()
+    target = options.load_target()
     if isinstance(target.spec, Builtin):
         yield Diagnosis(
             "warn",
@@ -148,7 +149,7 @@ def _target(job: Job, fixtures: list[Fixture]) -> Iterator[Diagnosis]:
     short = [fixture for fixture in fixtures if lengths[fixture.name] <= _SHORT]
     session = min(short, key=lambda fixture: lengths[fixture.name]) if short else short_session()
     began = time.monotonic()
-    done = _tried(job, target, session)
+    done = _tried(options, target, session)
     is_command = isinstance(target.spec, TargetSpec) and target.spec.command is not None
     if isinstance(target.spec, TargetSpec):
         # Said after the try: a class that is misspelt is not ok.
@@ -185,15 +186,15 @@ def _surroundings(target: Target) -> str:
     return f"in {spec.directory}, a command" + (f", with {spec.runtime}" if spec.runtime else "")
 
 
-def _tried(job: Job, target: Target, session: Fixture) -> Compression:
+def _tried(options: RunOptions, target: Target, session: Fixture) -> Compression:
     """Compress offline, once, within a minute."""
     if not isinstance(target.spec, Builtin):
         seconds = min(target.spec.timeout_s, _PATIENCE)
         target = replace(target, spec=target.spec.model_copy(update={"timeout_s": seconds}))
-    subject, _ = target.subject(complete=None, model=None, max_tokens=8_000, sandbox=job.sandbox, hidden=job.hidden)
+    subject, _ = make_subject(options, target)
     if isinstance(subject, ProcessSubject):
         subject = replace(subject, retries=0)
-    return asyncio.run(subject.compress(session, run=0, seed=job.seed, focus_topic=job.topic))
+    return asyncio.run(subject.compress(session, run=0, seed=options.seed, focus_topic=options.topic))
 
 
 def _told(done: Compression, session: Fixture, seconds: float, advised: Mapping[Outcome, str]) -> Diagnosis:
@@ -219,10 +220,10 @@ def _plain(text: str) -> str:
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())
 
 
-def _keys(job: Job) -> Iterator[Diagnosis]:
+def _keys(options: RunOptions) -> Iterator[Diagnosis]:
     from eval_core.models.credentials import require_keys
 
-    models = job.models
+    models = options.models
     if models is None:
         advice = "set models in .compression-eval.yml, COMPRESSION_EVAL_MODEL or --model to use some"
         yield Diagnosis("ok", "models: none, everything runs offline and a label costs nothing", advice)
@@ -232,13 +233,13 @@ def _keys(job: Job) -> Iterator[Diagnosis]:
     yield Diagnosis("ok", "model keys: set")
 
 
-def _budget(job: Job, cases: list[Case]) -> Iterator[Diagnosis]:
+def _budget(options: RunOptions, cases: list[Case]) -> Iterator[Diagnosis]:
     """Say what one label costs, and hold the budget against it."""
-    if job.models is None or not cases:
+    if options.models is None or not cases:
         return
     from eval_core.measuring.cost import price_of_one_label
 
-    price = price_of_one_label(replace(job, names=tuple(case.fixture.name for case in cases)))
+    price = price_of_one_label(replace(options, names=tuple(case.fixture.name for case in cases)))
     if price is None:
         return
     budget = price.budget_usd
@@ -255,11 +256,11 @@ def _budget(job: Job, cases: list[Case]) -> Iterator[Diagnosis]:
         yield Diagnosis("warn", note)
 
 
-def _github(job: Job) -> Iterator[Diagnosis]:
+def _github(options: RunOptions) -> Iterator[Diagnosis]:
     """Look at what the repository says about the bot; settings on GitHub cannot be read from here."""
-    if not (job.root / ".git").exists():
+    if not (options.root / ".git").exists():
         return
-    path, label = job.root / WORKFLOW, job.settings.bot.label
+    path, label = options.root / WORKFLOW, options.settings.bot.label
     if not path.is_file():
         yield Diagnosis("missing", f"{path}: no workflow, so no bot", "`compression-eval init` writes it")
     elif label not in path.read_text(encoding="utf-8", errors="replace"):

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from eval_core.comparing.compare import compare_measurements
 from eval_core.comparing.verdict import DECIDED, facts_open
 from eval_core.domain.extra import Extra, Look
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord, UseRecord
+from eval_core.measuring.plan import Plan
 from eval_core.measuring.session import AfterFacts, MeasuringSession
 from eval_core.models.budget import Budget
 from eval_core.statistics.looks import bought_looks, looks_before, next_look
-
-if TYPE_CHECKING:
-    from eval_core.measuring.options import Job
 
 __all__ = ["FactsFirst", "leaves_room"]
 
@@ -45,25 +41,26 @@ def leaves_room(budget: Budget, made: Sequence[UseRecord], missing: int, grading
 class FactsFirst:
     """What to do once a session's compressions are there and nothing is graded."""
 
-    job: Job
+    plan: Plan
     sessions: Sequence[MeasuringSession]
     """Those that compress as often as the candidate: with it the base, where all of it is measured beside it."""
     base: Measurement | None
     """What the candidate is compared with; None for the base of this run."""
     before: Sequence[Look]
-    results: Path
     budget: Budget | None
 
     async def __call__(self, found: Sequence[Measurement]) -> AfterFacts:
         """Compare the facts; grow the sessions where they are open and there is room for it."""
-        looks = looks_before((*self.before, *bought_looks(*self.job.plan, found[-1].planned_compress_runs)), found[-1])
+        plan = self.plan
+        bought = bought_looks(plan.runs, plan.compress_runs, found[-1].planned_compress_runs)
+        looks = looks_before((*self.before, *bought), found[-1])
         candidate = found[-1].model_copy(update={"extra": Extra(looks=looks)})
         base = found[0] if self.base is None else self.base
-        verdict, _ = compare_measurements(base, candidate, accept=self.job.settings.accept)
+        verdict, _ = compare_measurements(base, candidate, accept=plan.options.settings.accept)
         if verdict.kind in DECIDED:
-            return "stop" if self.job.stops_early else "grade"
+            return "stop" if plan.stops_early else "grade"
         later = next_look(candidate.planned_compress_runs)
-        if later is None or not self.job.compresses_more or not facts_open(verdict):
+        if later is None or not plan.compresses_more or not facts_open(verdict):
             return "grade"
         if not await self._room(found, later):
             return "grade"
@@ -82,7 +79,7 @@ class FactsFirst:
         """Return what the rest of the run may cost, without prompt caching."""
         from eval_core.measuring.cost import quote
 
-        found = quote(replace(self.job, resume=False), self.results)
+        found = quote(self.plan)
         use = UseRecord()
         for row in found.rows if found is not None else ():
             if row.role != "compressor":

@@ -9,15 +9,16 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from eval_core.base.config import Config
 from eval_core.base.errors import UserError
 from eval_core.base.files import parse, pretty, read_json
 from eval_core.base.strict_json import BadJson
 from eval_core.base.tokens import count_messages
-from eval_core.domain.case import Case, Cell, make_plan
+from eval_core.domain.case import Case, Cell, plan_cells
 from eval_core.domain.compression import Outcome
 from eval_core.domain.extra import ControlRuns, Extra, MergedShards
 from eval_core.domain.fingerprint import differences
@@ -26,7 +27,7 @@ from eval_core.domain.record import RunRecord, UseRecord
 from eval_core.domain.shard import Shard, shard_of_folder
 from eval_core.domain.target import changed_parts
 from eval_core.measuring.blame import settle_refusals
-from eval_core.measuring.options import Job
+from eval_core.measuring.compare_with_base import load_cases
 from eval_core.models.journal import parse_line
 from eval_core.storage.results import BASE_FOLDER, CLAIM, SUMMARY, Claim, ResultsFolder, spending
 
@@ -57,10 +58,9 @@ class _Part:
 
 @dataclass(frozen=True)
 class MergedRun:
-    """A merged measurement, the job that it answers, and the shards that have to be run again."""
+    """A merged measurement and the shards that have to be run again."""
 
     measurement: Measurement
-    job: Job
     cases: list[Case]
     missing: tuple[Shard, ...]
 
@@ -83,7 +83,7 @@ def find_shards(results: Path, label: str) -> dict[Shard, Path]:
     return found
 
 
-def merge_shards(job: Job, shards: Mapping[Shard, Path], into: ResultsFolder) -> MergedRun:
+def merge_shards(settings: Config, root: Path, shards: Mapping[Shard, Path], into: ResultsFolder) -> MergedRun:
     """Put the shards' journals and fixture-runs into one folder and make one measurement of them."""
     _refuse_overwriting(into)
     found = [_read_part(shard, path) for shard, path in sorted(shards.items(), key=lambda item: item[0].index)]
@@ -94,14 +94,7 @@ def merge_shards(job: Job, shards: Mapping[Shard, Path], into: ResultsFolder) ->
     whole = next((part.summary for part in parts if part.summary is not None), None)
     if whole is None:
         raise UserError(f"{into.path.name}: no shard has finished; run them again with --resume, then merge")
-    job = replace(
-        job,
-        names=tuple(whole.fingerprint.fixtures),
-        runs=whole.planned_runs,
-        compress_runs=whole.planned_compress_runs,
-        seed=whole.provenance.seed,
-    )
-    cases = job.load_cases()
+    cases = load_cases(settings, root, tuple(whole.fingerprint.fixtures))
     _check_suite(parts[0].claim, cases)
     count = parts[0].shard.of
     held = {part.shard.index: part for part in parts}
@@ -110,7 +103,7 @@ def merge_shards(job: Job, shards: Mapping[Shard, Path], into: ResultsFolder) ->
     reasons += [part.stopped for part in parts if part.stopped is not None]
     # Everything is read and checked before anything is written.
     records, controls, extra = (
-        _records(make_plan(cases, *job.plan), held, count),
+        _records(plan_cells(cases, whole.planned_runs, whole.planned_compress_runs), held, count),
         _controls(parts, cases),
         _extra(parts),
     )
@@ -138,13 +131,13 @@ def merge_shards(job: Job, shards: Mapping[Shard, Path], into: ResultsFolder) ->
     )
     into.write_measurement(measurement)
     if extra.base == "rerun":
-        _merge_bases(job, parts, into)
+        _merge_bases(settings, root, parts, into)
     marker.unlink()
     unfinished = [part.shard for part in parts if part.stopped is not None]
-    return MergedRun(measurement, job, cases, (*missing, *unfinished))
+    return MergedRun(measurement, cases, (*missing, *unfinished))
 
 
-def _merge_bases(job: Job, parts: Sequence[_Part], into: ResultsFolder) -> None:
+def _merge_bases(settings: Config, root: Path, parts: Sequence[_Part], into: ResultsFolder) -> None:
     """Merge the base that was measured beside the candidate; one that was known before is the same in every shard."""
     folders = {part.shard: part.folder.path / BASE_FOLDER for part in parts}
     base = ResultsFolder(into.path / BASE_FOLDER)
@@ -153,7 +146,7 @@ def _merge_bases(job: Job, parts: Sequence[_Part], into: ResultsFolder) -> None:
             known = _checked(path / SUMMARY, _LARGEST_SUMMARY)
             base.write_measurement(parse(Measurement, read_json(known), str(known)))
             return
-    merge_shards(job, folders, base)
+    merge_shards(settings, root, folders, base)
 
 
 def _refuse_overwriting(into: ResultsFolder) -> None:

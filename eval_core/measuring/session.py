@@ -10,7 +10,7 @@ from typing import Literal
 
 from eval_core.base.threads import compute
 from eval_core.domain.call import ArmName
-from eval_core.domain.case import Case, Cell, draft_counts, make_plan
+from eval_core.domain.case import Case, Cell, draft_counts, plan_cells
 from eval_core.domain.compression import Outcome, Subject, TakesBudget
 from eval_core.domain.extra import Extra
 from eval_core.domain.fingerprint import Fingerprint
@@ -102,14 +102,14 @@ class MeasuringSession:
 
     def missing(self, compress_runs: int) -> int:
         """Count the compressions that would still have to be made for so many of each fixture."""
-        cells = make_plan(self.cases, self.runs, compress_runs)
+        cells = plan_cells(self.cases, self.runs, compress_runs)
         stored = [self.folder.read_run(cell.case.fixture.name, cell.run) for cell in cells]
         return sum(record is None or not record.ok for record in stored)
 
     @property
     def plan(self) -> list[Cell]:
         """All fixture-runs of this session."""
-        plan = make_plan(self.cases, self.runs, self.compress_runs)
+        plan = plan_cells(self.cases, self.runs, self.compress_runs)
         return plan if self.shard is None else self.shard.cells(plan)
 
     @property

@@ -11,16 +11,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval_core.base.sealing import SealingKey
 from eval_core.domain.call import ArmName, Completion, Failed, ModelCall
 from eval_core.domain.compression import Subject
 from eval_core.domain.grade import Answerer, Judge
 from eval_core.judging.extractive import ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
+from eval_core.measuring.options import RunOptions
 from eval_core.models.retry import RetryPolicy
 from eval_core.models.settings import Models
-from eval_core.sandbox.isolation import Wanted
-from eval_core.sandbox.targets import Target
+from eval_core.sandbox.targets import Complete, Target
 
 if TYPE_CHECKING:
     from eval_core.models.budget import Budget
@@ -29,10 +28,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RETRY",
-    "Cast",
+    "Live",
     "Roles",
     "Traffic",
-    "make_cast",
+    "make_live",
+    "make_subject",
 ]
 
 # Who does what in a run: the subject, the answerer and the judge.
@@ -54,7 +54,7 @@ class Roles:
         return not isinstance(self.judge, FactJudge)
 
 
-# Casting a run: models where they are configured, honest stand-ins where they are not.
+# The live objects: models where they are configured, honest stand-ins where they are not.
 
 RETRY = RetryPolicy()
 _SWITCH_SECONDS = 0.001  # how long a thread that computes may keep the loop from sending and receiving
@@ -73,7 +73,7 @@ class Traffic:
 
 
 @dataclass(frozen=True)
-class Cast:
+class Live:
     """Who takes part, and what became of the calls to models, if there were any."""
 
     roles: Roles
@@ -149,51 +149,69 @@ class Cast:
         return max(found, key=lambda name: found[name], default=None)
 
 
-def _offline(target: Target, sandbox: Wanted, hidden: tuple[str, ...]) -> Cast:
-    def subject_of(target: Target, arm: ArmName) -> Subject:
-        return target.subject(complete=None, model=None, max_tokens=8_000, sandbox=sandbox, hidden=hidden)[0]
-
-    subject, confined = target.subject(complete=None, model=None, max_tokens=8_000, sandbox=sandbox, hidden=hidden)
-    return Cast(Roles(subject, ExtractiveAnswerer(), FactJudge(), offline=True, sandbox=confined), subject_of)
-
-
-async def make_cast(
-    stack: AsyncExitStack,
-    target: Target,
-    models: Models | None,
-    *,
-    journal: Path,
-    budget_usd: float,
-    max_tokens_total: int | None,
-    concurrency: int,
-    sandbox: Wanted,
-    hidden: tuple[str, ...],
-    deadline_s: float | None = None,
-    sealing: SealingKey | None = None,
-) -> Cast:
-    """Bring everybody together; what must be closed is closed with the stack."""
+async def make_live(
+    stack: AsyncExitStack, options: RunOptions, target: Target, journal: Path, budget_usd: float
+) -> Live:
+    """Make everything that a run needs alive; what must be closed is closed with the stack."""
+    models = options.models
     if models is None:
-        return _offline(target, sandbox, hidden)
+        subject, confined = make_subject(options, target)
+        roles = Roles(subject, ExtractiveAnswerer(), FactJudge(), offline=True, sandbox=confined)
+        return Live(roles, lambda target, arm: make_subject(options, target)[0])
     from eval_core.judging.answering import ModelAnswerer
     from eval_core.judging.grading import ModelJudge
-    from eval_core.models.budget import Budget
-    from eval_core.models.client import ModelClient
     from eval_core.models.credentials import require_keys
-    from eval_core.models.journal import Journal
     from eval_core.models.transport import load_litellm
 
     require_keys(models)
     if models.through_litellm:  # once, before anything is timed: the import takes seconds
         await asyncio.to_thread(load_litellm)
     sys.setswitchinterval(_SWITCH_SECONDS)
-    record = stack.enter_context(Journal(journal, sealing))
-    budget = Budget(budget_usd, max_tokens_total, carried=record.spent)
+    client, budget, broken_lines = await _make_client(stack, options, models, journal, budget_usd)
+
+    def subject_of(target: Target, arm: ArmName) -> tuple[Subject, str]:
+        async def complete(call: ModelCall) -> Completion | Failed:
+            return await client.complete(replace(call, draw=replace(call.draw, arm=arm)))
+
+        return make_subject(options, target, models, complete)
+
+    subject, confined = subject_of(target, "candidate")
+    answerer = ExtractiveAnswerer() if models.offline_judge else ModelAnswerer(client)
+    judge = FactJudge() if models.offline_judge else ModelJudge(client)
+    roles = Roles(subject, answerer, judge, offline=False, sandbox=confined)
+    return Live(roles, lambda target, arm: subject_of(target, arm)[0], client, budget, target.asks_model, broken_lines)
+
+
+def make_subject(
+    options: RunOptions, target: Target, models: Models | None = None, complete: Complete | None = None
+) -> tuple[Subject, str]:
+    """Return a target's subject and a word about its sandbox."""
+    return target.subject(
+        complete=complete,
+        model=None if models is None else models.compressor,
+        max_tokens=8_000 if models is None else models.compressor_max_tokens,
+        sandbox=options.sandbox,
+        hidden=options.hidden,
+    )
+
+
+async def _make_client(
+    stack: AsyncExitStack, options: RunOptions, models: Models, journal: Path, budget_usd: float
+) -> tuple[ModelClient, Budget, int]:
+    """Open the journal and connect the client; return how many lines of the journal could not be read."""
+    from eval_core.models.budget import Budget
+    from eval_core.models.client import ModelClient
+    from eval_core.models.journal import Journal
+
+    settings, deadline_s = options.settings, options.deadline_s
+    record = stack.enter_context(Journal(journal, options.sealing))
+    budget = Budget(budget_usd, settings.max_tokens_total, carried=record.spent)
     client = await stack.enter_async_context(
         ModelClient(
             models,
             journal=record,
             budget=budget,
-            concurrency=concurrency,
+            concurrency=settings.concurrency,
             retry=RETRY,
             deadline=None if deadline_s is None else time.monotonic() + deadline_s,
         )
@@ -202,25 +220,4 @@ async def make_cast(
         reached = f"the deadline of {deadline_s / 60:g} minutes was reached"
         timer = asyncio.get_running_loop().call_later(deadline_s, client.stop, reached)
         stack.callback(timer.cancel)
-
-    def cast(target: Target, arm: ArmName) -> tuple[Subject, str]:
-        async def complete(call: ModelCall) -> Completion | Failed:
-            return await client.complete(replace(call, draw=replace(call.draw, arm=arm)))
-
-        return target.subject(
-            complete=complete,
-            model=models.compressor,
-            max_tokens=models.compressor_max_tokens,
-            sandbox=sandbox,
-            hidden=hidden,
-        )
-
-    subject, confined = cast(target, "candidate")
-    roles = Roles(
-        subject,
-        ExtractiveAnswerer() if models.offline_judge else ModelAnswerer(client),
-        FactJudge() if models.offline_judge else ModelJudge(client),
-        offline=False,
-        sandbox=confined,
-    )
-    return Cast(roles, lambda target, arm: cast(target, arm)[0], client, budget, target.asks_model, record.broken_lines)
+    return client, budget, record.broken_lines

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from eval_core.base.files import digest, parse, pretty, read_json, write_atomic
 from eval_core.base.numbers import counted, percent
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
-from eval_core.domain.fingerprint import INSTRUMENT_VERSION, Difference, Fingerprint, differences, narrowed, nearest
+from eval_core.domain.fingerprint import INSTRUMENT_VERSION, Fingerprint, differences, narrowed, nearest
 from eval_core.domain.grade import DIMENSIONS, PASS_SCORE
 from eval_core.domain.measurement import SCHEMA_VERSION, Measurement
 from eval_core.storage.history import append_history, grades_of
@@ -25,7 +24,6 @@ __all__ = [
     "Reference",
     "current_baseline",
     "dump_baseline",
-    "find_baseline",
     "find_reference",
     "list_baselines",
     "load_baseline",
@@ -123,17 +121,6 @@ def dump_baseline(measurement: Measurement, noise: Mapping[str, float]) -> str:
 
 def load_baseline(path: Path) -> tuple[Measurement, dict[str, float]]:
     """Read a baseline and its noise floor; a file that was edited by hand is named, not believed."""
-    try:
-        now = path.stat()
-    except OSError:
-        return _read_baseline(path, 0, 0)  # which says what is wrong with it
-    measurement, noise = _read_baseline(path, now.st_mtime_ns, now.st_size)
-    return measurement, dict(noise)
-
-
-@lru_cache(maxsize=4)
-def _read_baseline(path: Path, changed_ns: int, size: int) -> tuple[Measurement, dict[str, float]]:
-    """Read it once as long as it does not change: a run looks for the nearest one, and compares with it at its end."""
     body = read_json(path)
     if not isinstance(body, dict) or "fixtures" not in body or "texts" not in body:
         raise UserError(f"{path}: not a baseline file; `compression-eval baseline update` writes one")
@@ -279,23 +266,6 @@ def list_baselines(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.json")) if folder.is_dir() else []
 
 
-def find_baseline(folder: Path, fingerprint: Fingerprint) -> tuple[Path, list[Difference]] | None:
-    """Return the stored baseline that is nearest to a fingerprint, and what differs (nothing: comparable)."""
-    known = []
-    for path in list_baselines(folder):
-        base = load_baseline(path)[0].fingerprint
-        names = set(fingerprint.fixtures)
-        if names < set(base.fixtures):
-            base = base.model_copy(
-                update={
-                    "fixtures": {name: base.fixtures[name] for name in names},
-                    "probes": {name: base.probes[name] for name in names},
-                }
-            )
-        known.append((path, base))
-    return nearest(fingerprint, known)
-
-
 def weaknesses(measurement: Measurement) -> list[str]:
     """Say in which fixtures the compressor failed or kept nothing that helps; a baseline of it is a low bar there."""
     found = []
@@ -316,21 +286,26 @@ def weaknesses(measurement: Measurement) -> list[str]:
 
 @dataclass(frozen=True)
 class Reference:
-    """A stored measurement, and whether a run with this fingerprint can be compared with it."""
+    """A stored measurement, and whether a run with some fingerprint can be compared with it."""
 
     path: Path
+    measurement: Measurement
     comparable: bool
-
-    @cached_property
-    def measurement(self) -> Measurement:
-        """The measurement itself."""
-        return load_side(self.path)
 
 
 def stored_reference(baselines: Path, fingerprint: Fingerprint) -> Reference | None:
     """Return the stored baseline that is nearest to a fingerprint."""
-    found = find_baseline(baselines, fingerprint)
-    return Reference(found[0], not found[1]) if found else None
+    names = set(fingerprint.fixtures)
+    known = []
+    for path in list_baselines(baselines):
+        measurement = load_baseline(path)[0]
+        base = measurement.fingerprint
+        if names < set(base.fixtures):
+            parts = {"fixtures": base.fixtures, "probes": base.probes}
+            base = base.model_copy(update={key: {name: part[name] for name in names} for key, part in parts.items()})
+        known.append(((path, measurement), base))
+    found = nearest(fingerprint, known)
+    return Reference(*found[0], not found[1]) if found else None
 
 
 def find_reference(compare_to: str, baselines: Path, fingerprint: Fingerprint) -> Reference | None:
@@ -339,9 +314,9 @@ def find_reference(compare_to: str, baselines: Path, fingerprint: Fingerprint) -
         return None
     if compare_to == "auto":
         return stored_reference(baselines, fingerprint)
-    path = Path(compare_to)
-    base = load_side(path).fingerprint
-    return Reference(path, not differences(narrowed(base, fingerprint.fixtures), fingerprint))
+    measurement = load_side(Path(compare_to))
+    base = narrowed(measurement.fingerprint, fingerprint.fixtures)
+    return Reference(Path(compare_to), measurement, not differences(base, fingerprint))
 
 
 def load_side(path: Path) -> Measurement:

@@ -18,7 +18,8 @@ from bot.steps.fetch import SUBJECT, fetch
 from bot.steps.reuse import reuse_results
 from eval_core.base.config import Config
 from eval_core.domain.record import RunRecord
-from eval_core.measuring.options import Job
+from eval_core.measuring.options import RunOptions
+from eval_core.measuring.plan import make_plan
 from eval_core.storage.results import ResultsFolder
 
 SHA, BASE = "a" * 40, "b" * 40
@@ -99,8 +100,8 @@ class Bench:
         )
         return records
 
-    def job(self) -> Job:
-        return Job(settings=self.config, root=self.root, tree=self.work / SUBJECT, resume=True)
+    def options(self) -> RunOptions:
+        return RunOptions(settings=self.config, root=self.root, tree=self.work / SUBJECT, resume=True)
 
     def leave_artifact(self, name: str, folder: Path, **changes: bytes) -> None:
         """Let a trusted run have left the files of a folder."""
@@ -111,5 +112,5 @@ class Bench:
     def reuse_results(self, ticket: Ticket) -> tuple[str | None, list[str]]:
         into = ResultsFolder(self.root / "taken")
         into.path.mkdir()
-        note = reuse_results(ticket, self.job(), adopted.cases(), self.work, into)
+        note = reuse_results(ticket, make_plan(self.options()), self.work, into)
         return note, sorted(path.name for path in into.path.iterdir())

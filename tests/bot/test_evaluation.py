@@ -26,7 +26,8 @@ from bot.steps.fetch import ACCEPTED, BASE, EARLIER, SUBJECT
 from bot.steps.reuse import PROMOTED, reuse_results
 from eval_core.base.config import BaselineConfig, Config, load_config
 from eval_core.base.errors import UserError
-from eval_core.measuring.options import Job
+from eval_core.measuring.options import RunOptions
+from eval_core.measuring.plan import make_plan
 from eval_core.statistics.looks import runs_at
 from eval_core.storage.results import ResultsFolder, read_measurement
 
@@ -264,7 +265,7 @@ def test_the_bot_has_no_way_to_run_without_a_sandbox(cli: small.Cli) -> None:
     assert "sandbox" not in cli("bot", "evaluate", "--help").out.lower().replace("sandboxed", "")
     assert cli("bot", "evaluate", "--sandbox", "none").code == 2
     assert "sandbox" not in Config.model_fields
-    assert Job(Config()).sandbox == "auto"
+    assert RunOptions(Config()).sandbox == "auto"
 
 
 def test_a_setup_command_that_fails_is_named(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -363,8 +364,8 @@ def test_a_base_that_was_measured_beside_an_earlier_run_is_not_measured_twice(be
     bench.fetch(ticket)
     into = ResultsFolder(bench.root / "taken")
     into.path.mkdir()
-    job = dataclasses.replace(bench.job(), base_tree=bench.work / BASE)
-    assert reuse_results(ticket, job, adopted.cases(), bench.work, into) is not None
+    plan = make_plan(dataclasses.replace(bench.options(), base_tree=bench.work / BASE))
+    assert reuse_results(ticket, plan, bench.work, into) is not None
     assert sorted(path.name for path in (into.path / "base").iterdir()) == runs
 
 

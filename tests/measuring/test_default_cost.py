@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ import small
 
 from bench.cost import price_defaults
 from eval_core.base.config import Config, ModelConfig
-from eval_core.measuring.options import FREE_COMPRESSIONS, Job
+from eval_core.measuring.options import RunOptions
+from eval_core.measuring.plan import FREE_COMPRESSIONS, run_counts
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -43,10 +45,10 @@ def test_the_documentation_shows_these_prices() -> None:
 def test_compressions_that_cost_money_are_bought_with_the_graded_runs(
     project: Path, models: str | None, target: dict[str, str] | str, planned: tuple[int, int]
 ) -> None:
-    job = Job(Config(models=ModelConfig(compressor=models), target=target), project)
-    assert job.plan == planned
-    assert Job(job.settings, project, compress_runs=7).plan == (3, 7)
-    assert job.with_runs(12).plan == (12, 12)
+    options = RunOptions(Config(models=ModelConfig(compressor=models), target=target), project)
+    assert run_counts(options) == planned
+    assert run_counts(replace(options, compress_runs=7)) == (3, 7)
+    assert run_counts(replace(options, runs=12)) == (12, 12)
 
 
 def test_the_dry_run_says_whether_the_budget_is_enough_with_caching_alone(project: Path, cli: small.Cli) -> None:

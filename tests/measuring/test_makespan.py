@@ -7,6 +7,7 @@ import gzip
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,9 @@ from eval_core.base import tokens
 from eval_core.base.config import Config, ModelConfig, Price
 from eval_core.domain.call import Draw, ModelCall, Role
 from eval_core.measuring.controls import CONTROL
-from eval_core.measuring.options import Job
+from eval_core.measuring.measure import Sinks, measure
+from eval_core.measuring.options import RunOptions
+from eval_core.measuring.plan import make_plan
 from eval_core.models.client import ModelClient
 from eval_core.models.settings import Models
 from eval_core.storage.results import open_results
@@ -59,7 +62,7 @@ def test_the_checks_before_a_run_do_not_wait_for_each_other(tmp_path: Path) -> N
     provider = TogetherProvider()
     with serving(provider) as url:
         models = ModelConfig(compressor=MODEL, api_base=url, prices={MODEL: Price(input=1, output=4)}, trust_judge=True)
-        job = Job(
+        options = RunOptions(
             Config(models=models, concurrency=5),
             root=REPOSITORY,
             runs=1,
@@ -69,8 +72,9 @@ def test_the_checks_before_a_run_do_not_wait_for_each_other(tmp_path: Path) -> N
             target="builtin:anchored",
         )
         with open_results(tmp_path, "bench", resume=False) as results:
-            data = job.execute(results, job.load_cases()[:1], lambda record: None)
-    assert data.candidate.stopped is None
+            plan = make_plan(options)
+            measurement = measure(replace(plan, cases=plan.cases[:1]), Sinks(results))
+    assert measurement.stopped is None
 
 
 def test_fixture_runs_end_one_after_the_other_and_controls_come_last() -> None:

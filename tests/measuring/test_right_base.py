@@ -14,7 +14,10 @@ from eval_core.base.config import BaselineConfig, Config
 from eval_core.base.globs import watched_digest
 from eval_core.comparing.compare import ReportData
 from eval_core.measuring.base_branch import BranchPoint, branch_point, exported
-from eval_core.measuring.options import Job
+from eval_core.measuring.measure import Sinks, compare_run
+from eval_core.measuring.measure import measure as measure_plan
+from eval_core.measuring.options import RunOptions
+from eval_core.measuring.plan import make_plan
 from eval_core.sandbox.isolation import detect
 from eval_core.storage.baselines import store_baseline
 from eval_core.storage.results import open_results
@@ -44,21 +47,21 @@ def root(tmp_path: Path) -> Path:
     folder = tmp_path / "base"
     small.write_suite(folder, small.cases())
     small.write(folder / "mini.py", KEEPS)
-    data = measure(Job(Config.model_validate(CONFIG), root=folder, compare_to="none"), tmp_path / "first")
+    data = measure(RunOptions(Config.model_validate(CONFIG), root=folder, compare_to="none"), tmp_path / "first")
     assert store_baseline(data.candidate, folder / "baselines", "offline", noise={})
     return folder
 
 
-def measure(job: Job, results: Path, label: str = "a") -> ReportData:
-    cases = job.load_cases()
+def measure(options: RunOptions, results: Path, label: str = "a") -> ReportData:
+    plan = make_plan(options, results)
     with open_results(results, label, resume=False) as folder:
-        return job.execute(folder, cases, lambda record: None)
+        return compare_run(plan, measure_plan(plan, Sinks(folder)), folder)
 
 
-def pull_request(root: Path, source: str, **settings: object) -> Job:
+def pull_request(root: Path, source: str, **settings: object) -> RunOptions:
     tree = root.parent / "head"
     small.write(tree / "mini.py", source)
-    return Job(Config.model_validate({**CONFIG, **settings}), root=root, tree=tree, base_tree=root)
+    return RunOptions(Config.model_validate({**CONFIG, **settings}), root=root, tree=tree, base_tree=root)
 
 
 def test_a_docstring_is_not_blamed_for_what_the_base_lost(root: Path, tmp_path: Path) -> None:
@@ -182,7 +185,7 @@ def test_a_fresh_baseline_is_used_as_it_is_and_named_with_its_age(root: Path, tm
 
 
 def test_measuring_a_sandboxed_compressor_again_stores_nothing_new(root: Path, tmp_path: Path) -> None:
-    again = measure(Job(Config.model_validate(CONFIG), root=root, compare_to="none"), tmp_path / "again")
+    again = measure(RunOptions(Config.model_validate(CONFIG), root=root, compare_to="none"), tmp_path / "again")
     assert store_baseline(again.candidate, root / "baselines", "offline", noise={}) is None
 
 
@@ -198,7 +201,7 @@ def test_an_update_after_a_docstring_says_that_the_baseline_is_of_the_new_files(
     assert changed.out == (
         "baselines/offline.json: out of date: watched files changed; `compression-eval baseline update offline`\n"
     )
-    job = Job(Config.model_validate(CONFIG), root=root, compare_to="none")
+    job = RunOptions(Config.model_validate(CONFIG), root=root, compare_to="none")
     assert store_baseline(measure(job, tmp_path / "again").candidate, root / "baselines", "offline", noise={})
     assert cli("baseline", "check").code == 0
 

@@ -16,7 +16,7 @@ from eval_core.base.messages import Message
 from eval_core.comparing.compare import ReportData, compare_measurements, judged_alone
 from eval_core.comparing.verdict import exit_code
 from eval_core.domain.call import Draw
-from eval_core.domain.case import Case, make_plan
+from eval_core.domain.case import Case, plan_cells
 from eval_core.domain.compression import Compression, Outcome
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.grade import Answer, Grade, Unscored
@@ -90,7 +90,7 @@ def measure(
 
 
 def test_a_plan_goes_run_by_run_over_all_fixtures() -> None:
-    plan = make_plan(small.cases(), 2, 3)
+    plan = plan_cells(small.cases(), 2, 3)
     assert [(cell.run, cell.graded) for cell in plan] == [(0, True)] * 3 + [(1, True)] * 3 + [(2, False)] * 3
 
 

@@ -12,7 +12,7 @@ import pytest
 import small
 
 from eval_core.base.errors import UserError
-from eval_core.domain.case import make_plan
+from eval_core.domain.case import plan_cells
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.shard import Shard, parse_shard
 
@@ -21,7 +21,7 @@ TWO = ("--runs", "2", "--set", "compress_runs=3", "--quiet")
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 9, 40])
 def test_every_cell_is_in_exactly_one_shard_and_the_money_adds_up(count: int) -> None:
-    plan = make_plan(small.cases(), 2, 3)
+    plan = plan_cells(small.cases(), 2, 3)
     shards = [Shard(index, count) for index in range(1, count + 1)]
     parts = [shard.cells(plan) for shard in shards]
     cells = [(cell.case.fixture.name, cell.run) for part in parts for cell in part]
@@ -30,7 +30,7 @@ def test_every_cell_is_in_exactly_one_shard_and_the_money_adds_up(count: int) ->
 
 
 def test_runs_of_a_fixture_stay_together_where_they_can() -> None:
-    plan = make_plan(small.cases(), 3, 3)
+    plan = plan_cells(small.cases(), 3, 3)
     where: dict[str, set[int]] = {}
     for index in (1, 2):
         for cell in Shard(index, 2).cells(plan):
@@ -46,7 +46,7 @@ def test_a_later_look_leaves_every_run_in_its_shard(count: int) -> None:
     ]
     where: dict[tuple[str, int], int] = {}
     for runs, compress_runs in ((3, 3), (3, 10), (6, 6), (10, 10)):
-        plan = make_plan(cases, runs, compress_runs)
+        plan = plan_cells(cases, runs, compress_runs)
         for index in range(1, count + 1):
             for cell in Shard(index, count).cells(plan):
                 assert where.setdefault((cell.case.fixture.name, cell.run), index) == index
@@ -59,7 +59,7 @@ def renamed(fixture: Fixture, suffix: str) -> Fixture:
 @pytest.mark.parametrize(("runs", "count"), [(3, 2), (3, 4), (10, 5), (10, 20)])
 def test_no_shard_does_much_more_than_another(runs: int, count: int) -> None:
     (case, *_) = small.cases()
-    plan = make_plan([replace(case, fixture=renamed(case.fixture, n)) for n in "abcde"], runs, runs)
+    plan = plan_cells([replace(case, fixture=renamed(case.fixture, n)) for n in "abcde"], runs, runs)
     sizes = [len(Shard(index, count).cells(plan)) for index in range(1, count + 1)]
     assert max(sizes) <= len(plan) / count + 2
 

@@ -10,7 +10,8 @@ import small
 from bot.steps.estimate import describe
 from eval_core.base.config import Config, ModelConfig, Price
 from eval_core.measuring.cost import Quote, price_of_one_label, quote
-from eval_core.measuring.options import Job
+from eval_core.measuring.options import RunOptions
+from eval_core.measuring.plan import make_plan
 
 from .world import ANSWER, CHECKS, COMPRESSOR, JUDGE, UPDATE, Provider, served_at, serving
 
@@ -20,7 +21,7 @@ WITHIN = 0.15
 def quoted(**options: object) -> Quote:
     prices = {model: Price(input=1, output=4, cached_input=0.1) for model in (COMPRESSOR, ANSWER, JUDGE)}
     models = ModelConfig(compressor=COMPRESSOR, answer=ANSWER, judge=JUDGE, prices=prices)
-    found = quote(Job(Config(models=models), **options))  # type: ignore[arg-type]
+    found = quote(make_plan(RunOptions(Config(models=models), **options)))  # type: ignore[arg-type]
     assert found is not None
     return found
 
@@ -103,7 +104,8 @@ def test_with_a_cache_that_charges_for_what_it_keeps_it_agrees_as_well(project: 
     keeping.server._sampling = True  # every run writes another summary, and each of them is kept anew
     with serving(keeping) as provider:
         prices = {claude: Price(input=1, output=4, cached_input=0.1, cache_write=1.25)}
-        found = quote(Job(Config(models=ModelConfig(compressor=claude, prices=prices)), runs=2, compress_runs=3))
+        settings = Config(models=ModelConfig(compressor=claude, prices=prices))
+        found = quote(make_plan(RunOptions(settings, runs=2, compress_runs=3)))
         assert found is not None
         price = "input: 1, output: 4, cached_input: 0.1, cache_write: 1.25"
         options = ("--model", claude, *served_at(provider.server.base_url, claude, price=price))
@@ -205,12 +207,12 @@ def test_controls_are_paid_for_once_over_labels_and_compressors(
 
 def test_the_price_of_one_label_is_said_in_one_line(project: Path) -> None:
     prices = {"m/x": Price(input=3, output=15, cached_input=0.3, cache_write=3.75)}
-    found = price_of_one_label(Job(Config(models=ModelConfig(compressor="m/x", prices=prices)), project))
+    found = price_of_one_label(RunOptions(Config(models=ModelConfig(compressor="m/x", prices=prices)), project))
     assert found is not None
     assert str(found).startswith("about $")
     assert "without prompt caching" in str(found)
-    assert price_of_one_label(Job(Config(), project)) is None
-    unknown = price_of_one_label(Job(Config(models=ModelConfig(compressor="m/x")), project))
+    assert price_of_one_label(RunOptions(Config(), project)) is None
+    unknown = price_of_one_label(RunOptions(Config(models=ModelConfig(compressor="m/x")), project))
     assert "unknown price" in str(unknown)
 
 

@@ -17,7 +17,8 @@ from eval_core.domain.record import UseRecord
 from eval_core.domain.shard import Shard
 from eval_core.measuring.cost import quote
 from eval_core.measuring.facts_first import leaves_room
-from eval_core.measuring.options import Job
+from eval_core.measuring.options import RunOptions
+from eval_core.measuring.plan import make_plan
 from eval_core.models.budget import Budget, Reservation
 from eval_core.models.journal import Spent
 from eval_core.models.settings import ModelFlags
@@ -97,13 +98,14 @@ def test_grading_is_paid_before_further_compressions() -> None:
 
 def test_the_dry_run_prices_them_apart_from_the_rest(one_probe: Path) -> None:
     settings = Config.model_validate({"models": {"prices": {"openai/m": {"input": 1, "output": 4}}}})
-    job = Job(settings, flags=ModelFlags(model="openai/m"), compare_to="none")
-    assert (job.plan, job.compresses_more) == ((3, 3), True)
-    found = quote(replace(job, baseline="rerun", base_tree=one_probe))
+    options = RunOptions(settings, flags=ModelFlags(model="openai/m"), compare_to="none")
+    plan = make_plan(options)
+    assert (plan.runs, plan.compress_runs, plan.compresses_more) == (3, 3, True)
+    found = quote(make_plan(replace(options, baseline="rerun", base_tree=one_probe)))
     assert found is not None
     assert found.more is not None
     compressor = next(row for row in found.rows if row.role == "compressor")
     # Seven more of each fixture, of both sides, beside three of each and the call before the run.
     assert found.more.calls == (compressor.calls - 1) // 6 * 14
-    for other in (replace(job, compress_runs=3), replace(job, shard=Shard(1, 2)), replace(job, flags=ModelFlags())):
-        assert not other.compresses_more
+    for changed in ({"compress_runs": 3}, {"shard": Shard(1, 2)}, {"flags": ModelFlags()}):
+        assert not make_plan(replace(options, **changed)).compresses_more  # type: ignore[arg-type]

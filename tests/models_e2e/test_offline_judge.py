@@ -10,7 +10,8 @@ import small
 
 from eval_core.base.config import Config, ModelConfig, Price
 from eval_core.measuring.cost import quote
-from eval_core.measuring.options import Job
+from eval_core.measuring.options import RunOptions
+from eval_core.measuring.plan import make_plan
 from eval_core.models.settings import ModelFlags, resolve
 
 from .world import COMPRESSOR, Provider, served_at
@@ -25,10 +26,12 @@ def options(provider: Provider) -> tuple[str, ...]:
 
 def test_only_compressions_are_sent_and_paid(project: Path, cli: small.Cli, provider: Provider) -> None:
     found = quote(
-        Job(
-            Config(models=ModelConfig(compressor=COMPRESSOR, judge="offline", prices=PRICES)),
-            runs=2,
-            compress_runs=3,
+        make_plan(
+            RunOptions(
+                Config(models=ModelConfig(compressor=COMPRESSOR, judge="offline", prices=PRICES)),
+                runs=2,
+                compress_runs=3,
+            )
         )
     )
     assert found is not None

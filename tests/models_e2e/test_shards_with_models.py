@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import small
 
-from eval_core.domain.case import make_plan
+from eval_core.domain.case import plan_cells
 from eval_core.domain.shard import Shard
 
 from .world import ANSWER, CHECKS, COMPRESSOR, JUDGE, Provider, faulty
@@ -68,7 +68,7 @@ def test_three_shards_make_the_calls_of_one_run_and_the_same_result(
 def test_a_shard_spends_its_part_of_the_budget_and_the_rest_comes_back(
     three_probes: Path, cli: small.Cli, provider: Provider
 ) -> None:
-    share = Shard(2, 3).share(make_plan(small.cases(), 2, 2))
+    share = Shard(2, 3).share(plan_cells(small.cases(), 2, 2))
     assert 0 < share < 0.5
     options = ("--label", "a", *PLAN, *provider.options, "--set", "models.trust_judge=true")
     # Enough for the whole, too little for this part of it.
@@ -121,9 +121,9 @@ def test_a_shard_without_work_is_done_at_once_and_calls_nobody(
         "--set",
         "models.trust_judge=true",
     )
-    cells = len(make_plan(small.cases(), 1, 1))
+    cells = len(plan_cells(small.cases(), 1, 1))
     count = 2 * cells
-    idle = [n for n in range(1, count + 1) if not Shard(n, count).cells(make_plan(small.cases(), 1, 1))]
+    idle = [n for n in range(1, count + 1) if not Shard(n, count).cells(plan_cells(small.cases(), 1, 1))]
     assert len(idle) == count - cells
     asked = 0
     for index in range(1, count + 1):
