@@ -25,6 +25,7 @@ import numpy as np
 from bench.simulated import REGIMES, SCENARIOS, Change
 from bench.trials import (
     DESIGNS,
+    RULE,
     Flicker,
     Outcome,
     Setting,
@@ -34,7 +35,7 @@ from bench.trials import (
     shared_trial,
     trial,
 )
-from eval_core.statistics.looks import RUNS_AT_LOOK
+from eval_core.statistics.looks import RUNS_AT_LOOK, share
 from eval_core.strands.findings import Kind
 
 _CHUNK = 100
@@ -209,15 +210,18 @@ def looks(play: Play) -> None:
 
 def clear(play: Play) -> None:
     """Look for clear losses alone, where more or fewer facts are a matter of luck."""
-    print("\n## Clear losses alone, one look: % found at p <= 0.01; 3 runs against 10, 100 facts in each of 5 fixtures")
-    _table(("a matter of luck", "in blocks", *(f"{lost} lost always" for lost in (0, 2, 5, 10))))
-    for flickering in (10, 30, 60, 100):
-        for blocks in (False, True):
-            settings = [Flicker(flickering, blocks, lost) for lost in (0, 2, 5, 10)]
-            cells = [_percent(play.all(clear_trial, setting)) for setting in settings]
-            print(f"| {flickering} | {'yes' if blocks else 'no'} | {' | '.join(cells)} |", flush=True)
+    level, first = RULE.alpha_losses, RULE.alpha_losses * share(RUNS_AT_LOOK[0])
+    print("\n## Clear losses alone: 3 runs against 10, five fixtures of 100 facts, some lost always in the first one")
+    print(f"% with a p of at most {level:g} / of at most {first:g}, the part of the first look")
+    _table(("a matter of luck", "sharing one fate", *map(str, _LOST)))
+    for flickering in (10, 30, 100):
+        for together in (1, 2, 5):
+            found = [play.all(clear_trial, Flicker(flickering, together, lost)) for lost in _LOST]
+            cells = [" / ".join(_percent([p <= at for p in one]) for at in (level, first)) for one in found]
+            print(f"| {flickering} | {together} | {' | '.join(cells)} |", flush=True)
 
 
+_LOST = (0, 2, 5, 10)
 TABLES = {"harmless": harmless, "power": power, "clear": clear, "day": day, "looks": looks, "shared": shared}
 
 

@@ -273,22 +273,21 @@ class Flicker:
     """Facts of five fixtures: some a matter of luck, the others always kept but for those that the candidate loses."""
 
     flickering: int
-    blocks: bool
-    """Whether five of them at a time share one fate."""
+    together: int
+    """So many of them at a time share one fate."""
     lost: int
     """Of the first fixture."""
 
 
-def clear_trial(seed: int, setting: Flicker) -> bool:
-    """Test 3 runs against 10 for clear losses alone."""
+def clear_trial(seed: int, setting: Flicker) -> float:
+    """Test 3 runs against 10 for clear losses alone, and return their p."""
     random, blocks = np.random.default_rng(seed), list[KeptBlock]()
-    together = 5 if setting.blocks else 1
     for number in range(5):
-        often = random.beta(2, 2, setting.flickering // together)
+        often = random.beta(2, 2, setting.flickering // setting.together)
         kept = np.ones((13, 100 + setting.lost))
-        kept[:, : setting.flickering] = np.repeat(random.random((13, len(often))) < often, together, axis=1)
+        kept[:, : setting.flickering] = np.repeat(random.random((13, len(often))) < often, setting.together, axis=1)
         if not number:
             kept[:3, 100:] = 0.0
         blocks.append(KeptBlock(f"fixture-{number}", 3, 10, tuple(map(str, range(kept.shape[1]))), kept))
     found = clear_changes(blocks, alpha=0.01, seed=seed, limit=RULE.arrangements)
-    return found is not None and found.worse
+    return found.lost.p if found is not None else 1.0
