@@ -214,8 +214,8 @@ def clear(play: Play) -> None:
     print("\n## Clear losses alone: 3 runs against 10, five fixtures of 100 facts, some lost always in the first one")
     print(f"% with a p of at most {level:g} / of at most {first:g}, the part of the first look")
     _table(("a matter of luck", "sharing one fate", *map(str, _LOST)))
-    for flickering in (10, 30, 100):
-        for together in (1, 2, 5):
+    for together in (1, 2, 5):
+        for flickering in (10, 30, 100):
             found = [play.all(clear_trial, Flicker(flickering, together, lost)) for lost in _LOST]
             cells = [" / ".join(_percent([p <= at for p in one]) for at in (level, first)) for one in found]
             print(f"| {flickering} | {together} | {' | '.join(cells)} |", flush=True)
