@@ -155,32 +155,42 @@ def lint_command(
               help="Where to write the drafts, - for the screen; default: the fixture's bank.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(1), default=24, show_default=True, help="Maximum number of drafts.")
 @click.option("--force", is_flag=True, help="Replace a bank that exists.")
+@click.option("--ledger", is_flag=True, help="Draft the ledger: rules, items of work, approvals and requests.")
 def propose_command(
-    fixture: str, fixtures_dir: Path, probes_dir: Path, output: Path | None, limit: int, force: bool
+    fixture: str, fixtures_dir: Path, probes_dir: Path, output: Path | None, limit: int, force: bool, ledger: bool
 ) -> None:
-    """Draft probes from what a session's tools did; a person decides which of them stay.
+    """Draft probes, or a ledger, from what a session's tools did; a person decides what stays.
 
     \b
     Examples:
       compression-eval probe propose my-session --output -
       compression-eval probe propose fixtures/my-session.json --limit 12
+      compression-eval probe propose my-session --ledger
     """
     from eval_core.base.files import write_atomic
+    from eval_core.domain.case import ledger_path
     from eval_core.domain.fixture import load_fixture, named_fixture
     from eval_core.domain.probe import dump_bank
+    from eval_core.domain.session_ledger import dump_ledger
     from eval_core.suite.propose import propose
+    from eval_core.suite.propose_ledger import propose_ledger
 
     session = load_fixture(named_fixture(fixture, fixtures_dir))
-    target = output or probes_dir / f"{session.name}{_SUFFIX}"
+    target = output or (ledger_path(probes_dir, session.name) if ledger else probes_dir / f"{session.name}{_SUFFIX}")
     screen = str(target) == "-"
     if not screen and target.exists() and not force:
         raise UserError(f"{target}: exists already; give another --output, - to print it, or --force to replace it")
-    bank = propose(session, limit)
+    if ledger:
+        drafted = propose_ledger(session)
+        text, number = dump_ledger(drafted), len(drafted.lines)
+    else:
+        bank = propose(session, limit)
+        text, number = dump_bank(bank), len(bank.probes)
     if screen:
-        click.echo(dump_bank(bank), nl=False)
+        click.echo(text, nl=False)
         return
-    write_atomic(target, dump_bank(bank))
-    drafts = counted(len(bank.probes), "draft")
+    write_atomic(target, text)
+    drafts = counted(number, "draft")
     click.echo(f'{target}: {drafts}; delete the bad ones, remove "draft" from the others, then run `probe lint`')
 
 
