@@ -106,7 +106,8 @@ async def measure(spec: TargetSpec, cases: Sequence[Case], sandbox: SandboxChoic
         subject = ProcessSubject(resolved, tree, sandbox, model, complete if url else None, count_messages)
         roles = Roles(subject, ExtractiveAnswerer(), FactJudge(), offline=not url)
         folder = ResultsFolder(tree / "results")
-        print_ = make_fingerprint(cases, None)
+        # Without its name the loopback model would pass for the stand-in, which follows no prompt.
+        print_ = make_fingerprint(cases, None).model_copy(update={"compressor_model": {"model": model}})
         return await MeasuringSession(cases, roles, print_, folder, "edits", runs, runs, concurrency=2).measure()
 
 
