@@ -83,7 +83,7 @@ class ClaudeCode:
                 self.parent = key
 
     def entries(self):
-        return [json.loads(line) for line in self.transcript.read_text().splitlines()]
+        return [json.loads(line) for line in self.transcript.read_text(encoding="utf-8").split("\n") if line]
 
     def compress(self, messages):
         if not messages:

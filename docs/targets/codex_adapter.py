@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 HOME = Path(os.environ["HOME"])
+OWN = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions")
+"""How messages begin that Codex adds in the user's role; no user said them."""
 
 
 def text_of(content):
@@ -36,7 +38,9 @@ def to_messages(items):
     for item in items:
         kind = item.get("type", "message")
         if kind == "message" and item["role"] in ("user", "assistant"):
-            messages.append({"role": item["role"], "content": text_of(item["content"])})
+            text = text_of(item["content"])
+            if item["role"] == "assistant" or not text.lstrip().startswith(OWN):
+                messages.append({"role": item["role"], "content": text})
         elif kind == "function_call":
             call = {"name": item["name"], "arguments": item["arguments"]}
             if not messages or messages[-1]["role"] != "assistant":
@@ -94,8 +98,8 @@ class Codex:
     def compacted(self):
         """Return the history that the last compaction put in the place of everything before it."""
         found = None
-        for line in self.rollout.read_text().splitlines():
-            entry = json.loads(line)
+        for line in self.rollout.read_text(encoding="utf-8").split("\n"):
+            entry = json.loads(line or "{}")
             if entry.get("type") == "compacted":
                 found = entry["payload"]
         return found

@@ -84,7 +84,7 @@ class Pi:
 
     def append(self, messages):
         """Write messages behind what is there, the last compaction included."""
-        last = json.loads(SESSION.read_text().splitlines()[-1])
+        last = json.loads(SESSION.read_text(encoding="utf-8").rstrip("\n").split("\n")[-1])
         parent = last["id"] if last["type"] != "session" else None
         with SESSION.open("a") as file:
             for message in messages:

@@ -36,6 +36,7 @@ _SHOWN = 5
 @click.option("--judge", help="Model that grades, or offline.")
 @click.option("--budget-usd", type=float, help="Spend no more than this for each version.")
 @click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
+@click.option("--label", help="Folder below the results; the target and its version are added.")
 @click.option("--results", type=click.Path(path_type=Path), help="Default: results")
 @click.option("--sandbox", type=click.Choice(["auto", "bwrap", "docker", "none"]), default="auto")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set a key of the configuration.")
@@ -190,7 +191,7 @@ class _Bisection:
 
     def _worse(self, good: str, version: str) -> bool:
         installed = _install_all(self.package, [good, version])
-        label = f"bisect-{self.file.stem}-{version}"
+        label = f"{self.options.get('label') or 'bisect'}-{version}"
         verdict = _verdict_of(self.file, installed, {**self.options, "label": label})
         click.echo(f"{version}: {verdict.headline}", err=True)
         return verdict.harmful

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from eval_core.base.messages import content_text
 from eval_core.domain.call import Completion, Failed, ModelCall, ReplyCall, Usage
 from eval_core.domain.model_failure import FailureReaction, ModelFailure
 from eval_core.models.offline import OFFLINE_MODEL, OfflineModel
@@ -13,6 +14,7 @@ from eval_core.sandbox.validate import StepResult
 __all__ = ["FailingModel"]
 
 _CUT_OFF = "The user asked for help with"
+_SAYS_NOTHING = ("", "none", "null", "{}", "[]")
 _REFUSAL = "I'm sorry, but I can't help with that."
 
 
@@ -48,13 +50,20 @@ class FailingModel:
             case ModelFailure.CUT_OFF:
                 return Failed("truncated", retryable=False, message="cut off for this trial", text=_CUT_OFF)
             case ModelFailure.TOOL_CALL:
-                tools = call.params.get("tools")
-                if not tools:
-                    return None
-                asked = ReplyCall("call_1", tools[0]["function"]["name"], "{}")
-                return Completion("", Usage(), OFFLINE_MODEL, 0.0, calls=(asked,))
+                return self._tool_call(call)
             case ModelFailure.REFUSES:
                 return Completion(_REFUSAL, Usage(), OFFLINE_MODEL, 0.0)
+
+    def _tool_call(self, call: ModelCall) -> Completion | None:
+        """Call an offered tool once; where its result says nothing, say nothing either, as models were seen to do."""
+        tools = call.params.get("tools")
+        if self.failed:
+            last = content_text(call.messages[-1]).strip().lower()
+            return Completion("", Usage(), OFFLINE_MODEL, 0.0) if last in _SAYS_NOTHING else None
+        if not tools:
+            return None
+        asked = ReplyCall("call_1", tools[0]["function"]["name"], "{}")
+        return Completion("", Usage(), OFFLINE_MODEL, 0.0, calls=(asked,))
 
     def reaction(self, result: StepResult, before: int, after: int) -> FailureReaction:
         """Tell what a compressor made of a session whose `before` tokens became `after`."""
