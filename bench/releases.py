@@ -65,7 +65,7 @@ def measured(pair: Pair, folder: Path) -> dict[str, str]:
     kept = folder / f"{name}.json"
     if kept.exists():
         return dict(json.loads(kept.read_text(encoding="utf-8")))
-    words = ["releases", pair.target, pair.old, pair.new, "--fixtures", FIXTURES, "--set", "compress_runs=2"]
+    words = ["releases", pair.target, pair.old, pair.new, "--fixtures", FIXTURES, "--set", "compress_runs=3"]
     words += ["--runs", "1", "--results", str(folder / "results"), "--label", name]
     began = time.monotonic()
     said = io.StringIO()
