@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from eval_core.cli.entry import as_json, print_json
+from eval_core.cli.entry import as_json
 
 __all__ = ["target"]
 
@@ -43,10 +42,11 @@ def target() -> None:
 def check(
     target_file: str | None, named: str | None, config: Path | None, tree: Path | None, sandbox: str, as_json: bool
 ) -> None:
-    """Test a `command:` target with good and bad requests, and print a checklist.
+    """Check a target, point by point: does it start, compress, and leave the session whole when its model fails?
 
-    It runs in the sandbox, with a model on loopback that answers, then one that is down, then one that returns empty
-    replies. Exit 1 if a check fails; warnings are advice.
+    It runs in the sandbox, with a model on loopback that answers, then with models that are down, busy, empty, cut off,
+    call a tool or refuse. A `command:` also gets good and bad lines of the protocol. Exit 1 if a check fails; warnings
+    are advice.
 
     \b
     Examples:
@@ -56,28 +56,26 @@ def check(
     from eval_core.base.config import config_folder, load_config
     from eval_core.base.errors import UserError
     from eval_core.domain.target import TargetSpec
-    from eval_core.sandbox.conformance import check_contract
+    from eval_core.sandbox.conformance import ContractCheck, check_contract
     from eval_core.sandbox.subject import ProcessSubject
     from eval_core.sandbox.targets import find_target
 
     settings = load_config(config)
     found = find_target(target_file or named, settings.target, config_folder(config), tree, environ={})
-    if not isinstance(found.spec, TargetSpec) or found.spec.command is None:
-        raise UserError(
-            f"target check is for targets with `command:`; {found.spec.name} has none. "
-            "`compression-eval doctor` checks the others"
-        )
+    if not isinstance(found.spec, TargetSpec):
+        raise UserError(f"target check is for compressors of your own; builtin:{found.spec.name} is shipped and tested")
     hidden = (settings.fixtures, settings.probes, settings.baselines, settings.results)
     subject, level = found.subject(complete=None, model=None, max_tokens=8_000, sandbox=sandbox, hidden=hidden)  # type: ignore[arg-type]
     assert isinstance(subject, ProcessSubject)
     if not as_json:
         click.echo(f"{found.spec.name} (sandbox: {level})")
-    checks = asyncio.run(check_contract(subject))
-    failed = sum(item.state == "failed" for item in checks)
-    if as_json:
-        print_json([asdict(item) for item in checks])
-        sys.exit(1 if failed else 0)
-    for item in checks:
+    checks: list[ContractCheck] = []
+
+    def tell(item: ContractCheck) -> None:
+        checks.append(item)
         click.echo(f"  {item.state:<8} {item.name}" + (f"\n           {item.detail}" if item.detail else ""))
+
+    asyncio.run(check_contract(subject, tell))
+    failed = sum(item.state == "failed" for item in checks)
     click.echo(f"{len(checks) - failed} of {len(checks)} checks passed")
     sys.exit(1 if failed else 0)

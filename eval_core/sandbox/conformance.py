@@ -1,16 +1,18 @@
-"""Play good and bad exchanges with a user's command and say, point by point, whether it keeps the contract."""
+"""Check a target point by point: the protocol of a command, one compression, and what it does when its model fails."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from eval_core.base.messages import Message
-from eval_core.domain.call import Completion, Draw, Failed, ModelCall, Usage
-from eval_core.domain.compression import both_ends
+from eval_core.domain.call import Completion, Draw, ModelCall, Usage
+from eval_core.domain.compression import Outcome, both_ends
+from eval_core.domain.fixture import Fixture
+from eval_core.domain.model_failure import FailureReaction
 from eval_core.sandbox.exchange import CompressLine, ErrorLine, answer_to_compress, read_error
 from eval_core.sandbox.process import ChildGone
 from eval_core.sandbox.subject import ProcessSubject, Running
@@ -23,6 +25,11 @@ _SHOWN = 800
 _FLUSHED = " (a line that ends with a newline and is flushed)"
 """What is forgotten most often where an answer does not come."""
 _SUMMARY = "The user asked for retries in app/fetch.py. Three attempts were added; the tests pass."
+
+
+_WORDS = {
+    FailureReaction.DESTROYED: "the session was cut without a summary, and no error was reported: users would not know"
+}
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,9 @@ def _turns(topic: str, count: int) -> list[Message]:
 
 
 _SYSTEM: Message = {"role": "system", "content": "You are a careful engineer."}
-_FIRST = [_SYSTEM, *_turns("app", 4)]
+_FIRST = [_SYSTEM, *_turns("app", 16)]
+"""Longer than what agents keep word for word of a session this small."""
+_SESSION = Fixture(name="check", messages=_FIRST, context_length=32_000)
 _SECOND = _turns("tests", 3)
 _ODD_TEXT = [
     _SYSTEM,
@@ -69,27 +78,19 @@ async def _answering(call: ModelCall) -> Completion:
     return Completion(_SUMMARY, Usage(100, 0, 20, 0.0), call.model, 0.0)
 
 
-async def _down(call: ModelCall) -> Failed:
-    return Failed("server", retryable=False, message="down for the check")
-
-
-async def _empty(call: ModelCall) -> Completion:
-    return Completion("", Usage(100, 0, 0, 0.0), call.model, 0.0)
-
-
 @dataclass
 class _Play:
     """One process of the command, and what was seen of it."""
 
     subject: ProcessSubject
     now: Running
-    checks: list[ContractCheck]
+    tell: Callable[[ContractCheck], None]
     number: int = 0
     dead: bool = False
 
     def note(self, name: str, problem: str | None, *, grave: bool = True) -> bool:
         state: Literal["ok", "failed", "warning"] = "ok" if problem is None else "failed" if grave else "warning"
-        self.checks.append(ContractCheck(name, state, problem or ""))
+        self.tell(ContractCheck(name, state, problem or ""))
         return problem is None
 
     async def line(self, text: str) -> str | None:
@@ -129,12 +130,12 @@ class _Play:
 @dataclass(frozen=True)
 class _Stage:
     subject: ProcessSubject
-    checks: list[ContractCheck] = field(default_factory=list)
+    tell: Callable[[ContractCheck], None]
 
     @asynccontextmanager
-    async def play(self, complete: Any, name: str) -> AsyncIterator[_Play | None]:
-        """Start the command afresh, with this model; None (and a failed check) when it is not ready."""
-        subject = replace(self.subject, complete=complete)
+    async def play(self, name: str) -> AsyncIterator[_Play | None]:
+        """Start the command afresh; None (and a failed check) when it is not ready."""
+        subject = replace(self.subject, complete=_answering)
         async with subject.running(12, Draw()) as now:
             call = CommandCall(subject.spec)
             given = subject.given(now, context_length=32_000, focus_topic=None, seed=0, run=0)
@@ -144,32 +145,49 @@ class _Stage:
                 )
             except (ChildGone, BadFrame) as exc:
                 ready = str(exc)
-            play = _Play(subject, now, self.checks)
+            play = _Play(subject, now, self.tell)
             said = both_ends(now.child.output.strip(), _SHOWN)
             problem = None if not isinstance(ready, str) else ready + (f"; it printed: {said}" if said else "")
             yield play if play.note(name, problem) else None
 
 
-async def check_contract(subject: ProcessSubject) -> Sequence[ContractCheck]:
-    """Run every exchange in the sandbox; the order is the order of a session's life."""
-    stage = _Stage(subject)
-    needs_model = subject.spec.llm == "required"
-    async with stage.play(_answering, "answers start with ready") as play:
+async def check_contract(subject: ProcessSubject, tell: Callable[[ContractCheck], None]) -> None:
+    """Run every check in the sandbox, and tell of each as it is done; the order is that of a session's life."""
+    if subject.spec.command is None:
+        works = await _compresses(subject, tell)
+    else:
+        works = await _keeps_protocol(_Stage(subject, tell), subject.spec.llm == "required")
+    if works:
+        for failure, done in (await subject.try_failures(_SESSION)).items():
+            bad = done in (FailureReaction.DESTROYED, FailureReaction.HUNG)
+            tell(ContractCheck(f"model {failure.words}", "warning" if bad else "ok", _WORDS.get(done, done.words)))
+
+
+async def _compresses(subject: ProcessSubject, tell: Callable[[ContractCheck], None]) -> bool:
+    """Build a Python compressor and compress once."""
+    done = await replace(subject, complete=_answering, retries=0).compress(_SESSION, run=0, seed=0)
+    built = done.outcome is not Outcome.SETUP_ERROR
+    tell(ContractCheck("is imported and built", "ok" if built else "failed", "" if built else done.detail))
+    if built:
+        state: Literal["ok", "failed", "warning"] = "ok" if done.outcome is Outcome.OK else "failed"
+        if done.outcome is Outcome.NOT_COMPRESSED:
+            state = "warning"
+        tell(ContractCheck("compresses a session", state, done.detail))
+    return built
+
+
+async def _keeps_protocol(stage: _Stage, needs_model: bool) -> bool:
+    async with stage.play("answers start with ready") as play:
         if play is None:
-            return stage.checks
+            return False
         await _session(play, needs_model)
-    async with stage.play(_answering, "starts again from nothing") as play:
+    async with stage.play("starts again from nothing") as play:
         if play is not None:
             result = await play.compress(_ODD_TEXT)
             play.note(
                 "takes unicode, content parts and a line of a megabyte", result if isinstance(result, str) else None
             )
-    if needs_model:
-        for complete, how in ((_down, "is down"), (_empty, "answers with nothing")):
-            async with stage.play(complete, f"starts while the model {how}") as play:
-                if play is not None:
-                    await _without_model(play, how)
-    return stage.checks
+    return True
 
 
 async def _session(play: _Play, needs_model: bool) -> None:
@@ -214,15 +232,3 @@ async def _session(play: _Play, needs_model: bool) -> None:
         "it was still running after 10 s" if status is None else f"it ended with status {status}" if status else None
     )
     play.note("ends when its input ends", wrong, grave=status is None)
-
-
-async def _without_model(play: _Play, how: str) -> None:
-    result = await play.compress(_FIRST)
-    silent = isinstance(result, StepResult) and not result.degraded and bool(play.now.gateway.log.records)
-    play.note(
-        f"says so when the model {how}",
-        "it returned a result without reporting the failure; the gateway records it, but users would not know"
-        if silent
-        else None,
-        grave=False,
-    )

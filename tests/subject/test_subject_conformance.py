@@ -84,7 +84,7 @@ def test_a_silent_fallback_is_a_warning(tmp_path, choice):
     )
     (tree / "compress.py").write_text(quiet)
     shown = check(tmp_path, tree, choice.level, command=["python3", "compress.py"], llm="required")
-    assert "warning  says so when the model is down" in shown.output
+    assert "warning  model is down\n           the session was cut without a summary" in shown.output
     assert shown.exit_code == 0
 
 
@@ -101,12 +101,26 @@ def test_what_the_configuration_says_is_relative_to_it(tmp_path, monkeypatch):
     assert CliRunner().invoke(root, ["target", "check"]).exit_code == 0
 
 
-def test_a_python_target_is_sent_to_doctor(tmp_path):
-    path = tmp_path / "target.yml"
-    path.write_text("compressor: a:B\n")
-    result = CliRunner().invoke(root, ["target", "check", str(path)])
+def test_a_python_target_is_built_compresses_and_meets_failing_models(tmp_path, choice):
+    shapes = Path(__file__).parent / "shapes"
+    shown = check(tmp_path, shapes, choice.level, compressor="failing:Careless", llm="required")
+    assert shown.exit_code == 0, shown.output
+    lines = shown.output.splitlines()
+    assert [line.split(maxsplit=1) for line in lines[1:3]] == [
+        ["ok", "is imported and built"],
+        ["ok", "compresses a session"],
+    ]
+    assert "  warning  model is down" in lines
+    assert lines[-1] == "7 of 7 checks passed"
+    missing = check(tmp_path, shapes, choice.level, compressor="failing:Nobody", llm="none")
+    assert missing.exit_code == 1
+    assert "failed   is imported and built" in missing.output
+
+
+def test_a_shipped_compressor_needs_no_check(tmp_path):
+    result = CliRunner().invoke(root, ["target", "check", "builtin:anchored"])
     assert isinstance(result.exception, UserError)
-    assert "target check is for targets with `command:`" in str(result.exception)
+    assert "target check is for compressors of your own" in str(result.exception)
 
 
 def test_the_published_schema_describes_the_lines(tmp_path):

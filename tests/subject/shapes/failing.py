@@ -6,7 +6,7 @@ import shapes
 
 
 def ask(messages, **extra):
-    session = "\n".join(message["content"] for message in messages)
+    session = "\n".join(str(message["content"]) for message in messages)
     return shapes.ask(messages=[{"role": "user", "content": session}], **extra)
 
 
