@@ -64,7 +64,9 @@ class Prompted:
     )
     records: bool = True
 
-    async def compress(self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None) -> Compression:
+    async def compress(
+        self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None, log: object = None
+    ) -> Compression:
         requests: list[ModelRequest] = []
         steps: list[Step] = []
         complete = self.model(fixture)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.pull_request.event import LOGIN, REPO, EvaluationRequest, Mode, WorkflowRun
-from eval_core.base.config import MOST_SHARDS
+from eval_core.base.config import MOST_SHARDS, SuiteName
 from eval_core.base.errors import UserError
 from eval_core.domain.shard import Shard
 
@@ -60,6 +60,8 @@ class Ticket(BaseModel):
     fixtures: list[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]]
     looks: Annotated[int, Field(ge=1)]
     shards: Annotated[int, Field(ge=1, le=MOST_SHARDS)] = 1
+    suite: SuiteName = "quick"
+    """What is played beside the fixtures: for the label to say, and for the configuration."""
     run_id: int
     run_attempt: int
     run_url: str
@@ -68,7 +70,7 @@ class Ticket(BaseModel):
     warnings: list[str]
 
     @classmethod
-    def of(cls, request: EvaluationRequest, allowed: Allowed, shards: int = 1) -> Ticket:
+    def of(cls, request: EvaluationRequest, allowed: Allowed, shards: int = 1, suite: SuiteName = "quick") -> Ticket:
         """Write down what was allowed; `shards` is what the configuration says, where nobody asked for a number."""
         files = [f"{file.path} ({file.kind})" for file in allowed.ignored_files]
         return cls(
@@ -82,6 +84,7 @@ class Ticket(BaseModel):
             fixtures=list(request.fixtures),
             looks=allowed.looks,
             shards=request.shards or shards,
+            suite=suite,
             run_id=request.run.id,
             run_attempt=request.run.attempt,
             run_url=request.run_url,

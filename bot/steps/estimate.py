@@ -16,7 +16,7 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from bot.steps.without_token import start_without_token
-from eval_core.base.config import Config
+from eval_core.base.config import Config, SuiteName
 from eval_core.models.settings import ModelFlags, resolve
 
 __all__ = ["RunEstimate", "describe"]
@@ -24,6 +24,15 @@ __all__ = ["RunEstimate", "describe"]
 _SECONDS_PER_CALL = 4.0
 _LONGEST = 120
 """Seconds after which the comment does without an estimate."""
+
+
+_OFFLINE: dict[SuiteName, tuple[str, int]] = {
+    "quick": ("a minute or two", 3),
+    "rounds": ("two to four minutes", 5),
+    "long": ("about ten minutes", 15),
+    "full": ("about half an hour", 40),
+}
+"""How long it takes without models, and when it should be over."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,8 @@ class RunEstimate:
 
 class _Estimated(BaseModel):
     calls: int
+    minutes: int = 0
+    """Of rounds, which follow each other."""
     cached_usd: float | None
     usd: float | None
 
@@ -47,7 +58,7 @@ def describe(config: Config) -> RunEstimate:
     """Describe the run that the configuration asks for; an estimate that fails is no reason to refuse it."""
     models = resolve(ModelFlags(), os.environ, config.models)
     if models is None:
-        return RunEstimate("none (offline, rule-based)", "$0.00", "a minute or two", 3)
+        return RunEstimate("none (offline, rule-based)", "$0.00", *_OFFLINE[config.suite])
     names = ", ".join(dict.fromkeys((models.compressor, models.answer, models.judge)))
     cap = f"at most ${config.budget_usd:.2f} (the budget)"
     found = _estimate_in_subprocess(config)
@@ -55,7 +66,7 @@ def describe(config: Config) -> RunEstimate:
         return RunEstimate(names, cap, "a few minutes to a quarter of an hour")
     low, high = found.cached_usd, found.usd
     cost = cap if low is None or high is None else f"${low:.2f} to ${high:.2f}, {cap}"
-    minutes = math.ceil(found.calls * _SECONDS_PER_CALL / config.concurrency / 60)
+    minutes = math.ceil(found.calls * _SECONDS_PER_CALL / config.concurrency / 60) + found.minutes
     return RunEstimate(names, cost, f"about {minutes} minute{'s' if minutes != 1 else ''}", minutes)
 
 
@@ -74,6 +85,11 @@ def _estimate_in_subprocess(config: Config) -> _Estimated | None:
     return None
 
 
+def _plus(one: float | None, other: float | None) -> float | None:
+    """Add two prices; an unknown one makes the sum unknown."""
+    return None if one is None or other is None else one + other
+
+
 def main() -> None:
     """Read a configuration from standard input and print the estimate of a run in this folder."""
     from eval_core.measuring.cost import quote
@@ -81,10 +97,16 @@ def main() -> None:
     from eval_core.measuring.plan import make_plan
 
     config = Config.model_validate_json(sys.stdin.read())
-    found = quote(make_plan(RunOptions(config, base_tree=Path())))
+    plan = make_plan(RunOptions(config, base_tree=Path()))
+    found = quote(plan)
     if found is not None:
-        total = found.total
-        estimated = _Estimated(calls=total.calls, cached_usd=total.cached_cost_usd, usd=total.cost_usd)
+        total, rounds = found.total, plan.rounds.estimate(plan.models)
+        estimated = _Estimated(
+            calls=total.calls,
+            minutes=rounds.minutes,
+            cached_usd=_plus(total.cached_cost_usd, rounds.usd),
+            usd=_plus(total.cost_usd, rounds.usd),
+        )
         print(estimated.model_dump_json())
 
 

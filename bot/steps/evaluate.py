@@ -101,7 +101,7 @@ def evaluate(
     baseline = ticket.mode == "baseline"
     tree = work / (BASE if baseline else SUBJECT)
     options = RunOptions(
-        settings=config,
+        settings=config.model_copy(update={"suite": ticket.suite}),
         root=root,
         tree=tree,
         moved_to=None if baseline else moved_compressor(config, root, tree),

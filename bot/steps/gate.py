@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -27,11 +28,12 @@ from bot.pull_request.ticket import Ticket
 from bot.steps.check import CHECK_NAME, FAILED, INCOMPLETE, NOTHING, Check
 from bot.steps.comment import Sticky
 from bot.steps.estimate import RunEstimate
-from eval_core.base.config import BotConfig, Config
+from eval_core.base.config import BotConfig, Config, SuiteName
 from eval_core.base.errors import IncompleteError, UserError, bug_message
 from eval_core.base.globs import matches
 from eval_core.base.markdown_text import inline
 from eval_core.models.credentials import require_handed_over
+from eval_core.models.settings import ModelFlags, resolve
 
 __all__ = [
     "ENVIRONMENT",
@@ -126,6 +128,14 @@ ReadConfig = Callable[[GitHub, str], tuple[Config, str | None]]
 Describe = Callable[[Config], RunEstimate]
 
 
+def _suite(request: EvaluationRequest, config: Config) -> SuiteName:
+    """Return what is played beside the fixtures: rounds cost nothing offline, where a baseline need not hold them."""
+    if request.label is not None and request.label.lower() == config.bot.long_label.lower():
+        return "long"
+    free = resolve(ModelFlags(), os.environ, config.models) is None and request.mode == "evaluate"
+    return config.bot.suite or ("rounds" if free else "quick")
+
+
 @dataclass(frozen=True)
 class Admission:
     """The evaluation may begin."""
@@ -199,7 +209,8 @@ class _Gate:
         base_sha = self.github.commit(pull.base_ref if pull is not None else request.sha).sha
         config, unfit = self.read_config(self.github, base_sha)
         # GitHub tells labels apart without regard to case, and so does the workflow's condition.
-        if request.label is not None and request.label.lower() != config.bot.label.lower():
+        ours = (config.bot.label.lower(), config.bot.long_label.lower())
+        if request.label is not None and request.label.lower() not in ours:
             return NotAdmitted(f"the label {inline(request.label)} is not {inline(config.bot.label)}")
         facts = gather(
             self.github, request, config.bot, pull=pull, base_sha=base_sha, workflow=WORKFLOW, check=CHECK_NAME
@@ -217,7 +228,7 @@ class _Gate:
             if request.trigger == "comment" and decision.code == "permission":
                 return NotAdmitted(decision.why)
             return NotAdmitted(decision.why, self._tell(decision.why, pull))
-        ticket = Ticket.of(request, decision, config.bot.shards)
+        ticket = Ticket.of(request, decision, config.bot.shards, _suite(request, config))
         if pull is not None and request.mode == "evaluate":
             found = self._against(ticket, pull, facts, config)
             if isinstance(found, Refused):
@@ -304,6 +315,7 @@ class _Gate:
         if pull is None or ticket.mode != "evaluate":
             return Admission(ticket)
         waits = self.github.reviewers_of(ENVIRONMENT)
+        config = config.model_copy(update={"suite": ticket.suite})
         plan = self.describe(_with_whole_base(config) if self.base_moved else config)
         check = Check(self.github, ticket.sha, ticket.run, ticket.run_url)
         title = "Waiting for approval" if waits else "Evaluating"

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from eval_core.base.messages import Message
 from eval_core.domain.call import OpaqueState
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.model_failure import FailureReaction, ModelFailure
 
-__all__ = ["Compression", "ModelRequest", "ModelUse", "Outcome", "Step", "Subject", "TakesBudget", "both_ends"]
+__all__ = [
+    "Compression", "ModelRequest", "ModelUse", "Outcome", "Round", "RoundLog", "Step", "Subject", "TakesBudget",
+    "both_ends",
+]  # fmt: skip
 
 
 def both_ends(printed: str, size: int) -> str:
@@ -79,6 +82,17 @@ class ModelUse:
     fruitless: int = 0
     """Calls that brought nothing: failed, cut off or empty."""
 
+    def plus(self, other: ModelUse) -> ModelUse:
+        """Add; an unknown price makes the sum unknown."""
+        unknown = self.cost_usd is None or other.cost_usd is None
+        return ModelUse(
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
+            tuple(dict.fromkeys((*self.requested_models, *other.requested_models))),
+        )
+
 
 @dataclass(frozen=True)
 class ModelRequest:
@@ -113,6 +127,28 @@ class Step:
     def as_returned(self) -> list[Message]:
         """What the compressor is given to go on from."""
         return self.messages if self.returned is None else self.returned
+
+
+@dataclass(frozen=True)
+class Round:
+    """One finished step of a fixture-run, with everything that is needed to go on after it."""
+
+    step: Step
+    use: ModelUse
+    requests: tuple[ModelRequest, ...] | None
+    """What this step alone asked."""
+    state: Any = None
+    """The adapter's own, where the target has one."""
+
+
+class RoundLog(Protocol):
+    """Where the rounds of one fixture-run are written down, so that a killed run goes on after its last one."""
+
+    def read(self) -> list[Round]:
+        """Return the rounds that are there, in order."""
+
+    def add(self, done: Round) -> None:
+        """Write one down."""
 
 
 @dataclass(frozen=True)
@@ -179,5 +215,7 @@ class Subject(Protocol):
     def name(self) -> str:
         """How reports call it, e.g. `builtin:anchored` or `agent.context_compressor:ContextCompressor`."""
 
-    async def compress(self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None) -> Compression:
-        """Compress a fixture once, segment after segment, with one instance."""
+    async def compress(
+        self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None, log: RoundLog | None = None
+    ) -> Compression:
+        """Compress a fixture once, segment after segment, with one instance; go on after the rounds of a log."""

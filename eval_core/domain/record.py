@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from eval_core.domain.call import OpaqueState
 from eval_core.domain.compression import Outcome
 from eval_core.domain.grade import Answer, Grade, Unscored
+from eval_core.domain.session_ledger import LineKind
 
 __all__ = [
     "AT_BUDGETS",
@@ -233,7 +234,7 @@ class LineRecord(Record):
     """One fact of a session that is played in rounds."""
 
     name: str
-    kind: str
+    kind: LineKind
     value: str
     message: int
     """Where it is said first."""

@@ -25,6 +25,7 @@ from eval_core.facts.retention import CensusRetention, StateFacts, census_retent
 from eval_core.facts.session_facts import SessionFacts
 from eval_core.facts.verbatim import Kept
 from eval_core.judging.fact_judge import FactJudge
+from eval_core.storage.round_log import RoundFile
 from eval_core.strands.asks import read_asks
 from eval_core.strands.form import read_form, written_texts
 from eval_core.strands.invented import read_invented, read_stale
@@ -142,6 +143,8 @@ class Executor:
     """What is read of each fixture once."""
     fails_on: str = ""
     """The fixture on whose first run the compressor is also put before failing models."""
+    log_of: Callable[[str, int], RoundFile | None] = lambda fixture, run: None
+    """Where the rounds of a fixture-run are written down until it is finished."""
 
     @property
     def deterministic(self) -> bool:
@@ -176,12 +179,7 @@ class Executor:
         if earlier is not None:
             compression = _stored_compression(earlier)
         else:
-            compression = await self.subject.compress(
-                cell.case.fixture,
-                run=cell.run,
-                seed=self.seed + cell.run,
-                focus_topic=self.focus_topic or cell.case.fixture.focus_topic,
-            )
+            compression = await self._compress(cell)
             if (cell.case.fixture.name, cell.run) == (self.fails_on, 0) and isinstance(self.subject, FailureTrial):
                 tried = await self.subject.try_failures(cell.case.fixture)
                 compression = replace(compression, with_failing_models=tried)
@@ -191,6 +189,21 @@ class Executor:
             record = _as_shown(record, earlier)
         self.on_record(record)
         return record
+
+    async def _compress(self, cell: Cell) -> Compression:
+        """Compress; of a session in several rounds, go on after the last one that is written down."""
+        fixture = cell.case.fixture
+        log = self.log_of(fixture.name, cell.run) if fixture.segments else None
+        done = await self.subject.compress(
+            fixture,
+            run=cell.run,
+            seed=self.seed + cell.run,
+            focus_topic=self.focus_topic or fixture.focus_topic,
+            **({} if log is None else {"log": log}),
+        )
+        if log is not None and not done.outcome.retryable:
+            log.remove()
+        return done
 
     def unfinished(self, cell: Cell, why: str) -> RunRecord:
         """Return the record of a cell that was not executed; it is written nowhere, and a resumed run executes it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -31,6 +32,15 @@ _CALL_MINUTES, _OFFLINE_MINUTES = 0.5, 0.01
 
 
 @dataclass(frozen=True)
+class RoundsEstimate:
+    """What a plan comes to; the price is None where it is unknown."""
+
+    rounds: int
+    usd: float | None
+    minutes: int
+
+
+@dataclass(frozen=True)
 class RoundsPlan:
     """How many runs and rounds a size means."""
 
@@ -50,22 +60,29 @@ class RoundsPlan:
         """All runs of all sessions."""
         return len(SIZES[self.suite]) * (self.candidate + self.base)
 
-    def price(self, models: Models | None) -> str:
-        """Say what it costs and how long it takes."""
-        plans = SIZES[self.suite]
-        each = self.candidate + self.base
+    def estimate(self, models: Models | None) -> RoundsEstimate:
+        """Estimate calls, cost and time."""
+        plans, each = SIZES[self.suite], self.candidate + self.base
         rounds = sum(plan.rounds for plan in plans) * each
-        sessions = counted(len(plans), "generated session")
+        if not rounds:
+            return RoundsEstimate(0, 0.0, 0)
         if models is None:
-            minutes = max(1, round(_OFFLINE_MINUTES * rounds))
-            return f"{sessions} in rounds: {rounds:,} compressions, no cost, about {counted(minutes, 'minute')}."
+            return RoundsEstimate(rounds, 0.0, math.ceil(_OFFLINE_MINUTES * rounds))
         tariff = models.tariff(models.compressor)
         sent = sum(plan.rounds * round(_INPUT * plan.window) for plan in plans) * each
         got = sum(plan.rounds * min(round(_OUTPUT * plan.window), _MOST_OUTPUT) for plan in plans) * each
-        cost = None if tariff is None else sent * tariff.input + got * tariff.output
-        price = "at an unknown price" if cost is None else f"about ${cost:.2f}"
-        minutes = max(1, round(_CALL_MINUTES * max(plan.rounds for plan in plans)))
-        return f"{sessions} in rounds: {rounds:,} calls, {price}, about {counted(minutes, 'minute')}."
+        usd = None if tariff is None else sent * tariff.input + got * tariff.output
+        return RoundsEstimate(rounds, usd, math.ceil(_CALL_MINUTES * max(plan.rounds for plan in plans)))
+
+    def price(self, models: Models | None) -> str:
+        """Say what it costs and how long it takes."""
+        found = self.estimate(models)
+        price = "no cost" if models is None else "unknown price" if found.usd is None else f"about ${found.usd:.2f}"
+        what = "compressions" if models is None else "calls"
+        sessions, minutes = (
+            counted(n, name) for n, name in ((len(SIZES[self.suite]), "generated session"), (found.minutes, "minute"))
+        )
+        return f"{sessions} in rounds: {found.rounds:,} {what}, {price}, about {minutes}."
 
 
 def _of(records: Sequence[RunRecord]) -> list[RoundsRecord]:

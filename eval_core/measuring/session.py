@@ -135,6 +135,7 @@ class MeasuringSession:
             halted=self.halted,
             known=self.facts,
             fails_on=self.cases[0].fixture.name,
+            log_of=self.folder.round_log,
             compressed={key: record for key, record in self._known.items() if record.ok and record.messages},
         )
 

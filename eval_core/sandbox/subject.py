@@ -7,7 +7,7 @@ import contextlib
 import secrets
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from eval_core.base.errors import UserError
 from eval_core.base.files import read_text
 from eval_core.base.messages import Message
 from eval_core.domain.call import Draw
-from eval_core.domain.compression import Compression, Outcome, Step
+from eval_core.domain.compression import Compression, Outcome, Round, RoundLog, Step
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.model_failure import FailureReaction, ModelFailure
 from eval_core.domain.session_text import SessionText
@@ -105,6 +105,7 @@ class _Job:
     run: int
     seed: int
     focus_topic: str | None
+    log: RoundLog | None = None
 
 
 @dataclass
@@ -129,6 +130,14 @@ class Running:
     child: Child
     view: SandboxView
     gateway: Gateway
+
+
+def _taken_up(done: Sequence[Round]) -> tuple[_Progress, StepVerdict] | None:
+    """Return where a killed run had got to; a run that could not be taken up again has written no round down."""
+    if not done:
+        return None
+    progress = _Progress(steps=[one.step for one in done], resumable=True, state=done[-1].state)
+    return progress, StepVerdict(Outcome.INFRA, "interrupted before its next round")
 
 
 def _written(progress: _Progress, fixture: Fixture) -> list[Message]:
@@ -170,15 +179,18 @@ class ProcessSubject:
         specs = (self.spec.model_copy(update={"budgets": [budget]}) for budget in self.spec.budgets[1:])
         return tuple(replace(self, spec=spec) for spec in specs)
 
-    async def compress(self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None) -> Compression:
+    async def compress(
+        self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None, log: RoundLog | None = None
+    ) -> Compression:
         """Compress a fixture once; the provider's faults are tried again, the target's are its result."""
         if self.complete is None:
             stood_in = replace(self, complete=OfflineModel(SessionText(fixture.messages)).complete)
-            return await stood_in.compress(fixture, run=run, seed=seed, focus_topic=focus_topic)
-        job = _Job(fixture, run, seed, focus_topic)
+            return await stood_in.compress(fixture, run=run, seed=seed, focus_topic=focus_topic, log=log)
+        job = _Job(fixture, run, seed, focus_topic, log)
         calls: list[CallRecord] = []
         notes: list[str] = []
-        resume: tuple[_Progress, StepVerdict] | None = None
+        done = log.read() if log is not None else []
+        resume = _taken_up(done)
         allowance = Allowance(self.limits)
         draw = Draw(run)
         for attempt in range(self.retries + 1):
@@ -205,8 +217,8 @@ class ProcessSubject:
             outcome=verdict.outcome,
             detail=verdict.detail,
             steps=tuple(progress.steps),
-            use=use_of(calls),
-            requests=requests_of(calls),
+            use=done[-1].use.plus(use_of(calls)) if done else use_of(calls),
+            requests=(*(asked for one in done for asked in one.requests or ()), *requests_of(calls)),
             refused=no_summary(progress.calls, _written(progress, fixture)),
             notes=tuple(notes),
             start_seconds=progress.start_seconds,
@@ -374,10 +386,21 @@ class ProcessSubject:
                 progress.notes.append(f"not compressed: {verdict.detail}")
             elif verdict.outcome is not Outcome.OK:
                 break
+            self._write_down(now, job, progress)
         progress.output = child.output
         if child.output_bytes:
             progress.notes.append(f"the compressor printed {child.output_bytes:,} bytes")
         return verdict
+
+    def _write_down(self, now: Running, job: _Job, progress: _Progress) -> None:
+        """Write the last round down, where a later process could go on from it."""
+        step = progress.steps[-1]
+        if job.log is None or not progress.resumable or step.opaque is not None:
+            return
+        calls = [replace(record) for record in now.gateway.log.records if record.step == len(progress.steps) - 1]
+        earlier = job.log.read()
+        use = use_of(calls) if not earlier else earlier[-1].use.plus(use_of(calls))
+        job.log.add(Round(step, use, requests_of(calls), progress.state))
 
     async def _step(self, now: Running, call: TargetCall, segment: list[Message], progress: _Progress) -> StepVerdict:
         """Compress once and judge it; the clock is ours, for the child's could say anything."""

@@ -23,7 +23,7 @@ from eval_core.compressors.strategies import ASK_NOBODY, STRATEGIES, create
 from eval_core.compressors.summariser import ModelSummariser
 from eval_core.compressors.thresholds import effective_window
 from eval_core.domain.call import Completion, Draw, Failed, ModelCall
-from eval_core.domain.compression import Compression, ModelRequest, ModelUse, Outcome, Step, Subject
+from eval_core.domain.compression import Compression, ModelRequest, ModelUse, Outcome, Round, RoundLog, Step, Subject
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.target import Builtin, TargetSpec, read_target, target_from
 from eval_core.models.offline import OFFLINE_MODEL
@@ -87,6 +87,17 @@ class _Bridge:
     queued: float = 0.0
     """Seconds spent waiting for a turn, for imports and for retries: not the compressor's latency."""
 
+    def take_up(self, done: Sequence[Round]) -> None:
+        """Go on after rounds that were asked and paid for before."""
+        for one in done:
+            self.requests.extend(one.requests or ())
+            self.use = one.use
+
+    def begin(self, step: int) -> tuple[int, float]:
+        """Begin a step; return what was asked and waited for before it."""
+        self.step = step
+        return len(self.requests), self.queued
+
     def __call__(self, messages: list[Message]) -> str:
         call = ModelCall(
             role="compressor",
@@ -137,14 +148,16 @@ class BuiltinSubject:
         """Whether every run comes out the same, so that one is enough."""
         return self.complete is None
 
-    async def compress(self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None) -> Compression:
-        """Compress a fixture once, segment after segment, with one instance."""
+    async def compress(
+        self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None, log: RoundLog | None = None
+    ) -> Compression:
+        """Compress a fixture once, segment after segment, with one instance; go on after the rounds of a log."""
         bridge = None
         loop = asyncio.get_running_loop()
         if self.complete is not None and self.model is not None:
             bridge = _Bridge(self.complete, self.model, run, loop, self.max_tokens, ModelUse())
         try:
-            steps = await loop.run_in_executor(_threads(), self._in_turn, fixture, bridge, focus_topic)
+            steps = await loop.run_in_executor(_threads(), self._in_turn, fixture, bridge, focus_topic, log)
         except _ModelFailed as exc:
             outcome = Outcome.BAD_COMPLETION if exc.failure.kind in NO_USE else Outcome.INFRA
             return Compression(
@@ -170,28 +183,40 @@ class BuiltinSubject:
             refused=bridge.refused if bridge else "",
         )
 
-    def _in_turn(self, fixture: Fixture, bridge: _Bridge | None, focus_topic: str | None) -> tuple[Step, ...]:
+    def _in_turn(
+        self, fixture: Fixture, bridge: _Bridge | None, focus_topic: str | None, log: RoundLog | None
+    ) -> tuple[Step, ...]:
         with computing():
-            return self._steps(fixture, bridge, focus_topic)
+            return self._steps(fixture, bridge, focus_topic, log)
 
-    def _steps(self, fixture: Fixture, bridge: _Bridge | None, focus_topic: str | None) -> tuple[Step, ...]:
+    def _steps(
+        self, fixture: Fixture, bridge: _Bridge | None, focus_topic: str | None, log: RoundLog | None
+    ) -> tuple[Step, ...]:
         summariser = ModelSummariser(bridge) if bridge else None
         compressor = create(self.strategy, summariser, effective_window(fixture.context_length))
-        state: list[Message] = []
-        steps = []
-        start = 0
-        for step, cut in enumerate(fixture.cuts):
-            state = [*state, *fixture.messages[start:cut]]
+        # What an instance knows of earlier rounds is all in the messages.
+        done = log.read() if log is not None else []
+        steps = [one.step for one in done]
+        state: list[Message] = steps[-1].messages if steps else []
+        if bridge is not None:
+            bridge.take_up(done)
+        cuts = [0, *fixture.cuts]
+        for step in range(len(steps), len(fixture.cuts)):
+            state = [*state, *fixture.messages[cuts[step] : cuts[step + 1]]]
             before = count_messages(state)
-            if bridge is not None:
-                bridge.step = step
-            began, queued = time.perf_counter(), bridge.queued if bridge else 0.0
+            mark, queued = bridge.begin(step) if bridge else (0, 0.0)
+            began = time.perf_counter()
             state = compressor.compress(state, before, focus_topic)
             queued = (bridge.queued - queued) if bridge else 0.0
             seconds = time.perf_counter() - began - queued
             steps.append(Step(state, before, count_messages(state), seconds, queued_seconds=queued))
-            start = cut
+            if log is not None:
+                log.add(Round(steps[-1], _used(bridge), _since(bridge, mark)))
         return tuple(steps)
+
+
+def _since(bridge: _Bridge | None, mark: int) -> tuple[ModelRequest, ...]:
+    return tuple(bridge.requests[mark:]) if bridge else ()
 
 
 def _requests(bridge: _Bridge | None) -> tuple[ModelRequest, ...]:

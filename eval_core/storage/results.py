@@ -20,6 +20,7 @@ from eval_core.domain.fingerprint import Fingerprint, differences
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import Record, RunRecord, UseRecord
 from eval_core.domain.target import CompressorSource, changed_parts
+from eval_core.storage.round_log import RoundFile
 
 __all__ = [
     "CLAIM",
@@ -73,6 +74,10 @@ class ResultsFolder:
             return RunRecord.model_validate(read_json(path))
         except (UserError, ValidationError):
             return None  # written by another version or torn by hand: measure it again
+
+    def round_log(self, fixture: str, run: int) -> RoundFile:
+        """Return where the rounds of a fixture-run are written down until it is finished."""
+        return RoundFile(self.path / f"{fixture}-run-{run}.rounds.jsonl")
 
     def write_measurement(self, measurement: Measurement) -> None:
         """Write `summary.json`: everything comparisons and reports need, without the message lists."""

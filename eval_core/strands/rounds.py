@@ -25,7 +25,20 @@ from eval_core.strands.findings import Finding, StrandState, weigh
 from eval_core.strands.strand import SeenRun
 from eval_core.strands.structure import structure_checks
 
-__all__ = ["ROUNDS_ALPHA", "Played", "compare_rounds", "played", "read_rounds", "record_rounds"]
+__all__ = [
+    "KEPT",
+    "LOST",
+    "ROUNDS_ALPHA",
+    "UNSAID",
+    "VERBATIM",
+    "WRITTEN",
+    "Played",
+    "compare_rounds",
+    "played",
+    "plural",
+    "read_rounds",
+    "record_rounds",
+]
 
 ROUNDS_ALPHA = 0.01
 """What this test may spend, in its one look."""
@@ -40,7 +53,8 @@ _NAMED = 12
 
 UNSAID, SUPERSEDED, LOST, WRITTEN, VERBATIM = "_~0sv"
 """One sign for each fact and round: not said yet; no longer holding; lost; in the compressor's own text; verbatim."""
-_LIVE, _KEPT = {LOST, WRITTEN, VERBATIM}, {WRITTEN, VERBATIM}
+KEPT = (WRITTEN, VERBATIM)
+_LIVE = (LOST, *KEPT)
 
 
 # What is recorded of a run.
@@ -130,20 +144,21 @@ class Played:
 
     def kept(self, kind: str | None = None) -> list[float]:
         """Return the share of the facts that hold which is still there, round by round; NaN where none holds."""
-        return [_share(signs[at] for at in self._of(kind)) for signs in self.fates]
+        return [_share(signs[at] for at in self.of_kind(kind)) for signs in self.fates]
 
     def age(self, fact: int, at: int) -> int:
         """Count the compressions since a fact was last said, at the end of a round."""
         return at - max((said for said in self.facts[fact].said if said <= at), default=at)
 
-    def _of(self, kind: str | None) -> list[int]:
+    def of_kind(self, kind: str | None) -> list[int]:
+        """Return the places of the facts of a kind, or of all."""
         return [at for at, fact in enumerate(self.facts) if kind in (None, fact.kind)]
 
     def merged(self, kind: str | None, at: int) -> tuple[int, int]:
         """Count the facts of the summary before a round that hold on, and those of them that are there after it."""
         before, after = self.fates[at - 1], self.fates[at]
-        went_in = [fact for fact in self._of(kind) if before[fact] == WRITTEN and after[fact] in _LIVE]
-        return len(went_in), sum(after[fact] in _KEPT for fact in went_in)
+        went_in = [fact for fact in self.of_kind(kind) if before[fact] == WRITTEN and after[fact] in _LIVE]
+        return len(went_in), sum(after[fact] in KEPT for fact in went_in)
 
     def merge(self, kind: str, first: int) -> float:
         """Return the share that merges leave, from a round on."""
@@ -155,18 +170,18 @@ class Played:
         """Return the mean share kept of the quarter of facts that were said longest ago."""
         shares = []
         for at in range(_OLD_FROM, len(self.fates)):
-            live = [fact for fact in self._of(kind) if self.fates[at][fact] in _LIVE]
+            live = [fact for fact in self.of_kind(kind) if self.fates[at][fact] in _LIVE]
             live.sort(key=lambda fact: (-self.age(fact, at), fact))
             shares.append(_share(self.fates[at][fact] for fact in live[: -(-len(live) // 4)]))
         return _mean(shares)
 
     def lives(self) -> list[list[bool]]:
         """Return for each fact whether it is kept, for each round in which it holds."""
-        return [[round_[at] in _KEPT for round_ in self.fates if round_[at] in _LIVE] for at in range(len(self.facts))]
+        return [[round_[at] in KEPT for round_ in self.fates if round_[at] in _LIVE] for at in range(len(self.facts))]
 
 
 def _share(signs: Any) -> float:
-    live = [sign in _KEPT for sign in signs if sign in _LIVE]
+    live = [sign in KEPT for sign in signs if sign in _LIVE]
     return sum(live) / len(live) if live else float("nan")
 
 
@@ -207,7 +222,7 @@ def _features(sides: Sequence[Mapping[str, Sequence[Played]]]) -> list[_Feature]
         feature
         for kind in kinds
         # What no side ever writes is missing, not lost.
-        if any(WRITTEN in (round_[at] for round_ in run.fates) for run in runs for at in run._of(kind))
+        if any(WRITTEN in (round_[at] for round_ in run.fates) for run in runs for at in run.of_kind(kind))
         for feature in (
             _Feature(kind, "kept"),
             _Feature(kind, "oldest"),
@@ -266,7 +281,7 @@ def _moved(session: str, base: Played, candidate: Played) -> list[_Moved]:
     found = []
     for at, (fact, before, now) in enumerate(zip(candidate.facts, base.lives(), candidate.lives(), strict=True)):
         differs = [n for n, signs in enumerate(zip(base.fates, candidate.fates, strict=True), 1)
-                   if (signs[0][at] in _KEPT) != (signs[1][at] in _KEPT)]  # fmt: skip
+                   if (signs[0][at] in KEPT) != (signs[1][at] in KEPT)]  # fmt: skip
         if sum(now) != sum(before):
             found.append(_Moved(session, fact, sum(now) - sum(before), differs[0]))
     return found

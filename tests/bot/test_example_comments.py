@@ -97,7 +97,9 @@ class ExampleSubject:
     name: str
     deterministic: bool = True
 
-    async def compress(self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None) -> Compression:
+    async def compress(
+        self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None, log: object = None
+    ) -> Compression:
         compressor, state, start = BUILDS[self.name](), list[dict[str, Any]](), 0
         steps = []
         for cut in fixture.cuts:

@@ -32,7 +32,9 @@ class Noted:
     strategy: str = "anchored"
     seeds: list[int] = field(default_factory=list)
 
-    async def compress(self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None) -> Compression:
+    async def compress(
+        self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None, log: object = None
+    ) -> Compression:
         self.order.append((self.name, run))
         self.seeds.append(seed)
         return await BuiltinSubject(self.strategy).compress(fixture, run=run, seed=seed, focus_topic=focus_topic)

@@ -38,7 +38,7 @@ class Sealed:
 
     name = "sealed"
 
-    async def compress(self, fixture, *, run, seed, focus_topic=None):
+    async def compress(self, fixture, *, run, seed, focus_topic=None, log=None):
         return Compression(Outcome.OK, steps=(Step([], 5_000, 40, 0.1, opaque=STATE),))
 
 

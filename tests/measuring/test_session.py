@@ -45,7 +45,9 @@ class Counted:
     topics: dict[str, str | None] = field(default_factory=dict)
     name: str = "counted"
 
-    async def compress(self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None) -> Compression:
+    async def compress(
+        self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None, log: object = None
+    ) -> Compression:
         self.calls.append((fixture.name, run, seed))
         self.topics[fixture.name] = focus_topic
         if fixture.name in self.failing:

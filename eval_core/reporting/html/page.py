@@ -28,6 +28,7 @@ from eval_core.reporting.html.mean_scores import COLUMNS, OVERALL
 from eval_core.reporting.html.payload import pack
 from eval_core.reporting.html.plots import plot_tables
 from eval_core.reporting.html.probes import TAGS
+from eval_core.reporting.html.survival import rounds_pictures, rounds_sides
 from eval_core.reporting.html.text import slug, visible
 from eval_core.reporting.html.trends import trends
 from eval_core.reporting.metrics import target_metrics
@@ -344,6 +345,7 @@ def render_html(data: ReportData) -> str:
         most=MOST,
         most_rows=MOST_ROWS,
         picture=frontier([*sides, ("candidate", "candidate", data.candidate)]),
+        rounds=rounds_pictures(rounds_sides([*sides, ("candidate", "candidate", data.candidate)])),
         tables=tables,
         tiles=tiles(data.candidate, base, tables, view.cost),
         suite=[_suite_row(fixture) for fixture in fixtures],

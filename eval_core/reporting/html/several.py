@@ -11,6 +11,7 @@ from eval_core.comparing.trend import cumulative_changes
 from eval_core.domain.history_line import HistoryLine
 from eval_core.reporting.html.frontier import frontier
 from eval_core.reporting.html.page import asset, render_page
+from eval_core.reporting.html.survival import rounds_pictures, rounds_sides
 from eval_core.reporting.html.trends import trends, verdict_mark
 from eval_core.reporting.side_by_side import COLUMNS, FactKept, SideBySide
 
@@ -49,6 +50,7 @@ def render_side_by_side(found: SideBySide) -> str:
         found=found,
         columns=COLUMNS,
         picture=frontier(sides, width=_WIDTH),
+        rounds=rounds_pictures(rounds_sides(sides)),
         facts=facts[:_MOST_FACTS],
         more=max(0, len(facts) - _MOST_FACTS),
         compared=False,
