@@ -26,6 +26,8 @@ __all__ = ["fixture"]
 
 _FORMATS = ("auto", "openai", "hermes", "claude-code", "codex")
 _PATH = click.Path(path_type=Path)
+_OUTPUT, _LONG = 4_000, 100_000
+"""Characters of a tool output that are kept, and tokens of a session above which all are."""
 
 
 def _scrub_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -36,8 +38,9 @@ def _scrub_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--yes", is_flag=True, help="Remove every likely name without asking; keep doubtful ones."),
         click.option("--first-user", metavar="TEXT", help="Replace the first user turn with this text."),
         click.option("--keep-system", is_flag=True, help="Keep the recorded system prompt."),
-        click.option("--max-output", type=click.IntRange(0), default=4_000, show_default=True,
-                     help="Shorten tool outputs longer than this many characters; 0: never."),
+        click.option("--max-output", type=click.IntRange(0),
+                     help="Shorten tool outputs longer than this many characters; 0: never.  [default: 4000; 0 for "
+                          "sessions of more than 100,000 tokens]"),
         click.option("--allow", type=_PATH, help="Allow list of the audit; default: allow.json beside the fixture."),
     )  # fmt: skip
     for option in reversed(options):
@@ -60,6 +63,7 @@ def fixture() -> None:
 @click.option("--force", is_flag=True, help="Replace a fixture of the same name.")
 @click.option("--truncate-to", type=click.IntRange(4), metavar="N", help="Keep the first N messages.")
 @click.option("--session", "session_id", metavar="ID", help="Which session of a state.db; default: the latest.")
+@click.option("--redact-findings", is_flag=True, help="Replace what the audit still finds, and list it.")
 @_scrub_options
 def import_command(
     source: Path,
@@ -69,6 +73,7 @@ def import_command(
     force: bool,
     truncate_to: int | None,
     session_id: str | None,
+    redact_findings: bool,
     **scrub: Any,
 ) -> None:
     """Turn a session log into a fixture: read, scrubbed, audited, and only then written.
@@ -91,7 +96,10 @@ def import_command(
     if earlier is not None and (earlier.is_symlink() or not force):
         raise UserError(f"{earlier}: exists already; choose another --name or give --force")
     scrubbed, _, identities = _scrub(recorded, None, **scrub)
-    _gate(scrubbed, identities, scrub["allow"] or output / "allow.json", "nothing was written")
+    allow = scrub["allow"] or output / "allow.json"
+    if redact_findings:
+        scrubbed = _redact(scrubbed, identities, allow)
+    _gate(scrubbed, identities, allow, "nothing was written")
     target = _store(output, scrubbed)
     click.echo(f"{target}: {counted(len(scrubbed.messages), 'message')}. {scrubbed.notes}")
     show, propose = (f"`compression-eval {words} {recorded.name}`" for words in ("fixture show", "probe propose"))
@@ -325,7 +333,9 @@ def _scrub(recorded: Fixture, bank: Any, **options: Any) -> tuple[Fixture, Any, 
 
     identities = load_identities(options["identities"]) if options["identities"] else Identities()
     _confirm(recorded, identities, options["yes"])
-    chosen = ScrubOptions(identities, options["first_user"], options["keep_system"], options["max_output"] or None)
+    chosen = ScrubOptions(
+        identities, options["first_user"], options["keep_system"], _longest_output(recorded, options["max_output"])
+    )
     with show_waiting(f"Scrubbing {counted(len(recorded.messages), 'message')}"):
         result = scrub_fixture(recorded, chosen, bank)
     for line in result.report.lines():
@@ -384,6 +394,32 @@ def _numbers(count: int, doubtful: list[int]) -> set[int]:
     if not numbers <= set(range(1, count + 1)):
         raise UserError(f"{answer!r}: give numbers from 1 to {count} with commas, or none")
     return numbers
+
+
+def _redact(session: Fixture, identities: Identities, allow: Path) -> Fixture:
+    """Replace what the audit still finds, and say where."""
+    from eval_core.suite.audit import REDACTED, load_allow, redact_findings
+
+    redacted, findings = redact_findings(session, identities, load_allow(allow))
+    _report(findings)
+    if findings:
+        click.echo(f"{counted(len(findings), 'finding')} replaced by {REDACTED}.", err=True)
+    return redacted
+
+
+def _longest_output(recorded: Fixture, asked: int | None) -> int | None:
+    """Return where tool outputs are cut; of a long session they are a large part of what a compressor has to read."""
+    from eval_core.base.tokens import count_messages
+
+    if asked is not None:
+        return asked or None
+    tokens = count_messages(recorded.messages)
+    if tokens <= _LONG:
+        return _OUTPUT
+    click.echo(
+        f"{tokens:,} tokens: tool outputs are kept whole; --max-output {_OUTPUT} shortens the long ones.", err=True
+    )
+    return None
 
 
 def _gate(session: Fixture, identities: Identities, allow: Path, refusal: str) -> None:

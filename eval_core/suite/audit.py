@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -32,6 +32,7 @@ __all__ = [
     "audit_fixture",
     "fixture_paths",
     "load_allow",
+    "redact_findings",
     "text_hash",
 ]
 
@@ -156,7 +157,43 @@ def _shape(where: str, text: str) -> Iterator[tuple[str, str, str]]:
 
 def audit_fixture(fixture: Fixture, identities: Identities | None = None) -> list[AuditFinding]:
     """Return everything that speaks against storing a fixture."""
-    identities = identities or Identities()
+    return [
+        AuditFinding(fixture.name, rule, where, text_hash(value))
+        for rule, where, value in _found(fixture, identities or Identities())
+    ]
+
+
+REDACTED = "[redacted]"
+_PASSES = 3
+"""What is found only when another text is gone."""
+
+
+def redact_findings(fixture: Fixture, identities: Identities, allow: AllowList) -> tuple[Fixture, list[AuditFinding]]:
+    """Replace every text that the audit still finds and nobody allowed, wherever it stands; say what was replaced."""
+    replaced: list[AuditFinding] = []
+    for _ in range(_PASSES):
+        found = [item for item in _found(fixture, identities) if allow.reason(text_hash(item[2])) is None]
+        values = {value for rule, _, value in found if rule not in ("tool pairs", "not stable", "broken JSON")}
+        if not values:
+            break
+        replaced += [AuditFinding(fixture.name, rule, where, text_hash(value)) for rule, where, value in found]
+        # Longer ones first: one may hold another. Inside JSON, a text is written with escapes.
+        forms = sorted({*values, *(json.dumps(value)[1:-1] for value in values)}, key=lambda form: (-len(form), form))
+        pattern = re.compile("|".join(map(re.escape, forms)))
+        fixture = fixture.model_copy(update={"messages": [_redacted(message, pattern) for message in fixture.messages]})
+    return fixture, replaced
+
+
+def _redacted(value: Any, pattern: re.Pattern[str]) -> Any:
+    if isinstance(value, str):
+        return pattern.sub(REDACTED, value)
+    if isinstance(value, dict):
+        return {name: _redacted(item, pattern) for name, item in value.items()}
+    return [_redacted(item, pattern) for item in value] if isinstance(value, list) else value
+
+
+def _found(fixture: Fixture, identities: Identities) -> list[tuple[str, str, str]]:
+    """Return rule, place and text of every finding."""
     found: list[tuple[str, str, str]] = []
     for where, text in _texts(fixture):
         found += _detected(where, text, identities)
@@ -173,7 +210,7 @@ def audit_fixture(fixture: Fixture, identities: Identities | None = None) -> lis
                 )
         if len(again.messages) != len(fixture.messages):
             found.append(("not stable", "scrubbing again changes the number of messages", f"{fixture.name}:count"))
-    return [AuditFinding(fixture.name, rule, where, text_hash(value)) for rule, where, value in found]
+    return found
 
 
 def fixture_paths(paths: Iterable[Path]) -> list[Path]:

@@ -10,7 +10,7 @@ import pytest
 
 from eval_core.base.errors import UserError
 from eval_core.domain.fixture import dump_fixture, write_fixture
-from eval_core.suite.audit import AllowList, audit_files, audit_fixture, fixture_paths, load_allow
+from eval_core.suite.audit import AllowList, audit_files, audit_fixture, fixture_paths, load_allow, redact_findings
 from eval_core.suite.scrub import Identities
 from tests.suite.conftest import ROOT
 from tests.suite.sessions import ALNUM, draw, session
@@ -48,6 +48,22 @@ def test_an_allow_listed_hash_passes_with_its_reason(tmp_path: Path) -> None:
     allow = AllowList.model_validate({"allow": [{"sha256": finding.sha256, "reason": "revoked before recording"}]})
     (allowed,) = audit_files([path], allow=allow)
     assert allowed.allowed == "revoked before recording"
+
+
+def test_what_is_still_found_can_be_replaced_everywhere_and_is_listed() -> None:
+    recorded = session(json.dumps({"output": f'x "{TOKEN}"'}), f"again {TOKEN}, and premarlowepost")
+    people = Identities(groups=[("marlowe",)])
+    redacted, findings = redact_findings(recorded, people, AllowList())
+    assert {finding.rule for finding in findings} == {"gitlab-token", "identity"}
+    assert audit_fixture(redacted, people) == []
+    text = json.dumps(redacted.messages)
+    assert TOKEN not in text
+    assert "marlowe" not in text
+    assert len(redacted.messages) == len(recorded.messages)
+    allow = AllowList.model_validate(
+        {"allow": [{"sha256": item.sha256, "reason": "revoked, see the log"} for item in findings]}
+    )
+    assert redact_findings(recorded, people, allow) == (recorded, [])
 
 
 def test_an_allow_list_without_reasons_is_refused(tmp_path: Path) -> None:

@@ -42,6 +42,24 @@ def test_import_writes_a_scrubbed_audited_fixture(jsonl: Write, tmp_path: Path) 
     assert "0 findings" in audited.output
 
 
+def test_import_with_redacted_findings_says_nothing_where_there_are_none(jsonl: Write, tmp_path: Path) -> None:
+    source = log(jsonl, f"key {TOKEN}")
+    result = run("import", source, "--name", "demo", "--output", tmp_path, "--yes", "--redact-findings")
+    assert result.exit_code == 0, result.output
+    assert "replaced by" not in result.output
+    assert load_fixture(tmp_path / "demo.json").messages[3]["content"] == "key REDACTED-npm-token-1"
+
+
+def test_outputs_of_a_long_session_are_kept_whole_unless_asked(jsonl: Write, tmp_path: Path) -> None:
+    short, long = "word " * 2_000, "word " * 110_000
+    for text, options, whole in ((short, (), False), (long, (), True), (long, ("--max-output", 4_000), False)):
+        result = run("import", log(jsonl, text), "--name", "demo", "--output", tmp_path, "--yes", "--force", *options)
+        assert result.exit_code == 0, result.output
+        (path,) = tmp_path.glob("demo.*json*")
+        assert (len(load_fixture(path).messages[3]["content"]) > 100_000) is whole
+        assert ("tool outputs are kept whole" in result.output) is whole
+
+
 def test_import_asks_before_it_takes_names_out(jsonl: Write, tmp_path: Path) -> None:
     source = log(jsonl, "/home/kestrel/x\nkestrel is our product")
     asked = run("import", source, "--name", "demo", "--output", tmp_path, answer="1\n")

@@ -98,6 +98,63 @@ def test_a_state_database_gives_the_active_rows_of_the_latest_session(tmp_path: 
         import_session(path, session_id="three")
 
 
+def test_a_summary_stays_where_the_log_has_nothing_before_it(jsonl: Write, tmp_path: Path) -> None:
+    path = jsonl(
+        claude("user", "summary of it all", uuid="u1", isCompactSummary=True),
+        claude("assistant", [{"type": "text", "text": "Going on."}], uuid="u2", m_id="msg_1"),
+        claude("user", "And the tests?", uuid="u3"),
+        claude("assistant", [{"type": "text", "text": "Done."}], uuid="u4", m_id="msg_2"),
+    )
+    fixture = _stored(path, tmp_path)
+    assert fixture.messages[0]["content"] == "summary of it all"  # type: ignore[attr-defined]
+
+
+def _split_db(path: Path, parents: dict[str, str | None], sessions: dict[str, list[tuple[str, str]]]) -> Path:
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE sessions (id TEXT PRIMARY KEY, model TEXT, parent_session_id TEXT)")
+        database.execute("CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, content TEXT)")
+        database.executemany("INSERT INTO sessions VALUES (?, 'm', ?)", list(parents.items()))
+        rows = [(name, role, content) for name, said in sessions.items() for role, content in said]
+        database.executemany("INSERT INTO messages (session_id, role, content) VALUES (?, ?, ?)", rows)
+    database.close()
+    return path
+
+
+_SPLIT = {
+    "one": [("system", "Be brief."), ("user", "Fix the login."), ("assistant", "Looking."), ("user", "Go on.")],
+    "two": [
+        ("system", "Be brief."), ("user", "[CONTEXT COMPACTION] login, half fixed"), ("user", "Go on."),
+        ("assistant", "Fixed."), ("user", "Go on."),
+    ],
+    "three": [("user", "[CONTEXT COMPACTION] fixed"), ("user", "Go on."), ("assistant", "Tested.")],
+}  # fmt: skip
+
+
+def test_a_session_that_was_split_at_compactions_is_followed_to_its_beginning(tmp_path: Path) -> None:
+    path = _split_db(tmp_path / "state.db", {"one": None, "two": "one", "three": "two"}, _SPLIT)
+    fixture = import_session(path)
+    said = ["Be brief.", "Fix the login.", "Looking.", "Go on.", "Fixed.", "Go on.", "Tested."]
+    assert [message["content"] for message in fixture.messages] == said
+    assert fixture.segments == [4, 6]
+    assert "2 compaction summary messages" in fixture.notes
+    assert "3 repeated messages" in fixture.notes
+
+
+@pytest.mark.parametrize(
+    ("parents", "message"),
+    [
+        ({"two": "one", "three": "two"}, "session 'two' goes on from 'one', which is not in table sessions"),
+        ({"one": "three", "two": "one", "three": "two"}, "session 'three' goes on from itself"),
+    ],
+    ids=["missing parent", "loop"],
+)
+def test_a_lineage_that_leads_nowhere_is_one_message(
+    tmp_path: Path, parents: dict[str, str | None], message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        import_session(_split_db(tmp_path / "state.db", parents, _SPLIT))
+
+
 def test_claude_code_rows_of_one_answer_are_merged(jsonl: Write, tmp_path: Path) -> None:
     use = [{"type": "tool_use", "id": f"toolu_{n}", "name": "Bash", "input": {"command": f"echo {n}"}} for n in (1, 2)]
     path = jsonl(
@@ -119,10 +176,11 @@ def test_claude_code_rows_of_one_answer_are_merged(jsonl: Write, tmp_path: Path)
         claude("assistant", [{"type": "text", "text": "Done."}], uuid="u10", m_id="msg_3"),
     )
     fixture = _stored(path, tmp_path)
-    assert _roles(fixture) == ["user", "assistant", "tool", "tool", "user", "assistant"]
+    assert _roles(fixture) == ["user", "assistant", "tool", "tool", "assistant"]
     assert fixture.messages[1]["content"] == "Two looks."  # type: ignore[attr-defined]
     assert [m["content"] for m in fixture.messages[2:4]] == ["one", "two"]  # type: ignore[attr-defined]
-    assert fixture.messages[5]["content"] == "Done."  # type: ignore[attr-defined]
+    assert fixture.messages[4]["content"] == "Done."  # type: ignore[attr-defined]
+    assert "1 compaction summary message" in fixture.notes  # type: ignore[attr-defined]
     assert fixture.segments == [4]  # type: ignore[attr-defined]
     assert fixture.model == "claude-x"  # type: ignore[attr-defined]
     assert "1 sidechain row" in fixture.notes  # type: ignore[attr-defined]
@@ -149,13 +207,13 @@ def test_codex_rollouts_pair_calls_and_keep_compactions(jsonl: Write, tmp_path: 
         item("function_call", name="shell", arguments="{}", call_id="c3"),
     )
     fixture = _stored(path, tmp_path)
-    assert _roles(fixture) == ["user", "assistant", "tool", "tool", "user", "user", "assistant", "tool"]
+    assert _roles(fixture) == ["user", "assistant", "tool", "tool", "user", "assistant", "tool"]
     assert fixture.messages[1]["content"] == "Looking."  # type: ignore[attr-defined]
     assert [m["content"] for m in fixture.messages[2:4]] == ["a.py", "ok"]  # type: ignore[attr-defined]
     assert json.loads(fixture.messages[1]["tool_calls"][1]["function"]["arguments"]) == {"input": "*** Begin Patch"}  # type: ignore[attr-defined]
     assert fixture.segments == [4]  # type: ignore[attr-defined]
-    assert fixture.messages[4]["content"] == "Fixed half."  # type: ignore[attr-defined]
-    assert fixture.messages[7]["content"] == NO_ANSWER  # type: ignore[attr-defined]
+    assert "1 compaction summary message" in fixture.notes  # type: ignore[attr-defined]
+    assert fixture.messages[6]["content"] == NO_ANSWER  # type: ignore[attr-defined]
     assert "without an answer" in fixture.notes  # type: ignore[attr-defined]
     assert fixture.model == "gpt-x"  # type: ignore[attr-defined]
 

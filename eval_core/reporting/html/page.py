@@ -28,7 +28,7 @@ from eval_core.reporting.html.mean_scores import COLUMNS, OVERALL
 from eval_core.reporting.html.payload import pack
 from eval_core.reporting.html.plots import plot_tables
 from eval_core.reporting.html.probes import TAGS
-from eval_core.reporting.html.survival import rounds_pictures, rounds_sides
+from eval_core.reporting.html.rounds_pictures import rounds_pictures, rounds_sides
 from eval_core.reporting.html.text import slug, visible
 from eval_core.reporting.html.trends import trends
 from eval_core.reporting.metrics import target_metrics

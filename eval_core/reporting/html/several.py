@@ -11,7 +11,7 @@ from eval_core.comparing.trend import cumulative_changes
 from eval_core.domain.history_line import HistoryLine
 from eval_core.reporting.html.frontier import frontier
 from eval_core.reporting.html.page import asset, render_page
-from eval_core.reporting.html.survival import rounds_pictures, rounds_sides
+from eval_core.reporting.html.rounds_pictures import rounds_pictures, rounds_sides
 from eval_core.reporting.html.trends import trends, verdict_mark
 from eval_core.reporting.side_by_side import COLUMNS, FactKept, SideBySide
 

@@ -44,8 +44,8 @@ class ClaudeCode:
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
         if not all(isinstance(block, dict) for block in blocks):
             raise UserError(f"{where}: message.content holds a block that is no object")
-        if row.get("isCompactSummary") is True:
-            session.cut()
+        if row.get("isCompactSummary") is True and session.take_out_summary():
+            return
         if kind == "user":
             self._user(blocks)
         else:

@@ -18,9 +18,11 @@ def add_row(session: ImportedSession, row: dict[str, Any], where: str) -> None:
     """Append one row; events repeat what the response items already say."""
     kind, payload = row["type"], row["payload"]
     if kind == "compacted":
-        session.cut()
-        if isinstance(payload.get("message"), str) and payload["message"].strip():
+        said = isinstance(payload.get("message"), str) and bool(payload["message"].strip())
+        if said and not session.take_out_summary():
             session.messages.append({"role": "user", "content": payload["message"]})
+        elif not said:
+            session.cut()
         return
     if kind in ("turn_context", "session_meta") and isinstance(payload.get("model"), str) and payload["model"]:
         session.model = payload["model"]

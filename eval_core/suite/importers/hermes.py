@@ -17,6 +17,8 @@ from eval_core.suite.importers.rows import LogRow
 __all__ = ["add_row", "database_rows"]
 
 _STRUCTURED = "\x00json:"  # how the store marks content that is a list of parts
+_CONTINUED, _REPEATED = "\x00continued", "\x00repeated"
+"""Marks on rows of a session that goes on after a compaction of another one."""
 _SUMMARY_MARKS = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]", "[PREVIOUS CONTEXT]")
 
 
@@ -27,10 +29,18 @@ def add_row(session: ImportedSession, row: dict[str, Any], where: str) -> None:
         if isinstance(row.get("model"), str) and row["model"]:
             session.model = row["model"]
         return
+    if row.get("role") == _REPEATED:
+        session.dropped["repeated message"] += 1
+        return
+    if row.get("role") == _CONTINUED:
+        session.cut()
+        return
     content = row.get("content")
     if isinstance(content, str) and content.lstrip().startswith(_SUMMARY_MARKS):
+        if row.get(_CONTINUED) and session.take_out_summary():
+            return
         session.cut()
-    add_message(session, row, where)
+    add_message(session, {name: value for name, value in row.items() if name != _CONTINUED}, where)
 
 
 def database_rows(path: Path, session_id: str | None) -> Iterator[LogRow]:
@@ -56,16 +66,61 @@ def _message_rows(database: sqlite3.Connection, path: Path, session_id: str | No
         if found is None:
             raise UserError(f"{path}: table messages has no active row")
         session_id = str(found["session_id"])
+    lineage = _lineage(database, path, session_id)
     model = _session_model(database, session_id)
     if model:
         yield LogRow({"role": "session_meta", "model": model}, "table sessions")
-    query = f"SELECT rowid AS position, * FROM messages WHERE session_id = ? AND {active} ORDER BY rowid"  # noqa: S608
-    empty = True
-    for row in database.execute(query, (session_id,)):
-        empty = False
-        yield LogRow(_as_message(row, columns, path), f"messages row {row['position']}")
-    if empty:
-        raise UserError(f"{path}: no active message of session {session_id!r}; check --session")
+    before: list[dict[str, Any]] = []
+    for number, identity in enumerate(lineage):
+        query = f"SELECT rowid AS position, * FROM messages WHERE session_id = ? AND {active} ORDER BY rowid"  # noqa: S608
+        rows = [(_as_message(row, columns, path), row["position"]) for row in database.execute(query, (identity,))]
+        if not rows:
+            missing_parent = f"{path}: session {lineage[-1]!r} goes on from {identity!r}, which has no active message"
+            raise UserError(
+                f"{path}: no active message of session {session_id!r}; check --session"
+                if identity == session_id
+                else f"{missing_parent}; import the part that is there from a copy without parent_session_id"
+            )
+        if number:
+            yield LogRow({"role": _CONTINUED}, "table sessions")
+        yield from _continued(rows, before, first=not number)
+        before = [message for message, _ in rows]
+
+
+def _continued(
+    rows: list[tuple[dict[str, Any], int]], before: list[dict[str, Any]], *, first: bool
+) -> Iterator[LogRow]:
+    """Yield the rows of a session; of one that goes on, what it repeats of the session before is marked."""
+    leading = not first
+    for message, position in rows:
+        where, content = f"messages row {position}", message.get("content")
+        summary = not first and isinstance(content, str) and content.lstrip().startswith(_SUMMARY_MARKS)
+        # Only what opens the session is a repetition: later on, somebody may well say the same again.
+        leading = leading and (summary or message in before)
+        if summary:
+            yield LogRow({**message, _CONTINUED: True}, where)
+        else:
+            yield LogRow({"role": _REPEATED} if leading else message, where)
+
+
+def _lineage(database: sqlite3.Connection, path: Path, session_id: str) -> list[str]:
+    """Return the sessions that a session goes on from, oldest first: a compaction begins a new one."""
+    names = {row["name"] for row in database.execute("PRAGMA table_info(sessions)")}
+    found = [session_id]
+    while {"id", "parent_session_id"} <= names:
+        row = database.execute("SELECT parent_session_id FROM sessions WHERE id = ?", (found[0],)).fetchone()
+        if row is None and found[0] != session_id:
+            raise UserError(
+                f"{path}: session {found[1]!r} goes on from {found[0]!r}, which is not in table sessions; "
+                "import from a database that has it"
+            )
+        parent = row["parent_session_id"] if row is not None else None
+        if not parent:
+            break
+        if str(parent) in found:
+            raise UserError(f"{path}: session {session_id!r} goes on from itself (parent_session_id {parent!r} again)")
+        found.insert(0, str(parent))
+    return found
 
 
 def _session_model(database: sqlite3.Connection, session_id: str) -> str:

@@ -110,6 +110,17 @@ class ImportedSession:
     dropped: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
 
+    def take_out_summary(self) -> bool:
+        """Cut where the agent compacted, and leave its summary out: it repeats what stands before it.
+
+        Where nothing stands before it, it is all there is of the earlier session, and stays.
+        """
+        self.cut()
+        if not self.messages:
+            return False
+        self.dropped["compaction summary message"] += 1
+        return True
+
     def cut(self) -> None:
         """Mark that the log was compacted before the next message."""
         if self.messages and (not self.cuts or self.cuts[-1] != len(self.messages)):

@@ -16,7 +16,7 @@ from eval_core.strands.rounds import KEPT, LOST, WRITTEN, Played, played, plural
 __all__ = ["Dropped", "RoundsPictures", "rounds_pictures", "rounds_sides"]
 
 WIDTH, HEIGHT = 330, 200
-_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 10, 24, 34
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 10, 24, 34
 _MOST = 12
 """Facts named of one round."""
 Values = Sequence[float | None]
