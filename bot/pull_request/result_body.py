@@ -80,6 +80,7 @@ def result_body(view: ReportView, ticket: Ticket, around: CommentContext, *, bud
             "ignored": ticket.ignored_files,
             "ignored_count": len(ticket.ignored_files) + ticket.ignored_more,
             "tested": any(row.p is not None for row in view.data.verdict.rows) if view.data.verdict else False,
+            "measured": [row for row in view.table if row.verdict != "advisory"],
             "moved": moved,
             "details": [
                 (row.name, detail)

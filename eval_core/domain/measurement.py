@@ -26,6 +26,8 @@ class Provenance(Record):
     version: str = ""
     seed: int = 0
     sandbox: str = "none needed"
+    environment: dict[str, str] = {}
+    """What it ran on: Python, the system, and the compressor's packages with their versions."""
     watched: str | None = None
     """Digest of the watched files that were measured; None where none is configured."""
 

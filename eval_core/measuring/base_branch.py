@@ -34,6 +34,7 @@ __all__ = [
     "exported",
     "keep_base",
     "name_of",
+    "other_environment",
     "plan_base",
     "stale_note",
 ]
@@ -214,6 +215,23 @@ def name_of(base: Measurement, unknown: str = "the base branch") -> str:
     return f"{base.extra.branch or unknown}{f' at {sha[:12]}' if sha else ''}"
 
 
+def other_environment(base: Measurement, candidate: Measurement) -> str:
+    """Name what the two sides ran on where it is not the same; empty where it is, or was not recorded."""
+    then, now = base.provenance.environment, candidate.provenance.environment
+    changed = [
+        f"{name} ({then.get(name, 'none')} -> {now.get(name, 'none')})"
+        for name in {**then, **now}
+        if then.get(name) != now.get(name)
+    ]
+    if not then or not now or not changed:
+        return ""
+    more = f" and {len(changed) - _MOST_NAMED} more" if len(changed) > _MOST_NAMED else ""
+    return f" The two sides ran in different environments: {', '.join(changed[:_MOST_NAMED])}{more}."
+
+
+_MOST_NAMED = 5
+
+
 def base_note(base: Measurement, candidate: Measurement, *, path: Path, in_run: bool, root: Path) -> str:
     """Say which base it is, and how old."""
     sha = base.provenance.source_sha
@@ -221,7 +239,8 @@ def base_note(base: Measurement, candidate: Measurement, *, path: Path, in_run: 
     if in_run:
         return f"Base: {name_of(base)}, measured {_age(base, candidate)} and not taken from a stored baseline."
     shown = os.path.relpath(path, root) if path.is_relative_to(root) else str(path)
-    return f"Base: the stored baseline {shown}, measured {_age(base, candidate)}{at}{_commits_behind(sha, root)}."
+    measured = f"measured {_age(base, candidate)}{at}{_commits_behind(sha, root)}"
+    return f"Base: the stored baseline {shown}, {measured}.{other_environment(base, candidate)}"
 
 
 def stale_note(base: Measurement, candidate: Measurement, *, left_behind: Reference, root: Path) -> tuple[str, bool]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-__all__ = ["now", "package_version", "source_commit"]
+from eval_core.domain.target import CompressorSource
+
+__all__ = ["environment", "now", "package_version", "source_commit"]
 
 
 def now() -> datetime.datetime:
@@ -21,6 +24,11 @@ def package_version() -> str:
         return version("compression-eval")
     except PackageNotFoundError:
         return "unreleased"
+
+
+def environment(source: CompressorSource) -> dict[str, str]:
+    """Return what a run of this compressor depends on beside its own files."""
+    return {"Python": platform.python_version(), "system": platform.platform(terse=True), **source.packages}
 
 
 def source_commit(tree: Path) -> tuple[str | None, bool]:

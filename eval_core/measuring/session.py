@@ -22,7 +22,7 @@ from eval_core.facts.session_facts import SessionFacts
 from eval_core.measuring.blame import PlainRequests, examine, own_doing, settle_refusals, suspects
 from eval_core.measuring.controls import find_controls, keep_controls, measure_controls
 from eval_core.measuring.execute import Executor, run_in_turn
-from eval_core.measuring.provenance import now, package_version, source_commit
+from eval_core.measuring.provenance import environment, now, package_version, source_commit
 from eval_core.measuring.wiring import Roles
 from eval_core.storage.results import Claim, ResultsFolder, claim_folder
 
@@ -285,6 +285,7 @@ class MeasuringSession:
                 version=package_version(),
                 seed=self.seed,
                 sandbox=self.roles.sandbox,
+                environment=environment(self.source),
             ),
             models=self.fingerprint.models,
             planned_runs=runs,

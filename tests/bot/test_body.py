@@ -82,7 +82,7 @@ def test_a_lost_fact_that_may_be_said_in_other_words_is_marked_in_the_comment_an
     verdict, _ = compare_measurements(data.base, candidate)
     shown = make_view(replace(data, candidate=candidate, verdict=verdict))
     assert "is gone in all 3 runs (possibly paraphrased); the base always kept it" in text(shown=shown)
-    assert "| 100 % → 0 %, possibly paraphrased |" in text(shown=shown)
+    assert "kept 100 % → 0 %, possibly paraphrased; " in text(shown=shown)
     assert "(baseline 100 %), possibly paraphrased" in render_markdown(shown)
     assert "possibly paraphrased" not in text()
 

@@ -13,7 +13,7 @@ import small
 from eval_core.base.config import BaselineConfig, Config
 from eval_core.base.globs import watched_digest
 from eval_core.comparing.compare import ReportData
-from eval_core.measuring.base_branch import BranchPoint, branch_point, exported
+from eval_core.measuring.base_branch import BranchPoint, branch_point, exported, other_environment
 from eval_core.measuring.measure import Sinks, compare_run
 from eval_core.measuring.measure import measure as measure_plan
 from eval_core.measuring.options import RunOptions
@@ -297,3 +297,15 @@ def test_a_checkout_that_changed_no_watched_file_has_no_base_to_measure(tmp_path
     apart = branch_point(sub, watch)
     assert apart is not None
     assert (apart.sha, apart.both, apart.tip is None) == (first, (), False)
+
+
+def test_an_environment_that_differs_from_the_baselines_is_named(root: Path, tmp_path: Path) -> None:
+    found = measure(pull_request(root, DOCUMENTED), tmp_path / "results").candidate
+    assert found.provenance.environment["Python"]
+    assert other_environment(found, found) == ""
+    then = {**found.provenance.environment, "Python": "3.0.0", "gone-since": "1.2.3"}
+    old = found.model_copy(update={"provenance": found.provenance.model_copy(update={"environment": then})})
+    now = found.provenance.environment["Python"]
+    assert f"Python (3.0.0 -> {now}), gone-since (1.2.3 -> none)." in other_environment(old, found)
+    unknown = old.model_copy(update={"provenance": old.provenance.model_copy(update={"environment": {}})})
+    assert other_environment(unknown, found) == ""
