@@ -55,6 +55,11 @@ def watch(options: RunOptions, measure: Callable[[], Measurement]) -> NoReturn:
 
 def _tell(before: Measurement, after: Measurement) -> None:
     """Print what fails, how many facts are kept, and each one that was lost or came back; nothing is tested here."""
+    from rich.text import Text
+
+    from eval_core.reporting.terminal import console
+
+    out = console()
     failed = {run.outcome.words for runs in after.fixtures.values() for run in runs if not run.ok}
     if failed:
         click.echo(f"The compressor {' and '.join(sorted(failed))}.")
@@ -67,7 +72,7 @@ def _tell(before: Measurement, after: Measurement) -> None:
             if was != now:
                 sign, colour = ("+", "green") if now else ("-", "red")
                 where = f" (message {fate.messages[0]})" if fate.messages else ""
-                click.secho(f"  {sign} {fate.name}{where}", fg=colour)
+                out.print(Text(f"  {sign} {fate.name}{where}", style=colour))
 
 
 _MOST = 0.5

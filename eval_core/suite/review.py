@@ -51,7 +51,7 @@ def review(bank: _Bank, field: str, path: Path, session: Fixture, dump: Callable
 
 def _show(item: Probe | LedgerLine, session: Fixture, place: str) -> None:
     """Print a draft with the messages that it is taken from."""
-    click.echo(f"\n{place}  {click.style(item.id, bold=True)}")
+    click.echo(f"\n{place}  {item.id}")
     if isinstance(item, Probe):
         click.echo(f"  {item.type}: {item.question}")
         click.echo("  " + "; ".join(fact.label for fact in item.expected_facts))
