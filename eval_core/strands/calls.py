@@ -52,11 +52,12 @@ class _Side:
         return ", ".join([*parts, f"{median(self.seconds):.1f} s"])
 
 
-def calls_strand(base: Measurement, candidate: Measurement) -> Finding | None:
+def calls_strand(sides: Sequence[Measurement]) -> Finding | None:
     """Say what a compression takes on both sides; more calls, or more in vain, are told and decide nothing."""
-    before, now = _Side.of(base), _Side.of(candidate)
-    if not now.uses:
+    found = [_Side.of(side) for side in sides]
+    if not found or not found[-1].uses:
         return None
+    before, now = found
     if not before.uses:
         return Finding(name="calls", state=StrandState.NOT_RECORDED, candidate=now.words)
     changed = abs(now.calls / before.calls - 1) >= _MORE or abs(now.in_vain - before.in_vain) >= _MORE

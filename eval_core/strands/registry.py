@@ -66,7 +66,7 @@ STRANDS: tuple[Strand, ...] = (
     ),
     Strand("rounds", "Over rounds", Force.WEIGHED, compare_rounds, ("everything", "facts"), record_rounds),
     Strand("size", "Size", Force.GATE, _of_records(lambda item: item.size.strand), muted_by=("everything", "facts")),
-    Strand("calls", "Calls of its model", Force.TOLD, _of_records(lambda item: calls_strand(*item.sides))),
+    Strand("calls", "Calls of its model", Force.TOLD, _of_records(lambda item: calls_strand(item.sides))),
     Strand(
         "scores",
         "Scores",
