@@ -43,6 +43,16 @@ def answer_identity(models: Models) -> dict[str, str]:
     }
 
 
+_AROUND = 1_000
+"""Tokens of instructions and question, at most."""
+
+
+def answer_room(models: Models) -> int | None:
+    """Return how many tokens of a state the answering model takes beside question and answer."""
+    window = models.window(models.answer)
+    return None if window is None else max(0, window - models.answer_max_tokens - _AROUND)
+
+
 class ModelAnswerer:
     """Answers through a model."""
 
@@ -52,6 +62,11 @@ class ModelAnswerer:
         models = client.models
         self._model, self._temperature, self._max_tokens = models.answer, models.temperature, models.answer_max_tokens
         self._latest: tuple[list[Message], tuple[Message, ...]] | None = None
+
+    @property
+    def room(self) -> int | None:
+        """How many tokens of a state fit into a question; None where nobody says."""
+        return answer_room(self._client.models)
 
     def call(self, state: list[Message], probe: Probe, *, fixture: str, draw: Draw) -> ModelCall:
         """Return the call that `answer` makes; a dry run counts its tokens."""

@@ -12,6 +12,7 @@ from eval_core.base.errors import UserError
 from eval_core.base.files import digest, pretty, read_json, write_atomic
 from eval_core.base.messages import Message
 from eval_core.base.threads import compute
+from eval_core.base.tokens import count_messages
 from eval_core.domain.call import Draw
 from eval_core.domain.case import Case
 from eval_core.domain.fingerprint import Fingerprint
@@ -23,7 +24,7 @@ from eval_core.facts.haystack import holds
 from eval_core.facts.retention import FixtureFacts, probe_in_session
 from eval_core.judging.fact_judge import FactJudge
 
-__all__ = ["CONTROL", "find_controls", "keep_controls", "measure_controls"]
+__all__ = ["CONTROL", "ceiling_state", "find_controls", "keep_controls", "measure_controls"]
 
 CONTROL = Draw(control=True)
 _CEILING_FAILS = 2.0
@@ -95,6 +96,28 @@ def _share(probe: Probe, text: Haystack) -> float:
     return sum(holds(fact, text) for fact in probe.required) / len(probe.required)
 
 
+_NEIGHBOURS = 2
+"""Messages on either side of a piece of evidence, without which it may not be understood."""
+
+
+def ceiling_state(case: Case, probe: Probe, facts: FixtureFacts, room: int | None) -> list[Message]:
+    """Return what a probe's ceiling is asked from: the session, or what of it the answering model can take.
+
+    Of a session that does not fit, these are the messages with the probe's evidence and their neighbours, as many as
+    fit, the last evidence first: it is the newest state.
+    """
+    messages = case.fixture.messages
+    if room is None or count_messages(messages) <= room:
+        return messages
+    chosen: set[int] = set()
+    for index in sorted({place for fact in probe.required for place in facts.of(fact)}, reverse=True):
+        near = range(max(0, index - _NEIGHBOURS), min(len(messages), index + _NEIGHBOURS + 1))
+        wider = sorted({*chosen, *near})
+        if count_messages([messages[place] for place in wider]) <= room:
+            chosen.update(wider)
+    return [messages[place] for place in sorted(chosen)]
+
+
 async def measure_controls(
     case: Case, answerer: Answerer, judge: Judge, turns: asyncio.Semaphore | None = None
 ) -> Controls:
@@ -104,6 +127,7 @@ async def measure_controls(
     """
     turns = turns or asyncio.Semaphore(16)
     banks = case.probes
+    room, facts = getattr(answerer, "room", None), FixtureFacts(case.fixture)
 
     async def one(state: list[Message], probe: Probe, control: str) -> float | None:
         async with turns:
@@ -111,7 +135,7 @@ async def measure_controls(
 
     floors, ceilings = await asyncio.gather(
         asyncio.gather(*(one([], probe, "empty") for probe in banks)),
-        asyncio.gather(*(one(case.fixture.messages, probe, "full") for probe in banks)),
+        asyncio.gather(*(one(ceiling_state(case, probe, facts, room), probe, "full") for probe in banks)),
     )
     full, empty = await compute(Haystack.of_messages, case.fixture.messages), Haystack.of("")
     probes = {}

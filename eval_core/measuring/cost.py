@@ -274,7 +274,7 @@ def _too_long(stand_ins: Sequence[StandIn], models: Models, *, compresses: bool)
         if answer is not None and whole + models.answer_max_tokens > answer:
             notes.append(
                 f"{name}: the whole session of {whole:,} tokens, which the controls ask about, does not fit "
-                f"{models.answer} ({answer:,})."
+                f"{models.answer} ({answer:,}): they ask about each probe's evidence and the messages around it."
             )
     return tuple(notes)
 

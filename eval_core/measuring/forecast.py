@@ -12,11 +12,13 @@ from eval_core.base.tokens import count_messages, count_text
 from eval_core.domain.call import Role, Usage
 from eval_core.domain.case import Case
 from eval_core.domain.probe import Probe
-from eval_core.judging.answering import answer_messages
+from eval_core.facts.retention import FixtureFacts
+from eval_core.judging.answering import answer_messages, answer_room
 from eval_core.judging.calibration import calibration_set
 from eval_core.judging.extractive import NOT_IN_CONTEXT
 from eval_core.judging.grading import example_replies, grade_messages
 from eval_core.judging.judge_audit import REPEATED, labelled_set
+from eval_core.measuring.controls import ceiling_state
 from eval_core.measuring.preflight import compressor_call, plain_order
 from eval_core.models.prices import Tariff
 from eval_core.models.settings import Models
@@ -213,6 +215,17 @@ def _questions(
     return tally
 
 
+def _ceilings(case: Case, answers: dict[str, str], output: float | None, room: int | None) -> _Tally:
+    """Count the questions about the whole session, or about each probe's evidence where that does not fit."""
+    if room is None or count_messages(case.fixture.messages) <= room:
+        return _questions(case.fixture.messages, case, answers, 0, output, 1)
+    tally, facts = _Tally(), FixtureFacts(case.fixture)
+    for probe in case.probes:
+        asked = count_messages(answer_messages(ceiling_state(case, probe, facts, room), probe))
+        tally.add(asked, count_text(answers[probe.id]) if output is None else output, 0.0, 1, float(asked))
+    return tally
+
+
 def _grades(case: Case, answers: dict[str, str], output: float, times: int) -> _Tally:
     tally = _Tally()
     for probe in case.probes:
@@ -308,7 +321,8 @@ def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list
     unknown = [dict.fromkeys(item.answers, NOT_IN_CONTEXT) for item in controlled]
     silence = float(count_text(NOT_IN_CONTEXT))
     if controlled:
-        full = (_questions(item.case.fixture.messages, item.case, item.answers, 0, answer, 1) for item in controlled)
+        room = answer_room(models)
+        full = (_ceilings(item.case, item.answers, answer, room) for item in controlled)
         empty = (_questions([], item.case, said, 0, silence, 1) for item, said in zip(controlled, unknown, strict=True))
         rows.append(("controls", "answer", _sum(chain(full, empty))))
     graded = (_grades(item.case, item.answers, grade, scope.graded(item.case.fixture.name)) for item in stand_ins)
