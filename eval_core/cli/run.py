@@ -215,7 +215,7 @@ def make_options(given: dict[str, Any]) -> RunOptions:
         judge=given.pop("judge_model"),
     )
     names, config, targets = given.pop("names"), given.pop("config"), given.pop("targets")
-    suite = given.pop("suite")
+    suite = given.pop("suite", None)
     changes = (*given.pop("changes"), *([f"suite={suite}"] if suite else []))
     if len(targets) > 1:
         raise UserError(f"--target: this takes one target, not {len(targets)}; `run` alone compares several")
