@@ -336,7 +336,9 @@ def test_every_tag_in_the_rendered_comment_is_our_own(gh: LoopbackGitHub, post: 
     ours = re.sub(r"</?(?:details|summary|strong|em|ul|li|a|h3|blockquote)\b[^>]*>|<!--[^>]*-->", "", shown)
     assert not LIVE.search(ours.replace('<pre lang="sh">', ""))
     links = set(re.findall(r'href="([^"]*)"', shown))
-    assert links <= {ticket_for(gh).run_url, READING}
+    run = ticket_for(gh).run_url
+    form = run.split("/runs/")[0] + "/workflows/compression-eval.yml"
+    assert links <= {run, form, READING, f"{READING}#5-reproducing-a-result"}
 
 
 def test_a_moved_head_is_said_first(gh: LoopbackGitHub, post: Post) -> None:
@@ -667,9 +669,8 @@ def test_a_base_measured_in_the_run_is_what_a_pull_request_is_compared_with(
     assert "Nothing to do." not in comment
     assert "is stale" not in folded
     assert f"compared with `main` at `{fork[:7]}`, 1 commit behind its tip" in first_screen
-    assert f"git worktree add ../base {fork}" in comment
+    assert f"compression-eval reproduce https://github.com/{adopted.REPO}/pull/1 --sha {ticket_for(gh).sha}" in comment
     assert "days old" not in comment
-    assert "compression-eval run --compare-to rerun --base-tree ../base\n" in comment
 
 
 @pytest.mark.parametrize("spoilt", ["missing", "grade", "word", "fixture"])

@@ -153,7 +153,9 @@ class Runner:
         for job in run.jobs:
             job.status, job.conclusion = "completed", "success"
         for folder in artifacts.iterdir():
-            self.github.artifact(run.id, folder.name, {path.name: path.read_bytes() for path in folder.iterdir()})
+            files = (path for path in folder.rglob("*") if path.is_file())
+            contents = {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+            self.github.artifact(run.id, folder.name, contents)
 
 
 Start = Callable[..., tuple[Runner, StoredPull]]

@@ -20,11 +20,11 @@ from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
 from eval_core.storage.baselines import (
     dump_baseline,
-    find_baseline,
     list_baselines,
     load_baseline,
     stale_fields,
     store_baseline,
+    stored_reference,
 )
 from eval_core.storage.history import read_history, source_release
 from eval_core.strands.findings import Kind
@@ -216,8 +216,9 @@ def test_a_measurement_of_some_fixtures_is_compared_with_that_part(
     stored: Path, small_measurement: Measurement, tmp_path: Path
 ) -> None:
     part = small.measure(small.cases()[1:2], tmp_path / "part", "anchored", runs=3, compress_runs=5)
-    found = find_baseline(stored.parent, part.fingerprint)
-    assert found == (stored, [])
+    found = stored_reference(stored.parent, part.fingerprint)
+    assert found is not None
+    assert (found.path, found.comparable) == (stored, True)
     verdict, base = compare_measurements(load_baseline(stored)[0], part)
     assert verdict.kind not in (Kind.NOT_COMPARABLE, Kind.INCOMPLETE)
     assert {row.delta for row in verdict.rows} == {0.0}
@@ -235,7 +236,7 @@ def test_a_measurement_of_more_fixtures_than_the_baseline_is_not_comparable(
 
 def test_without_a_folder_there_are_no_baselines(tmp_path: Path, small_measurement: Measurement) -> None:
     assert list_baselines(tmp_path / "none") == []
-    assert find_baseline(tmp_path / "none", small_measurement.fingerprint) is None
+    assert stored_reference(tmp_path / "none", small_measurement.fingerprint) is None
     assert read_history(tmp_path / "none") == []
 
 
