@@ -9,7 +9,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import TracebackType
@@ -220,13 +220,17 @@ class LoopbackProvider:
         *,
         behave: Callable[[Asked], str | None] | None = None,
         reply: Callable[[Sequence[Message]], str] = reply_to,
+        act: Callable[[Asked], Sequence[tuple[str, Mapping[str, Any]]]] | None = None,
         latency: float = 0.0,
         prompt_cache: bool = False,
         marked_cache: bool = False,
         sampling: bool = False,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Behave well, except where `behave` names a misbehaviour for a request."""
+        """Behave well, except where `behave` names a misbehaviour for a request.
+
+        `act` says which tools are called, by name and arguments, where some are offered; none is an answer in words.
+        """
         self.behave = behave
         self.asked: list[Asked] = []
         self.delivered: list[Asked] = []
@@ -235,6 +239,7 @@ class LoopbackProvider:
         self.input_tokens = self.cached_tokens = self.written_tokens = self.output_tokens = 0
         self.leave = asyncio.Event()
         """Set when the server stops, so that hanging replies end."""
+        self._act = act
         self._reply, self._latency, self._headers = reply, latency, dict(headers or {})
         self._prompt_cache, self._marked_cache = prompt_cache, marked_cache
         """Whether beginnings are kept: all of them, or only those that are marked, which costs extra."""
@@ -327,11 +332,14 @@ class LoopbackProvider:
 
     def _completion(self, asked: Asked, fault: str | None, cached: int = 0, written: int = 0) -> dict[str, Any]:
         choice: dict[str, Any] = {"content": self._sampled(asked), "finish_reason": "stop"}
+        if self._act is not None and asked.body.get("tools") and (made := self._act(asked)):
+            choice = {"content": None, "finish_reason": "tool_calls", "tool_calls": list(_tool_calls(made))}
         choice.update(_REPLIES.get(fault or "", {}))
         if fault == "truncated-late":
             choice["finish_reason"] = "length"
         finish = choice.pop("finish_reason")
-        usage = self._usage(asked, cached, written, str(choice["content"] or ""))
+        said = str(choice["content"] or "") + (json.dumps(choice["tool_calls"]) if "tool_calls" in choice else "")
+        usage = self._usage(asked, cached, written, said)
         return {
             "id": f"loopback-{asked.number}",
             "object": "chat.completion",
@@ -406,6 +414,12 @@ class LoopbackProvider:
         return max(known, default=0), beginnings
 
 
+def _tool_calls(made: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[dict[str, Any]]:
+    for number, (name, arguments) in enumerate(made, 1):
+        function = {"name": name, "arguments": json.dumps(arguments)}
+        yield {"id": f"call_{number}", "type": "function", "function": function}
+
+
 def _marked(message: Message) -> bool:
     content = message.get("content")
     return isinstance(content, list) and any("cache_control" in part for part in content)
@@ -424,19 +438,30 @@ def as_chat(body: Mapping[str, Any]) -> dict[str, Any]:
     """Write a request of Anthropic's messages as one for a chat completion."""
     system = body.get("system") or []
     front = [{"role": "system", "content": system}] if system else []
-    return {"model": body["model"], "messages": [*front, *body["messages"]], "max_tokens": body["max_tokens"]}
+    tools = [
+        {"type": "function", "function": {"name": tool["name"], "parameters": tool.get("input_schema", {})}}
+        for tool in body.get("tools") or ()
+    ]
+    chat = {"model": body["model"], "messages": [*front, *body["messages"]], "max_tokens": body["max_tokens"]}
+    return {**chat, "tools": tools} if tools else chat
 
 
 def as_message(completion: Mapping[str, Any]) -> dict[str, Any]:
     """Write a chat completion as a message of Anthropic's."""
     choice, usage = completion["choices"][0], completion.get("usage", {})
+    calls = [
+        {"type": "tool_use", "id": call["id"], "name": function["name"], "input": json.loads(function["arguments"])}
+        for call in choice["message"].get("tool_calls") or ()
+        for function in (call["function"],)
+    ]
+    reasons = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
     return {
         "id": f"msg_{completion['id']}",
         "type": "message",
         "role": "assistant",
         "model": completion["model"],
-        "content": [{"type": "text", "text": choice["message"]["content"] or ""}],
-        "stop_reason": {"stop": "end_turn", "length": "max_tokens"}.get(choice["finish_reason"], "refusal"),
+        "content": calls or [{"type": "text", "text": choice["message"]["content"] or ""}],
+        "stop_reason": reasons.get(choice["finish_reason"], "refusal"),
         "stop_sequence": None,
         "usage": {
             "input_tokens": usage.get("prompt_tokens", 0),

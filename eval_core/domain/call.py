@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from eval_core.base.messages import Message
+from eval_core.base.strict_json import BadJson, parse_json
 
 __all__ = [
     "Acceptance",
@@ -131,6 +132,13 @@ class ModelCall:
         """
         return self.role == "compressor" and not self.draw.control
 
+    def offering(self, tools: Sequence[dict[str, Any]], *, required: bool = False) -> ModelCall:
+        """Return the same call with functions that the model may call, or must: `{"name": ..., "parameters": ...}`."""
+        offered = [{"type": "function", "function": tool} for tool in tools]
+        return replace(
+            self, params={**self.params, "tools": offered, "tool_choice": "required" if required else "auto"}
+        )
+
 
 @dataclass(frozen=True)
 class Acceptance:
@@ -180,6 +188,15 @@ class ReplyCall:
     name: str
     arguments: str
     """JSON text."""
+
+    @property
+    def given(self) -> dict[str, Any] | None:
+        """The arguments by their names; None where the text is no JSON object, which models do write."""
+        try:
+            read = parse_json(self.arguments or "{}")
+        except BadJson:
+            return None
+        return read if isinstance(read, dict) else None
 
 
 @dataclass(frozen=True)

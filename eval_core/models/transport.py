@@ -402,6 +402,8 @@ def with_thinking(call: ModelCall) -> ModelCall:
         if not told:
             return call
         params = {name: value for name, value in call.params.items() if name != "top_p"}
+        if params.get("tool_choice") == "required":
+            params["tool_choice"] = "auto"  # nor may a tool call be demanded
         return replace(call, max_tokens=call.max_tokens + budget, temperature=None, params=params)
     if not _THINKERS.search(call.model) or (call.role == "compressor" and not told):
         return call

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -116,3 +117,12 @@ def test_only_a_model_that_thinks_is_sent_something_else(model: str, params: dic
 def test_what_a_compressor_asks_of_a_model_that_thinks_by_itself_is_its_own() -> None:
     call = ModelCall("compressor", "openai/gpt-5", ({"role": "user", "content": "x"},), 2_000)
     assert with_thinking(call) == call
+
+
+def test_a_tool_call_is_asked_for_and_not_demanded_of_a_claude_that_thinks() -> None:
+    plain = ModelCall("answer", CLAUDE, ({"role": "user", "content": "x"},), 900).offering(
+        [{"name": "f"}], required=True
+    )
+    assert with_thinking(plain).params["tool_choice"] == "required"
+    thinks = replace(plain, params={**plain.params, "reasoning_effort": "low"})
+    assert with_thinking(thinks).params["tool_choice"] == "auto"
