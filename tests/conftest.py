@@ -9,14 +9,16 @@ from pathlib import Path
 
 import pytest
 import small
+from filelock import FileLock
 from hypothesis import settings
 
 from bot.cli import main
 from eval_core.domain.case import Case, load_suite
 from eval_core.domain.measurement import Measurement
 
-settings.register_profile("shared", deadline=None)  # machines are shared: time is no property
-settings.load_profile("shared")
+settings.register_profile("daily", deadline=None, max_examples=25)  # machines are shared: time is no property
+settings.register_profile("thorough", deadline=None, max_examples=500)  # --hypothesis-profile thorough
+settings.load_profile("daily")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -69,13 +71,22 @@ def shipped() -> list[Case]:
 
 @pytest.fixture(scope="session")
 def shipped_runs(shipped: list[Case], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Measurement]:
-    """Measure each strategy on the shipped fixtures, once for all tests."""
+    """Measure each strategy on the shipped fixtures, once for all tests and workers."""
     done: dict[str, Measurement] = {}
+    # Each worker has a folder of its own in one that they share.
+    own = tmp_path_factory.getbasetemp()
+    shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "measured"
+    shared.mkdir(exist_ok=True)
 
     def of(strategy: str) -> Measurement:
         if strategy not in done:
-            known = next(iter(done.values())).controls if done else None
-            done[strategy] = small.measure(shipped, tmp_path_factory.mktemp(strategy), strategy, controls=known)
+            file = shared / f"{strategy}.json"
+            with FileLock(f"{file}.lock"):
+                if not file.exists():
+                    known = next(iter(done.values())).controls if done else None
+                    made = small.measure(shipped, tmp_path_factory.mktemp(strategy), strategy, controls=known)
+                    file.write_text(made.model_dump_json(), encoding="utf-8")
+            done[strategy] = Measurement.model_validate_json(file.read_bytes())
         return done[strategy]
 
     return of

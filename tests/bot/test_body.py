@@ -13,7 +13,7 @@ import adopted
 import report_world
 import small
 from bot_tickets import allowed, request
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.pull_request.body import mark
@@ -182,7 +182,6 @@ def test_the_least_important_goes_first_and_is_named() -> None:
     assert "Every summary is a stub" in shown
 
 
-@settings(max_examples=50)
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
 def test_no_list_of_files_makes_it_outgrow_the_budget(name: str) -> None:
     ticket = TICKET.model_copy(update={"ignored_files": [(name * 200)[:200]] * 40})

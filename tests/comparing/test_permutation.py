@@ -283,7 +283,7 @@ holes = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 2)), max_size=2)
 
 
 @given(cells, holes)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_over_all_relabellings_of_any_runs_small_p_values_are_no_commoner_than_they_say(
     values: Array, missing: list[tuple[int, int]]
 ) -> None:
@@ -310,7 +310,7 @@ def test_over_all_relabellings_of_any_runs_small_p_values_are_no_commoner_than_t
 
 
 @given(cells, holes)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_swapping_the_arms_turns_every_difference_and_keeps_every_p(
     values: Array, missing: list[tuple[int, int]]
 ) -> None:

@@ -369,7 +369,6 @@ def test_a_verdict_survives_json() -> None:
     lost=st.integers(0, 3),
     broken=st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
 def test_sentence_rows_culprits_and_exit_code_always_agree(
     seed: int, shift: float, fact_shift: float, runs: int, fixtures: int, lost: int, broken: bool
 ) -> None:
@@ -424,7 +423,7 @@ KINDS_OF = {"scores": {"dimension", "probe"}, "facts": {"retention", "fact", "ce
 
 
 @given(seed=st.integers(0, 10_000), runs=st.integers(1, 6), sd=st.sampled_from([0.0, 0.1, 0.8]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_result_compared_with_itself_never_changes(seed: int, runs: int, sd: float) -> None:
     arm = noisy(seed, runs, sd=sd)
     verdict = decide(arm, arm, options=QUICK)
@@ -433,7 +432,7 @@ def test_a_result_compared_with_itself_never_changes(seed: int, runs: int, sd: f
 
 
 @given(seed=st.integers(0, 1000), holes=st.integers(0, 6))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_missing_cells_barely_move_the_means(seed: int, holes: int) -> None:
     """Missing is never zero: a few lost cells move a mean by noise, not by points."""
     base, whole, gappy = noisy(seed, 10), noisy(seed + 1, 10), noisy(seed + 1, 10)

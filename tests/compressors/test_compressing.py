@@ -46,7 +46,6 @@ def sessions(draw: Any) -> list[Message]:
     return messages
 
 
-@settings(max_examples=60)
 @given(messages=sessions(), data=st.data())
 def test_no_strategy_breaks_a_session_or_its_input(messages: list[Message], data: st.DataObject) -> None:
     assert message_problem(messages) is None
@@ -62,7 +61,6 @@ def test_no_strategy_breaks_a_session_or_its_input(messages: list[Message], data
     assert message_problem(again) is None
 
 
-@settings(max_examples=30)
 @given(messages=sessions())
 def test_the_reference_keeps_the_newest_five_messages_verbatim(messages: list[Message]) -> None:
     state = ContextCompressor().compress(messages)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_core.compressors.decision import Decision
@@ -36,13 +36,11 @@ SUMMARIES = st.builds(
 )
 
 
-@settings(max_examples=40)
 @given(SUMMARIES)
 def test_a_rendered_summary_reads_back_as_it_was(summary: AnchoredSummary) -> None:
     assert AnchoredSummary.from_markdown(summary.to_markdown()) == summary
 
 
-@settings(max_examples=40)
 @given(SUMMARIES)
 def test_every_section_is_written_out_even_if_it_is_empty(summary: AnchoredSummary) -> None:
     lines = summary.to_markdown().splitlines()
@@ -51,7 +49,6 @@ def test_every_section_is_written_out_even_if_it_is_empty(summary: AnchoredSumma
         assert (lines[at + 1] == EMPTY) == (not getattr(summary, name))
 
 
-@settings(max_examples=40)
 @given(SUMMARIES, SUMMARIES)
 def test_merging_accumulates_history_and_takes_the_newer_state(old: AnchoredSummary, new: AnchoredSummary) -> None:
     both = old.merge(new)
@@ -67,7 +64,6 @@ def test_merging_accumulates_history_and_takes_the_newer_state(old: AnchoredSumm
     assert both.compression_count == old.compression_count + 1
 
 
-@settings(max_examples=40)
 @given(SUMMARIES, SUMMARIES)
 def test_merging_leaves_both_summaries_as_they_were(old: AnchoredSummary, new: AnchoredSummary) -> None:
     before = old.to_markdown(), new.to_markdown()
@@ -147,7 +143,6 @@ def test_news_replace_what_they_name_and_leave_the_rest() -> None:
     assert both.compression_count == 2
 
 
-@settings(max_examples=40)
 @given(SUMMARIES)
 def test_no_news_lose_nothing(old: AnchoredSummary) -> None:
     both = old.extend(AnchoredSummary())

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from statistics import fmean
 
 import small
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_core.base.messages import Message, full_text, render
@@ -47,7 +47,6 @@ def test_the_system_prompt_is_not_quoted() -> None:
     assert ask([{"role": "system", "content": "The staging port is 8443."}], "Which staging port?") == NOT_IN_CONTEXT
 
 
-@settings(max_examples=60)
 @given(TEXTS, st.text(min_size=3, max_size=80))
 def test_an_answer_is_bounded_made_of_the_state_and_always_the_same(texts: list[str], question: str) -> None:
     state = [small.user(text) for text in texts]

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 import small
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_core.domain.call import Draw
@@ -31,21 +31,18 @@ def grade(answer: str, probe: Probe = PROBE) -> Grade:
     return found
 
 
-@settings(max_examples=60)
 @given(st.lists(st.sampled_from(STATEMENTS)), st.sampled_from(FACTS))
 def test_stating_one_more_fact_lowers_no_score(said: list[str], fact: str) -> None:
     before, after = grade("\n".join(said)), grade("\n".join([*said, f"It is {fact}."]))
     assert all(after.scores[name] >= before.scores[name] for name in DIMENSIONS)
 
 
-@settings(max_examples=60)
 @given(st.lists(st.sampled_from(STATEMENTS), min_size=1), st.sampled_from(OLD))
 def test_stating_a_superseded_value_raises_no_score(said: list[str], value: str) -> None:
     before, after = grade("\n".join(said)), grade("\n".join([*said, value + "."]))
     assert all(after.scores[name] <= before.scores[name] for name in DIMENSIONS)
 
 
-@settings(max_examples=60)
 @given(st.text(max_size=400))
 def test_every_score_lies_between_0_and_5_and_is_always_the_same(answer: str) -> None:
     first = grade(answer)
@@ -101,7 +98,6 @@ def _said(text: str) -> dict[str, str]:
     return {"role": "assistant", "content": text}
 
 
-@settings(max_examples=120)
 @given(
     st.lists(st.sampled_from(STATEMENTS) | WRITTEN_AS),
     st.lists(st.sampled_from(STATEMENTS) | WRITTEN_AS | st.text(max_size=80)),

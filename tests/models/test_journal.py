@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_core.base.errors import UserError
@@ -72,7 +72,6 @@ def test_what_does_not_change_the_answer_does_not_change_the_key() -> None:
 
 
 @given(cut=st.integers(min_value=1, max_value=400))
-@settings(max_examples=30, deadline=None)
 def test_a_torn_last_line_is_cut_off_and_the_rest_kept(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     path = tmp_path_factory.mktemp("torn") / "journal.jsonl"
     write(path, "one", "two")

@@ -8,11 +8,9 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
-import anthropic
-import openai
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +21,10 @@ from eval_core.sandbox.protocol.route import route
 from eval_core.sandbox.request import Refusal, read_object, read_request
 from tests.foreign import json_values
 from tests.subject.gateway_talk import CALLS, PARAMETERS, SERVER, TOOLS, serve
+
+if TYPE_CHECKING:  # they take seconds to import, and every worker collects every file
+    import anthropic
+    import openai
 
 HISTORY = [
     {"role": "user", "content": "read a.py"},
@@ -40,10 +42,14 @@ HISTORY = [
 
 
 def openai_client(root: str, token: str, version: str = "/v1") -> openai.AsyncOpenAI:
+    import openai
+
     return openai.AsyncOpenAI(base_url=root + version, api_key=token, max_retries=0)
 
 
 def anthropic_client(root: str, token: str) -> anthropic.AsyncAnthropic:
+    import anthropic
+
     return anthropic.AsyncAnthropic(base_url=root, api_key=token, max_retries=0)
 
 
@@ -153,6 +159,8 @@ def test_what_the_compact_endpoint_returns_can_be_sent_back():
 
 
 def test_a_state_of_another_provider_is_refused():
+    import openai
+
     async def talk(root: str, token: str) -> Any:
         item = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAA"}
         with pytest.raises(openai.BadRequestError, match="not a state of this run's model"):
@@ -285,6 +293,9 @@ def test_a_tool_call_of_the_model_reaches_the_client_in_every_protocol():
 
 
 def test_an_outage_is_told_in_each_protocol_s_own_words_and_never_in_the_provider_s():
+    import anthropic
+    import openai
+
     async def talk(root: str, token: str) -> Any:
         with pytest.raises(openai.APIStatusError) as chat:
             await openai_client(root, token).responses.create(model="x", input="go")
@@ -377,6 +388,8 @@ def test_what_is_not_text_never_reaches_the_model_in_any_protocol(path, body, sa
 
 
 def test_limits_count_every_protocol_together():
+    import anthropic
+
     async def talk(root: str, token: str) -> Any:
         await openai_client(root, token).responses.create(model="x", input="go")
         with pytest.raises(anthropic.RateLimitError, match="1 requests are used up"):

@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_core.domain.fixture import Fixture
@@ -198,7 +198,6 @@ def test_private_key_blocks_go_whole_even_cut_off() -> None:
     assert output == "$ cat k\nREDACTED-private-key-1"
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=30) | st.just(f"token={TOKEN}"),
@@ -215,7 +214,6 @@ def test_any_json_document_parses_after_a_scrub_and_twice_is_once(value: Any, in
     assert scrubbed(once) == [once]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(max_size=200))
 def test_looking_at_a_text_does_not_change_it(text: str) -> None:
     assert rewrite(text, lambda piece, _key: piece) == text
