@@ -17,19 +17,6 @@ import yaml
 from eval_core.base.errors import UserError
 from eval_core.sandbox.targets import SHIPPED_TARGETS
 
-__all__ = [
-    "ADAPTERS",
-    "CompressorCandidate",
-    "Found",
-    "candidates",
-    "described",
-    "is_plain",
-    "known_agent",
-    "named_command",
-    "named_compressor",
-    "with_environment",
-]
-
 ADAPTERS = ".github/compression-eval"
 """Where an adapter of ours is put: changes there are never taken from a pull request."""
 

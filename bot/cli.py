@@ -8,8 +8,6 @@ import click
 
 from eval_core.cli.entry import CommandGroup, run_command
 
-__all__ = ["main", "root"]
-
 _COMMANDS = {
     "run": ("eval_core.cli.run:run", "Compress, probe and grade; compare with the baseline."),
     "compare": ("eval_core.cli.report:compare", "Compare two results or baselines."),

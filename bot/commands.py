@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from bot.pull_request.ticket import Ticket
     from eval_core.domain.shard import Shard
 
-__all__ = ["bot"]
-
 _DEFAULT_WORK = ".compression-eval"
 _WORK = click.option(
     "--work",

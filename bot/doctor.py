@@ -17,8 +17,6 @@ from eval_core.cli.entry import as_json, print_json
 if TYPE_CHECKING:
     from eval_core.measuring.diagnose import Diagnosis
 
-__all__ = ["doctor", "print_diagnoses"]
-
 
 def print_diagnoses(found: Iterable[Diagnosis], *, as_json: bool = False) -> bool:
     """Print what is found, line by line as it is found; return whether something is broken."""

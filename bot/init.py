@@ -28,8 +28,6 @@ from bot.candidates import (
 from bot.github.checkout import git, own_repository
 from eval_core.base.errors import UserError
 
-__all__ = ["AdoptionPlan", "adoption", "init", "own_source"]
-
 # `compression-eval init`: adopt the bot in a repository.
 
 WORKFLOW = Path(".github/workflows/compression-eval.yml")

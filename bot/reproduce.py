@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from bot.pull_request.ticket import Ticket
     from eval_core.base.config import Config
 
-__all__ = ["PullAddress", "pull_address", "reproduce", "token_for"]
-
 _URL = re.compile(r"(https?://[^/\s@]+)/([^/\s]+/[^/\s]+)/pull/([0-9]{1,7})(?:[/?#].*)?")
 _SHORT = re.compile(r"(?:([^/\s#]+/[^/\s#]+))?#?([0-9]{1,7})")
 _GITHUB = "https://github.com"

@@ -16,8 +16,6 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["DemoGitHub"]
-
 _ME = {"login": "github-actions[bot]", "id": 41_898_282}
 _ROLE = {"permission": "write", "role_name": "write"}
 _DATE = "2024-01-01T00:00:00Z"

@@ -19,8 +19,6 @@ from typing import Any, Protocol
 
 from eval_core.base.errors import UserError
 
-__all__ = ["Journey", "label_event", "package_source", "write_tree"]
-
 _GATE = {"contents": "read", "pull_requests": "write", "checks": "write", "actions": "read"}
 _EVALUATE = {"contents": "read", "actions": "read"}
 _BEGIN = {"contents": "read", "pull_requests": "write", "checks": "write"}

@@ -8,13 +8,6 @@ from pathlib import Path
 
 import click
 
-__all__ = [
-    "comment_page",
-    "demo",
-    "demo_pull",
-    "demo_tree",
-]
-
 # A comment as a page: near enough to how GitHub shows it to be looked at.
 
 _STYLE = """

@@ -8,8 +8,6 @@ from typing import Any
 
 from eval_core.base.errors import IncompleteError, UserError
 
-__all__ = ["ApiError", "Conflict", "Forbidden", "NotFound", "Unavailable", "rate_limit_wait", "refusal"]
-
 
 class ApiError(UserError):
     """GitHub said no, and asking again would not help."""

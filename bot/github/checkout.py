@@ -6,8 +6,6 @@ import re
 import subprocess
 from pathlib import Path
 
-__all__ = ["git", "own_repository"]
-
 # A server's address; a path on this machine says nothing that a workflow could install from.
 _REMOTE = re.compile(r"^(?:(?:https?|ssh)://[^/]+/|[^/@]+@[^/:]+:)([A-Za-z0-9-]+/[A-Za-z0-9._-]+?)(?:\.git)?/?$")
 

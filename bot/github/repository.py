@@ -29,15 +29,6 @@ from bot.github.resources import (
 from bot.github.rest import DEFAULT_API, ApiRetries, Transport
 from eval_core.base.errors import UserError
 
-__all__ = [
-    "TRUSTED_EVENTS",
-    "WORKFLOW",
-    "Contents",
-    "GitHub",
-    "Reaction",
-    "WorkflowRuns",
-]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -5,20 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-__all__ = [
-    "Artifact",
-    "ChangedFile",
-    "CheckRun",
-    "Comment",
-    "Commit",
-    "Comparison",
-    "OpenedPull",
-    "Pull",
-    "StoredFile",
-    "User",
-    "WorkflowRunDetails",
-]
-
 
 @dataclass(frozen=True)
 class User:

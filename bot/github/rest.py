@@ -22,13 +22,6 @@ if TYPE_CHECKING:
     from requests import Response
 
 
-__all__ = [
-    "DEFAULT_API",
-    "ApiRetries",
-    "Transport",
-    "with_retries",
-]
-
 # Retries: outages and rate limits are waited for, within bounds; every other error is raised at once.
 
 T = TypeVar("T")

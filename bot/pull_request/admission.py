@@ -15,20 +15,6 @@ from eval_core.base.errors import UserError
 from eval_core.base.globs import matches
 from eval_core.domain.target import Builtin, read_target, target_from
 
-__all__ = [
-    "EVALUATOR",
-    "Allowed",
-    "Facts",
-    "IgnoredFile",
-    "Refused",
-    "Why",
-    "base_only",
-    "check_target",
-    "decide",
-    "label_gone",
-    "nothing_to_measure",
-]
-
 # Which changed files make an evaluation worth its cost, and which are never taken from a pull request.
 
 EVALUATOR = ("eval_core/**", "bot/**", "scripts/**", "action.yml", "action.yaml")

@@ -8,8 +8,6 @@ from bot.pull_request.ledger import Ledger, LedgerNotice, LedgerResult, LedgerRu
 from eval_core.base.config import BotConfig
 from eval_core.base.markdown_text import inline, prose
 
-__all__ = ["asker", "ended_why", "mark", "render"]
-
 PRODUCT = "Compression eval"
 # Every mark has words next to it, so that nobody depends on colours.
 _MARKS = {

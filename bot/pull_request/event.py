@@ -11,20 +11,6 @@ from typing import Any, Literal
 from eval_core.base.config import MOST_SHARDS
 from eval_core.base.errors import UserError
 
-__all__ = [
-    "COMMAND",
-    "LOGIN",
-    "REPO",
-    "EvaluationRequest",
-    "Ignored",
-    "Mode",
-    "StatusEvent",
-    "Trigger",
-    "WorkflowRun",
-    "read_event",
-    "read_status_event",
-]
-
 Mode = Literal["evaluate", "baseline"]
 Trigger = Literal["label", "dispatch", "comment"]
 

@@ -14,25 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bot.pull_request.event import LOGIN, WorkflowRun
 
-__all__ = [
-    "MOST_RESULTS",
-    "EvaluationEnded",
-    "EvaluationQueued",
-    "EvaluationStarted",
-    "HeadSeen",
-    "Ledger",
-    "LedgerEvent",
-    "LedgerNotice",
-    "LedgerResult",
-    "LedgerRun",
-    "NoticeKind",
-    "RequestRefused",
-    "ResultMeasured",
-    "RunVanished",
-    "advance",
-    "holds",
-]
-
 MOST_RESULTS = 5
 # As many as the daily quota lets through unless it is raised; there must be room for them in the comment.
 _MOST_RUNS = 20

@@ -21,8 +21,6 @@ from eval_core.reporting.view import ReportView
 from eval_core.strands.findings import Kind, StrandState
 from eval_core.strands.registry import title_of
 
-__all__ = ["READING", "CommentContext", "result_body"]
-
 READING = "https://github.com/compression-eval/compression-eval/blob/main/docs/reading-the-comment.md"
 # In the order in which they are given up when the comment grows too long; the first sections never are.
 _SECTIONS = (

@@ -18,16 +18,6 @@ from eval_core.domain.shard import Shard
 if TYPE_CHECKING:
     from bot.pull_request.admission import Allowed
 
-__all__ = [
-    "Ticket",
-    "evaluation_artifact",
-    "forget_error",
-    "is_small_file",
-    "keep_error",
-    "read_error",
-    "read_ticket",
-]
-
 # The ticket: what the gate decided, handed on to the later jobs as one line of JSON.
 
 _MOST_FILES = 40  # outputs of a job are limited; the comment shows no more anyway

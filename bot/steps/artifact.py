@@ -33,8 +33,6 @@ from eval_core.storage.results import BASE_FOLDER, SUMMARY
 from eval_core.strands.invented import STRONG_KINDS
 from eval_core.strands.structure import STRUCTURE_CHECKS
 
-__all__ = ["read_measured", "read_result"]
-
 _LARGEST = 64 << 20
 _MOST_RUNS = 200
 _LARGEST_COUNT = 1e12

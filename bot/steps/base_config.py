@@ -14,8 +14,6 @@ from bot.pull_request.admission import check_target
 from eval_core.base.config import CONFIG_FILE, Config, load_config
 from eval_core.base.errors import UserError
 
-__all__ = ["read_base_config"]
-
 
 def read_base_config(github: GitHub, sha: str) -> tuple[Config, str | None]:
     """Return the configuration at a commit, and why it is not fit for an evaluation, if it is not."""

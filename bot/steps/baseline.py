@@ -26,8 +26,6 @@ from eval_core.storage.baselines import current_baseline, store_baseline
 from eval_core.storage.history import read_history, source_release
 from eval_core.strands.findings import RowVerdict, Verdict
 
-__all__ = ["Proposed", "propose"]
-
 BRANCH = "compression-eval/baseline"
 _MEASURED = re.compile(r"<!-- compression-eval:baseline ([0-9a-f]{40}) -->")
 _REASON = "Why is this acceptable?"

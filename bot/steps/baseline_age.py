@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 from eval_core.base.numbers import counted
 from eval_core.domain.measurement import Provenance
 
-__all__ = ["CommitsSince", "age_words"]
-
 CommitsSince = Callable[[str], int | None]
 """Tells how many commits the base branch has had since one; None if GitHub does not say."""
 

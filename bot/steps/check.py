@@ -9,8 +9,6 @@ from bot.github.repository import GitHub
 from bot.github.resources import CheckRun
 from bot.pull_request.event import WorkflowRun
 
-__all__ = ["CHECK_NAME", "FAILED", "FIRST_RESULT", "INCOMPLETE", "NOTHING", "Check", "Conclusion", "conclude"]
-
 CHECK_NAME = "compression-eval"
 FAILED = "The evaluation failed"
 """The title of a check that shows nobody a result: by it, later runs tell it from a result that is neutral."""

@@ -18,8 +18,6 @@ from bot.pull_request.body import render
 from bot.pull_request.ledger import Ledger, LedgerEvent, advance, holds
 from eval_core.base.errors import UserError
 
-__all__ = ["LIMIT", "MARKER", "RESULT_BUDGET", "Posted", "Sticky", "compose", "read_comment"]
-
 LIMIT = 65_536
 """The most that GitHub takes; counted in bytes to be on the safe side."""
 RESULT_BUDGET = LIMIT - 20_000

@@ -19,8 +19,6 @@ from bot.steps.without_token import start_without_token
 from eval_core.base.config import Config, SuiteName
 from eval_core.models.settings import ModelFlags, resolve
 
-__all__ = ["RunEstimate", "describe"]
-
 _SECONDS_PER_CALL = 4.0
 _LONGEST = 120
 """Seconds after which the comment does without an estimate."""

@@ -29,14 +29,6 @@ from eval_core.sandbox.isolation import Wanted
 from eval_core.sandbox.targets import find_target
 from eval_core.storage.results import ResultsFolder, open_results
 
-__all__ = [
-    "evaluate",
-    "merge",
-    "minutes_left",
-    "moved_compressor",
-    "set_up",
-]
-
 # The evaluate job: fetch the pull request's tree as data, prepare, measure. It holds no write token.
 
 

@@ -22,19 +22,6 @@ from eval_core.base.tar_files import open_folder, write_member
 from eval_core.domain.shard import Shard
 from eval_core.storage.results import BASE_FOLDER, CONTROL_FOLDER
 
-__all__ = [
-    "ACCEPTED",
-    "BASE",
-    "EARLIER",
-    "SHARDS",
-    "SUBJECT",
-    "TreeLimits",
-    "fetch",
-    "fetch_tree",
-    "unpack",
-    "unpack_artifact",
-]
-
 # Unpacking an artifact: a zip that may have been written by somebody hostile.
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}")

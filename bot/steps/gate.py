@@ -35,14 +35,6 @@ from eval_core.base.markdown_text import inline
 from eval_core.models.credentials import require_handed_over
 from eval_core.models.settings import ModelFlags, resolve
 
-__all__ = [
-    "ENVIRONMENT",
-    "Admission",
-    "NotAdmitted",
-    "admit",
-    "gather",
-]
-
 # Asking GitHub for what the gate has to know.
 
 PACKAGE = "compression-eval"

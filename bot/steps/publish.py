@@ -24,16 +24,6 @@ from eval_core.base.config import Config
 from eval_core.base.errors import IncompleteError, UserError, bug_message
 from eval_core.base.markdown_text import inline
 
-__all__ = [
-    "Published",
-    "RenderResult",
-    "RenderedResult",
-    "ResultAsked",
-    "begin",
-    "publish",
-    "render_without_token",
-]
-
 # The publish job: check what the evaluate job left, decide again, write the comment and the check run.
 
 _log = logging.getLogger(__name__)

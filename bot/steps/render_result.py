@@ -29,8 +29,6 @@ from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.view import make_view
 from eval_core.strands.findings import Kind
 
-__all__ = ["render_result"]
-
 _log = logging.getLogger(__name__)
 
 

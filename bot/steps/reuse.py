@@ -16,8 +16,6 @@ from eval_core.sandbox.targets import Target
 from eval_core.storage.baselines import PROMOTED
 from eval_core.storage.results import BASE_FOLDER, CONTROL_FOLDER, Claim, ResultsFolder
 
-__all__ = ["reuse_results"]
-
 
 def reuse_results(ticket: Ticket, plan: Plan, work: Path, folder: ResultsFolder) -> str | None:
     """Put runs that were measured under the same conditions into the results folder; return a sentence about it."""

@@ -16,8 +16,6 @@ from bot.steps.check import CHECK_NAME, NOTHING, Check
 from bot.steps.comment import Sticky
 from eval_core.base.markdown_text import inline
 
-__all__ = ["mark"]
-
 _QUEUE = "The merge queue tests a merge of pull requests that were evaluated, or not, before they entered it."
 
 

@@ -6,8 +6,6 @@ import os
 import subprocess
 import sys
 
-__all__ = ["start_without_token"]
-
 _SECRETS = frozenset({"GITHUB_TOKEN", "ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"})
 
 

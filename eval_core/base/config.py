@@ -13,22 +13,6 @@ from eval_core.base.files import parse
 from eval_core.base.removed import removed_keys
 from eval_core.base.strict_yaml import parse_yaml, read_yaml
 
-__all__ = [
-    "CONFIG_FILE",
-    "MOST_SHARDS",
-    "AcceptConfig",
-    "BaselineConfig",
-    "BotConfig",
-    "Config",
-    "EndpointConfig",
-    "ModelConfig",
-    "Price",
-    "PrivateProbesConfig",
-    "SuiteName",
-    "config_folder",
-    "load_config",
-]
-
 CONFIG_FILE = ".compression-eval.yml"
 SuiteName = Literal["quick", "rounds", "long", "full"]
 """The fixtures alone, or with generated sessions that are compressed again and again."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import traceback
 from pathlib import PurePath
 
-__all__ = ["IncompleteError", "UserError", "bug_message"]
-
 
 class UserError(Exception):
     """Bad input or configuration: one message that says what, where, the value and the remedy. Exit 2."""

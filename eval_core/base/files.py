@@ -20,20 +20,6 @@ from pydantic_core import ErrorDetails
 from eval_core.base.errors import UserError
 from eval_core.base.strict_json import BadJson, parse_json
 
-__all__ = [
-    "ForeignRecord",
-    "canonical",
-    "digest",
-    "json_value",
-    "open_file",
-    "parse",
-    "pretty",
-    "pretty_parts",
-    "read_json",
-    "read_text",
-    "write_atomic",
-]
-
 Model = TypeVar("Model", bound=BaseModel)
 _MOST_PROBLEMS = 30
 _SLIP = 0.87  # "mesages" is "messages"; "note" is not "not"

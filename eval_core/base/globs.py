@@ -11,8 +11,6 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
-__all__ = ["matches", "watched_digest", "watched_files"]
-
 _NEVER = frozenset({".git", "__pycache__", "node_modules", ".venv"})
 
 

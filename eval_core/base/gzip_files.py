@@ -12,8 +12,6 @@ from pathlib import Path
 from eval_core.base.errors import UserError
 from eval_core.base.files import open_file
 
-__all__ = ["MAX_UNPACKED", "PACKED_SUFFIX", "PLAIN_LIMIT", "pack", "packed_name", "split_name", "unpack"]
-
 PLAIN_LIMIT = 150_000
 """Bytes of JSON above which a fixture is stored compressed."""
 MAX_UNPACKED = 64 * 1024 * 1024

@@ -10,8 +10,6 @@ import re
 import unicodedata
 from collections.abc import Callable
 
-__all__ = ["fenced", "inline", "plain", "prose", "unlinked"]
-
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~!&]|(?<=:)/(?=/))")
 _LINE_ENDS = re.compile("\r\n|[\r\u2028\u2029\x85\x0b\x0c]")
 _MARKS_IN_A_ROW = 4

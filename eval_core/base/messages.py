@@ -11,11 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = [
-    "ROLES", "Message", "Said", "ToolCall", "call_arguments", "call_name", "content_text", "full_text", "is_text_part",
-    "message_problem", "message_problems", "render", "said", "tool_calls",
-]  # fmt: skip
-
 ROLES = ("system", "user", "assistant", "tool", "developer")
 TEXT_PARTS = ("text", "input_text", "output_text")
 

@@ -5,27 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-__all__ = [
-    "MINUS",
-    "change",
-    "counted",
-    "counted_range",
-    "interval",
-    "listed",
-    "ordinal",
-    "p_value",
-    "percent",
-    "percent_change",
-    "percents_and_change",
-    "points",
-    "pp",
-    "quoted",
-    "score",
-    "scores_and_change",
-    "signed",
-    "tokens",
-]
-
 MINUS = "\N{MINUS SIGN}"
 ARROW = "\N{RIGHTWARDS ARROW}"
 UNKNOWN = "unknown"

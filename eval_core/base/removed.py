@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["COMMANDS", "FLAGS", "KEYS", "removed_keys"]
-
 FLAGS: Mapping[str, str] = {
     "--batch": "It submitted calls to a provider's batch API; leave it out, as prompt caching saves about as much.",
     "--answer-model": "Set models.answer in the configuration, and leave out --model, which names all three.",

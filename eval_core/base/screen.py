@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any, TextIO
 
-__all__ = ["STEERING", "Inert"]
-
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 """Characters that a terminal obeys, or that change how others are read."""
 

@@ -11,8 +11,6 @@ from typing import Self
 
 from eval_core.base.errors import UserError
 
-__all__ = ["Damaged", "SealingKey", "holds_a_key"]
-
 _KEYS = re.compile(r"\s*[\w-]{43}=(?:\s*,\s*[\w-]{43}=)*\s*,?\s*", re.ASCII)
 
 

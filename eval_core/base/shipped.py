@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["shipped"]
-
 _PACKAGED = Path(__file__).resolve().parents[1] / "shipped"
 _CHECKOUT = Path(__file__).resolve().parents[2]
 

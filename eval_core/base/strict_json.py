@@ -11,8 +11,6 @@ import math
 import re
 from typing import Any
 
-__all__ = ["MAX_DEPTH", "BadJson", "parse_json", "without_surrogates"]
-
 MAX_DEPTH = 64
 MAX_DIGITS = 20
 """Of an integer: as many as 64 bits can hold, which is where identifiers end."""

@@ -18,8 +18,6 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from eval_core.base.errors import UserError
 from eval_core.base.files import read_text
 
-__all__ = ["parse_yaml", "read_yaml"]
-
 MAX_CHARACTERS = 512 * 1024
 MAX_DEPTH = 32
 MAX_VALUES = 50_000

@@ -10,8 +10,6 @@ import shutil
 import tarfile
 from pathlib import Path
 
-__all__ = ["open_folder", "write_member"]
-
 
 def open_folder(place: Path) -> None:
     """Make a folder, with those above it that are missing, which the user that a sandbox runs as may enter."""

@@ -14,8 +14,6 @@ from functools import cache
 from threading import Lock
 from typing import ParamSpec, TypeVar
 
-__all__ = ["compute", "computing", "waiting"]
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _turn = Lock()

@@ -12,8 +12,6 @@ from typing import Any
 
 from eval_core.base.messages import Message, said
 
-__all__ = ["TOKENIZER", "count_bytes", "count_messages", "count_text"]
-
 TOKENIZER = "cl100k_base"
 # How the encoding cuts text into words before it looks them up.
 _WORDS = (

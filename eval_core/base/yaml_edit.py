@@ -11,8 +11,6 @@ from yaml.nodes import CollectionNode, MappingNode, Node
 from eval_core.base.errors import UserError
 from eval_core.base.strict_yaml import parse_yaml
 
-__all__ = ["add_to_yaml", "block_yaml", "merged"]
-
 Addition = Mapping[str, Any]
 """Mappings of mappings, and lists of text at the ends."""
 

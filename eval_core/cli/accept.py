@@ -9,8 +9,6 @@ import click
 
 from eval_core.cli.completion import complete_results
 
-__all__ = ["accept"]
-
 
 @click.command()
 @click.argument("result", required=False, type=click.Path(path_type=Path), shell_complete=complete_results)

@@ -22,8 +22,6 @@ from eval_core.cli.run import (
     run_options,
 )
 
-__all__ = ["baseline"]
-
 
 @click.group(cls=CommandGroup)
 def baseline() -> None:

@@ -12,8 +12,6 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-__all__ = ["complete_fixtures", "complete_labels", "complete_results", "complete_targets"]
-
 
 def _folder(ctx: click.Context, field: str) -> Path | None:
     from eval_core.base.config import config_folder, load_config

@@ -23,18 +23,6 @@ from eval_core.base.errors import IncompleteError, UserError
 from eval_core.base.removed import COMMANDS, FLAGS
 from eval_core.base.screen import Inert
 
-__all__ = [
-    "CONFIGURED",
-    "DEBUG",
-    "UNEXPECTED",
-    "CommandGroup",
-    "as_json",
-    "configured",
-    "print_json",
-    "run_command",
-    "unexpected",
-]
-
 UNEXPECTED = 70
 """The exit code of an error that is a fault of this program (EX_SOFTWARE)."""
 DEBUG = "COMPRESSION_EVAL_DEBUG"

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from eval_core.suite.audit import AuditFinding
     from eval_core.suite.scrub import Identities
 
-__all__ = ["fixture"]
-
 _FORMATS = ("auto", "openai", "hermes", "claude-code", "codex")
 _PATH = click.Path(path_type=Path)
 _OUTPUT, _LONG = 4_000, 100_000

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from eval_core.measuring.options import RunOptions
     from eval_core.measuring.wiring import Live
 
-__all__ = ["judge"]
-
 
 @click.group(cls=CommandGroup)
 def judge() -> None:

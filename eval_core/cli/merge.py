@@ -7,8 +7,6 @@ from typing import Any
 
 import click
 
-__all__ = ["merge"]
-
 
 @click.command()
 @click.argument("label")

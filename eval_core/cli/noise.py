@@ -6,8 +6,6 @@ from pathlib import Path
 
 import click
 
-__all__ = ["noise"]
-
 
 @click.command()
 @click.argument("baseline", type=click.Path(path_type=Path))

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from eval_core.domain.fixture import Fixture
     from eval_core.domain.probe import ProbeBank
 
-__all__ = ["probe"]
-
 _PATH = click.Path(path_type=Path)
 _SUFFIX = ".probes.json"
 _SHOWN = 3

@@ -14,8 +14,6 @@ from eval_core.domain.record import RunRecord
 if TYPE_CHECKING:
     from eval_core.measuring.wiring import Traffic
 
-__all__ = ["Progress", "show_progress", "show_waiting"]
-
 _PLAIN_SECONDS = 30.0
 _LIVE_SECONDS = 0.25
 _SILENT_SECONDS = 2.0

@@ -17,11 +17,9 @@ from eval_core.base.files import write_atomic
 from eval_core.base.numbers import listed
 
 if TYPE_CHECKING:
-    from eval_core.comparing.verdict import Verdict
     from eval_core.domain.package import Package
     from eval_core.sandbox.installs import Installed
-
-__all__ = ["releases"]
+    from eval_core.strands.findings import Verdict
 
 _SHOWN = 5
 

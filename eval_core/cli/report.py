@@ -20,16 +20,6 @@ if TYPE_CHECKING:
     from eval_core.domain.case import Case
     from eval_core.domain.measurement import Measurement
 
-__all__ = [
-    "cases_of",
-    "compare",
-    "compare_stored",
-    "print_data",
-    "print_side_by_side",
-    "report",
-    "trend",
-]
-
 # Printing a report to stdout in the form that was asked for.
 
 

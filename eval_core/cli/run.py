@@ -27,18 +27,6 @@ if TYPE_CHECKING:
     from eval_core.measuring.plan import Plan
 
 
-__all__ = [
-    "end_incomplete",
-    "end_run",
-    "execute",
-    "model_options",
-    "print_estimate",
-    "print_quote",
-    "run",
-    "run_options",
-    "with_a_suite",
-]
-
 # `compression-eval run --dry-run`: what a run would cost.
 
 

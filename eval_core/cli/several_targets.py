@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from eval_core.comparing.compare import ReportData
     from eval_core.measuring.options import RunOptions
 
-__all__ = ["run_several", "target_labels"]
-
 
 def target_labels(label: str, targets: Sequence[str]) -> list[str]:
     """Return the folder of each target below the results: the label and the target's own name."""

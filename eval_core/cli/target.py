@@ -10,8 +10,6 @@ import click
 
 from eval_core.cli.entry import as_json
 
-__all__ = ["target"]
-
 
 @click.group()
 def target() -> None:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from eval_core.domain.measurement import Measurement
     from eval_core.measuring.options import RunOptions
 
-__all__ = ["quick", "watch"]
-
 _SECONDS = 0.3
 
 

@@ -24,14 +24,6 @@ from eval_core.strands.findings import FactChange, Kind, Verdict
 from eval_core.strands.form import degenerate_runs, too_many
 from eval_core.strands.outcome import broken_fixtures, compare_outcomes
 
-__all__ = [
-    "OFFLINE_JUDGE_NOTE",
-    "OFFLINE_NOTE",
-    "ReportData",
-    "compare_measurements",
-    "judged_alone",
-]
-
 # What every view is made from: one object, so that comment, page, terminal and exit code cannot disagree.
 
 OFFLINE_NOTE = "offline: no model was called, so scores are advisory"

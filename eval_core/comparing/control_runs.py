@@ -17,8 +17,6 @@ from eval_core.statistics.arms import Arm
 from eval_core.statistics.hypotheses import OVERALL, SCORE_HYPOTHESES, score_blocks
 from eval_core.statistics.permutation import Shift, permute
 
-__all__ = ["DAY_SD", "ControlShift", "control_of", "control_shift", "keep_control"]
-
 DAY_SD = 0.1
 """By how many points all grades usually differ between two days."""
 LARGE = 0.3

@@ -22,20 +22,6 @@ from eval_core.strands.findings import Advice, Finding, Kind, Reason, Row, RowVe
 from eval_core.strands.outcome import OutcomeChange
 from eval_core.strands.size import SizeChange
 
-__all__ = [
-    "accepted",
-    "broken",
-    "changed",
-    "incomplete",
-    "inconclusive",
-    "look_again",
-    "next_step",
-    "no_change",
-    "not_comparable",
-    "undecided",
-    "untested",
-]
-
 _ORDER: tuple[str, ...] = ("outcome", "form", "structure", "shown", "facts", "scores", "window")
 _MOST = 2
 """Findings that fit into one sentence; the others are listed below it."""

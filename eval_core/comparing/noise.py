@@ -18,18 +18,6 @@ from eval_core.statistics.hypotheses import FACT_HYPOTHESES, SCORE_HYPOTHESES, f
 from eval_core.statistics.permutation import quantile
 from eval_core.strands.findings import Kind
 
-__all__ = [
-    "NO_NOISE",
-    "FalseAlarms",
-    "NoiseFloor",
-    "RunsNeeded",
-    "false_alarms",
-    "noise_floor",
-    "noise_of",
-    "noise_rows",
-    "runs_needed",
-]
-
 ALARMS = {Kind.REGRESSED, Kind.IMPROVED, Kind.MIXED}
 MOST_RUNS = 50
 NO_NOISE = "All runs of a fixture gave the same result: there is no run-to-run noise."

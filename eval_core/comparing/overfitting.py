@@ -19,8 +19,6 @@ from eval_core.domain.record import PRIVATE_PLACE, RunRecord
 from eval_core.facts.fact_text import Haystack, infer_kind
 from eval_core.facts.haystack import value_in
 
-__all__ = ["BankOverfitting", "bank_overfitting"]
-
 # On the shipped suite the gap between any two built-in compressors is at most 0.29, and that of a compressor that
 # carries the banks, compared with the same compressor without them, 0.99. Of all kinds together it is at most 0.35; who
 # carries a part of the banks has a smaller gap, but wins next to nothing of the census.

@@ -24,10 +24,6 @@ from eval_core.strands.findings import COMPARABLE, Finding, Kind, StrandState, w
 from eval_core.strands.size import SizeChange
 from eval_core.strands.strand import Force
 
-__all__ = [
-    "decide_kind",
-]
-
 TRADED = 2.0
 """A loss is a trade if the state shrank by at least this many times its share."""
 

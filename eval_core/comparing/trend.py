@@ -18,8 +18,6 @@ from eval_core.statistics.arms import Array
 from eval_core.statistics.hypotheses import OVERALL, Block, Explained, Unit
 from eval_core.statistics.permutation import permute
 
-__all__ = ["ALPHA", "BACK", "Trend", "cumulative_changes"]
-
 BACK = 10
 """How many baselines are looked back at most."""
 ALPHA = 0.05

@@ -14,8 +14,6 @@ from eval_core.strands.evidence import Recorded
 from eval_core.strands.findings import FactChange, Finding, Kind, StrandState
 from eval_core.strands.size import SizeChange
 
-__all__ = ["JUDGED_BY", "claimed", "unjudged_kind", "why_unjudged"]
-
 JUDGED_BY = "`compression-eval run --model openai/gpt-4.1-mini --judge offline --dry-run`"
 """The command that says what judging it would cost, and without its last word judges it."""
 _SPOKE = (StrandState.WORSE, StrandState.BETTER, StrandState.BOTH)

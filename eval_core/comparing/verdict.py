@@ -66,19 +66,6 @@ from eval_core.strands.size import GROWTH, SizeChange
 from eval_core.strands.strand import Force
 from eval_core.strands.structure import StructureChange, changes, structure_culprits
 
-__all__ = [
-    "DECIDED",
-    "FailOn",
-    "Kind",
-    "Options",
-    "Verdict",
-    "coverage_of",
-    "decide",
-    "exit_code",
-    "facts_open",
-    "gaps",
-]
-
 # What was planned and is not there: an outage must never look like a regression.
 
 Side = Literal["baseline", "candidate"]

@@ -12,8 +12,6 @@ from .summariser import Request, Section, Summariser
 from .thresholds import Level, Thresholds, effective_window
 from .transcript import message_text
 
-__all__ = ["SUMMARY_MARK", "ContextCompressor", "head_length", "tail_start"]
-
 SUMMARY_MARK = "[Summary of the earlier session]"
 _CHARS_PER_TOKEN = 4
 _LEAST_TOKENS = 500

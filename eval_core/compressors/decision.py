@@ -6,8 +6,6 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 
-__all__ = ["Decision", "extend_blockers", "extend_decisions", "extend_values", "same_subject"]
-
 _MARKS = re.compile(r"\s*\((?P<marks>(?:because|replaces): [^\n]*)\)\s*$")
 _MARK = re.compile(r"(?:^|; )(?P<name>because|replaces): (?P<value>.*?)(?=; (?:because|replaces): |$)")
 _WORD = re.compile(r"\w+")

@@ -9,8 +9,6 @@ from typing import Any, Literal
 
 from .transcript import Call, events
 
-__all__ = ["GateResult", "ProbeGate", "SelfProbe"]
-
 _WRITES = re.compile(r"write|patch|edit|create|replace|append", re.IGNORECASE)
 _ERROR = re.compile(r"\b([A-Z]\w*(?:Error|Exception|Mismatch|Timeout|Failure))\b")
 _ASKED = re.compile(r"#\d{2,6}\b|\b[A-Z]{2,10}-\d+\b|\bv\d+\.\d+(?:\.\d+)?\b|(?:[\w.-]+/)+[\w.-]+\.\w{1,5}\b")

@@ -14,8 +14,6 @@ from .summariser import Request
 from .summary import SECTIONS, AnchoredSummary
 from .transcript import Call, events
 
-__all__ = ["CandidateLine", "RuleBasedSummariser", "candidates"]
-
 _LINE = 260
 _FIRST_REQUEST = 900
 _KEY_LINES = 8  # of one tool output: more would let one long listing crowd out the rest

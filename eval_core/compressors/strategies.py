@@ -9,8 +9,6 @@ from .context_compressor import SUMMARY_MARK, ContextCompressor, head_length, ta
 from .summariser import Request, Summariser
 from .transcript import events
 
-__all__ = ["STRATEGIES", "Compressor", "create"]
-
 
 class Compressor(Protocol):
     """Anything that shortens a message list."""

@@ -9,8 +9,6 @@ from typing import Any, Protocol
 from .summary import EMPTY, AnchoredSummary
 from .transcript import events
 
-__all__ = ["ModelSummariser", "Request", "Section", "Summariser", "prompt"]
-
 
 @dataclass(frozen=True)
 class Section:

@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 
 from .decision import Decision, extend_blockers, extend_decisions, extend_values
 
-__all__ = ["EMPTY", "SECTIONS", "AnchoredSummary"]
-
 EMPTY = "(none)"
 """Written where a section has nothing: a reader can tell "nothing happened" from "it was dropped"."""
 

@@ -6,8 +6,6 @@ import os
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["STATIC_WINDOW", "Level", "Thresholds", "effective_window"]
-
 STATIC_WINDOW = 200_000
 _EFFECTIVE = 0.8
 """What is left of a model's window after the system's own overhead."""

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Call", "Event", "events", "message_text"]
-
 
 @dataclass(frozen=True)
 class Call:

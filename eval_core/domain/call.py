@@ -9,21 +9,6 @@ from typing import Any, Literal, Protocol
 from eval_core.base.messages import Message
 from eval_core.base.strict_json import BadJson, parse_json
 
-__all__ = [
-    "Acceptance",
-    "ArmName",
-    "Completion",
-    "Draw",
-    "Failed",
-    "FailureKind",
-    "ModelCall",
-    "OpaqueState",
-    "Passage",
-    "ReplyCall",
-    "Role",
-    "Usage",
-]
-
 ArmName = Literal["candidate", "base"]
 Role = Literal["compressor", "answer", "judge"]
 FailureKind = Literal[

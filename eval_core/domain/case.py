@@ -13,18 +13,6 @@ from eval_core.domain.private_probes import PrivateBank
 from eval_core.domain.probe import Probe, ProbeBank, load_bank
 from eval_core.domain.session_ledger import SessionLedger, load_ledger
 
-__all__ = [
-    "Case",
-    "Cell",
-    "bank_path",
-    "draft_counts",
-    "ledger_of",
-    "ledger_path",
-    "load_suite",
-    "plan_cells",
-    "with_private",
-]
-
 # The suite: fixtures with their probe banks, as the user chose them.
 
 

@@ -12,11 +12,6 @@ from eval_core.domain.call import OpaqueState
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.model_failure import FailureReaction, ModelFailure
 
-__all__ = [
-    "Compression", "ModelRequest", "ModelUse", "Outcome", "Round", "RoundLog", "Step", "Subject", "TakesBudget",
-    "both_ends",
-]  # fmt: skip
-
 
 def both_ends(printed: str, size: int) -> str:
     """Return the beginning and the end of what a compressor printed: Node names the error first, Python last."""

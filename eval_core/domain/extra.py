@@ -9,8 +9,6 @@ from pydantic import SerializerFunctionWrapHandler, ValidationError, field_valid
 from eval_core.domain.judge_record import JudgeRecord
 from eval_core.domain.record import Record, RoundsRecord, RunRecord
 
-__all__ = ["ControlRuns", "Extra", "Look", "MergedShards", "PlayedRounds", "Unexercised"]
-
 Unexercised = Literal["focus", "model", "trigger", "chain", "judge"]
 """What a measurement may leave out: a focus topic, a compressor model, the trigger, chained compressions, a judge."""
 

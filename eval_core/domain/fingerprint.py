@@ -9,15 +9,6 @@ from pydantic import BaseModel, ConfigDict
 
 from eval_core.base.files import digest
 
-__all__ = [
-    "INSTRUMENT_VERSION",
-    "Difference",
-    "Fingerprint",
-    "differences",
-    "narrowed",
-    "nearest",
-]
-
 INSTRUMENT_VERSION = "6"
 """The version of what is measured without a model: fact matching, census, structure and the offline answerer and judge.
 

@@ -11,22 +11,8 @@ from pydantic import Field, model_validator
 from eval_core.base.errors import UserError
 from eval_core.base.files import ForeignRecord, digest, json_value, parse, pretty, read_json, write_atomic
 from eval_core.base.gzip_files import PACKED_SUFFIX, PLAIN_LIMIT, pack, packed_name, split_name, unpack
-from eval_core.base.messages import ROLES, message_problems
+from eval_core.base.messages import message_problems
 from eval_core.base.strict_json import without_surrogates
-
-__all__ = [
-    "ALLOW_FILE",
-    "ROLES",
-    "Fixture",
-    "dump_fixture",
-    "find_fixture",
-    "find_fixtures",
-    "fixture_files",
-    "fixture_name",
-    "load_fixture",
-    "named_fixture",
-    "write_fixture",
-]
 
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,79}$"
 MIN_MESSAGES = 4

@@ -10,18 +10,6 @@ from eval_core.base.messages import Message
 from eval_core.domain.call import Draw, FailureKind, OpaqueState
 from eval_core.domain.probe import Probe
 
-__all__ = [
-    "DIMENSIONS",
-    "PASS_SCORE",
-    "Answer",
-    "Answerer",
-    "Grade",
-    "Judge",
-    "OpaqueAnswerer",
-    "Unscored",
-    "UnscoredCode",
-]
-
 DIMENSIONS = (
     "accuracy",
     "context_awareness",

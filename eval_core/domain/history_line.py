@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["ALL_FACTS", "FACTS_KEPT", "HistoryLine"]
-
 ALL_FACTS = "all facts, each once"
 """What a line's facts_kept is the share of."""
 FACTS_KEPT = "facts kept"

@@ -8,8 +8,6 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-__all__ = ["LEAST_AGREEMENT", "MOST_DAYS", "Audit", "Calibration", "JudgeRecord", "Misranking"]
-
 LEAST_AGREEMENT = 0.85
 MOST_DAYS = 30
 """Providers change models behind a name; an older record is measured again."""

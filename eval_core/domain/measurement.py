@@ -11,8 +11,6 @@ from eval_core.domain.extra import Extra
 from eval_core.domain.fingerprint import Difference, Fingerprint, differences, narrowed
 from eval_core.domain.record import CensusEntry, FrontierPoint, Record, RunRecord, UseRecord
 
-__all__ = ["SCHEMA_VERSION", "Controls", "Measurement", "ProbeControl", "Provenance", "comparable_part"]
-
 SCHEMA_VERSION = 1
 
 

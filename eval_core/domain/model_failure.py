@@ -7,8 +7,6 @@ from typing import Protocol, runtime_checkable
 
 from eval_core.domain.fixture import Fixture
 
-__all__ = ["FailureReaction", "FailureTrial", "ModelFailure"]
-
 
 class ModelFailure(StrEnum):
     """A way in which a model fails."""

@@ -12,8 +12,6 @@ from eval_core.base.errors import UserError
 from eval_core.base.files import parse
 from eval_core.base.strict_yaml import read_yaml
 
-__all__ = ["Package", "read_package"]
-
 _NAME = r"^@?[A-Za-z0-9][\w.-]*(?:/[\w.-]+)?$"
 _REQUIREMENT = r"^@?[A-Za-z0-9][^\s;]*$"
 

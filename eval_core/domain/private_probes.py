@@ -22,17 +22,6 @@ from eval_core.base.sealing import Damaged, SealingKey
 from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.domain.probe import PrivateProbe, ProbeBank, ProbeType
 
-__all__ = [
-    "PrivateBank",
-    "SealedBanks",
-    "open_banks",
-    "period_of",
-    "private_banks",
-    "read_sealed",
-    "seal_banks",
-    "sealed_headers",
-]
-
 
 class _Sealed(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)

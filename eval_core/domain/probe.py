@@ -11,19 +11,6 @@ from pydantic import Field, model_validator
 from eval_core.base.files import ForeignRecord, digest, parse, pretty, read_json
 from eval_core.base.strict_json import without_surrogates
 
-__all__ = [
-    "FACT_KINDS",
-    "PROBE_TYPES",
-    "Fact",
-    "FactKind",
-    "PrivateProbe",
-    "Probe",
-    "ProbeBank",
-    "ProbeType",
-    "dump_bank",
-    "load_bank",
-]
-
 ProbeType = Literal["recall", "artifact", "continuation", "decision"]
 FactKind = Literal["path", "url", "host", "identifier", "hash", "version", "pr", "number", "error", "cron", "text"]
 PROBE_TYPES: tuple[str, ...] = get_args(ProbeType)

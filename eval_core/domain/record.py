@@ -12,32 +12,6 @@ from eval_core.domain.compression import Outcome
 from eval_core.domain.grade import Answer, Grade, Unscored
 from eval_core.domain.session_ledger import LineKind
 
-__all__ = [
-    "AT_BUDGETS",
-    "PRIVATE",
-    "PRIVATE_PLACE",
-    "AsksRecord",
-    "CensusEntry",
-    "CensusRecord",
-    "FactRecord",
-    "FactStatus",
-    "FormRecord",
-    "FrontierPoint",
-    "InventedRecord",
-    "LineRecord",
-    "ProbeRecord",
-    "Record",
-    "RoundState",
-    "RoundsRecord",
-    "RunRecord",
-    "SectionRecord",
-    "ShownRecord",
-    "SizeRecord",
-    "StaleRecord",
-    "UseRecord",
-    "WindowRecord",
-]
-
 FactStatus = Literal["used", "not_used", "kept", "paraphrased", "lost", "untested"]
 """kept: in the compressed state (and used or not used by an answer, where there is one); untested: its evidence was
 left verbatim, so that the compression put nothing at risk."""

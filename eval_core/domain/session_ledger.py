@@ -12,8 +12,6 @@ from eval_core.base.files import digest, parse, pretty, read_json
 from eval_core.base.strict_json import without_surrogates
 from eval_core.domain.probe import Fact, FactKind
 
-__all__ = ["LINE_KINDS", "LedgerLine", "LineKind", "SessionLedger", "StatusAt", "dump_ledger", "load_ledger"]
-
 LineKind = Literal[
     "rule", "item", "approval", "request", "decision", "value", "error", "path", "identifier", "host", "hash",
     "pull_request",

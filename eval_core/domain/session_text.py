@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from eval_core.base.messages import Message, full_text, said
 
-__all__ = ["Part", "SessionText"]
-
 _RUN = 4
 """Words in a row that a session is known by."""
 _CERTAIN = 8

@@ -16,8 +16,6 @@ from eval_core.base.config import MOST_SHARDS
 from eval_core.base.errors import UserError
 from eval_core.domain.case import Cell
 
-__all__ = ["Shard", "parse_shard", "shard_of_folder"]
-
 _FORM = re.compile(r"([0-9]{1,3})/([0-9]{1,3})")
 _FOLDER = re.compile(r"(?P<label>.+)-shard-(?P<index>[0-9]{1,3})-of-(?P<of>[0-9]{1,3})")
 _ONCE = 90

@@ -16,17 +16,6 @@ from eval_core.base.files import parse
 from eval_core.base.strict_yaml import read_yaml
 from eval_core.domain.record import Record
 
-__all__ = [
-    "VARIABLES",
-    "Builtin",
-    "CompressorSource",
-    "TargetSpec",
-    "changed_parts",
-    "read_target",
-    "substitute",
-    "target_from",
-]
-
 VARIABLES = (
     "MODEL", "LLM_BASE_URL", "LLM_ROOT_URL", "LLM_API_KEY", "FOCUS_TOPIC", "CONTEXT_LENGTH", "SEED", "RUN", "ADAPTER",
     "RUNTIME", "BUDGET",

@@ -10,8 +10,6 @@ from eval_core.facts.fact_text import infer_kind
 from eval_core.facts.language import COMMON_WORDS
 from eval_core.facts.verbatim import Kept
 
-__all__ = ["usable_texts"]
-
 FEWEST_WORDS = 25
 """Fewer words without a sentence are a title, or a list of what the title says."""
 COMMON_SHARE = 0.05

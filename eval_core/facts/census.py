@@ -14,23 +14,6 @@ from typing import Literal, get_args
 from eval_core.base.messages import Message, call_arguments, call_name, content_text, decoded, tool_calls
 from eval_core.facts.fact_text import CRON, infer_kind, is_host, normalise
 
-__all__ = [
-    "CENSUS_KINDS",
-    "KIND_LIMITS",
-    "CensusFact",
-    "CensusKind",
-    "Source",
-    "branches",
-    "census",
-    "counts",
-    "decisions",
-    "errors",
-    "extract",
-    "json_keys",
-    "subject_words",
-    "telling_words",
-]
-
 # Facts that take several words: errors, test counts, branches and decisions.
 
 _LINE = 160

@@ -6,8 +6,6 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-__all__ = ["Clause", "Statement", "approval_word", "is_planned", "passages", "status_word"]
-
 
 def _words(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])", re.IGNORECASE)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["FOREIGN_DENIALS", "denials", "denied_before"]
-
 FOREIGN_DENIALS = (
     r"nicht|nie|niemals|kein(?:e[nmrs]?)?|ne|pas|jamais|nunca|jamás|não|non|niet|nooit|geen|не|никогда|нельзя"
 )

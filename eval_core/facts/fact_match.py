@@ -20,8 +20,6 @@ from eval_core.facts.status_codes import (
     NOT_NUMBERED,
 )
 
-__all__ = ["spans", "stands"]
-
 Span = tuple[int, int]
 
 LETTER = r"[a-z\u00df-\u024f]"

@@ -8,8 +8,6 @@ from decimal import Decimal
 
 from eval_core.domain.probe import FactKind
 
-__all__ = ["COUNT_WORDS", "SAME_UNIT", "SUFFIX_UNITS", "WORD", "spellings"]
-
 WORD = r"[a-z0-9_\u00df-\u024f]"
 """A character that continues a word of normalised text."""
 SUFFIX_UNITS = r"(?:ms|us|ns|s|secs?|mins?|m|h|hrs?|d|x|px|kb|mb|gb|tb|kib|mib|gib|th|st|nd|rd)"

@@ -14,15 +14,6 @@ from eval_core.base.messages import Message, full_text
 from eval_core.domain.probe import FactKind
 from eval_core.facts.status_codes import CODES_BEFORE, NOT_COUNTED, NOT_MEASURED
 
-__all__ = [
-    "CRON",
-    "PR_FORM",
-    "Haystack",
-    "infer_kind",
-    "is_host",
-    "normalise",
-]
-
 # The one form of text in which facts are looked up: what the eye reads as the same becomes the same.
 
 _INVISIBLE_RANGES = (

@@ -9,17 +9,6 @@ from eval_core.domain.probe import Fact, FactKind
 from eval_core.facts.fact_match import spans, stands
 from eval_core.facts.fact_text import Haystack, infer_kind, normalise
 
-__all__ = [
-    "Haystack",
-    "fact_key",
-    "holds",
-    "infer_kind",
-    "normalise",
-    "stated_as_current",
-    "states_superseded",
-    "value_in",
-]
-
 # Is this fact in this text?
 
 

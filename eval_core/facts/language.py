@@ -6,8 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-__all__ = ["COMMON_WORDS", "language", "usual_language"]
-
 _LEAST_SHARE, _LEAST_WORDS, _AHEAD = 0.03, 20, 1.5
 COMMON_WORDS = {
     name: frozenset(words.split())

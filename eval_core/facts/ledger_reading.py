@@ -18,8 +18,6 @@ from eval_core.facts.fact_text import Haystack, infer_kind, normalise
 from eval_core.facts.haystack import value_in
 from eval_core.facts.language import language
 
-__all__ = ["BAD", "LedgerReader", "LineState", "Reading"]
-
 
 class LineState(StrEnum):
     """What a summary makes of a line."""

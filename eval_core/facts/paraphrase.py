@@ -14,8 +14,6 @@ from eval_core.facts.denial import denials
 from eval_core.facts.fact_spellings import COUNT_WORDS
 from eval_core.facts.fact_text import Haystack, normalise
 
-__all__ = ["possibly_paraphrased"]
-
 _SHARE = 0.7  # of a fact's words that two neighbouring sentences must hold
 _STEM = 4  # letters that forms of one word share: approve, approval
 _STOP_WORDS = (

@@ -18,16 +18,6 @@ from eval_core.facts.haystack import holds, value_in
 from eval_core.facts.paraphrase import possibly_paraphrased
 from eval_core.facts.verbatim import Kept
 
-__all__ = [
-    "CensusRetention",
-    "FixtureFacts",
-    "KindCount",
-    "StateFacts",
-    "census_retention",
-    "fact_stands",
-    "probe_in_session",
-]
-
 # How many of a session's facts survive a compression, counting only those that it put at risk.
 
 _OUTCOMES = {

@@ -25,8 +25,6 @@ from eval_core.facts.fact_text import Haystack
 from eval_core.facts.haystack import fact_key, holds
 from eval_core.facts.retention import FixtureFacts, fact_stands
 
-__all__ = ["SessionFacts"]
-
 _SHARES = (0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8)
 _SUMMARY_SHARES = (0.1, 0.28, 0.5)
 _WINDOW_SHARES = (0.15, 0.3, 0.5)

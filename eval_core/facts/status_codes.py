@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from eval_core.facts.fact_spellings import SUFFIX_UNITS, WORD
 
-__all__ = ["CODES_BEFORE", "LISTED_CODE", "NAMED_CODE", "NOT_COUNTED", "NOT_LISTED", "NOT_MEASURED", "NOT_NUMBERED"]
-
 _SURE = r"exit(?:ed|s|_code|code)?|returncode|codes?|rc|errno|signal"
 _VAGUE = r"return|status(?:es)?|error|http"
 _BETWEEN = r"(?:with|of|was|is|now|still|codes?|status|value|a|an|changed|from|to|non|zero|nonzero)(?![a-z])"

@@ -12,8 +12,6 @@ from eval_core.base.files import canonical
 from eval_core.base.messages import Message, content_text, full_text, tool_calls
 from eval_core.facts.fact_text import Haystack
 
-__all__ = ["Alignment", "Kept", "align", "message_key", "verbatim_indexes"]
-
 _LONG = 40  # a shorter text inside another one may well be chance
 _COPIES = 16  # equal messages looked at per message; more would make many "ok"s quadratic
 

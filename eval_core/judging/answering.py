@@ -12,8 +12,6 @@ from eval_core.judging.prompts import as_turns, render, template_digest
 from eval_core.models.client import ModelClient
 from eval_core.models.settings import Models
 
-__all__ = ["ModelAnswerer", "answer_identity", "answer_messages"]
-
 _TEMPLATES = ("answer_system.j2", "answer_question.j2")
 
 

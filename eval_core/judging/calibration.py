@@ -23,18 +23,6 @@ from eval_core.domain.measurement import Measurement
 from eval_core.domain.probe import Probe
 from eval_core.judging.judge_audit import labelled_set
 
-__all__ = [
-    "CALIBRATION",
-    "CalibrationSet",
-    "calibrate",
-    "calibration_key",
-    "calibration_set",
-    "examine",
-    "find_record",
-    "keep_record",
-    "trusted",
-]
-
 # Calibration: a judge that cannot rank answers whose order is plain must not decide anything.
 
 _GROSS = 0.5  # points of the overall score by which a worse answer must win to be a gross error

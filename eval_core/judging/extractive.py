@@ -13,12 +13,6 @@ from eval_core.domain.call import Draw
 from eval_core.domain.grade import Answer, Unscored
 from eval_core.domain.probe import Probe
 
-__all__ = [
-    "NOT_IN_CONTEXT",
-    "QUESTION_SHAPES",
-    "ExtractiveAnswerer",
-]
-
 # What a question asks for, and what the line that answers it looks like.
 
 QUESTION_SHAPES = tuple(

@@ -28,8 +28,6 @@ from eval_core.facts.fact_text import Haystack, infer_kind, normalise
 from eval_core.facts.haystack import holds, states_superseded
 from eval_core.judging.extractive import NOT_IN_CONTEXT
 
-__all__ = ["FactJudge"]
-
 _ARTIFACTS = frozenset({"path", "url", "host", "identifier", "hash", "pr", "cron"})
 _PARTS = re.compile(r"\?|,|;|\band\b|\bor\b", re.IGNORECASE)
 _CONTENT_WORD = re.compile(r"[^\W\d_]{4,}")

@@ -23,20 +23,6 @@ from eval_core.models.client import ModelClient
 from eval_core.models.prices import supports_schema
 from eval_core.models.settings import Models
 
-__all__ = [
-    "BOUND",
-    "GRADE_SCHEMA",
-    "ModelJudge",
-    "Scores",
-    "Unusable",
-    "disagreement",
-    "example_replies",
-    "fact_share",
-    "grade_messages",
-    "judge_identity",
-    "parse_grade",
-]
-
 # Judge against facts: where the two tell different stories, a reader is told.
 
 BOUND = 0.5

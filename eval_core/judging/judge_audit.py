@@ -22,8 +22,6 @@ from eval_core.domain.grade import DIMENSIONS, Grade, Judge
 from eval_core.domain.judge_record import Audit
 from eval_core.domain.probe import Probe
 
-__all__ = ["LabelledSet", "audit", "labelled_set"]
-
 REPEATED = 12
 _REPEAT = 2  # as journals of older versions number it
 _DATA = Path(__file__).parent / "data" / "labelled.json"

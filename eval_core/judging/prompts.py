@@ -12,12 +12,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from eval_core.base.messages import ROLES, Message, content_text, said, tool_calls
 
-__all__ = [
-    "as_turns",
-    "render",
-    "template_digest",
-]
-
 # Prompt templates: files beside this module, identified by the hash of their content.
 
 _FOLDER = Path(__file__).parent / "templates"

@@ -25,20 +25,6 @@ from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Measurement
 from eval_core.storage.baselines import Reference, dump_baseline, load_side
 
-__all__ = [
-    "BasePlan",
-    "BranchPoint",
-    "base_note",
-    "base_store",
-    "branch_point",
-    "exported",
-    "keep_base",
-    "name_of",
-    "other_environment",
-    "plan_base",
-    "stale_note",
-]
-
 # The base of a checkout: where its branch left the default branch.
 
 _DEFAULT_BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")

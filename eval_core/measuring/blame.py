@@ -23,8 +23,6 @@ from eval_core.models.refusals import said_instead
 if TYPE_CHECKING:
     from eval_core.models.client import ModelClient
 
-__all__ = ["PlainRequests", "examine", "own_doing", "settle_refusals", "suspects"]
-
 _SECTIONS = (Section("state", "State", "what was asked, done and decided, and what comes next"),)
 _ROOM = 4_000
 _TRIES = 2

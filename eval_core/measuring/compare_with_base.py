@@ -23,8 +23,6 @@ from eval_core.storage.history import read_history
 from eval_core.storage.results import BASE_FOLDER
 from eval_core.strands.findings import Kind, Verdict
 
-__all__ = ["Base", "compare", "find_base", "load_cases", "own_base"]
-
 
 def own_base(measurement: Measurement, folder: Path | None) -> tuple[Path, Measurement] | None:
     """Return the base that a run has measured itself, if it did."""

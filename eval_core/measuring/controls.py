@@ -24,8 +24,6 @@ from eval_core.facts.haystack import holds
 from eval_core.facts.retention import FixtureFacts, probe_in_session
 from eval_core.judging.fact_judge import FactJudge
 
-__all__ = ["CONTROL", "ceiling_state", "find_controls", "keep_controls", "measure_controls"]
-
 CONTROL = Draw(control=True)
 _CEILING_FAILS = 2.0
 _FLOOR_PASSES = 2.5

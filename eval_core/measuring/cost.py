@@ -42,8 +42,6 @@ from eval_core.sandbox.targets import BuiltinSubject, Target
 from eval_core.statistics.looks import RUNS_AT_LOOK
 from eval_core.storage.results import ResultsFolder
 
-__all__ = ["LabelPrice", "Quote", "make_stand_ins", "price_of_one_label", "quote", "quote_examination"]
-
 # How long replies usually are, until a stored baseline of the same models tells.
 _ANSWER_CHARS = 350  # about 60 words; the instructions allow 100, and the facts asked for need a quarter of that
 _SUMMARY_CHARS = 5_000  # about 1,500 tokens: models stay far below the room they are given, and agents cap it near this

@@ -25,8 +25,6 @@ from eval_core.sandbox.subject import ProcessSubject
 from eval_core.sandbox.targets import Target
 from eval_core.storage.baselines import list_baselines, stale_fields
 
-__all__ = ["Diagnosis", "diagnose", "short_session"]
-
 State = Literal["ok", "warn", "missing", "broken"]
 WORKFLOW = ".github/workflows/compression-eval.yml"
 _SHORT = 40_000

@@ -35,8 +35,6 @@ from eval_core.strands.strand import SeenRun
 from eval_core.strands.structure import structure_checks
 from eval_core.strands.window import read_window
 
-__all__ = ["Executor", "run_in_turn"]
-
 _Reply = tuple[Answer | None, Grade | Unscored]
 _LAST_WORDS = 1.0  # seconds in which a fixture-run whose calls were given up can still write its record
 _AGAIN = 2  # a fact that is mentioned again after its own call and answer was needed

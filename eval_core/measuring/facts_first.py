@@ -16,8 +16,6 @@ from eval_core.measuring.session import AfterFacts, MeasuringSession
 from eval_core.models.budget import Budget
 from eval_core.statistics.looks import bought_looks, looks_before, next_look
 
-__all__ = ["FactsFirst", "leaves_room"]
-
 
 def leaves_room(budget: Budget, made: Sequence[UseRecord], missing: int, grading: UseRecord) -> bool:
     """Tell whether so many further compressions leave what the grading may cost; an unknown price never does.

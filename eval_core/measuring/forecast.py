@@ -23,19 +23,6 @@ from eval_core.measuring.preflight import compressor_call, plain_order
 from eval_core.models.prices import Tariff
 from eval_core.models.settings import Models
 
-__all__ = [
-    "CACHED_FROM",
-    "CHECKS",
-    "EstimateRow",
-    "PlannedCalls",
-    "Scope",
-    "StandIn",
-    "estimate",
-    "forecast",
-    "forecast_examination",
-    "total",
-]
-
 # Calls and their price.
 
 

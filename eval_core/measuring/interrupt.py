@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-__all__ = ["GRACE", "Interruption", "interruptible"]
-
 GRACE = 8.0
 """Seconds for calls under way: a cancelled job of GitHub Actions is killed ten seconds after its first signal."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)

@@ -34,8 +34,6 @@ from eval_core.statistics.looks import bought_looks, looks_before
 from eval_core.storage.results import BASE_FOLDER, CONTROL_FOLDER, SUMMARY, ResultsFolder, read_measurement, spending
 from eval_core.suite.sizes import generated_cases
 
-__all__ = ["Sinks", "compare_run", "measure"]
-
 _IN_PARTS = "this is one part of a run; `compression-eval merge` puts the parts together and compares"
 
 

@@ -31,8 +31,6 @@ from eval_core.measuring.compare_with_base import load_cases
 from eval_core.models.journal import parse_line
 from eval_core.storage.results import BASE_FOLDER, CLAIM, SUMMARY, Claim, ResultsFolder, spending
 
-__all__ = ["MergedRun", "find_shards", "merge_shards"]
-
 _MERGING = ".merging"
 _LARGEST_RUN = 16 << 20
 _LARGEST_SUMMARY = 256 << 20

@@ -21,8 +21,6 @@ from eval_core.sandbox.compressor_source import source_of
 from eval_core.sandbox.isolation import Wanted
 from eval_core.sandbox.targets import Target, find_target
 
-__all__ = ["RunOptions"]
-
 
 @dataclass(frozen=True)
 class RunOptions:

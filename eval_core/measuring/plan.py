@@ -20,8 +20,6 @@ from eval_core.sandbox.targets import Target
 from eval_core.statistics.looks import runs_at
 from eval_core.storage.baselines import Reference, find_reference, stored_reference
 
-__all__ = ["FREE_COMPRESSIONS", "Plan", "make_plan", "run_counts"]
-
 FREE_COMPRESSIONS = 10
 """Of each fixture, where no model is paid for them."""
 

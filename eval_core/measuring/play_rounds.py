@@ -18,8 +18,6 @@ from eval_core.models.settings import Models
 from eval_core.storage.results import ResultsFolder
 from eval_core.suite.sizes import SIZES
 
-__all__ = ["GENERATED", "RoundsPlan", "play", "stored_rounds"]
-
 GENERATED = "generated"
 """The folder below the results that keeps generated sessions."""
 ROUNDS_FOLDER = "rounds"

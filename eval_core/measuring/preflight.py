@@ -26,8 +26,6 @@ from eval_core.models.health import remedy
 from eval_core.models.refusals import said_instead
 from eval_core.models.settings import Models
 
-__all__ = ["compressor_call", "plain_order", "preflight"]
-
 _PREFLIGHT = Draw(control=True, repeat=1)
 _ATTEMPT_SECONDS = 75.0
 # All within five minutes, also where every attempt hangs; a passing fault is survived as in the run itself.

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from eval_core.domain.target import CompressorSource
 
-__all__ = ["environment", "now", "package_version", "source_commit"]
-
 
 def now() -> datetime.datetime:
     """Return the current time in UTC."""

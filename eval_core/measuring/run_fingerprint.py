@@ -11,8 +11,6 @@ from eval_core.domain.measurement import SCHEMA_VERSION
 from eval_core.judging.fact_judge import FactJudge
 from eval_core.models.settings import Models
 
-__all__ = ["make_fingerprint"]
-
 _COMPRESSOR = {"model": "offline:rules"}
 _ANSWERER = {"model": "offline:extractive"}  # how lines are picked is part of the instrument version
 

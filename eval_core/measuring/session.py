@@ -26,8 +26,6 @@ from eval_core.measuring.provenance import environment, now, package_version, so
 from eval_core.measuring.wiring import Roles
 from eval_core.storage.results import Claim, ResultsFolder, claim_folder
 
-__all__ = ["AfterFacts", "MeasuringSession", "compress_all", "measure_together", "read_ahead"]
-
 # Failures that say nothing about what was asked: the same call may well be answered a minute later.
 _BY_CHANCE = frozenset(
     {"rate_limit", "server", "connection", "timeout", "empty", "malformed", "unknown", "auth", "payment", "not_found",

@@ -9,8 +9,6 @@ from pathlib import Path
 from eval_core.base.globs import watched_files
 from eval_core.domain.extra import Unexercised
 
-__all__ = ["touched_by"]
-
 _SPEAKS_OF: dict[Unexercised, re.Pattern[str]] = {
     "focus": re.compile(r"focus_?topic", re.IGNORECASE),
     "trigger": re.compile(r"should_?compress|should_?compact", re.IGNORECASE),

@@ -26,15 +26,6 @@ if TYPE_CHECKING:
     from eval_core.models.client import ModelClient
 
 
-__all__ = [
-    "RETRY",
-    "Live",
-    "Roles",
-    "Traffic",
-    "make_live",
-    "make_subject",
-]
-
 # Who does what in a run: the subject, the answerer and the judge.
 
 

@@ -14,8 +14,6 @@ from eval_core.domain.call import Failed, ModelCall, Usage
 from eval_core.models.journal import Spent
 from eval_core.models.prices import Tariff
 
-__all__ = ["Budget", "Reservation", "count_ahead", "worst_case", "worst_tokens"]
-
 # Other tokenizers than ours need up to about half as many tokens again for code and logs; then the chat frame.
 _MARGIN = 1.5
 _FRAME = 64

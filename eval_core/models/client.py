@@ -37,8 +37,6 @@ from eval_core.models.transport import (
     with_thinking,
 )
 
-__all__ = ["ModelClient"]
-
 # What others wait for first. A grade goes before the next answer, so that fixture-runs end one after the other and
 # are evaluated while others are still being answered; controls, which nobody waits for, fill the gaps and the end.
 _PRIORITY = {"compressor": 0, "judge": 20, "answer": 30}

@@ -12,8 +12,6 @@ from eval_core.base.errors import UserError
 from eval_core.models.presets import LOGINS, has_login_file
 from eval_core.models.settings import GENERAL_KEY, ModelFlags, Models, resolve
 
-__all__ = ["key_name", "refuse_shared_key", "require_handed_over", "require_keys"]
-
 _SHOWN = 2
 
 

@@ -17,8 +17,6 @@ from typing import Any
 from eval_core.domain.call import FailureKind
 from eval_core.models.limiter import retry_after, seconds_in
 
-__all__ = ["Told", "error_fields", "kind_told", "sentence", "wait_told"]
-
 _BY_STATUS: dict[int, FailureKind] = {
     400: "bad_request", 401: "auth", 402: "payment", 403: "auth", 404: "not_found", 405: "bad_request",
     408: "timeout", 409: "server", 413: "context_length", 422: "bad_request", 424: "server", 425: "server",

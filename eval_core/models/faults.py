@@ -14,8 +14,6 @@ from eval_core.models.error_body import Told, kind_told, sentence, wait_told
 from eval_core.models.limiter import retry_after
 from eval_core.models.settings import redact
 
-__all__ = ["Charge", "Delivered", "Fault", "fault_of", "fault_of_status", "unusable"]
-
 Charge = Literal["no", "yes", "unsure"]
 """Whether the provider bills the attempt; unsure where it may have worked on it and we never saw the end."""
 

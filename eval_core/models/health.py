@@ -17,8 +17,6 @@ from eval_core.domain.call import Failed, FailureKind
 from eval_core.models.faults import Fault
 from eval_core.models.settings import GENERAL_KEY
 
-__all__ = ["LONGEST_WAIT", "Breaker", "ModelHealth", "remedy"]
-
 LONGEST_WAIT = 300.0
 """A provider that asks to wait longer than this has closed the door, e.g. because a daily quota is used up."""
 

@@ -34,8 +34,6 @@ from eval_core.base.sealing import Damaged, SealingKey
 from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.domain.call import Completion, Failed, ModelCall, ReplyCall, Usage
 
-__all__ = ["Journal", "Spent", "call_key", "parse_line"]
-
 _log = logging.getLogger(__name__)
 
 

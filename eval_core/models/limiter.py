@@ -12,14 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 
-__all__ = [
-    "Limiter",
-    "RateWindow",
-    "rate_window",
-    "retry_after",
-    "seconds_in",
-]
-
 # What a provider's response headers say about its rate limits.
 
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")

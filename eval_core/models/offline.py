@@ -15,8 +15,6 @@ from eval_core.compressors.rule_based import RuleBasedSummariser
 from eval_core.domain.call import Completion, ModelCall, Usage
 from eval_core.domain.session_text import SessionText
 
-__all__ = ["OFFLINE_MODEL", "OfflineModel"]
-
 OFFLINE_MODEL = "offline:rules"
 _SHARE = 0.25
 _LEAST = 400

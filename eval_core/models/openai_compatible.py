@@ -26,8 +26,6 @@ from eval_core.models.faults import Delivered, Fault, fault_of, fault_of_status,
 from eval_core.models.settings import Endpoint
 from eval_core.models.transport import Attempt, mark_prefix, served_by, usage_told
 
-__all__ = ["DirectConnections", "read_reply"]
-
 _LARGEST_REPLY = 8 * 2**20  # the longest replies of models have a tenth of it; sixteen may be in memory at once
 _READ_OF_AN_ERROR = 2**16
 _LIMIT, _NEWER_LIMIT = "max_tokens", "max_completion_tokens"  # OpenAI's reasoning models insist on the second

@@ -13,8 +13,6 @@ from types import MappingProxyType
 
 from eval_core.base.config import EndpointConfig, Price
 
-__all__ = ["LIMITS", "LOGINS", "PRESETS", "ProviderLimits", "has_login_file", "has_own_key", "with_preset"]
-
 _FREE = Price(input=0, output=0)
 
 PRESETS: Mapping[str, EndpointConfig] = MappingProxyType(

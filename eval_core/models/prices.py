@@ -15,8 +15,6 @@ from typing import Any
 from eval_core.base.config import EndpointConfig, Price
 from eval_core.domain.call import Usage
 
-__all__ = ["Tariff", "known_model", "listed_as", "supports_schema", "tariff"]
-
 _LONG = 200_000  # the length at which providers with two prices change to the higher one
 _MILLION = 1_000_000
 _PROFILE = re.compile(r"^(?:us|us-gov|eu|apac|jp|au|ca|global)\.")

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["refusal_in", "said_instead"]
-
 _NEAR_EMPTY = 20  # characters; no more than this says nothing of a session
 _LONGEST = 700
 _SHOWN = 120

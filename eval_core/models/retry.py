@@ -9,8 +9,6 @@ from types import MappingProxyType
 
 from eval_core.domain.call import FailureKind
 
-__all__ = ["RetryPolicy"]
-
 # How often a kind of failure may be tried again. Kinds that are not named cannot get better by asking again.
 # Unusable replies were paid for, so they get few.
 _AGAIN: Mapping[FailureKind, int] = MappingProxyType(

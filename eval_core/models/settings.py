@@ -15,17 +15,6 @@ from eval_core.domain.call import Role
 from eval_core.models.presets import PRESETS, has_own_key, with_preset
 from eval_core.models.prices import Tariff, known_model, listed_as, tariff
 
-__all__ = [
-    "GENERAL_KEY",
-    "Endpoint",
-    "ModelFlags",
-    "Models",
-    "Secret",
-    "environment_secrets",
-    "redact",
-    "resolve",
-]
-
 # Keys: values that travel to the provider and nowhere else.
 
 _SECRET_NAME = re.compile(r"(?:API_?KEY|_KEY$|TOKEN|SECRET|PASSWORD|CREDENTIAL)", re.IGNORECASE)

@@ -23,21 +23,6 @@ from eval_core.domain.call import ModelCall, ReplyCall, Usage
 from eval_core.models.faults import Delivered, Fault, fault_of, unusable
 from eval_core.models.settings import Endpoint
 
-__all__ = [
-    "Attempt",
-    "PrefixGate",
-    "close_connections",
-    "load_litellm",
-    "mark_prefix",
-    "prefix_digest",
-    "request_arguments",
-    "send",
-    "served_by",
-    "usage_told",
-    "wants_marks",
-    "with_thinking",
-]
-
 # Calls that share the beginning of their prompt: one goes ahead, so that the others find it in the cache.
 
 _MOST_TOKENS = 10**9  # in one call; a provider that tells of more, or of less than none, has miscounted

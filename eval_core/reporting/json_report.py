@@ -17,8 +17,6 @@ from eval_core.domain.measurement import Measurement
 from eval_core.reporting.not_looked_at import not_looked_at
 from eval_core.strands.findings import Kind
 
-__all__ = ["UNSCORED", "json_report", "started_by_runner"]
-
 _PRESERVED = 3.0  # a dimension whose mean reaches the pass mark counts as preserved
 UNSCORED = -1.0
 """The number for a probe without a score, below any grade: the runner rejects a report without one for each probe."""

@@ -14,19 +14,6 @@ from eval_core.statistics.arms import quarantined
 from eval_core.statistics.fates import fates
 from eval_core.strands.findings import Verdict
 
-__all__ = [
-    "PARAPHRASED",
-    "LostFact",
-    "Miss",
-    "doubts",
-    "lost_facts",
-    "misses",
-    "named_facts",
-    "outage",
-    "places",
-    "unscored",
-]
-
 # Where in a session something was, in words.
 
 

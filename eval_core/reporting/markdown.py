@@ -13,8 +13,6 @@ from eval_core.domain.grade import PASS_SCORE
 from eval_core.reporting.losses import LostFact, places
 from eval_core.reporting.view import COLUMNS, STEP_NOTE, FixtureRow, ReportView
 
-__all__ = ["markdown_environment", "render_markdown"]
-
 
 def _cells(row: FixtureRow) -> str:
     """Return the cells of a row of medians, each with its change."""

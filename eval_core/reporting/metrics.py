@@ -14,8 +14,6 @@ from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord, UseRecord
 from eval_core.statistics.arms import quarantined
 
-__all__ = ["Metric", "TokenPrices", "TokensPerTask", "target_metrics", "task_cost", "tokens_per_task"]
-
 _MOST_TURNS = 500
 
 Status = Literal["on target", "off target", "red flag", "not measured"]

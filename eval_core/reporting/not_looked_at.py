@@ -5,8 +5,6 @@ from __future__ import annotations
 from eval_core.comparing.compare import ReportData
 from eval_core.domain.extra import Unexercised
 
-__all__ = ["WORDS", "not_looked_at", "touched_unseen"]
-
 WORDS: dict[Unexercised, str] = {
     "focus": "a focus topic (no fixture names one)",
     "model": "what a model makes of the prompt (none was called)",

@@ -17,8 +17,6 @@ from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord
 from eval_core.statistics.fates import fates
 
-__all__ = ["COLUMNS", "FactKept", "SideBySide", "side_by_side"]
-
 COLUMNS = ("", "target", "tokens kept", "expected facts", "all facts", "score", "checks failed", "cost")
 
 

@@ -18,8 +18,6 @@ from eval_core.reporting.losses import LostFact, places
 from eval_core.reporting.view import COLUMNS, MARKS, STEP_NOTE, ReportView
 from eval_core.strands.findings import Kind
 
-__all__ = ["console", "print_report", "print_table"]
-
 _STYLES = {
     Kind.BROKEN: "bold red",
     Kind.REGRESSED: "bold red",

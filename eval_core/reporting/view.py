@@ -31,8 +31,6 @@ from eval_core.strands.findings import Kind, Row, RowVerdict, SpreadFinding, Str
 from eval_core.strands.registry import title_of
 from eval_core.strands.shown import shown_finding
 
-__all__ = ["COLUMNS", "MARKS", "STEP_NOTE", "FixtureRow", "ReportView", "StrandRow", "TableRow", "make_view"]
-
 COLUMNS = {
     "accuracy": "Accuracy",
     "context_awareness": "Context",

@@ -11,8 +11,6 @@ from eval_core.reporting.view import make_view
 from eval_core.storage.results import ResultsFolder
 from eval_core.strands.findings import Kind
 
-__all__ = ["write_reports"]
-
 _BADGE = {
     Kind.IMPROVED: "brightgreen",
     Kind.NO_DETECTABLE_CHANGE: "brightgreen",

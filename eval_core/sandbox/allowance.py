@@ -9,8 +9,6 @@ from eval_core.models.budget import Budget, Reservation, count_ahead
 from eval_core.sandbox.classify import CallRecord
 from eval_core.sandbox.request import GatewayLimits, Refusal
 
-__all__ = ["Allowance", "CallPassage"]
-
 _OF_THE_PROVIDER: frozenset[FailureKind] = frozenset(
     {"rate_limit", "server", "connection", "timeout", "auth", "payment", "not_found", "unknown"}
 )

@@ -14,21 +14,6 @@ from eval_core.domain.call import Completion, Failed, Usage
 from eval_core.domain.compression import ModelRequest, ModelUse, Outcome
 from eval_core.models.refusals import said_instead
 
-__all__ = [
-    "KEPT_AT_MOST",
-    "NO_USE",
-    "CallLog",
-    "CallRecord",
-    "CallStatus",
-    "StepEvidence",
-    "StepVerdict",
-    "classify",
-    "last_word",
-    "no_summary",
-    "requests_of",
-    "use_of",
-]
-
 NO_USE = frozenset({"empty", "refusal", "truncated", "malformed"})
 """Kinds of replies that are of no use: a prompt can ask for them, so they are not yet the provider's fault."""
 

@@ -17,8 +17,6 @@ from eval_core.domain.target import Builtin, CompressorSource, TargetSpec
 from eval_core.sandbox.isolation import interpreter, prefixes
 from eval_core.sandbox.targets import Target
 
-__all__ = ["source_of"]
-
 _MODULES = (".py", ".so", ".pyd")
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})
 

@@ -19,8 +19,6 @@ from eval_core.sandbox.subject import ProcessSubject, Running
 from eval_core.sandbox.target_call import CommandCall
 from eval_core.sandbox.validate import BadFrame, StepResult
 
-__all__ = ["ContractCheck", "check_contract"]
-
 _SHOWN = 800
 _FLUSHED = " (a line that ends with a newline and is flushed)"
 """What is forgotten most often where an answer does not come."""

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from eval_core.base.errors import UserError
 
-__all__ = ["credentials_in"]
-
 _FOLDERS = (".git", ".hg", ".svn", ".env", ".aws", ".azure", ".docker", ".gnupg", ".kube", ".ssh")
 _FILES = (
     ".git", ".gitconfig", ".git-credentials", ".compression-eval.yml",

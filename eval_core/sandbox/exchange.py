@@ -15,12 +15,6 @@ from eval_core.base.messages import Message
 from eval_core.domain.call import OpaqueState
 from eval_core.sandbox.validate import BadFrame, StepResult, check_values, read_messages, strict_json
 
-__all__ = [
-    "PROTOCOL", "CompressLine", "ErrorLine", "ExchangeLine", "ReadyLine", "ReportedUsage", "ResultLine",
-    "StartLine", "StepStatus", "answer_to_compress", "answer_to_start",
-    "read_error",
-]  # fmt: skip
-
 PROTOCOL = 1
 
 

@@ -11,8 +11,6 @@ from eval_core.models.offline import OFFLINE_MODEL, OfflineModel
 from eval_core.sandbox.classify import KEPT_AT_MOST
 from eval_core.sandbox.validate import StepResult
 
-__all__ = ["FailingModel"]
-
 _CUT_OFF = "The user asked for help with"
 _SAYS_NOTHING = ("", "none", "null", "{}", "[]")
 _REFUSAL = "I'm sorry, but I can't help with that."

@@ -31,8 +31,6 @@ from eval_core.sandbox.gateway_frames import FRAME_OVERHEAD, BadGatewayFrame, fr
 from eval_core.sandbox.gateway_process import BACKLOG, OUT_OF_MEMORY
 from eval_core.sandbox.request import ChatRequest, GatewayLimits, Refusal, read_object, read_request
 
-__all__ = ["Complete", "Gateway", "GatewayLimits"]
-
 Complete = Callable[[ModelCall], Awaitable[Completion | Failed]]
 
 SOCKET = "llm.sock"

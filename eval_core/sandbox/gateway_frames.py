@@ -13,8 +13,6 @@ from typing import Any
 
 from eval_core.base.strict_json import BadJson, parse_json
 
-__all__ = ["FRAME_OVERHEAD", "BadGatewayFrame", "frame_of", "read_gateway_frame"]
-
 _SIZE = struct.Struct(">I")
 FRAME_OVERHEAD = 64 * 1024
 """Room in a frame beside the text that it carries."""

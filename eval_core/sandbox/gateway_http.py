@@ -14,8 +14,6 @@ from urllib.parse import parse_qsl
 
 from eval_core.sandbox.request import Refusal
 
-__all__ = ["ClientGone", "RequestHead", "WireAnswer", "read_body", "read_head", "response"]
-
 MAX_HEADERS = 100
 
 

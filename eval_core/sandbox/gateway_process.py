@@ -19,14 +19,13 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+from eval_core.domain.call import ReplyCall
 from eval_core.sandbox.gateway_frames import BadGatewayFrame, frame_of, read_gateway_frame
 from eval_core.sandbox.gateway_http import ClientGone, RequestHead, WireAnswer, read_body, read_head, response
-from eval_core.sandbox.protocol.dialect import ChatBody, Dialect, ModelReply, ReplyCall, event_bytes
+from eval_core.sandbox.protocol.dialect import ChatBody, Dialect, ModelReply, event_bytes
 from eval_core.sandbox.protocol.openai_chat import OpenAIChat
 from eval_core.sandbox.protocol.route import SERVED, counted, model_list, route
 from eval_core.sandbox.request import GatewayLimits, Refusal, read_object, read_request
-
-__all__ = ["BACKLOG", "OUT_OF_MEMORY", "main"]
 
 BACKLOG = 16
 """Connections that wait to be accepted; beyond it a client waits in its own `connect`."""

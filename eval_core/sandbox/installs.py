@@ -20,8 +20,6 @@ from eval_core.base.files import digest
 from eval_core.base.globs import watched_digest
 from eval_core.domain.package import Package
 
-__all__ = ["Installed", "cache_folder", "install", "prune", "published"]
-
 _VERSION = re.compile(r"^[A-Za-z0-9][\w.+!-]{0,60}$")
 _PATIENCE = 1_800
 """Seconds for an installation; the largest take four minutes on a small machine."""

@@ -24,22 +24,6 @@ from eval_core.sandbox.credential_files import credentials_in
 from eval_core.sandbox.memory import LIMITERS, PROCESSORS, MemoryGroup, MemoryLimiter, find_limiter, memory_group
 from eval_core.sandbox.seccomp import abi_of, program
 
-__all__ = [
-    "CHILD",
-    "NONE_WARNING",
-    "Level",
-    "SandboxChoice",
-    "SandboxView",
-    "Wanted",
-    "detect",
-    "interpreter",
-    "open_view",
-    "prefixes",
-    "run_folder",
-    "runtime_mounts",
-    "view_of",
-]
-
 # What the child sees of the file system: the interpreter, the tree under test, the launcher, the gateway.
 
 CHILD = Path(__file__).parent / "child"

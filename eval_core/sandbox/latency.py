@@ -15,8 +15,6 @@ from pathlib import Path
 
 from eval_core.sandbox.classify import CallRecord
 
-__all__ = ["StepClock", "StepTime", "felt", "held_up", "model_queue", "processor_waits"]
-
 _NANO = 1e9
 
 

@@ -20,18 +20,6 @@ from typing import Literal
 
 from eval_core.base.errors import UserError
 
-__all__ = [
-    "LIMITERS",
-    "PROCESSORS",
-    "MemoryGroup",
-    "MemoryLimiter",
-    "find_limiter",
-    "group_of",
-    "memory_group",
-    "process_family",
-    "tree_memory",
-]
-
 MemoryLimiter = Literal["cgroup-v1", "cgroup-v2", "systemd-user", "docker", "count"]
 LIMITERS: dict[MemoryLimiter, str] = {
     "cgroup-v1": "a control group (v1)",

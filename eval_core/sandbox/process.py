@@ -15,8 +15,6 @@ from eval_core.sandbox.isolation import PATH, SCRATCH, SandboxChoice
 from eval_core.sandbox.memory import MemoryGroup, process_family
 from eval_core.sandbox.validate import MAX_FRAME, BadFrame, read_frame
 
-__all__ = ["Child", "ChildGone"]
-
 KEPT_OUTPUT = 64 * 1024
 MAX_OUTPUT = 16 * 1024 * 1024
 WATCH_EVERY_S = 0.3

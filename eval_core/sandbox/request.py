@@ -14,8 +14,6 @@ from typing import Any
 from eval_core.base.messages import ROLES, Message, message_problem
 from eval_core.base.strict_json import BadJson, parse_json, without_surrogates
 
-__all__ = ["ChatRequest", "GatewayLimits", "Refusal", "read_object", "read_request"]
-
 MAX_MESSAGES = 20_000
 MAX_VALUES = 20 * MAX_MESSAGES
 """In all objects and lists of one request: a few for each message, and the schemas of tools."""

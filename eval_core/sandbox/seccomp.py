@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from eval_core.base.errors import UserError
 
-__all__ = ["DENIED", "DENIED_WHERE_COUNTED", "Abi", "abi_of", "program"]
-
 ALLOW = 0x7FFF0000
 KILL_PROCESS = 0x80000000
 ERRNO = 0x00050000

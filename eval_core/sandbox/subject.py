@@ -26,22 +26,13 @@ from eval_core.models.offline import OfflineModel
 from eval_core.sandbox.allowance import Allowance
 from eval_core.sandbox.classify import CallRecord, StepEvidence, StepVerdict, classify, no_summary, requests_of, use_of
 from eval_core.sandbox.failing_models import FailingModel
-from eval_core.sandbox.gateway import SOCKET, Complete, Gateway, GatewayLimits
+from eval_core.sandbox.gateway import SOCKET, Complete, Gateway
 from eval_core.sandbox.isolation import SandboxChoice, SandboxView, interpreter, open_view, run_folder, view_of
 from eval_core.sandbox.latency import StepClock, held_up
 from eval_core.sandbox.process import Child, ChildGone
+from eval_core.sandbox.request import GatewayLimits
 from eval_core.sandbox.target_call import CommandCall, Given, PythonCall, TargetCall, opaque_tokens
 from eval_core.sandbox.validate import MAX_FRAME, BadFrame, StepResult
-
-__all__ = [
-    "CANARY_VARIABLE",
-    "Canary",
-    "Count",
-    "ProcessSubject",
-    "Running",
-    "SandboxBreach",
-    "canaries",
-]
 
 # Things that must be out of the child's reach, set out before each run for its self-test to look for.
 

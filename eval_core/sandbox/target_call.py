@@ -15,8 +15,6 @@ from eval_core.domain.target import TargetSpec, substitute
 from eval_core.sandbox.exchange import CompressLine, StartLine, answer_to_compress, answer_to_start
 from eval_core.sandbox.validate import BadFrame, StepResult, error_text, read_step
 
-__all__ = ["CommandCall", "Given", "PythonCall", "Started", "TargetCall", "opaque_tokens"]
-
 
 @dataclass(frozen=True)
 class Given:

@@ -32,16 +32,6 @@ from eval_core.sandbox.classify import NO_USE
 from eval_core.sandbox.isolation import Wanted, detect, interpreter
 from eval_core.sandbox.subject import ProcessSubject
 
-__all__ = [
-    "KEPT_LIMIT",
-    "SHIPPED_TARGETS",
-    "BuiltinSubject",
-    "Complete",
-    "Target",
-    "find_target",
-    "resolve_paths",
-]
-
 # The reference compressors as subjects: our own code, run in this process.
 
 KEPT_LIMIT = 0.90

@@ -12,11 +12,6 @@ from eval_core.base.files import canonical
 from eval_core.base.messages import Message, call_name, is_text_part, message_problem, tool_calls
 from eval_core.domain.call import OpaqueState
 
-__all__ = [
-    "MAX_FRAME", "BadFrame", "StepResult", "check_values", "error_text", "read_frame", "read_messages", "read_step",
-    "strict_json",
-]  # fmt: skip
-
 MAX_FRAME = 16 * 1024 * 1024
 MAX_DEPTH = 32
 MAX_MESSAGES = 20_000

@@ -16,16 +16,6 @@ from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord
 from eval_core.statistics.fates import fates
 
-__all__ = [
-    "Arm",
-    "Array",
-    "FixtureArm",
-    "Quarantine",
-    "make_arm",
-    "quarantined",
-    "validate",
-]
-
 # One side of a comparison: what was measured, as plain arrays, with NaN where there is nothing.
 
 Array = NDArray[np.float64]

@@ -17,8 +17,6 @@ import numpy as np
 from eval_core.statistics.arms import Arm, Array
 from eval_core.statistics.permutation import LIMIT, Design, at_least
 
-__all__ = ["OPEN", "UNLIKELY", "ClearChange", "ClearTest", "KeptBlock", "clear_changes", "kept_blocks"]
-
 UNLIKELY = 0.02
 """A fact counts from this chance of its own loss on."""
 OPEN = 0.1

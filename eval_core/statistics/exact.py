@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import comb
 
-__all__ = ["Counts", "fewer_p", "sign_p", "smallest_p"]
-
 
 @dataclass(frozen=True)
 class Counts:

@@ -10,8 +10,6 @@ from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import PRIVATE_PLACE, CensusEntry, FactRecord, RunRecord
 from eval_core.facts.haystack import fact_key
 
-__all__ = ["Fate", "fates"]
-
 _key = lru_cache(maxsize=8192)(fact_key)
 
 

@@ -13,22 +13,6 @@ from numpy.typing import NDArray
 from eval_core.domain.grade import DIMENSIONS
 from eval_core.statistics.arms import Arm, Array, FixtureArm
 
-__all__ = [
-    "AUTHORED",
-    "CENSUS",
-    "FACT_HYPOTHESES",
-    "FACT_NAMES",
-    "SCORE_HYPOTHESES",
-    "SIZE",
-    "Block",
-    "Explained",
-    "Unit",
-    "fact_blocks",
-    "row_name",
-    "score_blocks",
-    "size_blocks",
-]
-
 OVERALL = "overall"
 AUTHORED = "authored facts"
 CENSUS = "census"

@@ -16,17 +16,6 @@ from eval_core.base.errors import UserError
 from eval_core.domain.extra import Look
 from eval_core.domain.measurement import Measurement
 
-__all__ = [
-    "RUNS_AT_LOOK",
-    "bought_looks",
-    "looks_before",
-    "next_look",
-    "planned_looks",
-    "runs_at",
-    "share",
-    "spent",
-]
-
 RUNS_AT_LOOK = (3, 6, 10)
 """Graded runs of each fixture at the planned looks."""
 _RUNS, _SPENT = (1, 3, 6, 10), (0.6, 0.75, 0.85, 1.0)

@@ -10,8 +10,6 @@ import numpy as np
 from eval_core.statistics.arms import Arm, Array, FixtureArm
 from eval_core.statistics.hypotheses import SCORE_HYPOTHESES
 
-__all__ = ["STEP", "MedianRow", "medians", "table"]
-
 STEP = 0.3
 
 

@@ -14,20 +14,6 @@ from numpy.typing import NDArray
 from eval_core.statistics.arms import Array
 from eval_core.statistics.hypotheses import Block, Unit
 
-__all__ = [
-    "LIMIT",
-    "MOST_EXTRA",
-    "VARIANCE_FLOOR",
-    "Design",
-    "Hypothesis",
-    "PermutationResult",
-    "Shift",
-    "UnitDelta",
-    "at_least",
-    "permute",
-    "quantile",
-]
-
 # Quantiles of Student's t for whole degrees of freedom, so that no statistics package is needed.
 
 

@@ -17,8 +17,6 @@ from eval_core.statistics.arms import Array
 from eval_core.statistics.hypotheses import FACT_HYPOTHESES, OVERALL, SCORE_HYPOTHESES, Block
 from eval_core.statistics.permutation import LIMIT, Design
 
-__all__ = ["ALPHA", "SpreadChange", "spread_changes"]
-
 ALPHA = 0.012
 """For all rows together, in each direction; outside the alpha of the verdict, which this does not decide. One fixture
 with 3 runs against 10 has 286 arrangements: 0.0035 is the least that each of three rows can reach."""

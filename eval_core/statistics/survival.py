@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from eval_core.statistics.arms import Array
 
-__all__ = ["SurvivalTest", "compare_survival"]
-
 LIMIT = 4_000
 """Arrangements looked at; where there are fewer, all are."""
 _FLOOR = 0.01

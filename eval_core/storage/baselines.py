@@ -19,21 +19,6 @@ from eval_core.domain.measurement import SCHEMA_VERSION, Measurement
 from eval_core.storage.history import append_history, grades_of
 from eval_core.storage.results import read_measurement
 
-__all__ = [
-    "PROMOTED",
-    "Reference",
-    "current_baseline",
-    "dump_baseline",
-    "find_reference",
-    "list_baselines",
-    "load_baseline",
-    "load_side",
-    "stale_fields",
-    "store_baseline",
-    "stored_reference",
-    "weaknesses",
-]
-
 # Baselines: measurements stored for comparison, reviewed as a diff.
 
 PROMOTED = 3

@@ -14,15 +14,6 @@ from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.history_line import ALL_FACTS, FACTS_KEPT, HistoryLine
 from eval_core.domain.measurement import Measurement
 
-__all__ = [
-    "append_history",
-    "grades_of",
-    "mean_of",
-    "read_history",
-    "run_means",
-    "source_release",
-]
-
 HISTORY = "history.jsonl"
 _CONFLICT = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 _LOG = logging.getLogger(__name__)

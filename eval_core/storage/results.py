@@ -22,19 +22,6 @@ from eval_core.domain.record import Record, RunRecord, UseRecord
 from eval_core.domain.target import CompressorSource, changed_parts
 from eval_core.storage.round_log import RoundFile
 
-__all__ = [
-    "CLAIM",
-    "SUMMARY",
-    "Claim",
-    "ResultsFolder",
-    "claim_folder",
-    "free_label",
-    "open_results",
-    "read_measurement",
-    "read_runs",
-    "spending",
-]
-
 # Results on disk: one folder for each label, whole files only, never two writers.
 
 _LABEL = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")

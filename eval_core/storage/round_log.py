@@ -11,8 +11,6 @@ from typing import Any
 from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.domain.compression import ModelRequest, ModelUse, Round, Step
 
-__all__ = ["RoundFile"]
-
 
 @dataclass(frozen=True)
 class RoundFile:

@@ -18,8 +18,6 @@ from eval_core.facts.haystack import fact_key
 from eval_core.strands.fact_changes import LONGEST_NAME
 from eval_core.strands.findings import FactChange, Item, StrandState, Verdict
 
-__all__ = ["Offer", "accepted_losses", "covers", "offer", "removal", "touched_probes", "without_accepted"]
-
 
 @cache
 def _key(name: str) -> str:

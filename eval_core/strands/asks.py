@@ -18,13 +18,6 @@ from eval_core.domain.record import AsksRecord, RunRecord
 from eval_core.domain.session_text import SessionText
 from eval_core.strands.findings import Finding, StrandState
 
-__all__ = [
-    "SESSION",
-    "AsksChange",
-    "compare_asks",
-    "read_asks",
-]
-
 # What is recorded of a run.
 
 SESSION = "[...]"

@@ -11,8 +11,6 @@ from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import UseRecord
 from eval_core.strands.findings import Finding, StrandState
 
-__all__ = ["calls_strand"]
-
 _MORE = 0.1
 """A smaller share is no change: models are asked again now and then."""
 

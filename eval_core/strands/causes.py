@@ -12,8 +12,6 @@ from eval_core.facts.language import usual_language
 from eval_core.statistics.fates import fates
 from eval_core.strands.findings import FactChange
 
-__all__ = ["cause_of"]
-
 FEWEST = 3
 """Fewer lost facts have something in common by chance."""
 MOST_FIXTURES = 2

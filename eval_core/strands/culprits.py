@@ -14,14 +14,6 @@ from eval_core.statistics.looks import next_look, share
 from eval_core.statistics.permutation import Hypothesis, PermutationResult, UnitDelta, quantile
 from eval_core.strands.findings import Advice, Culprit, Direction, Family, Row, RowVerdict, TestSummary, UnitRow
 
-__all__ = [
-    "TestedFamily",
-    "advised_look",
-    "chance_to_settle",
-    "culprits_of",
-    "row_of",
-]
-
 # Structure checks against the baseline's: a broken one is a regression by itself, outside the alpha budget.
 
 

@@ -28,13 +28,6 @@ from eval_core.strands.size import SizeChange, size_change
 from eval_core.strands.structure import StructureChange
 from eval_core.strands.window import window_strand
 
-__all__ = [
-    "LEANING_ALPHA",
-    "Evidence",
-    "Recorded",
-    "read_evidence",
-]
-
 LEANING_ALPHA = 0.01
 """Of the facts that moved, so many more went down than up only with this chance, if each went its own way."""
 _REFUSED = "so short in every run: the model may have refused"

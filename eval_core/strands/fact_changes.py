@@ -14,16 +14,6 @@ from eval_core.statistics.exact import Counts, fewer_p
 from eval_core.statistics.fates import Fate, fates
 from eval_core.strands.findings import FEWEST_FOR_ALL, FactChange, FalseValue
 
-__all__ = [
-    "CLEAR_ALPHA",
-    "LONGEST_NAME",
-    "FalseValues",
-    "fact_changes",
-    "false_values",
-    "is_exact",
-    "same_text",
-]
-
 CLEAR_ALPHA = 0.02
 """A single fact is named as changed, not as noise, below this chance."""
 FALSE_ALPHA = 0.01

@@ -18,11 +18,6 @@ from eval_core.strands.evidence import Recorded
 from eval_core.strands.findings import Culprit, FactChange, Finding, Item, Row, StrandState, weigh
 from eval_core.strands.size import SizeChange
 
-__all__ = [
-    "MATTERS",
-    "facts_strand",
-]
-
 MATTERS = 0.01
 """On deterministic runs a change of the census counts from this share of its facts, an authored fact always."""
 

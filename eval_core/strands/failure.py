@@ -11,8 +11,6 @@ from eval_core.strands.evidence import Evidence
 from eval_core.strands.findings import Finding, StrandState
 from eval_core.strands.strand import SeenRun
 
-__all__ = ["compare_failure", "read_failure"]
-
 Reactions = dict[ModelFailure, FailureReaction]
 
 

@@ -10,32 +10,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from eval_core.base.files import pretty
 
-__all__ = [
-    "COMPARABLE",
-    "Advice",
-    "Coverage",
-    "Culprit",
-    "Direction",
-    "FactChange",
-    "FalseValue",
-    "Family",
-    "Finding",
-    "FurtherTest",
-    "Item",
-    "Kind",
-    "MedianFinding",
-    "Reason",
-    "Row",
-    "RowVerdict",
-    "SpreadFinding",
-    "StrandState",
-    "StructureFinding",
-    "TestSummary",
-    "UnitRow",
-    "Verdict",
-    "weigh",
-]
-
 
 def _finite(value: object) -> object:
     """Turn what JSON has no word for (an unbounded interval, no median) into null."""

@@ -25,20 +25,6 @@ from eval_core.strands.findings import Finding, Item, StrandState
 from eval_core.strands.structure import changed_in_place, orders_reader
 from eval_core.strands.writing import thinned
 
-__all__ = [
-    "FormChange",
-    "WrittenSection",
-    "compare_form",
-    "degenerate_runs",
-    "form_strand",
-    "label_key",
-    "labels",
-    "read_form",
-    "sections",
-    "too_many",
-    "written_texts",
-]
-
 # What is recorded of a run.
 
 _FENCE = re.compile(r"^\s*(?:```|~~~)")

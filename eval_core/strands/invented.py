@@ -12,8 +12,6 @@ from eval_core.facts.census import extract
 from eval_core.facts.fact_text import Haystack, infer_kind, normalise
 from eval_core.facts.haystack import holds, value_in
 
-__all__ = ["STRONG_KINDS", "read_invented", "read_stale"]
-
 STRONG_KINDS = ("url", "hash", "pr", "cron", "path")
 """Kinds that an honest model copies and does not coin; identifiers, branches and counts it does."""
 _PIECE = 6

@@ -22,8 +22,6 @@ from eval_core.strands.form import written_texts
 if TYPE_CHECKING:
     from eval_core.strands.strand import SeenRun
 
-__all__ = ["MeaningChange", "compare_meaning", "record_meaning"]
-
 _QUOTE = 160
 _SAYS = {
     LineState.CONSENT: ("states consent that no message gives", "states consent {} times that no message gives"),

@@ -20,19 +20,6 @@ from eval_core.domain.record import RunRecord
 from eval_core.statistics.exact import Counts, fewer_p
 from eval_core.strands.findings import Culprit, Finding, StrandState
 
-__all__ = [
-    "ALPHA",
-    "Failures",
-    "OutcomeChange",
-    "always_failing",
-    "broken_fixtures",
-    "compare_outcomes",
-    "failures",
-    "never_compressed",
-    "outcome_culprits",
-    "outcome_strand",
-]
-
 Runs = Mapping[str, Sequence[RunRecord]]
 MAJORITY = 0.5
 ALPHA = 0.01

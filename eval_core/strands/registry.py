@@ -17,8 +17,6 @@ from eval_core.strands.scores import scores_strand
 from eval_core.strands.strand import Force, SeenRun, Strand
 from eval_core.strands.structure import structure_strand
 
-__all__ = ["STRANDS", "read_strands", "strand_of", "title_of"]
-
 
 def _of_records(read: Callable[[Recorded], Finding | None]) -> Callable[[Evidence], Finding | None]:
     return lambda evidence: None if evidence.recorded is None else read(evidence.recorded)

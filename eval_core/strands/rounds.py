@@ -25,21 +25,6 @@ from eval_core.strands.findings import Finding, StrandState, weigh
 from eval_core.strands.strand import SeenRun
 from eval_core.strands.structure import structure_checks
 
-__all__ = [
-    "KEPT",
-    "LOST",
-    "ROUNDS_ALPHA",
-    "UNSAID",
-    "VERBATIM",
-    "WRITTEN",
-    "Played",
-    "compare_rounds",
-    "played",
-    "plural",
-    "read_rounds",
-    "record_rounds",
-]
-
 ROUNDS_ALPHA = 0.01
 """What this test may spend, in its one look."""
 MATTERS = 0.01

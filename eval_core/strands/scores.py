@@ -14,10 +14,6 @@ from eval_core.base.numbers import (
 from eval_core.strands.culprits import TestedFamily
 from eval_core.strands.findings import Culprit, Finding, Row, StrandState, weigh
 
-__all__ = [
-    "scores_strand",
-]
-
 
 def _moved_scores(moved: Sequence[Culprit], worse: bool) -> str:
     """Say what decided: an average with its interval, or else single probes, or the p of an average beyond facts."""

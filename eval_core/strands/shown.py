@@ -30,12 +30,6 @@ from eval_core.strands.acceptance import covers
 from eval_core.strands.findings import Finding, Item, StrandState
 from eval_core.strands.form import labels
 
-__all__ = [
-    "Requests",
-    "shown_finding",
-    "shown_strand",
-]
-
 # What is recorded of a run.
 
 _MOST_HEADINGS = 60

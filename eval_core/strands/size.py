@@ -10,12 +10,6 @@ from eval_core.base.numbers import p_value, percent, tokens
 from eval_core.domain.record import RunRecord
 from eval_core.strands.findings import Finding, StrandState
 
-__all__ = [
-    "GROWTH",
-    "LIFT",
-    "SizeChange",
-]
-
 GROWTH = 0.05
 """A state that is larger or smaller by more than this is another size, if that is more than runs vary."""
 UNUSABLE = 0.02

@@ -14,8 +14,6 @@ from eval_core.facts.verbatim import Kept
 from eval_core.strands.evidence import Evidence
 from eval_core.strands.findings import Finding
 
-__all__ = ["Force", "SeenRun", "Strand"]
-
 
 class Force(StrEnum):
     """What a finding may do to the verdict."""

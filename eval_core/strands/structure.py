@@ -8,13 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from eval_core.base.messages import Message, content_text, render, tool_calls
+from eval_core.base.messages import ROLES, Message, content_text, render, tool_calls
 from eval_core.base.numbers import (
     counted,
     listed,
     quoted,
 )
-from eval_core.domain.fixture import ROLES
 from eval_core.facts.fact_text import normalise
 from eval_core.facts.verbatim import Kept, message_key
 from eval_core.statistics.arms import Arm
@@ -23,19 +22,6 @@ from eval_core.strands.findings import (
     Finding,
     StrandState,
 )
-
-__all__ = [
-    "MAJORITY",
-    "STRUCTURE_CHECKS",
-    "STRUCTURE_FAILURES",
-    "StructureChange",
-    "changed_in_place",
-    "changes",
-    "orders_reader",
-    "structure_checks",
-    "structure_culprits",
-    "structure_strand",
-]
 
 STRUCTURE_CHECKS: dict[str, str] = {
     "kept_messages_in_order": "Messages that are kept are in their original order.",

@@ -15,10 +15,6 @@ from eval_core.facts.verbatim import Kept
 from eval_core.strands.findings import Finding, StrandState
 from eval_core.strands.structure import changed_in_place
 
-__all__ = [
-    "read_window",
-]
-
 
 def read_window(kept: Kept) -> WindowRecord:
     """Count the messages kept verbatim at both ends and between, and those that were changed where they stand."""

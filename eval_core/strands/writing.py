@@ -12,8 +12,6 @@ from statistics import fmean
 from eval_core.facts.denial import denials
 from eval_core.facts.language import usual_language
 
-__all__ = ["thinned"]
-
 Texts = Mapping[str, Sequence[str]]
 _KINDS: dict[str, Callable[[str], int]] = {
     "capital letters": lambda text: sum(char.isupper() for char in text),

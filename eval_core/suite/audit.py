@@ -22,20 +22,6 @@ from eval_core.suite.scrub.identities import Identities
 from eval_core.suite.scrub.pipeline import NOTE, ScrubOptions, scrub_fixture
 from eval_core.suite.scrub.replace import is_json, leaves
 
-__all__ = [
-    "ALLOW_FILE",
-    "CANNOT_KNOW",
-    "TOTAL_LIMIT",
-    "AllowList",
-    "AuditFinding",
-    "audit_files",
-    "audit_fixture",
-    "fixture_paths",
-    "load_allow",
-    "redact_findings",
-    "text_hash",
-]
-
 # The findings that people have looked at and let stand, by hash and with a reason.
 
 ALLOW_FILE = "allow.json"

@@ -19,8 +19,6 @@ from eval_core.domain.fixture import Fixture
 from eval_core.domain.probe import Fact, Probe, ProbeBank, ProbeType
 from eval_core.domain.session_ledger import LedgerLine, LineKind, SessionLedger, StatusAt
 
-__all__ = ["SESSION_TREE", "TRIGGER", "SessionPlan", "cut_places", "generate", "read_tree"]
-
 SESSION_TREE = Path(__file__).resolve().parents[1] / "data" / "session_tree.json.gz"
 """Modules of this program and its history, as they were once: sessions must not change with every commit."""
 TRIGGER = 0.7

@@ -10,8 +10,6 @@ from eval_core.facts.fact_text import Haystack
 from eval_core.facts.haystack import holds
 from eval_core.suite.lint import LintFinding, Places, did_you_mean
 
-__all__ = ["lint_ledger"]
-
 _ROLES = {
     "user": ("user", "tool"),  # a tool hands on what a user said when denying its call
     "assistant": ("assistant",),

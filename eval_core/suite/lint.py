@@ -17,22 +17,6 @@ from eval_core.domain.probe import PROBE_TYPES, Fact, Probe, ProbeBank
 from eval_core.facts.fact_text import Haystack, normalise
 from eval_core.facts.haystack import holds
 
-__all__ = [
-    "EDGE_HEAD",
-    "EDGE_TAIL",
-    "MAX_PROBES",
-    "MIN_PROBES",
-    "LintFinding",
-    "Places",
-    "common_reason",
-    "did_you_mean",
-    "fill_evidence",
-    "grouped",
-    "lint",
-    "manifest",
-    "slow_regex",
-]
-
 # Where in a fixture a fact stands.
 
 _MAX_EVIDENCE = 12  # a value named in half the session is not better established by listing it all

@@ -24,8 +24,6 @@ from eval_core.suite.tool_calls import (
     stated_blockers,
 )
 
-__all__ = ["Draft", "drafts", "propose"]
-
 # Questions that a session's tool traffic and its users' words suggest, with the facts that answer them.
 
 _DEFINES = re.compile(r"^\s{0,8}(?:def|class|func|function|fn|interface|struct|type) (\w{4,60})", re.M)

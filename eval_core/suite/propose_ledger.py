@@ -17,8 +17,6 @@ from eval_core.suite.ledger_lint import lint_ledger
 from eval_core.suite.propose import rejected_words
 from eval_core.suite.tool_calls import exchanges
 
-__all__ = ["propose_ledger"]
-
 _LONGEST = 240
 _TODO = {"pending": "open", "in_progress": "open", "completed": "done", "cancelled": "abandoned"}
 _DENIED = re.compile(r"\bdenied\b", re.IGNORECASE)

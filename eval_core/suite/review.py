@@ -17,8 +17,6 @@ from eval_core.domain.fixture import Fixture
 from eval_core.domain.probe import Probe
 from eval_core.domain.session_ledger import LedgerLine
 
-__all__ = ["review"]
-
 _Bank = TypeVar("_Bank", bound=BaseModel)
 _CHOICES = click.Choice(["k", "e", "d", "s", "q"])
 _EXCERPT = 160

@@ -15,8 +15,6 @@ from eval_core.domain.probe import ProbeBank
 from eval_core.facts.fact_text import Haystack
 from eval_core.facts.haystack import holds
 
-__all__ = ["FixtureFile", "MessageRow", "describe", "evidence_map", "fixture_file", "message_rows"]
-
 
 @dataclass(frozen=True)
 class MessageRow:

@@ -15,8 +15,6 @@ from eval_core.domain.probe import ProbeBank
 from eval_core.domain.session_ledger import SessionLedger
 from eval_core.suite.generate import SESSION_TREE, SessionPlan, generate, read_tree
 
-__all__ = ["SIZES", "check_digest", "generated_cases", "made_once"]
-
 _DIGESTS = {
     "rounds-1": "46d990e921face3bc2a3aee50d23e4b3cb1864ba8edfa5ed79d613c74f80d876",
     "rounds-2": "4f77b0d052802160f519ee97aa2e7ab15b87477d09bbfba45fd6e3dfce6967f8",

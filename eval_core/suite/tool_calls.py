@@ -12,20 +12,6 @@ from typing import Any
 from eval_core.base.messages import Message, call_arguments, call_name, content_text, decoded, tool_calls
 from eval_core.facts.census import errors, subject_words, telling_words
 
-__all__ = [
-    "ScheduledJob",
-    "ToolExchange",
-    "added_text",
-    "changed_files",
-    "exchanges",
-    "exit_code",
-    "jobs",
-    "patch_text",
-    "refused",
-    "reported",
-    "stated_blockers",
-]
-
 _WRITES = re.compile(r"write|create|edit|patch|replace|insert|append|save", re.I)
 _PATH_FIELDS = ("path", "file_path", "filename", "file", "target_file", "notebook_path")
 _PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update) File|Move to): (\S{1,200})|^\+\+\+ b/(\S{1,200})", re.M)

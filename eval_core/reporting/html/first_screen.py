@@ -19,8 +19,6 @@ from eval_core.statistics.fates import fates
 from eval_core.strands.findings import FactChange, StructureFinding
 from eval_core.strands.structure import STRUCTURE_CHECKS
 
-__all__ = ["BrokenCheck", "Changes", "FactLine", "Tile", "changes", "message_anchor", "summary_anchor", "tiles"]
-
 
 @dataclass(frozen=True)
 class FactLine:

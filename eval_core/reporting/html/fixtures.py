@@ -20,21 +20,6 @@ from eval_core.reporting.html.text import clip, fact_values, runs_words, slug
 from eval_core.reporting.metrics import tokens_per_task
 from eval_core.strands.structure import STRUCTURE_CHECKS
 
-__all__ = [
-    "TRACE",
-    "CensusRow",
-    "FactOfSession",
-    "FixtureView",
-    "MessageView",
-    "RunRow",
-    "RunView",
-    "StateWord",
-    "StructureRow",
-    "census_rows",
-    "fixture_view",
-    "message_views",
-]
-
 # Census losses by kind, of one fixture or of all together.
 
 Runs = Mapping[str, Sequence[RunRecord]]

@@ -15,8 +15,6 @@ from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import AT_BUDGETS, SizeRecord
 from eval_core.reporting.html.plots import Tick, nice
 
-__all__ = ["Curve", "Frontier", "FrontierMark", "Label", "frontier"]
-
 WIDTH, HEIGHT = 410, 270
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 24, 26, 40
 _CURVES = {

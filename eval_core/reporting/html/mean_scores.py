@@ -12,19 +12,6 @@ from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import ProbeRecord, RunRecord
 from eval_core.statistics.arms import quarantined
 
-__all__ = [
-    "COLUMNS",
-    "OVERALL",
-    "HeatCell",
-    "SideMean",
-    "cells",
-    "mean",
-    "probe_means",
-    "probe_records",
-    "retention",
-    "side_means",
-]
-
 # Means over runs, probe by probe, for one side.
 
 OVERALL = "overall"

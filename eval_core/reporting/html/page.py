@@ -36,19 +36,6 @@ from eval_core.reporting.view import MARKS, make_view
 from eval_core.statistics.hypotheses import FACT_NAMES
 from eval_core.strands.findings import Culprit, Kind
 
-__all__ = [
-    "MOST",
-    "MOST_ROWS",
-    "Field",
-    "SuiteRow",
-    "UseRow",
-    "asset",
-    "provenance",
-    "render_html",
-    "render_page",
-    "use_rows",
-]
-
 # Where both sides come from and what they cost, field by field.
 
 

@@ -12,8 +12,6 @@ from typing import Any
 
 from eval_core.reporting.html.text import visible
 
-__all__ = ["pack", "unpack"]
-
 _LONG = 40
 """Texts from this length on are stored once and referred to by their number."""
 

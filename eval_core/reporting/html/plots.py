@@ -12,16 +12,6 @@ from eval_core.reporting.html.mean_scores import SideMean, side_means
 from eval_core.statistics.hypotheses import FACT_HYPOTHESES, FACT_NAMES
 from eval_core.strands.findings import Row, RowVerdict, Verdict
 
-__all__ = [
-    "ORDER",
-    "Axis",
-    "PlotRow",
-    "PlotTable",
-    "Tick",
-    "nice",
-    "plot_tables",
-]
-
 _TITLES = FACT_NAMES
 ORDER = (
     "overall",

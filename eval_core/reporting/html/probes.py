@@ -16,20 +16,6 @@ from eval_core.reporting.html.mean_scores import OVERALL, HeatCell, cells, probe
 from eval_core.reporting.html.text import clip, runs_words, slug
 from eval_core.strands.findings import Culprit
 
-__all__ = [
-    "TAGS",
-    "AnswerGroup",
-    "FactState",
-    "FactView",
-    "GradeRow",
-    "ProbeView",
-    "answer_groups",
-    "fact_views",
-    "grade_rows",
-    "probe_view",
-    "unscored_rows",
-]
-
 # What became of each expected fact over all runs of a side, in one word and one count.
 
 Word = Literal["kept", "lost", "not used", "untested", "not measured"]

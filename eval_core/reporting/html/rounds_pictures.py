@@ -13,8 +13,6 @@ from eval_core.domain.record import LineRecord, RoundsRecord
 from eval_core.reporting.html.plots import Tick
 from eval_core.strands.rounds import KEPT, LOST, WRITTEN, Played, played, plural
 
-__all__ = ["Dropped", "RoundsPictures", "rounds_pictures", "rounds_sides"]
-
 WIDTH, HEIGHT = 330, 200
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 10, 24, 34
 _MOST = 12

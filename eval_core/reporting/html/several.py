@@ -15,8 +15,6 @@ from eval_core.reporting.html.rounds_pictures import rounds_pictures, rounds_sid
 from eval_core.reporting.html.trends import trends, verdict_mark
 from eval_core.reporting.side_by_side import COLUMNS, FactKept, SideBySide
 
-__all__ = ["render_side_by_side", "render_trend"]
-
 _MOST_FACTS = 300
 _WIDTH = 780
 """Of the size picture, which has a row of its own here."""

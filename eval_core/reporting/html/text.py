@@ -11,8 +11,6 @@ from functools import lru_cache
 
 from eval_core.domain.probe import Fact
 
-__all__ = ["Sentence", "clip", "fact_values", "runs_words", "sentence_of", "slug", "visible"]
-
 # Model text made safe to look at: what hides itself from the eye is written out, what is endless is cut.
 
 _PLAIN = str.maketrans("", "", "\n\t\u200d")

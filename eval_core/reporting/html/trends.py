@@ -16,8 +16,6 @@ from eval_core.reporting.view import MARKS
 from eval_core.statistics.hypotheses import AUTHORED
 from eval_core.strands.findings import Kind
 
-__all__ = ["TrendChart", "TrendPoint", "VerdictMark", "trends", "verdict_mark"]
-
 _APART = 24.0
 """Percent of the width between two names of releases, or the second is left to the table."""
 

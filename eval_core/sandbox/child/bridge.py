@@ -7,8 +7,6 @@ import select
 import socket
 import threading
 
-__all__ = ["open_bridge"]
-
 CHUNK = 65536
 
 

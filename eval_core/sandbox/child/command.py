@@ -11,8 +11,6 @@ from typing import Any
 from .frames import Channel, FrameTooLarge
 from .python_target import SetupError
 
-__all__ = ["Program", "serve_lines"]
-
 END_S = 10.0
 """How long a program may take to end after its input has ended."""
 

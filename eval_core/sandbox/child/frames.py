@@ -14,8 +14,6 @@ from os import _exit, close, devnull, dup, dup2, read, write
 from os import open as open_descriptor
 from typing import Any
 
-__all__ = ["Channel", "FrameTooLarge"]
-
 O_RDWR = 2
 MAX_COMMAND = 256 * 1024 * 1024
 

@@ -9,8 +9,6 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["ImportTime", "time_imports"]
-
 _bootstrap: Any = importlib._bootstrap
 
 

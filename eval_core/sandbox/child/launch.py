@@ -19,8 +19,6 @@ from .imports import time_imports
 from .python_target import Driver, SetupError, build, describe_error
 from .selftest import look_around
 
-__all__ = ["main"]
-
 BASE_URL, ROOT_URL = "${LLM_BASE_URL}", "${LLM_ROOT_URL}"
 
 

@@ -17,8 +17,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Driver", "SetupError", "build", "describe_error"]
-
 
 class SetupError(Exception):
     """The compressor cannot be imported, built or called as the spec says."""

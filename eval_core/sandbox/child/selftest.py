@@ -7,8 +7,6 @@ import socket
 from pathlib import Path
 from typing import Any
 
-__all__ = ["look_around"]
-
 AF_VSOCK = 40
 STATUS = {"CapInh": "0", "CapPrm": "0", "CapEff": "0", "CapBnd": "0", "NoNewPrivs": "1", "Seccomp": "2"}
 

@@ -18,8 +18,6 @@ from eval_core.sandbox.protocol.dialect import (
     only_text,
 )
 
-__all__ = ["AnthropicMessages"]
-
 _HANDLED = {
     "model", "messages", "system", "max_tokens", "temperature", "top_p", "stop_sequences", "stream", "tools",
     "tool_choice",

@@ -12,11 +12,6 @@ from typing import Any, Protocol
 from eval_core.domain.call import ReplyCall
 from eval_core.sandbox.request import Refusal
 
-__all__ = [
-    "ChatBody", "Dialect", "ModelReply", "ReplyCall", "ServerEvent", "arguments_of", "bad", "event_bytes", "new_id",
-    "objects", "only_text",
-]  # fmt: skip
-
 
 @dataclass(frozen=True)
 class ModelReply:

@@ -18,8 +18,6 @@ from eval_core.sandbox.protocol.dialect import (
     only_text,
 )
 
-__all__ = ["Gemini"]
-
 _HANDLED = {
     "contents", "systemInstruction", "system_instruction", "generationConfig", "tools", "toolConfig", "model",
 }  # fmt: skip

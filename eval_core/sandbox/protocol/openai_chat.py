@@ -7,8 +7,6 @@ from typing import Any
 
 from eval_core.sandbox.protocol.dialect import ChatBody, ModelReply, ServerEvent, new_id
 
-__all__ = ["OpenAIChat"]
-
 
 def _usage(reply: ModelReply) -> dict[str, int]:
     return {

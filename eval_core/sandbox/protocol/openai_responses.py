@@ -11,8 +11,6 @@ from typing import Any
 from eval_core.base.messages import Message
 from eval_core.sandbox.protocol.dialect import ChatBody, ModelReply, ServerEvent, bad, new_id, objects, only_text
 
-__all__ = ["OpenAICompact", "OpenAIResponses"]
-
 _TEXT = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
 _HANDLED = {
     "model", "input", "instructions", "max_output_tokens", "temperature", "top_p", "stream", "text", "tools",

@@ -13,8 +13,6 @@ from eval_core.sandbox.protocol.gemini import Gemini
 from eval_core.sandbox.protocol.openai_chat import OpenAIChat
 from eval_core.sandbox.protocol.openai_responses import OpenAICompact, OpenAIResponses
 
-__all__ = ["SERVED", "Route", "counted", "model_list", "route"]
-
 SERVED = (
     "served are /v1/chat/completions, /v1/responses, /v1/responses/compact, /v1/messages, "
     "/v1beta/models/MODEL:generateContent and /v1/models"

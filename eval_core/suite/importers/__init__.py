@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import digest, open_file, parse
-from eval_core.base.messages import Message, content_text
-from eval_core.domain.fixture import MIN_MESSAGES, ROLES, Fixture
+from eval_core.base.messages import ROLES, Message, content_text
+from eval_core.domain.fixture import MIN_MESSAGES, Fixture
 from eval_core.suite.importers import codex, hermes, openai
 from eval_core.suite.importers.claude_code import ClaudeCode
 from eval_core.suite.importers.imported import ImportedSession, mend_pairs

@@ -8,8 +8,6 @@ from eval_core.base.errors import UserError
 from eval_core.base.messages import Message
 from eval_core.suite.importers.imported import ImportedSession, argument_text, flatten_parts
 
-__all__ = ["ClaudeCode"]
-
 _HIDDEN_BLOCKS = ("thinking", "redacted_thinking")
 
 

@@ -8,8 +8,6 @@ from typing import Any
 from eval_core.base.errors import UserError
 from eval_core.suite.importers.imported import ImportedSession, argument_text, flatten_parts
 
-__all__ = ["add_row"]
-
 _INJECTED = ("<environment_context>", "<user_instructions>", "<permissions instructions>", "# AGENTS.md instructions")
 _ROLES = ("system", "developer", "user", "assistant")
 

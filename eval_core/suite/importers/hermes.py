@@ -14,8 +14,6 @@ from eval_core.suite.importers.imported import ImportedSession
 from eval_core.suite.importers.openai import add_message
 from eval_core.suite.importers.rows import LogRow
 
-__all__ = ["add_row", "database_rows"]
-
 _STRUCTURED = "\x00json:"  # how the store marks content that is a list of parts
 _CONTINUED, _REPEATED = "\x00continued", "\x00repeated"
 """Marks on rows of a session that goes on after a compaction of another one."""

@@ -10,15 +10,6 @@ from typing import Any
 from eval_core.base.messages import Message, tool_calls
 from eval_core.base.numbers import counted
 
-__all__ = [
-    "NO_ANSWER",
-    "ImportedSession",
-    "Mended",
-    "argument_text",
-    "flatten_parts",
-    "mend_pairs",
-]
-
 # Tool calls and their answers: made whole again after a log lost one side.
 
 NO_ANSWER = "[no output was recorded for this call]"

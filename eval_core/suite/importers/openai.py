@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from eval_core.base.errors import UserError
-from eval_core.base.messages import Message
-from eval_core.domain.fixture import ROLES
+from eval_core.base.messages import ROLES, Message
 from eval_core.suite.importers.imported import ImportedSession, argument_text, flatten_parts
-
-__all__ = ["add_message", "plain_message"]
 
 
 def plain_message(row: dict[str, Any], where: str) -> Message:

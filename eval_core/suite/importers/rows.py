@@ -11,8 +11,6 @@ from typing import IO, Any, NamedTuple
 from eval_core.base.errors import UserError
 from eval_core.base.files import open_file
 
-__all__ = ["MESSAGE_KEYS", "LogRow", "Rows", "open_rows"]
-
 MESSAGE_KEYS = ("messages", "conversation", "history")
 _LINE_LIMIT = 32 * 1024 * 1024
 _CHUNK = 64 * 1024

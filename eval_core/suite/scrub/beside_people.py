@@ -14,8 +14,6 @@ from eval_core.suite.scrub.personal_numbers import is_number_label
 from eval_core.suite.scrub.tables import rows
 from eval_core.suite.scrub.words import word_list
 
-__all__ = ["WEIGHTS", "beside_people"]
-
 WEIGHTS = {
     "a person on the line": 2,
     "a person on the line before or after": 1,

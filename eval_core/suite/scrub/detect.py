@@ -31,8 +31,6 @@ from eval_core.suite.scrub.secret_tokens import (
 )
 from eval_core.suite.scrub.secret_values import read_base64
 
-__all__ = ["DETECTORS", "context_hits", "is_spared", "without_rule_names"]
-
 _ENCODED = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{20,8000}={0,2}(?![\w+/=-])")
 
 

@@ -13,8 +13,6 @@ from eval_core.suite.scrub.detect import context_hits
 from eval_core.suite.scrub.hits import Hit
 from eval_core.suite.scrub.words import is_common_word, is_generic, is_ordinary
 
-__all__ = ["Candidate", "Identities", "harvest", "identity_pattern", "identity_words", "load_identities", "local_part"]
-
 
 @dataclass(frozen=True)
 class Candidate:

@@ -19,8 +19,6 @@ from eval_core.suite.scrub.words import (
     is_technical,
 )
 
-__all__ = ["LearnedNames", "written_from_address"]
-
 _MIN_LENGTH = 4
 _LOOSE, _OFTEN = 20, 5  # a word that stands elsewhere more than 20 times, and 5 times as often as a name, is none
 _SENTENCE = re.compile(r"(?:\A|\n|[.!?:] )[ \t\"'(*#>-]*\Z")

@@ -9,8 +9,6 @@ from eval_core.suite.scrub.hits import Hit
 from eval_core.suite.scrub.people_fields import field_kind
 from eval_core.suite.scrub.words import is_name_elsewhere, label_forms, word_list
 
-__all__ = ["other_scripts"]
-
 _SCRIPT = "\u0370-\u1fff\u2c00-\ud7ff\uf900-\ufaff\ufb1d-\ufefc"
 _HAN = "\u4e00-\u9fff々"
 _KANA = "\u3040-\u30ff"

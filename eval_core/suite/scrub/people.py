@@ -22,16 +22,6 @@ from eval_core.suite.scrub.words import (
     word_list,
 )
 
-__all__ = [
-    "authors",
-    "emails",
-    "home_folders",
-    "mentions",
-    "printed",
-    "said_by_commands",
-    "two_names",
-]
-
 
 def _user(match: re.Match[str], group: str, rule: str) -> Iterator[Hit]:
     name = match[group].lstrip("@").rstrip(".-")

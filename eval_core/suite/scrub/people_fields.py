@@ -29,8 +29,6 @@ from eval_core.suite.scrub.words import (
     word_list,
 )
 
-__all__ = ["PERSON", "SERVICE_LABEL", "WORD", "FieldKind", "field_hits", "field_kind"]
-
 FieldKind = Literal["account", "owner", "people", "person", "first", "host", "none"]
 
 WORD = rf"[{UPPER}][\w'’-]*[^\W\d_]"

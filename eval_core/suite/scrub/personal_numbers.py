@@ -12,19 +12,6 @@ from eval_core.suite.scrub.hits import Hit, is_mark
 from eval_core.suite.scrub.secret_values import UUID, key_words
 from eval_core.suite.scrub.words import is_ordinary, label_forms, word_list
 
-__all__ = [
-    "accounts",
-    "addresses",
-    "is_fictional_phone",
-    "is_number_label",
-    "keyed_rule",
-    "national_ids",
-    "number_in_field",
-    "phones",
-    "records",
-    "said_numbers",
-]
-
 
 def _number(start: int, end: int, rule: str, text: str) -> Hit:
     return Hit(start, end, rule, "number", text[start:end])

@@ -20,21 +20,6 @@ from eval_core.suite.scrub.hits import Hit
 from eval_core.suite.scrub.identities import Identities, harvest
 from eval_core.suite.scrub.replace import Replacer, leaves, opens_like_json, rewrite
 
-__all__ = [
-    "MAX_OUTPUT",
-    "NOTE",
-    "SYSTEM_PROMPT",
-    "Change",
-    "ScrubOptions",
-    "ScrubReport",
-    "Scrubbed",
-    "message_texts",
-    "scrub_fixture",
-    "session_texts",
-    "shorten_output",
-    "strip_reasoning",
-]
-
 # The model's private notes: taken out of assistant messages, with every field a provider would not accept.
 
 _TAG = r"(?:think|thinking|thought|reasoning|reasoning_scratchpad|scratchpad|inner_monologue|antml:thinking)"

@@ -25,16 +25,6 @@ from eval_core.suite.scrub.words import (
     is_public_domain,
 )
 
-__all__ = [
-    "Pseudonyms",
-    "Replacer",
-    "Visit",
-    "is_json",
-    "leaves",
-    "opens_like_json",
-    "rewrite",
-]
-
 # JSON inside strings: each string leaf is shown decoded, and put back so that the document still parses.
 
 # Given a decoded text and the JSON key that it stands under, return what should stand there.

@@ -14,8 +14,6 @@ from eval_core.suite.scrub.secret_values import (
     unwordly,
 )
 
-__all__ = ["command_secrets"]
-
 _OPTION = re.compile(
     r"(?<![\w-])--?(?P<name>[A-Za-z_][\w.\-]{0,80})(?:=|[ \t]+(?!-))"
     r"(?:(?P<quote>[\"'])(?P<quoted>[^\n\"']+)(?P=quote)|(?P<bare>[^\s\"'`\\-][^\s\"'`\\]*))"

@@ -17,8 +17,6 @@ from eval_core.suite.scrub.secret_values import (
     looks_random,
 )
 
-__all__ = ["HEADER_KEYS", "among_secrets", "assignments", "cookies", "headers", "named_values", "under_key", "urls"]
-
 _ASSIGNMENT = re.compile(
     r"(?i:pass|pwd|secret|token|key|auth|cred|mnemonic|phrase|cookie|salt|psk|wort|woord|enord|has[łl]o|heslo|kode"
     r"|contrase|senha|salasana|jelsz[oó]|[sş]ifre|parola|lozinka|geslo|kata[_-]?sandi|clave|chiave|пароль|pw\b|"

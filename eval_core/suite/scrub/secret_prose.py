@@ -28,8 +28,6 @@ from eval_core.suite.scrub.secret_values import (
 )
 from eval_core.suite.scrub.words import is_foreign_word, is_ordinary, is_technical, label_forms, word_list
 
-__all__ = ["ENOUGH", "WEIGHTS", "codes", "sentences", "weighed"]
-
 # Sentences: "the password is ...", "log in with app / ...".
 
 # A secret beside a login.

@@ -20,16 +20,6 @@ from eval_core.suite.scrub.secret_values import (
 )
 from eval_core.suite.scrub.words import data_text
 
-__all__ = [
-    "PROVIDERS",
-    "hashed_passwords",
-    "key_blocks",
-    "provider_tokens",
-    "public_tokens",
-    "random_tokens",
-    "short_draws",
-]
-
 # The services that agents meet most: a fixed prefix, an alphabet, a length.
 
 _EDGE, _END = r"(?<![A-Za-z0-9_\-])", r"(?![A-Za-z0-9_\-])"

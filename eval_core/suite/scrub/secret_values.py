@@ -14,31 +14,6 @@ from typing import Literal
 from eval_core.suite.scrub.hits import is_mark
 from eval_core.suite.scrub.words import is_ordinary, label_forms, word_list
 
-__all__ = [
-    "FOREIGN_SECRETS",
-    "HEXED",
-    "PUBLIC_BEFORE",
-    "PUBLIC_PREFIX",
-    "SECRET_WORD",
-    "ULID",
-    "UUID",
-    "Strength",
-    "is_drawn",
-    "is_mixed",
-    "is_ordinary_code",
-    "is_other_thing",
-    "is_password",
-    "is_path",
-    "is_public_before",
-    "is_secret_value",
-    "key_strength",
-    "key_words",
-    "looks_random",
-    "read_base64",
-    "unwordly",
-    "words_between_separators",
-]
-
 HEXED = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 

@@ -31,8 +31,6 @@ from eval_core.suite.scrub.words import (
     word_list,
 )
 
-__all__ = ["WEIGHTS", "Uses", "asks_for_people", "suspects"]
-
 WEIGHTS = {
     # What the word itself is.
     "strange": 2,

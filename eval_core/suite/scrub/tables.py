@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-__all__ = ["TableCell", "rows"]
-
 _LONGEST, _ROWS = 600, 200
 _RULE = re.compile(r"[-+=:|│┼─ \t]{3,}")
 _LABEL = re.compile(r"[^\W\d][\w %()/#.'’°º&-]{0,40}|%[\w %]{1,20}")

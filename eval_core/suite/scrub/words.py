@@ -8,30 +8,6 @@ import unicodedata
 from functools import cache, lru_cache
 from importlib.resources import files
 
-__all__ = [
-    "UPPER",
-    "data_text",
-    "folded",
-    "is_common_word",
-    "is_foreign_word",
-    "is_generic",
-    "is_given_name",
-    "is_name_elsewhere",
-    "is_ordinary",
-    "is_person_name",
-    "is_proper_noun",
-    "is_public_domain",
-    "is_public_host",
-    "is_role_or_state",
-    "is_service_account",
-    "is_service_host",
-    "is_strange",
-    "is_surname",
-    "is_technical",
-    "label_forms",
-    "word_list",
-]
-
 
 def data_text(name: str) -> str:
     """Return a text file of the data folder."""
