@@ -28,6 +28,7 @@ from eval_core.sandbox.seccomp import abi_of, program
 
 CHILD = Path(__file__).parent / "child"
 TREE, LAUNCHER, GATEWAY, HOME = "/subject", "/launcher", "/gw", "/home/subject"
+SCRATCH = 64 * 1024 * 1024
 
 PREFIX_PARTS = ("bin", "lib", "lib64", "share")
 """What an interpreter needs of its prefix; the rest of the folder (pip.conf, or a whole home) stays out."""
@@ -51,6 +52,8 @@ class SandboxView:
     launcher: str = LAUNCHER
     gateway: str = GATEWAY
     home: str = HOME
+    scratch: int = SCRATCH
+    """The most that fits into the home, in bytes."""
 
     def outside(self, text: str, tree: Path) -> str:
         """Return a text from inside with paths as the user knows them: below the tree, or the tree's own."""
@@ -90,6 +93,18 @@ def prefixes(python: Path) -> list[Path]:
         found.append(python.parent.parent)
     found.append(python.resolve().parent.parent)
     return list(dict.fromkeys(found))
+
+
+def interpreter_mounts(python: Path) -> list[tuple[str, str]]:
+    """Return the mounts of what an interpreter lives from, each where it is."""
+    binds = []
+    for prefix in prefixes(python):
+        if _covered(prefix):
+            continue
+        binds += [(str(prefix / part), str(prefix / part)) for part in PREFIX_PARTS if (prefix / part).is_dir()]
+        if (prefix / "pyvenv.cfg").is_file():
+            binds.append((str(prefix / "pyvenv.cfg"), str(prefix / "pyvenv.cfg")))
+    return binds
 
 
 def _covered(path: Path) -> bool:
@@ -147,12 +162,7 @@ def view_of(
     """Plan the mounts for one interpreter and one tree; hidden names are relative to the tree."""
     tree = tree.resolve()  # of a relative one nothing could be shown, nor hidden
     binds: list[tuple[str, str]] = [] if runtime is None else runtime_mounts(Path(runtime))
-    for prefix in prefixes(python):
-        if _covered(prefix):
-            continue
-        binds += [(str(prefix / part), str(prefix / part)) for part in PREFIX_PARTS if (prefix / part).is_dir()]
-        if (prefix / "pyvenv.cfg").is_file():
-            binds.append((str(prefix / "pyvenv.cfg"), str(prefix / "pyvenv.cfg")))
+    binds += interpreter_mounts(python)
     tree_binds, links = _tree_mounts(tree)
     binds += [*tree_binds, (str(CHILD), LAUNCHER)]
     if gateway is not None:
@@ -184,16 +194,15 @@ NONE_WARNING = (
 )
 IMAGE = "compression-eval-sandbox:1"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-SCRATCH = 64 * 1024 * 1024
 PROCESSES = 128
 DESCRIPTORS = 512
 BOOTSTRAP = (
     "import importlib.util as u,sys;d=sys.argv[1];n='_compression_eval_child';"
     "s=u.spec_from_file_location(n,d+'/__init__.py',submodule_search_locations=[d]);"
     "m=u.module_from_spec(s);sys.modules[n]=m;s.loader.exec_module(m);"
-    "from _compression_eval_child.launch import main;main()"
+    "from _compression_eval_child.{module} import main;main()"
 )
-"""Loads the launcher under a name that no target uses."""
+"""Loads a module of the launcher under a name that no target uses."""
 
 ETC = {
     "passwd": "subject:x:65534:65534::/home/subject:/bin/false\n",
@@ -245,8 +254,8 @@ def _environment(view: SandboxView) -> dict[str, str]:
     }
 
 
-def _python(view: SandboxView) -> list[str]:
-    return [view.python, "-s", "-B", "-c", BOOTSTRAP, view.launcher]
+def _python(view: SandboxView, module: str) -> list[str]:
+    return [view.python, "-s", "-B", "-c", BOOTSTRAP.format(module=module), view.launcher]
 
 
 def _system_mounts(folder: Path) -> list[str]:
@@ -276,8 +285,8 @@ def _bwrap_common(view: SandboxView, folder: Path, memory: MemoryLimiter) -> lis
     if memory == "count":
         words += ["--ro-bind", "/dev/null", "/dev/zero"]  # a shared mapping of it is memory that cannot be counted
     words += ["--perms", "1777", "--size", str(SCRATCH // 4), "--tmpfs", "/dev/shm"]  # noqa: S108
-    for scratch in ("/tmp", view.home):  # noqa: S108
-        words += ["--perms", "1777", "--size", str(SCRATCH), "--tmpfs", scratch]
+    for scratch, size in (("/tmp", SCRATCH), (view.home, view.scratch)):  # noqa: S108
+        words += ["--perms", "1777", "--size", str(size), "--tmpfs", scratch]
     folders = [view.tree, *(str(up) for _, inside in view.binds for up in reversed(Path(inside).parents[:-1]))]
     for name in dict.fromkeys(folders):
         words += ["--dir", name]  # bubblewrap makes the parents of a mount point for root alone
@@ -365,9 +374,11 @@ class SandboxChoice:
             limits["NPROC"] = PROCESSES
         return limits
 
-    def command(self, view: SandboxView, folder: Path, seconds: float, memory: int) -> list[str]:
-        """Return the command line that starts the launcher; stdin and stdout carry its frames."""
-        return self.wrap(view, folder, _python(view), seconds, memory)
+    def command(
+        self, view: SandboxView, folder: Path, seconds: float, memory: int, module: str = "launch"
+    ) -> list[str]:
+        """Return the command line that starts a module of the launcher; stdin and stdout carry its frames."""
+        return self.wrap(view, folder, _python(view, module), seconds, memory)
 
     def wrap(self, view: SandboxView, folder: Path, inner: list[str], seconds: float, memory: int) -> list[str]:
         """Return the command line that runs any command in the view."""
@@ -417,8 +428,8 @@ def _docker(view: SandboxView, folder: Path, inner: list[str], memory: int) -> l
         "--user", "65534:65534", "--pids-limit", str(PROCESSES), "--memory", f"{memory}m",
         "--memory-swap", f"{memory}m", "--ipc", "private", "--hostname", "sandbox", "--workdir", "/",
     ]  # fmt: skip
-    for scratch in ("/tmp", view.home):  # noqa: S108
-        words += ["--tmpfs", f"{scratch}:rw,nosuid,nodev,size={SCRATCH},mode=1777"]
+    for scratch, size in (("/tmp", SCRATCH), (view.home, view.scratch)):  # noqa: S108
+        words += ["--tmpfs", f"{scratch}:rw,nosuid,nodev,size={size},mode=1777"]
     binds = [("/usr", "/usr"), *((str(folder / "etc" / name), f"/etc/{name}") for name in ETC), *view.binds]
     binds += [("/etc/ld.so.cache", "/etc/ld.so.cache")] if Path("/etc/ld.so.cache").is_file() else []
     binds += [("/dev/null", path) for path, is_folder in view.masks if not is_folder]

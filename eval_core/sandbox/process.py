@@ -27,6 +27,9 @@ _LIMIT_SIGNALS: dict[int, str] = {
 }
 
 
+_WHO = "the compressor"
+
+
 class ChildGone(Exception):
     """The child ended, or was ended, before it answered; the text says why."""
 
@@ -46,9 +49,14 @@ class Child:
     """The parent's side of a running child."""
 
     def __init__(
-        self, process: asyncio.subprocess.Process, sandbox: SandboxChoice, name: str, memory: MemoryGroup
+        self,
+        process: asyncio.subprocess.Process,
+        sandbox: SandboxChoice,
+        name: str,
+        memory: MemoryGroup,
+        who: str = _WHO,
     ) -> None:
-        self._process, self._sandbox, self._name, self._memory = process, sandbox, name, memory
+        self._process, self._sandbox, self._name, self._memory, self._who = process, sandbox, name, memory, who
         self.nonce = secrets.token_hex(16)
         self._killed = ""
         self._kept = bytearray()
@@ -57,9 +65,19 @@ class Child:
 
     @classmethod
     async def start(
-        cls, command: list[str], sandbox: SandboxChoice, *, name: str, memory: MemoryGroup, environment: dict[str, str]
+        cls,
+        command: list[str],
+        sandbox: SandboxChoice,
+        *,
+        name: str,
+        memory: MemoryGroup,
+        environment: dict[str, str],
+        who: str = _WHO,
     ) -> Child:
-        """Start the command in a session of its own; `environment` is what a leak would show."""
+        """Start the command in a session of its own; `environment` is what a leak would show.
+
+        `who` is what messages speak of: the compressor, or something else that runs in the sandbox.
+        """
         pipe = asyncio.subprocess.PIPE
         base = {"PATH": PATH, **memory.environment}
         if sandbox.level == "docker":
@@ -73,7 +91,7 @@ class Child:
             start_new_session=True,
             cwd="/",
         )
-        return cls(process, sandbox, name, memory)
+        return cls(process, sandbox, name, memory, who)
 
     def pids(self) -> list[int]:
         """The processes of the child, as the host numbers them."""
@@ -126,8 +144,10 @@ class Child:
         try:
             (size,) = struct.unpack(">I", await stream.readexactly(4))
             if size > MAX_FRAME:
-                raise BadFrame(f"the compressor's process announced a result of {size:,} bytes")
+                raise BadFrame(f"{self._who}'s process announced a result of {size:,} bytes")
             return read_frame(await stream.readexactly(size), self.nonce)
+        except BadFrame as exc:
+            raise BadFrame(self._told(str(exc))) from None
         except asyncio.IncompleteReadError:
             await self._gone()
             raise  # not reached
@@ -150,7 +170,11 @@ class Child:
         except TimeoutError:
             await self.kill("the compressor's process closed the result channel")
             code = 0
-        raise ChildGone(self._killed or self.limit_reached or _ending(code))
+        raise ChildGone(self._killed or self._told(self.limit_reached or _ending(code)))
+
+    def _told(self, why: str) -> str:
+        """Let a reason speak of what runs here."""
+        return why if self._who == _WHO else why.replace(f"{_WHO}'s process", self._who).replace(_WHO, self._who)
 
     @property
     def limit_reached(self) -> str:
@@ -160,7 +184,7 @@ class Child:
 
     async def kill(self, why: str) -> None:
         """End the whole tree at once; the first reason is the one that is told."""
-        self._killed = self._killed or why
+        self._killed = self._killed or self._told(why)
         if self._process.returncode is not None:
             return
         try:

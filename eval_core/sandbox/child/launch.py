@@ -22,7 +22,7 @@ from .selftest import look_around
 BASE_URL, ROOT_URL = "${LLM_BASE_URL}", "${LLM_ROOT_URL}"
 
 
-def _limit(limits: dict[str, int]) -> None:
+def limit(limits: dict[str, int]) -> None:
     """Lower the resource limits for good; none of them can be raised again without privileges."""
     for name, value in limits.items():
         kind = getattr(resource, f"RLIMIT_{name}")
@@ -128,7 +128,7 @@ def main() -> None:
     hello = channel.receive()
     channel.nonce, channel.limit = hello["nonce"], hello["max_frame"]
     sys.path[:] = [entry for entry in sys.path if entry]
-    _limit(hello["limits"])
+    limit(hello["limits"])
     hits = look_around(hello["canary"], (0, 1, 2, *channel.descriptors)) if hello["canary"] else []
     channel.send({"phase": "hello", "hits": hits, "python": platform.python_version()})
     try:
