@@ -434,7 +434,12 @@ class GitHub:
         """Return the files of a pull request's diff; GitHub lists at most 3,000."""
         items = self._transport.pages(f"{self._base}/pulls/{number}/files", f"files of #{number}")
         return tuple(
-            ChangedFile(path=item["filename"], status=item["status"], previous=item.get("previous_filename"))
+            ChangedFile(
+                path=item["filename"],
+                status=item["status"],
+                previous=item.get("previous_filename"),
+                patch=item.get("patch"),
+            )
             for item in items
         )
 
@@ -659,4 +664,5 @@ def _check(data: Mapping[str, Any]) -> CheckRun:
         title=str((data.get("output") or {}).get("title") or ""),
         app=(data.get("app") or {}).get("slug"),
         html_url=str(data.get("html_url") or ""),
+        annotations=int((data.get("output") or {}).get("annotations_count") or 0),
     )

@@ -44,6 +44,8 @@ class ChangedFile:
     path: str
     status: str
     previous: str | None = None
+    patch: str | None = None
+    """What changed, as a diff; GitHub leaves out what is large or binary."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +74,8 @@ class CheckRun:
     title: str
     app: str | None
     html_url: str
+    annotations: int
+    """How many it has; an update adds to them."""
 
 
 @dataclass(frozen=True, kw_only=True)

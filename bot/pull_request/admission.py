@@ -61,6 +61,11 @@ def base_only(path: str, config: Config, evaluator: Sequence[str] = ()) -> str |
     return None
 
 
+def is_measured(path: str, config: Config) -> bool:
+    """Tell whether a change of this file is part of what is measured."""
+    return base_only(path, config) is None and (not config.watch or matches(path, config.watch))
+
+
 # May this request spend money? Decided from plain facts, before anything of the pull request is run.
 
 Why = Literal[

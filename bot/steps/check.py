@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from bot.github.api_error import Unavailable
@@ -84,9 +85,12 @@ class Check:
         """Show that the evaluation is under way."""
         return self._put({"status": "in_progress"}, title, summary)
 
-    def finish(self, outcome: str, title: str, summary: str, *, policy: Policy) -> CheckRun:
-        """Show how it ended."""
-        return self._put({"status": "completed", "conclusion": conclude(outcome, policy)}, title, summary)
+    def finish(
+        self, outcome: str, title: str, summary: str, *, policy: Policy, annotations: Sequence[Mapping[str, Any]] = ()
+    ) -> CheckRun:
+        """Show how it ended, with notes beside lines of the diff."""
+        fields = {"status": "completed", "conclusion": conclude(outcome, policy)}
+        return self._put(fields, title, summary, annotations)
 
     def find(self) -> CheckRun | None:
         """Return this run's check, if it was created already."""
@@ -95,13 +99,15 @@ class Check:
                 return check
         return None
 
-    def _put(self, fields: dict[str, Any], title: str, summary: str) -> CheckRun:
-        fields = {
-            **fields,
-            "details_url": self._details_url,
-            "output": {"title": title[:_TITLE_LIMIT], "summary": _fit(summary)},
-        }
+    def _put(
+        self, fields: dict[str, Any], title: str, summary: str, annotations: Sequence[Mapping[str, Any]] = ()
+    ) -> CheckRun:
+        output: dict[str, Any] = {"title": title[:_TITLE_LIMIT], "summary": _fit(summary)}
         standing = self.find()
+        # An update adds annotations to those that are there: a job that runs again would say everything twice.
+        if annotations and not (standing and standing.annotations):
+            output["annotations"] = list(annotations)
+        fields = {**fields, "details_url": self._details_url, "output": output}
         if standing is None:
             identity = {"name": self._name, "head_sha": self._sha, "external_id": self._external_id}
             try:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel
 
 from bot.github.repository import GitHub
 from bot.github.resources import Pull
+from bot.pull_request.admission import is_measured
 from bot.pull_request.body import asker, ended_why
 from bot.pull_request.ledger import EvaluationEnded, EvaluationStarted, LedgerEvent, NoticeKind, ResultMeasured
 from bot.pull_request.ticket import Ticket, read_error
+from bot.steps.annotations import Clue, annotate
 from bot.steps.check import FAILED, Check
 from bot.steps.comment import Sticky
 from bot.steps.without_token import start_without_token
@@ -71,6 +74,8 @@ class RenderedResult(BaseModel):
     headline: str
     report: str
     body: str
+    clues: list[Clue] | None = None
+    """What a changed line would hold that a loss comes from; None where nothing was lost."""
 
 
 RenderResult = Callable[[ResultAsked, Callable[[str], int | None]], RenderedResult]
@@ -103,6 +108,7 @@ class _Saying:
     title: str
     report: str
     event: LedgerEvent
+    annotations: Sequence[Mapping[str, Any]] = ()
 
 
 def begin(github: GitHub, ticket: Ticket, attempt: int = 1) -> tuple[str, ...]:
@@ -144,7 +150,13 @@ def publish(
     silent = config.bot.comment == "changes" and saying.outcome == "no_detectable_change"
     troubles = _each(
         lambda: None if silent and sticky.find() is None else sticky.record(saying.event),
-        lambda: check.finish(saying.outcome, saying.title, saying.report, policy=config.bot.conclusion),
+        lambda: check.finish(
+            saying.outcome,
+            saying.title,
+            saying.report,
+            policy=config.bot.conclusion,
+            annotations=saying.annotations,
+        ),
     )
     return Published(saying.title, saying.report, troubles)
 
@@ -203,7 +215,8 @@ class _Writer:
             asker=asker(self.ticket.sender, self.config.bot),
             body=written.body,
         )
-        return _Saying(written.outcome, written.headline, written.report, event)
+        notes = () if written.clues is None else self._annotations(pull, written.clues, written.headline)
+        return _Saying(written.outcome, written.headline, written.report, event, notes)
 
     def _without_result(self, folder: Path, result: str, reason: str, head: str | None) -> _Saying:
         kind: NoticeKind = "cancelled" if result == "cancelled" else "failed"
@@ -227,6 +240,17 @@ class _Writer:
         )
         report = f"{title}. {inline(reason, 600)}" if reason else title
         return _Saying(kind, title, report, event)
+
+    def _annotations(self, pull: Pull | None, clues: Sequence[Clue], headline: str) -> Sequence[Mapping[str, Any]]:
+        """Return what is said beside the diff; nothing where GitHub shows another diff by now, or not all of it."""
+        if pull is None or pull.head_sha != self.ticket.sha:
+            return ()
+        try:
+            files = self.github.changed_files(pull.number)
+        except (UserError, IncompleteError):
+            return ()
+        measured = [file for file in files if is_measured(file.path, self.config)]
+        return annotate(clues, measured, headline) if len(files) >= pull.changed_files else ()
 
     def _pull(self) -> Pull | None:
         assert self.ticket.pr is not None

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 from bot.pull_request.result_body import CommentContext, result_body
+from bot.steps.annotations import Clue
 from bot.steps.artifact import read_result
 from bot.steps.baseline_age import CommitsSince, age_words
 from bot.steps.check import FIRST_RESULT
@@ -27,9 +29,13 @@ from eval_core.comparing.compare import ReportData
 from eval_core.domain.target import TargetSpec, read_target, target_from
 from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.view import make_view
-from eval_core.strands.findings import Kind
+from eval_core.strands.asks import SESSION
+from eval_core.strands.findings import Kind, StrandState, Verdict
 
 _log = logging.getLogger(__name__)
+_ROLE = re.compile(r"\([\w:= .-]*\)")
+_QUOTED = 200
+_MOST_CLUES = 200
 
 
 def render_result(asked: ResultAsked, commits_since: CommitsSince) -> RenderedResult:
@@ -59,7 +65,25 @@ def _written(asked: ResultAsked, data: ReportData, commits_since: CommitsSince) 
         headline=view.headline,
         report=render_markdown(view),
         body=result_body(view, ticket, around, budget=RESULT_BUDGET),
+        clues=clues_of(data.verdict) if data.verdict and data.verdict.harmful else None,
     )
+
+
+def clues_of(verdict: Verdict) -> list[Clue]:
+    """Return what a changed line holds that a loss comes from: a lost section's name, or a line of a prompt."""
+    form, asks = verdict.strand("form"), verdict.strand("asks")
+    sections = form.removed if form is not None and form.state is StrandState.WORSE else ()
+    found = [
+        Clue(kind="name", sign="-", text=item.name, says=f"The section “{item.name}” is gone from the summary.")
+        for item in sections
+    ]
+    for line in asks.details if asks is not None and asks.state is StrandState.CHANGED else ():
+        sign, _, text = line.partition(" ")
+        if sign in ("-", "+") and text != SESSION and not _ROLE.fullmatch(text):
+            now = "is no longer told" if sign == "-" else "is now told"
+            says = f"The compressor's model {now} this: {text[:_QUOTED]}"
+            found.append(Clue(kind="text", sign="-" if sign == "-" else "+", text=text, says=says))
+    return found[:_MOST_CLUES]
 
 
 def _warnings(asked: ResultAsked, data: ReportData) -> list[str]:

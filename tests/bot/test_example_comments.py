@@ -17,9 +17,12 @@ import pytest
 import small
 from bot_tickets import allowed, request
 
+from bot.github.resources import ChangedFile
 from bot.pull_request.result_body import CommentContext, result_body
 from bot.pull_request.ticket import Ticket
+from bot.steps.annotations import annotate
 from bot.steps.comment import LIMIT
+from bot.steps.render_result import clues_of
 from eval_core.base.config import AcceptConfig, Config
 from eval_core.base.files import parse
 from eval_core.base.messages import render
@@ -44,7 +47,7 @@ from eval_core.measuring.session import MeasuringSession
 from eval_core.measuring.wiring import Roles
 from eval_core.reporting.view import make_view
 from eval_core.storage.results import ResultsFolder
-from eval_core.strands.findings import Kind, Verdict
+from eval_core.strands.findings import Finding, Kind, StrandState, Verdict
 
 GOLDEN = Path(__file__).parent / "golden" / "examples"
 
@@ -176,6 +179,24 @@ def test_the_comment_says_at_once_what_happened(
     verdict, shown = _comment(measured(base), candidate)
     assert verdict.kind is kind, verdict.headline
     _assert_golden(name, shown)
+
+
+def test_a_lost_section_and_a_changed_prompt_are_shown_at_their_lines(measured: Callable[[str], Measurement]) -> None:
+    verdict, _ = compare_measurements(measured("reference"), measured("dropped-section"))
+    asked = Finding(name="asks", state=StrandState.CHANGED, details=("- (system)", "- ## Blockers", "+ Be brief."))
+    found = clues_of(verdict.model_copy(update={"strands": (verdict.strand("form"), asked)}))
+    assert [(clue.kind, clue.sign, clue.text) for clue in found] == [
+        ("name", "-", "blockers"),
+        ("text", "-", "## Blockers"),
+        ("text", "+", "Be brief."),
+    ]
+    path = "eval_core/compressors/summary.py"
+    patch = '@@ -80,3 +80,2 @@\n     Section("A", "a"),\n-    Section("Blockers", "blockers"),\n     Section("Next"),'
+    (note,) = annotate(found, [ChangedFile(path=path, status="modified", patch=patch)], verdict.headline)
+    assert (note["start_line"], note["message"].split("\n")) == (
+        81,
+        ["The section “blockers” is gone from the summary.", f"Result: {verdict.headline}"],
+    )
 
 
 def test_the_lines_that_the_comment_gives_accept_the_removal(measured: Callable[[str], Measurement]) -> None:

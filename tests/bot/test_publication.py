@@ -126,6 +126,31 @@ def test_the_result_becomes_comment_check_and_report(gh: LoopbackGitHub, post: P
     assert check.summary == posted.report
 
 
+def test_a_loss_is_shown_once_beside_the_line_that_it_comes_from(
+    gh: LoopbackGitHub, post: Post, root: Path, config: Config, tmp_path: Path
+) -> None:
+    post()
+    post()
+    (check,) = gh.state.checks.values()
+    (note,) = check.annotations
+    assert (note["path"], note["annotation_level"]) == (adopted.COMPRESSOR, "warning")
+    line = (
+        gh.state.history.commits[check.head_sha].tree[adopted.COMPRESSOR].decode().splitlines()[note["start_line"] - 1]
+    )
+    assert "= 0.02" in line, "what the pull request changes"
+    assert str(check.title) in str(note["message"])
+    gh.push_to_pull(1, adopted.worse_tree(adopted.base_tree()))
+    ResultsFolder(tmp_path / "same").write_measurement(adopted.measured("anchored"))
+    same = ticket_for(gh, run_id=9, run_url="https://github.com/acme/agent/actions/runs/9/attempts/1")
+    publish(client(gh), same, config, root=root, folder=tmp_path / "same", result="success")
+    moved = ticket_for(
+        gh, run_id=10, run_url="https://github.com/acme/agent/actions/runs/10/attempts/1", sha=check.head_sha
+    )
+    post(ticket=moved)
+    found = {other.external_id: len(other.annotations) for other in gh.state.checks.values()}
+    assert found == {check.external_id: 1, "9/1": 0, "10/1": 0}, "no loss; another diff by now"
+
+
 def test_where_only_changes_are_wanted_an_unchanged_result_writes_no_first_comment(
     gh: LoopbackGitHub, root: Path, config: Config, summary: Json, tmp_path: Path
 ) -> None:

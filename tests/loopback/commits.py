@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import gzip
 import hashlib
 import io
@@ -53,6 +54,7 @@ class FileDiff:
     additions: int
     deletions: int
     previous: str | None = None
+    patch: str | None = None
 
 
 @dataclass
@@ -138,7 +140,14 @@ class History:
             for path in old.keys() - new.keys() - moved
         ]
         files += [
-            FileDiff(path, "modified", blob_sha(new[path]), _lines(new[path]), _lines(old[path]))
+            FileDiff(
+                path,
+                "modified",
+                blob_sha(new[path]),
+                _lines(new[path]),
+                _lines(old[path]),
+                patch=_patch(old[path], new[path]),
+            )
             for path in old.keys() & new.keys()
             if old[path] != new[path]
         ]
@@ -163,3 +172,12 @@ class History:
 
 def _lines(content: bytes) -> int:
     return content.count(b"\n") + (not content.endswith(b"\n") and bool(content))
+
+
+def _patch(old: bytes, new: bytes) -> str | None:
+    """Return what changed as git shows it, without the names; nothing of what is not text."""
+    try:
+        sides = [side.decode().splitlines() for side in (old, new)]
+    except UnicodeDecodeError:
+        return None
+    return "\n".join(list(difflib.unified_diff(*sides, lineterm=""))[2:])

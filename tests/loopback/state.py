@@ -124,6 +124,7 @@ class StoredCheck:
     summary: str | None
     started: datetime
     completed: datetime | None
+    annotations: list[dict[str, object]] = field(default_factory=list)
 
 
 @dataclass

@@ -11,6 +11,9 @@ from loopback.state import StoredCheck, now
 __all__ = ["ROUTES"]
 
 SUMMARY_LIMIT = 65_535
+MOST_ANNOTATIONS = 50
+ANNOTATION_LIMIT, TITLE_LIMIT = 64 << 10, 255
+ANNOTATION_KEYS = frozenset({"path", "start_line", "end_line", "annotation_level", "title", "message"})
 STATUSES = frozenset({"queued", "in_progress", "completed"})
 CONCLUSIONS = frozenset({"success", "failure", "neutral", "cancelled", "skipped", "timed_out", "action_required"})
 
@@ -34,7 +37,7 @@ def _shape(ex: Exchange, check: StoredCheck) -> Json:
             "title": check.title,
             "summary": check.summary,
             "text": None,
-            "annotations_count": 0,
+            "annotations_count": len(check.annotations),
             "annotations_url": f"{here}/annotations",
         },
         "check_suite": {"id": 1},
@@ -118,11 +121,31 @@ def _apply(check: StoredCheck, body: Json) -> None:
         if len(output["summary"].encode()) > SUMMARY_LIMIT:
             raise Problem.invalid("CheckRun", "summary", "custom", "Only 65535 characters are allowed")
         check.title, check.summary = output["title"], output["summary"]
+        # GitHub adds those of an update to those that are there.
+        check.annotations += _annotations(output.get("annotations", []))
     check.external_id = str(body.get("external_id", check.external_id))
     check.details_url = body.get("details_url", check.details_url)
     check.status = "completed" if conclusion is not None else status
     check.conclusion = conclusion
     check.completed = now() if conclusion is not None else None
+
+
+def _annotations(given: list[Json]) -> list[Json]:
+    if len(given) > MOST_ANNOTATIONS:
+        raise Problem.invalid("CheckRun", "annotations", "custom", "Only 50 annotations are allowed per request")
+    for item in given:
+        lines = item.get("start_line"), item.get("end_line")
+        fits = (
+            all(isinstance(line, int) and line > 0 for line in lines)
+            and item["start_line"] <= item["end_line"]
+            and item.get("annotation_level") in ("notice", "warning", "failure")
+            and all(isinstance(item.get(key), str) and item[key] for key in ("path", "message"))
+            and len(item["message"].encode()) <= ANNOTATION_LIMIT
+            and len(item.get("title", "")) <= TITLE_LIMIT
+        )
+        if not fits or set(item) - ANNOTATION_KEYS:
+            raise Problem(422, f"Invalid request.\n\nInvalid annotation: {item}")
+    return given
 
 
 ROUTES: list[tuple[str, str, Handler]] = [

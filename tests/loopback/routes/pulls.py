@@ -130,6 +130,8 @@ def file_shape(ex: Exchange, file: FileDiff, sha: str) -> Json:
     }
     if file.previous:
         value["previous_filename"] = file.previous
+    if file.patch is not None:
+        value["patch"] = file.patch
     return value
 
 
