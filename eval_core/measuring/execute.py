@@ -30,6 +30,7 @@ from eval_core.strands.asks import read_asks
 from eval_core.strands.form import read_form, written_texts
 from eval_core.strands.invented import read_invented, read_stale
 from eval_core.strands.registry import read_strands
+from eval_core.strands.rounds import record_rounds
 from eval_core.strands.shown import Requests
 from eval_core.strands.strand import SeenRun
 from eval_core.strands.structure import structure_checks
@@ -143,6 +144,8 @@ class Executor:
     """The fixture on whose first run the compressor is also put before failing models."""
     log_of: Callable[[str, int], RoundFile | None] = lambda fixture, run: None
     """Where the rounds of a fixture-run are written down until it is finished."""
+    rounds_only: bool = False
+    """Whether only what became of the facts round by round is wanted: all else is as much work again, and unused."""
 
     @property
     def deterministic(self) -> bool:
@@ -241,10 +244,9 @@ class Executor:
         replies = await self._ask(cell, compression.state, facts.state) if cell.graded else {}
         return await compute(self._attribute, cell, bare, facts, replies)
 
-    def _read(self, cell: Cell, compression: Compression) -> tuple[RunRecord, StateFacts | None]:
+    def _bare(self, cell: Cell, compression: Compression) -> RunRecord:
         fixture = cell.case.fixture
-        known = self.known.setdefault(fixture.name, SessionFacts(cell.case))
-        bare = RunRecord(
+        return RunRecord(
             fixture=fixture.name,
             run=cell.run,
             graded=cell.graded,
@@ -264,6 +266,13 @@ class Executor:
             use={"compressor": _model_use(compression.use)},
             refused=compression.refused,
         )
+
+    def _read(self, cell: Cell, compression: Compression) -> tuple[RunRecord, StateFacts | None]:
+        fixture = cell.case.fixture
+        bare = self._bare(cell, compression)
+        if self.rounds_only:
+            return _with_rounds(bare, cell, compression), None
+        known = self.known.setdefault(fixture.name, SessionFacts(cell.case))
         if compression.requests is not None:
             # What was asked is known where the compressor failed, too.
             asks = read_asks(compression.requests, compression.steps, known.said)
@@ -422,6 +431,15 @@ def _census_record(facts: Sequence[CensusFact], retention: CensusRetention) -> C
         worst=[f"{fact.kind}: {fact.value}" for fact in worst],
         fates="".join("0" if fact in lost else "1" if fact in retained else "-" for fact in facts),
     )
+
+
+def _with_rounds(bare: RunRecord, cell: Cell, compression: Compression) -> RunRecord:
+    if not _measurable(compression):
+        return bare
+    kept = Kept(cell.case.fixture.messages, compression.state)
+    rounds = record_rounds(SeenRun(cell.case.fixture, compression, kept, cell.case.ledger))
+    checks = structure_checks(cell.case.fixture.messages, compression.state, kept)
+    return bare.model_copy(update={"structure": checks, "strands": {} if rounds is None else {"rounds": rounds}})
 
 
 def _by_kind(facts: Sequence[CensusFact]) -> dict[str, int]:

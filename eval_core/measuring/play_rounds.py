@@ -115,7 +115,7 @@ def _playing(session: MeasuringSession, plan: RoundsPlan, cases: Sequence[Case])
         known_controls={},
         results=None,
         shard=None,
-        facts={},
+        rounds_only=True,
         begun=asyncio.Event(),
         _known={},
         _told=set(),

@@ -71,6 +71,8 @@ class MeasuringSession:
     """Asks the compressor's model in our own words, where the compressor has one."""
     facts: dict[str, SessionFacts] = field(default_factory=dict)
     """What is read of each fixture once; sessions of the same cases share it."""
+    rounds_only: bool = False
+    """Whether only the facts of each round are read, and nothing is asked."""
     begun: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the first fixture-run is measured, or when none is left to measure."""
     _known: dict[tuple[str, int], RunRecord] = field(default_factory=dict)
@@ -132,7 +134,8 @@ class MeasuringSession:
             on_record=self._keep,
             halted=self.halted,
             known=self.facts,
-            fails_on=self.cases[0].fixture.name,
+            fails_on="" if self.rounds_only else self.cases[0].fixture.name,
+            rounds_only=self.rounds_only,
             log_of=self.folder.round_log,
             compressed={key: record for key, record in self._known.items() if record.ok and record.messages},
         )
@@ -146,7 +149,7 @@ class MeasuringSession:
             )  # found out and paid for; asked again, it is the same
         if record is None or not record.ok or record.graded != cell.graded:
             return None
-        if set(record.probes) != set(cell.case.probe_types):
+        if not self.rounds_only and set(record.probes) != set(cell.case.probe_types):
             return None
         unscored = any(probe.result is None or probe.result.kind == "unscored" for probe in record.probes.values())
         return None if cell.graded and unscored else record
