@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -62,6 +63,14 @@ def _joined(old: list[_Item], new: list[_Item]) -> list[_Item]:
     return list(dict.fromkeys(old + new))
 
 
+def _newest(old: list[str], new: list[str]) -> list[str]:
+    return new or old
+
+
+def _now(old: list[str], new: list[str]) -> list[str]:
+    return new
+
+
 @dataclass(frozen=True)
 class AnchoredSummary:
     """What an agent must know to go on, in sections that cannot be silently left out."""
@@ -74,7 +83,14 @@ class AnchoredSummary:
     next_steps: list[str] = field(default_factory=list)
     compression_count: int = 1
 
-    def merge(self, newer: AnchoredSummary) -> AnchoredSummary:
+    def merge(
+        self,
+        newer: AnchoredSummary,
+        *,
+        decisions: Callable[[list[Decision], list[Decision]], list[Decision]] = _joined,
+        state: Callable[[list[str], list[str]], list[str]] = _newest,
+        blockers: Callable[[list[str], list[str]], list[str]] = _now,
+    ) -> AnchoredSummary:
         """Extend by a summary of everything since: history accumulates, the current state is the newer one's."""
         files = {path: list(changes) for path, changes in self.files_modified.items()}
         for path, changes in newer.files_modified.items():
@@ -82,22 +98,16 @@ class AnchoredSummary:
         return AnchoredSummary(
             session_intent=_joined(self.session_intent, newer.session_intent),
             files_modified=files,
-            decisions_made=_joined(self.decisions_made, newer.decisions_made),
-            current_state=newer.current_state or self.current_state,
-            blockers=newer.blockers,
-            next_steps=newer.next_steps or self.next_steps,
+            decisions_made=decisions(self.decisions_made, newer.decisions_made),
+            current_state=state(self.current_state, newer.current_state),
+            blockers=blockers(self.blockers, newer.blockers),
+            next_steps=_newest(self.next_steps, newer.next_steps),
             compression_count=self.compression_count + 1,
         )
 
     def extend(self, news: AnchoredSummary) -> AnchoredSummary:
         """Extend by what is new: nothing goes but what the news replace or call resolved."""
-        merged = self.merge(news)
-        return replace(
-            merged,
-            decisions_made=extend_decisions(self.decisions_made, news.decisions_made),
-            current_state=extend_values(self.current_state, news.current_state),
-            blockers=extend_blockers(self.blockers, news.blockers),
-        )
+        return self.merge(news, decisions=extend_decisions, state=extend_values, blockers=extend_blockers)
 
     def fitted(self, max_chars: int, sections: dict[str, str] | None = None) -> AnchoredSummary:
         """Leave out the oldest lines until the text fits, and say in it how many were.

@@ -308,7 +308,11 @@ def _first_round(kind: str, sides: Sequence[Mapping[str, Sequence[Played]]]) -> 
     last = max(len(run.fates) for run in runs[1])
     gaps = {}
     for at in range(1, last):
-        shares = [[now / was for run in side for was, now in [run.merged(kind, at)] if was] for side in runs]
+        # Sessions differ in how often they are compressed.
+        shares = [
+            [now / was for run in side if at < len(run.fates) for was, now in [run.merged(kind, at)] if was]
+            for side in runs
+        ]
         if all(shares):
             gaps[at] = median(shares[0]) - median(shares[1])
     fits = {first: sum(gap for at, gap in gaps.items() if at >= first) ** 2 / (last - first) for first in gaps}
@@ -342,7 +346,7 @@ def _tested(
         return _Told(details=details, state=told)
     certain = [at for at in range(len(features)) if abs(np.nan_to_num(found.t[at])) >= found.crit - 1e-9]
     named = max(certain, key=lambda at: abs(found.t[at]))
-    means = [[float(np.nanmean(side[:, at])) for side in pair] for pair in arrays for at in [named]]
+    means = [[_mean(side[:, named].tolist()) for side in pair] for pair in arrays]
     before, now = (_mean([pair[side] for pair in means]) for side in (0, 1))
     first = _first_round(features[named].kind, sides)
     others = [features[at] for at in certain if features[at].kind != features[named].kind]

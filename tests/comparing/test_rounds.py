@@ -98,6 +98,17 @@ def test_runs_that_vary_are_tested_and_kind_and_round_are_named(change: Change, 
     assert named in finding.says
 
 
+def test_sessions_of_different_numbers_of_rounds_are_tested_together() -> None:
+    base, candidate = _sides(11, _late)
+    short = [
+        record.model_copy(update={"session": "short", "rounds": record.rounds[:5]})
+        for record in (*base[:4], *candidate[:2])
+    ]
+    finding = _compare([*base, *short[:4]], [*candidate, *short[4:]])
+    assert finding is not None
+    assert "from round 5 on" in finding.says
+
+
 def test_a_change_the_other_way_is_better() -> None:
     base, candidate = _sides(3, _late, base=2, candidate=4)
     finding = _compare(candidate, base)

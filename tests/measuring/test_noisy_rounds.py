@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -29,7 +29,7 @@ from eval_core.suite.generate import SessionPlan, generate
 _TELLING = re.compile(
     r"I decided to use `\w+`[^.]*\.|The setting of [^.]*\.|Please also add [^.]*\.|Never edit [^.]*\."
 )
-_EXTEND = AnchoredSummary.extend  # how a model's news are merged
+_MERGE = AnchoredSummary.merge
 
 
 async def _forgetful(call: ModelCall) -> Completion:
@@ -43,13 +43,13 @@ async def _forgetful(call: ModelCall) -> Completion:
     return Completion(text, Usage(output_tokens=10), model="test", seconds=0.0)
 
 
-def _oldest(self: AnchoredSummary, newer: AnchoredSummary) -> AnchoredSummary:
-    merged = _EXTEND(self, newer)
+def _oldest(self: AnchoredSummary, newer: AnchoredSummary, **joins: Any) -> AnchoredSummary:
+    merged = _MERGE(self, newer, **joins)
     return replace(merged, decisions_made=merged.decisions_made[1:])
 
 
-def _late(self: AnchoredSummary, newer: AnchoredSummary) -> AnchoredSummary:
-    merged = _EXTEND(self, newer)
+def _late(self: AnchoredSummary, newer: AnchoredSummary, **joins: Any) -> AnchoredSummary:
+    merged = _MERGE(self, newer, **joins)
     gone = len(self.decisions_made) // 4 if merged.compression_count >= 5 else 0
     return replace(merged, decisions_made=merged.decisions_made[gone:])
 
@@ -90,10 +90,10 @@ def test_an_edit_of_the_merge_is_found_although_the_model_forgets_too(
     cases: list[Case],
     base: list[RoundsRecord],
     monkeypatch: pytest.MonkeyPatch,
-    edit: Callable[[AnchoredSummary, AnchoredSummary], AnchoredSummary],
+    edit: Callable[..., AnchoredSummary],
     named: str,
 ) -> None:
-    monkeypatch.setattr(AnchoredSummary, "extend", edit)
+    monkeypatch.setattr(AnchoredSummary, "merge", edit)
     finding = _compare(base, _play(cases, range(4, 6)))
     assert finding.state is StrandState.WORSE
     assert "decisions" in finding.says
