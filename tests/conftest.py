@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,9 @@ from eval_core.domain.measurement import Measurement
 settings.register_profile("daily", deadline=None, max_examples=25)  # machines are shared: time is no property
 settings.register_profile("thorough", deadline=None, max_examples=500)  # --hypothesis-profile thorough
 settings.load_profile("daily")
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A script's background job ignores Ctrl+C, and so would the programs that tests start and interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -141,6 +141,8 @@ def _say(text: str) -> None:
 
 def _like_interrupt(number: int, frame: FrameType | None) -> None:
     """End as on Ctrl-C, with a word, where a command has no better way to end."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        raise KeyboardInterrupt  # as in what a script starts in the background
     signal.raise_signal(signal.SIGINT)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
@@ -470,14 +470,20 @@ def _muted(strand: Finding, reasons: Sequence[Reason], levels: Sequence[str]) ->
     return Finding(name=strand.name, state=state, details=(reason.text,))
 
 
-def _unjudged_facts(findings: dict[str, Finding], rows: Sequence[Row]) -> tuple[dict[str, Finding], list[Row]]:
-    """Show the facts of a stand-in's summary without a claim, unless some moved for certain."""
-    facts = findings["facts"]
-    if facts.state is StrandState.SAME:
-        facts = facts.model_copy(update={"state": StrandState.NOT_JUDGED})
-    advisory = {"verdict": RowVerdict.ADVISORY}
-    shown = [row.model_copy(update=advisory) if row.family == "facts" else row for row in rows]
-    return {**findings, "facts": facts}, shown
+def _unjudged(findings: Mapping[str, Finding]) -> dict[str, Finding]:
+    """Take back that a stand-in's summary is the same: a model would have written another one."""
+    unsaid = {strand.name for strand in registry.STRANDS if strand.of_replies}
+    update = {"state": StrandState.NOT_JUDGED}
+    return {
+        name: finding.model_copy(update=update) if name in unsaid and finding.state is StrandState.SAME else finding
+        for name, finding in findings.items()
+    }
+
+
+def _advisory(rows: Sequence[Row]) -> list[Row]:
+    """Show the facts of a stand-in's summary without a claim."""
+    update = {"verdict": RowVerdict.ADVISORY}
+    return [row.model_copy(update=update) if row.family == "facts" else row for row in rows]
 
 
 @dataclass(frozen=True)
@@ -548,9 +554,10 @@ def _compare(tested: _Tested, reasons: Sequence[Reason]) -> tuple[dict[str, Find
     findings = {
         strand.name: _muted(finding, reasons, strand.muted_by) for strand, finding in compared if finding is not None
     }
-    if evidence.recorded is not None and evidence.recorded.other_replies:
-        return _unjudged_facts(findings, evidence.rows)
-    return findings, evidence.rows
+    recorded = evidence.recorded
+    if recorded is None or not (recorded.unfollowed or recorded.other_replies):
+        return findings, evidence.rows
+    return _unjudged(findings), evidence.rows if not recorded.other_replies else _advisory(evidence.rows)
 
 
 def _kind(

@@ -53,6 +53,7 @@ STRANDS: tuple[Strand, ...] = (
         Force.WEIGHED,
         lambda item: facts_strand(item.recorded, item.tested.get("facts"), item.culprits, item.rows, item.clear),
         muted_by=("everything", "facts"),
+        of_replies=True,
     ),
     Strand(
         "meaning",
@@ -61,8 +62,17 @@ STRANDS: tuple[Strand, ...] = (
         _of_records(lambda item: item.meaning.strand),
         muted_by=("everything", "facts"),
         record=record_meaning,
+        of_replies=True,
     ),
-    Strand("rounds", "Over rounds", Force.WEIGHED, compare_rounds, ("everything", "facts"), record_rounds),
+    Strand(
+        "rounds",
+        "Over rounds",
+        Force.WEIGHED,
+        compare_rounds,
+        muted_by=("everything", "facts"),
+        record=record_rounds,
+        of_replies=True,
+    ),
     Strand("size", "Size", Force.GATE, _of_records(lambda item: item.size.strand), muted_by=("everything", "facts")),
     Strand("calls", "Calls of its model", Force.TOLD, _of_records(lambda item: calls_strand(item.sides))),
     Strand(

@@ -55,5 +55,7 @@ class Strand:
     """What must be comparable for it."""
     record: Callable[[SeenRun], Mapping[str, Any] | None] | None = None
     """What is kept of each run in its record, as JSON under the strand's name; None where there is nothing to read."""
+    of_replies: bool = False
+    """Whether it is read of what the model replied, which is nobody's word where a stand-in replied."""
     irreparable: bool = False
     """Whether no gain elsewhere, and no smaller size, makes up for what is lost here."""

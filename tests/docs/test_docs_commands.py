@@ -8,7 +8,7 @@ import pytest
 from doc_page import PAGES, blocks
 from doc_shell import DocShell, make_clone, promised
 
-_MOST_SKIPPED = 14
+_MOST_SKIPPED = 15
 _ELSEWHERE = ("docs/tutorial-typescript.md",)
 """Run by a test of their own, which needs more than a clone."""
 _RUN = [

@@ -214,7 +214,7 @@ class TestMissingIsNeverZero:
         assert row.note == "3 of 3 runs: target_error"
         text = render_markdown(view)
         assert "Missing is never counted as zero" in text
-        assert "3 x compression target\\_error" in text
+        assert "3 x the compressor ended in an error" in text
         assert "<b>no</b>" not in text
 
     def test_what_is_missing_is_told_by_a_field_and_not_by_the_wording(self, tmp_path: Path) -> None:
