@@ -40,12 +40,12 @@ class Ablation:
         """The sessions in which each source fired."""
         self.session = ""
         self._kept: dict[tuple[str, str | None], list[tuple[Hit, str]]] = {}
-        suspects, beside = replace.suspects, replace.beside_people
+        suspects, beside = replace.suspects, replace.numbers_near_people
         replace.context_hits = identities.context_hits = self._context_hits  # type: ignore[attr-defined,assignment]
         replace.suspects = lambda pieces, uses: self._passed(  # type: ignore[attr-defined]
             (one, f"suspects/{one[1].kind}") for one in suspects(pieces, uses)
         )
-        replace.beside_people = lambda text: self._passed(  # type: ignore[attr-defined]
+        replace.numbers_near_people = lambda text: self._passed(  # type: ignore[attr-defined]
             _traced("beside", beside(text))
         )
 

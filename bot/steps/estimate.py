@@ -90,13 +90,13 @@ def _plus(one: float | None, other: float | None) -> float | None:
 
 def main() -> None:
     """Read a configuration from standard input and print the estimate of a run in this folder."""
-    from eval_core.measuring.cost import quote
+    from eval_core.measuring.cost import estimate_cost
     from eval_core.measuring.options import RunOptions
     from eval_core.measuring.plan import make_plan
 
     config = Config.model_validate_json(sys.stdin.read())
     plan = make_plan(RunOptions(config, base_tree=Path()))
-    found = quote(plan)
+    found = estimate_cost(plan)
     if found is not None:
         total, rounds = found.total, plan.rounds.estimate(plan.models)
         estimated = _Estimated(

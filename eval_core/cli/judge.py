@@ -51,16 +51,16 @@ async def _live(options: RunOptions, journal: Path) -> AsyncIterator[Live]:
 
 
 def _print_examination(options: RunOptions, root: Path, *, again: bool) -> None:
-    from eval_core.cli.run import print_quote
-    from eval_core.measuring.cost import quote_examination
+    from eval_core.cli.run import print_rows
+    from eval_core.measuring.cost import estimate_examination
 
-    found = quote_examination(options, root, again=again)
+    found = estimate_examination(options, root, again=again)
     if found is None:
         click.echo("Offline: grades are rule-based, no model call, no cost.")
     elif not found.rows:
         click.echo("Nothing to pay for: the calibration is known (--again calibrates it again).")
     else:
-        print_quote(found)
+        print_rows(found)
 
 
 @judge.command()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from eval_core.base.config import Config
     from eval_core.comparing.compare import ReportData
     from eval_core.domain.shard import Shard
-    from eval_core.measuring.cost import Quote
+    from eval_core.measuring.cost import CostEstimate
     from eval_core.measuring.options import RunOptions
     from eval_core.measuring.plan import Plan
 
@@ -36,10 +36,10 @@ def _money(value: float | None) -> str:
 
 def print_estimate(plan: Plan, label: str | None = None) -> None:
     """Print calls, tokens and cost of a run by role; send nothing. What the run would refuse is refused here too."""
-    from eval_core.measuring.cost import quote
+    from eval_core.measuring.cost import estimate_cost
     from eval_core.models.budget import Budget
 
-    found = quote(plan, label)
+    found = estimate_cost(plan, label)
     if plan.options.settings.suite != "quick":
         click.echo(plan.rounds.price(plan.models))
     if found is None:
@@ -48,13 +48,13 @@ def print_estimate(plan: Plan, label: str | None = None) -> None:
             "no cost. Name a model with --model to see what that costs."
         )
         return
-    print_quote(found)
+    print_rows(found)
     if (models := plan.models) is not None:
         budget = Budget(found.budget_usd, plan.options.settings.max_tokens_total)
         budget.require_prices(models.distinct, {model: models.tariff(model) for model in models.distinct})
 
 
-def print_quote(found: Quote) -> None:
+def print_rows(found: CostEstimate) -> None:
     """Print an estimate."""
     from rich.text import Text
 

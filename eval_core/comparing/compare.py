@@ -10,7 +10,7 @@ from eval_core.base.config import AcceptConfig, TaskConfig
 from eval_core.base.numbers import counted
 from eval_core.comparing.control_runs import control_of, control_shift
 from eval_core.comparing.overfitting import BankOverfitting, bank_overfitting
-from eval_core.comparing.unjudged import claimed
+from eval_core.comparing.unjudged import judgeable
 from eval_core.comparing.verdict import Options, decide
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
@@ -130,15 +130,15 @@ def compare_measurements(
     candidate, stubs = without_stubs(part, candidate)
     banned = quarantined(part, candidate) | touched
     arms = make_arm(part, banned), make_arm(candidate, banned)
-    control = control_of(candidate)
-    day = control_shift(arms[0], make_arm(control, banned)) if control is not None and not differing else None
+    runs = control_of(candidate)
+    control = control_shift(arms[0], make_arm(runs, banned)) if runs is not None and not differing else None
     verdict = decide(
         *arms,
         differences=differing,
-        shift=None if day is None or day.changed else day.shift,
-        day=day,
+        shift=None if control is None or control.changed else control.shift,
+        control=control,
         recorded=replace(
-            claimed(read_evidence(part, candidate, accept)),
+            judgeable(read_evidence(part, candidate, accept)),
             accepted=accepted,
             stubs=len(stubs),
             runs=len(finished_runs(candidate)),
@@ -147,8 +147,8 @@ def compare_measurements(
         options=options,
         earlier=candidate.extra.looks,
     )
-    if day is not None:
-        verdict = verdict.noted(day.note)
+    if control is not None:
+        verdict = verdict.noted(control.note)
     return verdict, whole
 
 

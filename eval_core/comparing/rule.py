@@ -72,8 +72,8 @@ class _Heard:
         return shorter or any(item.leans_down or item.accepted for item in self.findings.values())
 
 
-def decide_kind(findings: Mapping[str, Finding], size: SizeChange | None, *, certain: bool, settled: bool) -> Kind:
-    """Apply the rule; `certain` says that a value was invented or is stale, `settled` that calm rows are calm."""
+def decide_kind(findings: Mapping[str, Finding], size: SizeChange | None, *, certain: bool, decided: bool) -> Kind:
+    """Apply the rule; `certain` says that a value was invented or is stale, `decided` that calm rows are calm."""
     heard = _Heard(findings)
     if certain or heard.worse(Force.CERTAIN):
         return Kind.REGRESSED
@@ -88,7 +88,7 @@ def decide_kind(findings: Mapping[str, Finding], size: SizeChange | None, *, cer
         if not gain and heard.worse(Force.TOLD):
             return Kind.MIXED
         return Kind.TRADE if size is not None and size.bought else Kind.IMPROVED
-    if not settled:
+    if not decided:
         return Kind.INCONCLUSIVE
     return _by_size(size, heard)
 

@@ -25,7 +25,7 @@ def _certain(fact: FactChange) -> bool:
     return fact.shown in ("never shown", "not passed on") if fact.change < 0 else fact.verbatim
 
 
-def claimed(recorded: Recorded) -> Recorded:
+def judgeable(recorded: Recorded) -> Recorded:
     """Leave out what follows from the stand-in's own choice of lines."""
     if not recorded.other_replies:
         return recorded
@@ -37,7 +37,7 @@ def claimed(recorded: Recorded) -> Recorded:
     return replace(
         recorded,
         facts=facts,
-        unclaimed=len(recorded.facts) - len(facts),
+        unjudged_facts=len(recorded.facts) - len(facts),
         cause="" if len(facts) < len(recorded.facts) else recorded.cause,
         invented=replace(recorded.invented, more=False, named=()),
         stale=replace(recorded.stale, more=False, named=()),
@@ -46,19 +46,19 @@ def claimed(recorded: Recorded) -> Recorded:
 
 
 def unjudged_kind(
-    strands: Mapping[str, Finding], size: SizeChange | None, recorded: Recorded, *, certain: bool, settled: bool
+    strands: Mapping[str, Finding], size: SizeChange | None, recorded: Recorded, *, certain: bool, decided: bool
 ) -> Kind:
     """Apply the rule to what can be counted without a model; what is then still open was not judged."""
     if recorded.unfollowed:
         harmed = {name: strand.model_copy(update={"gain": 0.0}) for name, strand in strands.items()}
         grown = size if size is not None and size.larger and not recorded.other_replies else None
-        kind = decide_kind(harmed, grown, certain=certain, settled=True)
+        kind = decide_kind(harmed, grown, certain=certain, decided=True)
         return kind if kind is Kind.REGRESSED else Kind.NOT_JUDGED
-    kind = decide_kind(strands, size, certain=certain, settled=settled)
+    kind = decide_kind(strands, size, certain=certain, decided=decided)
     if kind in _MOVED and any(strand.state in _SPOKE for strand in strands.values()):
         return kind
     other_size = size is not None and (size.larger or size.smaller)
-    return Kind.NOT_JUDGED if recorded.unclaimed or other_size else kind
+    return Kind.NOT_JUDGED if recorded.unjudged_facts or other_size else kind
 
 
 def why_unjudged(recorded: Recorded) -> str:

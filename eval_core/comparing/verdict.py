@@ -284,7 +284,7 @@ _MUTED_BY: dict[str, Literal["facts", "scores"]] = {
 """What a differing field of the fingerprint keeps from being compared; any other field forbids everything."""
 
 
-def _incomparable(differences: Iterable[tuple[str, str, str]], day: ControlShift | None) -> list[Reason]:
+def _incomparable(differences: Iterable[tuple[str, str, str]], control: ControlShift | None) -> list[Reason]:
     reasons = [
         Reason(
             code="difference",
@@ -296,8 +296,8 @@ def _incomparable(differences: Iterable[tuple[str, str, str]], day: ControlShift
         )
         for item in (Difference(*difference) for difference in differences)
     ]
-    if day is not None and day.changed:
-        reasons.append(Reason(code="models", text=day.says, mutes="scores"))
+    if control is not None and control.changed:
+        reasons.append(Reason(code="models", text=control.says, mutes="scores"))
     return reasons
 
 
@@ -567,13 +567,13 @@ def _kind(
     recorded = tested.evidence.recorded
     calm = bool(rows) and all(row.verdict in _CALM for row in rows)
     calm = calm and not hints and all(item.result.can_reach for item in tested.deciding)
-    settled = calm or (tested.evidence.exact and bool(rows))
+    decided = calm or (tested.evidence.exact and bool(rows))
     if recorded is None:
-        return decide_kind(findings, tested.size, certain=False, settled=settled)
+        return decide_kind(findings, tested.size, certain=False, decided=decided)
     certain = (recorded.invented.more or recorded.stale.more) and findings["facts"].state is StrandState.WORSE
     if not recorded.unfollowed and not recorded.other_replies:
-        return decide_kind(findings, tested.size, certain=certain, settled=settled)
-    kind = unjudged_kind(findings, tested.size, recorded, certain=certain, settled=settled)
+        return decide_kind(findings, tested.size, certain=certain, decided=decided)
+    kind = unjudged_kind(findings, tested.size, recorded, certain=certain, decided=decided)
     if recorded.unfollowed and kind is not Kind.NOT_JUDGED:
         case.remarks.append(f"Not judged beside this: {why_unjudged(recorded)}.")
     return kind
@@ -613,7 +613,7 @@ def decide(
     *,
     differences: Iterable[tuple[str, str, str]] = (),
     recorded: Recorded | None = None,
-    day: ControlShift | None = None,
+    control: ControlShift | None = None,
     shift: Shift | None = None,
     options: Options | None = None,
     earlier: Sequence[Look] = (),
@@ -628,7 +628,7 @@ def decide(
     alone = never_compressed(recorded.outcome) if recorded is not None else ()
     names = [item.fixture for item in alone]
     base, candidate = _without(base, names), _without(candidate, names)
-    rounds = ROUNDS_ALPHA if recorded is not None and recorded.rounds_beside is not None else 0.0
+    rounds = ROUNDS_ALPHA if recorded is not None and recorded.played_rounds is not None else 0.0
     options = options or Options()
     options = replace(options, alpha_scores=options.alpha_scores - rounds)
     case = _Case(base, candidate, options, tuple(earlier), shift, rounds)
@@ -636,7 +636,7 @@ def decide(
         how = " or ".join(sorted({kind.words for item in alone for kind in item.kinds}))
         case.remarks.append(f"Not compared: {listed(names)}. In the base, the compressor {how} in every run.")
     coverage = coverage_of(base, candidate)
-    incomparable = _incomparable(differences, day)
+    incomparable = _incomparable(differences, control)
     reasons = [*incomparable, *gaps(base, candidate, coverage, case.options.coverage_floor)]
     if recorded is not None and (broken := broken_fixtures(recorded.outcome)):
         return _broken(case, recorded, broken, reasons, coverage)

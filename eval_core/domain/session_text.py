@@ -61,16 +61,16 @@ def _runs(words: Sequence[str]) -> Iterator[int]:
 class SessionText:
     """The texts that a request may repeat: the session, and what was made of it on the way."""
 
-    def __init__(self, messages: Iterable[Message] = (), beside: SessionText | None = None) -> None:
-        """Know the texts of some messages, beside those of another, which stays as it is."""
-        self._beside = [*beside._all] if beside is not None else []
+    def __init__(self, messages: Iterable[Message] = (), others: SessionText | None = None) -> None:
+        """Know the texts of some messages and those of another, which stays as it is."""
+        self._others = [*others._all] if others is not None else []
         self._known: set[int] = set()
         self._short: set[tuple[str, ...]] = set()
         self.add(text for message in messages for text in (*said(message).texts, full_text(message)))
 
     @property
     def _all(self) -> list[SessionText]:
-        return [*self._beside, self]
+        return [*self._others, self]
 
     def add(self, texts: Iterable[str]) -> None:
         """Know these texts as well."""

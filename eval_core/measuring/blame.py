@@ -107,14 +107,14 @@ def _told(record: RunRecord) -> str:
     return f"{what}; asked plainly before and after, the same model summarised this session"
 
 
-def settle_refusals(records: Sequence[RunRecord]) -> list[RunRecord]:
+def attribute_refusals(records: Sequence[RunRecord]) -> list[RunRecord]:
     """Name the outcome of fixtures in which the compressor's model refused every time: there is nothing to measure."""
     void = {
         name: any(run.answered_plainly for run in runs)
         for name, runs in suspects(records).items()
         if any(run.ok for run in runs)
     }
-    settled = []
+    attributed = []
     for record in records:
         if record.ok and record.fixture in void:
             own = void[record.fixture]
@@ -123,5 +123,5 @@ def settle_refusals(records: Sequence[RunRecord]) -> list[RunRecord]:
                 outcome=Outcome.REFUSED if own else Outcome.BAD_COMPLETION,
                 detail=_told(record) if own else f"the compressor's model refused in every run: {record.refused}",
             )
-        settled.append(record)
-    return settled
+        attributed.append(record)
+    return attributed

@@ -49,7 +49,7 @@ _CHARS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True)
-class Quote:
+class CostEstimate:
     """Calls, tokens and cost of a job."""
 
     rows: tuple[EstimateRow, ...]
@@ -181,7 +181,7 @@ def _begun(plan: Plan, label: str | None) -> ResultsFolder | None:
     return folder if folder.journal.exists() else None
 
 
-def quote(plan: Plan, label: str | None = None) -> Quote | None:
+def estimate_cost(plan: Plan, label: str | None = None) -> CostEstimate | None:
     """Estimate a run; None when it runs offline and costs nothing. Nothing is sent and nothing is written.
 
     What a run of that label has paid for already is left out where the plan goes on with it.
@@ -221,7 +221,7 @@ def quote(plan: Plan, label: str | None = None) -> Quote | None:
         purposes[purpose] = purposes.get(purpose, 0) + part.calls
     rows = _by_role(planned, models)
     facts = [item for item in planned if item[0] in (CHECKS, "compressions", "calibration")]
-    return Quote(
+    return CostEstimate(
         tuple(rows),
         tuple(purposes.items()),
         plan.budget_usd,
@@ -277,7 +277,7 @@ def _too_long(stand_ins: Sequence[StandIn], models: Models, *, compresses: bool)
     return tuple(notes)
 
 
-def quote_examination(options: RunOptions, results: Path, *, again: bool = False) -> Quote | None:
+def estimate_examination(options: RunOptions, results: Path, *, again: bool = False) -> CostEstimate | None:
     """Estimate the calibration and the audit of the judge, as far as they are not known; None offline."""
     models = options.models
     if models is None or models.offline_judge:
@@ -287,7 +287,7 @@ def quote_examination(options: RunOptions, results: Path, *, again: bool = False
         models, calibrated=known is not None, audited=known is not None and known.audit is not None
     )
     purposes = tuple((purpose, part.calls) for purpose, part in planned)
-    return Quote(tuple(_by_role(planned, models)), purposes, options.budget)
+    return CostEstimate(tuple(_by_role(planned, models)), purposes, options.budget)
 
 
 @dataclass(frozen=True)
@@ -320,7 +320,7 @@ class LabelPrice:
 def price_of_one_label(options: RunOptions) -> LabelPrice | None:
     """Estimate what a label on a pull request costs with this configuration; None offline. Nothing is sent."""
     # The bot has the base branch at hand, and measures a run of it beside the candidate.
-    found = quote(make_plan(options if options.base_tree else replace(options, base_tree=options.root)))
+    found = estimate_cost(make_plan(options if options.base_tree else replace(options, base_tree=options.root)))
     if found is None:
         return None
     facts = found.facts_only.cached_cost_usd if found.facts_only else None

@@ -75,9 +75,9 @@ class FactsFirst:
 
     def _grading(self) -> UseRecord:
         """Return what the rest of the run may cost, without prompt caching."""
-        from eval_core.measuring.cost import quote
+        from eval_core.measuring.cost import estimate_cost
 
-        found = quote(self.plan)
+        found = estimate_cost(self.plan)
         use = UseRecord()
         for row in found.rows if found is not None else ():
             if row.role != "compressor":

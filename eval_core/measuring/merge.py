@@ -26,10 +26,10 @@ from eval_core.domain.measurement import Controls, Measurement
 from eval_core.domain.record import RunRecord, UseRecord
 from eval_core.domain.shard import Shard, shard_of_folder
 from eval_core.domain.target import changed_parts
-from eval_core.measuring.blame import settle_refusals
+from eval_core.measuring.blame import attribute_refusals
 from eval_core.measuring.compare_with_base import load_cases
 from eval_core.models.journal import parse_line
-from eval_core.storage.results import BASE_FOLDER, CLAIM, SUMMARY, Claim, ResultsFolder, spending
+from eval_core.storage.results import BASE_FOLDER, IDENTITY, SUMMARY, ResultsFolder, RunIdentity, spending
 
 _MERGING = ".merging"
 _LARGEST_RUN = 16 << 20
@@ -43,7 +43,7 @@ class _Part:
 
     shard: Shard
     folder: ResultsFolder
-    claim: Claim
+    identity: RunIdentity
     summary: Measurement | None
     """None where the shard did not finish."""
 
@@ -93,7 +93,7 @@ def merge_shards(settings: Config, root: Path, shards: Mapping[Shard, Path], int
     if whole is None:
         raise UserError(f"{into.path.name}: no shard has finished; run them again with --resume, then merge")
     cases = load_cases(settings, root, tuple(whole.fingerprint.fixtures))
-    _check_suite(parts[0].claim, cases)
+    _check_suite(parts[0].identity, cases)
     count = parts[0].shard.of
     held = {part.shard.index: part for part in parts}
     missing = tuple(Shard(index, count) for index in range(1, count + 1) if index not in held)
@@ -107,9 +107,9 @@ def merge_shards(settings: Config, root: Path, shards: Mapping[Shard, Path], int
     )
     marker = into.write(_MERGING, "")
     journal, broken = _merge_journals(parts, into.journal)
-    into.write(CLAIM, pretty(parts[0].claim.model_dump(mode="json")))
+    into.write(IDENTITY, pretty(parts[0].identity.model_dump(mode="json")))
     fixtures: dict[str, list[RunRecord]] = {case.fixture.name: [] for case in cases}
-    for record in settle_refusals(records):
+    for record in attribute_refusals(records):
         if record.outcome is not Outcome.INFRA:
             into.write_run(record)
         fixtures[record.fixture].append(record.model_copy(update={"messages": []}))
@@ -140,7 +140,7 @@ def _merge_bases(settings: Config, root: Path, parts: Sequence[_Part], into: Res
     folders = {part.shard: part.folder.path / BASE_FOLDER for part in parts}
     base = ResultsFolder(into.path / BASE_FOLDER)
     for path in folders.values():
-        if os.path.lexists(path / SUMMARY) and not os.path.lexists(path / CLAIM):
+        if os.path.lexists(path / SUMMARY) and not os.path.lexists(path / IDENTITY):
             known = _checked(path / SUMMARY, _LARGEST_SUMMARY)
             base.write_measurement(parse(Measurement, read_json(known), str(known)))
             return
@@ -177,17 +177,17 @@ def _checked(path: Path, limit: int) -> Path:
 
 def _read_part(shard: Shard, path: Path) -> _Part | None:
     """Read what a shard left; None where it did not even begin to measure."""
-    claim, summary = path / CLAIM, path / SUMMARY
-    if not path.is_dir() or path.is_symlink() or not os.path.lexists(claim):
+    identity, summary = path / IDENTITY, path / SUMMARY
+    if not path.is_dir() or path.is_symlink() or not os.path.lexists(identity):
         return None
-    held = parse(Claim, read_json(_checked(claim, _LARGEST_RUN)), str(claim))
+    held = parse(RunIdentity, read_json(_checked(identity, _LARGEST_RUN)), str(identity))
     measured = None
     if os.path.lexists(summary):
         measured = parse(Measurement, read_json(_checked(summary, _LARGEST_SUMMARY)), str(summary))
         if measured.extra.shard != str(shard):
             raise UserError(f"{summary}: claims to be shard {measured.extra.shard!r} and not {shard}; refused")
         if measured.fingerprint != held.fingerprint:
-            raise UserError(f"{summary}: its fingerprint is not that of {CLAIM}; refused")
+            raise UserError(f"{summary}: its fingerprint is not that of {IDENTITY}; refused")
         # Its runs are read from files of their own; two copies of a large suite are gigabytes.
         measured = measured.model_copy(update={"fixtures": {}})
     return _Part(shard, ResultsFolder(path), held, measured)
@@ -197,9 +197,9 @@ def _check_alike(parts: Sequence[_Part]) -> None:
     """Refuse shards that did not measure the same thing."""
     first = parts[0]
     for part in parts[1:]:
-        changed = [name for name in ("target", "seed") if getattr(first.claim, name) != getattr(part.claim, name)]
-        changed += changed_parts(first.claim.source, part.claim.source)
-        changed += [item.field for item in differences(first.claim.fingerprint, part.claim.fingerprint)]
+        changed = [name for name in ("target", "seed") if getattr(first.identity, name) != getattr(part.identity, name)]
+        changed += changed_parts(first.identity.source, part.identity.source)
+        changed += [item.field for item in differences(first.identity.fingerprint, part.identity.fingerprint)]
         plans = {
             (summary.planned_runs, summary.planned_compress_runs)
             for summary in (first.summary, part.summary)
@@ -213,10 +213,10 @@ def _check_alike(parts: Sequence[_Part]) -> None:
             )
 
 
-def _check_suite(claim: Claim, cases: Sequence[Case]) -> None:
+def _check_suite(identity: RunIdentity, cases: Sequence[Case]) -> None:
     fixtures = {case.fixture.name: case.fixture.digest for case in cases}
     banks = {case.fixture.name: case.bank.digest for case in cases}
-    if claim.fingerprint.fixtures != fixtures or claim.fingerprint.probes != banks:
+    if identity.fingerprint.fixtures != fixtures or identity.fingerprint.probes != banks:
         raise UserError("the shards were measured with other fixtures or probes than those here; use the same commit")
 
 

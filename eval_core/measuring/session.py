@@ -19,12 +19,12 @@ from eval_core.domain.record import FrontierPoint, RunRecord, UseRecord
 from eval_core.domain.shard import Shard
 from eval_core.domain.target import CompressorSource
 from eval_core.facts.session_facts import SessionFacts
-from eval_core.measuring.blame import PlainRequests, examine, own_doing, settle_refusals, suspects
+from eval_core.measuring.blame import PlainRequests, attribute_refusals, examine, own_doing, suspects
 from eval_core.measuring.controls import find_controls, keep_controls, measure_controls
 from eval_core.measuring.execute import Executor, run_in_turn
 from eval_core.measuring.provenance import environment, now, package_version, source_commit
 from eval_core.measuring.wiring import Roles
-from eval_core.storage.results import Claim, ResultsFolder, claim_folder
+from eval_core.storage.results import ResultsFolder, RunIdentity, keep_identity
 
 # Failures that say nothing about what was asked: the same call may well be answered a minute later.
 _BY_CHANCE = frozenset(
@@ -83,9 +83,11 @@ class MeasuringSession:
         return self.finish((await measure_together([self]))[0])
 
     def open(self) -> None:
-        """Claim the folder and take up what is finished there."""
-        claim = Claim(target=self.roles.subject.name, source=self.source, seed=self.seed, fingerprint=self.fingerprint)
-        claim_folder(self.folder, claim, resume=self.resume)
+        """Note whose the folder is and take up what is finished there."""
+        identity = RunIdentity(
+            target=self.roles.subject.name, source=self.source, seed=self.seed, fingerprint=self.fingerprint
+        )
+        keep_identity(self.folder, identity, resume=self.resume)
         self._take_up()
 
     def _take_up(self) -> None:
@@ -165,7 +167,7 @@ class MeasuringSession:
         lone = record.outcome is Outcome.BAD_COMPLETION and any(other.ok for other in self._known.values())
         return record.outcome is Outcome.INFRA or lone or bool(codes & _BY_CHANCE)
 
-    def settled(self, cell: Cell) -> RunRecord | None:
+    def measured(self, cell: Cell) -> RunRecord | None:
         """Return the record of a cell unless a fault that may have passed left something out of it."""
         return None if self.missed_by_chance(cell) else self._known.get((cell.case.fixture.name, cell.run))
 
@@ -192,11 +194,11 @@ class MeasuringSession:
             known = any(record.answered_plainly for record in unwritten)  # found out before the run was resumed
             tried, own = (unwritten, True) if known else await examine(unwritten, case, self.plain, again, self.arm)
             found.update({(record.fixture, record.run): own_doing(record) if own else record for record in tried})
-        settled = list(found.values()) if self.shard is not None else settle_refusals(list(found.values()))
-        for record, before in zip(settled, records, strict=True):
+        attributed = list(found.values()) if self.shard is not None else attribute_refusals(list(found.values()))
+        for record, before in zip(attributed, records, strict=True):
             if record is not before:
                 self._keep(record)
-        return settled
+        return attributed
 
     def tell(self, record: RunRecord) -> None:
         """Report a finished fixture-run, once."""
@@ -330,7 +332,7 @@ async def _execute(
     executors = [session.executor() for session in sessions]
     done: list[dict[int, RunRecord]] = []
     for session, plan in zip(sessions, plans, strict=True):
-        finished = session.settled if again else session.finished
+        finished = session.measured if again else session.finished
         done.append({at: record for at, cell in enumerate(plan) if (record := finished(cell))})
         for record in done[-1].values():
             if record.graded or record.run >= session.runs:

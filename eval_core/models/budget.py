@@ -84,15 +84,15 @@ class Budget:
             if self.held_tokens == 0:
                 self.refused += 1
                 return Failed("budget", False, self._refusal(wanted))
-            settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(settled)
-            await settled
+            freed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(freed)
+            await freed
         self.held_usd += wanted.usd
         self.held_tokens += wanted.tokens
         self.largest = Reservation(max(self.largest.usd, wanted.usd), max(self.largest.tokens, wanted.tokens))
         return wanted
 
-    def settle(self, reservation: Reservation, usage: Usage | None) -> None:
+    def charge(self, reservation: Reservation, usage: Usage | None) -> None:
         """Replace the worst case by what was used; None when nothing was charged."""
         self._release(reservation)
         if usage is not None:
@@ -111,9 +111,9 @@ class Budget:
         if self.held_tokens == 0:
             self.held_usd = 0.0  # no rounding residue
         waiting, self._waiting = self._waiting, []
-        for settled in waiting:
-            if not settled.done():
-                settled.set_result(None)
+        for freed in waiting:
+            if not freed.done():
+                freed.set_result(None)
 
     def _fits(self, wanted: Reservation) -> bool:
         dollars = self.spent_usd + self.unsure_usd + self.held_usd + wanted.usd

@@ -415,7 +415,7 @@ class ModelClient:
         if _lost(attempt):
             self.budget.lose(held)
         else:
-            self.budget.settle(held, attempt.usage)
+            self.budget.charge(held, attempt.usage)
 
     def _adapt(self, limiter: Limiter, attempt: Attempt, granted_at: float, health: ModelHealth) -> None:
         fault = attempt.fault

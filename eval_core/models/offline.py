@@ -27,7 +27,7 @@ class OfflineModel:
     """The stand-in for one run over one session."""
 
     def __init__(self, session: SessionText) -> None:
-        self._known = SessionText(beside=session)
+        self._known = SessionText(others=session)
 
     async def complete(self, call: ModelCall) -> Completion:
         """Answer with lines of the session, and of earlier answers, that are in the request."""

@@ -58,7 +58,7 @@ class Allowance:
         return self._no(f"{self.limits.total_tokens:,} tokens", "too_many_tokens")
 
 
-class CallPassage:
+class MeteredCall:
     """One call on its way through the model client: see `eval_core.domain.call.Passage`."""
 
     def __init__(self, record: CallRecord, allowance: Allowance) -> None:
@@ -93,7 +93,7 @@ class CallPassage:
         if lost:
             self._allowance.tokens.lose(held)
         else:
-            self._allowance.tokens.settle(held, usage)
+            self._allowance.tokens.charge(held, usage)
 
     def ended(self, result: Completion | Failed | None) -> None:
         """Release what is still reserved; without a result, nobody waits for the call any longer."""
@@ -103,4 +103,4 @@ class CallPassage:
         if self._record.out_since is None and self._held is not None:
             held, self._held = self._held, None
             used = result.usage if result is not None and not free and not self._told else None
-            self._allowance.tokens.settle(held, used)
+            self._allowance.tokens.charge(held, used)

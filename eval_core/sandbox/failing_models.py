@@ -39,14 +39,14 @@ class FailingModel:
     def _reply(self, call: ModelCall) -> Completion | Failed | None:
         match self.failure:
             case ModelFailure.DOWN:
-                return Failed("server", retryable=False, message="the model is down for this trial")
+                return Failed("server", retryable=False, message="the model is down for this check")
             case ModelFailure.BUSY_ONCE:
-                busy = Failed("rate_limit", retryable=True, message="the model is busy once for this trial")
+                busy = Failed("rate_limit", retryable=True, message="the model is busy once for this check")
                 return None if self.failed else busy
             case ModelFailure.EMPTY:
                 return Completion("", Usage(), OFFLINE_MODEL, 0.0)
             case ModelFailure.CUT_OFF:
-                return Failed("truncated", retryable=False, message="cut off for this trial", text=_CUT_OFF)
+                return Failed("truncated", retryable=False, message="cut off for this check", text=_CUT_OFF)
             case ModelFailure.TOOL_CALL:
                 return self._tool_call(call)
             case ModelFailure.REFUSES:

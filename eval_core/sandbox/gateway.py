@@ -25,7 +25,7 @@ import eval_core
 from eval_core.base.errors import UserError
 from eval_core.domain.call import Completion, Draw, Failed, FailureKind, ModelCall
 from eval_core.sandbox import gateway_process
-from eval_core.sandbox.allowance import Allowance, CallPassage
+from eval_core.sandbox.allowance import Allowance, MeteredCall
 from eval_core.sandbox.classify import CallLog, CallRecord
 from eval_core.sandbox.gateway_frames import FRAME_OVERHEAD, BadGatewayFrame, frame_of, read_gateway_frame
 from eval_core.sandbox.gateway_process import BACKLOG, OUT_OF_MEMORY
@@ -230,7 +230,7 @@ class Gateway:
         task.add_done_callback(self._asking.discard)
 
     async def _complete_call(self, number: int, record: CallRecord, asked: ChatRequest, size: int) -> None:
-        passage = CallPassage(record, self._allowance)
+        passage = MeteredCall(record, self._allowance)
         call = ModelCall(
             role="compressor",
             model=self._model,
@@ -269,7 +269,7 @@ class Gateway:
         self.log.finish(record, result)
         self._send(_reply(number, result))
 
-    async def settle(self, seconds: float) -> None:
+    async def finish(self, seconds: float) -> None:
         """Wait until everything that was sent is in the log, and for calls under way until the time is over.
 
         Who is to blame for a call is decided by what the provider did with it, so it is worth waiting for. It is paid

@@ -250,7 +250,7 @@ class ProcessSubject:
                 if str(exc).startswith(_TRIAL):
                     return FailureReaction.HUNG
                 result = str(exc)
-            await now.gateway.settle(0)
+            await now.gateway.finish(0)
         if isinstance(result, str):
             return FailureReaction.RAISED if model.failed else None
         if not model.failed or result.opaque is not None:
@@ -453,7 +453,7 @@ class ProcessSubject:
         if self.spec.llm != "required":
             return StepEvidence(needs_model=False)
         limit = self.spec.timeout_s
-        await gateway.settle(started + limit - time.monotonic())
+        await gateway.finish(started + limit - time.monotonic())
         calls = [replace(record) for record in gateway.log.records[mark:]]
         stalled = any(call.status == "unfinished" and held_up(call, calls, ended) >= limit / 2 for call in calls)
         return StepEvidence(needs_model=True, calls=calls, gateway=gateway.trouble, provider_stalled=stalled)

@@ -368,7 +368,7 @@ class _Reading:
 
 def _read(name: str, index: int, blocks: Sequence[Block], sums: _Sums, shift: Shift | None) -> _Reading:
     measuring = [block for block in blocks if np.isfinite(block.means[:, index]).all()]
-    day, doubt = shift.of(name) if shift is not None else (0.0, 0.0)
+    drift, doubt = shift.of(name) if shift is not None else (0.0, 0.0)
     raw = [block.means[:, index] + block.explained.means[:, index] for block in measuring]
     base = [values[block.candidate_runs :].mean() for values, block in zip(raw, measuring, strict=True)]
     parts = [
@@ -378,7 +378,7 @@ def _read(name: str, index: int, blocks: Sequence[Block], sums: _Sums, shift: Sh
     return _Reading(
         name=name,
         index=index,
-        tested=float(sums.delta[0, index]) - day,
+        tested=float(sums.delta[0, index]) - drift,
         se=math.sqrt(float(sums.se[0, index]) ** 2 + doubt),
         explained=float(np.mean([block.explained.delta[index] for block in measuring])),
         explained_variance=float(sum(block.explained.variance[index] for block in measuring)) / len(measuring) ** 2,
@@ -425,19 +425,19 @@ def _hypothesis(
     )
 
 
-def _unit_deltas(blocks: Sequence[Block], sums: _Sums, day: float, cost: int) -> tuple[tuple[UnitDelta, ...], int]:
+def _unit_deltas(blocks: Sequence[Block], sums: _Sums, drift: float, cost: int) -> tuple[tuple[UnitDelta, ...], int]:
     """Return all units, and how many arrangements have a unit that moved as much as the one that moved most."""
     found, fewest = [], len(sums.local)
     for block, se in zip(blocks, sums.unit_se, strict=True):
         tested = block.values[: block.candidate_runs].mean(axis=0) - block.values[block.candidate_runs :].mean(axis=0)
         raw = block.values + block.explained.values
         candidate, base = raw[: block.candidate_runs].mean(axis=0), raw[block.candidate_runs :].mean(axis=0)
-        beaten = np.maximum(at_least(sums.local, np.abs(tested - day) / se), 1)
+        beaten = np.maximum(at_least(sums.local, np.abs(tested - drift) / se), 1)
         fewest = min(fewest, int(beaten.min(initial=fewest)))
         shares = np.minimum(1.0, cost * beaten / len(sums.local))
         found += [
             UnitDelta(unit, float(b), float(c), float(c - b), float(t), float(p))
-            for unit, b, c, t, p in zip(block.units, base, candidate, tested - day, shares, strict=True)
+            for unit, b, c, t, p in zip(block.units, base, candidate, tested - drift, shares, strict=True)
         ]
     return tuple(found), fewest
 
@@ -526,8 +526,8 @@ def permute(
             if reading.index in group.members:
                 least = reading.normal_crit(max(allowed, 1) / count / group.cost)
                 found[reading.index] = max(crit, least), group.adjusted(reading)
-    day = shift.of(hypotheses[-1])[0] if shift is not None else 0.0
-    units, least_local = _unit_deltas(blocks, sums, day, local_cost)
+    drift = shift.of(hypotheses[-1])[0] if shift is not None else 0.0
+    units, least_local = _unit_deltas(blocks, sums, drift, local_cost)
     least_global = min((beaten for _, beaten in found.values()), default=count)
     observed = min(least_global, local_cost * least_local)
     return PermutationResult(

@@ -1,4 +1,4 @@
-"""Results on disk: one locked folder per label, whole files only, the claim a resume must match, and the spending."""
+"""Results on disk: one locked folder per label, whole files only, what a resume must match, and the spending."""
 
 from __future__ import annotations
 
@@ -150,10 +150,10 @@ def read_runs(path: Path) -> Measurement:
 
 # What a results folder is about: a resumed run must be of the same thing as the one it completes.
 
-CLAIM = "session.json"
+IDENTITY = "session.json"
 
 
-class Claim(Record):
+class RunIdentity(Record):
     """Everything that shapes a fixture-run, besides its number."""
 
     target: str
@@ -162,25 +162,25 @@ class Claim(Record):
     fingerprint: Fingerprint
 
 
-def claim_folder(folder: ResultsFolder, claim: Claim, *, resume: bool) -> None:
-    """Write the claim down; refuse to mix two different measurements in one folder."""
-    path = folder.path / CLAIM
+def keep_identity(folder: ResultsFolder, identity: RunIdentity, *, resume: bool) -> None:
+    """Write the identity down; refuse to mix two different measurements in one folder."""
+    path = folder.path / IDENTITY
     if resume and path.exists():
         before = _read(path)
-        changed = [name for name in ("target", "seed") if getattr(before, name) != getattr(claim, name)]
-        changed = changed or changed_parts(before.source, claim.source)
-        changed += [item.field for item in differences(before.fingerprint, claim.fingerprint)]
+        changed = [name for name in ("target", "seed") if getattr(before, name) != getattr(identity, name)]
+        changed = changed or changed_parts(before.source, identity.source)
+        changed += [item.field for item in differences(before.fingerprint, identity.fingerprint)]
         if changed:
             raise UserError(
                 f"{folder.path}: --resume cannot complete this run: {', '.join(changed)} changed since it began; "
                 "use the same options and the same code, or start over with another --label"
             )
-    folder.write(CLAIM, pretty(claim.model_dump(mode="json")))
+    folder.write(IDENTITY, pretty(identity.model_dump(mode="json")))
 
 
-def _read(path: Path) -> Claim:
+def _read(path: Path) -> RunIdentity:
     try:
-        return parse(Claim, read_json(path), str(path))
+        return parse(RunIdentity, read_json(path), str(path))
     except UserError as exc:
         raise UserError(
             f"{exc}. --resume cannot tell what this run was about: another version of this program began it, or the "

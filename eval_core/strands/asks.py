@@ -80,7 +80,7 @@ def read_asks(requests: Sequence[ModelRequest], steps: Sequence[Step], session: 
     What the model replied, and what an earlier step made of the session, comes back in later requests and is no
     instruction either.
     """
-    known = SessionText(beside=session)
+    known = SessionText(others=session)
     found = []
     for number in sorted({request.step for request in requests}):
         mine = [request for request in requests if request.step == number]

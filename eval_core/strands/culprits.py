@@ -176,7 +176,7 @@ def row_of(evidence: TestedFamily, item: Hypothesis, medians: tuple[dict[str, fl
     )
 
 
-def chance_to_settle(evidence: Sequence[TestedFamily], graded: int, extra: int) -> float:
+def chance_to_decide(evidence: Sequence[TestedFamily], graded: int, extra: int) -> float:
     """Return how likely this many more runs of each fixture settle it: some row changed for certain, or none is open.
 
     What is known of the true change is its estimate with its error. The estimate after more runs is then spread around
@@ -222,5 +222,5 @@ def advised_look(evidence: Sequence[TestedFamily], graded: int) -> Advice | None
     if runs is None or not evidence:
         return None
     reachable = all(item.result.can_reach for item in evidence)
-    chance = chance_to_settle(evidence, graded, runs - graded) if reachable else 0.0
+    chance = chance_to_decide(evidence, graded, runs - graded) if reachable else 0.0
     return Advice(runs=runs - graded, chance=chance if chance >= _FAIR else None)

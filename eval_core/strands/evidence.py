@@ -71,7 +71,7 @@ class Recorded:
     """Fixtures in which it answered the two sides from other text of the session."""
     form_unknown: bool = False
     """Whether that is all of them, so that the form of its summaries says nothing."""
-    unclaimed: int = 0
+    unjudged_facts: int = 0
     """Facts that moved with the stand-in's choice of lines, which says nothing about the change."""
     model_wrote: bool = False
     """Whether a model wrote the candidate's summaries, which may refuse."""
@@ -79,7 +79,7 @@ class Recorded:
     """What is said of the lines of the ledgers."""
 
     @property
-    def rounds_beside(self) -> PlayedRounds | None:
+    def played_rounds(self) -> PlayedRounds | None:
         """The runs of both sides of sessions played beside the suite; those of the base may be stored."""
         if not self.sides or (played := self.sides[-1].extra.rounds) is None:
             return None

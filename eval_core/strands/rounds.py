@@ -363,7 +363,7 @@ def _records(evidence: Evidence) -> tuple[list[RoundsRecord], list[RoundsRecord]
     """Return the runs of both sides: of fixtures of the suite with a ledger, and of sessions played beside it."""
     of_suite = evidence.records("rounds")
     base, candidate = ([RoundsRecord.model_validate(record) for record in side] for side in of_suite)
-    beside = evidence.recorded.rounds_beside if evidence.recorded is not None else None
+    beside = evidence.recorded.played_rounds if evidence.recorded is not None else None
     if beside is not None:
         base, candidate = base + beside.base, candidate + beside.candidate
     return base, candidate
@@ -382,7 +382,7 @@ def _compared(base: Mapping[str, Sequence[Played]], candidate: Mapping[str, Sequ
 
 def _failing(evidence: Evidence) -> _Told | None:
     """Tell of runs that the candidate does not bring to an end, where the base does."""
-    beside = evidence.recorded.rounds_beside if evidence.recorded is not None else None
+    beside = evidence.recorded.played_rounds if evidence.recorded is not None else None
     if beside is None or not beside.failed or beside.base_failed:
         return None
     runs = len(beside.failed) + len(beside.candidate)

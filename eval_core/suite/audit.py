@@ -17,7 +17,7 @@ from eval_core.base.gzip_files import PACKED_SUFFIX, PLAIN_LIMIT
 from eval_core.base.messages import call_arguments, content_text, message_problems, tool_calls
 from eval_core.domain.fixture import Fixture, fixture_files, load_fixture
 from eval_core.suite.scrub.detect import context_hits
-from eval_core.suite.scrub.hits import settle
+from eval_core.suite.scrub.hits import without_overlaps
 from eval_core.suite.scrub.identities import Identities
 from eval_core.suite.scrub.pipeline import NOTE, ScrubOptions, scrub_fixture
 from eval_core.suite.scrub.replace import is_json, leaves
@@ -108,7 +108,7 @@ def _texts(fixture: Fixture) -> Iterator[tuple[str, str]]:
 
 def _detected(where: str, text: str, identities: Identities) -> Iterator[tuple[str, str, str]]:
     for number, (piece, key) in enumerate(leaves(text)):
-        for hit in settle(identities.unspared(context_hits(piece, key), piece), piece):
+        for hit in without_overlaps(identities.unspared(context_hits(piece, key), piece), piece):
             place = f"{where}, text {number + 1}" if number else where
             yield hit.rule, f"{place}, characters {hit.start}-{hit.end}", piece[hit.start : hit.end]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from eval_core.statistics.permutation import Hypothesis, PermutationResult
 from eval_core.strands import culprits
-from eval_core.strands.culprits import chance_to_settle
+from eval_core.strands.culprits import chance_to_decide
 
 
 def row(delta: float, se: float = 0.12) -> Hypothesis:
@@ -53,19 +53,19 @@ def family(*rows: Hypothesis) -> culprits.TestedFamily:
 
 def test_one_row_that_will_be_certain_settles_it_whatever_the_others_do() -> None:
     never_settled = row(-0.3, se=0.5)
-    assert chance_to_settle([family(never_settled)], 3, 7) < 0.2
-    assert chance_to_settle([family(row(-0.3), never_settled)], 3, 7) > 0.5
+    assert chance_to_decide([family(never_settled)], 3, 7) < 0.2
+    assert chance_to_decide([family(row(-0.3), never_settled)], 3, 7) > 0.5
 
 
 def test_a_change_at_the_edge_of_the_first_look_is_no_safe_bet_at_the_second() -> None:
     # Just short of the first look's threshold; the second look has a seventh of its alpha.
-    assert chance_to_settle([family(row(-0.31))], 3, 3) < 0.75
+    assert chance_to_decide([family(row(-0.31))], 3, 3) < 0.75
 
 
 def test_rows_near_zero_settle_as_no_change() -> None:
-    assert chance_to_settle([family(row(0.0), row(0.01))], 3, 7) > 0.95
+    assert chance_to_decide([family(row(0.0), row(0.01))], 3, 7) > 0.95
 
 
 def test_more_runs_also_know_their_noise_better() -> None:
     # With four degrees of freedom the first look asks for 3.6 errors; the last one, which has eighteen, for fewer.
-    assert chance_to_settle([family(replace(row(-0.25), df=4, crit=3.6))], 3, 7) > 0.9
+    assert chance_to_decide([family(replace(row(-0.25), df=4, crit=3.6))], 3, 7) > 0.9

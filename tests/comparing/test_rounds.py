@@ -69,7 +69,7 @@ def _sides(
 
 def _compare(base: Sequence[RoundsRecord], candidate: Sequence[RoundsRecord], **more: list[str]) -> Finding | None:
     played = PlayedRounds(base=list(base), candidate=list(candidate), **more)
-    recorded = cast(Recorded, SimpleNamespace(rounds_beside=played, sides=()))
+    recorded = cast(Recorded, SimpleNamespace(played_rounds=played, sides=()))
     return compare_rounds(Evidence(Arm("a", {}), Arm("b", {}), recorded))
 
 

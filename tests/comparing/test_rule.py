@@ -29,8 +29,8 @@ from .records import recorded, size, strand
 SAME, WORSE, BETTER, BOTH = StrandState.SAME, StrandState.WORSE, StrandState.BETTER, StrandState.BOTH
 
 
-def kind(*strands: Finding, size: SizeChange | None = None, certain: bool = False, settled: bool = True) -> Kind:
-    return decide_kind({item.name: item for item in strands}, size, certain=certain, settled=settled)
+def kind(*strands: Finding, size: SizeChange | None = None, certain: bool = False, decided: bool = True) -> Kind:
+    return decide_kind({item.name: item for item in strands}, size, certain=certain, decided=decided)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_repair_beside_fewer_messages_kept_verbatim_is_mixed() -> None:
 
 def test_where_nothing_moved_size_decides_and_only_what_is_settled_is_calm() -> None:
     assert kind() is Kind.NO_DETECTABLE_CHANGE
-    assert kind(settled=False, size=size(80)) is Kind.INCONCLUSIVE
+    assert kind(decided=False, size=size(80)) is Kind.INCONCLUSIVE
     assert kind(size=size(100)) is Kind.NO_DETECTABLE_CHANGE
     assert kind(size=size(80)) is Kind.IMPROVED
     assert kind(strand("window", loss=0.1), size=size(80)) is Kind.TRADE
@@ -330,8 +330,8 @@ def test_a_compressor_that_fails_is_broken() -> None:
 
 def test_models_that_answer_otherwise_today_mute_the_scores_alone() -> None:
     for seen, codes in ((-2.0, ["models"]), (0.0, [])):
-        day = ControlShift(Shift({}, {}), seen, 0.01, 3)
-        verdict = decide(noisy(1, 10), noisy(2, 10, fact=0.5), day=day, options=Options(arrangements=200))
+        shifted = ControlShift(Shift({}, {}), seen, 0.01, 3)
+        verdict = decide(noisy(1, 10), noisy(2, 10, fact=0.5), control=shifted, options=Options(arrangements=200))
         assert [(item.code, item.mutes) for item in verdict.reasons] == [(code, "scores") for code in codes]
         states = {item.name: item.state for item in verdict.strands}
         assert states["facts"] is WORSE

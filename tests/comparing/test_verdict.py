@@ -165,7 +165,7 @@ def test_different_fingerprints_come_first_and_show_no_delta() -> None:
 
 
 def test_models_that_changed_make_scores_not_comparable() -> None:
-    verdict = decide(constant(3, 4.0), constant(3, 1.0), day=OTHER_MODELS)
+    verdict = decide(constant(3, 4.0), constant(3, 1.0), control=OTHER_MODELS)
     assert verdict.kind is Kind.NOT_COMPARABLE
     assert [(reason.code, reason.mutes) for reason in verdict.reasons] == [("models", "scores")]
 
@@ -182,11 +182,11 @@ def test_another_judge_mutes_the_scores_only() -> None:
 
 
 def test_models_that_changed_hide_no_lost_fact_and_no_broken_structure() -> None:
-    lost = decide(constant(10, 4.0), constant(10, 4.0, fact=0.4), day=OTHER_MODELS)
+    lost = decide(constant(10, 4.0), constant(10, 4.0, fact=0.4), control=OTHER_MODELS)
     assert lost.kind is Kind.REGRESSED
     assert {test.family for test in lost.tests} == {"facts"}
     broken = with_structure(constant(10, 4.0), {"tool pairs whole": [False] * 10})
-    assert decide(constant(10, 4.0), broken, day=OTHER_MODELS).kind is Kind.REGRESSED
+    assert decide(constant(10, 4.0), broken, control=OTHER_MODELS).kind is Kind.REGRESSED
     assert exit_code(lost, "regressed") == 1
 
 
@@ -352,7 +352,7 @@ def test_a_verdict_survives_json() -> None:
     for verdict in (
         decide(noisy(1, 10), noisy(2, 3, mean=3.2)),
         decide(constant(1, 4.0), constant(1, 4.0)),
-        decide(constant(3, 4.0), constant(3, 4.0), day=OTHER_MODELS),
+        decide(constant(3, 4.0), constant(3, 4.0), control=OTHER_MODELS),
     ):
         text = verdict.to_json()
         json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} in JSON"))

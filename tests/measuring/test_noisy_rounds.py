@@ -79,7 +79,7 @@ def base(cases: list[Case]) -> list[RoundsRecord]:
 
 def _compare(base: list[RoundsRecord], candidate: list[RoundsRecord]) -> Finding:
     beside = PlayedRounds(base=base, candidate=candidate)
-    recorded = cast(Recorded, SimpleNamespace(rounds_beside=beside, sides=()))
+    recorded = cast(Recorded, SimpleNamespace(played_rounds=beside, sides=()))
     finding = compare_rounds(Evidence(Arm("a", {}), Arm("b", {}), recorded))
     assert finding is not None
     return finding

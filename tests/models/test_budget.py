@@ -30,7 +30,7 @@ def test_the_worst_case_is_reserved_and_the_actual_settled() -> None:
         held = await budget.reserve(call(), PRICE)
         assert isinstance(held, Reservation)
         assert budget.held_usd == pytest.approx(WORST)
-        budget.settle(held, Usage(5, 0, 5, 0.001))
+        budget.charge(held, Usage(5, 0, 5, 0.001))
         assert (budget.held_usd, budget.spent_usd) == (0.0, 0.001)
 
     asyncio.run(scene())
@@ -44,10 +44,10 @@ def test_a_call_waits_for_reservations_and_is_refused_only_by_spend() -> None:
         second = asyncio.create_task(budget.reserve(call(), PRICE))
         await asyncio.sleep(0)
         assert not second.done()
-        budget.settle(first, Usage(1, 0, 1, WORST / 100))
+        budget.charge(first, Usage(1, 0, 1, WORST / 100))
         held = await second
         assert isinstance(held, Reservation)
-        budget.settle(held, Usage(1, 0, 1, WORST))
+        budget.charge(held, Usage(1, 0, 1, WORST))
         refused = await budget.reserve(call(), PRICE)
         assert isinstance(refused, Failed)
         assert (refused.kind, refused.retryable) == ("budget", False)
@@ -70,7 +70,7 @@ def test_the_cap_is_never_passed_whatever_the_order() -> None:
                 if dice.random() < 0.2:
                     budget.lose(held)
                 else:
-                    budget.settle(held, Usage(1, 0, 1, held.usd * dice.random()))
+                    budget.charge(held, Usage(1, 0, 1, held.usd * dice.random()))
 
         await asyncio.gather(*(one() for _ in range(60)))
         assert budget.spent_usd + budget.unsure_usd <= WORST * 7.3 + 1e-12
@@ -94,7 +94,7 @@ def test_a_token_cap_holds_without_any_price() -> None:
         budget = Budget(None, worst_tokens(call()) + 50)
         held = await budget.reserve(call(), None)
         assert isinstance(held, Reservation)
-        budget.settle(held, Usage(10, 0, 10, None))
+        budget.charge(held, Usage(10, 0, 10, None))
         refused = await budget.reserve(call(), None)
         assert isinstance(refused, Failed)
         assert "max_tokens_total" in refused.message
@@ -154,7 +154,7 @@ def test_the_users_price_goes_before_the_list() -> None:
 def test_the_last_dollar_and_the_last_token_can_be_spent() -> None:
     async def scene(cap: Budget) -> None:
         assert await cap.reserve(call(), PRICE) == Reservation(WORST, TOKENS)
-        cap.settle(Reservation(WORST, TOKENS), None)
+        cap.charge(Reservation(WORST, TOKENS), None)
         assert isinstance(await Budget(WORST * 0.999).reserve(call(), PRICE), Failed)
         assert isinstance(await Budget(None, TOKENS - 1).reserve(call(), PRICE), Failed)
 
@@ -175,7 +175,7 @@ def test_a_lost_call_counts_at_its_worst_and_a_free_one_not_at_all() -> None:
     assert (budget.held_usd, budget.held_tokens) == (0.0, 0)
     assert (budget.unsure_usd, budget.unsure_tokens) == (part.usd, part.tokens)
     budget, part = asyncio.run(_held())
-    budget.settle(part, None)
+    budget.charge(part, None)
     assert (budget.held_usd, budget.spent_usd, budget.spent_tokens, budget.unsure_usd) == (0.0, 0.0, 0, 0.0)
 
 

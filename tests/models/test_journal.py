@@ -433,7 +433,7 @@ def test_a_call_without_a_known_price_costs_tokens_and_no_dollars(tmp_path: Path
 
     asyncio.run(scene())
     budget = Budget(1.0)
-    budget.settle(Reservation(0.0, 0), replace(USAGE, cost_usd=None))
+    budget.charge(Reservation(0.0, 0), replace(USAGE, cost_usd=None))
     assert (budget.spent_usd, budget.spent_tokens) == (0.0, USAGE.tokens)
 
 

@@ -9,7 +9,7 @@ import small
 
 from bot.steps.estimate import describe
 from eval_core.base.config import Config, ModelConfig, Price
-from eval_core.measuring.cost import Quote, price_of_one_label, quote
+from eval_core.measuring.cost import CostEstimate, estimate_cost, price_of_one_label
 from eval_core.measuring.options import RunOptions
 from eval_core.measuring.plan import make_plan
 
@@ -18,10 +18,10 @@ from .world import ANSWER, CHECKS, COMPRESSOR, JUDGE, UPDATE, Provider, served_a
 WITHIN = 0.15
 
 
-def quoted(**options: object) -> Quote:
+def quoted(**options: object) -> CostEstimate:
     prices = {model: Price(input=1, output=4, cached_input=0.1) for model in (COMPRESSOR, ANSWER, JUDGE)}
     models = ModelConfig(compressor=COMPRESSOR, answer=ANSWER, judge=JUDGE, prices=prices)
-    found = quote(make_plan(RunOptions(Config(models=models), **options)))  # type: ignore[arg-type]
+    found = estimate_cost(make_plan(RunOptions(Config(models=models), **options)))  # type: ignore[arg-type]
     assert found is not None
     return found
 
@@ -105,7 +105,7 @@ def test_with_a_cache_that_charges_for_what_it_keeps_it_agrees_as_well(project: 
     with serving(keeping) as provider:
         prices = {claude: Price(input=1, output=4, cached_input=0.1, cache_write=1.25)}
         settings = Config(models=ModelConfig(compressor=claude, prices=prices))
-        found = quote(make_plan(RunOptions(settings, runs=2, compress_runs=3)))
+        found = estimate_cost(make_plan(RunOptions(settings, runs=2, compress_runs=3)))
         assert found is not None
         price = "input: 1, output: 4, cached_input: 0.1, cache_write: 1.25"
         options = ("--model", claude, *served_at(provider.server.base_url, claude, price=price))

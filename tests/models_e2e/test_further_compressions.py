@@ -15,7 +15,7 @@ from eval_core.base.config import Config
 from eval_core.base.messages import Message
 from eval_core.domain.record import UseRecord
 from eval_core.domain.shard import Shard
-from eval_core.measuring.cost import quote
+from eval_core.measuring.cost import estimate_cost
 from eval_core.measuring.facts_first import leaves_room
 from eval_core.measuring.options import RunOptions
 from eval_core.measuring.plan import make_plan
@@ -101,7 +101,7 @@ def test_the_dry_run_prices_them_apart_from_the_rest(one_probe: Path) -> None:
     options = RunOptions(settings, flags=ModelFlags(model="openai/m"), compare_to="none")
     plan = make_plan(options)
     assert (plan.runs, plan.compress_runs, plan.compresses_more) == (3, 3, True)
-    found = quote(make_plan(replace(options, baseline="rerun", base_tree=one_probe)))
+    found = estimate_cost(make_plan(replace(options, baseline="rerun", base_tree=one_probe)))
     assert found is not None
     assert found.more is not None
     compressor = next(row for row in found.rows if row.role == "compressor")

@@ -9,7 +9,7 @@ import pytest
 import small
 
 from eval_core.base.config import Config, ModelConfig, Price
-from eval_core.measuring.cost import quote
+from eval_core.measuring.cost import estimate_cost
 from eval_core.measuring.options import RunOptions
 from eval_core.measuring.plan import make_plan
 from eval_core.models.settings import ModelFlags, resolve
@@ -25,7 +25,7 @@ def options(provider: Provider) -> tuple[str, ...]:
 
 
 def test_only_compressions_are_sent_and_paid(project: Path, cli: small.Cli, provider: Provider) -> None:
-    found = quote(
+    found = estimate_cost(
         make_plan(
             RunOptions(
                 Config(models=ModelConfig(compressor=COMPRESSOR, judge="offline", prices=PRICES)),

@@ -252,12 +252,12 @@ def test_the_end_of_the_gateway_s_process_is_told_by_name_and_ends_nothing_else(
     async def main():
         gateway = Gateway(model="m", complete=complete, draw=Draw())
         async with gateway.serve(tmp_path) as path:
-            await gateway.settle(0)
+            await gateway.finish(0)
             assert gateway.trouble == ""
             for process in process_family(os.getpid()):
                 if b"gateway_process" in Path(f"/proc/{process}/cmdline").read_bytes():
                     os.kill(process, signal.SIGKILL)
-            await gateway.settle(0)
+            await gateway.finish(0)
             with pytest.raises(OSError, match="refused"):
                 await asyncio.open_unix_connection(path)
         return gateway.trouble
@@ -271,7 +271,7 @@ def test_the_gateway_s_process_knows_nothing_of_the_evaluator(tmp_path, monkeypa
     async def main():
         gateway = Gateway(model="m", complete=None, draw=Draw())
         async with gateway.serve(tmp_path):
-            await gateway.settle(0)
+            await gateway.finish(0)
             folders = [Path(f"/proc/{process}") for process in process_family(os.getpid())]
             (folder,) = [one for one in folders if b"gateway_process" in (one / "cmdline").read_bytes()]
             status = (folder / "status").read_text()

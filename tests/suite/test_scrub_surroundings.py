@@ -9,7 +9,7 @@ import pytest
 from eval_core.domain.fixture import Fixture
 from eval_core.suite.audit import audit_fixture
 from eval_core.suite.scrub import Identities, ScrubOptions, harvest, scrub_fixture, session_texts
-from eval_core.suite.scrub.beside_people import beside_people
+from eval_core.suite.scrub.numbers_near_people import numbers_near_people
 from eval_core.suite.scrub.replace import leaves
 
 
@@ -56,9 +56,9 @@ def test_one_field_about_a_person_explains_the_other_fields_of_its_form(form: st
 
 
 def test_a_number_is_somebodys_only_beside_a_person() -> None:
-    assert [hit.entity for hit in beside_people("Badge 4471920 Person3")] == ["4471920"]
-    assert list(beside_people("Badge 4471920 of the day")) == []
-    assert list(beside_people("Person3 closed build 44719200 at 10:41")) == []
+    assert [hit.entity for hit in numbers_near_people("Badge 4471920 Person3")] == ["4471920"]
+    assert list(numbers_near_people("Badge 4471920 of the day")) == []
+    assert list(numbers_near_people("Person3 closed build 44719200 at 10:41")) == []
 
 
 @pytest.mark.parametrize(

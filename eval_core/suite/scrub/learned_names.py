@@ -125,7 +125,7 @@ class LearnedNames:
             self._marked[spelling.lower()] += 1
             self._seen.setdefault(spelling.lower(), (hit, spelling))
 
-    def settle(self, pieces: Iterable[str]) -> None:
+    def choose(self, pieces: Iterable[str]) -> None:
         """Decide which names are rare enough to be taken out everywhere; the others go only where they were seen."""
         for hit, spelling in self._seen.values():
             self._add_forms(hit, spelling)

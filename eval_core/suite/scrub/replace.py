@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
-from eval_core.suite.scrub.beside_people import beside_people
 from eval_core.suite.scrub.detect import context_hits, is_spared
-from eval_core.suite.scrub.hits import Hit, settle
+from eval_core.suite.scrub.hits import Hit, without_overlaps
 from eval_core.suite.scrub.identities import Identities, identity_pattern, identity_words, local_part
 from eval_core.suite.scrub.learned_names import LearnedNames, written_from_address
+from eval_core.suite.scrub.numbers_near_people import numbers_near_people
 from eval_core.suite.scrub.people import printed, said_by_commands
 from eval_core.suite.scrub.secret_fields import HEADER_KEYS
 from eval_core.suite.scrub.secret_tokens import public_tokens
@@ -309,12 +309,12 @@ class Replacer:
         """Look at everything once, so that a secret or a name seen once is known everywhere."""
         pieces = [leaf for text in texts for leaf in leaves(text)]
         for piece, key in pieces:
-            for hit in settle(self._hits(piece, key), piece):
+            for hit in without_overlaps(self._hits(piece, key), piece):
                 placeholder = self.pseudonyms.placeholder(hit)
                 self._originals.setdefault(piece[hit.start : hit.end].lower(), placeholder)
                 self._learn_name(hit, piece[hit.start : hit.end])
                 self._learn_value(hit, piece[hit.start : hit.end])
-        self._names.settle(piece for piece, _ in pieces)
+        self._names.choose(piece for piece, _ in pieces)
         for token in {token for piece, _ in pieces for token in public_tokens(piece)}:
             self._known.pop(token, None)
             self._public.add(token)
@@ -375,13 +375,13 @@ class Replacer:
                 self._names.add(hit, token)
                 found = True
         for piece, _ in pieces:
-            for hit in beside_people(piece):
+            for hit in numbers_near_people(piece):
                 if is_spared(hit, piece):
                     continue
                 self._names.add(hit, piece[hit.start : hit.end])
                 found = True
         if found:
-            self._names.settle(piece for piece, _ in pieces)
+            self._names.choose(piece for piece, _ in pieces)
         return found
 
     def _hits(self, text: str, key: str | None) -> Iterator[Hit]:
@@ -404,7 +404,7 @@ class Replacer:
 
     def _piece(self, text: str, key: str | None, note: Note | None) -> str:
         out, at = [], 0
-        for hit in settle(self._hits(text, key), text):
+        for hit in without_overlaps(self._hits(text, key), text):
             placeholder = self.pseudonyms.placeholder(hit)
             self._originals.setdefault(text[hit.start : hit.end].lower(), placeholder)
             if note is not None:

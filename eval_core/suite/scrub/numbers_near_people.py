@@ -99,7 +99,7 @@ _WORDS = re.compile(
 )
 
 
-def beside_people(text: str) -> Iterator[Hit]:
+def numbers_near_people(text: str) -> Iterator[Hit]:
     """Find numbers, dates of birth and addresses beside the people of a text that was scrubbed before."""
     if not _SOMEBODY.search(text) and not _MARKED.search(text):
         return
