@@ -223,7 +223,7 @@ def play(case: Case, draws: Sequence[object]) -> list[RoundsRecord]:
 def compared(base: Sequence[RoundsRecord], candidate: Sequence[RoundsRecord]) -> Finding:
     """Compare by the shipped strand."""
     beside = PlayedRounds(base=list(base), candidate=list(candidate))
-    recorded = cast(Recorded, SimpleNamespace(rounds_beside=beside, sides=()))
+    recorded = cast(Recorded, SimpleNamespace(played_rounds=beside, sides=()))
     finding = compare_rounds(Evidence(Arm("a", {}), Arm("b", {}), recorded))
     assert finding is not None
     return finding

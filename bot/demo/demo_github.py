@@ -90,7 +90,6 @@ class DemoGitHub:
         return self._labels
 
     def commit(self, ref: str) -> dict[str, Any]:
-        """Show a commit."""
         sha = self.tip if ref == "main" else ref
         return {"sha": sha, "commit": {"tree": {"sha": sha}, "committer": {"date": _DATE}}, "parents": []}
 

@@ -473,7 +473,6 @@ class GitHub:
         return sorted((_comment(item) for item in items), key=lambda comment: comment.id)
 
     def comment(self, comment_id: int) -> Comment:
-        """Return one comment."""
         return _comment(self._transport.get(f"{self._base}/issues/comments/{comment_id}", f"comment {comment_id}"))
 
     def create_comment(self, number: int, body: str) -> Comment:
@@ -551,7 +550,6 @@ class GitHub:
         return _check(self._transport.send("POST", f"{self._base}/check-runs", what, dict(fields))[1])
 
     def update_check(self, check_id: int, fields: Mapping[str, Any]) -> CheckRun:
-        """Change a check run."""
         path = f"{self._base}/check-runs/{check_id}"
         return _check(self._transport.send("PATCH", path, f"check {check_id}", dict(fields))[1])
 

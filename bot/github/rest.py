@@ -133,7 +133,6 @@ class Transport:
         return f"Transport(api_url={self.api_url!r})"
 
     def get(self, path: str, what: str, query: Mapping[str, Any] | None = None, *, expect: type = dict) -> Any:
-        """Return one resource."""
         return self.send("GET", path, what, query=query, expect=expect)[1]
 
     def send(

@@ -41,7 +41,6 @@ class _Kept(BaseModel):
 
     @property
     def run(self) -> WorkflowRun:
-        """The workflow run that this is about."""
         return WorkflowRun(self.run_id, self.attempt)
 
 

@@ -41,7 +41,6 @@ def tool_calls(message: Message) -> Sequence[ToolCall]:
 
 
 def call_name(call: ToolCall) -> str:
-    """Return the name of the tool that is called."""
     return str((call.get("function") or {}).get("name", ""))
 
 

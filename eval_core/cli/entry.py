@@ -48,7 +48,6 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for 
 
 
 def print_json(value: Any) -> None:
-    """Print a value for programs."""
     from eval_core.base.files import pretty
 
     click.echo(pretty(value), nl=False)

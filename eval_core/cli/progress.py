@@ -56,7 +56,6 @@ class Progress:
 
     @property
     def line(self) -> str:
-        """Return everything in one line."""
         parts = [f"{self.done} of {self.total} fixture-runs"]
         traffic = self._traffic()
         if traffic is not None:

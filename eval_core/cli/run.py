@@ -55,7 +55,6 @@ def print_estimate(plan: Plan, label: str | None = None) -> None:
 
 
 def print_rows(found: CostEstimate) -> None:
-    """Print an estimate."""
     from rich.text import Text
 
     from eval_core.reporting.terminal import console, print_table

@@ -52,7 +52,6 @@ class Trend:
 
     @property
     def sentence(self) -> str:
-        """Say it."""
         parts = [f"facts kept {percent_change(*self.facts)}"]
         if self.overall is not None:
             within = "" if self.p is None else f" {interval(*self.overall[1:])}"

@@ -138,7 +138,6 @@ class PrivateProbe(Probe):
 
     @classmethod
     def of(cls, probe: Probe) -> Self:
-        """Return a probe as a private one."""
         return cls.model_validate(probe.model_dump(mode="json", by_alias=True))
 
 

@@ -83,7 +83,6 @@ class Statement:
 
     @cached_property
     def whole(self) -> Clause:
-        """The sentence as one clause."""
         return Clause(self.text)
 
     @cached_property

@@ -224,7 +224,6 @@ class Haystack:
 
     @classmethod
     def of(cls, text: str) -> Haystack:
-        """Prepare one text."""
         return cls(source=text, text=normalise(text))
 
     @classmethod

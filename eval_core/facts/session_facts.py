@@ -50,7 +50,6 @@ class SessionFacts:
 
     @property
     def messages(self) -> list[Message]:
-        """The session."""
         return self.case.fixture.messages
 
     @cached_property

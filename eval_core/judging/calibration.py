@@ -135,7 +135,6 @@ def keep_record(results: Path, record: JudgeRecord) -> None:
 
 
 async def examine(judge: Judge, served: Callable[[], str | None]) -> JudgeRecord:
-    """Calibrate a judge."""
     calibration = await calibrate(judge)
     moment = _now().strftime("%Y-%m-%dT%H:%M:%SZ")
     return JudgeRecord(key=calibration_key(judge.identity), served=served(), date=moment, calibration=calibration)

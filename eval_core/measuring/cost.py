@@ -307,7 +307,6 @@ class LabelPrice:
     """What a provider allows that it may not fit into."""
 
     def __str__(self) -> str:
-        """Say it in one line."""
         if self.usd is None or self.uncached_usd is None:
             return f"{self.calls} model calls at an unknown price; give it under models.prices"
         least = f", ${self.facts_only_usd:.2f} where facts alone decide" if self.facts_only_usd is not None else ""

@@ -55,7 +55,6 @@ class RoundsPlan:
 
     @property
     def runs(self) -> int:
-        """All runs of all sessions."""
         return len(SIZES[self.suite]) * (self.candidate + self.base)
 
     def estimate(self, models: Models | None) -> RoundsEstimate:

@@ -49,7 +49,6 @@ _SECTIONS = (Section("state", "State", "what was done and what comes next"),)
 
 
 def compressor_call(models: Models) -> ModelCall:
-    """Return the short compression."""
     request = Request(_SESSION, None, _SECTIONS, 1_000)
     return ModelCall(
         role="compressor",

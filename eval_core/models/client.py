@@ -105,7 +105,6 @@ class ModelClient:
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close."""
         await self.aclose()
 
     async def aclose(self) -> None:
@@ -126,7 +125,6 @@ class ModelClient:
         return sum(limiter.active for limiter in self._limiters.values())
 
     def health(self, model: str) -> ModelHealth:
-        """Return the state of a model."""
         if model not in self._health:
             key = key_name(self.models, model)
             self._health[model] = ModelHealth(model, self._clock, lambda: self.deadline, key)

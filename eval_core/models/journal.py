@@ -188,7 +188,6 @@ class Journal:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
-        """Close."""
         self.close()
 
     def close(self) -> None:

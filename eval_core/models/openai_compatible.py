@@ -140,7 +140,6 @@ class DirectConnections:
             return response.status, {name.lower(): value for name, value in response.headers.items()}, b"".join(parts)
 
     def body(self, call: ModelCall, endpoint: Endpoint) -> dict[str, Any]:
-        """Return the request of a call."""
         messages = mark_prefix(call.messages, endpoint.model, call.shared)
         refused = self.known(endpoint)
         body: dict[str, Any] = {

@@ -25,7 +25,6 @@ class BadGatewayFrame(Exception):
 
 
 def frame_of(value: dict[str, Any]) -> bytes:
-    """Return the bytes of one frame."""
     body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     return _SIZE.pack(len(body)) + body
 

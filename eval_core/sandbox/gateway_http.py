@@ -131,7 +131,6 @@ async def read_body(reader: asyncio.StreamReader, head: RequestHead, take: Calla
 
 
 def response(status: int, answer: WireAnswer, *, keep_alive: bool) -> bytes:
-    """Return a whole response."""
     headers = [
         f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
         f"Content-Type: {answer.content_type}",

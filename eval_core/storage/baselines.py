@@ -247,7 +247,6 @@ def stale_fields(path: Path, cases: Sequence[Case], watched: str | None) -> list
 
 
 def list_baselines(folder: Path) -> list[Path]:
-    """Return the baseline files of a folder."""
     return sorted(folder.glob("*.json")) if folder.is_dir() else []
 
 

@@ -83,7 +83,6 @@ def _without(run: RunRecord, measurement: Measurement, accept: AcceptConfig) -> 
 
 
 def accepted_losses(changes: Iterable[FactChange], accept: AcceptConfig) -> tuple[FactChange, ...]:
-    """Return the losses that are accepted."""
     return tuple(fact for fact in changes if _can_be_accepted(fact) and covers(accept.facts, _item(fact)))
 
 

@@ -77,7 +77,6 @@ class TestedFamily:
 
     @property
     def units(self) -> list[UnitRow]:
-        """Return every unit as a row."""
         return [
             UnitRow(
                 fixture=item.unit.fixture,

@@ -179,7 +179,6 @@ class Evidence:
 
     @property
     def judged(self) -> bool:
-        """Whether a model judged."""
         return self.recorded is None or self.recorded.judged
 
     @property

@@ -63,7 +63,6 @@ _ORDERS = re.compile(
 
 
 def orders_reader(text: str) -> bool:
-    """Tell whether a text orders its reader about."""
     return _ORDERS.search(normalise(text)) is not None
 
 

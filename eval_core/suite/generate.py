@@ -412,7 +412,6 @@ def _due(session: _Session, waiting: list[_Planted], share: float) -> Iterator[t
 
 
 def _write(plan: SessionPlan, tree: Mapping[str, str]) -> tuple[_Session, list[_Planted]]:
-    """Write the session."""
     # A seed of its own for each part: another density must not change which files are read.
     rng = random.Random(f"{plan.seed}/{plan.name}")  # noqa: S311 - texts, no secrets
     planted = _planted(plan, rng)

@@ -30,7 +30,6 @@ class Places:
 
     @cached_property
     def haystacks(self) -> Sequence[Haystack]:
-        """One haystack a message."""
         return tuple(Haystack.of(full_text(message)) for message in self.fixture.messages)
 
     def of(self, fact: Fact) -> list[int]:

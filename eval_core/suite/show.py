@@ -81,7 +81,6 @@ class FixtureFile:
 
 
 def fixture_file(path: Path) -> FixtureFile:
-    """Return one fixture file in numbers."""
     fixture = load_fixture(path)
     tokens, packed = count_messages(fixture.messages), path.name.endswith(PACKED_SUFFIX)
     return FixtureFile(fixture.name, len(fixture.messages), tokens, path.stat().st_size, packed)

@@ -72,7 +72,6 @@ class Workspace:
         return json.dumps(found, ensure_ascii=False)
 
     async def run(self, command: str, seconds: float | None = None) -> dict[str, Any]:
-        """Run a command of ours."""
         return await self._result({"do": "run", "command": command}, seconds)
 
     async def tests(self, file: str) -> dict[str, Any]:

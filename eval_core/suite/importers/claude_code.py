@@ -25,7 +25,6 @@ class ClaudeCode:
         self._rows: set[str] = set()
 
     def add(self, row: dict[str, Any], where: str) -> None:
-        """Append one row."""
         session, kind = self._session, row.get("type")
         if kind == "system" and row.get("subtype") == "compact_boundary":
             session.cut()

@@ -43,7 +43,6 @@ def _plain_call(call: Any, where: str) -> dict[str, Any]:
 
 
 def add_message(session: ImportedSession, row: dict[str, Any], where: str) -> None:
-    """Append one message row to the session."""
     message = plain_message(row, where)
     if message["role"] == "assistant" and not message["content"] and not message.get("tool_calls"):
         session.dropped["empty assistant message"] += 1

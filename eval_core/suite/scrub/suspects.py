@@ -190,7 +190,6 @@ class _Line:
 
     @classmethod
     def of(cls, text: str) -> _Line:
-        """Read a line."""
         words = _WORDS.findall(text)
         foreign = sum(word.lower() in _FOREIGN for word in words)
         english = sum(word.islower() and len(word) > 2 and is_ordinary(word) for word in words)
