@@ -5,12 +5,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # Use the active virtual environment, or make one here.
 activate() {
   if [ -z "${VIRTUAL_ENV:-}" ]; then
-    if [ ! -x .venv/bin/python ]; then
-      echo "Making a virtual environment in $PWD/.venv" >&2
-      shown_in_one_line "${PYTHON:-python3}" -m venv .venv
+    local folder="${VENV:-.venv}"
+    if [ ! -x "$folder/bin/python" ]; then
+      echo "Making a virtual environment in $PWD/$folder" >&2
+      shown_in_one_line "${PYTHON:-python3}" -m venv "$folder"
     fi
-    # shellcheck disable=SC1091
-    . .venv/bin/activate
+    # shellcheck disable=SC1090,SC1091
+    . "$folder/bin/activate"
   fi
 }
 
@@ -42,6 +43,19 @@ shown_in_one_line() {
   [ "$failed" = 0 ] || tail -n 20 "$log" >&2
   rm -f "$log"
   return "$failed"
+}
+
+# Print the lowest and the highest Python that the classifiers name, as "version command"; where one is not installed, as
+# "version" alone. For the lowest the system's own goes first: it is the one that users have, and often the older.
+claimed_pythons() {
+  local version found
+  for version in $(sed -n 's/.*Python :: \([0-9.]*\)",/\1/p' pyproject.toml | sort -V | sed -n '1p;$p'); do
+    found=""
+    for command in "/usr/bin/python$version" "python$version"; do
+      [ -n "$found" ] || ! "$command" -c "" 2>/dev/null || found="$command"
+    done
+    echo "$version $found"
+  done
 }
 
 # Install the project with the given extra ("" for none), unless the same files were installed before.

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
+import tomllib
 from pathlib import Path
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "environment.sh"
+import yaml
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "scripts" / "environment.sh"
 
 
 def on_terminal(commands: str) -> tuple[str, int]:
@@ -41,3 +46,33 @@ def test_a_failing_command_is_explained_by_its_last_lines() -> None:
     shown, code = on_terminal("shown_in_one_line bash -c 'echo no such package; exit 3' || exit 7")
     assert code == 7
     assert "no such package" in shown
+
+
+def named_pythons() -> list[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    found = [re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", line) for line in project["classifiers"]]
+    versions = sorted((match[1] for match in found if match), key=lambda version: int(version.split(".")[1]))
+    assert project["requires-python"] == f">={versions[0]}"
+    return versions
+
+
+def test_every_python_that_is_claimed_is_tested_and_no_other() -> None:
+    jobs = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8"))["jobs"]
+    assert jobs["test"]["strategy"]["matrix"]["python"] == named_pythons()
+    assert jobs["debian"]["container"]["image"] == "debian:12", "the lowest release of the lowest version"
+
+
+def test_the_lowest_and_the_highest_python_are_looked_for(tmp_path: Path) -> None:
+    lowest, *_, highest = named_pythons()
+    program = tmp_path / f"python{highest}"
+    program.write_text("#!/bin/sh\n", encoding="utf-8")
+    program.chmod(0o755)
+    asked = ["bash", "-c", '. "$0"; claimed_pythons', str(SCRIPT)]
+    shown = subprocess.run(asked, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, text=True, check=True)
+    first, last = shown.stdout.splitlines()
+    own = Path(f"/usr/bin/python{lowest}")
+    assert first.split() == [lowest, *([str(own)] if own.exists() else [])]
+    assert last.split() == [
+        highest,
+        str(own.with_name(program.name)) if own.with_name(program.name).exists() else program.name,
+    ]
