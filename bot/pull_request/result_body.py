@@ -115,8 +115,9 @@ def _reproduce(ticket: Ticket) -> str:
 
 
 def _lead(headline: str) -> str:
-    """Leave out the verdict's words: the comment's title says them."""
+    """Leave out the verdict's words: the comment's title says them. What others call the candidate is this one."""
     _, colon, rest = headline.partition(": ")
+    rest = re.sub(r"^the candidate\b", "this pull request", rest)
     return f"{rest[0].upper()}{rest[1:]}" if colon and rest else headline
 
 

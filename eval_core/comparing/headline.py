@@ -227,7 +227,7 @@ def _worth(size: SizeChange | None, strands: Mapping[str, Finding]) -> str:
     before, now, _ = percents_and_change(size.base_kept, size.candidate_kept)
     return (
         f"Decide whether keeping {now} of the facts instead of {before} is worth {more} more tokens. "
-        f"As many more tokens of the newest messages, and nothing else, would keep {percent(min(plain, 1.0))}."
+        f"Spent on keeping more of the newest messages instead, the same tokens would keep {percent(min(plain, 1.0))}."
     )
 
 

@@ -103,7 +103,7 @@ def _missing_fixtures(side: Side, arm: Arm, other: Arm) -> list[Reason]:
 
     def empty(fixture: FixtureArm) -> str | None:
         if fixture.planned_facts and not fixture.fact_cells:
-            return "compressions"
+            return "finished compression"
         return "scores" if fixture.planned_scores and not fixture.score_cells else None
 
     absent: dict[str, list[str]] = {}

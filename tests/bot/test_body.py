@@ -163,7 +163,7 @@ def test_the_least_important_goes_first_and_is_named() -> None:
     whole = text()
     order = [
         "Probes that score lowest",
-        "changed files were taken",
+        "changed files taken",
         "Targets, tokens",
         "Lost: ",
         "| Evidence |",

@@ -235,7 +235,9 @@ def _swapped(run: RunRecord) -> RunRecord:
         flip = (fate == "1" and lost < 10) or (fate == "0" and kept < 8)
         lost, kept = lost + (flip and fate == "1"), kept + (flip and fate == "0")
         fates.append({"1": "0", "0": "1"}[fate] if flip else fate)
-    return run.model_copy(update={"census": run.census.model_copy(update={"fates": "".join(fates)})})
+    assert run.size is not None
+    size = run.size.model_copy(update={"kept": run.size.kept + kept - lost})
+    return run.model_copy(update={"census": run.census.model_copy(update={"fates": "".join(fates)}), "size": size})
 
 
 def _judged(measurement: Measurement, runs: int, *, seed: int) -> Measurement:
