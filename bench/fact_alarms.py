@@ -22,8 +22,9 @@ from pathlib import Path
 from eval_core.comparing.compare import compare_measurements
 from eval_core.comparing.verdict import Options
 from eval_core.domain.case import load_suite
+from eval_core.domain.compression import ModelUse
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import RunRecord, UseRecord
+from eval_core.domain.record import RunRecord
 from tests.small import measure
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -103,7 +104,7 @@ def _run(
             "census": first.census.model_copy(update={"fates": fates}),
             "summary": f"{first.summary}\n- summary id {rng.random()}",
             "tokens_after": int(first.tokens_after * (1 + rng.gauss(0, _NOISE_OF_SIZE))),
-            "use": {"compressor": UseRecord(calls=int(model))},
+            "use": {"compressor": ModelUse(calls=int(model))},
         }
     )
 

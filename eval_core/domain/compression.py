@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
+from pydantic import BaseModel, ConfigDict
+
 from eval_core.base.messages import Message
 from eval_core.domain.call import OpaqueState
 from eval_core.domain.fixture import Fixture
@@ -63,17 +65,16 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True)
-class ModelUse:
-    """What the compressor's own model calls came to, as counted outside of it."""
+class ModelUse(BaseModel):
+    """Calls, tokens and money of one role, as counted outside of it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     calls: int = 0
     input_tokens: int = 0
+    cached_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = 0.0
-    """None where a call's price is unknown."""
-    requested_models: tuple[str, ...] = ()
-    """The models that the compressor asked for, which the run may have replaced."""
     fruitless: int = 0
     """Calls that brought nothing: failed, cut off or empty."""
 
@@ -81,11 +82,12 @@ class ModelUse:
         """Add; an unknown price makes the sum unknown."""
         unknown = self.cost_usd is None or other.cost_usd is None
         return ModelUse(
-            self.calls + other.calls,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
-            tuple(dict.fromkeys((*self.requested_models, *other.requested_models))),
+            calls=self.calls + other.calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cost_usd=None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
+            fruitless=self.fruitless + other.fruitless,
         )
 
 

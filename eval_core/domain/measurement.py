@@ -7,9 +7,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from eval_core.domain.compression import ModelUse
 from eval_core.domain.extra import Extra
 from eval_core.domain.fingerprint import Difference, Fingerprint, differences, narrowed
-from eval_core.domain.record import CensusEntry, FrontierPoint, Record, RunRecord, UseRecord
+from eval_core.domain.record import CensusEntry, FrontierPoint, Record, RunRecord
 
 SCHEMA_VERSION = 1
 
@@ -71,7 +72,7 @@ class Measurement(BaseModel):
     """The census facts of each fixture, in the order in which the runs tell their fates."""
     frontier: dict[str, list[FrontierPoint]] = {}
     """Plain ways to make each session small, to see what a compressor's size buys."""
-    use: dict[str, UseRecord] = {}
+    use: dict[str, ModelUse] = {}
     stopped: str | None = None
     """Why the run ended before its plan, if it did."""
     extra: Extra = Extra()

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from eval_core.domain.call import OpaqueState
-from eval_core.domain.compression import Outcome
+from eval_core.domain.compression import ModelUse, Outcome
 from eval_core.domain.grade import Answer, Grade, Unscored
 from eval_core.domain.session_ledger import LineKind
 
@@ -261,30 +261,6 @@ class FrontierPoint(Record):
     kept: float
 
 
-class UseRecord(Record):
-    """Calls, tokens and money of one role."""
-
-    calls: int = 0
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = 0.0
-    fruitless: int = 0
-    """Calls that brought nothing: failed, cut off or empty."""
-
-    def plus(self, other: UseRecord) -> UseRecord:
-        """Add; an unknown price makes the sum unknown."""
-        unknown = self.cost_usd is None or other.cost_usd is None
-        return UseRecord(
-            calls=self.calls + other.calls,
-            input_tokens=self.input_tokens + other.input_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            cost_usd=None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
-            fruitless=self.fruitless + other.fruitless,
-        )
-
-
 class RunRecord(Record):
     """One compression of one fixture and everything measured of it."""
 
@@ -334,7 +310,7 @@ class RunRecord(Record):
     """How many facts these are: those that probes ask for, and those that the session itself came back to."""
     turns_ahead: int | None = None
     """Turns that the work goes on for: as many as the second half of the session took."""
-    use: dict[str, UseRecord] = {}
+    use: dict[str, ModelUse] = {}
     refused: str = ""
     """What the compressor's model said in place of a summary, where it refused in plain text."""
     answered_plainly: bool = False

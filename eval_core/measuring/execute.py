@@ -16,7 +16,7 @@ from eval_core.domain.compression import Compression, ModelUse, Outcome, Step, S
 from eval_core.domain.grade import Answer, Answerer, Grade, Judge, OpaqueAnswerer, Unscored
 from eval_core.domain.model_failure import FailureTrial
 from eval_core.domain.probe import Probe
-from eval_core.domain.record import CensusRecord, ProbeRecord, RunRecord, SizeRecord, UseRecord
+from eval_core.domain.record import CensusRecord, ProbeRecord, RunRecord, SizeRecord
 from eval_core.facts.bare import usable_texts
 from eval_core.facts.census import CensusFact
 from eval_core.facts.fact_text import Haystack
@@ -43,19 +43,8 @@ _OUTPUT = 4_000  # characters of what a compressor printed that are kept where i
 _WORST = 12  # lost census facts named in a record; the counts cover all of them
 
 
-def _model_use(use: ModelUse) -> UseRecord:
-    return UseRecord(
-        calls=use.calls,
-        input_tokens=use.input_tokens,
-        output_tokens=use.output_tokens,
-        cost_usd=use.cost_usd,
-        fruitless=use.fruitless,
-    )
-
-
 def _stored_compression(record: RunRecord) -> Compression:
     """Take a finished compression up again: it was paid for, and a second one would be another draw."""
-    use = record.use.get("compressor", UseRecord())
     return Compression(
         record.outcome,
         record.detail,
@@ -70,7 +59,7 @@ def _stored_compression(record: RunRecord) -> Compression:
             ),
         ),
         start_seconds=record.cold_seconds,
-        use=ModelUse(use.calls, use.input_tokens, use.output_tokens, use.cost_usd),
+        use=record.use.get("compressor", ModelUse()),
         notes=tuple(record.notes),
         refused=record.refused,
     )
@@ -104,8 +93,8 @@ def _measurable(compression: Compression) -> bool:
     return made and compression.opaque is None
 
 
-def _reply_use(reply: Answer | Grade) -> UseRecord:
-    return UseRecord(
+def _reply_use(reply: Answer | Grade) -> ModelUse:
+    return ModelUse(
         calls=1,
         input_tokens=reply.input_tokens,
         cached_tokens=reply.cached_tokens,
@@ -114,8 +103,8 @@ def _reply_use(reply: Answer | Grade) -> UseRecord:
     )
 
 
-def _sum(uses: Sequence[UseRecord]) -> UseRecord:
-    total = UseRecord()
+def _sum(uses: Sequence[ModelUse]) -> ModelUse:
+    total = ModelUse()
     for use in uses:
         total = total.plus(use)
     return total
@@ -263,7 +252,7 @@ class Executor:
             queued_seconds=compression.queued_seconds,
             messages=compression.state,
             opaque=compression.opaque,
-            use={"compressor": _model_use(compression.use)},
+            use={"compressor": compression.use},
             refused=compression.refused,
         )
 
@@ -413,7 +402,7 @@ async def run_in_turn(
     return records
 
 
-def _reply_uses(probes: dict[str, ProbeRecord]) -> dict[str, UseRecord]:
+def _reply_uses(probes: dict[str, ProbeRecord]) -> dict[str, ModelUse]:
     answered = [record.answer for record in probes.values() if record.answer]
     # Of answers that share a call, the first has its tokens.
     answers = [_reply_use(answer) for answer in [one for one in answered if one.input_tokens] or answered]

@@ -8,21 +8,22 @@ from dataclasses import dataclass
 
 from eval_core.comparing.compare import compare_measurements
 from eval_core.comparing.verdict import DECIDED, facts_open
+from eval_core.domain.compression import ModelUse
 from eval_core.domain.extra import Extra, Look
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import RunRecord, UseRecord
+from eval_core.domain.record import RunRecord
 from eval_core.measuring.plan import Plan
 from eval_core.measuring.session import AfterFacts, MeasuringSession
 from eval_core.models.budget import Budget
 from eval_core.statistics.looks import bought_looks, looks_before, next_look
 
 
-def leaves_room(budget: Budget, made: Sequence[UseRecord], missing: int, grading: UseRecord) -> bool:
+def leaves_room(budget: Budget, made: Sequence[ModelUse], missing: int, grading: ModelUse) -> bool:
     """Tell whether so many further compressions leave what the grading may cost; an unknown price never does.
 
     The last call needs room for its worst case, or it would be refused and the run be incomplete.
     """
-    use = UseRecord()
+    use = ModelUse()
     for one in made:
         use = use.plus(one)
     if use.cost_usd is None or grading.cost_usd is None or not made:
@@ -73,16 +74,16 @@ class FactsFirst:
         missing = sum(session.missing(runs) for session in self.sessions)
         return leaves_room(self.budget, made, missing, await asyncio.to_thread(self._grading))
 
-    def _grading(self) -> UseRecord:
+    def _grading(self) -> ModelUse:
         """Return what the rest of the run may cost, without prompt caching."""
         from eval_core.measuring.cost import estimate_cost
 
         found = estimate_cost(self.plan)
-        use = UseRecord()
+        use = ModelUse()
         for row in found.rows if found is not None else ():
             if row.role != "compressor":
                 use = use.plus(
-                    UseRecord(
+                    ModelUse(
                         calls=row.calls,
                         input_tokens=row.input_tokens,
                         output_tokens=row.output_tokens,

@@ -19,11 +19,11 @@ from eval_core.base.files import parse, pretty, read_json
 from eval_core.base.strict_json import BadJson
 from eval_core.base.tokens import count_messages
 from eval_core.domain.case import Case, Cell, plan_cells
-from eval_core.domain.compression import Outcome
+from eval_core.domain.compression import ModelUse, Outcome
 from eval_core.domain.extra import ControlRuns, Extra, MergedShards
 from eval_core.domain.fingerprint import differences
 from eval_core.domain.measurement import Controls, Measurement
-from eval_core.domain.record import RunRecord, UseRecord
+from eval_core.domain.record import RunRecord
 from eval_core.domain.shard import Shard, shard_of_folder
 from eval_core.domain.target import changed_parts
 from eval_core.measuring.blame import attribute_refusals
@@ -287,12 +287,12 @@ def _merge_journals(parts: Sequence[_Part], into: Path) -> tuple[int, int]:
     return size, broken
 
 
-def _use(parts: Sequence[_Part]) -> dict[str, UseRecord]:
+def _use(parts: Sequence[_Part]) -> dict[str, ModelUse]:
     """Add up what the shards say they used, where no journal tells."""
-    use: dict[str, UseRecord] = {}
+    use: dict[str, ModelUse] = {}
     for part in parts:
         for role, spent in part.summary.use.items() if part.summary else ():
-            use[role] = use.get(role, UseRecord()).plus(spent)
+            use[role] = use.get(role, ModelUse()).plus(spent)
     return use
 
 

@@ -11,11 +11,11 @@ from typing import Literal
 from eval_core.base.threads import compute
 from eval_core.domain.call import ArmName
 from eval_core.domain.case import Case, Cell, draft_counts, plan_cells
-from eval_core.domain.compression import Outcome, Subject, TakesBudget
+from eval_core.domain.compression import ModelUse, Outcome, Subject, TakesBudget
 from eval_core.domain.extra import Extra
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Controls, Measurement, Provenance
-from eval_core.domain.record import FrontierPoint, RunRecord, UseRecord
+from eval_core.domain.record import FrontierPoint, RunRecord
 from eval_core.domain.shard import Shard
 from eval_core.domain.target import CompressorSource
 from eval_core.facts.session_facts import SessionFacts
@@ -269,11 +269,11 @@ class MeasuringSession:
         """Put the measurement together; with `at_budgets`, the points for the picture of facts by size are in it."""
         sha, dirty = source_commit(self.tree)
         fixtures: dict[str, list[RunRecord]] = {case.fixture.name: [] for case in self.cases}
-        use: dict[str, UseRecord] = {}
+        use: dict[str, ModelUse] = {}
         for record in records:
             fixtures[record.fixture].append(record)
             for role, spent in record.use.items():
-                use[role] = use.get(role, UseRecord()).plus(spent)
+                use[role] = use.get(role, ModelUse()).plus(spent)
         read = self._read
         return Measurement(
             label=self.label,

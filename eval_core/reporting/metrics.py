@@ -9,9 +9,10 @@ from typing import Literal
 
 from eval_core.base.config import TaskConfig
 from eval_core.base.numbers import percent, score
+from eval_core.domain.compression import ModelUse
 from eval_core.domain.grade import PASS_SCORE, Grade
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import RunRecord, UseRecord
+from eval_core.domain.record import RunRecord
 from eval_core.statistics.arms import quarantined
 
 _MOST_TURNS = 500
@@ -178,7 +179,7 @@ def tokens_per_task(
     runs = [run for run in _ok_runs(measurement) if fixture in (None, run.fixture) and run.refetch_facts is not None]
     if not runs:
         return None
-    calls = [run.use.get("compressor", UseRecord()) for run in runs]
+    calls = [run.use.get("compressor", ModelUse()) for run in runs]
     return task_cost(
         fmean(run.tokens_before for run in runs),
         fmean(run.tokens_after for run in runs),

@@ -163,7 +163,6 @@ def use_of(records: Sequence[CallRecord]) -> ModelUse:
         input_tokens=sum(record.usage.input_tokens for record in records),
         output_tokens=sum(record.usage.output_tokens for record in records),
         cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
-        requested_models=tuple(dict.fromkeys(record.requested_model for record in records if record.requested_model)),
     )
 
 

@@ -105,10 +105,14 @@ class _Bridge:
         self.requests.append(ModelRequest(tuple(messages), self.step, result.text))
         self.queued += time.perf_counter() - began - result.seconds
         self.refused = said_instead(result.text, result.refusal) or self.refused
-        usage, use = result.usage, self.use
-        cost = None if usage.cost_usd is None or use.cost_usd is None else use.cost_usd + usage.cost_usd
-        self.use = ModelUse(
-            use.calls + 1, use.input_tokens + usage.input_tokens, use.output_tokens + usage.output_tokens, cost
+        usage = result.usage
+        self.use = self.use.plus(
+            ModelUse(
+                calls=1,
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+                cost_usd=usage.cost_usd,
+            )
         )
         return result.text
 

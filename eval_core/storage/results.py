@@ -16,9 +16,10 @@ from pydantic import ValidationError
 from eval_core.base.errors import UserError
 from eval_core.base.files import open_file, parse, pretty, pretty_parts, read_json, write_atomic
 from eval_core.base.strict_json import parse_json
+from eval_core.domain.compression import ModelUse
 from eval_core.domain.fingerprint import Fingerprint, differences
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import Record, RunRecord, UseRecord
+from eval_core.domain.record import Record, RunRecord
 from eval_core.domain.target import CompressorSource, changed_parts
 from eval_core.storage.round_log import RoundFile
 
@@ -191,9 +192,9 @@ def _read(path: Path) -> RunIdentity:
 # What a run has cost so far, by role: every call of its journal, failed and repeated attempts included.
 
 
-def spending(journal: Path) -> dict[str, UseRecord]:
+def spending(journal: Path) -> dict[str, ModelUse]:
     """Sum up a journal; an unreadable line costs its own numbers only."""
-    found: dict[str, UseRecord] = {}
+    found: dict[str, ModelUse] = {}
     if not journal.exists():
         return found
     with open_file(journal) as stream:
@@ -203,7 +204,7 @@ def spending(journal: Path) -> dict[str, UseRecord]:
                 if line["at"] not in ("done", "paid"):
                     continue
                 usage = line["usage"]
-                use = UseRecord(
+                use = ModelUse(
                     calls=1,
                     input_tokens=usage["input_tokens"],
                     cached_tokens=usage["cached_tokens"],
@@ -213,5 +214,5 @@ def spending(journal: Path) -> dict[str, UseRecord]:
             except (ValueError, KeyError, TypeError):
                 continue
             role = str(line.get("role"))
-            found[role] = found.get(role, UseRecord()).plus(use)
+            found[role] = found.get(role, ModelUse()).plus(use)
     return found

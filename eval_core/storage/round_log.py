@@ -14,7 +14,7 @@ from eval_core.domain.compression import ModelRequest, ModelUse, Round, Step
 
 @dataclass(frozen=True)
 class RoundFile:
-    """The rounds of one fixture-run; the folder's claim says what compressor and session they are of."""
+    """The rounds of one fixture-run; the folder's identity says what compressor and session they are of."""
 
     path: Path
 
@@ -35,7 +35,7 @@ class RoundFile:
         """Append one, on disk before the next begins."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(asdict(done)) + "\n")
+            stream.write(json.dumps({**asdict(done), "use": done.use.model_dump()}) + "\n")
             stream.flush()
             os.fsync(stream.fileno())
 
@@ -48,7 +48,7 @@ def _round(body: dict[str, Any]) -> Round:
     use, requests = body["use"], body["requests"]
     return Round(
         Step(**body["step"]),
-        ModelUse(**{**use, "requested_models": tuple(use["requested_models"])}),
+        ModelUse(**{name: use[name] for name in ModelUse.model_fields if name in use}),
         None
         if requests is None
         else tuple(

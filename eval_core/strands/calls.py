@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from eval_core.base.numbers import tokens
+from eval_core.domain.compression import ModelUse
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import UseRecord
 from eval_core.strands.findings import Finding, StrandState
 
 _MORE = 0.1
@@ -19,13 +19,13 @@ _MORE = 0.1
 class _Side:
     """The compressions of one side that asked a model."""
 
-    uses: Sequence[UseRecord]
+    uses: Sequence[ModelUse]
     seconds: Sequence[float]
 
     @staticmethod
     def of(measurement: Measurement) -> _Side:
         runs = [run for runs in measurement.fixtures.values() for run in runs if run.ok]
-        asking = [run for run in runs if run.use.get("compressor", UseRecord()).calls]
+        asking = [run for run in runs if run.use.get("compressor", ModelUse()).calls]
         return _Side([run.use["compressor"] for run in asking], [run.seconds for run in asking])
 
     @property

@@ -10,8 +10,9 @@ import small
 
 from eval_core.comparing.compare import compare_measurements
 from eval_core.domain.case import load_suite
+from eval_core.domain.compression import ModelUse
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import InventedRecord, RunRecord, UseRecord
+from eval_core.domain.record import InventedRecord, RunRecord
 from eval_core.statistics.exact import sign_p
 from eval_core.strands.evidence import read_evidence
 from eval_core.strands.fact_changes import is_exact, same_text
@@ -31,7 +32,7 @@ def runs(once: Measurement, *edits: Edit, number: int = 3, model: bool = False) 
     """The measurement as that of a compressor of which nothing is known, with as many runs, each edited."""
 
     def edited(run: RunRecord, at: int) -> RunRecord:
-        run = run.model_copy(update={"run": at, "use": {"compressor": UseRecord(calls=int(model))}})
+        run = run.model_copy(update={"run": at, "use": {"compressor": ModelUse(calls=int(model))}})
         for edit in edits:
             run = edit(run, at)
         return run

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import small
 
 from eval_core.comparing.compare import compare_measurements
+from eval_core.domain.compression import ModelUse, Round, Step
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import UseRecord
+from eval_core.storage.round_log import RoundFile
 from eval_core.strands.findings import Finding, Kind, StrandState, Verdict
 
 
@@ -74,7 +76,7 @@ def test_a_base_that_did_not_try_and_words_of_another_version(measured: Measurem
 
 
 def _calling(measurement: Measurement, calls: int, fruitless: int = 0, seconds: float = 3.0) -> Measurement:
-    use = {"compressor": UseRecord(calls=calls, fruitless=fruitless, input_tokens=4000, cost_usd=0.01)}
+    use = {"compressor": ModelUse(calls=calls, fruitless=fruitless, input_tokens=4000, cost_usd=0.01)}
     fixtures = {
         name: [run.model_copy(update={"use": use, "seconds": seconds}) for run in runs]
         for name, runs in measurement.fixtures.items()
@@ -93,3 +95,16 @@ def test_more_calls_for_each_compression_are_told(measured: Measurement) -> None
     assert compare_measurements(measured, measured)[0].strand("calls") is None
     first = compare_measurements(measured, _calling(measured, 2))[0]
     assert _finding(first, "calls").state is StrandState.NOT_RECORDED
+
+
+def test_useless_replies_of_earlier_rounds_and_runs_are_added_up() -> None:
+    once = ModelUse(calls=2, input_tokens=100, cost_usd=0.5, fruitless=1)
+    assert once.plus(once) == ModelUse(calls=4, input_tokens=200, cost_usd=1.0, fruitless=2)
+    assert once.plus(ModelUse(cost_usd=None)).cost_usd is None
+
+
+def test_a_round_keeps_what_its_calls_came_to(tmp_path: Path) -> None:
+    use = ModelUse(calls=2, input_tokens=100, cost_usd=0.5, fruitless=1)
+    log = RoundFile(tmp_path / "rounds.jsonl")
+    log.add(Round(Step([], 10, 5, 0.1), use, None))
+    assert [one.use for one in RoundFile(tmp_path / "rounds.jsonl").read()] == [use]

@@ -8,8 +8,9 @@ import prompted
 import pytest
 
 from eval_core.comparing.compare import ReportData, compare_measurements
+from eval_core.domain.compression import ModelUse
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import RunRecord, UseRecord
+from eval_core.domain.record import RunRecord
 from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.view import make_view
 from eval_core.strands.findings import Finding, Kind, StrandState, Verdict
@@ -29,7 +30,7 @@ def runs(*misstated: Says, fixtures: int = 2, model: bool = True, ledger: str = 
         if ledger:
             meaning["ledger"] = ledger
         summary = f"{found.summary}{at}" if model else found.summary
-        use = {"compressor": UseRecord(calls=int(model))}
+        use = {"compressor": ModelUse(calls=int(model))}
         update = {"run": at, "summary": summary, "use": use, "strands": {**found.strands, "meaning": meaning}}
         return found.model_copy(update=update)
 

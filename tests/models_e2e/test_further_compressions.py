@@ -13,7 +13,7 @@ import small
 
 from eval_core.base.config import Config
 from eval_core.base.messages import Message
-from eval_core.domain.record import UseRecord
+from eval_core.domain.compression import ModelUse
 from eval_core.domain.shard import Shard
 from eval_core.measuring.cost import estimate_cost
 from eval_core.measuring.facts_first import leaves_room
@@ -83,8 +83,8 @@ def test_the_budget_is_not_spent_on_what_would_keep_the_run_from_its_end(run: An
 
 
 def test_grading_is_paid_before_further_compressions() -> None:
-    made = [UseRecord(calls=1, input_tokens=900, output_tokens=100, cost_usd=0.1)] * 3
-    grading = UseRecord(calls=9, input_tokens=9_000, output_tokens=1_000, cost_usd=0.5)
+    made = [ModelUse(calls=1, input_tokens=900, output_tokens=100, cost_usd=0.1)] * 3
+    grading = ModelUse(calls=9, input_tokens=9_000, output_tokens=1_000, cost_usd=0.5)
     for usd, tokens, room in ((1.1, None, True), (1.09, None, False), (None, 16_000, True), (9.0, 15_999, False)):
         budget = Budget(usd, tokens, carried=Spent(0.3, 3_000, 0.0, 0))
         assert leaves_room(budget, made, 3, grading) is room

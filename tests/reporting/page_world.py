@@ -8,7 +8,7 @@ from typing import Any
 
 from eval_core.comparing.compare import ReportData, compare_measurements
 from eval_core.domain.case import Case
-from eval_core.domain.compression import Outcome
+from eval_core.domain.compression import ModelUse, Outcome
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.grade import DIMENSIONS, Answer, Grade, Unscored
@@ -22,7 +22,6 @@ from eval_core.domain.record import (
     ProbeRecord,
     RunRecord,
     SizeRecord,
-    UseRecord,
 )
 
 BIDI = "\u202e"
@@ -122,7 +121,7 @@ def run_record(
         ),
         structure={"tool_pairs_whole": True, "one_summary": good},
         refetch_tokens=0 if good else 120,
-        use={"compressor": UseRecord(calls=1, input_tokens=10, output_tokens=5, cost_usd=0.01)},
+        use={"compressor": ModelUse(calls=1, input_tokens=10, output_tokens=5, cost_usd=0.01)},
     )
 
 
@@ -166,7 +165,7 @@ def measurement(
             )
             for name in names
         },
-        use={"judge": UseRecord(calls=12, input_tokens=900, cached_tokens=100, output_tokens=80, cost_usd=None)},
+        use={"judge": ModelUse(calls=12, input_tokens=900, cached_tokens=100, output_tokens=80, cost_usd=None)},
     )
 
 

@@ -39,7 +39,6 @@ def test_an_honest_run_is_ok_and_asks_the_run_s_model_once(hermes, spec, model):
     assert "focus on the deploy" in served.calls[0].messages[0]["content"]
     assert any("the summary" in message["content"] for message in done.state)
     assert done.notes == ("left out, since the signature lacks them: abort_on_summary_failure",)
-    assert done.use.requested_models == ("provider/served",)
 
 
 def test_a_provider_that_is_not_custom_is_seen_through_though_the_result_looks_fine(hermes, spec, model):

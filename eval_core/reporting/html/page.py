@@ -19,8 +19,8 @@ from markupsafe import Markup
 
 from eval_core.base import numbers as wording
 from eval_core.comparing.compare import ReportData
+from eval_core.domain.compression import ModelUse
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import UseRecord
 from eval_core.reporting.html.first_screen import Changes, changes, message_anchor, tiles
 from eval_core.reporting.html.fixtures import FixtureView, RunRow, RunView, census_rows, fixture_view
 from eval_core.reporting.html.frontier import frontier
@@ -122,7 +122,7 @@ def provenance(candidate: Measurement, base: Measurement | None, base_path: str 
     return fields
 
 
-def _use_row(role: str, side: str, use: UseRecord) -> UseRow:
+def _use_row(role: str, side: str, use: ModelUse) -> UseRow:
     cost = "price unknown" if use.cost_usd is None else f"${use.cost_usd:.4f}"
     return UseRow(
         role, side, f"{use.calls:,}", f"{use.input_tokens:,}", f"{use.cached_tokens:,}", f"{use.output_tokens:,}", cost
