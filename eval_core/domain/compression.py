@@ -169,6 +169,10 @@ class Compression:
     """The beginning of what the compressor printed, where it runs in a process of its own: untrusted text."""
     with_failing_models: Mapping[ModelFailure, FailureReaction] = field(default_factory=dict)
     """What it did when its model failed, where that was tried."""
+    fired: tuple[int, ...] = ()
+    """Of a session that was compressed when it was due: how many of its messages had been said at each step."""
+    own_trigger: bool = False
+    """Whether the compressor itself said when."""
 
     @property
     def state(self) -> list[Message]:
@@ -203,6 +207,14 @@ class TakesBudget(Protocol):
     @property
     def at_other_budgets(self) -> Sequence[Subject]:
         """The same compressor at each budget beside its own."""
+
+
+@runtime_checkable
+class HasTrigger(Protocol):
+    """A subject that plays a session and is compressed when that is due, not at fixed places."""
+
+    async def compress_when_due(self, fixture: Fixture, *, seed: int) -> Compression:
+        """Compress whenever the compressor says so, or where it says nothing, whenever the window is nearly full."""
 
 
 class Subject(Protocol):

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import SerializerFunctionWrapHandler, ValidationError, field_validator, model_serializer, model_validator
 
 from eval_core.domain.judge_record import JudgeRecord
-from eval_core.domain.record import Record, RoundsRecord, RunRecord
+from eval_core.domain.record import Record, RoundsRecord, RunRecord, TriggerRecord
 
 Unexercised = Literal["focus", "model", "trigger", "chain", "judge"]
 """What a measurement may leave out: a focus topic, a compressor model, the trigger, chained compressions, a judge."""
@@ -40,6 +40,9 @@ class PlayedRounds(Record):
     failed: list[str] = []
     """Runs that the compressor did not bring to an end, and why."""
     base_failed: list[str] = []
+    triggered: list[TriggerRecord] = []
+    """Sessions that were compressed when it was due, once on each side."""
+    base_triggered: list[TriggerRecord] = []
 
 
 class MergedShards(Record):

@@ -16,6 +16,10 @@ from eval_core.base.strict_json import without_surrogates
 
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,79}$"
 MIN_MESSAGES = 4
+TRIGGER = 0.7
+"""Agents compress when so much of their window is used."""
+STUCK = 5
+"""So many compressions in a row that free next to nothing: from there on it is only called again and again."""
 ALLOW_FILE = "allow.json"
 
 

@@ -249,6 +249,32 @@ class RoundsRecord(Record):
         return self
 
 
+class TriggerRound(Record):
+    """One compression of a session that is compressed when it is due."""
+
+    message: int
+    """How many messages had been said."""
+    before: int
+    after: int
+
+
+class TriggerRecord(Record):
+    """One session, compressed when the compressor says so, or where it says nothing, at a share of the window."""
+
+    session: str
+    window: int
+    share: float
+    """The share of the window at which a compressor without a word in it is called."""
+    tokens: int
+    messages: int
+    """Of the whole session."""
+    own: bool
+    """Whether its own `should_compress` was asked."""
+    rounds: list[TriggerRound] = []
+    ended: Literal["session", "stuck", "failed"] = "session"
+    detail: str = ""
+
+
 AT_BUDGETS = "this compressor"
 """The name of frontier points at the other budgets of the compressor under test."""
 

@@ -32,7 +32,7 @@ from eval_core.measuring.wiring import Live, Traffic, make_live
 from eval_core.sandbox.targets import Target
 from eval_core.statistics.looks import bought_looks, looks_before
 from eval_core.storage.results import BASE_FOLDER, CONTROL_FOLDER, SUMMARY, ResultsFolder, read_measurement, spending
-from eval_core.suite.sizes import generated_cases
+from eval_core.suite.sizes import SIZES, generated_cases
 
 _IN_PARTS = "this is one part of a run; `compression-eval merge` puts the parts together and compares"
 
@@ -125,13 +125,14 @@ class _Run:
         plan, folder = self.plan, self.sinks.folder
         if not plan.rounds.runs:
             return None
-        cases = generated_cases(plan.rounds.suite, plan.results / GENERATED)
+        cases = generated_cases(SIZES[plan.rounds.suite], plan.results / GENERATED)
+        due = generated_cases([plan.rounds.when_due] if plan.rounds.when_due else [], plan.results / GENERATED)
         sessions = [self._session(plan.target, folder, {}, {})]
         if plan.rounds.base:
             sessions.insert(0, self._base_session(BASE_FOLDER, {}, {}))
         for session in sessions:
             session.fingerprint = make_fingerprint(cases, plan.models, plan.options.topic)
-        return await play(sessions, plan.rounds, cases)
+        return await play(sessions, plan.rounds, cases, next(iter(due), None))
 
     def _sessions(self, facts: dict[str, SessionFacts]) -> list[MeasuringSession]:
         """Return what is measured in alternation: the base, as far as it is measured here, and the candidate."""

@@ -8,15 +8,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from eval_core.base.config import SuiteName
+from eval_core.base.files import parse, pretty, read_json, write_atomic
 from eval_core.base.numbers import counted
+from eval_core.base.tokens import count_messages
 from eval_core.domain.case import Case
+from eval_core.domain.compression import Compression, HasTrigger, Outcome
 from eval_core.domain.extra import PlayedRounds
+from eval_core.domain.fixture import TRIGGER, Fixture
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import RoundsRecord, RunRecord
+from eval_core.domain.record import RoundsRecord, RunRecord, TriggerRecord, TriggerRound
 from eval_core.measuring.session import MeasuringSession, compress_all
 from eval_core.models.settings import Models
+from eval_core.sandbox.due import is_stuck
 from eval_core.storage.results import ResultsFolder
-from eval_core.suite.sizes import SIZES
+from eval_core.suite.generate import SessionPlan
+from eval_core.suite.sizes import SIZES, when_due
 
 GENERATED = "generated"
 """The folder below the results that keeps generated sessions."""
@@ -25,6 +31,8 @@ ROUNDS_FOLDER = "rounds"
 _CANDIDATE_RUNS, _BASE_RUNS = 2, 4
 _INPUT, _OUTPUT, _MOST_OUTPUT = 0.95, 0.1, 4_000
 """Of a call: parts of the window that it sends and gets, as measured with a model that follows the template."""
+_CYCLE = 0.45
+"""Of a window: what is new between two compressions that fire at 70 % and free two thirds of it."""
 _CALL_MINUTES, _OFFLINE_MINUTES = 0.5, 0.01
 """For a round: with a model, all runs at the same time; offline, one run after the other on two cores."""
 
@@ -46,12 +54,14 @@ class RoundsPlan:
     candidate: int
     base: int
     """Runs of each session; 0 where the base is stored, or nobody knows it."""
+    when_due: SessionPlan | None = None
+    """The session that is compressed when the compressor says so, once on each side."""
 
     @classmethod
     def of(cls, suite: SuiteName, *, base: bool, baseline: bool, offline: bool) -> RoundsPlan:
         """Plan a size; offline, more than two runs of each show nothing new. A baseline has the runs of a base."""
         runs = _CANDIDATE_RUNS if offline else _BASE_RUNS
-        return cls(suite, runs if baseline else _CANDIDATE_RUNS, runs if base else 0)
+        return cls(suite, runs if baseline else _CANDIDATE_RUNS, runs if base else 0, when_due(suite, offline=offline))
 
     @property
     def runs(self) -> int:
@@ -61,6 +71,9 @@ class RoundsPlan:
         """Estimate calls, cost and time."""
         plans, each = SIZES[self.suite], self.candidate + self.base
         rounds = sum(plan.rounds for plan in plans) * each
+        due = self.when_due
+        cycles = 0 if due is None else math.ceil(due.tokens / (_CYCLE * due.window)) * (1 + bool(self.base))
+        rounds += cycles
         if not rounds:
             return RoundsEstimate(0, 0.0, 0)
         if models is None:
@@ -68,6 +81,9 @@ class RoundsPlan:
         tariff = models.tariff(models.compressor)
         sent = sum(plan.rounds * round(_INPUT * plan.window) for plan in plans) * each
         got = sum(plan.rounds * min(round(_OUTPUT * plan.window), _MOST_OUTPUT) for plan in plans) * each
+        if due is not None:
+            sent += cycles * round(TRIGGER * due.window)
+            got += cycles * min(round(_OUTPUT * due.window), _MOST_OUTPUT)
         usd = None if tariff is None else sent * tariff.input + got * tariff.output
         return RoundsEstimate(rounds, usd, math.ceil(_CALL_MINUTES * max(plan.rounds for plan in plans)))
 
@@ -80,6 +96,44 @@ class RoundsPlan:
             counted(n, name) for n, name in ((len(SIZES[self.suite]), "generated session"), (found.minutes, "minute"))
         )
         return f"{sessions} in rounds: {found.rounds:,} {what}, {price}, about {minutes}."
+
+
+async def _when_due(session: MeasuringSession, case: Case) -> TriggerRecord | None:
+    """Play a session that is compressed when it is due; what was played before the run was interrupted is read."""
+    subject, fixture = session.roles.subject, case.fixture
+    path = session.folder.path / f"{fixture.name}-when-due.json"
+    if path.exists():
+        return parse(TriggerRecord, read_json(path), str(path))
+    if not isinstance(subject, HasTrigger) or session.halted():
+        return None
+    done = await subject.compress_when_due(fixture, seed=session.seed)
+    if done.outcome.retryable:
+        return None
+    record = trigger_record(fixture, done)
+    write_atomic(path, pretty(record.model_dump(mode="json")).encode())
+    return record
+
+
+def trigger_record(fixture: Fixture, done: Compression) -> TriggerRecord:
+    """Return what is kept of a session that was compressed when it was due."""
+    rounds = [
+        TriggerRound(message=seen, before=step.tokens_before, after=step.tokens_after)
+        for seen, step in zip(done.fired, done.steps, strict=False)
+    ]
+    failed = done.outcome is not Outcome.OK
+    return TriggerRecord(
+        session=fixture.name,
+        window=fixture.context_length,
+        share=TRIGGER,
+        tokens=count_messages(fixture.messages),
+        messages=len(fixture.messages),
+        own=done.own_trigger,
+        rounds=rounds,
+        ended="failed" if failed else "stuck" if is_stuck(done.steps) else "session",
+        detail=f"the compressor {done.outcome.words}" + (f" ({done.detail[:200]})" if done.detail else "")
+        if failed
+        else "",
+    )
 
 
 def _of(records: Sequence[RunRecord]) -> list[RoundsRecord]:
@@ -121,11 +175,22 @@ def _playing(session: MeasuringSession, plan: RoundsPlan, cases: Sequence[Case])
     )
 
 
-async def play(sessions: Sequence[MeasuringSession], plan: RoundsPlan, cases: Sequence[Case]) -> PlayedRounds:
+async def play(
+    sessions: Sequence[MeasuringSession], plan: RoundsPlan, cases: Sequence[Case], due: Case | None = None
+) -> PlayedRounds:
     """Play the sessions of a size; the candidate's session comes last, the base's before it, if it is measured."""
     playing = [_playing(session, plan, cases) for session in sessions]
     for session in playing:
         session.folder.path.mkdir(parents=True, exist_ok=True)
     found = await compress_all(playing)
     ours, theirs = found[-1], found[0] if len(found) > 1 else []
-    return PlayedRounds(candidate=_of(ours), base=_of(theirs), failed=_failed(ours), base_failed=_failed(theirs))
+    triggered = [record] if due is not None and (record := await _when_due(playing[-1], due)) else []
+    of_base = [record] if due is not None and len(playing) > 1 and (record := await _when_due(playing[0], due)) else []
+    return PlayedRounds(
+        candidate=_of(ours),
+        base=_of(theirs),
+        failed=_failed(ours),
+        base_failed=_failed(theirs),
+        triggered=triggered,
+        base_triggered=of_base,
+    )

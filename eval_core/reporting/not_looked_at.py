@@ -21,7 +21,7 @@ def not_looked_at(data: ReportData) -> tuple[Unexercised, ...]:
     missing: dict[Unexercised, bool] = {
         "focus": bool(fixtures) and not focused,
         "model": not measurement.model_wrote,
-        "trigger": True,
+        "trigger": measurement.extra.rounds is None or not measurement.extra.rounds.triggered,
         "chain": bool(fixtures) and not any(fixture.segments for fixture in fixtures),
         "judge": not measurement.judged,
     }

@@ -25,6 +25,7 @@ from eval_core.domain.target import TargetSpec
 from eval_core.models.offline import OfflineModel
 from eval_core.sandbox.allowance import Allowance
 from eval_core.sandbox.classify import CallRecord, StepEvidence, StepVerdict, classify, no_summary, requests_of, use_of
+from eval_core.sandbox.due import Due, is_stuck
 from eval_core.sandbox.failing_models import FailingModel
 from eval_core.sandbox.gateway import SOCKET, Complete, Gateway
 from eval_core.sandbox.isolation import SandboxChoice, SandboxView, interpreter, open_view, run_folder, view_of
@@ -32,7 +33,7 @@ from eval_core.sandbox.latency import StepClock, held_up
 from eval_core.sandbox.process import Child, ChildGone
 from eval_core.sandbox.request import GatewayLimits
 from eval_core.sandbox.target_call import CommandCall, Given, PythonCall, TargetCall, opaque_tokens
-from eval_core.sandbox.validate import MAX_FRAME, BadFrame, StepResult
+from eval_core.sandbox.validate import MAX_FRAME, BadFrame, StepResult, error_text
 
 # Things that must be out of the child's reach, set out before each run for its self-test to look for.
 
@@ -97,6 +98,8 @@ class _Job:
     seed: int
     focus_topic: str | None
     log: RoundLog | None = None
+    when_due: bool = False
+    """Whether it is compressed when that is due, and not at fixed places."""
 
 
 @dataclass
@@ -108,6 +111,8 @@ class _Progress:
     notes: list[str] = field(default_factory=list)
     output: str = ""
     resumable: bool = False
+    fired: list[int] = field(default_factory=list)
+    own_trigger: bool = False
     state: Any = None
     """The adapter's own, after the last good step."""
     start_seconds: float = 0.0
@@ -177,7 +182,17 @@ class ProcessSubject:
         if self.complete is None:
             stood_in = replace(self, complete=OfflineModel(SessionText(fixture.messages)).complete)
             return await stood_in.compress(fixture, run=run, seed=seed, focus_topic=focus_topic, log=log)
-        job = _Job(fixture, run, seed, focus_topic, log)
+        return await self._tried(_Job(fixture, run, seed, focus_topic, log))
+
+    async def compress_when_due(self, fixture: Fixture, *, seed: int) -> Compression:
+        """Compress whenever the target's `should_compress` says so, or whenever the window is nearly full."""
+        job = _Job(fixture, 0, seed, None, when_due=True)
+        if self.complete is not None:
+            return await self._tried(job)
+        return await replace(self, complete=OfflineModel(SessionText(fixture.messages)).complete)._tried(job)
+
+    async def _tried(self, job: _Job) -> Compression:
+        fixture, run, log = job.fixture, job.run, job.log
         calls: list[CallRecord] = []
         notes: list[str] = []
         done = log.read() if log is not None else []
@@ -186,7 +201,7 @@ class ProcessSubject:
         draw = Draw(run)
         for attempt in range(self.retries + 1):
             progress = _Progress()
-            if resume is not None and resume[0].resumable and resume[0].steps:
+            if resume is not None and resume[0].resumable and resume[0].steps and not job.when_due:
                 progress.steps, progress.state = list(resume[0].steps), resume[0].state
             allowance.turned_away = False
             verdict = await self._attempt(job, draw, progress, allowance)
@@ -214,6 +229,8 @@ class ProcessSubject:
             notes=tuple(notes),
             start_seconds=progress.start_seconds,
             output=progress.output,
+            fired=tuple(progress.fired),
+            own_trigger=progress.own_trigger,
         )
 
     async def try_failures(self, fixture: Fixture) -> dict[ModelFailure, FailureReaction]:
@@ -365,6 +382,46 @@ class ProcessSubject:
         if ready.dropped:
             progress.notes.append(f"left out, since the signature lacks them: {', '.join(ready.dropped)[:500]}")
         progress.resumable = ready.resumable
+        if job.when_due:
+            verdict = await self._drive_when_due(now, call, job.fixture, progress)
+        else:
+            verdict = await self._drive_through(now, call, job, progress)
+        progress.output = child.output
+        if child.output_bytes:
+            progress.notes.append(f"the compressor printed {child.output_bytes:,} bytes")
+        return verdict
+
+    async def _drive_when_due(
+        self, now: Running, call: TargetCall, fixture: Fixture, progress: _Progress
+    ) -> StepVerdict:
+        """Ask before each call of the agent's model, and compress where the answer is yes."""
+        due, segment, verdict = Due(fixture), list[Message](), StepVerdict(Outcome.OK)
+        progress.own_trigger = asks = isinstance(call, PythonCall)
+        while not is_stuck(progress.steps) and (news := due.step()) is not None:
+            segment += news
+            fires = None
+            if asks:
+                try:
+                    frame = {"do": "due", "messages": news, "tokens": due.tokens}
+                    answer = await now.child.ask(frame, self.spec.timeout_s, "asking whether to compress")
+                except (ChildGone, BadFrame) as exc:
+                    return StepVerdict(Outcome.TARGET_ERROR, str(exc))
+                if answer["phase"] == "raised":
+                    return StepVerdict(Outcome.TARGET_ERROR, f"should_compress raised {error_text(answer)}")
+                fires = answer.get("due")
+                progress.own_trigger = asks = isinstance(fires, bool)
+            if not (due.by_window if fires is None else fires):
+                continue
+            verdict = await self._step(now, call, segment, progress)
+            if verdict.outcome not in (Outcome.OK, Outcome.NOT_COMPRESSED):
+                return verdict
+            segment = []
+            progress.fired.append(due.seen)
+            due.compressed(progress.steps[-1].tokens_after)
+        return StepVerdict(Outcome.OK)
+
+    async def _drive_through(self, now: Running, call: TargetCall, job: _Job, progress: _Progress) -> StepVerdict:
+        """Take it through the segments that are left."""
         cuts = [0, *job.fixture.cuts]
         verdict = StepVerdict(Outcome.OK)
         for index in range(len(progress.steps), len(cuts) - 1):
@@ -378,9 +435,6 @@ class ProcessSubject:
             elif verdict.outcome is not Outcome.OK:
                 break
             self._write_down(now, job, progress)
-        progress.output = child.output
-        if child.output_bytes:
-            progress.notes.append(f"the compressor printed {child.output_bytes:,} bytes")
         return verdict
 
     def _write_down(self, now: Running, job: _Job, progress: _Progress) -> None:

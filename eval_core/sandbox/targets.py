@@ -29,6 +29,7 @@ from eval_core.domain.target import Builtin, TargetSpec, read_target, target_fro
 from eval_core.models.offline import OFFLINE_MODEL
 from eval_core.models.refusals import said_instead
 from eval_core.sandbox.classify import NO_USE
+from eval_core.sandbox.due import Due, is_stuck
 from eval_core.sandbox.isolation import Wanted, detect, interpreter
 from eval_core.sandbox.subject import ProcessSubject
 
@@ -176,6 +177,40 @@ class BuiltinSubject:
             requests=_requests(bridge),
             refused=bridge.refused if bridge else "",
         )
+
+    async def compress_when_due(self, fixture: Fixture, *, seed: int) -> Compression:
+        """Compress whenever the strategy says so, or whenever the window is nearly full."""
+        del seed
+        bridge = None
+        loop = asyncio.get_running_loop()
+        if self.complete is not None and self.model is not None:
+            bridge = _Bridge(self.complete, self.model, 0, loop, self.max_tokens, ModelUse())
+        fired: list[int] = []
+        steps: list[Step] = []
+        try:
+            own = await loop.run_in_executor(_threads(), self._when_due, fixture, bridge, steps, fired)
+        except _ModelFailed as exc:
+            detail = f"{exc.failure.kind}: {exc.failure.message}"
+            return Compression(Outcome.INFRA, detail, tuple(steps), _used(bridge), fired=tuple(fired))
+        return Compression(Outcome.OK, "", tuple(steps), _used(bridge), fired=tuple(fired), own_trigger=own)
+
+    def _when_due(self, fixture: Fixture, bridge: _Bridge | None, steps: list[Step], fired: list[int]) -> bool:
+        summariser = ModelSummariser(bridge) if bridge else None
+        compressor = create(self.strategy, summariser, effective_window(fixture.context_length))
+        ask = getattr(compressor, "should_compress", None)
+        due, state = Due(fixture), list[Message]()
+        with computing():
+            while not is_stuck(steps) and (news := due.step()) is not None:
+                state = [*state, *news]
+                if not (due.by_window if ask is None else ask(state, due.tokens)):
+                    continue
+                before = count_messages(state)
+                began = time.perf_counter()
+                state = compressor.compress(state, before)
+                steps.append(Step(state, before, count_messages(state), time.perf_counter() - began))
+                fired.append(due.seen)
+                due.compressed(steps[-1].tokens_after)
+        return ask is not None
 
     def _in_turn(
         self, fixture: Fixture, bridge: _Bridge | None, focus_topic: str | None, log: RoundLog | None

@@ -83,9 +83,10 @@ class Recorded:
         """The runs of both sides of sessions played beside the suite; those of the base may be stored."""
         if not self.sides or (played := self.sides[-1].extra.rounds) is None:
             return None
-        stored = self.sides[0].extra.rounds
-        base = played.base or (stored.candidate if stored is not None else [])
-        return played.model_copy(update={"base": base}) if base or played.base_failed else None
+        stored = self.sides[0].extra.rounds or PlayedRounds(candidate=[])
+        base, triggered = played.base or stored.candidate, played.base_triggered or stored.triggered
+        known = base or played.base_failed or played.triggered
+        return played.model_copy(update={"base": base, "base_triggered": triggered}) if known else None
 
     @property
     def unfollowed(self) -> bool:

@@ -16,6 +16,7 @@ from eval_core.strands.rounds import compare_rounds, record_rounds
 from eval_core.strands.scores import scores_strand
 from eval_core.strands.strand import Force, SeenRun, Strand
 from eval_core.strands.structure import structure_strand
+from eval_core.strands.trigger import compare_trigger
 
 
 def _of_records(read: Callable[[Recorded], Finding | None]) -> Callable[[Evidence], Finding | None]:
@@ -73,6 +74,7 @@ STRANDS: tuple[Strand, ...] = (
         record=record_rounds,
         of_replies=True,
     ),
+    Strand("trigger", "When it compresses", Force.TOLD, compare_trigger),
     Strand("size", "Size", Force.GATE, _of_records(lambda item: item.size.strand), muted_by=("everything", "facts")),
     Strand("calls", "Calls of its model", Force.TOLD, _of_records(lambda item: calls_strand(item.sides))),
     Strand(

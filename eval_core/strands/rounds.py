@@ -383,7 +383,7 @@ def _compared(base: Mapping[str, Sequence[Played]], candidate: Mapping[str, Sequ
 def _failing(evidence: Evidence) -> _Told | None:
     """Tell of runs that the candidate does not bring to an end, where the base does."""
     beside = evidence.recorded.played_rounds if evidence.recorded is not None else None
-    if beside is None or not beside.failed or beside.base_failed:
+    if beside is None or not beside.failed or beside.base_failed or not beside.base:
         return None
     runs = len(beside.failed) + len(beside.candidate)
     says = f"{len(beside.failed)} of {counted(runs, 'long run')} do not come to an end"

@@ -15,14 +15,12 @@ from eval_core.base.files import digest, read_text
 from eval_core.base.messages import Message
 from eval_core.base.tokens import count_messages
 from eval_core.domain.case import Case
-from eval_core.domain.fixture import Fixture
+from eval_core.domain.fixture import TRIGGER, Fixture
 from eval_core.domain.probe import Fact, Probe, ProbeBank, ProbeType
 from eval_core.domain.session_ledger import LedgerLine, LineKind, SessionLedger, StatusAt
 
 SESSION_TREE = Path(__file__).resolve().parents[1] / "data" / "session_tree.json.gz"
 """Modules of this program and its history, as they were once: sessions must not change with every commit."""
-TRIGGER = 0.7
-"""Agents compress when so much of their window is used."""
 _CHARS = 3.6  # to a token, of what is planned; what is written is counted
 _HISTORY = "HISTORY"
 _LENGTHS = (8, 12, 16, 20, 25, 30, 40, 60, 120, 400)

@@ -107,11 +107,26 @@ def _step(driver: Driver, given: list[Any]) -> tuple[dict[str, Any], list[Any]]:
         return {"phase": "raised", "error": describe_error(exc)}, given
 
 
+def _due(driver: Driver, messages: list[Any], tokens: int) -> dict[str, Any]:
+    """Ask the target whether it would compress now; null where it has no word in it."""
+    try:
+        answer = driver.due(messages, tokens)
+        return {"phase": "due", "due": None if answer is None else bool(answer)}
+    except BaseException as exc:
+        return {"phase": "raised", "error": describe_error(exc)}
+
+
 def _serve(channel: Channel, driver: Driver, state: list[Any]) -> None:
+    said: list[Any] = []  # since the last compression, as far as it was asked whether one is due
     while True:
         command = channel.receive()
+        if command["do"] == "due":
+            said += command["messages"]
+            channel.send(_due(driver, state + said, command["tokens"]))
+            continue
         if command["do"] != "compress":
             return
+        said = []
         frame, state = _step(driver, state + command["messages"])
         try:
             channel.send(frame)

@@ -206,6 +206,19 @@ class Driver:
 
         return self._loop.run_until_complete(finish())
 
+    def due(self, messages: list[Any], tokens: int) -> Any:
+        """Ask the adapter or the instance whether to compress; None where neither has a word in it."""
+        if "should_compress" in self._adapter:
+            return self._adapter["should_compress"](self._instance, messages, tokens)
+        asked = getattr(self._instance, "should_compress", None)
+        if not callable(asked):
+            return None
+        names = list(inspect.signature(asked).parameters)
+        if not names or "token" in names[0]:
+            return asked(tokens) if names else asked()
+        counted = [name for name in names[1:] if "token" in name]
+        return asked(messages, **dict.fromkeys(counted[:1], tokens))
+
     def status(self) -> Any:
         """Ask the adapter whether the compressor fell back."""
         return self._adapter["status"](self._instance) if "status" in self._adapter else None
@@ -237,7 +250,7 @@ def _adapter(source: str | None, name: str) -> dict[str, Any]:
     return {
         key: value
         for key, value in vars(module).items()
-        if key in ("create", "compress", "status", "get_state", "set_state") and callable(value)
+        if key in ("create", "compress", "should_compress", "status", "get_state", "set_state") and callable(value)
     }
 
 
