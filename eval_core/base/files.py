@@ -22,19 +22,23 @@ from eval_core.base.strict_json import BadJson, parse_json
 
 Model = TypeVar("Model", bound=BaseModel)
 _MOST_PROBLEMS = 30
+_LARGEST = 4 * 1024**3
+"""Bytes: no session, result or journal is that large, and reading one that is would take all memory."""
 _SLIP = 0.87  # "mesages" is "messages"; "note" is not "not"
 
 
 def open_file(path: Path) -> BinaryIO:
     """Open a file to read; not a pipe, which may keep us waiting for ever, nor a device, which may never end."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    mode = os.fstat(descriptor).st_mode
-    if not stat.S_ISREG(mode):
-        os.close(descriptor)
-        if stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        raise OSError(errno.EINVAL, "it is a pipe or a device; save what it holds in a file, and name that", str(path))
-    return os.fdopen(descriptor, "rb")
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode) and found.st_size <= _LARGEST:
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EFBIG, f"it holds {found.st_size:,} bytes, at most {_LARGEST:,} are read", str(path))
+    raise OSError(errno.EINVAL, "it is a pipe or a device; save what it holds in a file, and name that", str(path))
 
 
 def read_text(path: Path) -> str:

@@ -176,6 +176,9 @@ def _code_of(root: CommandGroup) -> int:
         return exc.exit_code
     except (_OutputClosed, OSError):
         raise
+    except MemoryError:
+        _say("Error: there is not enough memory for this; name fewer or smaller files, or use a larger machine")
+        return UserError.exit_code
     except Exception as exc:
         return _unexpected(exc)
     return 0

@@ -134,6 +134,8 @@ def _choices(n: int, m: int) -> Array:
 VARIANCE_FLOOR = 0.05**2
 """Deterministic runs have no variance; the floor keeps their statistics finite and tiny wobbles small."""
 POWER = 0.80
+PRIOR_DF = 1
+"""What the single units of an arm add to the degrees of freedom of its runs, where these vary more than they say."""
 LOCAL_COST = 4
 """What the p of a single unit is multiplied by: averages get four fifths of alpha, single units the rest."""
 REST_COST, REST_LOCAL_COST = 3, 6
@@ -243,6 +245,8 @@ class _Sums:
     se: Array
     bare_se: Array
     """[hypotheses]: the same without the floor, in the observed arrangement."""
+    bare_df: Counts
+    """[hypotheses]: the degrees of freedom of that."""
     local: Array
     """[arrangements]: the largest standardised change of a single unit."""
     unit_se: Array
@@ -261,15 +265,24 @@ def _variances(squares: tuple[Array, Array], degrees: tuple[Counts, Counts]) -> 
     return np.where(degrees[0] > 0, ours, theirs), np.where(degrees[1] > 0, theirs, ours)
 
 
-def _moderated(squares: tuple[Array, Array], degrees: tuple[Counts, Counts], ratio: Array) -> tuple[Array, Array]:
-    """Return the variance of each arm, and at least what both arms together make of it.
+def _moderated(
+    squares: tuple[Array, Array], degrees: tuple[Counts, Counts], ratio: Array
+) -> tuple[tuple[Array, Array], tuple[Counts, Counts]]:
+    """Return the variance of each arm, at least what both arms together make of it, and its degrees of freedom.
 
     Three runs often look calmer than they are. How much more one arm varies than the other is known better from its
-    single units, of which there are many: `ratio` is that of their variances.
+    single units, of which there are many: `ratio` is that of their variances. Where an arm varies even more than that,
+    its own runs are all that tells how much.
     """
-    ours, theirs = _variances(squares, degrees)
-    pooled = (squares[0] / ratio + squares[1]) / np.maximum(degrees[0] + degrees[1], 1)
-    return np.maximum(ours, ratio * pooled), np.maximum(theirs, pooled)
+    both = degrees[0] + degrees[1]
+    pooled = (squares[0] / ratio + squares[1]) / np.maximum(both, 1)
+    shares = ratio * pooled, pooled
+    own = _variances(squares, degrees)
+    freedom = [
+        np.where((alone[0] > share[0]) & (df > 0), np.minimum(df + PRIOR_DF, both), both)
+        for alone, share, df in zip(own, shares, degrees, strict=True)
+    ]
+    return (np.maximum(own[0], shares[0]), np.maximum(own[1], shares[1])), (freedom[0], freedom[1])
 
 
 def _floored(variances: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -313,13 +326,15 @@ def _relabel(blocks: Sequence[Block], design: Design) -> _Sums:
         np.maximum(square, 0.0, out=square)  # equal runs leave what rounding left, of either sign
     # One spread of a unit for each arm: a single unit has too few runs to tell its own.
     unit_ours, unit_theirs = _floored(_variances(unit_squares, unit_degrees))
-    measured_variances = _moderated(squares, degrees, (unit_ours / unit_theirs)[:, None])
+    measured_variances, freedom = _moderated(squares, degrees, (unit_ours / unit_theirs)[:, None])
+    parts = [part[0] * share for part, share in zip(measured_variances, inverse, strict=True)]
     ours, theirs = _floored(measured_variances)
     unit_ses = [np.sqrt(unit_ours / block.candidate_runs + unit_theirs / block.base_runs) for block in blocks]
     return _Sums(
         delta=delta / known,
         se=np.sqrt(ours * inverse[0] + theirs * inverse[1]) / known,
-        bare_se=np.sqrt(sum(part[0] * share for part, share in zip(measured_variances, inverse, strict=True))) / known,
+        bare_se=np.sqrt(sum(parts)) / known,
+        bare_df=_welch_each(parts, freedom),
         local=np.max([value / se for value, se in zip(largest, unit_ses, strict=True)], axis=0),
         unit_se=np.array([se[0] for se in unit_ses]),
         variances=(ours[0], theirs[0]),
@@ -333,6 +348,13 @@ def _welch(parts: Sequence[tuple[float, int]]) -> int:
     total = sum(variance for variance, _ in parts)
     squares = sum(variance**2 / df for variance, df in parts if df > 0)
     return int(total**2 / squares + TOLERANCE) if squares > 0 else 0
+
+
+def _welch_each(variances: Sequence[Array], degrees: tuple[Counts, Counts]) -> Counts:
+    """Return the same for each column."""
+    columns = zip(*variances, *degrees, strict=True)
+    found = [_welch([(float(ours), int(df)), (float(theirs), int(other))]) for ours, theirs, df, other in columns]
+    return np.array(found, dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -351,19 +373,19 @@ class _Reading:
     df: int
     bare_se: float
     """Of `tested`, without the floor."""
-    pooled_df: int
-    """Of both arms together."""
+    bare_df: int
+    """What `bare_se` rests on."""
 
     @property
     def normal_p(self) -> float:
         """What Student's t makes of the change; 0 where nothing measures the noise, and it says nothing."""
-        if not (self.pooled_df and self.bare_se):
+        if not (self.bare_df and self.bare_se):
             return 0.0
-        return 2 * (1 - _cdf(abs(self.tested) / self.bare_se, self.pooled_df))
+        return 2 * (1 - _cdf(abs(self.tested) / self.bare_se, self.bare_df))
 
     def normal_crit(self, alpha: float) -> float:
         """Return the change, in units of `se`, from which on Student's t is significant."""
-        return quantile(1 - alpha / 2, self.pooled_df) * self.bare_se / self.se if self.pooled_df else 0.0
+        return quantile(1 - alpha / 2, self.bare_df) * self.bare_se / self.se if self.bare_df else 0.0
 
 
 def _read(name: str, index: int, blocks: Sequence[Block], sums: _Sums, shift: Shift | None) -> _Reading:
@@ -385,7 +407,7 @@ def _read(name: str, index: int, blocks: Sequence[Block], sums: _Sums, shift: Sh
         base=float(np.mean(base)),
         df=_welch([(variance, int(sums.degrees[arm][index])) for variance, arm in parts]),
         bare_se=math.sqrt(float(sums.bare_se[index]) ** 2 + doubt),
-        pooled_df=int(sums.degrees[0][index] + sums.degrees[1][index]),
+        bare_df=int(sums.bare_df[index]),
     )
 
 

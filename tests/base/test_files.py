@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,13 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_a_folder_is_not_read_as_a_file(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is a folder"):
         read_text(tmp_path)
+
+
+def test_a_file_larger_than_any_session_is_not_read(tmp_path: Path) -> None:
+    path = small.write(tmp_path / "huge.json", "")
+    os.truncate(path, 5 * 1024**3)
+    with pytest.raises(UserError, match=r"huge\.json: cannot be read: it holds 5,368,709,120 bytes, at most 4,294"):
+        read_json(path)
 
 
 def test_text_that_is_not_utf8_names_the_byte(tmp_path: Path) -> None:
