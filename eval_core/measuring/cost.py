@@ -86,6 +86,16 @@ class CostEstimate:
             return f"{budget} covers it with prompt caching. Without it the run would stop and could be resumed."
         return f"{budget} is less than that: the run would stop and could be resumed."
 
+    def __str__(self) -> str:
+        """Say it in one line."""
+        usd, uncached, calls = self.total.cached_cost_usd, self.total.cost_usd, self.total.calls
+        if usd is None or uncached is None:
+            return f"{calls} model calls at an unknown price; give it under models.prices"
+        facts = self.facts_only.cached_cost_usd if self.facts_only else None
+        least = f", ${facts:.2f} where facts alone decide" if facts is not None else ""
+        short = "" if usd <= self.budget_usd else f"; the budget of ${self.budget_usd:g} does not cover it"
+        return f"about ${usd:.2f} (${uncached:.2f} without prompt caching{least}), {calls} calls{short}"
+
 
 async def _stand_in(case: Case, target: Target, topic: str | None, base: Measurement | None) -> StandIn:
     """Compress once by rules, writing down what a model would have been asked."""
@@ -142,22 +152,8 @@ def _calibrated(models: Models, results: Path, known: Sequence[Measurement]) -> 
 def _by_role(planned: Sequence[tuple[str, PlannedCalls]], models: Models) -> list[EstimateRow]:
     tariffs = {model: models.tariff(model) for model in models.distinct}
     rows = estimate([part for _, part in planned], tariffs)
-    found = []
-    for role in dict.fromkeys(row.role for row in rows):
-        mine = [row for row in rows if row.role == role]
-        summed = total(mine)
-        found.append(
-            EstimateRow(
-                role,
-                mine[0].model,
-                summed.calls,
-                summed.input_tokens,
-                summed.output_tokens,
-                summed.cost_usd,
-                summed.cached_cost_usd,
-            )
-        )
-    return found
+    by_role = {role: [row for row in rows if row.role == role] for role in dict.fromkeys(row.role for row in rows)}
+    return [replace(total(mine), role=role, model=mine[0].model) for role, mine in by_role.items()]
 
 
 def _left_to_do(plan: Plan, done: ResultsFolder | None) -> dict[str, tuple[int, int]]:
@@ -290,40 +286,7 @@ def estimate_examination(options: RunOptions, results: Path, *, again: bool = Fa
     return CostEstimate(tuple(_by_role(planned, models)), purposes, options.budget)
 
 
-@dataclass(frozen=True)
-class LabelPrice:
-    """What one evaluation of a pull request costs; None where a price is unknown."""
-
-    usd: float | None
-    """With prompt caching, everything graded."""
-    facts_only_usd: float | None
-    """Where facts alone decide."""
-    uncached_usd: float | None
-    budget_usd: float
-    calls: int
-    unpriced: tuple[str, ...] = ()
-    """Models whose price is unknown."""
-    notes: tuple[str, ...] = ()
-    """What a provider allows that it may not fit into."""
-
-    def __str__(self) -> str:
-        if self.usd is None or self.uncached_usd is None:
-            return f"{self.calls} model calls at an unknown price; give it under models.prices"
-        least = f", ${self.facts_only_usd:.2f} where facts alone decide" if self.facts_only_usd is not None else ""
-        short = "" if self.usd <= self.budget_usd else f"; the budget of ${self.budget_usd:g} does not cover it"
-        return (
-            f"about ${self.usd:.2f} (${self.uncached_usd:.2f} without prompt caching{least}), {self.calls} calls{short}"
-        )
-
-
-def price_of_one_label(options: RunOptions) -> LabelPrice | None:
+def price_of_one_label(options: RunOptions) -> CostEstimate | None:
     """Estimate what a label on a pull request costs with this configuration; None offline. Nothing is sent."""
     # The bot has the base branch at hand, and measures a run of it beside the candidate.
-    found = estimate_cost(make_plan(options if options.base_tree else replace(options, base_tree=options.root)))
-    if found is None:
-        return None
-    facts = found.facts_only.cached_cost_usd if found.facts_only else None
-    whole = found.total
-    return LabelPrice(
-        whole.cached_cost_usd, facts, whole.cost_usd, found.budget_usd, whole.calls, found.unpriced, found.notes
-    )
+    return estimate_cost(make_plan(options if options.base_tree else replace(options, base_tree=options.root)))

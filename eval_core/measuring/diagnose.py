@@ -240,12 +240,12 @@ def _budget(options: RunOptions, cases: list[Case]) -> Iterator[Diagnosis]:
     price = price_of_one_label(replace(options, names=tuple(case.fixture.name for case in cases)))
     if price is None:
         return
-    budget = price.budget_usd
-    if price.usd is None:
+    budget, usd = price.budget_usd, price.total.cached_cost_usd
+    if usd is None:
         unknown = ", ".join(price.unpriced)
         advice = "give it under models.prices (dollars per million tokens)"
         yield Diagnosis("broken", f"price of {unknown}: unknown, so the budget of ${budget:g} cannot be kept", advice)
-    elif price.usd > budget:
+    elif usd > budget:
         advice = "raise budget_usd, or run fewer fixtures or runs; a run that stops early can be resumed"
         yield Diagnosis("warn", f"one label: {price}", advice)
     else:

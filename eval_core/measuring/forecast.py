@@ -171,6 +171,10 @@ class _Tally:
         self.shared += times * (shared if shared >= CACHED_FROM else 0)
         self.written += times * (written if written >= CACHED_FROM else 0)
 
+    def planned(self, role: Role, model: str) -> PlannedCalls:
+        numbers = (round(number) for number in (self.input, self.output, self.shared, self.written))
+        return PlannedCalls(role, model, self.calls, *numbers)
+
 
 def _compressions(stand_ins: Sequence[StandIn], scope: Scope) -> _Tally:
     tally = _Tally()
@@ -256,15 +260,7 @@ def forecast_examination(models: Models, *, calibrated: bool, audited: bool) -> 
     usual = _usual_grade()
     rows = [] if calibrated else [("calibration", _calibration(usual))]
     rows += [] if audited else [("audit", _audit(usual))]
-    return [
-        (
-            purpose,
-            PlannedCalls(
-                "judge", models.judge, tally.calls, round(tally.input), round(tally.output), round(tally.shared)
-            ),
-        )
-        for purpose, tally in rows
-    ]
+    return [(purpose, tally.planned("judge", models.judge)) for purpose, tally in rows]
 
 
 def _usual_grade() -> float:
@@ -323,19 +319,4 @@ def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list
     if scope.checks:
         rows += [(CHECKS, role, tally) for role, tally in _checks(scope, stand_ins, models, grade)]
     model = {"compressor": models.compressor, "answer": models.answer, "judge": models.judge}
-    return [
-        (
-            purpose,
-            PlannedCalls(
-                role,
-                model[role],
-                tally.calls,
-                round(tally.input),
-                round(tally.output),
-                round(tally.shared),
-                round(tally.written),
-            ),
-        )
-        for purpose, role, tally in rows
-        if tally.calls
-    ]
+    return [(purpose, tally.planned(role, model[role])) for purpose, role, tally in rows if tally.calls]
