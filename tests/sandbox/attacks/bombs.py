@@ -611,7 +611,7 @@ def memory_handed_on(messages, to):
                 at = fill(held, at)
                 if os.fork():
                     os._exit(0)
-    time.sleep(15)
+    time.sleep(60)  # ended long before, unless the machine is so busy that filling memory takes that long
     return LAST
 
 
