@@ -18,6 +18,7 @@ _COMMANDS = {
     "baseline": ("eval_core.cli.baseline:baseline", "Update, show or check stored baselines."),
     "fixture": ("eval_core.cli.fixture:fixture", "Import, scrub, audit or show recorded sessions."),
     "probe": ("eval_core.cli.probe:probe", "Check, propose, list or encrypt probes."),
+    "task": ("eval_core.cli.task:task", "Check tasks that an agent finishes, or begin one."),
     "target": ("eval_core.cli.target:target", "Check a compressor that is a command in any language."),
     "releases": ("eval_core.cli.releases:releases", "Compare published releases of an agent."),
     "merge": ("eval_core.cli.merge:merge", "Join the shards of a run into one result."),

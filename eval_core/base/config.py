@@ -203,6 +203,7 @@ class Config(ConfigSection):
     private_probes: Annotated[
         PrivateProbesConfig | None, Field(description="Probes that authors of pull requests cannot read.")
     ] = None
+    tasks: Annotated[str, Field(description="Folder of the tasks that `run --tasks` lets an agent finish.")] = "tasks"
     baselines: Annotated[str, Field(description="Folder of the stored baselines.")] = "baselines"
     results: Annotated[str, Field(description="Folder that results are written to; keep it out of git.")] = "results"
     target: Annotated[

@@ -37,8 +37,8 @@ CONFIGURED = "the configured one"
 """What help shows for the default that `configured` finds."""
 
 
-def configured(field: Literal["fixtures", "probes"]) -> Path:
-    """Return the folder of the fixtures or the probes that the configuration names, for commands without --config."""
+def configured(field: Literal["fixtures", "probes", "tasks"]) -> Path:
+    """Return one of the folders that the configuration names, for commands without --config."""
     from eval_core.base.config import config_folder, load_config
 
     return config_folder(None) / str(getattr(load_config(None), field))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from eval_core.base.errors import UserError
+from eval_core.domain.rollout import CheckRecord
 from eval_core.sandbox.isolation import CHILD, LAUNCHER, SandboxChoice, SandboxView, interpreter_mounts, run_folder
 from eval_core.sandbox.process import Child, ChildGone
 from eval_core.sandbox.subject import CANARY_VARIABLE, SandboxBreach, canaries
@@ -23,7 +24,8 @@ _SOURCE, _CHECKS, _STAND_INS = "/source", "/checks", "/stand-ins"
 _GRACE_S = 20.0
 """What the server may take on top of a call's own time."""
 _OVERHEAD_MB = 256
-_BUILD_SECONDS = 120
+_BUILD_SECONDS = _CHECK_SECONDS = 120
+"""Ours, so not the agent's limit: a busy machine must not look like a failure."""
 _LONGEST_S = 24 * 3600.0
 _FIXED = {
     f"GIT_{who}_{what}": value
@@ -76,11 +78,11 @@ class Workspace:
 
     async def tests(self, file: str) -> dict[str, Any]:
         """Run a file of tests and count."""
-        return await self._result({"do": "tests", "file": file})
+        return await self._result({"do": "tests", "file": file}, _CHECK_SECONDS)
 
     async def sums(self, names: Sequence[str]) -> dict[str, Any]:
         """Return what each file or folder holds, as digests."""
-        return await self._result({"do": "sums", "names": list(names)})
+        return await self._result({"do": "sums", "names": list(names)}, _CHECK_SECONDS)
 
     async def unpack(self, tree: Tree) -> None:
         """Put a tree in place."""
@@ -88,7 +90,7 @@ class Workspace:
 
     async def pack(self) -> Tree:
         """Take the tree out."""
-        found = await self._result({"do": "pack"})
+        found = await self._result({"do": "pack"}, _CHECK_SECONDS)
         if not isinstance(found.get("tree"), str):
             raise WorkspaceLost(f"{WHO} could not be taken out: {found.get('error') or 'no reason given'}")
         return Tree(found["tree"], str(found.get("digest")))
@@ -210,20 +212,9 @@ async def missing(task: Task, sandbox: SandboxChoice) -> list[str]:
     async with _running(task, sandbox, {}, {}) as workspace:
         lacking = []
         for name in task.file.needs:
-            found = await workspace.run(f"command -v {name} || python -c 'import {name}'")
+            found = await workspace.run(f"command -v {name} || python -c 'import {name}'", _CHECK_SECONDS)
             lacking += [name] if found.get("exit_code") != 0 else []
         return lacking
-
-
-@dataclass(frozen=True)
-class CheckResult:
-    """What one check found."""
-
-    name: str
-    kind: str
-    passed: bool
-    says: str = ""
-    """Why it did not pass."""
 
 
 Calls = Sequence[tuple[str, dict[str, Any]]]
@@ -235,23 +226,26 @@ def _tried(check: Check, calls: Calls) -> int:
     return sum(check.tried in json.dumps(given, ensure_ascii=False) for tool, given in calls if tool not in looking)
 
 
-async def _checked(check: Check, workspace: Workspace, built: Built) -> CheckResult:
-    def result(passed: bool, says: str) -> CheckResult:
-        return CheckResult(check.name, check.kind, passed, "" if passed else says)
+def _record(check: Check, passed: bool, says: str) -> CheckRecord:
+    return CheckRecord(name=check.name, kind=check.kind, passed=passed, says="" if passed else says)
 
+
+async def _checked(check: Check, workspace: Workspace, built: Built) -> CheckRecord:
     if check.tests is not None:
         found = await workspace.tests(f"{_CHECKS}/{Path(check.tests).relative_to('checks')}")
         passed, failed = int(found.get("passed") or 0), int(found.get("failed") or 0)
         says = found.get("why") or f"{passed} of {check.passed} tests passed, {failed} failed"
-        return result(passed == check.passed and not failed, says)
+        return _record(check, passed == check.passed and not failed, says)
     if check.same is not None:
         sums = await workspace.sums([check.same])
-        return result(sums.get(check.same) == built.sums[check.same], f"{check.same} was changed")
-    done = await workspace.run(str(check.run))
-    return result(done.get("exit_code") == 0, str(done.get("error") or done.get("output") or "it failed")[-300:])
+        return _record(check, sums.get(check.same) == built.sums[check.same], f"{check.same} was changed")
+    done = await workspace.run(str(check.run), _CHECK_SECONDS)
+    return _record(
+        check, done.get("exit_code") == 0, str(done.get("error") or done.get("output") or "it failed")[-300:]
+    )
 
 
-async def run_checks(built: Built, tree: Tree, calls: Calls) -> list[CheckResult]:
+async def run_checks(built: Built, tree: Tree, calls: Calls) -> list[CheckRecord]:
     """Look at what a rollout left, in a sandbox of its own: the agent never sees what is looked at.
 
     A check of the kinds repeat and redone is a count, so it also holds where the workspace is lost.
@@ -262,16 +256,13 @@ async def run_checks(built: Built, tree: Tree, calls: Calls) -> list[CheckResult
         for check in task.file.checks:
             if check.tried is not None:
                 times = _tried(check, calls)
-                found.append(CheckResult(check.name, check.kind, not times, f"tried in {times} calls" if times else ""))
+                found.append(_record(check, not times, f"tried in {times} calls"))
                 continue
             try:
                 found.append(await _checked(check, workspace, built))
             except WorkspaceLost as exc:
-                found.append(CheckResult(check.name, check.kind, False, str(exc)))
+                found.append(_record(check, False, str(exc)))
                 break
     seen = {result.name for result in found}
     rest = [check for check in task.file.checks if check.name not in seen]
-    return [*found, *(CheckResult(check.name, check.kind, False, "the workspace was lost before") for check in rest)]
-
-
-Progress = Callable[[str], None]
+    return [*found, *(_record(check, False, "the workspace was lost before") for check in rest)]

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from eval_core.domain.rollout import CheckRecord
 from eval_core.sandbox.isolation import SandboxChoice
 from eval_core.tasks.task import Task
-from eval_core.tasks.workspace import Built, CheckResult, Workspace, WorkspaceLost, build, missing, run_checks
+from eval_core.tasks.workspace import Built, Workspace, WorkspaceLost, build, missing, run_checks
 
 Use = Callable[[Callable[[Workspace], Awaitable[Any]]], Any]
 SOLVE = "echo 4711-B > berth.txt; sed -i 's/PRICE = 1/PRICE = 2/' price.py"
@@ -21,10 +22,10 @@ async def _commands(workspace: Workspace, *commands: str) -> list[dict[str, Any]
     return [json.loads(await workspace.call("terminal", {"command": command})) for command in commands]
 
 
-def _left(built: Built, *commands: str) -> list[CheckResult]:
+def _left(built: Built, *commands: str) -> list[CheckRecord]:
     """Return what the checks find after some commands."""
 
-    async def run() -> list[CheckResult]:
+    async def run() -> list[CheckRecord]:
         async with built.open() as workspace:
             await _commands(workspace, *commands)
             tree = await workspace.pack()
@@ -33,7 +34,7 @@ def _left(built: Built, *commands: str) -> list[CheckResult]:
     return asyncio.run(run())
 
 
-def _red(results: list[CheckResult]) -> list[str]:
+def _red(results: list[CheckRecord]) -> list[str]:
     return [result.name for result in results if not result.passed]
 
 

@@ -1,0 +1,1 @@
+"""Keep the ledger that finance reports from."""

@@ -1,0 +1,5 @@
+CREATE TABLE orders_audit (
+    id INTEGER PRIMARY KEY,
+    order_id INTEGER NOT NULL,
+    note TEXT NOT NULL
+);
